@@ -131,6 +131,51 @@ describe.each(TEXTS)('replaced words in %s', (_, texts) => {
   });
 });
 
+/** Words that are replaced in identifiers, too. */
+const REPLACED_PARTS = 'told untold tell tells said say says nobody somebody whoever standing visit visits'.split(' ');
+const REPLACED_START = /^MOST_/;
+
+/** Identifiers that are contracts. */
+const CONTRACTS: Readonly<Record<string, string>> = {
+  told: 'a key of status --json',
+  toldAt: 'a key of status --json, and a column',
+  told_at: 'a column',
+  setToldAt: 'of that column',
+  nobody: 'a label of a metric',
+};
+
+/** The identifiers of a source, without its comments and texts. */
+function identifiersOf(source: string): string[] {
+  const code = source
+    .replaceAll(/\/\*[\s\S]*?\*\//g, '')
+    .replaceAll(/\/\/.*$/gm, '')
+    .replaceAll(/'[^'\n]*'|"[^"\n]*"/g, "''");
+  return [...new Set(code.match(/[A-Za-z_$][\w$]*/g) ?? [])];
+}
+
+const isReplaced = (identifier: string) =>
+  REPLACED_START.test(identifier) ||
+  identifier.split(/_|(?<=[a-z0-9])(?=[A-Z])/).some((part) => REPLACED_PARTS.includes(part.toLowerCase()));
+
+describe('identifiers', () => {
+  it('are made of the words of the glossary', () => {
+    expect(identifiersOf("const toldJobs = 'said'; // tell\n")).toEqual(['const', 'toldJobs']);
+    expect(['toldJobs', 'MOST_BYTES', 'isTold', 'SAY_MS', 'toldAt'].every(isReplaced)).toBe(true);
+    expect(['untellable', 'almostDone', 'mostJobs', 'essay'].some(isReplaced)).toBe(false);
+    const found = ['src', 'simulator'].flatMap((folder) =>
+      fs
+        .readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' })
+        .filter((name) => /\.tsx?$/.test(name))
+        .flatMap((name) =>
+          identifiersOf(fs.readFileSync(`${ROOT}${folder}/${name}`, 'utf8'))
+            .filter((identifier) => isReplaced(identifier) && !Object.hasOwn(CONTRACTS, identifier))
+            .map((identifier) => `${folder}/${name}: ${identifier}`),
+        ),
+    );
+    expect(found).toEqual([]);
+  });
+});
+
 it('each exception is needed', () => {
   const all = TEXTS.flatMap(([, texts]) => texts());
   const unneeded = EXCEPTIONS.filter(

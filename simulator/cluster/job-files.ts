@@ -76,17 +76,17 @@ export async function changedFiles(
   const { wholeSeconds = false, everything = false } = style;
   const listed: ListedFile[] = [];
   for (const { specificationId, subdirectory, directory } of job.tasks) {
-    const visit = {
+    const onFile = {
       ...{ root, everything },
       isNew: (modifiedNs: bigint) => (wholeSeconds ? modifiedNs - (modifiedNs % SECOND_NS) : modifiedNs) >= since,
       add: (path: string, modifiedMs: number) => void listed.push({ specificationId, subdirectory, path, modifiedMs }),
     };
-    await walk(Buffer.from(directory), '', [], visit);
+    await walk(Buffer.from(directory), '', [], onFile);
   }
   return listed;
 }
 
-interface Visit {
+interface OnFile {
   readonly root: string;
   readonly everything: boolean;
   readonly isNew: (modifiedNs: bigint) => boolean;
@@ -94,22 +94,22 @@ interface Visit {
 }
 
 /** Follows symbolic links that stay within the root; `above` are the real directories on the way, against loops. */
-async function walk(directory: Buffer, prefix: string, above: readonly string[], visit: Visit): Promise<void> {
+async function walk(directory: Buffer, prefix: string, above: readonly string[], onFile: OnFile): Promise<void> {
   const here = await realpath(directory).catch(() => undefined);
   if (here === undefined || above.includes(here)) return;
   const entries = await readdir(directory, { withFileTypes: true, encoding: 'buffer' }).catch(() => []);
   const found = await Promise.all(
     entries.map(async (entry) => {
       const path = Buffer.concat([directory, Buffer.from(sep), entry.name]);
-      const stats = await (visit.everything ? lstat : stat)(path, { bigint: true }).catch(() => undefined);
-      const reachable = visit.everything || !entry.isSymbolicLink() || (await staysWithin(visit.root, path));
+      const stats = await (onFile.everything ? lstat : stat)(path, { bigint: true }).catch(() => undefined);
+      const reachable = onFile.everything || !entry.isSymbolicLink() || (await staysWithin(onFile.root, path));
       return { path, name: entry.name.toString('utf8'), stats: reachable ? stats : undefined };
     }),
   );
   for (const { path, name, stats } of found) {
-    if (stats?.isDirectory()) await walk(path, `${prefix}${name}/`, [...above, here], visit);
-    else if ((stats?.isFile() || visit.everything) && stats && visit.isNew(stats.mtimeNs))
-      visit.add(`${prefix}${name}`, Number(stats.mtimeMs));
+    if (stats?.isDirectory()) await walk(path, `${prefix}${name}/`, [...above, here], onFile);
+    else if ((stats?.isFile() || onFile.everything) && stats && onFile.isNew(stats.mtimeNs))
+      onFile.add(`${prefix}${name}`, Number(stats.mtimeMs));
   }
 }
 

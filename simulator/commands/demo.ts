@@ -63,8 +63,8 @@ async function runAndTidyUp(options: OneAgentOptions, signal: AbortSignal): Prom
     screen.endProgress();
     if (signal.aborted) screen.write('\ninterrupted: everything is stopped and removed\n');
     else {
-      const said = parts.outputOf('run').trimEnd();
-      if (said !== '') screen.quote(`the agent logged last:\n${said.split('\n').slice(-LOG_LINES).join('\n')}`);
+      const output = parts.outputOf('run').trimEnd();
+      if (output !== '') screen.quote(`the agent logged last:\n${output.split('\n').slice(-LOG_LINES).join('\n')}`);
     }
     throw error;
   } finally {
@@ -83,12 +83,12 @@ async function runAndCompare(parts: DemoParts, options: OneAgentOptions, signal:
   const job = await parts.createJob(sandbox, seconds);
   const [languages, numbers] = job.tasks.map(({ taskId }) => taskId);
   const spoken = options.protocol === 'rest' ? ` over REST, as release ${sandbox.habits.release}` : '';
-  screen.say(`${sandbox.baseUrl} answers as the real ones do${spoken}. Job ${job.jobId} is in its queue:`);
-  screen.say(`task ${languages} writes many languages, in colour, in pieces that cut characters;`);
-  screen.say(`task ${numbers} CRLF lines, progress bars, a file that is rewritten, large results.`);
+  screen.line(`${sandbox.baseUrl} answers as the real ones do${spoken}. Job ${job.jobId} is in its queue:`);
+  screen.line(`task ${languages} writes many languages, in colour, in pieces that cut characters;`);
+  screen.line(`task ${numbers} CRLF lines, progress bars, a file that is rewritten, large results.`);
 
   screen.step('The agent');
-  screen.say('config.yaml is all it needs:');
+  screen.line('config.yaml is all it needs:');
   screen.quote(await parts.configure(sandbox));
   const sides = { jobId: job.jobId, tasks: job.tasks, mirrorDirectory: parts.mirrorDirectory };
   await followJob({ parts, screen, sandbox, job, seconds, sides, signal });

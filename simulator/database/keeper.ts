@@ -63,7 +63,7 @@ export class Keeper {
   }
 
   /** Resolves when it is done; one word at a time. */
-  async tell(word: KeeperWord): Promise<void> {
+  async report(word: KeeperWord): Promise<void> {
     const over = new AbortController();
     this.#shell.stdin.write(`${word}\n`);
     const done = once(this.#answers, 'line', over).then(() => true);

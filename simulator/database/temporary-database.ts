@@ -17,9 +17,9 @@ import type { DatabasePrograms } from './programs.ts';
 
 const USER = 'jobtail';
 /** PostgreSQL refuses to run as root: the user and the group without rights, by the custom of most systems. */
-const NOBODY = 65_534;
+const UNPRIVILEGED = 65_534;
 const READY_MS = 60_000;
-const LOOK_MS = 10;
+const TICK_MS = 10;
 /** A port that was free may be taken a moment later. */
 const MAX_TRIES = 5;
 /** Below the ports that the system assigns: a client that connects while the server is down must not get its port. */
@@ -66,23 +66,23 @@ export class TemporaryDatabase {
 
   /** Starts it again, at the same port and with what it held. */
   async start(): Promise<void> {
-    await this.#keeper.tell('start');
+    await this.#keeper.report('start');
     const endsAt = performance.now() + READY_MS;
     while (!this.#isReady()) {
-      const said = readIfThere(path.join(this.#directory, 'server.log'));
-      if (FAILED.test(said) || performance.now() > endsAt) throw failed('postgres', said);
-      await sleep(LOOK_MS);
+      const output = readIfThere(path.join(this.#directory, 'server.log'));
+      if (FAILED.test(output) || performance.now() > endsAt) throw failed('postgres', output);
+      await sleep(TICK_MS);
     }
   }
 
   /** As an administrator does it: connected clients are disconnected. */
   stop(): Promise<void> {
-    return this.#keeper.tell('stop');
+    return this.#keeper.report('stop');
   }
 
   /** As a crash does it: what was committed is there when it starts again. */
   kill(): Promise<void> {
-    return this.#keeper.tell('kill');
+    return this.#keeper.report('kill');
   }
 
   /** Ends it and removes its directory; may be called again. */
@@ -112,7 +112,7 @@ function settings(port: number): string[] {
 /** Of all its programs: messages in English, and another user where this one is root. */
 function surroundings() {
   const env = { PATH: process.env['PATH'], LC_ALL: 'C' };
-  return process.getuid?.() === 0 ? { env, uid: NOBODY, gid: NOBODY } : { env };
+  return process.getuid?.() === 0 ? { env, uid: UNPRIVILEGED, gid: UNPRIVILEGED } : { env };
 }
 
 async function makeCluster({ initdb }: DatabasePrograms): Promise<{ directory: string; password: string }> {
@@ -134,8 +134,8 @@ async function makeCluster({ initdb }: DatabasePrograms): Promise<{ directory: s
   return { directory, password };
 }
 
-function failed(program: string, said: string, cause?: unknown): JobtailError {
-  const lines = said.trim().split('\n');
+function failed(program: string, output: string, cause?: unknown): JobtailError {
+  const lines = output.trim().split('\n');
   const why = lines.find((line) => line.includes('FATAL')) ?? lines.at(-1);
   return new JobtailError('local-io', `${program} failed: ${why}`, { cause });
 }

@@ -12,9 +12,9 @@ const MAX_COLUMNS = 200;
 export function showComparison(screen: Screen, comparison: Comparison, all: boolean): void {
   const { lines, note } = comparisonTable(comparison, { columns: Math.min(screen.columns, MAX_COLUMNS), all });
   screen.write(`${lines}\n\n`);
-  screen.say(pc.dim(note));
+  screen.line(pc.dim(note));
   for (const name of comparison.generations)
-    screen.say(pc.dim(`Kept besides: ${name}, from before the job rewrote it.`));
+    screen.line(pc.dim(`Kept besides: ${name}, from before the job rewrote it.`));
 }
 
 /** The last line has the result. */

@@ -43,16 +43,16 @@ async function runAndCompare(parts: FleetParts, options: FleetDemoOptions, signa
   screen.step('A PostgreSQL, a simulated cluster');
   const database = await parts.startDatabase();
   signal.throwIfAborted();
-  screen.say(
+  screen.line(
     `PostgreSQL listens at 127.0.0.1:${database.port}: which agent follows which job, and how far, stands there.`,
   );
   const sandbox = await parts.startSandbox();
   const numbers = Array.from({ length: JOBS }, (_, number) => number);
   const jobs = await Promise.all(numbers.map((number) => parts.createJob(sandbox, options.seconds, number)));
-  screen.say(`${sandbox.baseUrl} answers as the real ones do. ${JOBS} jobs are in its queue.`);
+  screen.line(`${sandbox.baseUrl} answers as the real ones do. ${JOBS} jobs are in its queue.`);
 
   screen.step('Three agents, one directory of mirrors');
-  screen.say(`Each has a configuration like this one, with a name and a state of its own:`);
+  screen.line(`Each has a configuration like this one, with a name and a state of its own:`);
   const [text = ''] = AGENTS.map((name) => parts.configure(sandbox, name));
   screen.quote(text);
   const sides = jobs.map(({ jobId, tasks }) => ({ jobId, tasks, mirrorDirectory: parts.mirrorDirectory }));

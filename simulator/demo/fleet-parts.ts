@@ -93,8 +93,8 @@ export class FleetParts {
     const line = [...program, command, ...args, '-c', this.#configFile(name)];
     const started = await TaskProcess.start({ command: line, directory: this.directory, stdout, stderr });
     this.#processes.push(started);
-    const said = (file: string) => () => readFileSync(file, 'utf8');
-    const agent = { process: started, said: said(stdout), log: said(stderr) };
+    const output = (file: string) => () => readFileSync(file, 'utf8');
+    const agent = { process: started, output: output(stdout), log: output(stderr) };
     if (command === 'run') this.#running.set(name, agent);
     return agent;
   }
@@ -130,6 +130,6 @@ export class FleetParts {
 /** A command of an agent, and what it wrote so far. */
 export interface FleetProcess {
   readonly process: TaskProcess;
-  readonly said: () => string;
+  readonly output: () => string;
   readonly log: () => string;
 }

@@ -50,7 +50,7 @@ export async function followJobs(story: FleetStory): Promise<void> {
       limitMs: PROCESS_MS,
       signal,
     });
-    for (const name of AGENTS) screen.say(`${name} follows ${countOf(jobsOf(owners, name), 'job')}.`);
+    for (const name of AGENTS) screen.line(`${name} follows ${countOf(jobsOf(owners, name), 'job')}.`);
     await harm(story, agents);
     await untilEnded(story, agents);
   } finally {
@@ -102,10 +102,10 @@ async function command(
   if (line[0] !== 'status') parts.screen.quote(`$ agent ${line.join(' ')} -c ${name}.yaml`);
   if (code !== 0) {
     throw new JobtailError('internal', `agent ${line.join(' ')} ended with exit code ${code}`, {
-      hint: running.log().trim() || running.said().trim(),
+      hint: running.log().trim() || running.output().trim(),
     });
   }
-  return running.said();
+  return running.output();
 }
 
 /** By job, as `status` of any agent reports; undefined until each job has an owner, and each of `names` has jobs. */
@@ -142,14 +142,16 @@ async function harm(story: FleetStory, agents: Agents): Promise<void> {
   cleo.signal('SIGSTOP');
   const harmedAt = performance.now();
   screen.step('kill -9 of one agent, kill -STOP of another, in the middle of the output');
-  screen.say(pc.red(`ben (process ${ben.pid}) is dead; cleo (process ${cleo.pid}) stands still, and does not notice.`));
+  screen.line(
+    pc.red(`ben (process ${ben.pid}) is dead; cleo (process ${cleo.pid}) stands still, and does not notice.`),
+  );
   const look = () => ownersIfAll(story, 'anna', ['anna']);
   await until(look, { what: 'anna had all jobs', limitMs: TAKEOVER_MS, signal });
   const took = ((performance.now() - harmedAt) / 1_000).toFixed(1);
-  screen.say(`After ${took} s anna follows all ${jobs.length} jobs.`);
+  screen.line(`After ${took} s anna follows all ${jobs.length} jobs.`);
   cleo.signal('SIGCONT');
   screen.step('kill -CONT: the agent that stood still goes on');
-  screen.say('It still assumes that it owns jobs. Before it writes a byte, it detects that its lease expired:');
+  screen.line('It still assumes that it owns jobs. Before it writes a byte, it detects that its lease expired:');
   const cleoAgent = agents.get('cleo');
   const notice = () => noticeOf(cleoAgent?.log() ?? '');
   screen.quote(await until(notice, { what: 'cleo had noticed', limitMs: PROCESS_MS, signal }));

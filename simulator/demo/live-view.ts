@@ -4,7 +4,7 @@ import { LineTail } from '../../src/cli/show/line-tail.ts';
 import type { Screen } from './screen.ts';
 import { growths, livePairs, type Sides } from './sides.ts';
 
-const LOOK_MS = 250;
+const TICK_MS = 250;
 
 export class LiveView {
   readonly selection = new LineSelection();
@@ -36,7 +36,7 @@ export class LiveView {
   async show(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       await this.#look();
-      await sleep(LOOK_MS, undefined, { signal: stop }).catch(() => {});
+      await sleep(TICK_MS, undefined, { signal: stop }).catch(() => {});
     }
     this.#tail.end();
     await this.#look();

@@ -41,7 +41,7 @@ export class Screen {
   }
 
   /** The demo's own words; an empty line without any. */
-  say(text = ''): void {
+  line(text = ''): void {
     for (const line of wrapToColumns(text, this.columns - INDENT.length))
       this.write(`${line === '' ? '' : INDENT}${line}\n`);
   }
@@ -68,7 +68,7 @@ export class Screen {
       const parts = growths.map(
         (growth) => `${growth.title} ${percentOf(growth)} of ${showBytes(growth.bytes.cluster)}`,
       );
-      this.say(`-- mirrored so far: ${parts.join(', ')}`);
+      this.line(`-- mirrored so far: ${parts.join(', ')}`);
     }
   }
 

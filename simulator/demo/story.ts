@@ -40,8 +40,8 @@ export async function followJob(story: Story): Promise<void> {
   await command(story, 'watch', job.jobId);
   await showView(story, agent);
   screen.step('The job runs: lines as they arrive in the mirrors');
-  screen.say(`It writes far too many to read, so this is a selection, for ${seconds} seconds.`);
-  screen.say();
+  screen.line(`It writes far too many to read, so this is a selection, for ${seconds} seconds.`);
+  screen.line();
   const view = new LiveView(screen, story.sides);
   // Whichever of the two ends first, ends the other.
   const over = new AbortController();
@@ -52,7 +52,7 @@ export async function followJob(story: Story): Promise<void> {
   ]);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   const { arrived, shown } = view.selection;
-  screen.say(`${showCount(arrived)} lines have arrived; ${shown} of them were shown.`);
+  screen.line(`${showCount(arrived)} lines have arrived; ${shown} of them were shown.`);
 }
 
 async function startAgent({ screen, parts, signal }: Story): Promise<TaskProcess> {
@@ -75,7 +75,7 @@ async function showView(story: Story, agent: TaskProcess): Promise<void> {
   };
   await until(isServed, { what: 'the view was served', limitMs: PROCESS_MS, signal });
   await command(story, 'view', '--no-open');
-  screen.say('Open this in a browser to see the job grow, over the kill as well.');
+  screen.line('Open this in a browser to see the job grow, over the kill as well.');
 }
 
 function requireAlive({ exit }: TaskProcess): void {
@@ -122,10 +122,10 @@ async function killAndFinish(story: Story, agent: TaskProcess, view: LiveView): 
   screen.step('The job has ended: one last complete pass');
   await command(story, 'jobs');
   const waited = await exitCodeOf(story, 'wait', job.jobId, '--timeout', '1s');
-  screen.say(
+  screen.line(
     `Exit code ${waited}. Without a time limit it waits until no byte came for a minute and all files are verified.`,
   );
-  screen.say('Then it is 0 for Finished, 10 for Failed: a step of a script.');
+  screen.line('Then it is 0 for Finished, 10 for Failed: a step of a script.');
   await command(story, 'unwatch', job.jobId);
   second.signal('SIGTERM');
   const { code } = await until(() => second.exit, { what: 'the agent had stopped', limitMs: PROCESS_MS, signal });
@@ -135,10 +135,10 @@ async function killAndFinish(story: Story, agent: TaskProcess, view: LiveView): 
 
 /** What the rule of the configuration passed to its program. */
 function showEvents({ parts, screen }: Story): void {
-  screen.say('Events that the rule under notify: passed to its program:');
+  screen.line('Events that the rule under notify: passed to its program:');
   for (const { type, taskId, file, generation, line, text } of parts.events) {
     const where = line === undefined ? `generation ${generation}` : `line ${line}: ${printable(text ?? '')}`;
-    screen.say(`  ${type}  ${taskId} ${file}, ${where}`);
+    screen.line(`  ${type}  ${taskId} ${file}, ${where}`);
   }
 }
 
@@ -165,7 +165,7 @@ async function killInTheMiddle(story: Story, agent: TaskProcess, view: LiveView)
   const end = await until(() => agent.exit, { what: 'the agent was killed', limitMs: PROCESS_MS, signal });
   view.pause();
   screen.step('kill -9, in the middle of the output');
-  screen.say(pc.red(`process ${agent.pid} is dead (${end.signal}): it could neither finish nor tidy up`));
+  screen.line(pc.red(`process ${agent.pid} is dead (${end.signal}): it could neither finish nor tidy up`));
   await checkBeginnings(screen, sides);
 }
 
@@ -189,8 +189,8 @@ async function checkBeginnings(screen: Screen, sides: Sides): Promise<void> {
     }
     rewritten.push(`${taskId} ${file}`);
   }
-  screen.say(`The mirrors hold ${showBytes(bytes)}, each an exact beginning of its file.`);
-  for (const name of rewritten) screen.say(`(But for ${name}: the job has just rewritten it.)`);
+  screen.line(`The mirrors hold ${showBytes(bytes)}, each an exact beginning of its file.`);
+  for (const name of rewritten) screen.line(`(But for ${name}: the job has just rewritten it.)`);
 }
 
 async function startAgain(story: Story): Promise<TaskProcess> {
@@ -206,7 +206,7 @@ async function startAgain(story: Story): Promise<TaskProcess> {
     },
     { what: 'the job had written more', limitMs: PROCESS_MS, signal },
   );
-  screen.say(`The job does not care: it has written ${showBytes(grown)} more by now.`);
+  screen.line(`The job does not care: it has written ${showBytes(grown)} more by now.`);
   const restartedAt = Date.now();
   const agent = await startAgent(story);
   const call = await until(
@@ -216,7 +216,7 @@ async function startAgain(story: Story): Promise<TaskProcess> {
       ),
     { what: 'the agent requested more', limitMs: PROCESS_MS, signal },
   );
-  screen.say('It goes on a little before the end of each mirror, to see that it fits:');
+  screen.line('It goes on a little before the end of each mirror, to see that it fits:');
   pairs.forEach(({ taskId, file }, index) => {
     if (file !== 'stdout') return;
     const entry = call.entries?.find(
@@ -224,8 +224,8 @@ async function startAgain(story: Story): Promise<TaskProcess> {
     );
     if (entry?.offset === undefined || entry.offset === null) return;
     const [here, from] = [before[index] ?? 0, Number(entry.offset)].map(showCount);
-    screen.say(`  ${taskId} stdout: ${here} bytes are here; requested from byte ${from} on`);
+    screen.line(`  ${taskId} stdout: ${here} bytes are here; requested from byte ${from} on`);
   });
-  screen.say();
+  screen.line();
   return agent;
 }

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JobtailError } from '../../src/errors.ts';
 
-const LOOK_MS = 50;
+const TICK_MS = 50;
 
 export interface UntilOptions {
   /** What is waited for, to end the sentence "it took too long until ...". */
@@ -25,6 +25,6 @@ export async function until<T>(look: () => T | undefined | Promise<T | undefined
       });
     }
     // The next check sees what the signal does to the pause.
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+    await sleep(TICK_MS, undefined, { signal }).catch(() => {});
   }
 }

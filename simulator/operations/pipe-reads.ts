@@ -8,7 +8,7 @@ import { type FileHandle, lstat, open } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SandboxUser } from '../signin/sessions.ts';
 
-const LOOK_MS = 20;
+const TICK_MS = 20;
 const READ_BYTES = 64 * 1024;
 
 export class PipeReads {
@@ -62,7 +62,7 @@ async function readPipe(path: string, signal: AbortSignal): Promise<Buffer> {
       if (chunk?.length === 0 && isOpened) return Buffer.concat(chunks);
       isOpened ||= chunk?.length !== 0;
       if (chunk !== undefined && chunk.length > 0) chunks.push(chunk);
-      else await sleep(LOOK_MS, undefined, { signal, ref: false });
+      else await sleep(TICK_MS, undefined, { signal, ref: false });
     }
   } finally {
     await handle.close();

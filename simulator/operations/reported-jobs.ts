@@ -40,7 +40,7 @@ export class ReportedJobs {
     this.#clock = clock;
   }
 
-  tell(job: SubmittedJob): ReportedJob {
+  report(job: SubmittedJob): ReportedJob {
     const nowMs = this.#clock();
     const last = this.#reported.get(job);
     if (last !== undefined && nowMs < last.atMs + this.#habits.stateSeconds * 1000) return last.reported;

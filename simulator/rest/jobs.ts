@@ -36,7 +36,7 @@ const NODE_TYPE = {
 };
 
 export function currentInfo(job: SubmittedJob, release: Release, place: SandboxPlace): Answer {
-  return answerOf(jobOf(place.reportedJobs.tell(job), release, place.habits), place);
+  return answerOf(jobOf(place.reportedJobs.report(job), release, place.habits), place);
 }
 
 /** Job by job. */
@@ -52,7 +52,7 @@ async function* listOf(
   const jobs = cluster.jobs.filter(({ owner }) => owner === username);
   yield habits.nilEntries ? '[null' : '[';
   for (const [index, job] of jobs.entries()) {
-    const reported = jobOf(reportedJobs.tell(job), release, habits);
+    const reported = jobOf(reportedJobs.report(job), release, habits);
     yield `${index > 0 || habits.nilEntries ? ',' : ''}${jsonOf(reported, habits)}`;
   }
   yield ']';

@@ -10,7 +10,7 @@ export function getCurrentInfo(
   job: SubmittedJob,
   { namespace, habits, reportedJobs }: SandboxPlace,
 ): AsyncGenerator<string> {
-  const result = element('GetCurrentInfoForJobResult', jobMembers(reportedJobs.tell(job), habits));
+  const result = element('GetCurrentInfoForJobResult', jobMembers(reportedJobs.report(job), habits));
   return responseAround('GetCurrentInfoForJob', namespace, [result]);
 }
 
@@ -27,7 +27,7 @@ function* listedJobs(username: string, { cluster, habits, reportedJobs }: Sandbo
     return;
   }
   yield `<${name}>${habits.nilEntries ? nilElement('SubmittedJobInfoExt') : ''}`;
-  for (const job of jobs) yield element('SubmittedJobInfoExt', jobMembers(reportedJobs.tell(job), habits));
+  for (const job of jobs) yield element('SubmittedJobInfoExt', jobMembers(reportedJobs.report(job), habits));
   yield `</${name}>`;
 }
 

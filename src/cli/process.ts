@@ -62,9 +62,9 @@ export function commandLog(): Log {
   // A reader that has gone must not end the command.
   process.stderr.on('error', () => {});
   const quiet = () => {};
-  const say: Log['warn'] = ({ hint }, message) => {
+  const write: Log['warn'] = ({ hint }, message) => {
     const advice = hint === undefined ? '' : ` (${hint})`;
     process.stderr.write(`agent: ${printableLines(`${message}${advice}`)}\n`);
   };
-  return { debug: quiet, info: quiet, warn: say, error: say };
+  return { debug: quiet, info: quiet, warn: write, error: write };
 }

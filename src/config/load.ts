@@ -26,9 +26,9 @@ export async function loadConfig(path: string): Promise<Config> {
   }
   const result = configSchema(dirname(file)).safeParse(yaml.value);
   if (result.success) return { file, ...result.data };
-  const problems = problemsOf(result.error.issues, yaml.value).map(({ path: keys, of, text: said }) => ({
+  const problems = problemsOf(result.error.issues, yaml.value).map(({ path: keys, of, text: message }) => ({
     position: yaml.positionOf(keys, of),
-    text: keys.length === 0 ? said : `${pathText(keys)}: ${said}`,
+    text: keys.length === 0 ? message : `${pathText(keys)}: ${message}`,
   }));
   throw configError(linesOf(file, problems));
 }
@@ -79,12 +79,12 @@ export async function loadTls(config: Config) {
   const problems: string[] = [];
   const read = async (key: string, file: string | null, check: (pem: Buffer) => unknown) => {
     if (file === null) return undefined;
-    const said = (text: string) => problems.push(`${config.file}: service.tls.${key}: ${file}: ${text}`);
-    const pem = await readFile(file).catch((error: NodeJS.ErrnoException) => void said(whyUnreadable(error)));
+    const report = (text: string) => problems.push(`${config.file}: service.tls.${key}: ${file}: ${text}`);
+    const pem = await readFile(file).catch((error: NodeJS.ErrnoException) => void report(whyUnreadable(error)));
     try {
       if (pem !== undefined) check(pem);
     } catch {
-      said(`expected ${key === 'keyFile' ? 'a private key without a passphrase' : 'certificates'} in PEM format`);
+      report(`expected ${key === 'keyFile' ? 'a private key without a passphrase' : 'certificates'} in PEM format`);
     }
     return pem;
   };

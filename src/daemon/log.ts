@@ -97,18 +97,18 @@ export class LogStream {
 
   /** Takes one line with its end. */
   write(line: string): void {
-    if (this.#sayLost() && this.#put(line)) return;
+    if (this.#reportLost() && this.#put(line)) return;
     this.#lost++;
     this.#unsaid++;
   }
 
   /** Logs how many lines were lost, if any; false if that is not written either. */
-  #sayLost(): boolean {
+  #reportLost(): boolean {
     const lines = this.#unsaid;
     if (lines === 0) return true;
     const msg = `${lines} log lines were lost: their reader was too slow`;
-    const said = { level: 'warn', time: new Date().toISOString(), lines, msg };
-    if (!this.#put(`${JSON.stringify(said)}\n`)) return false;
+    const line = { level: 'warn', time: new Date().toISOString(), lines, msg };
+    if (!this.#put(`${JSON.stringify(line)}\n`)) return false;
     this.#unsaid = 0;
     return true;
   }

@@ -57,8 +57,8 @@ export class MetricsPort {
     } catch (error) {
       const err = error instanceof Error ? error.message : String(error);
       const hint = 'set metrics.listen to a free address of this machine';
-      const said = `there are no metrics: ${listen.host}:${listen.port} cannot be used: ${err}`;
-      log.error({ scope: 'metrics', code: 'config', err, hint }, said);
+      const message = `there are no metrics: ${listen.host}:${listen.port} cannot be used: ${err}`;
+      log.error({ scope: 'metrics', code: 'config', err, hint }, message);
     }
   }
 
@@ -113,12 +113,12 @@ export const REQUEST_MS = 10_000;
 /** More on one connection is refused: hundreds of requests can come in one packet. */
 const MAX_REQUESTS = 16;
 /** Node.js looks for requests that are late only every 30 seconds by itself. */
-const LOOK_MS = 1_000;
+const TICK_MS = 1_000;
 
 /** Rejects with the error of `listen` if the address cannot be used. */
 export async function serveMetrics(options: MetricsServerOptions): Promise<MetricsServer> {
   const { requestMs = REQUEST_MS } = options;
-  const limits = { requestTimeout: requestMs, headersTimeout: requestMs, connectionsCheckingInterval: LOOK_MS };
+  const limits = { requestTimeout: requestMs, headersTimeout: requestMs, connectionsCheckingInterval: TICK_MS };
   // However many ask at a time, the numbers are added up once.
   let adding: ReturnType<typeof options.metrics> | undefined;
   const metrics = () => {

@@ -32,7 +32,7 @@ export class Reload {
   #asked = false;
   #reading = Promise.resolve();
   #found: Prepared | undefined;
-  #tell: ((found: Prepared) => void) | undefined;
+  #report: ((found: Prepared) => void) | undefined;
   #refused: string | undefined;
 
   constructor(options: ReloadOptions) {
@@ -57,7 +57,7 @@ export class Reload {
     this.#found = undefined;
     if (found !== undefined) return found;
     return new Promise((resolve) => {
-      this.#tell = resolve;
+      this.#report = resolve;
     });
   }
 
@@ -94,10 +94,10 @@ export class Reload {
   async #offer(prepared: Prepared): Promise<void> {
     // A configuration that was not applied yet is out of date.
     await this.#found?.connection.close();
-    const tell = this.#tell;
-    this.#tell = undefined;
-    this.#found = tell === undefined ? prepared : undefined;
-    tell?.(prepared);
+    const report = this.#report;
+    this.#report = undefined;
+    this.#found = report === undefined ? prepared : undefined;
+    report?.(prepared);
   }
 
   #refuse(reason: string): void {

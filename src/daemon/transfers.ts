@@ -20,7 +20,7 @@ import { systemClock } from '../system/clock.ts';
 import { isInstalled } from '../system/program.ts';
 
 /** Interval of the loop: one query, unless there is a grant to release. */
-const LOOK_MS = 5_000;
+const TICK_MS = 5_000;
 /** After a failure it waits longer. */
 const PAUSE_MS = 60_000;
 
@@ -110,7 +110,7 @@ export class Transfers {
         if (!failing && !signal.aborted) this.#warn(thrown, 'a temporary key cannot be ended yet');
         failing = true;
       }
-      await sleep(failing ? PAUSE_MS : LOOK_MS, undefined, { signal }).catch(() => {});
+      await sleep(failing ? PAUSE_MS : TICK_MS, undefined, { signal }).catch(() => {});
     }
   }
 

@@ -24,7 +24,7 @@ export interface FileWatchOptions {
   readonly onRefused: (file: string, error: Error) => void;
 }
 
-const LOOK_MS = 1_000;
+const TICK_MS = 1_000;
 const POLLING_MS = 500;
 
 export class FileWatch {
@@ -34,7 +34,7 @@ export class FileWatch {
 
   constructor(options: FileWatchOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#watched.forEach((each) => void each.look()), LOOK_MS);
+    this.#timer = setInterval(() => this.#watched.forEach((each) => void each.look()), TICK_MS);
   }
 
   /**
@@ -171,7 +171,7 @@ const QUIET_MS = 200;
 export class WatchedFiles {
   readonly #options: WatchedFilesOptions;
   readonly #watch: FileWatch;
-  #tellOf: ReadonlyMap<string, () => void> = new Map();
+  #reporterOf: ReadonlyMap<string, () => void> = new Map();
   #isRefused = false;
   #secretTimer: NodeJS.Timeout | undefined;
 
@@ -179,7 +179,7 @@ export class WatchedFiles {
     this.#options = options;
     this.#watch = new FileWatch({
       isPolled: isOnNetwork,
-      onChange: (file) => this.#tellOf.get(file)?.(),
+      onChange: (file) => this.#reporterOf.get(file)?.(),
       onRefused: (file, error) => this.#refused(file, error),
     });
   }
@@ -187,15 +187,15 @@ export class WatchedFiles {
   /** Watches what belongs to these configurations, and nothing else. */
   cover(configs: readonly Config[]): void {
     const { configFile, wakeFile, onWake, onConfig } = this.#options;
-    const tellOf = new Map<string, () => void>();
+    const reporterOf = new Map<string, () => void>();
     for (const config of configs) {
-      for (const file of secretFilesOf(config)) tellOf.set(file, () => this.#secretChanged());
+      for (const file of secretFilesOf(config)) reporterOf.set(file, () => this.#secretChanged());
       const { caFile, certFile, keyFile } = config.service.tls;
       for (const file of [caFile, certFile, keyFile])
-        if (file !== null) tellOf.set(file, () => onConfig({ asked: true }));
+        if (file !== null) reporterOf.set(file, () => onConfig({ asked: true }));
     }
-    this.#tellOf = tellOf.set(configFile, () => onConfig({ asked: false })).set(wakeFile, onWake);
-    this.#watch.watch([...tellOf.keys()]);
+    this.#reporterOf = reporterOf.set(configFile, () => onConfig({ asked: false })).set(wakeFile, onWake);
+    this.#watch.watch([...reporterOf.keys()]);
   }
 
   close(): void {

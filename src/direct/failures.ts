@@ -11,8 +11,8 @@ export function unacceptable(message: string): JobtailError {
 }
 
 /** The failure of the connection, from the output of ssh; undefined if the connection as such was fine. */
-export function connectionFailure(said: string, host: string): JobtailError | undefined {
-  const is = (pattern: RegExp) => pattern.test(said);
+export function connectionFailure(stderr: string, host: string): JobtailError | undefined {
+  const is = (pattern: RegExp) => pattern.test(stderr);
   if (is(/IDENTIFICATION HAS CHANGED|Host key verification failed|No \S+ host key is known/)) {
     return new JobtailError('unexpected-answer', `the host key of ${host} is not the one that is known`, {
       hint: 'ask the operators of the host for its key; then correct it in the known_hosts file, or in results.ssh.pinnedKeys',
@@ -27,24 +27,24 @@ export function connectionFailure(said: string, host: string): JobtailError | un
     return unacceptable('OpenSSH cannot read the private key of the service');
   }
   const isLost = is(/^ssh: |^kex_exchange_identification|Connection (?:timed out|refused|closed by|reset by)/m);
-  return isLost ? unreachable(said, host) : undefined;
+  return isLost ? unreachable(stderr, host) : undefined;
 }
 
-export function unreachable(said: string, host: string): JobtailError {
-  return new JobtailError('unreachable', `${host} cannot be reached by SSH: ${lastLine(said)}`, {
+export function unreachable(stderr: string, host: string): JobtailError {
+  return new JobtailError('unreachable', `${host} cannot be reached by SSH: ${lastLine(stderr)}`, {
     hint: 'check the network and the firewall between this machine and the cluster',
   });
 }
 
 /** The connection ended in the middle. */
-export function brokeOff(said: string, host: string): JobtailError {
-  return new JobtailError('interrupted', `the transfer from ${host} broke off: ${lastLine(said)}`, {
+export function brokeOff(stderr: string, host: string): JobtailError {
+  return new JobtailError('interrupted', `the transfer from ${host} broke off: ${lastLine(stderr)}`, {
     hint: 'what arrived is kept, and the next attempt continues from there',
   });
 }
 
 /** The last line that a program printed, for people. */
-export function lastLine(said: string): string {
-  const lines = said.split('\n').map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').trim());
+export function lastLine(stderr: string): string {
+  const lines = stderr.split('\n').map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').trim());
   return lines.findLast((line) => line !== '')?.slice(0, 200) ?? 'ssh printed no reason';
 }

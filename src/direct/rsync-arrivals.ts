@@ -52,7 +52,7 @@ export class RsyncArrivals {
   }
 
   /** A file has arrived, or nearly: rsync prints its name before it renames the file. */
-  tell(name: string): void {
+  report(name: string): void {
     this.#told.push(name);
   }
 
@@ -133,7 +133,7 @@ function regularFile(file: string): Stats | undefined {
 const LARGE_BYTES = 4 * 1024 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 const FLUSH_BYTES = 64 * 1024 * 1024;
-const LOOK_MS = 100;
+const TICK_MS = 100;
 
 export class GrowingDigests {
   readonly #directory: string;
@@ -181,7 +181,7 @@ export class GrowingDigests {
   async #keepLooking(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+      await sleep(TICK_MS, undefined, { signal }).catch(() => {});
       const names = await fs.readdir(this.#directory).catch(() => []);
       for (const name of names) await this.#look(path.join(this.#directory, name));
     }
@@ -241,7 +241,7 @@ class Growing {
       }
       if (bytesRead > 0) continue;
       if (isWhole) return { bytes: at, sha256: hash.digest('hex') };
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+      await sleep(TICK_MS, undefined, { signal }).catch(() => {});
     }
   }
 

@@ -21,8 +21,8 @@ const FILES_A_RUN = 10_000;
  */
 const MIN_READ_BYTES_PER_MS = 20_000;
 /** Tries in a row that brought something, and were cut off again. */
-const MOST_CUTS = 5;
-const MOST_SHOWN = 200;
+const MAX_CUTS = 5;
+const MAX_SHOWN = 200;
 
 /** Exit codes of rsync. */
 const SOME_FAILED = [23, 24];
@@ -77,15 +77,15 @@ async function bring(files: readonly DirectFile[], run: Run): Promise<string | u
       order.onWay('rsync');
       return undefined;
     }
-    if (/No space left on device|Disk quota exceeded/.test(end.said)) throw diskFull(end);
+    if (/No space left on device|Disk quota exceeded/.test(end.stderr)) throw diskFull(end);
     // Progress is reported once a second; the part of a file that was kept gives that of the first second.
     const keptBefore = kept;
     kept = await bytesBelow(run.arrival);
     const isCut = now > 0 || left.size < wanted || kept > keptBefore;
     if (isCut) order.onWay('rsync');
     const failure = failureOf(end, order);
-    if (!isCut && failure === undefined) return lastLine(end.said);
-    if (!isCut || ++cuts >= MOST_CUTS) throw failure ?? brokeOff(end.said, order.access.host);
+    if (!isCut && failure === undefined) return lastLine(end.stderr);
+    if (!isCut || ++cuts >= MAX_CUTS) throw failure ?? brokeOff(end.stderr, order.access.host);
   }
 }
 
@@ -104,7 +104,7 @@ async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<Progr
     },
     onFile: (name) => {
       if (!asked.has(name)) throw unasked(name, order.access.host);
-      arrivals.tell(name);
+      arrivals.report(name);
     },
     onTooLarge: (name) => {
       const file = files.get(name);
@@ -152,7 +152,7 @@ function withDirectories(names: readonly string[]): Set<string> {
 
 /** rsync 3.2.5 and later refuse such a name themselves, before its file comes. */
 function unasked(name: string, host: string): JobtailError {
-  return unacceptable(`${host} sends a file that was not requested: ${JSON.stringify(name.slice(0, MOST_SHOWN))}`);
+  return unacceptable(`${host} sends a file that was not requested: ${JSON.stringify(name.slice(0, MAX_SHOWN))}`);
 }
 
 function argsOf({ order, arrival, growing }: Run): string[] {
@@ -186,14 +186,16 @@ function inRsh(file: string): string {
 }
 
 /** Why rsync cannot go on; undefined if it ended for a reason of its own. */
-function failureOf({ code, said }: ProgramEnd, { access, idleMs }: SshOrder): JobtailError | undefined {
+function failureOf({ code, stderr }: ProgramEnd, { access, idleMs }: SshOrder): JobtailError | undefined {
   if (code === TIMED_OUT)
     return new JobtailError('timeout', `the program rsync brought nothing for ${idleMs / 1000} s`);
-  return connectionFailure(said, access.host) ?? (code === NO_CONNECTION ? unreachable(said, access.host) : undefined);
+  return (
+    connectionFailure(stderr, access.host) ?? (code === NO_CONNECTION ? unreachable(stderr, access.host) : undefined)
+  );
 }
 
 function diskFull(end: ProgramEnd): JobtailError {
-  return new JobtailError('disk-full', `no room left for a transfer: ${lastLine(end.said)}`, {
+  return new JobtailError('disk-full', `no room left for a transfer: ${lastLine(end.stderr)}`, {
     hint: 'free some space; the agent goes on by itself',
   });
 }
@@ -201,7 +203,7 @@ function diskFull(end: ProgramEnd): JobtailError {
 /** The format of the line that rsync prints for each file; the number in it makes rsync print it after the bytes. */
 export const OUT_FORMAT = '+%b %n';
 
-const MOST_LINE = 65_536;
+const MAX_LINE = 65_536;
 
 export interface RsyncNews {
   onBytes(bytes: number): void;
@@ -217,7 +219,7 @@ export async function readRsyncOutput(output: AsyncIterable<Buffer>, news: Rsync
     const lines = (rest + piece.toString('latin1')).split(/[\r\n]/);
     rest = lines.pop() ?? '';
     // No name is as long; the other side can have it print what it likes.
-    if (rest.length > MOST_LINE) throw new JobtailError('unexpected-answer', 'a line of rsync has no end');
+    if (rest.length > MAX_LINE) throw new JobtailError('unexpected-answer', 'a line of rsync has no end');
     for (const line of lines) {
       const bytes = /^ *([0-9]+) +[0-9]+%/.exec(line)?.[1];
       const large = /^(.*) is over max-size$/.exec(line)?.[1];

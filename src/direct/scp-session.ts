@@ -29,14 +29,14 @@ export async function runScp(
   words: readonly string[],
   { order: { configFile, idleMs, signal } }: ScpRun,
   converse: (records: ScpRecords, reply: Reply) => Promise<void>,
-): Promise<{ readonly code: number | null; readonly said: string }> {
+): Promise<{ readonly code: number | null; readonly stderr: string }> {
   const talk = (output: AsyncIterable<Buffer>, reply: Reply) => converse(new ScpRecords(output), reply);
   const args = ['-F', configFile, '-T', '--', HOST_ALIAS, 'scp', ...words];
   try {
     return await runProgram({ command: 'ssh', args, talk, limit: { idleMs }, signal });
   } catch (error) {
     if (!(error instanceof NotScp)) throw error;
-    return { code: null, said: error.message };
+    return { code: null, stderr: error.message };
   }
 }
 
@@ -70,13 +70,13 @@ export async function receiveFile(
 
 /** The other side does not speak the protocol. */
 export class NotScp extends JobtailError {
-  constructor(said: string) {
-    super('unexpected-answer', `it answers scp with ${JSON.stringify(said.slice(0, MOST_SHOWN))}`);
+  constructor(stderr: string) {
+    super('unexpected-answer', `it answers scp with ${JSON.stringify(stderr.slice(0, MAX_SHOWN))}`);
   }
 }
 
-const MOST_LINE_BYTES = 4096;
-const MOST_SHOWN = 100;
+const MAX_LINE_BYTES = 4096;
+const MAX_SHOWN = 100;
 
 /** A line of the sender: a file that comes now, a directory that begins or ends, an error of one file, or the end. */
 export type ScpRecord =
@@ -132,8 +132,7 @@ export class ScpRecords {
   async #line(): Promise<string | undefined> {
     for (;;) {
       const end = this.#rest.indexOf('\n');
-      if (end > MOST_LINE_BYTES || (end < 0 && this.#rest.length > MOST_LINE_BYTES))
-        throw new NotScp(String(this.#rest));
+      if (end > MAX_LINE_BYTES || (end < 0 && this.#rest.length > MAX_LINE_BYTES)) throw new NotScp(String(this.#rest));
       if (end >= 0) {
         const line = this.#rest.toString('utf8', 0, end);
         this.#rest = this.#rest.subarray(end + 1);

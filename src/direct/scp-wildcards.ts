@@ -169,11 +169,11 @@ async function fetchCommand(
       run,
     );
   };
-  const { code, said } = await runScp([...(isRecursive ? ['-r'] : []), '-f', ...words], run, converse);
-  const failure = connectionFailure(said, host);
+  const { code, stderr } = await runScp([...(isRecursive ? ['-r'] : []), '-f', ...words], run, converse);
+  const failure = connectionFailure(stderr, host);
   if (failure !== undefined) throw failure;
-  if (code === CONNECTION_LOST) throw brokeOff(said, host);
-  return isUnderstood ? undefined : lastLine(said);
+  if (code === CONNECTION_LOST) throw brokeOff(stderr, host);
+  return isUnderstood ? undefined : lastLine(stderr);
 }
 
 interface Marks {

@@ -43,17 +43,17 @@ async function fetchSessions(sessions: DirectFile[][], run: ScpRun): Promise<str
       sessions.push(...session.map((one) => [one]));
       continue;
     }
-    const { answered, code, said } = await fetchSession(session, run);
+    const { answered, code, stderr } = await fetchSession(session, run);
     const left = session.slice(answered);
     if (left.length === 0) continue;
-    const failure = connectionFailure(said, host);
+    const failure = connectionFailure(stderr, host);
     if (failure !== undefined) throw failure;
     if (session.length > 1 && code !== CONNECTION_LOST) {
       // A forced command that allows one file at a time, perhaps.
       isOneByOne = true;
       sessions.push(...left.map((one) => [one]));
-    } else if (!run.works) return lastLine(said);
-    else throw brokeOff(said, host);
+    } else if (!run.works) return lastLine(stderr);
+    else throw brokeOff(stderr, host);
   }
   return undefined;
 }

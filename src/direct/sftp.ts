@@ -79,7 +79,7 @@ async function fetchSession(wanted: readonly Wanted[], run: Run): Promise<number
       isWhole = true;
       return wanted.length;
     }
-    return begun > 0 && FILE_FAILURE.test(end.said) ? begun : refusalOf(end, run);
+    return begun > 0 && FILE_FAILURE.test(end.stderr) ? begun : refusalOf(end, run);
   } catch (error) {
     if (order.signal.aborted || !stop.signal.aborted) throw error;
     const found = wanted[begun - 1];
@@ -139,9 +139,9 @@ async function growthOf(one: Wanted | undefined, { order, bytes }: Run, stop: Li
   return length;
 }
 
-function refusalOf({ said }: ProgramEnd, { order, arrivals }: Run): string {
-  const failure = connectionFailure(said, order.access.host);
+function refusalOf({ stderr }: ProgramEnd, { order, arrivals }: Run): string {
+  const failure = connectionFailure(stderr, order.access.host);
   if (failure !== undefined) throw failure;
-  if (arrivals.hasCome) throw brokeOff(said, order.access.host);
-  return lastLine(said);
+  if (arrivals.hasCome) throw brokeOff(stderr, order.access.host);
+  return lastLine(stderr);
 }

@@ -23,8 +23,8 @@ export interface ShareTransferOptions {
 
 const READ_BYTES = 1024 * 1024;
 /** A file that changes while it is read is read again, so often. */
-const MOST_READS = 3;
-const MOST_SHOWN = 200;
+const MAX_READS = 3;
+const MAX_SHOWN = 200;
 
 export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
   return {
@@ -96,7 +96,7 @@ async function shareOf(basePath: string | null, { roots, guarded }: ShareTransfe
 
 /** The service offers a share that the configuration does not allow. */
 export function notCovered(basePath: string): JobtailError {
-  const shown = basePath.length > MOST_SHOWN ? `${basePath.slice(0, MOST_SHOWN)}...` : basePath;
+  const shown = basePath.length > MAX_SHOWN ? `${basePath.slice(0, MAX_SHOWN)}...` : basePath;
   return new JobtailError('config', `the service names the share ${shown}, and results.shareRoots does not cover it`, {
     hint: 'if it is mounted here, set results.shareRoots: {PATH OF THE CLUSTER: PATH OF THIS MACHINE}',
   });
@@ -112,7 +112,7 @@ interface CopyOptions {
 
 /** Copies one file; one that is none, or does not hold still, is skipped. */
 async function copy({ file, from, order, arrivals }: CopyOptions): Promise<void> {
-  for (let reads = 0; from !== undefined && reads < MOST_READS; reads++) {
+  for (let reads = 0; from !== undefined && reads < MAX_READS; reads++) {
     const before = await from.stat({ bigint: true });
     if (!before.isFile()) return;
     if (order.maxFileBytes !== null && before.size > order.maxFileBytes) return order.onTooLarge(file);

@@ -79,11 +79,11 @@ const CIPHERS = [
 /** A setting for those of them that this machine has. */
 async function ciphersOf(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
   const asked = { command: 'ssh', args: ['-Q', 'cipher'], limit: { totalMs: ANSWER_MS }, mostBytes: 65_536, signal };
-  const said = await printedBy(asked).catch((error: unknown) => {
+  const shown = await printedBy(asked).catch((error: unknown) => {
     if (error instanceof NotInstalled) return { printed: '' };
     throw error;
   });
-  const known = new Set(said.printed.toString().split('\n'));
+  const known = new Set(shown.printed.toString().split('\n'));
   const ciphers = CIPHERS.filter((cipher) => known.has(cipher));
   return ciphers.length === 0 ? {} : { Ciphers: ciphers.join(',') };
 }

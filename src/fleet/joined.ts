@@ -78,18 +78,18 @@ export async function takeName<Moment>(
   moment: () => Moment,
   signal: AbortSignal,
 ): Promise<Moment> {
-  const endsAt = performance.now() + member.leaseMs + LOOK_MS;
+  const endsAt = performance.now() + member.leaseMs + TICK_MS;
   let sentAt = moment();
   while (!(await register.join(member))) {
     if (performance.now() > endsAt) throw await register.nameTaken(member.name);
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+    await sleep(TICK_MS, undefined, { signal }).catch(() => {});
     if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
     sentAt = moment();
   }
   return sentAt;
 }
 
-const LOOK_MS = 1_000;
+const TICK_MS = 1_000;
 
 /** Jobs that this agent followed alone, before there was a fleet, become jobs of the fleet. */
 export async function bringOwnJobs(

@@ -59,7 +59,7 @@ interface JoinedPhase {
   readonly rounds: Rounds;
 }
 
-const LOOK_MS = 250;
+const TICK_MS = 250;
 const ROUND_MS = 1_000;
 /** Between attempts to reach the database at the start. */
 const CONNECT_AGAIN_MS = 2_000;
@@ -113,7 +113,7 @@ export class FleetMember implements Ownership {
 
   /** Begins to be a part of the fleet, now or as soon as the database can be reached. */
   start(): void {
-    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+    this.#timer = setInterval(() => this.#look(), TICK_MS);
     this.#running = this.#run();
   }
 
@@ -184,7 +184,7 @@ export class FleetMember implements Ownership {
     const endsAt = clock.monotonic() + DRAIN_MS;
     while (this.#held.size > 0 && clock.monotonic() < endsAt && this.#phase.kind === 'joined') {
       this.#wakeable.wake();
-      await sleep(LOOK_MS);
+      await sleep(TICK_MS);
     }
     const left = this.#held.size;
     if (left === 0) log.info({}, 'drained');

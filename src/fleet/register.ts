@@ -100,7 +100,7 @@ const ROOM = `least(most_jobs, capacity, CASE WHEN rests_until > now() THEN ${JO
 const REST = `interval '15 s'`;
 const MAX_DOUBLINGS = 6;
 
-const STANDING = `SELECT
+const SUMMARY = `SELECT
   (SELECT coalesce(json_agg(json_build_object('name', name, 'mostJobs', ${ROOM}, 'able', least(most_jobs, capacity), 'atMost', most_jobs, 'jobs', ${JOBS},
      'idleMs', extract(epoch FROM now() - took_at)::float8 * 1000::float8) ORDER BY name), '[]'::json)
    FROM {s}.agents WHERE ${SEEN} AND NOT is_draining AND format IS NOT NULL) AS agents,
@@ -111,7 +111,7 @@ const STANDING = `SELECT
   (SELECT count(*)::int FROM ${WAITING_ROWS}) AS waiting,
   (SELECT coalesce(extract(epoch FROM now() - min(start_after))::float8 * 1000::float8, 0::float8) FROM ${WAITING_ROWS}) AS "waitingMs"`;
 
-interface StandingRow extends Omit<FleetSummary, 'agents' | 'jobs' | 'drainAsked'> {
+interface SummaryRow extends Omit<FleetSummary, 'agents' | 'jobs' | 'drainAsked'> {
   readonly agents: readonly (Taker & { readonly atMost: number })[];
   readonly owned: number;
 }
@@ -146,7 +146,7 @@ export class Register {
   async report(member: Member, report: Report): Promise<FleetSummary> {
     const own = (await this.#renew(member, report)) ?? (await this.#rejoin(member, report));
     const { name } = member;
-    const [row] = await this.#database.query<StandingRow>(STANDING, [name]);
+    const [row] = await this.#database.query<SummaryRow>(SUMMARY, [name]);
     if (row === undefined) throw new Error('a SELECT without FROM has a row');
     const { agents, owned, ...rest } = row;
     // Where no agent can follow jobs, each keeps its own.

@@ -27,7 +27,7 @@ export interface Tables extends Sql {
 
 /** For another agent that makes the tables. */
 const MAX_WAIT_MS = 60_000;
-const LOOK_MS = 200;
+const TICK_MS = 200;
 
 const MIGRATIONS: readonly string[] = [
   `
@@ -154,7 +154,7 @@ export async function migrate(tables: Tables, makeOthers: () => Promise<void>): 
   while (!(await migrateAlone(tables, makeOthers))) {
     if (performance.now() > endsAt)
       throw new JobtailError('fleet', `another agent still makes the tables (${tables.where})`);
-    await sleep(LOOK_MS);
+    await sleep(TICK_MS);
   }
 }
 

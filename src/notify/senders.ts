@@ -36,10 +36,10 @@ export async function send(
 
 async function run(command: string, args: readonly string[], input: Buffer, signal: AbortSignal): Promise<void> {
   const limit = { totalMs: LIMIT_MS };
-  const { code, killedBy, said } = await runProgram({ command, args, input, limit, signal });
+  const { code, killedBy, stderr } = await runProgram({ command, args, input, limit, signal });
   if (code === 0) return;
   const how = killedBy === null ? `exit code ${code}` : `killed by ${killedBy}`;
-  const last = printable(said.trim().split('\n').at(-1) ?? '');
+  const last = printable(stderr.trim().split('\n').at(-1) ?? '');
   throw new JobtailError('local-io', `${command}: ${how}${last === '' ? '' : `: ${last}`}`);
 }
 

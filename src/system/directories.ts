@@ -73,7 +73,7 @@ const SYNC_MS = 10 * 60_000;
 export async function flushAll(paths: Iterable<string>, onNetwork: boolean): Promise<void> {
   const left = [...paths];
   const [first] = left;
-  const together = left.length > MANY && !onNetwork && doesSyncfsTell();
+  const together = left.length > MANY && !onNetwork && doesSyncfsReport();
   if (together && first !== undefined && (await flushFileSystemOf(first))) return;
   const work = async () => {
     for (let next = left.pop(); next !== undefined; next = left.pop()) await flushPath(next);
@@ -94,7 +94,7 @@ export function readBootId(file = '/proc/sys/kernel/random/boot_id'): string | n
 }
 
 /** Whether syncfs(2) fails if bytes could not be written: before Linux 5.8 it did not. */
-function doesSyncfsTell(): boolean {
+function doesSyncfsReport(): boolean {
   const [major = 0, minor = 0] = os.release().split('.').map(Number.parseFloat);
   return os.platform() === 'linux' && (major > 5 || (major === 5 && minor >= 8));
 }
@@ -107,7 +107,7 @@ async function flushFileSystemOf(file: string): Promise<boolean> {
   const { signal } = new AbortController();
   const limit = { totalMs: SYNC_MS };
   return runProgram({ command: 'sync', args: ['-f', '--', file], limit, signal }).then(
-    ({ code, said }) => code === 0 && said === '',
+    ({ code, stderr }) => code === 0 && stderr === '',
     () => false,
   );
 }

@@ -27,7 +27,7 @@ export interface ProgramEnd {
   readonly code: number | null;
   readonly killedBy: NodeJS.Signals | null;
   /** The end of what it wrote to its standard error: at most `MAX_STDERR` characters. */
-  readonly said: string;
+  readonly stderr: string;
 }
 
 /** The program is not there; another one may be. */
@@ -57,9 +57,9 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const child = await start(options);
   const stop = new LinkedAbort(signal, () => stopped(command));
   const clock = new LimitClock(limit, () => stop.abort(overLimit(command, limit)));
-  let said = '';
+  let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-MAX_STDERR);
+    stderr = (stderr + text).slice(-MAX_STDERR);
   });
   // It may end before it has read everything.
   child.stdin.on('error', () => {});
@@ -78,7 +78,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   try {
     const [end] = await Promise.all([endOf(child, stop.signal), talking()]);
     stop.signal.throwIfAborted();
-    return { ...end, said };
+    return { ...end, stderr };
   } finally {
     clock.end();
     stop.release();
@@ -129,7 +129,7 @@ async function* outputOf({ stdout }: ChildProcessWithoutNullStreams, clock: Limi
 }
 
 /** Resolves when the program has ended and let go of its streams, or was given up; ends it with the signal. */
-function endOf(child: ChildProcessWithoutNullStreams, stop: AbortSignal): Promise<Omit<ProgramEnd, 'said'>> {
+function endOf(child: ChildProcessWithoutNullStreams, stop: AbortSignal): Promise<Omit<ProgramEnd, 'stderr'>> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined;
     const giveUp = () => {
@@ -199,7 +199,7 @@ export interface IdleLimit {
 }
 
 /** How often `progress` is asked. */
-const LOOK_MS = 500;
+const TICK_MS = 500;
 
 /** Calls back when the limit is over. */
 export class LimitClock {
@@ -216,7 +216,7 @@ export class LimitClock {
     this.#ms = totalMs ?? idleMs ?? 0;
     this.#onOver = onOver;
     this.#hears = totalMs === undefined && progress === undefined;
-    if (progress !== undefined) this.#looking = setInterval(this.#lookAt(progress), Math.min(LOOK_MS, this.#ms / 4));
+    if (progress !== undefined) this.#looking = setInterval(this.#lookAt(progress), Math.min(TICK_MS, this.#ms / 4));
     this.#begin();
   }
 

@@ -34,7 +34,7 @@ export class ViewParts {
 
   constructor({ settings, agentFigure, onFailure }: ViewOptions) {
     const { mirrorDirectory } = settings;
-    const onChange = () => this.changes.tell(STATE);
+    const onChange = () => this.changes.report(STATE);
     this.settings = settings;
     this.onFailure = onFailure;
     const store = new OpenStore(settings);
@@ -47,7 +47,7 @@ export class ViewParts {
       onNetwork: isOnNetworkFileSystem(mirrorDirectory),
       contents: this.contents,
       indexes: this.indexes,
-      onChange: (name) => this.changes.tell(name),
+      onChange: (name) => this.changes.report(name),
     });
   }
 

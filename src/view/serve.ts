@@ -28,7 +28,7 @@ export interface RunningView {
  */
 const IDLE_MS = 60_000;
 const HEADERS_MS = 10_000;
-const LOOK_MS = 2_000;
+const TICK_MS = 2_000;
 
 /** Serves until it is closed. @throws what `listen` fails with; JobtailError */
 export async function serveView(options: ViewOptions): Promise<RunningView> {
@@ -38,7 +38,7 @@ export async function serveView(options: ViewOptions): Promise<RunningView> {
   const page = new PageFiles(path.dirname(packageFile('dist/view/page/index.html')));
   const parts = new ViewParts(options);
   let port = 0;
-  const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: LOOK_MS };
+  const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: TICK_MS };
   const server = http.createServer(limits);
   const gate = new Gate({ server, settings, sessions, place: () => ('path' in listen ? listen.path : port) });
   const answer = getRequestListener(appOf(parts, page).fetch);

@@ -10,7 +10,7 @@ import type { ViewSettings } from './settings.ts';
 
 const agent = parentPort;
 if (agent === null) throw new Error('this is a thread of the agent');
-const tell = (message: FromView) => agent.postMessage(message);
+const report = (message: FromView) => agent.postMessage(message);
 
 let view: RunningView | undefined;
 let takeFigure: ((figure: AgentFigure) => void) | undefined;
@@ -26,14 +26,14 @@ try {
     agentFigure: () =>
       new Promise((resolve) => {
         takeFigure = resolve;
-        tell({ kind: 'figure' });
+        report({ kind: 'figure' });
       }),
-    onFailure: (error) => tell({ kind: 'failure', message: asJobtailError(error).message }),
+    onFailure: (error) => report({ kind: 'failure', message: asJobtailError(error).message }),
   });
-  tell({ kind: 'serving', port: view.port });
+  report({ kind: 'serving', port: view.port });
 } catch (thrown) {
   const { message, hint } = asJobtailError(thrown);
-  tell({ kind: 'ended', message, hint });
+  report({ kind: 'ended', message, hint });
   agent.close();
 }
 

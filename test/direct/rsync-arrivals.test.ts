@@ -31,7 +31,7 @@ function arrivalsOf(...names: readonly string[]) {
 
 it('a file that has no name yet when rsync tells of it is handed over as soon as it has one, not at the end', async () => {
   const { arrivals, came, put } = arrivalsOf('late', 'here', 'never');
-  for (const name of ['late', 'here', 'never']) arrivals.tell(name);
+  for (const name of ['late', 'here', 'never']) arrivals.report(name);
   put('here');
   // By then all of them were looked at.
   await until('the one that is here', () => came.includes('here'));
@@ -46,7 +46,7 @@ it('what nobody told of, and what nobody asked for, are told apart at the end', 
   const { arrivals, came, put } = arrivalsOf('unreported');
   put('unreported');
   put('unasked');
-  arrivals.tell('unasked');
+  arrivals.report('unasked');
   await arrivals.end();
   expect(came).toEqual(['unreported']);
 });
@@ -77,7 +77,7 @@ async function digestAfter(happens: (growing: string, partial: string) => string
   fs.writeFileSync(next, Buffer.alloc(5_000_000));
   await until('the next one to be opened', () => openFilesIn(next) > 0);
   fs.renameSync(happens(growing, path.join(arrival, '11', PARTIAL_DIRECTORY, 'large')), path.join(arrival, '11/large'));
-  arrivals.tell('11/large');
+  arrivals.report('11/large');
   await arrivals.end();
   return digest;
 }

@@ -6,7 +6,7 @@ import type { Attempt, Fleet } from './fleet.ts';
 import type { WrittenFile } from './fleet-files.ts';
 
 /** From a write to the line in the log, on a busy machine. */
-const SAID_MS = 1_500;
+const NOTICE_MS = 1_500;
 
 /** At every moment: no mirror holds what never was in its file, no generation is made up, no job had two owners. */
 export async function expectSound(fleet: Fleet, when: string): Promise<void> {
@@ -59,7 +59,7 @@ export function lateGrowths(
 }
 
 const isWithin = (at: number, { takenAt, endedAt }: Attempt) =>
-  at >= takenAt - SAID_MS && at <= (endedAt ?? Number.POSITIVE_INFINITY) + SAID_MS;
+  at >= takenAt - NOTICE_MS && at <= (endedAt ?? Number.POSITIVE_INFINITY) + NOTICE_MS;
 
 /** The most calls in any time of `windowMs`, as the service counts them. */
 export function mostCallsWithin(calls: readonly Pick<RecordedCall, 'atMs'>[], windowMs: number): number {

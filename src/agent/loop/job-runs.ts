@@ -171,8 +171,8 @@ export class Failures {
    * pause than the back-off.
    */
   failed(scope: string, error: JobtailError, waitsUntil = 0): void {
-    if (error.policy.isOfService) this.#ofAll.#say(SERVICE, error, waitsUntil);
-    else this.#say(scope, error, waitsUntil);
+    if (error.policy.isOfService) this.#ofAll.#write(SERVICE, error, waitsUntil);
+    else this.#write(scope, error, waitsUntil);
   }
 
   /** Records a success of `scope`; so the service responds, too. */
@@ -189,7 +189,7 @@ export class Failures {
     this.#log.info({ scope, code: ongoing.code, failures: ongoing.failures }, `${scope} works again`);
   }
 
-  #say(scope: string, error: JobtailError, waitsUntil: number): void {
+  #write(scope: string, error: JobtailError, waitsUntil: number): void {
     const ongoing = this.#ongoing.get(scope);
     const waits = waitsUntil > (ongoing?.waitsUntil ?? 0) + ONE_WAIT_MS;
     const until = new Date(waitsUntil).toISOString();

@@ -52,7 +52,7 @@ const MAX_REQUESTED = 8;
 /** After so many looks in a row that failed, tasks are searched for as if there were no such service. */
 const LASTING_FAILURES = 2;
 /** Interval for storing that the same was reported again. */
-const TOLD_AGAIN_MS = 5 * 60_000;
+const REPORTED_AGAIN_MS = 5 * 60_000;
 
 export class JobStates implements Scheduled {
   readonly #options: JobStatesOptions;
@@ -142,7 +142,7 @@ export class JobStates implements Scheduled {
       const { id } = information;
       unlisted.delete(id);
       const job = jobs.get(id);
-      if (job !== undefined) await this.#tell(job, information);
+      if (job !== undefined) await this.#report(job, information);
       else if (settled.has(id) && runsAgain(information, settled.get(id) ?? null)) resumed.push(information);
     }
     await this.#askFor([...unlisted.values()]);
@@ -165,7 +165,7 @@ export class JobStates implements Scheduled {
     this.#turn = begin + turn.length;
     for (const job of turn) {
       try {
-        await this.#tell(job, await service.getJob(job.jobId, signal));
+        await this.#report(job, await service.getJob(job.jobId, signal));
       } catch (thrown) {
         const { policy, code } = asJobtailError(thrown);
         if (!policy.isRefusal && code !== 'session-lost') throw thrown;
@@ -175,7 +175,7 @@ export class JobStates implements Scheduled {
   }
 
   /** Passes a report on to the followed job. New tasks are saved at once, the rest at the end. */
-  async #tell(job: FollowedJob, information: JobInformation): Promise<void> {
+  async #report(job: FollowedJob, information: JobInformation): Promise<void> {
     const { id: jobId, tasks } = information;
     this.#writes.push(() => this.#keep(information));
     const ids = tasks.map(({ id }) => id);
@@ -194,7 +194,7 @@ export class JobStates implements Scheduled {
     const since = isSame ? before.since : toldAt;
     if (before === undefined || JSON.stringify(before.information) !== JSON.stringify(information))
       jobInformation.save({ jobId, information, since, toldAt });
-    else if (toldAt - before.toldAt >= TOLD_AGAIN_MS) jobInformation.setToldAt(jobId, toldAt);
+    else if (toldAt - before.toldAt >= REPORTED_AGAIN_MS) jobInformation.setToldAt(jobId, toldAt);
   }
 
   #failed(error: JobtailError): void {

@@ -41,11 +41,11 @@ export class Findings {
   /** Runs one step and prints its findings; an error is a failure. Returns whether the step succeeded. */
   async step(name: string, look: () => Promise<readonly Finding[]> | readonly Finding[]): Promise<boolean> {
     try {
-      for (const [index, finding] of (await look()).entries()) this.#say(index === 0 ? name : '', finding);
+      for (const [index, finding] of (await look()).entries()) this.#print(index === 0 ? name : '', finding);
       return true;
     } catch (thrown) {
       const { message, hint, policy } = asJobtailError(thrown);
-      this.#say(name, { mark: 'failure', text: message, hint });
+      this.#print(name, { mark: 'failure', text: message, hint });
       if (this.#exitCode === EXIT.ok) this.#exitCode = policy.exitCode;
       return false;
     }
@@ -53,10 +53,10 @@ export class Findings {
 
   /** A step that another one stands in the way of. */
   skip(name: string, why: string): void {
-    this.#say(name, note(`not tried: ${why}`));
+    this.#print(name, note(`not tried: ${why}`));
   }
 
-  #say(name: string, { mark, text, hint }: Finding): void {
+  #print(name: string, { mark, text, hint }: Finding): void {
     const indent = ' '.repeat(NAME_COLUMNS + 2);
     const [first = '', ...others] = printableLines(text).split('\n');
     this.#write(`${MARKS[mark]} ${name.padEnd(NAME_COLUMNS)}${first}\n`);

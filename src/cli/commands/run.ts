@@ -61,10 +61,10 @@ type FollowOptions = Omit<DaemonOptions, 'store' | 'transfers' | 'onReady'>;
  */
 async function followUntilStopped(options: FollowOptions): Promise<void> {
   const { log, notifier, stop } = options;
-  let isSaid = false;
+  let isLogged = false;
   while (!stop.aborted) {
     try {
-      return await follow({ ...options, onReady: () => (isSaid = false) });
+      return await follow({ ...options, onReady: () => (isLogged = false) });
     } catch (thrown) {
       const { code, message, hint } = asJobtailError(thrown);
       if (thrown instanceof StateGone) {
@@ -72,11 +72,11 @@ async function followUntilStopped(options: FollowOptions): Promise<void> {
         continue;
       }
       if (code !== 'disk-full') throw thrown;
-      const said = `waiting for room: ${message}`;
-      log[isSaid ? 'debug' : 'error']({ scope: 'the state', code, err: message, hint }, said);
-      isSaid = true;
+      const text = `waiting for room: ${message}`;
+      log[isLogged ? 'debug' : 'error']({ scope: 'the state', code, err: message, hint }, text);
+      isLogged = true;
       // It is not ready, but systemd is to wait as long as it does.
-      notifier.send({ EXTEND_TIMEOUT_USEC: String(ROOM_MS * 10_000), WATCHDOG: '1', STATUS: said });
+      notifier.send({ EXTEND_TIMEOUT_USEC: String(ROOM_MS * 10_000), WATCHDOG: '1', STATUS: text });
       await sleep(ROOM_MS, undefined, { signal: stop }).catch(() => {});
     }
   }

@@ -82,9 +82,9 @@ interface Pass extends PassOrder {
   readonly signal: AbortSignal;
 }
 
-const LOOK_MS = 100;
+const TICK_MS = 100;
 /** Every so many looks it is made sure that the agent lives, which opens a file. */
-const LOOKS_A_LIFE_SIGN = 10;
+const TICKS_A_LIFE_SIGN = 10;
 /**
  * So many in a row are missing if it has stopped: one that begins anew, with another configuration, lets go for a
  * moment.
@@ -119,11 +119,11 @@ async function askAgent({ config, store, jobId, kind, progress, signal }: Pass):
   });
   store.wake();
   for (let looks = 1, missing = 0; ; looks += 1) {
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => {
+    await sleep(TICK_MS, undefined, { signal }).catch(() => {
       throw new JobtailError('aborted', 'it was stopped');
     });
     // Before the answer is looked for: it may be the last thing that the agent does.
-    if (looks % LOOKS_A_LIFE_SIGN === 0) missing = lockHolder(config.state.directory) === undefined ? missing + 1 : 0;
+    if (looks % TICKS_A_LIFE_SIGN === 0) missing = lockHolder(config.state.directory) === undefined ? missing + 1 : 0;
     const answer = store.requests.get(requestId)?.answer;
     if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
     const pass = store.resultSyncs.get(jobId);

@@ -35,9 +35,9 @@ export interface TailOptions extends ConfigOption {
   readonly prefix: boolean;
 }
 
-const LOOK_MS = 200;
+const TICK_MS = 200;
 /** Tasks may be added to a watched job, and its state changes seldom. */
-const SLOW_LOOK_MS = 1_000;
+const SLOW_TICK_MS = 1_000;
 const ANNOUNCEMENT = '--- the remote file was truncated or rewritten; it begins anew ---';
 const CLEAR_LINE = '\r\u001b[2K';
 
@@ -140,17 +140,17 @@ class Shown {
 
   /** Until the job has come to its end, or the signal fires. */
   async follow(signal: AbortSignal): Promise<void> {
-    this.#sayIfNothingComes();
-    let slowLookAt = 0;
+    this.#warnIfNothingComes();
+    let slowTickAt = 0;
     while (!signal.aborted) {
       const now = performance.now();
-      const isSlowLook = now - slowLookAt >= SLOW_LOOK_MS;
-      if (isSlowLook) await this.#known.look();
+      const isSlowTick = now - slowTickAt >= SLOW_TICK_MS;
+      if (isSlowTick) await this.#known.look();
       // In this order: what comes before the end is seen after it is known.
-      const end = isSlowLook ? this.#endOfJob() : undefined;
-      if (isSlowLook) {
-        slowLookAt = now;
-        this.#sayState();
+      const end = isSlowTick ? this.#endOfJob() : undefined;
+      if (isSlowTick) {
+        slowTickAt = now;
+        this.#printState();
         this.addFiles('from the beginning');
       }
       const more = this.#tail.look();
@@ -160,12 +160,12 @@ class Shown {
         process.stderr.write(`job ${this.#jobId} is ${end}: no more lines\n`);
         return;
       }
-      if (!more) await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+      if (!more) await sleep(TICK_MS, undefined, { signal }).catch(() => {});
     }
     this.#endLine();
   }
 
-  #sayIfNothingComes(): void {
+  #warnIfNothingComes(): void {
     if (!this.#known.isKnowable || this.#endOfJob() !== undefined) return;
     if (!this.#known.isFollowed) process.stderr.write('no agent is running: start one to get new lines (agent run)\n');
     else if (this.isEmpty) process.stderr.write(`${this.#whyEmpty}; what is found is shown from then on\n`);
@@ -176,7 +176,7 @@ class Shown {
   }
 
   /** On the standard error: what is piped has lines of the job and nothing else. */
-  #sayState(): void {
+  #printState(): void {
     const change = this.#states.look(this.#known.information);
     if (change === '') return;
     this.#endLine();

@@ -18,9 +18,9 @@ import { reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
 import { BottomLines } from '../show/terminal.ts';
 
-const LOOK_MS = 200;
+const TICK_MS = 200;
 /** Interval for finding tasks and requesting states. */
-const LOOKS_A_SLOW_LOOK = 5;
+const TICKS_A_SLOW_TICK = 5;
 
 /** Until the job is settled or ended, or it is stopped. */
 export function watchHere(config: Config, order: WatchOrder): Promise<void> {
@@ -38,7 +38,7 @@ export function watchHere(config: Config, order: WatchOrder): Promise<void> {
     const files = new FollowedFiles(config, store, tail);
     const news = new News(config, store, order);
     for (let looks = 0; !signal.aborted && store.jobs.get(jobId)?.state === 'watched'; looks++) {
-      if (looks % LOOKS_A_SLOW_LOOK === 0) {
+      if (looks % TICKS_A_SLOW_TICK === 0) {
         await files.add(order);
         const change = news.look();
         if (change !== '') bottom.clear();
@@ -47,7 +47,7 @@ export function watchHere(config: Config, order: WatchOrder): Promise<void> {
       tail.look();
       writeLines();
       bottom.show([pc.dim(progressText(reportOf(config, store, jobId)))]);
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+      await sleep(TICK_MS, undefined, { signal }).catch(() => {});
     }
     bottom.clear();
     return () => {

@@ -31,7 +31,7 @@ export interface WatchOptions extends ConfigOption {
 /** How long the running agent is given to make the mirrors, and to find the tasks of a job. */
 const PICKED_UP_MS = 5_000;
 export const FIRST_LOOK_MS = 10_000;
-const LOOK_MS = 50;
+const TICK_MS = 50;
 
 export async function watch(jobId: JobId, options: WatchOptions): Promise<void> {
   const config = await configurationAsOwner(options);
@@ -103,7 +103,7 @@ function firstLook({ store, order: { jobId } }: Registered): Promise<void> {
 }
 
 async function until(isSo: () => boolean, limitMs: number): Promise<void> {
-  for (let waitedMs = 0; waitedMs < limitMs && !isSo(); waitedMs += LOOK_MS) await sleep(LOOK_MS);
+  for (let waitedMs = 0; waitedMs < limitMs && !isSo(); waitedMs += TICK_MS) await sleep(TICK_MS);
 }
 
 /** The requested mirrors; without a task, those of all known tasks. */

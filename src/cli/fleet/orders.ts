@@ -14,14 +14,14 @@ import { untilStopped } from '../process.ts';
 import { summaryOf } from '../show/pass.ts';
 import { withFleet, withView } from './client.ts';
 
-const LOOK_MS = 100;
+const TICK_MS = 100;
 /** Every so many looks it is made sure that there is an agent to answer. */
-const LOOKS_A_LIFE_SIGN = 50;
+const TICKS_A_LIFE_SIGN = 50;
 const FULFILLED_MS = 10_000;
 /** So long, a command waits for a database that does not answer. */
 const MAX_BROKEN_MS = 120_000;
 
-const NOBODY = 'no agent of the fleet is running: the command is stored, and executed when one starts (agent run)';
+const NOT_RUNNING = 'no agent of the fleet is running: the command is stored, and executed when one starts (agent run)';
 
 export interface Watched {
   /** What is known of the job by now. */
@@ -44,14 +44,14 @@ export async function watchByFleet(
       isOver: store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null,
     });
     const endsAt = performance.now() + (isAnybodyThere ? FULFILLED_MS : 0);
-    while (performance.now() < endsAt && (await client.answerOf(orderId)) === undefined) await sleep(LOOK_MS);
+    while (performance.now() < endsAt && (await client.answerOf(orderId)) === undefined) await sleep(TICK_MS);
     if (waitsForTasks) {
       while (performance.now() < endsAt && !(await withView({ config, client, only: jobId }, look)).isOver)
-        await sleep(5 * LOOK_MS);
+        await sleep(5 * TICK_MS);
     }
     const owner = (await client.owners()).find((row) => row.jobId === jobId)?.owner ?? null;
     const note = !isAnybodyThere
-      ? NOBODY
+      ? NOT_RUNNING
       : owner === null
         ? 'the next agent with room follows it'
         : `${owner} follows it`;
@@ -98,8 +98,8 @@ export async function answerTo(orderId: string, client: FleetClient, signal: Abo
     try {
       const answer = await client.answerOf(orderId);
       if (answer !== undefined) return answer as PassAnswer;
-      if (looks % LOOKS_A_LIFE_SIGN === 0 && !(await client.agents()).some(({ state }) => state !== 'gone')) {
-        throw new NoAgent('fleet', NOBODY);
+      if (looks % TICKS_A_LIFE_SIGN === 0 && !(await client.agents()).some(({ state }) => state !== 'gone')) {
+        throw new NoAgent('fleet', NOT_RUNNING);
       }
       brokenAt = undefined;
     } catch (thrown) {
@@ -113,7 +113,7 @@ export async function answerTo(orderId: string, client: FleetClient, signal: Abo
           cause: error,
         });
     }
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => {
+    await sleep(TICK_MS, undefined, { signal }).catch(() => {
       throw new JobtailError('aborted', 'it was stopped; the command is stored');
     });
   }

@@ -32,7 +32,7 @@ export async function printedByProgram(args: readonly string[], totalMs: number,
   const line = [...process.execArgv, process.argv[1] ?? '', ...args];
   const env = { ...process.env, NO_COLOR: '1' };
   const end = await runProgram({ command: process.execPath, args: line, env, talk, limit: { totalMs }, signal }).then(
-    ({ code, said }) => `${said}exit code: ${code}`,
+    ({ code, stderr }) => `${stderr}exit code: ${code}`,
     (thrown: unknown) => `not complete: ${asJobtailError(thrown).message}`,
   );
   return `${Buffer.concat(pieces).toString('utf8').slice(0, MAX_SECTION_BYTES)}${end}`;
@@ -45,14 +45,14 @@ export async function journalOf(configFile: string | undefined, signal: AbortSig
   const args = ['--unit', unit, '--lines', String(LOG_LINES), '--no-pager', '--quiet', '--output', 'short-iso'];
   const limit = { totalMs: JOURNAL_MS };
   try {
-    const { code, printed, said } = await printedBy({
+    const { code, printed, stderr } = await printedBy({
       command: 'journalctl',
       args,
       limit,
       mostBytes: 4 * MAX_SECTION_BYTES,
       signal,
     });
-    if (code !== 0) throw new JobtailError('local-io', `journalctl ended with exit code ${code}: ${said}`);
+    if (code !== 0) throw new JobtailError('local-io', `journalctl ended with exit code ${code}: ${stderr}`);
     const text = lastLines(printed.toString('utf8'));
     if (text !== '') return text;
     throw new JobtailError('local-io', `the journal has no line of ${unit}`);

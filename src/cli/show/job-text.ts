@@ -127,13 +127,13 @@ const inTime = (at: number) => (at <= Date.now() ? 'now' : `in ${showAge(at - Da
 const MAX_MESSAGES = 5;
 
 export class JobStateChanges {
-  #said: string | null = null;
+  #shown: string | null = null;
 
   /** Lines about changes since the last tick; none without a change, or without any report. */
   look(row: JobInformationRow | undefined): string {
     const information = row?.information;
-    if (information === undefined || information.state === null || information.state === this.#said) return '';
-    this.#said = information.state;
+    if (information === undefined || information.state === null || information.state === this.#shown) return '';
+    this.#shown = information.state;
     return [lineOf(information), ...messagesOf(information)].map((line) => `${line}\n`).join('');
   }
 }

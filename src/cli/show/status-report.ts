@@ -47,7 +47,12 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   const files = store.liveFiles.ofJob(job.jobId).sort(byTaskAndFile);
   const reported = store.jobInformation.get(job.jobId);
   const found = new Set(files.map(({ taskId }) => taskId)).size;
-  const followed = { job, found, reported: reported?.information.tasks ?? [], tells: hasJobService(config.service) };
+  const followed = {
+    job,
+    found,
+    reported: reported?.information.tasks ?? [],
+    hasJobService: hasJobService(config.service),
+  };
   const troubled = whole ? store.results.notSynced(job.jobId, MAX_NOT_SYNCED) : [];
   return {
     jobId: job.jobId,
@@ -132,22 +137,22 @@ interface FollowedTasks {
   readonly found: number;
   readonly reported: readonly TaskInformation[];
   /** Whether there is a job service. */
-  readonly tells: boolean;
+  readonly hasJobService: boolean;
 }
 
 /** How the tasks of a followed job are found, and what is reported about them. */
-export function tasksReport(store: Store, { job, found, reported, tells }: FollowedTasks) {
+export function tasksReport(store: Store, { job, found, reported, hasJobService }: FollowedTasks) {
   const search = store.taskSearches.get(job.jobId);
   const isFollowed = job.state === 'watched' || job.state === 'ending';
   const isSearched = isFollowed && search !== undefined;
   // Without a probe of its own, a job gets its tasks with the report about all jobs.
-  const nextTold = tells ? (store.jobInformation.lastLook()?.nextLookAt ?? null) : null;
+  const nextReported = hasJobService ? (store.jobInformation.lastLook()?.nextLookAt ?? null) : null;
   return {
     found,
     by: search === undefined ? ('named' as const) : search.foundBy,
     lookingFor: isSearched && (found === 0 || search.nextLookAt !== null),
     lookedAt: search?.lookedAt ?? null,
-    nextLookAt: isSearched ? (search.nextLookAt ?? nextTold) : null,
+    nextLookAt: isSearched ? (search.nextLookAt ?? nextReported) : null,
     hint: isSearched ? search.hint : null,
     told: reported.map(taskFields),
   };

@@ -19,14 +19,14 @@ export function overview(all: ShownReport, columns: number, maxJobs = Number.POS
   if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB');
   else {
     // Without a job service, there is no column for states.
-    const isTold = report.jobs.some(({ toldAt }) => toldAt !== null);
+    const isReported = report.jobs.some(({ toldAt }) => toldAt !== null);
     const isOfFleet = report.agents !== undefined;
     const owner = isOfFleet ? ['owner'] : [];
     const head = [
       'job',
       ...owner,
       'state',
-      ...(isTold ? ['job state'] : []),
+      ...(isReported ? ['job state'] : []),
       'live files',
       'last growth',
       'lag',
@@ -34,7 +34,7 @@ export function overview(all: ShownReport, columns: number, maxJobs = Number.POS
     ];
     const narrow = () => report.jobs.flatMap(overviewLines);
     const rows = report.jobs.map((job) => {
-      const [id = '', ...rest] = overviewRow(job, isTold);
+      const [id = '', ...rest] = overviewRow(job, isReported);
       return [id, ...(isOfFleet ? [printable(job.owner ?? 'none')] : []), ...rest];
     });
     lines.push(...fitted({ head, rows, narrow }, columns));
@@ -54,11 +54,11 @@ function asNeeded(a: JobReport, b: JobReport): number {
   return isWell(a) - isWell(b) || newest || compareIds(a.jobId, b.jobId);
 }
 
-function overviewRow(job: JobReport, isTold: boolean): string[] {
+function overviewRow(job: JobReport, isReported: boolean): string[] {
   const { files, tasks, jobId, jobState } = job;
   const none = tasks.lookingFor ? 'looking for tasks' : 'none';
   const live = files.length === 0 ? none : `${files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
-  const reported = isTold ? [showJobState(jobState)] : [];
+  const reported = isReported ? [showJobState(jobState)] : [];
   return [jobId, colouredStateOf(job), ...reported, live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
 }
 
@@ -148,8 +148,8 @@ function fileRow(file: JobReport['files'][number]): string[] {
 function fileLine(file: JobReport['files'][number]): string {
   const exact = file.exact ? (file.verified ? 'verified' : '') : pc.red(`${showBytes(file.inexactBytes)} inexact`);
   const generation = file.generation > 1 ? `generation ${file.generation}` : '';
-  const said = listed(showBytes(file.bytes), generation, exact, ageOf(file.grownAt));
-  return `${pc.bold(`${file.taskId} ${file.file}`)} ${said}`;
+  const parts = listed(showBytes(file.bytes), generation, exact, ageOf(file.grownAt));
+  return `${pc.bold(`${file.taskId} ${file.file}`)} ${parts}`;
 }
 
 /** The last mismatch of a file; `--json` has the ones before. */

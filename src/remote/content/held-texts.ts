@@ -100,7 +100,7 @@ function requestOf(
 const TEXTS_IN_MEMORY = 16;
 const MIN_SPILL_BYTES = 64 * 1024;
 /** What stays in memory of all texts of one answer, in the same measure: texts that are short are never spilled. */
-const MOST_IN_MEMORY = 4 * TEXTS_IN_MEMORY;
+const MAX_IN_MEMORY = 4 * TEXTS_IN_MEMORY;
 
 /** The texts of one answer. They share one temporary file, so that an answer never needs more than one. */
 export class HeldTexts implements Lifted {
@@ -137,7 +137,7 @@ export class HeldTexts implements Lifted {
     const tail = this.#tail.take();
     this.#memoryBytes += tail.length;
     this.#texts.push(new HeldText(this.#file, this.#spilled, tail));
-    if (this.#memoryBytes <= MOST_IN_MEMORY * this.#place.memoryBytes) return;
+    if (this.#memoryBytes <= MAX_IN_MEMORY * this.#place.memoryBytes) return;
     throw new JobtailError('answer-too-large', `the answer has ${this.#texts.length} texts and more`, {
       hint: 'fewer files are requested at once; if the error persists, check what the service sends',
     });

@@ -20,10 +20,10 @@ const OF_JOB: ReadonlySet<string> = new Set([
 ]);
 const OF_TASK: ReadonlySet<string> = new Set(['id', 'name', 'state', 'starttime', 'endtime', 'errormessage']);
 
-const MOST_JOBS = 100_000;
-const MOST_TASKS_OF_JOB = 10_000;
+const MAX_JOBS = 100_000;
+const MAX_TASKS_OF_JOB = 10_000;
 /** Bytes of all that is kept; a text costs some besides its own. */
-const MOST_BYTES = 128 * 1024 * 1024;
+const MAX_BYTES = 128 * 1024 * 1024;
 /** Most of a response is not kept: a list of this many jobs may be long. */
 export const MAX_JOBS_BYTES = 512 * 1024 * 1024;
 
@@ -92,7 +92,7 @@ export class JobRecords implements Lifted {
   end(): void {
     const texts = this.#ofJob;
     const id = parseJobId(texts.get('id')) ?? this.#asked;
-    if (id === undefined || this.#jobs.has(id) || this.#isFull || this.#jobs.size >= MOST_JOBS) return;
+    if (id === undefined || this.#jobs.has(id) || this.#isFull || this.#jobs.size >= MAX_JOBS) return;
     this.#jobs.set(id, {
       id,
       name: texts.get('name') ?? null,
@@ -108,14 +108,14 @@ export class JobRecords implements Lifted {
   async flush(): Promise<void> {}
 
   get #isFull(): boolean {
-    return this.#bytes >= MOST_BYTES;
+    return this.#bytes >= MAX_BYTES;
   }
 
   #endTask(): void {
     const texts = this.#ofTask;
     this.#ofTask = new Map();
     const id = parseTaskId(texts.get('id'));
-    if (id === undefined || this.#tasks.has(id) || this.#tasks.size >= MOST_TASKS_OF_JOB) return;
+    if (id === undefined || this.#tasks.has(id) || this.#tasks.size >= MAX_TASKS_OF_JOB) return;
     this.#tasks.set(id, {
       id,
       name: texts.get('name') ?? null,

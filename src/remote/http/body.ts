@@ -56,7 +56,7 @@ export interface BodyLimits {
 }
 
 /** So many chunks may wait for the reader before no more are taken from the connection. */
-const MOST_WAITING = 4;
+const MAX_WAITING = 4;
 
 /** A reader that is never kept waiting lets others have their turn after so long. */
 const LONGEST_TURN_MS = 10;
@@ -150,7 +150,7 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
       this.#listens = true;
       stream.on('data', (chunk: Buffer) => {
         if (this.#over) return;
-        if (this.#waiting.push(chunk) >= MOST_WAITING) stream.pause();
+        if (this.#waiting.push(chunk) >= MAX_WAITING) stream.pause();
         this.#wake();
       });
     }

@@ -71,8 +71,8 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
   }
   if (CERTIFICATE.test(code)) {
     // The names in a certificate are words of the other side.
-    const said = safeText(thrown instanceof Error ? thrown.message : '', []);
-    return new JobtailError('tls', `no secure connection to ${address}: ${said} (${code})`, {
+    const reason = safeText(thrown instanceof Error ? thrown.message : '', []);
+    return new JobtailError('tls', `no secure connection to ${address}: ${reason} (${code})`, {
       hint: 'check the host name in the address, and service.tls.caFile, certFile and keyFile',
     });
   }

@@ -25,7 +25,7 @@ const PASSES = /unable ?to ?create ?connection|connection ?pool ?exhausted/i;
 /** The title of what the service refuses by itself, though the status is that of a proxy (docs/rest.md 4.3). */
 const OWN_REFUSAL = 'External Service Error';
 /** Of a request that is longer than allowed (docs/rest.md 2.3). */
-const SAYS_TOO_LONG = /\b(?:request|body|content)\b.{0,40}\b(?:too (?:large|long|big)|exceeds?)\b/i;
+const TOO_LONG_TEXT = /\b(?:request|body|content)\b.{0,40}\b(?:too (?:large|long|big)|exceeds?)\b/i;
 /** The status page of releases up to V3.1, which only a request that is too long meets with 400 (docs/rest.md 2.3). */
 const STATUS_PAGE = /^Status Code: 400\b/;
 /** Of a name that is not allowed, and not of a file that is not there (docs/rest.md 3.4). */
@@ -68,16 +68,16 @@ export function refusalOf(
     ? LOST
     : meaningOf(operation, status, problem);
   const { code, hint } = meaning;
-  const said = secrets.safeText(
+  const detail = secrets.safeText(
     problem.title === '' || problem.title === words ? words : `${problem.title}: ${words}`,
     MAX_WORDS,
   );
-  const message = `the service answered ${operation} with status ${status}${said === '' ? '' : `: ${said}`}`;
+  const message = `the service answered ${operation} with status ${status}${detail === '' ? '' : `: ${detail}`}`;
   return {
     error: new JobtailError(code, message, { hint, retryAfterMs }),
     isWrongAddress: status === 405 || (status === 404 && !problem.isOwn) || (status === 500 && body.length === 0),
     reportsInvalid:
-      meaning === TOO_LONG_FOR[operation] || (code === 'fault' && INVALID.test(said) && !NOT_THERE.test(said)),
+      meaning === TOO_LONG_FOR[operation] || (code === 'fault' && INVALID.test(detail) && !NOT_THERE.test(detail)),
   };
 }
 
@@ -113,7 +113,7 @@ function meaningOf(operation: Operation, status: number, problem: Problem): Stat
 }
 
 function meaningOfStatus(status: number, { words, title, isOwn }: Problem): StatusMeaning {
-  if (status === 400 && (SAYS_TOO_LONG.test(`${title} ${words}`) || STATUS_PAGE.test(words))) return TOO_LONG;
+  if (status === 400 && (TOO_LONG_TEXT.test(`${title} ${words}`) || STATUS_PAGE.test(words))) return TOO_LONG;
   if (status !== 429 && PASSES.test(`${title} ${words}`)) return PASSING;
   const known = title === OWN_REFUSAL ? undefined : MEANING_OF_STATUS[status];
   if (known !== undefined) return known;

@@ -151,12 +151,12 @@ async function printedSecret(
     .toString()
     .split(/\r?\n/)
     .filter((line) => line !== '');
-  const said = safeText(end.said.length < MAX_STDERR ? end.said : end.said.slice(CUT_CHARACTERS), [
+  const stderr = safeText(end.stderr.length < MAX_STDERR ? end.stderr : end.stderr.slice(CUT_CHARACTERS), [
     ...hidden,
     ...lines,
   ]);
   const how = end.killedBy === null ? `ended with exit code ${end.code}` : `was ended by ${end.killedBy}`;
-  throw new JobtailError('secret-unavailable', `the program ${command} ${said === '' ? how : `${how}: ${said}`}`, {
+  throw new JobtailError('secret-unavailable', `the program ${command} ${stderr === '' ? how : `${how}: ${stderr}`}`, {
     hint: 'run it by hand as the user of the agent',
   });
 }

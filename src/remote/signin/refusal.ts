@@ -22,33 +22,33 @@ export interface RefusalContext {
 const MAX_EXAMINED = 2048;
 
 interface Meaning extends StatusMeaning {
-  readonly said: string;
+  readonly stderr: string;
 }
 
 const REFUSED: Meaning = {
   code: 'sign-in-refused',
-  said: 'the sign-in was refused',
+  stderr: 'the sign-in was refused',
   hint: 'look at auth.method, auth.username and',
 };
 const NO_SUCH_OPERATION: Meaning = {
   code: 'http-status',
-  said: 'there is no such sign-in operation',
+  stderr: 'there is no such sign-in operation',
   hint: 'look at service.baseUrl; servers that differ need auth.path or auth.operation',
 };
 const REDIRECTED: Meaning = {
   code: 'redirected',
-  said: 'the sign-in was sent elsewhere, which is not followed',
+  stderr: 'the sign-in was sent elsewhere, which is not followed',
   hint: 'set service.baseUrl to the final address (https instead of http, for example)',
 };
 const NOT_THE_SERVICE: Meaning = {
   code: 'http-status',
-  said: 'a proxy or another server answered the sign-in with a page of its own',
+  stderr: 'a proxy or another server answered the sign-in with a page of its own',
   hint: 'look at service.baseUrl and service.proxy, and ask those who run the proxy',
 };
-const TOO_LONG_FOR_IT: Meaning = { ...TOO_LONG, said: 'the sign-in is too long for the server' };
+const TOO_LONG_FOR_IT: Meaning = { ...TOO_LONG, stderr: 'the sign-in is too long for the server' };
 const OTHER: Meaning = {
   code: 'http-status',
-  said: 'the sign-in failed on the server',
+  stderr: 'the sign-in failed on the server',
   hint: 'check auth.method and auth.path, and the log of the service',
 };
 /** V4.2 and V4.3 answer an unknown user like any fault of their own (docs/rest.md 4.3). */
@@ -56,7 +56,7 @@ export const FAULT_OR_UNKNOWN_USER =
   'check auth.username first: some releases respond like this to an unknown user; otherwise the service failed, and its log has the reason';
 const AMBIGUOUS: Meaning = {
   code: 'http-status',
-  said: 'the sign-in failed on the server, or the user is unknown there',
+  stderr: 'the sign-in failed on the server, or the user is unknown there',
   hint: FAULT_OR_UNKNOWN_USER,
 };
 const OWN_MEANINGS: Readonly<Record<number, Meaning>> = {
@@ -66,8 +66,8 @@ const OWN_MEANINGS: Readonly<Record<number, Meaning>> = {
   404: NO_SUCH_OPERATION,
   405: NO_SUCH_OPERATION,
 };
-const SAID: Partial<Record<ErrorCode, string>> = {
-  'request-too-long': TOO_LONG_FOR_IT.said,
+const REFUSED_WORDS: Partial<Record<ErrorCode, string>> = {
+  'request-too-long': TOO_LONG_FOR_IT.stderr,
   'rate-limited': 'the server takes no more sign-ins for now',
   unavailable: 'the sign-in is out of order',
 };
@@ -84,17 +84,17 @@ const TITLE_OF_REFUSAL = /^External (?:Service Error|Problem)$|\bauthentication\
 
 /** The status page of releases up to V3.1, which only a request that is too long meets here (docs/rest.md 2.3). */
 const STATUS_PAGE = /^Status Code: 400\b/;
-const SAYS_TOO_LONG = /\brequest body too large\b/i;
+const TOO_LONG_TEXT = /\brequest body too large\b/i;
 
 function meaningOf(status: number, { words, title, isPage }: Problem): Meaning {
   const beginning = words.slice(0, MAX_EXAMINED);
   if (status >= 500 && WRONG_SECRET.test(beginning)) return REFUSED;
   if (status === 500 && UNSPECIFIC.test(beginning)) return AMBIGUOUS;
   if ((status === 500 || status === 502) && TITLE_OF_REFUSAL.test(title)) return REFUSED;
-  if (status === 400 && (STATUS_PAGE.test(beginning) || SAYS_TOO_LONG.test(beginning))) return TOO_LONG_FOR_IT;
+  if (status === 400 && (STATUS_PAGE.test(beginning) || TOO_LONG_TEXT.test(beginning))) return TOO_LONG_FOR_IT;
   if (isPage && OWN_MEANINGS[status] === REFUSED) return NOT_THE_SERVICE;
   const shared = MEANING_OF_STATUS[status];
-  if (shared !== undefined) return { ...shared, said: SAID[shared.code] ?? OTHER.said };
+  if (shared !== undefined) return { ...shared, stderr: REFUSED_WORDS[shared.code] ?? OTHER.stderr };
   return OWN_MEANINGS[status] ?? (status >= 300 && status < 400 ? REDIRECTED : OTHER);
 }
 
@@ -104,7 +104,7 @@ export function refusalOf({ status, retryAfterMs, text }: Refusal, context: Refu
   const meaning = meaningOf(status, problem);
   const words = context.secrets.safeText(problem.words);
   const quote = words === '' ? '' : `: ${words}`;
-  return new JobtailError(meaning.code, `${meaning.said} (status ${status} of ${context.url})${quote}`, {
+  return new JobtailError(meaning.code, `${meaning.stderr} (status ${status} of ${context.url})${quote}`, {
     hint: meaning === REFUSED ? `${meaning.hint} ${context.secretPlace}` : meaning.hint,
     retryAfterMs,
   });

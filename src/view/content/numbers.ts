@@ -139,12 +139,12 @@ export async function* thinnedRows(content: Content, shape: Shape, from: number)
     const kept = slice.at
       .map((_, index) => index)
       .filter(() => {
-        const isTold = seen++ % every === 0;
-        if (isTold && ++reported >= MAX_ROWS) {
+        const isReported = seen++ % every === 0;
+        if (isReported && ++reported >= MAX_ROWS) {
           reported = 0;
           every *= 2;
         }
-        return isTold;
+        return isReported;
       });
     if (kept.length > 0)
       yield { at: kept.map((index) => slice.at[index] ?? 0), rows: kept.map((index) => slice.rows[index] ?? []) };

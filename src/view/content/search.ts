@@ -221,7 +221,7 @@ function lineFrom(source: Source, start: number, end: number): number {
 
 const MAX_LISTED = 10_000;
 const MARKS = 256;
-const TELL_MS = 150;
+const REPORT_MS = 150;
 
 /** All matches, up to `most` from a byte on, or the last one before a byte: as they are found. */
 export async function* matchesOf(
@@ -265,7 +265,7 @@ async function* allMatches(content: Content, pattern: Pattern): AsyncGenerator<S
       marks[mark] = (marks[mark] ?? 0) + 1;
     }
     unreported.push(...matches.slice(0, MAX_LISTED - reported - unreported.length));
-    if (performance.now() - toldAt < TELL_MS) continue;
+    if (performance.now() - toldAt < REPORT_MS) continue;
     toldAt = performance.now();
     if (unreported.length > 0) yield { at: unreported };
     reported += unreported.length;

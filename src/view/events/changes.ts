@@ -3,8 +3,8 @@ export class Changes {
   readonly #listeners = new Set<Listener>();
 
   /** Something of this subject changed. */
-  tell(subject: string): void {
-    for (const listener of this.#listeners) if (listener.subjects.includes(subject)) listener.tell();
+  report(subject: string): void {
+    for (const listener of this.#listeners) if (listener.subjects.includes(subject)) listener.report();
   }
 
   /** Listens until it is closed; what changed before counts as heard. */
@@ -18,7 +18,7 @@ export class Changes {
 export class Listener {
   readonly subjects: readonly string[];
   readonly #onClose: () => void;
-  #isTold = false;
+  #isReported = false;
   #isClosed = false;
   #wake = () => {};
 
@@ -31,14 +31,14 @@ export class Listener {
     return this.#isClosed;
   }
 
-  tell(): void {
-    this.#isTold = true;
+  report(): void {
+    this.#isReported = true;
     this.#wake();
   }
 
   /** Whether something changed since the last time that was asked, or within `maxMs`. Ends early when it is closed. */
   async heard(maxMs: number): Promise<boolean> {
-    if (!this.#isTold && !this.#isClosed)
+    if (!this.#isReported && !this.#isClosed)
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, maxMs);
         this.#wake = () => {
@@ -46,9 +46,9 @@ export class Listener {
           resolve();
         };
       });
-    const isTold = this.#isTold;
-    this.#isTold = false;
-    return isTold;
+    const isReported = this.#isReported;
+    this.#isReported = false;
+    return isReported;
   }
 
   close(): void {

@@ -25,7 +25,7 @@ interface FileLengthsOptions {
 const GATHER_MS = 30;
 const POLLING_MS = 200;
 /** For changes without an event: a mirror that is created, or created again. */
-const SLOW_LOOK_MS = 2_000;
+const SLOW_TICK_MS = 2_000;
 
 export class FileLengths {
   readonly #options: FileLengthsOptions;
@@ -81,7 +81,7 @@ class WatchedMirror {
     this.#jobId = jobId;
     this.#live = live;
     this.#file = path.join(mirrorDirectory, ...liveParts(jobId, live));
-    this.#timer = setInterval(() => this.#look(), onNetwork ? POLLING_MS : SLOW_LOOK_MS);
+    this.#timer = setInterval(() => this.#look(), onNetwork ? POLLING_MS : SLOW_TICK_MS);
     this.#look();
   }
 

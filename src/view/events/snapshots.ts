@@ -17,7 +17,7 @@ export interface ShownJob {
 }
 
 const COARSE_BYTES = 64 * 1024 * 1024;
-const LOOK_MS = 1_000;
+const TICK_MS = 1_000;
 /** Many jobs are added up less often: a hundred of them take a millisecond. */
 const LOOK_MS_A_JOB = 5;
 
@@ -49,7 +49,7 @@ export class Snapshots {
   /** A page is open, until `leave`. */
   look(): void {
     this.#lookers++;
-    this.#looking ??= setInterval(() => this.#readStore(), LOOK_MS);
+    this.#looking ??= setInterval(() => this.#readStore(), TICK_MS);
     this.#readStore();
   }
 

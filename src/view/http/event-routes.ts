@@ -86,7 +86,7 @@ function whenOther<Name extends keyof Events>(
 export function jobTopic(snapshots: Pick<Snapshots, 'trouble' | 'job'>, jobId: JobSummary['jobId']): Topic {
   const missing = whenOther('missing', () => (snapshots.trouble === null ? { jobId } : undefined));
   const job = whenOther('job', () => snapshots.job(jobId)?.detail);
-  let said: ReadonlyMap<string, string> = new Map();
+  let sent: ReadonlyMap<string, string> = new Map();
   let seen: unknown;
   return () => {
     const files = snapshots.job(jobId)?.files;
@@ -95,13 +95,13 @@ export function jobTopic(snapshots: Pick<Snapshots, 'trouble' | 'job'>, jobId: J
     seen = files;
     const now = new Map(files.map((file) => [`${file.taskId}/${file.file}`, JSON.stringify(file)]));
     // One that is gone is not among those that changed: all the others follow.
-    const whole = said.size === 0 || [...said.keys()].some((key) => !now.has(key));
+    const whole = sent.size === 0 || [...sent.keys()].some((key) => !now.has(key));
     const fresh = files.filter(
-      ({ taskId, file }) => whole || said.get(`${taskId}/${file}`) !== now.get(`${taskId}/${file}`),
+      ({ taskId, file }) => whole || sent.get(`${taskId}/${file}`) !== now.get(`${taskId}/${file}`),
     );
     const change: Message[] =
-      fresh.length > 0 || (whole && said.size > 0) ? [['files', { jobId, whole, files: fresh }]] : [];
-    said = now;
+      fresh.length > 0 || (whole && sent.size > 0) ? [['files', { jobId, whole, files: fresh }]] : [];
+    sent = now;
     return [...job(), ...change];
   };
 }
@@ -130,12 +130,12 @@ function jobsTopic(snapshots: Snapshots): Topic {
 }
 
 function figuresTopic(recorder: Recorder): Topic {
-  let said: Figure | undefined;
+  let sent: Figure | undefined;
   return () => {
     const { startedAt, figures, lastFigure } = recorder;
-    if (lastFigure === undefined || said === lastFigure) return [];
-    const isFirst = said === undefined;
-    said = lastFigure;
+    if (lastFigure === undefined || sent === lastFigure) return [];
+    const isFirst = sent === undefined;
+    sent = lastFigure;
     return [isFirst ? ['figures', { startedAt, figures }] : ['figure', lastFigure]];
   };
 }

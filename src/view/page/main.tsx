@@ -32,7 +32,7 @@ function App() {
   return (
     <>
       <Top page={route.value.page} />
-      <Standing />
+      <Problems />
       <Shown route={route.value} />
     </>
   );
@@ -110,7 +110,7 @@ function Top({ page }: { page: Route['page'] }) {
 }
 
 /** What keeps all of it from going on. */
-function Standing() {
+function Problems() {
   const live = useLive();
   const trouble = live.trouble.value;
   const isStopped = live.agent.value?.running === false && live.connection.value === 'open';

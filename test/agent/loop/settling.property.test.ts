@@ -133,9 +133,9 @@ it('is only when it was over for a minute and two polls without growth, or quiet
         world.do(next);
         const wasOver = world.now - world.overSince >= MINUTE_MS && world.polls >= 2;
         const wasQuiet = world.now - world.quietSince >= SETTLE_MS;
-        const isTold = world.now - world.toldAt < 10 * MINUTE_MS;
+        const isReported = world.now - world.toldAt < 10 * MINUTE_MS;
         if (world.phase === 'over') expect(world.stage.isSettled).toBe(wasOver);
-        else if (world.phase === 'active' && isTold) expect(world.stage.isSettled).toBe(false);
+        else if (world.phase === 'active' && isReported) expect(world.stage.isSettled).toBe(false);
         else if (world.stage.isSettled) expect(wasQuiet).toBe(true);
       }
       // Whatever was before, two polls and a minute lead to its end.

@@ -41,7 +41,7 @@ const GRACE_MS = 5_000;
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #held = new Map<JobId, Lease>();
-  #tell: (jobId: JobId) => Promise<void> = async () => {};
+  #report: (jobId: JobId) => Promise<void> = async () => {};
 
   /** For the owner of the store only: pending requests in it belong to an ended process. */
   constructor(options: LeasesOptions) {
@@ -56,8 +56,8 @@ export class Leases {
   }
 
   /** Sets a callback before a key is used: in a fleet, the next owner ends the key after a kill. */
-  tellBy(tell: (jobId: JobId) => Promise<void>): void {
-    this.#tell = tell;
+  reportBy(report: (jobId: JobId) => Promise<void>): void {
+    this.#report = report;
   }
 
   /** The lease of a job that can be used without requesting one. */
@@ -93,7 +93,7 @@ export class Leases {
     store.transaction(() => store.leases.open({ leaseId, protocol, host, basePath, ...known }, clock.now()));
     const lease = { leaseId, method, openedAt: clock.now(), way: null };
     this.#held.set(jobId, lease);
-    await this.#tell(jobId);
+    await this.#report(jobId);
     await this.#at('lease:open');
     return lease;
   }

@@ -24,7 +24,7 @@ const MAX_MARKUP = 10_000;
 /** Of these many attributes of each element, a listing of hundreds of thousands of names may make use. */
 const FREE_ATTRIBUTES = 2;
 
-const MOST_OF_NAME = 100;
+const MAX_OF_NAME = 100;
 /** Of elements in each other; records of jobs have six. */
 const DEEPEST = 100;
 
@@ -239,7 +239,7 @@ export class AnswerScanner implements XmlEvents {
 
   #nameOf({ localName, namespace }: StartTag): string {
     const { secrets } = this.#options;
-    const name = `the element ${secrets.safeText(localName, MOST_OF_NAME)}`;
+    const name = `the element ${secrets.safeText(localName, MAX_OF_NAME)}`;
     return namespace === '' ? name : `${name} of ${secrets.safeText(namespace)}`;
   }
 

@@ -54,7 +54,7 @@ const NEXT: Readonly<Record<Phase, Readonly<Record<Event, Phase | 'anew'>>>> = {
   gone: { loaded: 'gone', follow: 'anew', pause: 'gone', rewritten: 'gone', refused: 'gone' },
 };
 
-export interface Standing {
+export interface Condition {
   readonly phase: Phase;
   readonly version: string | undefined;
   /** The length of the content. */
@@ -93,8 +93,8 @@ export class OpenFile {
   /** Counts the changes of the window. */
   readonly changes: Signal<number> = signal(0);
   readonly target: Signal<Target | undefined> = signal(undefined);
-  readonly standing: Signal<Standing>;
-  readonly following = computed(() => ['coming', 'followed'].includes(this.standing.value.phase));
+  readonly condition: Signal<Condition>;
+  readonly following = computed(() => ['coming', 'followed'].includes(this.condition.value.phase));
   /** How long it was when it was last followed. */
   readonly followedTo: Signal<number> = signal(0);
   readonly #source: ByteSource;
@@ -110,7 +110,7 @@ export class OpenFile {
     this.#isWatched = isWatched;
     if (at !== undefined) this.#wish = { around: at };
     const phase = follows ? 'coming' : 'sought';
-    this.standing = signal({ phase, version, bytes: 0, counted: 0, lines: 0, isPastEnd: false, problem: undefined });
+    this.condition = signal({ phase, version, bytes: 0, counted: 0, lines: 0, isPastEnd: false, problem: undefined });
     void this.#run();
   }
 
@@ -120,7 +120,7 @@ export class OpenFile {
 
   /** The content, as the server reports it now. */
   announce({ version, bytes, counted, lines }: Changed): void {
-    const now = this.standing.value;
+    const now = this.condition.value;
     if (now.version !== undefined && version !== now.version) {
       this.#send('rewritten', version, bytes);
       return;
@@ -146,7 +146,7 @@ export class OpenFile {
   }
 
   pause(): void {
-    if (this.following.value) this.followedTo.value = this.standing.value.bytes;
+    if (this.following.value) this.followedTo.value = this.condition.value.bytes;
     this.#send('pause');
   }
 
@@ -156,13 +156,13 @@ export class OpenFile {
   }
 
   jumpToEnd(): void {
-    this.#show(Math.max(0, this.standing.value.bytes - 1), 'end');
+    this.#show(Math.max(0, this.condition.value.bytes - 1), 'end');
   }
 
   #show(byte: number, target: Target): void {
     this.pause();
     const { start, end } = this.window;
-    const isHere = byte >= start && (byte < end || (byte === end && byte === this.standing.value.bytes));
+    const isHere = byte >= start && (byte < end || (byte === end && byte === this.condition.value.bytes));
     this.#wish = isHere ? undefined : { around: byte };
     if (isHere) this.target.value = target;
     void this.#run();
@@ -174,7 +174,7 @@ export class OpenFile {
   }
 
   wantBehind(): void {
-    if (this.window.end < this.standing.value.bytes) this.#want('behind');
+    if (this.window.end < this.condition.value.bytes) this.#want('behind');
   }
 
   /** A place that the reader goes to is first. */
@@ -185,19 +185,19 @@ export class OpenFile {
 
   /** The file was rewritten, and this is what it was before. */
   get isFormer(): boolean {
-    const { phase } = this.standing.value;
+    const { phase } = this.condition.value;
     return phase === 'former' || phase === 'gone';
   }
 
   /** Rows of it are here. */
   get isLoaded(): boolean {
-    const { phase } = this.standing.value;
+    const { phase } = this.condition.value;
     return phase !== 'coming' && phase !== 'sought';
   }
 
   /** With `anew`: `version` stands there now (undefined: not known), and is so long. */
   #send(event: Event, version?: string, bytes = 0): void {
-    const now = this.standing.value.phase;
+    const now = this.condition.value.phase;
     const phase = NEXT[now][event];
     if (phase === now) return;
     if (phase !== 'anew') {
@@ -209,8 +209,8 @@ export class OpenFile {
     void this.#run();
   }
 
-  #set(change: Partial<Standing>): void {
-    this.standing.value = { ...this.standing.value, ...change };
+  #set(change: Partial<Condition>): void {
+    this.condition.value = { ...this.condition.value, ...change };
   }
 
   async #run(): Promise<void> {
@@ -221,7 +221,7 @@ export class OpenFile {
       try {
         await step(signal);
         this.#failures = 0;
-        if (this.standing.value.problem !== undefined) this.#set({ problem: undefined });
+        if (this.condition.value.problem !== undefined) this.#set({ problem: undefined });
       } catch (error) {
         if (!signal.aborted) await this.#failed(error as Error, signal);
       }
@@ -231,10 +231,10 @@ export class OpenFile {
 
   async #failed(error: Error, signal: AbortSignal): Promise<void> {
     const { status, version, retryAfterMs } = error as Partial<Refused>;
-    const now = this.standing.value.version;
+    const now = this.condition.value.version;
     if (status === 409 && version !== undefined && now !== undefined && version !== now) {
       this.#send('refused', version);
-      if (this.standing.value.phase === 'gone') this.#set({ problem: error });
+      if (this.condition.value.phase === 'gone') this.#set({ problem: error });
       return;
     }
     this.#set({ problem: error });
@@ -244,7 +244,7 @@ export class OpenFile {
 
   /** What is to be fetched now; undefined if there is nothing. */
   #next(): ((signal: AbortSignal) => Promise<void>) | undefined {
-    const { phase, bytes } = this.standing.value;
+    const { phase, bytes } = this.condition.value;
     const wish = this.#wish;
     if (phase === 'gone') return undefined;
     if (typeof wish === 'object') return (signal) => this.#loadAround(wish, signal);
@@ -259,7 +259,7 @@ export class OpenFile {
   async #loadAround(wish: Exclude<Wish, string | undefined>, signal: AbortSignal): Promise<void> {
     const byte = wish.around;
     const where = { from: Math.max(0, byte - BEFORE_BYTES), bytes: STRETCH_BYTES };
-    let stretch = await this.#source.stretch(where, this.standing.value.version, signal);
+    let stretch = await this.#source.stretch(where, this.condition.value.version, signal);
     // A link may be older than the file: its end is shown, and that the place is gone.
     if (byte >= stretch.total && stretch.total > 0) {
       if (this.#wish === wish) this.#wish = { around: stretch.total - 1 };
@@ -268,21 +268,21 @@ export class OpenFile {
     }
     // A line that is longer than what stands before the byte.
     if (byte >= stretch.start + stretch.bytes.length && byte < stretch.total)
-      stretch = await this.#source.stretch({ from: byte, bytes: STRETCH_BYTES }, this.standing.value.version, signal);
+      stretch = await this.#source.stretch({ from: byte, bytes: STRETCH_BYTES }, this.condition.value.version, signal);
     if (this.#wish !== wish) return;
     this.#wish = undefined;
     await this.#take(stretch, { byte });
   }
 
   async #loadEnd(signal: AbortSignal): Promise<void> {
-    const stretch = await this.#source.stretch({ bytes: STRETCH_BYTES }, this.standing.value.version, signal);
+    const stretch = await this.#source.stretch({ bytes: STRETCH_BYTES }, this.condition.value.version, signal);
     if (typeof this.#wish !== 'object') await this.#take(stretch, 'end');
   }
 
   async #take(stretch: Stretch, target: Target): Promise<void> {
     await this.#source.frame();
     this.window.replace(stretch, stretch.bytes);
-    const { bytes } = this.standing.value;
+    const { bytes } = this.condition.value;
     this.#set({ version: stretch.version, bytes: Math.max(bytes, stretch.total) });
     this.#send('loaded');
     this.changes.value++;
@@ -291,41 +291,41 @@ export class OpenFile {
   }
 
   async #loadBehind(signal: AbortSignal): Promise<void> {
-    const { version = '', bytes } = this.standing.value;
+    const { version = '', bytes } = this.condition.value;
     const from = this.window.end;
     const range = [from, Math.min(bytes, from + STRETCH_BYTES)] as const;
     const fetched = await this.#source.bytes(range, version, signal);
     await this.#source.frame();
     if (this.#wish === 'behind') this.#wish = undefined;
     // Bytes that were dropped meanwhile are requested again.
-    if (this.window.end !== from || this.standing.value.version !== version) return;
+    if (this.window.end !== from || this.condition.value.version !== version) return;
     // Some may have arrived since; the next report counts from after them.
     this.window.append(fetched);
-    this.#set({ bytes: Math.max(this.standing.value.bytes, this.window.end) });
+    this.#set({ bytes: Math.max(this.condition.value.bytes, this.window.end) });
     this.changes.value++;
   }
 
   async #loadBefore(signal: AbortSignal): Promise<void> {
-    const { version } = this.standing.value;
+    const { version } = this.condition.value;
     const to = this.window.start;
     const stretch = await this.#source.stretch({ to, bytes: STRETCH_BYTES }, version, signal);
     await this.#source.frame();
     if (this.#wish === 'before') this.#wish = undefined;
-    if (this.window.start !== to || this.standing.value.version !== version) return;
+    if (this.window.start !== to || this.condition.value.version !== version) return;
     this.window.prepend(stretch, stretch.bytes);
     this.changes.value++;
   }
 
   /** Apart from the rest: the server may have to count through gigabytes first. */
   async #countLine(): Promise<void> {
-    const { version, counted } = this.standing.value;
+    const { version, counted } = this.condition.value;
     const { start, line } = this.window;
     if (this.#isCounting || !this.isLoaded || version === undefined || line !== undefined) return;
     if (this.#isWatched && counted < start) return;
     this.#isCounting = true;
     try {
       const found = await this.#source.line(start, version, this.#closed.signal);
-      if (this.window.start === start && this.standing.value.version === version) this.window.line = found;
+      if (this.window.start === start && this.condition.value.version === version) this.window.line = found;
       this.changes.value++;
     } catch {
       // Numbers of lines are left out; the next change asks again.

@@ -136,12 +136,12 @@ function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefi
     return () => stopped.abort();
   }, [jobId, taskId, version, bytes, progress]);
   if (progress.value === undefined || bytes === 0) return null;
-  const { done, says } = progress.value;
+  const { done, words } = progress.value;
   return (
     <div class="task-progress">
       <ProgressBar done={done} label={`Progress of task ${taskId}`} />
-      <span class="fine" title={says.slice(0, MAX_CHARACTERS)}>
-        <Outside text={says.slice(0, MAX_CHARACTERS)} />
+      <span class="fine" title={words.slice(0, MAX_CHARACTERS)}>
+        <Outside text={words.slice(0, MAX_CHARACTERS)} />
       </span>
     </div>
   );

@@ -14,7 +14,7 @@ const MAX_COPIED_BYTES = 16 * 1024 * 1024;
 /** The end of the last chosen line is looked for in pieces of this size. */
 const LINE_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
-const SAID_MS = 2_000;
+const NOTICE_MS = 2_000;
 
 /** Selected lines, by where they begin; both are part of it. `anchor`: the line that was selected first. */
 interface Selection {
@@ -34,7 +34,7 @@ export class Opened {
   /** The bytes on the screen. */
   readonly seen = signal({ from: 0, to: 0 });
   /** What became of a copy. */
-  readonly said = signal('');
+  readonly notice = signal('');
   readonly #content: ContentQuery;
 
   constructor(content: ContentQuery, opening: Opening) {
@@ -47,7 +47,7 @@ export class Opened {
 
   /** The content with the version that is shown. */
   readonly content = (): ContentQuery => {
-    const { version } = this.file.standing.peek();
+    const { version } = this.file.condition.peek();
     return version === undefined ? this.#content : { ...this.#content, version };
   };
 
@@ -58,9 +58,9 @@ export class Opened {
     const stops = [
       search.current.subscribe((match) => match !== undefined && file.jumpTo(match.byte)),
       effect(() => {
-        if (search.found.value?.isDone === true) search.grow(file.standing.value.bytes);
+        if (search.found.value?.isDone === true) search.grow(file.condition.value.bytes);
       }),
-      file.standing.subscribe((now) => {
+      file.condition.subscribe((now) => {
         if (version !== undefined && now.version !== version) this.#beginAnew();
         version = now.version;
       }),
@@ -98,7 +98,7 @@ export class Opened {
 
   /** Goes where the reader typed. False if it is no place, there is no such line, or where it begins is not known. */
   async goTo(typed: string): Promise<boolean> {
-    const to = destination(typed, this.file.standing.value.bytes);
+    const to = destination(typed, this.file.condition.value.bytes);
     if (to === undefined) return false;
     if ('line' in to) return this.#goToLine(to.line);
     this.file.jumpTo(to.byte);
@@ -108,7 +108,7 @@ export class Opened {
   async #goToLine(line: number): Promise<boolean> {
     const place = await askPlace(this.content(), { line }).catch(() => undefined);
     // Behind the last line there is none.
-    if (place === undefined || place.line !== line || place.byte >= this.file.standing.value.bytes) return false;
+    if (place === undefined || place.line !== line || place.byte >= this.file.condition.value.bytes) return false;
     this.file.jumpTo(place.byte);
     this.select(place.byte, false);
     return true;
@@ -116,10 +116,10 @@ export class Opened {
 
   /** Copies the chosen lines, or those on the screen, as text or as raw bytes, and reports it for a moment. */
   async copy(isRaw = false): Promise<void> {
-    this.said.value = await this.#copied(isRaw);
+    this.notice.value = await this.#copied(isRaw);
     setTimeout(() => {
-      this.said.value = '';
-    }, SAID_MS);
+      this.notice.value = '';
+    }, NOTICE_MS);
   }
 
   async #copied(isRaw: boolean): Promise<string> {
@@ -140,7 +140,7 @@ export class Opened {
 
   /** The byte after the line that a byte is in. */
   async #endOfLine(byte: number): Promise<number> {
-    const { bytes } = this.file.standing.value;
+    const { bytes } = this.file.condition.value;
     for (let from = byte; from < Math.min(bytes, byte + MAX_COPIED_BYTES); from += LINE_BYTES) {
       const piece = await askBytes(this.content(), [from, Math.min(bytes, from + LINE_BYTES)]);
       const newline = piece.indexOf(NEWLINE);

@@ -45,7 +45,7 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
     () => selection.subscribe((chosen) => chosen !== undefined && onSelect?.(chosen.from)),
     [selection, onSelect],
   );
-  const { bytes } = file.standing.value;
+  const { bytes } = file.condition.value;
   return (
     <section
       class="pane"
@@ -105,7 +105,7 @@ function Content({ opened, label }: { opened: Opened; label: string }) {
 /** A notice about the rows below: outdated, more arrived, failed. */
 function Notices({ file }: { file: OpenFile }) {
   void file.changes.value;
-  const { isPastEnd, problem, bytes: total } = file.standing.value;
+  const { isPastEnd, problem, bytes: total } = file.condition.value;
   const { isFormer } = file;
   const followedTo = file.followedTo.value;
   const came = total - followedTo;
@@ -142,7 +142,7 @@ const LEAST_THUMB = 0.03;
 
 /** The scroll bar of a content of any size: what is on the screen as a part of all bytes, and where matches are. */
 function Overview({ opened: { file, search, seen, isSearching } }: { opened: Opened }) {
-  const { bytes: total } = file.standing.value;
+  const { bytes: total } = file.condition.value;
   const { from, to } = seen.value;
   const marks = isSearching.value ? (search.found.value?.marks ?? []) : [];
   const bar = useRef<HTMLDivElement>(null);

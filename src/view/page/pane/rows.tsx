@@ -180,7 +180,7 @@ function useIntent(file: OpenFile, list: List, scroller: { readonly current: HTM
     };
     const onScroll = () => {
       fetchSoon(file, list, element);
-      const isAtVeryEnd = list.isAtEnd(4) && file.window.end >= file.standing.value.bytes;
+      const isAtVeryEnd = list.isAtEnd(4) && file.window.end >= file.condition.value.bytes;
       if (isAtVeryEnd && !intent.isBack && performance.now() - intent.at < INTENT_MS) file.reachEnd();
     };
     const over = new AbortController();

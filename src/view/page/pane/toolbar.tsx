@@ -99,8 +99,8 @@ function CopyButton({ opened }: Pick<ToolbarProps, 'opened'>) {
         keyName="c"
         onClick={() => void opened.copy()}
       />
-      <span class="said" role="status">
-        {opened.said.value}
+      <span class="notice" role="status">
+        {opened.notice.value}
       </span>
     </>
   );

@@ -45,7 +45,7 @@ export interface Progress {
   /** From 0 to 1. */
   readonly done: number;
   /** The line. */
-  readonly says: string;
+  readonly words: string;
 }
 
 const PERCENT = /(?<![\w.,-])([0-9]+(?:[.,][0-9]+)?)\s*%/g;
@@ -54,23 +54,23 @@ const COUNT = /(?<![\w.,/-])([0-9]+)\s*(?:\/|of|out of|von|z|de|di|из)\s*([0-9
 
 /** Undefined if the last line with any value does not have it. */
 export function progressOf(text: string): Progress | undefined {
-  const says =
+  const words =
     text
       .trimEnd()
       .split(/[\r\n]/)
       .at(-1)
       ?.trim() ?? '';
-  const percent = [...says.matchAll(PERCENT)].at(-1);
-  if (percent !== undefined) return within(Number(percent[1]?.replace(',', '.')) / 100, says);
-  for (const [, done = '', of = ''] of [...says.matchAll(COUNT)].reverse()) {
-    const progress = Number(of) > 0 ? within(Number(done) / Number(of), says) : undefined;
+  const percent = [...words.matchAll(PERCENT)].at(-1);
+  if (percent !== undefined) return within(Number(percent[1]?.replace(',', '.')) / 100, words);
+  for (const [, done = '', of = ''] of [...words.matchAll(COUNT)].reverse()) {
+    const progress = Number(of) > 0 ? within(Number(done) / Number(of), words) : undefined;
     if (progress !== undefined) return progress;
   }
   return undefined;
 }
 
-const within = (done: number, says: string): Progress | undefined =>
-  done >= 0 && done <= 1 ? { done, says } : undefined;
+const within = (done: number, words: string): Progress | undefined =>
+  done >= 0 && done <= 1 ? { done, words } : undefined;
 
 /** As C and Fortran print them, and with a thousand digits never. */
 const NUMBER = /(?<![\w.])[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eEdD][+-]?[0-9]{1,4})?(?![\w.])/g;

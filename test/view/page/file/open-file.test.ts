@@ -100,7 +100,7 @@ describe('an opened content', () => {
     content.asked = [];
     grow(content, file, lines(3, 3));
     await settled(file);
-    expect([content.asked, file.standing.value.bytes, file.followedTo.value]).toEqual([[], 42, 21]);
+    expect([content.asked, file.condition.value.bytes, file.followedTo.value]).toEqual([[], 42, 21]);
     file.follow();
     await settled(file);
     expect(textOf(file)).toBe(lines(6));
@@ -141,7 +141,7 @@ describe('an opened content', () => {
     const content = new MemoryContent(lines(10));
     const file = await opened(content, { at: 1_000_000, follows: false });
     expect(textOf(file)).toBe(lines(10));
-    expect(file.standing.value).toMatchObject({ isPastEnd: true, phase: 'paused' });
+    expect(file.condition.value).toMatchObject({ isPastEnd: true, phase: 'paused' });
     expect(content.asked.length).toBeLessThan(4);
   });
 
@@ -164,7 +164,7 @@ describe('an opened content', () => {
     file.announce({ version: 'two', bytes: 5 });
     await settled(file);
     expect(textOf(file)).toBe('anew\n');
-    expect(file.standing.value).toMatchObject({ version: 'two', bytes: 5, phase: 'followed' });
+    expect(file.condition.value).toMatchObject({ version: 'two', bytes: 5, phase: 'followed' });
   });
 
   it('goes on with what it was, if somebody reads it', async () => {
@@ -176,13 +176,13 @@ describe('an opened content', () => {
     file.announce({ version: 'two', bytes: 5 });
     await settled(file);
     expect(textOf(file)).toBe(lines(100));
-    expect(file.standing.value.phase).toBe('former');
+    expect(file.condition.value.phase).toBe('former');
     file.reachEnd();
-    expect(file.standing.value.phase).toBe('former');
+    expect(file.condition.value.phase).toBe('former');
     file.follow();
     await settled(file);
     expect(textOf(file)).toBe('anew\n');
-    expect(file.standing.value.phase).toBe('followed');
+    expect(file.condition.value.phase).toBe('followed');
   });
 
   it.each([
@@ -201,11 +201,11 @@ describe('an opened content', () => {
     want(file);
     await settled(file);
     expect(content.asked).toHaveLength(1);
-    expect(file.standing.value).toMatchObject({ phase: 'gone', version: 'one' });
+    expect(file.condition.value).toMatchObject({ phase: 'gone', version: 'one' });
     file.follow();
     await settled(file);
     expect(textOf(file)).toBe('anew\n');
-    expect(file.standing.value).toMatchObject({ phase: 'followed', problem: undefined });
+    expect(file.condition.value).toMatchObject({ phase: 'followed', problem: undefined });
   });
 
   it('asks once for a generation that is gone before any of it came', async () => {
@@ -215,7 +215,7 @@ describe('an opened content', () => {
     const file = new OpenFile(content, { version: 'one', follows: false, isWatched: false });
     await settled(file);
     expect(content.asked).toHaveLength(1);
-    expect(file.standing.value.problem?.message).toBe('it is another by now');
+    expect(file.condition.value.problem?.message).toBe('it is another by now');
   });
 
   it('is reported by an answer that the file was rewritten', async () => {
@@ -243,11 +243,11 @@ describe('an opened content', () => {
     content.failures = [new Error('no answer'), new Error('no answer'), new Refused(429, { message: 'busy' }, 3_000)];
     const problems: (string | undefined)[] = [];
     const file = new OpenFile(content, { follows: true, isWatched: true });
-    file.standing.subscribe(({ problem }) => problems.push(problem?.message));
+    file.condition.subscribe(({ problem }) => problems.push(problem?.message));
     await settled(file);
     expect(problems).toContain('no answer');
     expect(content.waited).toEqual([500, 1_000, 3_000]);
-    expect(file.standing.value.problem).toBeUndefined();
+    expect(file.condition.value.problem).toBeUndefined();
     expect(textOf(file)).toBe(lines(3));
   });
 
