@@ -1,7 +1,7 @@
 /** A thread of a search: it searches its files, and sends a batch of results for each message. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { LineMatcher } from './pattern.ts';
-import { type Batch, eventsOf, type SearchEvent, type ThreadWork } from './search.ts';
+import { type Batch, eventsOf, pack, type ThreadWork } from './search.ts';
 
 /** A batch has at least so many bytes, unless so much time has passed. */
 const BATCH_BYTES = 256 * 1024;
@@ -12,13 +12,16 @@ const LINE_BYTES = 64;
 function* batchesOf({ groups, ...settings }: ThreadWork): Generator<Batch, void> {
   const matcher = new LineMatcher(settings.pattern);
   for (const group of groups) {
-    let events: SearchEvent<number>[] = [];
+    let events: Batch['events'][number][] = [];
     let bytes = 0;
     let begin = performance.now();
     for (const [file, path] of group.entries()) {
       for (const event of eventsOf(path, matcher, settings)) {
-        events.push({ ...event, file });
-        if (event.kind === 'lines') for (const line of event.lines) bytes += line.bytes.length + LINE_BYTES;
+        if (event.kind === 'lines') {
+          const packed = pack(event.lines);
+          events.push({ kind: 'lines', file, packed });
+          bytes += packed.text.length + LINE_BYTES * packed.numbers.length;
+        } else events.push({ ...event, file });
         if (bytes < BATCH_BYTES && performance.now() - begin < BATCH_MS) continue;
         yield { events, isLastOfGroup: false };
         events = [];
