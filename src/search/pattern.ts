@@ -84,14 +84,15 @@ export class LineMatcher {
   /** Whether there is a selected line at or after `from`, where a line begins. */
   next(window: Window, from: number): boolean {
     for (let at = from; at < window.bytes.length; at = this.end) {
+      const found = this.#find === undefined ? at : this.#find(window, at);
+      if (found < 0) return false;
       this.start = at;
-      if (this.#find !== undefined) {
-        const found = this.#find(window, at);
-        if (found < 0) return false;
-        this.start = window.text.lastIndexOf('\n', found) + 1;
-        at = found;
-      }
       this.end = window.lineEnd(at);
+      // Often it is in the next line already; to search backwards is slow.
+      if (this.end <= found) {
+        this.start = window.text.lastIndexOf('\n', found) + 1;
+        this.end = window.lineEnd(found);
+      }
       if (this.#find !== undefined && this.#isText) return true;
       if (this.#expression.test(window.decodedLine(this.start, this.end)) !== this.#invert) return true;
     }
