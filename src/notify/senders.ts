@@ -103,6 +103,7 @@ export function mailText(address: string, event: NotifyEvent): string {
   ];
   const body = Buffer.from(`${fields.join('\n')}\n`)
     .toString('base64')
-    .replaceAll(/.{76}/g, '$&\n');
+    .replaceAll(/.{1,76}/g, '$&\n')
+    .trimEnd();
   return `${[...headers, ...content].join('\n')}\n\n${body}\n`;
 }
