@@ -86,7 +86,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
-    encoding: new TextEncoding('auto', store.habits),
+    encoding: new TextEncoding('auto', store.capabilities),
     debounce: new Debounce({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
     rawBytes: new RawBytes({
       remote,
@@ -94,7 +94,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
       now: systemClock.monotonic,
     }),
     longBacklogBytes: LONG_BACKLOG_BYTES,
-    batchLimit: new BatchLimit(store.habits),
+    batchLimit: new BatchLimit(store.capabilities),
     now: Date.now,
     liveFiles: {
       mirrors,

@@ -73,8 +73,14 @@ export async function findTasks(jobId: JobId, options: FindTasksOptions): Promis
   const reported = await reportedTasks(jobId, options);
   if (reported.length > 0) await saveReported(jobId, reported, { store, log, clock: systemClock });
   else {
-    const parts = { store, log, clock: systemClock, habits: store.habits, hasJobService: jobService !== null };
-    const search = new TaskSearch(jobId, { ...parts, batchLimit: new BatchLimit(store.habits) });
+    const parts = {
+      store,
+      log,
+      clock: systemClock,
+      capabilities: store.capabilities,
+      hasJobService: jobService !== null,
+    };
+    const search = new TaskSearch(jobId, { ...parts, batchLimit: new BatchLimit(store.capabilities) });
     await search.look({ remote, isListed: false, signal });
   }
   if (store.taskSearches.knownTasks(jobId).length > 0) return;

@@ -88,7 +88,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
-    encoding: new TextEncoding(service.contentEncoding, store.habits),
+    encoding: new TextEncoding(service.contentEncoding, store.capabilities),
     debounce: new Debounce({ now: monotonic, ...DEBOUNCE_TIMES }),
     rawBytes: new RawBytes({
       remote: new QueuedRemote(remote, calls, 'raw'),
@@ -96,7 +96,7 @@ export function buildEngine(options: EngineOptions): Engine {
       now: monotonic,
     }),
     longBacklogBytes: LONG_BACKLOG_BYTES,
-    batchLimit: new BatchLimit(store.habits),
+    batchLimit: new BatchLimit(store.capabilities),
     now,
     liveFiles: {
       mirrors: new OpenMirrors({ directory: mirror.directory, onNetwork, ownership }),
@@ -160,7 +160,7 @@ export function buildEngine(options: EngineOptions): Engine {
     results: synced,
     jobService,
     search: {
-      ...{ store, log, clock, habits: store.habits, batchLimit: context.batchLimit },
+      ...{ store, log, clock, capabilities: store.capabilities, batchLimit: context.batchLimit },
       onFound: (tasks, by) => observer?.tasksFound(tasks, by),
     },
     intervals: poll,

@@ -9,8 +9,8 @@ import type { MismatchKind } from '../mismatch.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/held-texts.ts';
 import { type AnswerTiming, HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
+import { type KeptCapabilities, RestCapabilities } from '../remote/rest/capabilities.ts';
 import { RestRemote } from '../remote/rest/client.ts';
-import { type KeptHabits, RestHabits } from '../remote/rest/habits.ts';
 import { RestJobService } from '../remote/rest/job-service.ts';
 import type { CallEvent, SessionCallsOptions } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
@@ -60,7 +60,7 @@ export interface ConnectOptions {
   /** Those that are known already. */
   readonly secrets?: Secrets;
   /** What was found out of the service before, and where it is kept. */
-  readonly habits?: KeptHabits;
+  readonly capabilities?: KeptCapabilities;
 }
 
 export async function connect(
@@ -70,7 +70,7 @@ export async function connect(
     observer,
     newClient = (options) => new HttpClient(options),
     secrets = new Secrets(),
-    habits = passingHabits(),
+    capabilities = passingCapabilities(),
   }: ConnectOptions = {},
 ): Promise<Connection> {
   const { service, auth } = config;
@@ -116,7 +116,7 @@ export async function connect(
       log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call');
     },
   };
-  const { remote, jobService } = servicesOver(service, { calls, spill: spillPlace(config), habits, log });
+  const { remote, jobService } = servicesOver(service, { calls, spill: spillPlace(config), capabilities, log });
   const reported = jobService && hidingSecrets(jobService, secrets);
   return { remote, jobService: reported, session, share, secrets, close: () => http.close() };
 }
@@ -128,7 +128,7 @@ export async function wayTo(config: Config): Promise<Omit<HttpClientOptions, 'li
 }
 
 /** Capabilities that a process detects for itself; stored ones are used, and stay as they are. */
-export function passingHabits(kept?: Pick<KeptHabits, 'get'>): KeptHabits {
+export function passingCapabilities(kept?: Pick<KeptCapabilities, 'get'>): KeptCapabilities {
   const found = new Map<string, string>();
   return { get: (name) => found.get(name) ?? kept?.get(name), set: (name, value) => void found.set(name, value) };
 }
@@ -168,12 +168,12 @@ interface ServicesOptions {
     readonly isSessionFault: (words: string) => boolean;
   };
   readonly spill: SpillPlace;
-  readonly habits: KeptHabits;
+  readonly capabilities: KeptCapabilities;
   readonly log: Log;
 }
 
 export function servicesOver(service: Config['service'], options: ServicesOptions): Services {
-  const { calls, spill, habits: kept, log } = options;
+  const { calls, spill, capabilities: kept, log } = options;
   const ofFiles = { ...calls, spill, maxSmallAnswerBytes: SMALL_ANSWER_BYTES };
   if (service.protocol === 'soap') {
     const { namespace, soapVersion, fileTransferUrl, jobsUrl } = service;
@@ -184,9 +184,9 @@ export function servicesOver(service: Config['service'], options: ServicesOption
   }
   const url = serviceAddress(service);
   const onChange = (what: string) => log.info({ what }, `the service is not as it was before: ${what}`);
-  const habits = new RestHabits({ kept, onChange, now: systemClock.monotonic });
+  const capabilities = new RestCapabilities({ kept, onChange, now: systemClock.monotonic });
   return {
-    remote: new RestRemote({ ...ofFiles, url, habits }),
-    jobService: new RestJobService({ ...calls, url, habits }),
+    remote: new RestRemote({ ...ofFiles, url, capabilities }),
+    jobService: new RestJobService({ ...calls, url, capabilities }),
   };
 }

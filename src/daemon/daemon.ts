@@ -100,7 +100,7 @@ export class Daemon {
     const connectBy = (by: Config) => {
       // Before they are read. Those of a configuration that is refused, too: they may be what has to be mended.
       watched.cover([inForce, by]);
-      return connect(by, log, { observer: this.#observer, secrets, habits: store.habits });
+      return connect(by, log, { observer: this.#observer, secrets, capabilities: store.capabilities });
     };
     const reload = new Reload({
       current: config,

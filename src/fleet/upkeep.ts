@@ -31,7 +31,7 @@ export class Upkeep {
   #doneAt = Number.NEGATIVE_INFINITY;
   #isNoticed = false;
   /** The server capabilities at the last comparison. */
-  #habits: ReadonlyMap<string, string> | undefined;
+  #capabilities: ReadonlyMap<string, string> | undefined;
 
   constructor(membership: Membership) {
     this.#membership = membership;
@@ -39,7 +39,7 @@ export class Upkeep {
 
   /** Before anything is followed. */
   async begin(): Promise<void> {
-    await this.#exchangeHabits();
+    await this.#exchangeCapabilities();
   }
 
   /** The rule of a command may have changed. */
@@ -63,7 +63,7 @@ export class Upkeep {
     if (await this.#takeRule()) follower.refresh();
     if (!isDue) return;
     this.#doneAt = now;
-    await this.#exchangeHabits();
+    await this.#exchangeCapabilities();
     await this.#sendMissing();
     await this.#clearAway();
   }
@@ -153,15 +153,15 @@ export class Upkeep {
   }
 
   /** What was found out of the service is known to all: the latest counts. */
-  async #exchangeHabits(): Promise<void> {
+  async #exchangeCapabilities(): Promise<void> {
     const { joined, store } = this.#membership;
     const { database } = joined;
-    const { service } = store.habits;
-    const own = habitsIn(store);
-    const fresh = [...own].filter(([name, value]) => this.#habits?.get(name) !== value);
+    const { service } = store.capabilities;
+    const own = capabilitiesIn(store);
+    const fresh = [...own].filter(([name, value]) => this.#capabilities?.get(name) !== value);
     if (fresh.length > 0) {
       // What was known before the fleet is, counts less than what is known there.
-      const onConflict = this.#habits === undefined ? 'NOTHING' : 'UPDATE SET value = excluded.value';
+      const onConflict = this.#capabilities === undefined ? 'NOTHING' : 'UPDATE SET value = excluded.value';
       await database.query(
         `INSERT INTO {s}.habits (service, name, value) SELECT $1, * FROM unnest($2::text[], $3::text[])
          ON CONFLICT (service, name) DO ${onConflict}`,
@@ -172,8 +172,8 @@ export class Upkeep {
       'SELECT name, value FROM {s}.habits WHERE service = $1',
       [service],
     );
-    for (const { name, value } of kept) if (!own.has(name)) store.habits.set(name, value);
-    this.#habits = habitsIn(store);
+    for (const { name, value } of kept) if (!own.has(name)) store.capabilities.set(name, value);
+    this.#capabilities = capabilitiesIn(store);
   }
 
   /** Jobs for which there is something to be done wait for an owner, if they have none. */
@@ -205,4 +205,4 @@ export class Upkeep {
   }
 }
 
-const habitsIn = ({ habits }: Store) => new Map(habits.all().map(({ name, value }) => [name, value]));
+const capabilitiesIn = ({ capabilities }: Store) => new Map(capabilities.all().map(({ name, value }) => [name, value]));

@@ -3,16 +3,16 @@ import type { JobId } from '../job.ts';
 import type { LeaseRow } from './rows.ts';
 import { type Sql, Table } from './sql.ts';
 
-interface HabitRow {
+interface CapabilityRow {
   readonly service: string;
   readonly name: string;
   readonly value: string;
 }
 
 /** What was learned about a service and holds until it is learned anew: text encoding, batch limit, ... */
-export class Habits {
+export class Capabilities {
   readonly #service: string;
-  readonly #table: Table<HabitRow>;
+  readonly #table: Table<CapabilityRow>;
 
   /** `service` is the address of the file-transfer service. */
   constructor(sql: Sql, service: string) {
@@ -29,7 +29,7 @@ export class Habits {
   }
 
   /** All that is known of the service. */
-  all(): Pick<HabitRow, 'name' | 'value'>[] {
+  all(): Pick<CapabilityRow, 'name' | 'value'>[] {
     return this.#table
       .all('WHERE service = ? ORDER BY name', this.#service)
       .map(({ name, value }) => ({ name, value }));

@@ -8,7 +8,7 @@ import { Outbox } from './outbox.ts';
 import { FleetLeases, PortableRows, RowChanges } from './portable-rows.ts';
 import { ResultFiles } from './results.ts';
 import type { ResultSyncRow } from './rows.ts';
-import { Habits, TransferLeases } from './service.ts';
+import { Capabilities, TransferLeases } from './service.ts';
 import { JobTable, Sql } from './sql.ts';
 import { openStateFile } from './state-files.ts';
 import { Totals } from './totals.ts';
@@ -37,7 +37,7 @@ export class Store {
   readonly resultSyncs: JobTable<ResultSyncRow>;
   readonly leases: TransferLeases;
   readonly requests: Requests;
-  readonly habits: Habits;
+  readonly capabilities: Capabilities;
   readonly fleetLeases: FleetLeases;
   readonly portableRows: PortableRows;
   readonly totals: Totals;
@@ -66,7 +66,7 @@ export class Store {
       this.resultSyncs = new JobTable<ResultSyncRow>(sql, 'result_passes', {});
       this.leases = new TransferLeases(sql);
       this.requests = new Requests(sql);
-      this.habits = new Habits(sql, service);
+      this.capabilities = new Capabilities(sql, service);
       this.fleetLeases = new FleetLeases(sql);
       this.portableRows = new PortableRows(sql);
       this.totals = new Totals(sql);

@@ -7,8 +7,8 @@ import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.
 import type { Operation } from '../../src/operations.ts';
 import { Secrets } from '../../src/redact.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
+import { RestCapabilities } from '../../src/remote/rest/capabilities.ts';
 import { RestRemote } from '../../src/remote/rest/client.ts';
-import { RestHabits } from '../../src/remote/rest/habits.ts';
 import { SoapRemote, type SoapRemoteOptions } from '../../src/remote/soap/client.ts';
 import { GivenSession, spillTo } from '../support/wire-remote.ts';
 import type { ContractService, Dialect, ServedJob, UnderstoodCall } from './service.ts';
@@ -97,12 +97,12 @@ function remoteOf(service: ContractService, { protocol, version }: Dialect, shar
     return new SoapRemote({ ...shared, namespace: service.namespace, url: service.url, soapVersion });
   }
   const kept = new Map<string, string>();
-  const habits = new RestHabits({
+  const capabilities = new RestCapabilities({
     kept: { get: (name) => kept.get(name), set: (name, value) => void kept.set(name, value) },
     onChange: () => undefined,
     now: () => 0,
   });
-  return new RestRemote({ ...shared, habits, url: `${new URL(service.url).origin}/heappe` });
+  return new RestRemote({ ...shared, capabilities, url: `${new URL(service.url).origin}/heappe` });
 }
 
 export function jobIdOf(text: string): JobId {

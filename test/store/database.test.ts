@@ -265,10 +265,10 @@ it('that is only read says when another one wrote, and writes nothing itself', (
   reader.onlyRead();
   const before = reader.version();
   expect(reader.version()).toBe(before);
-  owner.habits.set('a', 'b');
+  owner.capabilities.set('a', 'b');
   expect(reader.version()).not.toBe(before);
-  expect(() => reader.habits.set('a', 'c')).toThrow(JobtailError);
-  expect(owner.habits.all()).toEqual([{ name: 'a', value: 'b' }]);
+  expect(() => reader.capabilities.set('a', 'c')).toThrow(JobtailError);
+  expect(owner.capabilities.all()).toEqual([{ name: 'a', value: 'b' }]);
   reader.close();
   owner.close();
 });

@@ -56,7 +56,7 @@ it('brings the row with the same key to what is saved last', () => {
   const ended = { ...pass, endedAt: 9, wantedBytes: 7, done: 3, way: 'rsync', fallback: 'no key' };
   store.resultSyncs.save(ended);
   expect(store.resultSyncs.get(JOB)).toEqual(ended);
-  store.habits.set('encoding', 'utf-8');
-  store.habits.set('encoding', 'windows-1250');
-  expect([store.habits.get('encoding'), store.habits.get('other')]).toEqual(['windows-1250', undefined]);
+  store.capabilities.set('encoding', 'utf-8');
+  store.capabilities.set('encoding', 'windows-1250');
+  expect([store.capabilities.get('encoding'), store.capabilities.get('other')]).toEqual(['windows-1250', undefined]);
 });

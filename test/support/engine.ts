@@ -72,11 +72,11 @@ export class Engine {
     const context: PollContext = {
       store: this.store,
       commit: (write, withinMs) => commits.commit(write, withinMs),
-      encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
+      encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.capabilities),
       debounce: new Debounce({ now, ...DEBOUNCE_TIMES }),
       rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
       longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
-      batchLimit: new BatchLimit(this.store.habits),
+      batchLimit: new BatchLimit(this.store.capabilities),
       maxTogether: options.maxTogether,
       now,
       liveFiles: {

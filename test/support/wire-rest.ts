@@ -1,7 +1,7 @@
 /** A remote that speaks REST, for the tests of the wire, with what it did written down. */
 import { HttpClient, type HttpLimits } from '../../src/remote/http/http-client.ts';
+import { type KeptCapabilities, RestCapabilities } from '../../src/remote/rest/capabilities.ts';
 import { RestRemote, type RestRemoteOptions } from '../../src/remote/rest/client.ts';
-import { type KeptHabits, RestHabits } from '../../src/remote/rest/habits.ts';
 import { RestJobService } from '../../src/remote/rest/job-service.ts';
 import type { CallEvent } from '../../src/remote/session-calls.ts';
 import { GivenSession, remoteParts, TEST_LIMITS } from './wire-remote.ts';
@@ -36,15 +36,15 @@ export function createRest(url: string, options: TestRestOptions = {}): TestRest
   const http = new HttpClient({ limits });
   const events: CallEvent[] = [];
   const changes: string[] = [];
-  const habits = new RestHabits({ kept: storeOf(kept), onChange: (what) => changes.push(what), now });
+  const capabilities = new RestCapabilities({ kept: storeOf(kept), onChange: (what) => changes.push(what), now });
   const all: RestRemoteOptions = {
-    ...{ ...remoteParts(events), url: `${new URL(url).origin}/heappe`, http, session, habits },
+    ...{ ...remoteParts(events), url: `${new URL(url).origin}/heappe`, http, session, capabilities },
     ...rest,
   };
   const remote = new RestRemote(all);
   return { remote, jobs: new RestJobService(all), session, events, kept, changes, close: () => http.close() };
 }
 
-function storeOf(kept: Map<string, string>): KeptHabits {
+function storeOf(kept: Map<string, string>): KeptCapabilities {
   return { get: (name) => kept.get(name), set: (name, value) => void kept.set(name, value) };
 }

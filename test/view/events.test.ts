@@ -185,7 +185,7 @@ describe('the service', () => {
     };
     const agentFigure = async () => ({ ...taken, signIns: 1, mirroredBytes: 7, resultBytes: 8 });
     const place = await ViewPlace.serve({ agentPid: process.pid }, agentFigure);
-    place.store.habits.set('text-encoding', 'utf-8');
+    place.store.capabilities.set('text-encoding', 'utf-8');
     const page = place.look('service=1');
     expect(await page.until('service')).toMatchObject({
       ...{ protocol: 'soap', concurrency: 4, requestsPerMinute: 600, withinAgent: true, jobService: null },

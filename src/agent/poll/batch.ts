@@ -5,7 +5,7 @@
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
-import type { HabitStore } from '../live/text/encoding.ts';
+import type { CapabilityStore } from '../live/text/encoding.ts';
 import { BEHIND_EVERY_END, type Part, type PartRequest, type Remote } from '../ports.ts';
 
 /**
@@ -28,14 +28,14 @@ const LIMIT_HABIT = 'batch-limit';
 
 /** How many files one call may want, as far as the service has shown it. */
 export class BatchLimit {
-  readonly #habits: HabitStore;
+  readonly #capabilities: CapabilityStore;
   #files: number;
   /** A length that failed as a whole the last time, while its halves went through. */
   #tooLong = Number.POSITIVE_INFINITY;
 
-  constructor(habits: HabitStore) {
-    this.#habits = habits;
-    this.#files = Number(habits.get(LIMIT_HABIT) ?? Number.POSITIVE_INFINITY);
+  constructor(capabilities: CapabilityStore) {
+    this.#capabilities = capabilities;
+    this.#files = Number(capabilities.get(LIMIT_HABIT) ?? Number.POSITIVE_INFINITY);
   }
 
   get files(): number {
@@ -51,7 +51,7 @@ export class BatchLimit {
   failed(half: number, whole: number, code: ErrorCode): void {
     if (code === 'request-too-long' || this.#tooLong === whole) {
       this.#files = Math.min(this.#files, half);
-      this.#habits.set(LIMIT_HABIT, String(this.#files));
+      this.#capabilities.set(LIMIT_HABIT, String(this.#files));
     }
     this.#tooLong = whole;
   }

@@ -9,7 +9,7 @@
 import { asJobtailError } from '../../errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../job.ts';
 import { inSlices } from '../../slices.ts';
-import type { HabitStore } from '../live/text/encoding.ts';
+import type { CapabilityStore } from '../live/text/encoding.ts';
 import { BEHIND_EVERY_END, type Remote } from '../ports.ts';
 
 /** What the service takes in one call, and what it does with ids that are no tasks of the job. */
@@ -17,11 +17,11 @@ const ENTRIES_HABIT = 'probe-entries';
 const STRANGERS_HABIT = 'strange-tasks';
 
 /** Whether an id that is no task of the job is known to fail the call it is in. */
-export const strangersFail = (habits: HabitStore): boolean => habits.get(STRANGERS_HABIT) === 'fault';
+export const strangersFail = (capabilities: CapabilityStore): boolean => capabilities.get(STRANGERS_HABIT) === 'fault';
 
 /** Candidates per round, as far as the server's limit is known. */
-export function mostCandidates(habits: HabitStore): number {
-  return Math.min(MAX_CANDIDATES, MAX_CALLS * Number(habits.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
+export function mostCandidates(capabilities: CapabilityStore): number {
+  return Math.min(MAX_CANDIDATES, MAX_CALLS * Number(capabilities.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
 }
 
 /** So few always fit (docs/rest.md 2.1). A call that went through lets the next one have more. */
@@ -35,7 +35,7 @@ const MAX_CALLS = 8;
 interface ProbeOptions {
   readonly jobId: JobId;
   readonly remote: Remote;
-  readonly habits: HabitStore;
+  readonly capabilities: CapabilityStore;
   /** Entries of a call, as far as polls have found out. */
   readonly mostEntries: number;
   /** The kind of the requested file. */
@@ -91,8 +91,8 @@ class Probing {
 
   constructor(options: ProbeOptions) {
     this.#options = options;
-    const { habits, mostEntries } = options;
-    this.#most = Math.min(mostEntries, MAX_ENTRIES, Number(habits.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
+    const { capabilities, mostEntries } = options;
+    this.#most = Math.min(mostEntries, MAX_ENTRIES, Number(capabilities.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
     this.entries = Math.min(FIRST_ENTRIES, this.#most);
   }
 
@@ -101,14 +101,14 @@ class Probing {
     try {
       const answered = await this.#call(slice);
       this.found.push(...answered);
-      if (slice.length > 1 || !strangersFail(this.#options.habits))
+      if (slice.length > 1 || !strangersFail(this.#options.capabilities))
         this.#wentThrough(slice.length, answered.length < slice.length);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (!error.policy.isDivisible) throw error;
       if (slice.length > 1) {
         this.#failed = slice.length;
-        this.entries = strangersFail(this.#options.habits) ? 1 : Math.floor(slice.length / 2);
+        this.entries = strangersFail(this.#options.capabilities) ? 1 : Math.floor(slice.length / 2);
         return false;
       }
       this.#learn(STRANGERS_HABIT, 'fault');
@@ -130,8 +130,8 @@ class Probing {
 
   /** Where all that was asked about was answered, a task that cannot be there shows whether that means anything. */
   async answersStrangers(): Promise<boolean> {
-    const { habits } = this.#options;
-    if (this.found.length === 0 || this.found.length < this.asked || habits.get(STRANGERS_HABIT) !== undefined)
+    const { capabilities } = this.#options;
+    if (this.found.length === 0 || this.found.length < this.asked || capabilities.get(STRANGERS_HABIT) !== undefined)
       return false;
     try {
       const answered = await this.#call([STRANGER]);
@@ -145,9 +145,9 @@ class Probing {
     return false;
   }
 
-  #learn(habit: string, value: string): void {
-    const { habits } = this.#options;
-    if (habits.get(habit) !== value) habits.set(habit, value);
+  #learn(capability: string, value: string): void {
+    const { capabilities } = this.#options;
+    if (capabilities.get(capability) !== value) capabilities.set(capability, value);
   }
 
   /** Those of the tasks that are there. */

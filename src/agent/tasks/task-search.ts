@@ -9,7 +9,7 @@ import { countOf } from '../../numbers.ts';
 import type { FoundBy, TaskSearchRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
-import type { HabitStore } from '../live/text/encoding.ts';
+import type { CapabilityStore } from '../live/text/encoding.ts';
 import type { Log, Remote } from '../ports.ts';
 import {
   type Clues,
@@ -24,7 +24,7 @@ import {
 
 export interface TaskSearchOptions extends FoundTasksOptions {
   readonly clock: Clock;
-  readonly habits: HabitStore;
+  readonly capabilities: CapabilityStore;
   /** Entries of a call, as far as polls have found out. */
   readonly batchLimit: { readonly files: number };
   /** Whether there is a job service: then no configuration helps to find tasks that it does not report. */
@@ -79,7 +79,7 @@ export class TaskSearch {
 
   /** Runs one round; nothing if tasks are not searched. @throws JobtailError */
   async look({ remote, isListed, signal }: LookOptions): Promise<LookEnd> {
-    const { store, clock, habits, hasJobService } = this.#options;
+    const { store, clock, capabilities, hasJobService } = this.#options;
     const { taskSearches } = store;
     const jobId = this.#jobId;
     const nothing = { found: 0, nextMs: null };
@@ -90,7 +90,7 @@ export class TaskSearch {
     const known = taskSearches.knownTasks(jobId);
     const probed = isComplete(specifications, known)
       ? NOTHING_PROBED
-      : await this.#probe({ jobId, specifications, shift: shiftOf(habits), known }, remote, signal);
+      : await this.#probe({ jobId, specifications, shift: shiftOf(capabilities), known }, remote, signal);
     // The order may have changed meanwhile.
     const search = taskSearches.get(jobId);
     if (search === undefined) return nothing;
@@ -99,7 +99,7 @@ export class TaskSearch {
     if (found > 0) [this.#passed, this.#looks] = [0, 0];
     const tasks = taskSearches.knownTasks(jobId);
     const shift = found > 0 ? shiftBetween(specifications, tasks) : undefined;
-    if (shift !== undefined) habits.set(SHIFT_HABIT, String(shift));
+    if (shift !== undefined) capabilities.set(SHIFT_HABIT, String(shift));
     const isOver = isComplete(specifications, tasks);
     const fruitless = found > 0 || isOver ? 0 : search.fruitless + 1;
     const pauseMs = pauseAfter(fruitless);
@@ -115,13 +115,16 @@ export class TaskSearch {
   }
 
   async #probe(clues: Clues, remote: Remote, signal: AbortSignal): Promise<Probed> {
-    const { habits, batchLimit } = this.#options;
+    const { capabilities, batchLimit } = this.#options;
     const { specifications, known } = clues;
     const missing = specifications.length - known.length;
-    const together = { eachTime: Math.min(EACH_TIME, mostCandidates(habits) / 2), round: Number.POSITIVE_INFINITY };
-    const window = strangersFail(habits) ? BY_ITSELF : together;
+    const together = {
+      eachTime: Math.min(EACH_TIME, mostCandidates(capabilities) / 2),
+      round: Number.POSITIVE_INFINITY,
+    };
+    const window = strangersFail(capabilities) ? BY_ITSELF : together;
     const probed = await probe(this.#next(candidatesOf(clues), window), {
-      ...{ jobId: this.#jobId, remote, habits, signal },
+      ...{ jobId: this.#jobId, remote, capabilities, signal },
       file: this.#fileOfLook(),
       mostEntries: batchLimit.files,
       isEnough: (found) => missing > 0 && found.length >= missing,
@@ -184,8 +187,8 @@ const adviceFor = (reason: string, hasJobService: boolean) =>
 
 const pauseAfter = (fruitless: number) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, fruitless - 1));
 
-function shiftOf(habits: HabitStore): bigint | undefined {
-  const shift = habits.get(SHIFT_HABIT);
+function shiftOf(capabilities: CapabilityStore): bigint | undefined {
+  const shift = capabilities.get(SHIFT_HABIT);
   return shift === undefined ? undefined : BigInt(shift);
 }
 

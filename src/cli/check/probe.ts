@@ -4,7 +4,7 @@
  * content.
  */
 import type { Config } from '../../config/config.ts';
-import { connect, passingHabits, wayTo } from '../../daemon/connection.ts';
+import { connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
 import { JobtailError } from '../../errors.ts';
 import { REQUEST, SIGN_IN_PATHS } from '../../remote/rest/contract.ts';
 import { commandLog } from '../process.ts';
@@ -111,7 +111,7 @@ export async function probe(config: Config, signal: AbortSignal): Promise<ProbeR
 
 /** The code of the user's session; undefined where calls carry something else. */
 async function sessionOf(config: Config, signal: AbortSignal): Promise<string | undefined> {
-  const connection = await connect(config, commandLog(), { habits: passingHabits(undefined) });
+  const connection = await connect(config, commandLog(), { capabilities: passingCapabilities(undefined) });
   try {
     const grant = await connection.session.current(signal);
     return grant.kind === 'session' ? grant.code : undefined;

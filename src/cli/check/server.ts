@@ -10,11 +10,11 @@ import {
   byDecoder,
   type Decoder,
   formOfNames,
-  type KeptHabits,
-  RestHabits,
+  type KeptCapabilities,
+  RestCapabilities,
   releasesFitting,
   spansOf,
-} from '../../remote/rest/habits.ts';
+} from '../../remote/rest/capabilities.ts';
 import type { Store } from '../../store/store.ts';
 import { systemClock } from '../../system/clock.ts';
 import { answerOf, jobsUrlBeside } from './description.ts';
@@ -68,11 +68,11 @@ const ASKED = {
 } as const;
 
 /** By what is kept of it, and the names that it has just listed. */
-export function restHabitsOf(kept: KeptHabits, names: readonly string[]): Finding[] {
-  const habits = new RestHabits({ kept, onChange: () => {}, now: systemClock.monotonic });
-  const { addresses, pathForm, partsBytes } = habits.known;
+export function restCapabilitiesOf(kept: KeptCapabilities, names: readonly string[]): Finding[] {
+  const capabilities = new RestCapabilities({ kept, onChange: () => {}, now: systemClock.monotonic });
+  const { addresses, pathForm, partsBytes } = capabilities.known;
   const form = formOfNames(names);
-  const fitting = releasesFitting([...addresses, ...[pathForm, form].filter((habit) => habit !== undefined)]);
+  const fitting = releasesFitting([...addresses, ...[pathForm, form].filter((capability) => capability !== undefined)]);
   return [
     fitting.length === 0
       ? note('the responses fit no known release: the agent relies on the responses alone')
@@ -123,14 +123,14 @@ export async function checkJobs(
 }
 
 /** What was learned of the ids of tasks on this service. */
-export function taskHabits({ habits }: Pick<Store, 'habits'>): Finding[] {
-  const shift = habits.get('task-shift');
+export function taskCapabilities({ capabilities }: Pick<Store, 'capabilities'>): Finding[] {
+  const shift = capabilities.get('task-shift');
   const found: Finding[] = [];
   if (shift !== undefined) {
     const by = shift === '0' ? 'equal those of their specifications' : `are those of their specifications and ${shift}`;
     found.push(note(`ids of tasks ${by}`));
   }
-  if (habits.get('strange-tasks') === 'fault')
+  if (capabilities.get('strange-tasks') === 'fault')
     found.push(note('a request for a missing task fails the whole call: the agent probes tasks one by one'));
   return found;
 }

@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks';
 import type { JobService, Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
 import { REPLACEMENT } from '../../bytes.ts';
 import type { Config } from '../../config/config.ts';
-import { connect, passingHabits } from '../../daemon/connection.ts';
+import { connect, passingCapabilities } from '../../daemon/connection.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -20,7 +20,7 @@ import {
 import type { Store } from '../../store/store.ts';
 import { commandLog } from '../process.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
-import { checkJobs, healthOf, restHabitsOf, taskHabits } from './server.ts';
+import { checkJobs, healthOf, restCapabilitiesOf, taskCapabilities } from './server.ts';
 
 /** Of a name. */
 const MAX_SHOWN = 200;
@@ -59,9 +59,9 @@ async function checkCalls(findings: Findings, config: Config, options: ServiceOp
   let client: OverheardClient | undefined;
   let listed: readonly string[] = [];
   // A check changes nothing.
-  const habits = passingHabits(store?.habits);
+  const capabilities = passingCapabilities(store?.capabilities);
   const newClient = (given: HttpClientOptions) => (client = new OverheardClient(given));
-  const connection = await connect(config, commandLog(), { habits, newClient });
+  const connection = await connect(config, commandLog(), { capabilities, newClient });
   const { session, remote, jobService, secrets } = connection;
   try {
     if (!(await findings.step('sign-in', () => checkSignIn(session, signal)))) return;
@@ -77,10 +77,10 @@ async function checkCalls(findings: Findings, config: Config, options: ServiceOp
     }
     if (config.service.protocol === 'rest') {
       await findings.step('health', () => healthOf(config, signal));
-      await findings.step('server', () => restHabitsOf(habits, listed));
+      await findings.step('server', () => restCapabilitiesOf(capabilities, listed));
     }
     if (jobId !== undefined && store !== undefined)
-      await findings.step('learned', () => habitsOf(store, config.service.contentEncoding));
+      await findings.step('learned', () => capabilitiesOf(store, config.service.contentEncoding));
   } finally {
     await connection.close();
   }
@@ -211,14 +211,14 @@ async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signa
 }
 
 /** What the agent has learned about this service so far. */
-function habitsOf({ habits }: Pick<Store, 'habits'>, contentEncoding: string): Finding[] {
-  const encoding = habits.get('text-encoding');
-  const limit = habits.get('batch-limit');
+function capabilitiesOf({ capabilities }: Pick<Store, 'capabilities'>, contentEncoding: string): Finding[] {
+  const encoding = capabilities.get('text-encoding');
+  const limit = capabilities.get('batch-limit');
   const setting = contentEncoding === 'auto' ? '' : ` (service.contentEncoding: ${contentEncoding})`;
   return [
     note(`text is ${encoding ?? 'undetermined: only ASCII received so far'}${setting}`),
     note(limit === undefined ? 'no limit of files per call detected' : `at most ${limit} files in one call`),
-    ...taskHabits({ habits }),
+    ...taskCapabilities({ capabilities }),
   ];
 }
 

@@ -63,7 +63,7 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
     // A running agent releases its grants itself.
     if (owned !== undefined && store.leases.allOpen().length > 0) {
       const { connect } = await import('../../daemon/connection.ts');
-      const connection = await connect(config, log, { habits: owned.store.habits });
+      const connection = await connect(config, log, { capabilities: owned.store.capabilities });
       await owned.transfers.endAll(connection.remote, new AbortController().signal);
       await connection.close();
     }
@@ -148,7 +148,7 @@ async function passHere(
   ]);
   const log = commandLog();
   if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
-  const connection = await connect(config, log, { secrets: transfers.secrets, habits: store.habits });
+  const connection = await connect(config, log, { secrets: transfers.secrets, capabilities: store.capabilities });
   try {
     await findTasks(jobId, { ...connection, store, log, signal });
     const { polls, pass } = buildEngine({

@@ -6,7 +6,7 @@ import { proveMirrors } from '../../agent/pass/mirror-proofs.ts';
 import type { Remote } from '../../agent/ports.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
-import { connect, passingHabits } from '../../daemon/connection.ts';
+import { connect, passingCapabilities } from '../../daemon/connection.ts';
 import { openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -49,7 +49,7 @@ export async function verify(jobId: JobId, options: VerifyOptions): Promise<void
 
 async function verifyBy(store: Store, config: Config, jobId: JobId, options: VerifyOptions): Promise<void> {
   requireWatched(store, jobId);
-  const connection = await connect(config, commandLog(), { habits: passingHabits(store.habits) });
+  const connection = await connect(config, commandLog(), { capabilities: passingCapabilities(store.capabilities) });
   try {
     const verified = await untilStopped((signal) =>
       verifyAll({ config, store, jobId, remote: connection.remote, signal }, connection.secrets, options),

@@ -82,7 +82,7 @@ export function followHere<T>(
     const owned = openOwnStore(config, log);
     const { store, transfers } = owned;
     try {
-      const connection = await connect(config, log, { secrets: transfers.secrets, habits: store.habits });
+      const connection = await connect(config, log, { secrets: transfers.secrets, capabilities: store.capabilities });
       try {
         const only = new Set(jobIds);
         const { agent } = buildEngine({ config, store, transfers, log, ...connection, only });

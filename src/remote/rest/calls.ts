@@ -5,13 +5,13 @@ import type { Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
 import { grantHeaders, SessionCalls, type SessionCallsOptions } from '../session-calls.ts';
 import type { LiftRule } from './answer/scanner.ts';
+import type { RestCapabilities } from './capabilities.ts';
 import { type Address, REQUEST } from './contract.ts';
-import type { RestHabits } from './habits.ts';
 import { type Json, jsonObject } from './requests.ts';
 import { type Outcome, Transport, type TransportOptions } from './transport.ts';
 
 export interface RestCallsOptions extends TransportOptions, SessionCallsOptions {
-  readonly habits: RestHabits;
+  readonly capabilities: RestCapabilities;
 }
 
 /** What distinguishes the calls. */
@@ -37,13 +37,13 @@ const GUID_BYTES = 36;
 type Answered = Exclude<Outcome, { kind: 'refusal' }>;
 
 export class RestCalls {
-  readonly #habits: RestHabits;
+  readonly #capabilities: RestCapabilities;
   readonly #sessions: SessionCalls;
   readonly #transport: Transport;
   #sessionBytes = GUID_BYTES;
 
   constructor(options: RestCallsOptions) {
-    this.#habits = options.habits;
+    this.#capabilities = options.capabilities;
     this.#sessions = new SessionCalls(options);
     this.#transport = new Transport(options);
   }
@@ -62,10 +62,10 @@ export class RestCalls {
   async #attempt(call: Call, grant: Grant, count: { bytes: number }): Promise<Answered> {
     const { operation } = call;
     let first: JobtailError | undefined;
-    for (const address of this.#habits.addressesOf(operation)) {
+    for (const address of this.#capabilities.addressesOf(operation)) {
       const outcome = await this.#send(call, address, grant, count);
       if (outcome.kind !== 'refusal') {
-        this.#habits.foundAt(operation, address);
+        this.#capabilities.foundAt(operation, address);
         return outcome;
       }
       if (outcome.reportsInvalid) call.onInvalid?.();

@@ -7,9 +7,9 @@ import { holdParts, type SpillPlace } from '../content/held-texts.ts';
 import { StreamedFile } from '../content/lifted.ts';
 import { ITEM } from './answer/scanner.ts';
 import { type Call, RestCalls, type RestCallsOptions } from './calls.ts';
+import type { PathForm, RestCapabilities } from './capabilities.ts';
 import { PART, REQUEST } from './contract.ts';
 import { DecodedFiles } from './decoded-files.ts';
-import type { PathForm, RestHabits } from './habits.ts';
 import { ListedFiles } from './listed-files.ts';
 import { ONLY_BY_SSH, unexpected } from './refusals.ts';
 import { divideByBytes, JsonNumber, partsBytes, partsMembers } from './requests.ts';
@@ -33,21 +33,21 @@ type MembersOf = Call['members'];
 
 export class RestRemote implements Remote {
   readonly #options: RestRemoteOptions;
-  readonly #habits: RestHabits;
+  readonly #capabilities: RestCapabilities;
   readonly #secrets: Secrets;
   readonly #calls: RestCalls;
   readonly #decoded = new DecodedFiles();
 
   constructor(options: RestRemoteOptions) {
     this.#options = options;
-    this.#habits = options.habits;
+    this.#capabilities = options.capabilities;
     this.#secrets = options.secrets;
     this.#calls = new RestCalls(options);
   }
 
   divide(jobId: JobId, wanted: readonly PartRequest[]): PartRequest[][] {
     const { sessionBytes } = this.#calls;
-    return divideByBytes(jobId, wanted, { mostBytes: this.#habits.partsBytes, sessionBytes });
+    return divideByBytes(jobId, wanted, { mostBytes: this.#capabilities.partsBytes, sessionBytes });
   }
 
   async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
@@ -83,7 +83,7 @@ export class RestRemote implements Remote {
   async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, headersMs?: number): Promise<number> {
     this.#requireAskable(path);
     let first: unknown;
-    for (const form of this.#habits.pathForms) {
+    for (const form of this.#capabilities.pathForms) {
       try {
         return await this.#download({ jobId, path: pathBy(form, jobId, path), form, sink, signal, headersMs });
       } catch (error) {
@@ -102,7 +102,7 @@ export class RestRemote implements Remote {
   }
 
   reasonAgainst(name: string): string | undefined {
-    const { longestPath } = this.#habits;
+    const { longestPath } = this.#capabilities;
     const character = REFUSED_CHARACTER.exec(name)?.[0];
     if (character !== undefined)
       return `the service hands out no file with the character ${character} in its name${WAY_AROUND}`;
@@ -142,7 +142,7 @@ export class RestRemote implements Remote {
     } catch (error) {
       const isTooLong = error instanceof JobtailError && error.code === 'request-too-long';
       if (!isTooLong) throw error;
-      this.#habits.partsTooLong(partsBytes(jobId, wanted, this.#calls.sessionBytes));
+      this.#capabilities.partsTooLong(partsBytes(jobId, wanted, this.#calls.sessionBytes));
       if (wanted.length === 1) throw error;
       return await this.readParts(jobId, wanted, signal);
     }
@@ -157,7 +157,7 @@ export class RestRemote implements Remote {
         ...{ operation: 'DownloadFileFromCluster', members, lifted: file, bulky: true, headersMs, signal },
         rule: { path: [], as: 'base64' },
         maxBytes: this.#options.maxSmallAnswerBytes,
-        onInvalid: () => this.#habits.pathRefused(path.length),
+        onInvalid: () => this.#capabilities.pathRefused(path.length),
       })
       .catch((error: unknown) => {
         throw file.failure === undefined ? error : file.failure.error;
@@ -168,7 +168,7 @@ export class RestRemote implements Remote {
         hint: 'it may have been removed since it was listed, or the job is not submitted yet',
       });
     }
-    this.#habits.worksBy(form);
+    this.#capabilities.worksBy(form);
     watched.requireBytes();
     return file.length;
   }

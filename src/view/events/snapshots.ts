@@ -98,13 +98,13 @@ export class Snapshots {
   service(): ServiceState | undefined {
     return this.#once('service', () => {
       const { service, agentPid } = this.#store.settings;
-      const { habits, jobInformation } = this.#store.get();
+      const { capabilities, jobInformation } = this.#store.get();
       const { address, protocol, concurrency, requestsPerMinute, hasJobService } = service;
       const look = jobInformation.lastLook();
       const { lookedAt = null, nextLookAt = null, failures = 0, error = null, listed = null } = look ?? {};
       return {
         ...{ address, protocol, concurrency, requestsPerMinute },
-        learned: habits.all(),
+        learned: capabilities.all(),
         jobService: hasJobService ? { lookedAt, nextLookAt, failures, error, listed } : null,
         disks: disksOf(this.#store.settings).map(coarse),
         withinAgent: agentPid !== null,

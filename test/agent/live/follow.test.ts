@@ -163,7 +163,7 @@ describe('text to bytes', () => {
     expect(mirror().equals(text)).toBe(true);
     // Which code page it is, only bytes that are there can tell.
     await poll();
-    expect(engine.store.habits.get('text-encoding')).toBe('windows-1250');
+    expect(engine.store.capabilities.get('text-encoding')).toBe('windows-1250');
     const again = start();
     remote.files.set(NAME, Buffer.concat([text, text]));
     await again.poll();
@@ -244,7 +244,7 @@ describe('how a service decodes', () => {
       const remote = new ModelRemote();
       let now = 1_000_000;
       const engine = new Engine({ directory, remote, now: () => now });
-      if (learned !== undefined) engine.store.habits.set('text-encoding', learned);
+      if (learned !== undefined) engine.store.capabilities.set('text-encoding', learned);
       remote.decoding = how;
       const files = beginnings.map((beginning, index) => ({
         key: { ...STDOUT, taskId: String(1 + index) as TaskId },
@@ -306,7 +306,7 @@ describe('how a service decodes', () => {
     await poll();
     expect(mirror()).toEqual(Buffer.from(array));
     await poll();
-    const learned = engine.store.habits.get('text-encoding')?.split(' or ');
+    const learned = engine.store.capabilities.get('text-encoding')?.split(' or ');
     expect(learned).toContain(codePage);
     expect(learned).not.toContain('windows-1250');
   });

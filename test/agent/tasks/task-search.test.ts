@@ -58,7 +58,7 @@ function setUp(habits: Partial<Pick<TaskRemote, 'mostEntries' | 'strangers'>> = 
     const order = { files: LIVE_FILE_NAMES, results: false, settleAfterMs: null, source: 'command' } as const;
     store.transaction(() => store.jobs.watch({ ...order, jobId, tasks: null }, clock.now()));
     const search = new TaskSearch(jobId, {
-      ...{ store, log, clock, habits: store.habits },
+      ...{ store, log, clock, capabilities: store.capabilities },
       batchLimit: { files: Number.POSITIVE_INFINITY },
       hasJobService,
     });
@@ -84,7 +84,7 @@ describe('a look', () => {
     remote.task('9031', '9001');
     expect(await look()).toMatchObject({ found: 1 });
     expect(tasks()).toEqual(['9031']);
-    expect(store.habits.get('task-shift')).toBe('30');
+    expect(store.capabilities.get('task-shift')).toBe('30');
     const calls = remote.asked.length;
     const other = follow('777' as JobId);
     remote.listed = [];
@@ -133,7 +133,7 @@ describe('a look', () => {
     remote.task('70005', '70002');
     for (let count = 0; count < 12 && tasks().length < 2; count++) await look();
     expect(tasks()).toEqual(['70004', '70005']);
-    expect(store.habits.get('strange-tasks')).toBe('fault');
+    expect(store.capabilities.get('strange-tasks')).toBe('fault');
   });
 
   it('believes no server that answers for whatever id', async () => {

@@ -1,7 +1,7 @@
 /** The releases that fit what was found out of a server, against the table of the simulated cluster. */
 import { describe, expect, it } from 'vitest';
 import { RELEASE_NAMES, releaseOf } from '../../../simulator/rest/releases.ts';
-import { byDecoder, formOfNames, releasesFitting, spansOf } from '../../../src/remote/rest/habits.ts';
+import { byDecoder, formOfNames, releasesFitting, spansOf } from '../../../src/remote/rest/capabilities.ts';
 
 const ALL = releasesFitting([]);
 const LISTING = {

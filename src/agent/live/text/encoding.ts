@@ -8,7 +8,7 @@ import { JobtailError } from '../../../errors.ts';
 import { CodePage, codePagesWith, showsAs } from './encoders.ts';
 
 /** Capabilities and quirks of a server, stored across restarts. */
-export interface HabitStore {
+export interface CapabilityStore {
   get(name: string): string | undefined;
   set(name: string, value: string): void;
 }
@@ -35,15 +35,15 @@ export class UnknownCodePage extends JobtailError {}
 
 export class TextEncoding {
   readonly #setting: string;
-  readonly #habits: HabitStore;
+  readonly #capabilities: CapabilityStore;
   readonly #known: readonly string[];
   /** Identified since this agent started: a stored value may be outdated. */
   #identified: readonly string[] = [];
 
   /** `setting` is service.contentEncoding: auto, utf-8, or the name of a single-byte code page. */
-  constructor(setting: string, habits: HabitStore) {
+  constructor(setting: string, capabilities: CapabilityStore) {
     this.#setting = setting;
-    this.#habits = habits;
+    this.#capabilities = capabilities;
     const isAnother = setting !== AUTO && setting !== UTF8 && !KNOWN_CODE_PAGES.includes(setting);
     this.#known = isAnother ? [...KNOWN_CODE_PAGES, setting] : KNOWN_CODE_PAGES;
   }
@@ -95,13 +95,13 @@ export class TextEncoding {
     this.#identified = names;
     if (before.length > 0 && !names.some((name) => before.includes(name)))
       onChanged(`the service decoded files as ${shownNames(before)} before, and as ${shownNames(names)} now`);
-    const habit = names.join(OR);
-    if (this.#habits.get(ENCODING_HABIT) !== habit) this.#habits.set(ENCODING_HABIT, habit);
+    const capability = names.join(OR);
+    if (this.#capabilities.get(ENCODING_HABIT) !== capability) this.#capabilities.set(ENCODING_HABIT, capability);
   }
 
   /** Identified before this start. */
   get #learnedBefore(): readonly string[] {
-    return this.#habits.get(ENCODING_HABIT)?.split(OR) ?? [];
+    return this.#capabilities.get(ENCODING_HABIT)?.split(OR) ?? [];
   }
 
   #holdAgainstSetting(names: readonly string[]): void {

@@ -104,7 +104,7 @@ export class World {
     this.#engine = this.#start();
     const learned = learnedBefore(setting);
     if (learned === undefined) return;
-    this.#engine.store.habits.set('text-encoding', learned);
+    this.#engine.store.capabilities.set('text-encoding', learned);
     this.#engine.kill();
     this.#engine = this.#start();
   }

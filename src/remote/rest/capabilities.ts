@@ -6,7 +6,7 @@ import type { Operation } from '../../operations.ts';
 import { ADDRESSES, type Address } from './contract.ts';
 
 /** Where it is stored; implemented by the store. */
-export interface KeptHabits {
+export interface KeptCapabilities {
   get(name: string): string | undefined;
   set(name: string, value: string): void;
 }
@@ -18,7 +18,7 @@ export type PathForm = (typeof PATH_FORMS)[number];
 const PATH_FORM = 'rest-path';
 const PARTS_BYTES = 'rest-parts-bytes';
 const OPERATIONS = Object.keys(ADDRESSES) as Operation[];
-const addressHabit = (operation: Operation) => `rest-address-${operation}`;
+const addressCapability = (operation: Operation) => `rest-address-${operation}`;
 
 /** Characters of a path that every release takes, and that none takes more than (docs/rest.md 3.4). */
 const SHORT_PATH = 50;
@@ -28,32 +28,32 @@ const BELIEVED_MS = 24 * 60 * 60_000;
 /** The smallest limit of a release (docs/rest.md 2.1): no request for parts is ever longer. */
 const SMALLEST_PARTS_BYTES = 452;
 
-interface HabitsOptions {
-  readonly kept: KeptHabits;
+interface CapabilitiesOptions {
+  readonly kept: KeptCapabilities;
   /** Called when a capability changed: with a description without secrets. */
   readonly onChange: (what: string) => void;
   /** A clock that never jumps, in milliseconds. */
   readonly now: () => number;
 }
 
-export class RestHabits {
-  readonly #options: HabitsOptions;
+export class RestCapabilities {
+  readonly #options: CapabilitiesOptions;
   #longRefusedAt: number | undefined;
 
-  constructor(options: HabitsOptions) {
+  constructor(options: CapabilitiesOptions) {
     this.#options = options;
   }
 
   /** Where an operation may be: where it was last, else where it is on the latest releases, comes first. */
   addressesOf(operation: Operation): readonly Address[] {
-    const known = this.#options.kept.get(addressHabit(operation));
+    const known = this.#options.kept.get(addressCapability(operation));
     const addresses: readonly Address[] = ADDRESSES[operation];
     return addresses.toReversed().sort((a, b) => Number(textOf(b) === known) - Number(textOf(a) === known));
   }
 
   /** The operation is there. */
   foundAt(operation: Operation, address: Address): void {
-    if (ADDRESSES[operation].length > 1) this.#learn(addressHabit(operation), textOf(address), operation);
+    if (ADDRESSES[operation].length > 1) this.#learn(addressCapability(operation), textOf(address), operation);
   }
 
   /** In the order in which they are to be tried. */
@@ -65,7 +65,7 @@ export class RestHabits {
   /** The capabilities for people: addresses of operations that have had several, and the form of requests for files. */
   get known(): { addresses: string[]; pathForm: PathForm | undefined; partsBytes: number } {
     const { kept } = this.#options;
-    const addresses = OPERATIONS.flatMap((operation) => kept.get(addressHabit(operation)) ?? []);
+    const addresses = OPERATIONS.flatMap((operation) => kept.get(addressCapability(operation)) ?? []);
     const form = kept.get(PATH_FORM);
     return { addresses, pathForm: PATH_FORMS.find((known) => known === form), partsBytes: this.partsBytes };
   }
@@ -96,11 +96,11 @@ export class RestHabits {
     if (half < this.partsBytes) this.#learn(PARTS_BYTES, String(half), 'the longest request for parts');
   }
 
-  #learn(habit: string, value: string, what: string): void {
+  #learn(capability: string, value: string, what: string): void {
     const { kept, onChange } = this.#options;
-    const before = kept.get(habit);
+    const before = kept.get(capability);
     if (before === value) return;
-    kept.set(habit, value);
+    kept.set(capability, value);
     if (before !== undefined) onChange(`${what}: ${value}, and no longer ${before}`);
   }
 }
@@ -154,8 +154,8 @@ export type Decoder = 'blocks' | 'stream';
 const LAST_WITH_BLOCKS = '6.3';
 
 /** The releases, in order, that have all of these capabilities. */
-export function releasesFitting(habits: readonly string[]): string[] {
-  const spans = habits.flatMap((habit) => (SPANS[habit] === undefined ? [] : [SPANS[habit]]));
+export function releasesFitting(capabilities: readonly string[]): string[] {
+  const spans = capabilities.flatMap((capability) => (SPANS[capability] === undefined ? [] : [SPANS[capability]]));
   return RELEASES.filter((release) =>
     spans.every((alternatives) =>
       alternatives.some(([from, to]) => rank(from) <= rank(release) && isUpTo(release, to)),
