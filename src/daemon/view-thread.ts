@@ -130,15 +130,16 @@ export function plainView({ view }: Pick<Config, 'view'>): string | undefined {
 }
 
 export function viewSettingsOf(
-  config: Pick<Config, 'view' | 'mirror' | 'state' | 'service'>,
+  config: Pick<Config, 'view' | 'mirror' | 'state' | 'service' | 'errors'>,
   { program, agentPid }: Pick<ViewSettings, 'program' | 'agentPid'>,
 ): ViewSettings {
-  const { mirror, state, service } = config;
+  const { mirror, state, service, errors } = config;
   const { listen, tokenFile, publicUrl } = config.view ?? USUAL;
   return {
     ...{ listen, tokenFile, program, agentPid },
     publicUrl: publicUrl?.replace(/(?<!\/)\/*$/, '/') ?? null,
     mirrorDirectory: mirror.directory,
+    errorPatterns: errors.patterns,
     stateDirectory: state.directory,
     service: {
       address: serviceAddress(service),

@@ -54,14 +54,15 @@ interface ErrorSearch {
   readonly patterns: readonly string[] | null;
   /** Called with the reason why a file could not be read. */
   readonly onUnreadable: (error: string) => void;
+  readonly signal?: AbortSignal;
 }
 
 /** The tasks with errors, in the order of the files. */
-export async function errorsIn({ files, patterns, onUnreadable }: ErrorSearch): Promise<TaskErrors[]> {
+export async function errorsIn({ files, patterns, onUnreadable, signal }: ErrorSearch): Promise<TaskErrors[]> {
   const source = (patterns ?? ERROR_PATTERNS).map((pattern) => `(?:${pattern})`).join('|');
   const tasks = new Map<string, TaskErrors>();
   const wanted = { what: 'ends', numbered: true } as const;
-  for await (const event of search({ files, pattern: { source, ignoreCase: true }, wanted })) {
+  for await (const event of search({ files, pattern: { source, ignoreCase: true }, wanted, signal })) {
     if (event.kind === 'end') {
       if (event.error !== null) onUnreadable(event.error);
       continue;

@@ -4,6 +4,8 @@ import { Store } from '../store/store.ts';
 /** Crosses to the thread of the view as a copy. */
 export interface ViewSettings {
   readonly mirrorDirectory: string;
+  /** Of lines that look like errors; null: the usual ones. */
+  readonly errorPatterns: readonly string[] | null;
   readonly stateDirectory: string;
   readonly service: {
     /** The key of its capabilities in the store. */

@@ -38,6 +38,7 @@ async function setUp() {
   const settings: ViewSettings = {
     ...{
       mirrorDirectory,
+      errorPatterns: null,
       stateDirectory,
       service,
       publicUrl: null,

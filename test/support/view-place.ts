@@ -51,7 +51,14 @@ export class ViewPlace {
     fs.mkdirSync(this.mirrors);
     this.store = new Store({ directory: stateDirectory, service: 'http://service', owner: true, now: Date.now });
     this.settings = {
-      ...{ mirrorDirectory: this.mirrors, stateDirectory, publicUrl: null, tokenFile: null, agentPid: null },
+      ...{
+        mirrorDirectory: this.mirrors,
+        errorPatterns: null,
+        stateDirectory,
+        publicUrl: null,
+        tokenFile: null,
+        agentPid: null,
+      },
       service: {
         ...{
           address: 'http://service',

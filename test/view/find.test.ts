@@ -1,7 +1,7 @@
 /** A search over all jobs, over real HTTP: what grep finds, bounded, and ended with the request. */
 import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../src/job.ts';
-import type { FindLine } from '../../src/view/contract/addresses.ts';
+import type { ErrorGroups, FindLine } from '../../src/view/contract/addresses.ts';
 import { ViewPlace } from '../support/view-place.ts';
 
 async function placeWithJobs(): Promise<ViewPlace> {
@@ -72,4 +72,16 @@ describe('a search over all jobs', () => {
     const place = await placeWithJobs();
     expect((await place.ask(`/api/find?${query}`)).status).toBe(400);
   });
+});
+
+it('errors of all jobs are grouped by likeness, with the place of the first', async () => {
+  const place = await placeWithJobs();
+  place.write('stderr', 'fine\nRuntimeError: rank 3 failed\n');
+  place.write('log', 'RuntimeError: rank 4 failed\n', '502' as JobId);
+  const { tasks, groups } = await place.json<ErrorGroups>('/api/errors');
+  expect(tasks).toBe(2);
+  expect(groups).toContainEqual({
+    ...{ tasks: 2, job: '501', task: '9001', file: 'stderr', line: 2, text: 'RuntimeError: rank 3 failed' },
+  });
+  expect((await place.json<ErrorGroups>('/api/errors?job=502')).tasks).toBe(1);
 });

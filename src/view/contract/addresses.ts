@@ -15,6 +15,7 @@
  *   api/place?CONTENT&...    `Place`: where a line begins, or which line a byte is in
  *   api/search?CONTENT&...   `SearchLine`s, as they are found (`SearchQuery`)
  *   api/find?text&...        `FindLine`s: lines of the mirrors of all jobs, or of some (`FindQuery`)
+ *   api/errors?job          `ErrorGroups`: lines that look like errors, of all jobs or of some
  *   api/numbers?CONTENT&...  `NumbersLine`s: the numbers of all lines that are like one (`NumbersQuery`)
  *   api/raw?CONTENT          the bytes themselves, as a download; takes one `Range`
  *   api/preview?CONTENT      an image, a PDF or an HTML page, for a sandboxed frame (`PreviewKind`); 415 for others
@@ -151,6 +152,21 @@ export interface FindQuery {
   readonly case?: '1';
   readonly regex?: '1';
   readonly job?: readonly string[];
+}
+
+/** The first and the last line of each task that looks like an error, those that are alike together. */
+export interface ErrorGroups {
+  /** Tasks with such a line. */
+  readonly tasks: number;
+  /** The first 200, those of most tasks first; the place is that of the first of them. */
+  readonly groups: readonly {
+    readonly tasks: number;
+    readonly job: string;
+    readonly task: string;
+    readonly file: LiveFileName;
+    readonly line: number;
+    readonly text: string;
+  }[];
 }
 
 /** One line of JSON each (application/x-ndjson). */

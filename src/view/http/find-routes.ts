@@ -1,8 +1,9 @@
 /** A search over the mirrors of all jobs, or of one, as `agent grep` does it. */
 import { asJobtailError } from '../../errors.ts';
+import { errorsIn, groupsOf } from '../../search/errors.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
 import { search } from '../../search/search.ts';
-import type { FindLine } from '../contract/addresses.ts';
+import type { ErrorGroups, FindLine } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
 import { jsonLines, streamed, type ViewApp } from './answers.ts';
@@ -15,6 +16,7 @@ const MAX_HITS_OF_FILE = 20;
 const MAX_CHARACTERS = 400;
 const LIMIT_MS = 60_000;
 const MAX_JOBS = 8;
+const MAX_GROUPS = 200;
 
 export function addFind(app: ViewApp, parts: ViewParts): void {
   app.get('/api/find', (context) => {
@@ -34,6 +36,23 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
     };
     const lines = found({ files, pattern, signal: stop.signal });
     return streamed(parts, context, jsonLines(lines), { headers: { 'content-type': 'application/x-ndjson' }, end });
+  });
+
+  app.get('/api/errors', async (context) => {
+    const files = mirrorsOf(parts, new Query(context.req.url));
+    const { errorPatterns: patterns } = parts.settings;
+    const release = parts.limits.take('searches');
+    try {
+      const signal = AbortSignal.any([context.req.raw.signal, AbortSignal.timeout(LIMIT_MS)]);
+      const tasks = await errorsIn({ files, patterns, onUnreadable: () => {}, signal });
+      const groups = groupsOf(tasks).slice(0, MAX_GROUPS);
+      const shown = groups.map(({ tasks: count, first: { jobId: job, taskId: task, file, line, text } }) => ({
+        ...{ tasks: count, job, task, file, line, text: text.slice(0, MAX_CHARACTERS) },
+      }));
+      return context.json({ tasks: tasks.length, groups: shown } satisfies ErrorGroups);
+    } finally {
+      release();
+    }
   });
 }
 

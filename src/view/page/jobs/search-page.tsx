@@ -1,8 +1,8 @@
 /** A search over the live files of all jobs. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { FindLine } from '../../contract/addresses.ts';
-import { address, askLines, askPlace } from '../api.ts';
+import type { ErrorGroups, FindLine } from '../../contract/addresses.ts';
+import { address, askJson, askLines, askPlace } from '../api.ts';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
 import { counted, grouped } from '../text/units.ts';
@@ -91,6 +91,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
       {outcome.value.kind === 'done' && outcome.value.cut !== undefined && (
         <Failure trouble={{ message: `Not everything was searched: ${outcome.value.cut}`, hint: null }} />
       )}
+      {text === '' && <Errors />}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys */}
       <section class="found-files" tabIndex={0} aria-label="Lines that were found">
         {hits.value.map((file) => (
@@ -152,8 +153,53 @@ function Found({ hits }: { hits: FileHits }) {
   );
 }
 
+/** The lines of all jobs that look like errors, once they are asked for: that reads every mirror. */
+function Errors() {
+  const found = useSignal<ErrorGroups | 'reading' | { readonly message: string } | undefined>(undefined);
+  const read = async () => {
+    found.value = 'reading';
+    found.value = await askJson<ErrorGroups>(address('errors', {})).catch((error: Error) => ({
+      message: error.message,
+    }));
+  };
+  const { value } = found;
+  return (
+    <section class="found-errors" aria-label="Errors">
+      <button type="button" disabled={value === 'reading'} onClick={() => void read()}>
+        Show errors of all jobs
+      </button>
+      <span class="fine" role="status">
+        {value === 'reading' ? 'reading' : value !== undefined && 'groups' in value ? counted(value.tasks, 'task') : ''}
+      </span>
+      {value !== undefined && value !== 'reading' && 'message' in value && (
+        <Failure trouble={{ message: value.message, hint: null }} />
+      )}
+      {value !== undefined && value !== 'reading' && 'groups' in value && (
+        <ol>
+          {value.groups.map(({ tasks, job, task, file, line, text }) => (
+            <li key={`${job}/${task}/${file}/${line}`}>
+              <a
+                href={hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file }] })}
+                onClick={(event) => {
+                  event.preventDefault();
+                  void openLine({ job, task, file }, line);
+                }}
+              >
+                <span class="fine">
+                  {counted(tasks, 'task')}, first job {job}, task {task}, {file}:{line}
+                </span>{' '}
+                <Outside text={text} />
+              </a>
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
+  );
+}
+
 /** Where a line begins is asked when it is opened; a file that is another one by now is shown from its end. */
-async function openLine({ job, task, file }: FileHits, line: number): Promise<void> {
+async function openLine({ job, task, file }: Pick<FileHits, 'job' | 'task' | 'file'>, line: number): Promise<void> {
   const content = { job, task, file: file as 'stdout' };
   const place = await askPlace(content, { line: line - 1 }).catch(() => undefined);
   location.hash = hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file, at: place?.byte }] });
