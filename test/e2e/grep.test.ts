@@ -6,6 +6,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROGRAM } from '../support/e2e-program.ts';
+import { needs } from '../support/needs.ts';
+import { Terminal } from '../support/service-terminal.ts';
 
 let directory = '';
 const environment = () => ({ ...process.env, AGENT_CONFIG: path.join(directory, 'config.yaml'), NO_COLOR: '1' });
@@ -159,6 +161,25 @@ describe('agent grep', () => {
     });
     expect(child.stdout).toBe('10/1 stdout:2:and the next\n');
     fs.rmSync(path.join(directory, 'mirror/10'), { recursive: true });
+  });
+});
+
+describe('agent grep on a terminal', needs('script'), () => {
+  it('colours matches, and makes control characters visible', async (context) => {
+    const run = async (env: Readonly<Record<string, string>>) => {
+      const { AGENT_CONFIG } = environment();
+      const terminal = new Terminal(['grep', 's.ep', '501', '--task', '10'], {
+        context,
+        cwd: directory,
+        env: { AGENT_CONFIG, ...env },
+      });
+      expect(await terminal.ended).toBe(0);
+      return terminal.text;
+    };
+    const match = '\u001b[1m\u001b[31mstep\u001b[39m\u001b[22m';
+    const label = '\u001b[35m501/10 log\u001b[39m\u001b[36m:\u001b[39m';
+    expect(await run({})).toBe(`${label}a \\u{001B}[2J${match}\r\n`);
+    expect(await run({ NO_COLOR: '1' })).toBe('501/10 log:a \\u{001B}[2Jstep\r\n');
   });
 });
 
