@@ -25,7 +25,14 @@ interface Run {
   bytes: number;
 }
 
-const TOO_LARGE = 'too-large';
+/** Why a session is stopped: this file is larger than allowed. */
+class TooLarge {
+  readonly one: Wanted;
+
+  constructor(one: Wanted) {
+    this.one = one;
+  }
+}
 
 /** Resolves with the reason if the key may not do this. */
 export async function fetchBySftp(order: SshOrder): Promise<string | undefined> {
@@ -82,10 +89,11 @@ async function fetchSession(wanted: readonly Wanted[], run: Run): Promise<number
     return begun > 0 && FILE_FAILURE.test(end.stderr) ? begun : refusalOf(end, run);
   } catch (error) {
     if (order.signal.aborted || !stop.signal.aborted) throw error;
-    const found = wanted[begun - 1];
-    if (stop.signal.reason !== TOO_LARGE || found === undefined) throw stop.signal.reason;
-    order.onTooLarge(found.file);
-    return begun;
+    if (!(stop.signal.reason instanceof TooLarge)) throw stop.signal.reason;
+    // Meanwhile the next one may have begun: it is fetched by the next session.
+    const { one } = stop.signal.reason;
+    order.onTooLarge(one.file);
+    return Math.max(wanted.indexOf(one) + 1, begun - 1);
   } finally {
     stop.release();
     const last = wanted[begun - 1];
@@ -132,7 +140,7 @@ async function growthOf(one: Wanted | undefined, { order, bytes }: Run, stop: Li
   const length = (one && (await lengthOf(one.local))) ?? 0;
   try {
     order.onBytes(bytes + length);
-    if (order.maxFileBytes !== null && length > order.maxFileBytes) stop.abort(TOO_LARGE);
+    if (one !== undefined && order.maxFileBytes !== null && length > order.maxFileBytes) stop.abort(new TooLarge(one));
   } catch (error) {
     stop.abort(error);
   }

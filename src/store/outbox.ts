@@ -65,8 +65,9 @@ export class Outbox {
   changedJobs(wantsFiles: boolean): JobId[] {
     const select = `SELECT jobs.job_id AS jobId FROM jobs
       LEFT JOIN notified_jobs AS before USING (job_id) LEFT JOIN job_information USING (job_id)
-      WHERE before.job_id IS NULL OR before.watch_state <> jobs.state OR before.stalled_at IS NOT jobs.stalled_at
-        OR before.job_state IS NOT (information ->> 'state') OR before.has_files < ?`;
+      WHERE before.job_id IS NULL OR before.watch_state <> jobs.state OR before.has_files < ?
+        OR (jobs.state IN ('watched', 'ending')
+          AND (before.stalled_at IS NOT jobs.stalled_at OR before.job_state IS NOT (information ->> 'state')))`;
     return this.#sql.all<{ readonly jobId: JobId }>(select, Number(wantsFiles)).map(({ jobId }) => jobId);
   }
 
