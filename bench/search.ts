@@ -8,6 +8,9 @@ import { OUR_NODE_ARGS, run } from './processes.ts';
 const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
 const FILES = 100;
 
+/** Whatever the environment of the benchmark asks for: FORCE_COLOR colours what is not a terminal, too. */
+const PLAIN = { LC_ALL: 'C.UTF-8', NO_COLOR: '1', FORCE_COLOR: '0' };
+
 /** By figure: the pattern, in the syntax of both, and what it stands for. */
 const PATTERNS: Readonly<Record<string, readonly [pattern: string, what: string]>> = {
   literalSeconds: ['CUDA out of memory', 'a literal that one line of each file has'],
@@ -21,9 +24,13 @@ function sideOf(command: readonly string[], files: readonly string[], counts: Ma
     const figures: Record<string, number> = {};
     for (const [figure, [pattern]] of Object.entries(PATTERNS)) {
       const [program = '', ...args] = [...command, '-c', pattern, ...files];
-      const { figures: used, stdout } = await run(program, args, { env: { LC_ALL: 'C.UTF-8' } });
+      const { figures: used, stdout } = await run(program, args, { env: PLAIN });
       const found = stdout.replaceAll(/^.*:/gm, '');
-      if ((counts.get(pattern) ?? found) !== found) throw new Error(`${program} counts other lines: ${pattern}`);
+      const before = counts.get(pattern) ?? found;
+      if (before !== found) {
+        const [first, other] = [before, found].map((text) => JSON.stringify(text.slice(0, 200)));
+        throw new Error(`${program} counts other lines: ${pattern}: ${other} instead of ${first}`);
+      }
       counts.set(pattern, found);
       figures[figure] = used.seconds;
     }

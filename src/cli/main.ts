@@ -8,7 +8,10 @@ v8.setFlagsFromString('--optimize-for-size');
 v8.setFlagsFromString('--no-opt');
 
 const { programOf } = await import('./program.ts');
-const { reportError } = await import('./process.ts');
+const { endWhenUnread, reportError } = await import('./process.ts');
+
+// The demo removes its files at its end; every other command, and help, may end at any time.
+if (process.argv[2] !== 'demo') endWhenUnread();
 
 try {
   await programOf().parseAsync(process.argv);

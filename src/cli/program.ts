@@ -25,7 +25,7 @@ import {
   taskArgument,
 } from './arguments.ts';
 import { completionScript, exitCodesHelp, SHELLS } from './help.ts';
-import { endWhenUnread, versionOfProgram } from './process.ts';
+import { versionOfProgram } from './process.ts';
 
 export function programOf(): Command {
   const program = new Command('agent')
@@ -35,10 +35,6 @@ export function programOf(): Command {
     .showHelpAfterError('(see agent --help, or agent COMMAND --help)')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'agent: ')) })
     .exitOverride();
-  // The demo removes its files at its end; every other command may end at any time.
-  program.hook('preAction', (_, action) => {
-    if (action.name() !== 'demo') endWhenUnread();
-  });
   addFollowing(program);
   addLooking(program);
   addPasses(program);
