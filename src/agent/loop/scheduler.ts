@@ -156,14 +156,14 @@ export class DueTasks implements Scheduled {
     return Math.min(poll, results, search, pass);
   }
 
-  /** Makes a task due after `delayMs`, whatever it was before. */
+  /** Makes a task due after `delayMs`, or earlier if it is: the end of a run overrides no request that came meanwhile. */
   due(task: DueTask, delayMs: number): void {
-    this.#setDue(task, this.#options.clock.monotonic() + delayMs);
+    this.#dueBy(task, this.#options.clock.monotonic() + delayMs);
   }
 
-  /** Makes one due that comes round again and again: `delayMs` is the longest it waits. */
+  /** The same for a recurring task; others with about the same delay are due together with it. */
   dueAgain(task: DueTask, delayMs: number): void {
-    this.#setDue(task, gathered(this.#options.clock.monotonic() + delayMs, delayMs));
+    this.#dueBy(task, gathered(this.#options.clock.monotonic() + delayMs, delayMs));
   }
 
   /** Takes back what is due; what runs goes on. */
@@ -204,9 +204,9 @@ export class DueTasks implements Scheduled {
     return Object.values(this.#running).filter((running) => running !== undefined);
   }
 
-  #setDue(task: DueTask, dueAt: number): void {
+  #dueBy(task: DueTask, dueAt: number): void {
     if (this.#isOver) return;
-    this.#dueAt[task] = dueAt;
+    this.#dueAt[task] = Math.min(this.#dueAt[task], dueAt);
     this.#options.scheduler.arrange(this);
   }
 
