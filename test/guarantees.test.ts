@@ -67,11 +67,11 @@ it.each([...shown, ['what is not guaranteed', below]])('%s is shown by a test th
 
 /** A document, a phrase with `{}` for a value of the program, and that value. */
 const CONSTANTS: readonly (readonly [document: string, phrase: string, value: string])[] = [
-  ['ARCHITECTURE.md', 'What stays open for {}, raw bytes decide', time(DEBOUNCE_TIMES.tailMs)],
-  ['ARCHITECTURE.md', 'for {} if the file looks shorter', time(DEBOUNCE_TIMES.staleMs)],
-  ['guarantees.md', 'is decided after {} by the raw bytes of the whole file', time(DEBOUNCE_TIMES.tailMs)],
+  ['ARCHITECTURE.md', 'Raw bytes decide what stays open for {}', time(DEBOUNCE_TIMES.tailMs)],
+  ['ARCHITECTURE.md', 'a shorter file for {}', time(DEBOUNCE_TIMES.staleMs)],
+  ['guarantees.md', 'Raw bytes of the whole file decide this after {}', time(DEBOUNCE_TIMES.tailMs)],
   ['guarantees.md', 'has a backlog, and makes no progress for {}, has an error', time(DEBOUNCE_TIMES.stuckMs)],
-  ['guarantees.md', 'The first fill of a file longer than {} costs its raw bytes', size(LONG_BACKLOG_BYTES)],
+  ['guarantees.md', 'The first fill of a file longer than {} downloads its raw bytes', size(LONG_BACKLOG_BYTES)],
   ['guarantees.md', '{} of it is granted at most', time(MAX_RETRY_AFTER_MS)],
   ['guarantees.md', 'Each attempt waits {} for the lock', time(BUSY_TIMEOUT_MS)],
   ['hostile.md', '{} at most; a date counts by the server', time(MAX_RETRY_AFTER_MS)],

@@ -1,12 +1,11 @@
 /**
  * The lease of this agent for the jobs that it owns, and the heartbeat that renews it (`Heartbeat.#renew`).
  *
- * Without a response of the database, the agent may write until the lease is over: it lasts from the moment before the
- * last heartbeat that went through was sent, less a margin. The database gives its jobs to
- * another agent at the earliest a whole lease after it received that heartbeat.
+ * Without a response of the database, the agent may write until the lease ends. It starts just before the last
+ * successful heartbeat was sent, and lasts `leaseMs` less a margin. The database gives its jobs to another agent at the
+ * earliest `leaseMs` after it received that heartbeat.
  *
- * By the monotonic clock and by the wall clock, whichever is over first: the one stands still while the machine sleeps,
- * the other may be set back.
+ * The lease ends by either clock. The monotonic clock stops while the machine sleeps; the wall clock may be set back.
  */
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
@@ -15,7 +14,7 @@ import type { TakenJob } from './claims.ts';
 import type { Joined } from './joined.ts';
 import type { FleetSummary, LeasedJob, Member, Report } from './register.ts';
 
-/** For what lies between the check and the write. */
+/** Time for the write after the check. */
 const MARGIN_MS = 1_000;
 
 /**
@@ -25,7 +24,7 @@ const MARGIN_MS = 1_000;
 export type HeldState = 'taken' | 'following' | 'paused' | 'leaving' | 'returning';
 
 /**
- * keep: it could not be given, or it is not known whether it was; the next heartbeat shows whether it is still owned.
+ * keep: the release failed, or its outcome is unknown; the next heartbeat shows whether it is still owned.
  */
 export type HeldEvent = 'follow' | 'pause' | 'give' | 'keep';
 
@@ -43,10 +42,10 @@ const NEXT: Readonly<Record<HeldEvent, Readonly<Record<HeldState, HeldState>>>> 
 };
 
 /**
- * Whether files of a job may be written while the lease is valid: until its rows are here, work of an earlier lease may
- * be under way.
+ * Whether files of a job may be written while the lease is valid. Before its rows arrive, work of an earlier lease may
+ * still run.
  */
-const IS_WRITTEN: Readonly<Record<HeldState, boolean>> = {
+const MAY_WRITE: Readonly<Record<HeldState, boolean>> = {
   taken: false,
   following: true,
   paused: true,
@@ -69,7 +68,7 @@ export class LeasedJobs {
   readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly #leaseMs: number;
   readonly #jobs = new Map<JobId, Entry>();
-  /** When the last heartbeat that went through was sent. */
+  /** When the last successful heartbeat was sent. */
   #heard: Moment = { monotonic: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
   /** Writes that were refused because the lease was over. */
   refused = 0;
@@ -105,7 +104,7 @@ export class LeasedJobs {
     this.#jobs.set(job.jobId, { job, state: 'taken' });
   }
 
-  /** Jobs that are not owned any more stay so. */
+  /** Ignores jobs that are not owned any more. */
   move(jobs: readonly LeasedJob[], event: HeldEvent): void {
     for (const { jobId } of jobs) {
       const entry = this.#jobs.get(jobId);
@@ -127,6 +126,7 @@ export class LeasedJobs {
 
   /** The database renewed the lease by a call that was sent at `sentAt`. */
   prolong({ monotonic, wall }: Moment): void {
+    // The wall clock may have been set back.
     this.#heard = { monotonic: Math.max(this.#heard.monotonic, monotonic), wall };
   }
 
@@ -140,7 +140,7 @@ export class LeasedJobs {
   /** @throws JobtailError superseded */
   require(jobId: JobId): void {
     const state = this.stateOf(jobId);
-    const isOwned = state !== undefined && IS_WRITTEN[state];
+    const isOwned = state !== undefined && MAY_WRITE[state];
     if (isOwned && this.isSure) return;
     this.refused += 1;
     const why = isOwned ? 'its lease may be over, for the database was not heard' : 'it is not owned';
@@ -170,11 +170,11 @@ export interface HeartbeatOptions {
   readonly onFailure: (error: JobtailError) => void;
 }
 
-/** Beats in a lease: one that is lost, and a query that comes to its time limit, leave it alive. */
+/** Beats in a lease, which survives one lost beat and one query that times out. */
 const BEATS = 3;
 /** After a beat that failed. */
 const AGAIN_MS = 1_000;
-/** The process stood still if a timer of a fraction of it comes so late. */
+/** If the short timer of `tick` comes this late, the process stood still. */
 const STANDSTILL_MS = 3_000;
 
 /**
@@ -185,26 +185,26 @@ const STANDSTILL_MS = 3_000;
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #nextAt = 0;
-  #superviseFrom: number;
-  #lookedAt: number;
+  #releaseFrom: number;
+  #tickedAt: number;
   #beating: Promise<void> | undefined;
-  #freeing: Promise<void> | undefined;
+  #releasing: Promise<void> | undefined;
   /** Whether the last beat went through. */
   isHeard = true;
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
-    this.#lookedAt = options.monotonic();
-    // All have just begun, perhaps, after the database was away.
-    this.#superviseFrom = this.#lookedAt + options.member.leaseMs;
+    this.#tickedAt = options.monotonic();
+    // After a database outage, all agents may have just started.
+    this.#releaseFrom = this.#tickedAt + options.member.leaseMs;
   }
 
   /** Called several times a second; beats if it is time. */
-  look(): void {
+  tick(): void {
     const { monotonic } = this.#options;
     const now = monotonic();
-    if (now - this.#lookedAt > STANDSTILL_MS) this.#withhold();
-    this.#lookedAt = now;
+    if (now - this.#tickedAt > STANDSTILL_MS) this.#postponeReleases();
+    this.#tickedAt = now;
     if (this.#beating !== undefined || now < this.#nextAt) return;
     this.#beating = this.#beat().finally(() => {
       this.#beating = undefined;
@@ -214,10 +214,10 @@ export class Heartbeat {
   /** Resolves when nothing of it is under way. */
   async ended(): Promise<void> {
     await this.#beating;
-    await this.#freeing;
+    await this.#releasing;
   }
 
-  /** What the others did is looked at anew. */
+  /** Reads the fleet again; does not prolong the lease. */
   async refresh(): Promise<void> {
     const { joined, member, report, onSummary } = this.#options;
     onSummary(await joined.register.report(member, report()));
@@ -230,7 +230,7 @@ export class Heartbeat {
       this.isHeard = true;
     } catch (thrown) {
       this.isHeard = false;
-      this.#withhold();
+      this.#postponeReleases();
       this.#nextAt = monotonic() + AGAIN_MS;
       onFailure(asJobtailError(thrown));
     }
@@ -245,29 +245,29 @@ export class Heartbeat {
     const summary = await joined.register.report(member, report());
     onBeat(monotonic() - sentAt.monotonic);
     const owned = new Map(summary.own.map(({ jobId, attempt }) => [jobId, attempt]));
-    // One that was given up or taken anew meanwhile is another one by now.
+    // Skips jobs that were released or acquired again meanwhile.
     const current = jobs.filter((job) => held.get(job.jobId) === job);
     const lost = current.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt);
     if (lost.length > 0) onLost(lost);
     held.prolong(sentAt);
     onSummary(summary);
-    if (summary.silent > 0 && monotonic() >= this.#superviseFrom) this.#free();
+    if (summary.silent > 0 && monotonic() >= this.#releaseFrom) this.#releaseSilent();
   }
 
-  /** Now and then this takes long, and no beat waits for it. */
-  #free(): void {
+  /** This may take long, so no beat waits for it. */
+  #releaseSilent(): void {
     const { claims, orders, database } = this.#options.joined;
-    const freeAll = async () => {
+    const releaseAll = async () => {
       while ((await claims.freeSilent()) > 0) await orders.notify(database);
     };
-    this.#freeing ??= freeAll()
+    this.#releasing ??= releaseAll()
       .catch((thrown: unknown) => this.#options.onFailure(asJobtailError(thrown)))
       .finally(() => {
-        this.#freeing = undefined;
+        this.#releasing = undefined;
       });
   }
 
-  #withhold(): void {
-    this.#superviseFrom = this.#options.monotonic() + this.#options.member.leaseMs;
+  #postponeReleases(): void {
+    this.#releaseFrom = this.#options.monotonic() + this.#options.member.leaseMs;
   }
 }

@@ -214,7 +214,7 @@ export class FleetMember implements Ownership {
   #look(): void {
     if (this.#phase.kind === 'joining') return;
     this.#phase.rounds.following.pauseUnsure();
-    this.#phase.heartbeat.look();
+    this.#phase.heartbeat.tick();
   }
 
   async #run(): Promise<void> {

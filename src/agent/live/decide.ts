@@ -6,16 +6,20 @@
  *   ----------------------------------------------------------------------------------------------------------------
  *   shows all of it, and ends there       -                                   unchanged
  *   shows all of it, and goes on          -                                   grown
- *   shows all of it that can be shown     disputed bytes are not shown        undetermined: a second response
- *   neither response shows these          -                                   undetermined: raw bytes
- *   ends in bytes that it cannot show     the mirror ends there, too          undetermined: raw bytes
- *   differs                               uncommitted bytes differ            mirror-damaged: cut to committed bytes
- *   differs, or ends before               lacks its committed bytes           undetermined: all of the mirror
- *   differs                               changed; its end is shown as it is  mirror-damaged: cut to equal bytes
+ *   does not show bytes to be compared    -                                   undetermined: a second response
+ *   neither response shows them           -                                   undetermined: raw bytes
+ *   ends in bytes that it cannot show     ends there, too                     undetermined: raw bytes
+ *   its text differs                      has uncommitted bytes               mirror-damaged: cut uncommitted bytes
+ *   its text ends before                  changed; has uncommitted bytes      mirror-damaged: cut uncommitted bytes
+ *   its text differs, or ends before      lacks its committed bytes           undetermined: all of the mirror
+ *   its text differs                      changed                             undetermined: its committed end
+ *   its text differs                      changed; its end is shown or lost   mirror-damaged: cut to equal bytes
  *   differs, seen once                    -                                   undetermined: another poll
  *   ends before, seen for less than 5 s   -                                   undetermined: another poll
- *   differs, seen twice                   uncommitted bytes                   mirror-damaged: cut to committed bytes
- *   differs behind bytes it cannot show   -                                   undetermined: raw bytes
+ *   raw bytes differ, or end before       changed                             mirror-damaged: cut to equal bytes
+ *   differs, or ends before               has uncommitted bytes               mirror-damaged: cut uncommitted bytes
+ *   differs after bytes it cannot show    -                                   undetermined: raw bytes
+ *   differs after an inexact range        raw bytes are refused               undetermined: another poll
  *   differs, seen twice                   -                                   rewritten: a new generation
  *   ends before, seen for 5 s             -                                   truncated: a new generation
  *
@@ -29,7 +33,7 @@ import type { Integrity } from './mirror/live-file.ts';
 export interface Facts {
   readonly shown: Match;
   readonly by: 'text' | 'raw bytes';
-  /** The first byte of the mirror that is neither shown nor committed; undefined if there is none. */
+  /** The first byte to be compared that the text does not show; undefined if there is none. */
   readonly unshownFrom?: number | undefined;
   /** A second response was compared, too, and does not show it either. */
   readonly isSecond?: boolean;
@@ -43,12 +47,12 @@ export interface Facts {
     readonly length: number;
     readonly committed: number;
     readonly integrity: Integrity;
-    /** The bytes before the committed offset are those that were committed. */
+    /** The last bytes before the committed offset have the checksum that was committed. */
     readonly hasFingerprint: boolean;
   };
   /** The remote file has the committed end of the mirror, where that was changed before it. */
   readonly showsEnd?: boolean;
-  /** An earlier poll saw it too, long enough ago. */
+  /** An earlier poll saw it too, long enough ago. False: not yet. Undefined: not asked. */
   readonly isConfirmed?: boolean;
 }
 
@@ -102,10 +106,14 @@ function cutToEqual(at: number): Decision {
   return { kind: 'mirror-damaged', at, reason };
 }
 
-/** Uncommitted bytes were never promised: they are removed before the committed ones are doubted. */
+/** Removes uncommitted bytes before committed ones are doubted: they were never promised. */
 function cutToCommitted(differsAt: number, committed: number): Decision {
   const at = Math.max(differsAt, committed);
-  return { kind: 'mirror-damaged', at, reason: `its uncommitted bytes differ from the remote file from byte ${at} on` };
+  return {
+    kind: 'mirror-damaged',
+    at,
+    reason: `it differs from the remote file: its uncommitted bytes from byte ${at} on are requested again`,
+  };
 }
 
 function begunAnew({ kind, at }: Difference, { mirror, by }: Facts): Decision {

@@ -21,8 +21,8 @@ export interface Bytes {
 }
 
 /**
- * same: the text shows all of the bytes, and the reading is at their end. If `open`, they end within U+FFFD from `at`
- * on, and how many of the U+FFFD stand for them is not certain. shorter: the text ends at `at`. different:
+ * same: the text shows all of the bytes, and the reading is at their end. If `open`, they end
+ * inside the U+FFFD at `at`, and how many of these stand for them is uncertain. shorter: the text ends at `at`. different:
  * the byte at `at` is another one.
  */
 export type Match = { readonly kind: 'same'; readonly at: number; readonly open: boolean } | Difference;
@@ -45,7 +45,7 @@ const RESUME_BYTES = 64;
 const LONGEST_UNIT_BYTES = 4;
 const MAX_BYTES_A_REPLACEMENT = 3;
 const LAST_LEAD = 0xf4;
-/** What the second byte may be, where that is less than any continuation byte. */
+/** Lead bytes that allow only some continuation bytes as the second byte. */
 const SECOND_BYTES: ReadonlyMap<number, readonly [number, number]> = new Map([
   [0xe0, [0xa0, 0xbf]],
   [0xed, [0x80, 0x9f]],
@@ -196,11 +196,11 @@ function unitAt(bytes: Buffer, at: number): Unit | undefined {
   const beforeEdge = BLOCK_BYTES - (at % BLOCK_BYTES);
   const isCut = beforeEdge < width;
   const asCut = 1 + width - Math.min(beforeEdge, width);
-  // A sequence that the end cuts may continue in the bytes that follow.
+  // A sequence that the end cuts may continue in the next bytes: then one more U+FFFD may stand for it.
   if (width < needed && width === bytes.length) return { width, fewest: 1, most: width + 1, predicted: asCut };
   if (width < needed || width === 1 || isReplacementLike(bytes))
     return { width, fewest: 1, most: width, predicted: asCut };
-  // A whole character is shown, unless the edge of a block or a short read cuts it.
+  // A whole character is shown, unless the edge of a block or a short read cuts it: into two parts at least.
   if (at + width <= WITHIN_BLOCK_BYTES) return undefined;
   return { width, fewest: 2, most: width, predicted: isCut ? asCut : Number.POSITIVE_INFINITY };
 }

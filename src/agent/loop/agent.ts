@@ -96,7 +96,7 @@ export class Agent {
     const { failures } = this.#context;
     try {
       this.#look();
-      failures.over(STATE);
+      failures.cleared(STATE);
     } catch (thrown) {
       failures.failed(STATE, asJobtailError(thrown));
     }

@@ -20,7 +20,7 @@ import { JobRuns, type RunsContext, STATE } from './job-runs.ts';
 import { JobSearch, type JobSearchContext } from './job-search.ts';
 import { JobStage } from './job-stage.ts';
 import { Pace, restOf, withJitter } from './pace.ts';
-import { DUE_TASKS, type DueTask, DueTasks, type Scheduler } from './scheduler.ts';
+import { DUE_RUNS, type DueRun, DueRuns, type Scheduler } from './scheduler.ts';
 
 /** What all jobs share. */
 export interface JobContext extends RunsContext, JobSearchContext {
@@ -52,7 +52,7 @@ const MIN_REFUSED_LISTINGS = 2;
 export class FollowedJob {
   readonly jobId: JobId;
   readonly #context: JobContext;
-  readonly #tasks: DueTasks;
+  readonly #due: DueRuns;
   readonly #polls: JobPolls;
   readonly #runs: JobRuns;
   readonly #search: JobSearch;
@@ -74,10 +74,10 @@ export class FollowedJob {
     const { clock, scheduler, poll, intervals } = context;
     this.jobId = jobId;
     this.#context = context;
-    this.#tasks = new DueTasks({ clock, scheduler, run: (task) => this.#run(task), onIdle: () => this.#idle() });
+    this.#due = new DueRuns({ clock, scheduler, run: (kind) => this.#run(kind), onIdle: () => this.#idle() });
     this.#polls = new JobPolls(jobId, poll);
     this.#runs = new JobRuns(jobId, context);
-    this.#search = new JobSearch(jobId, this.#tasks, context);
+    this.#search = new JobSearch(jobId, this.#due, context);
     this.#pace = new Pace(intervals);
     this.#stage = new JobStage(clock);
     // Every call in flight listens to it.
@@ -94,13 +94,13 @@ export class FollowedJob {
     const { intervals, log, poll, onFollowed } = this.#context;
     const { jobId, source } = job;
     const { store } = poll;
-    this.#tasks.due('poll', delayMs);
+    this.#due.plan('poll', delayMs);
     onFollowed();
     const before = store.jobInformation.get(jobId);
     this.#stallAfterMs = job.stallAfterMs ?? this.#context.stallAfterMs;
     if (!this.#stage.follow(job, before)) {
       this.#search.plan(delayMs);
-      if (job.results && !this.#tasks.has('results')) this.#tasks.due('results', delayMs);
+      if (job.results && !this.#due.has('results')) this.#due.plan('results', delayMs);
       return;
     }
     this.#jobState = before?.information.state ?? null;
@@ -109,7 +109,7 @@ export class FollowedJob {
     log.info({ jobId, source }, `following job ${jobId}`);
     if (!job.results) return;
     // A first poll identifies the live files among the listed ones.
-    this.#tasks.due('results', store.liveFiles.ofJob(jobId).length > 0 ? intervals.minIntervalMs : 0);
+    this.#due.plan('results', store.liveFiles.ofJob(jobId).length > 0 ? intervals.minIntervalMs : 0);
   }
 
   /** The middleware does not report the job, or is not available. */
@@ -137,33 +137,33 @@ export class FollowedJob {
     const isNewlySubmitted = before === 'unsubmitted' && current !== before;
     if (isNewlyOver || isNewlySubmitted) this.#pace.quicken();
     if (isNewlySubmitted) this.#polls.retryFailed();
-    if (isNewlyOver || isNewlySubmitted || newTasks > 0) this.#tasks.due('poll', 0);
+    if (isNewlyOver || isNewlySubmitted || newTasks > 0) this.#due.plan('poll', 0);
   }
 
   /** One pass that runs, or that failed and waits for its time, is enough, unless a command asked since it began. */
   startPass(isAsked: boolean): void {
-    if (isAsked || !this.#tasks.has('pass')) this.#tasks.due('pass', 0);
+    if (isAsked || !this.#due.has('pass')) this.#due.plan('pass', 0);
   }
 
   /** It is given up: what runs comes to its end, and nothing more is begun. */
   leave(): void {
     this.#stage.send('leave');
-    this.#tasks.cancel();
-    if (!this.#tasks.areIdle) return;
+    this.#due.cancel();
+    if (!this.#due.areIdle) return;
     void this.#polls.closeMirrors();
     this.#idle();
   }
 
-  /** Tries at once what failed with something that is mended by now. */
+  /** Retries at once what failed with an error whose cause is gone. */
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
-    for (const task of this.#runs.mended(isMended)) this.#tasks.due(task, 0);
+    for (const kind of this.#runs.mended(isMended)) this.#due.plan(kind, 0);
   }
 
   /** The agent stops, or has lost it: ends calls in flight; resolves when what runs has ended. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#stage.send('stop');
-    await this.#tasks.end();
+    await this.#due.end();
     await this.#polls.closeMirrors();
   }
 
@@ -172,15 +172,15 @@ export class FollowedJob {
   }
 
   /** Does what is due; never rejects. */
-  async #run(task: DueTask): Promise<void> {
+  async #run(kind: DueRun): Promise<void> {
     try {
-      if (task === 'poll') await this.#poll();
-      else if (task === 'results') await this.#syncResults();
-      else if (task === 'search') await this.#searchTasks();
+      if (kind === 'poll') await this.#poll();
+      else if (kind === 'results') await this.#syncResults();
+      else if (kind === 'search') await this.#searchTasks();
       else await this.#pass();
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failed(task, error);
+      if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failed(kind, error);
     }
     // The job may have been given up meanwhile.
     if (!this.isFollowed) await this.#polls.closeMirrors();
@@ -188,7 +188,7 @@ export class FollowedJob {
 
   async #poll(): Promise<void> {
     if (!this.isFollowed) return;
-    if (this.#stage.current === 'deleted') return this.#tasks.due('pass', 0);
+    if (this.#stage.current === 'deleted') return this.#due.plan('pass', 0);
     const { calls, remote, clock, random, poll, intervals } = this.#context;
     const { signal } = this.#stop;
     const { store } = poll;
@@ -225,8 +225,8 @@ export class FollowedJob {
     const intervalMs = withJitter(this.#pace.polled(hasNews, tookMs), random());
     const { isSettled, settlesInMs } = this.#stage;
     const nextMs = Math.min(intervalMs, Math.max(intervals.minIntervalMs, settlesInMs));
-    if (isSettled) this.#tasks.due('pass', 0);
-    else this.#tasks.dueAgain('poll', restOf(nextMs, clock.monotonic() - startedAt));
+    if (isSettled) this.#due.plan('pass', 0);
+    else this.#due.planAgain('poll', restOf(nextMs, clock.monotonic() - startedAt));
   }
 
   /** Logs and stores the result of a poll; waits for the commit only after news. */
@@ -241,10 +241,10 @@ export class FollowedJob {
     if (refused > 0) log.warn({ jobId, refused }, `job ${jobId}: the service sent entries that were not requested`);
     const failed = this.#runs.isFailing('poll');
     // A poll that broke off is no success, so its back-off goes on.
-    if (failure !== undefined) return await this.#runs.went([], { grew, refused });
+    if (failure !== undefined) return await this.#runs.succeeded([], { grew, refused });
     const stalledMs = this.#noteStall();
-    if (grew || refused > 0 || failed) await this.#runs.went(['poll'], { grew, refused, stalledMs });
-    else this.#runs.unawaited(this.#runs.went(['poll'], { grew, withinMs: QUIET_COMMIT_MS, stalledMs }));
+    if (grew || refused > 0 || failed) await this.#runs.succeeded(['poll'], { grew, refused, stalledMs });
+    else this.#runs.inBackground(this.#runs.succeeded(['poll'], { grew, withinMs: QUIET_COMMIT_MS, stalledMs }));
   }
 
   /** Milliseconds since it runs without growth, if it is stalled. */
@@ -273,17 +273,17 @@ export class FollowedJob {
     this.#runs.worked('results');
     if (end.changed + end.failed > 0)
       log.info({ jobId, ...end }, `job ${jobId}: ${end.changed} results new or changed, ${end.failed} failed`);
-    if (this.#runs.isFailing('results')) await this.#runs.went(['results'], { grew: false });
-    if (this.isFollowed) this.#tasks.dueAgain('results', withJitter(resultsIntervalMs, random()));
+    if (this.#runs.isFailing('results')) await this.#runs.succeeded(['results'], { grew: false });
+    if (this.isFollowed) this.#due.planAgain('results', withJitter(resultsIntervalMs, random()));
   }
 
   /** Searches for unnamed tasks; found ones are polled at once. */
   async #searchTasks(): Promise<void> {
     const { found, nextMs } = await this.#search.look(this.#stop.signal);
-    this.#runs.failures.over(this.#runs.scopeOf('search'));
-    if (this.#runs.isFailing('search')) await this.#runs.went(['search'], { grew: false });
+    this.#runs.failures.cleared(this.#runs.scopeOf('search'));
+    if (this.#runs.isFailing('search')) await this.#runs.succeeded(['search'], { grew: false });
     if (!this.isFollowed) return;
-    if (found > 0) this.#tasks.due('poll', 0);
+    if (found > 0) this.#due.plan('poll', 0);
     this.#search.planNext(nextMs);
   }
 
@@ -294,14 +294,14 @@ export class FollowedJob {
       isSettling: () => this.#stage.isSettled,
       onThrough: async (appended) => {
         this.#grew(appended);
-        for (const task of DUE_TASKS) this.#runs.failures.over(this.#runs.scopeOf(task));
-        await this.#runs.went(DUE_TASKS, { grew: appended > 0 });
+        for (const kind of DUE_RUNS) this.#runs.failures.cleared(this.#runs.scopeOf(kind));
+        await this.#runs.succeeded(DUE_RUNS, { grew: appended > 0 });
       },
     });
     if (end === undefined) return;
     if (end.state === 'watched') this.#resume(end.job, intervals.minIntervalMs);
     else this.leave();
-    if (end.again) this.#tasks.due('pass', 0);
+    if (end.again) this.#due.plan('pass', 0);
   }
 
   /** After a pass, it is polled again as before. */
@@ -310,27 +310,27 @@ export class FollowedJob {
       this.follow(job, delayMs);
       return;
     }
-    this.#tasks.due('poll', delayMs);
+    this.#due.plan('poll', delayMs);
     this.#search.plan(LISTING_MS);
-    if (job.results) this.#tasks.due('results', Math.max(delayMs, this.#context.resultsIntervalMs));
+    if (job.results) this.#due.plan('results', Math.max(delayMs, this.#context.resultsIntervalMs));
   }
 
-  #failed(task: DueTask, error: JobtailError): void {
+  #failed(kind: DueRun, error: JobtailError): void {
     const { poll, failures } = this.#context;
     this.#stage.endQuiet();
-    const delayMs = this.#runs.failed(task, error);
+    const delayMs = this.#runs.failed(kind, error);
     try {
       const job = poll.store.jobs.get(this.jobId);
-      if (this.#isGone(task, error)) {
+      if (this.#isGone(kind, error)) {
         this.#endDeleted();
         return;
       }
       // A pass that a command requested is not retried: the command has its answer. One that ends the job is.
-      if (task === 'pass' && job?.state !== 'ending') {
+      if (kind === 'pass' && job?.state !== 'ending') {
         this.#runs.giveUp('pass');
         if (job?.state === 'watched') this.#resume(job, delayMs);
         else {
-          this.#runs.unawaited(this.#runs.went(DUE_TASKS, { grew: false }));
+          this.#runs.inBackground(this.#runs.succeeded(DUE_RUNS, { grew: false }));
           this.leave();
         }
         return;
@@ -338,7 +338,7 @@ export class FollowedJob {
     } catch (thrown) {
       failures.failed(STATE, asJobtailError(thrown));
     }
-    if (task === 'pass' || this.isFollowed) this.#tasks.due(task, delayMs);
+    if (kind === 'pass' || this.isFollowed) this.#due.plan(kind, delayMs);
   }
 
   /** Ends a deleted job: no more requests for it, and its mirrors stay as they are. */
@@ -347,18 +347,18 @@ export class FollowedJob {
     if (this.#stage.current === before) return;
     const { jobId } = this;
     this.#context.log.warn({ jobId }, `job ${jobId} was deleted: its files here stay as they are`);
-    this.#tasks.cancel();
-    this.#tasks.due('pass', 0);
+    this.#due.cancel();
+    this.#due.plan('pass', 0);
   }
 
   /**
    * Whether all that an older release shows of a deleted job was seen twice: it is over, without live files or a
    * listing.
    */
-  #isGone(task: DueTask, { policy, code }: JobtailError): boolean {
+  #isGone(kind: DueRun, { policy, code }: JobtailError): boolean {
     const { store } = this.#context.poll;
     const reported = store.jobInformation.get(this.jobId)?.information;
-    if (reported === undefined || (task !== 'results' && task !== 'pass')) return false;
+    if (reported === undefined || (kind !== 'results' && kind !== 'pass')) return false;
     const isRefused = policy.isRefusal || code === 'http-status';
     if (!isRefused || this.#contents !== 'none' || phaseOf(reported.state) !== 'over') return false;
     this.#refusedListings += 1;

@@ -1,4 +1,4 @@
-/** How the tasks of one job end: a failure is logged once, saved, and retried after a back-off. */
+/** How the runs of one job end: a failure is logged once, saved, and retried after a back-off. */
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorCode, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -7,7 +7,7 @@ import { sourceStack } from '../../system/package-file.ts';
 import { type PollContext, troubleFrom } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
 import type { IntervalLimits } from './pace.ts';
-import { DUE_TASKS, type DueTask } from './scheduler.ts';
+import { DUE_RUNS, type DueRun } from './scheduler.ts';
 
 export interface RunsContext {
   readonly poll: PollContext;
@@ -20,7 +20,7 @@ export interface RunsContext {
   readonly random: () => number;
 }
 
-/** A task that failed the last time. */
+/** A kind of run that failed the last time. */
 interface Failing {
   /** How often in a row. */
   readonly times: number;
@@ -34,9 +34,9 @@ interface RunEnd {
   readonly grew: boolean;
   /** Entries of answers that were refused. */
   readonly refused?: number;
-  /** How long its end may stay unsaid, in milliseconds; the usual time of a commit if left out. */
+  /** Maximum delay of the commit, in milliseconds; the usual delay if left out. */
   readonly withinMs?: number;
-  /** Since when it is stalled, in milliseconds; null: it is not; left out: as before. */
+  /** Milliseconds since it stalled; null: not stalled; left out: unchanged. */
   readonly stalledMs?: number | null;
 }
 
@@ -46,7 +46,7 @@ export class JobRuns {
   readonly #jobId: JobId;
   readonly #scope: string;
   readonly #context: RunsContext;
-  readonly #failing = new Map<DueTask, Failing>();
+  readonly #failing = new Map<DueRun, Failing>();
 
   constructor(jobId: JobId, context: RunsContext) {
     this.#jobId = jobId;
@@ -55,33 +55,33 @@ export class JobRuns {
     this.failures = new Failures(context.log, context.failures);
   }
 
-  /** What fails, as the log names it: each task fails, and works again, by itself. */
-  scopeOf(task: DueTask): string {
-    return task === 'poll' ? this.#scope : `${this.#scope} ${task}`;
+  /** What fails, as the log names it: each kind of run fails, and works again, by itself. */
+  scopeOf(kind: DueRun): string {
+    return kind === 'poll' ? this.#scope : `${this.#scope} ${kind}`;
   }
 
-  /** A task was answered by the service. */
-  worked(task: DueTask): void {
-    this.failures.worked(this.scopeOf(task));
+  /** Logs that a kind of run works again: the service answered one. */
+  worked(kind: DueRun): void {
+    this.failures.worked(this.scopeOf(kind));
   }
 
-  /** Whether a task failed the last time. */
-  isFailing(task: DueTask): boolean {
-    return this.#failing.has(task);
+  /** Whether a kind of run failed the last time. */
+  isFailing(kind: DueRun): boolean {
+    return this.#failing.has(kind);
   }
 
-  /** The tasks that failed with something that is mended by now. */
-  mended(isMended: (policy: ErrorPolicy) => boolean): DueTask[] {
-    return [...this.#failing].flatMap(([task, { error }]) => (isMended(error.policy) ? [task] : []));
+  /** The kinds of run that failed with an error whose cause is gone. */
+  mended(isMended: (policy: ErrorPolicy) => boolean): DueRun[] {
+    return [...this.#failing].flatMap(([kind, { error }]) => (isMended(error.policy) ? [kind] : []));
   }
 
-  /** A task failed; how long it waits until it is tried again. */
-  failed(task: DueTask, error: JobtailError): number {
+  /** Records a failure. Returns the delay of the retry, in milliseconds. */
+  failed(kind: DueRun, error: JobtailError): number {
     const { intervals, clock, random, log } = this.#context;
     const { minIntervalMs, maxIntervalMs: maxMs } = intervals;
     const { retryAfterMs = 0 } = error;
     if (error.code === 'internal') log.debug({ jobId: this.#jobId, stack: sourceStack(error) }, 'where it happened');
-    const { backOff, times } = this.#failing.get(task) ?? {
+    const { backOff, times } = this.#failing.get(kind) ?? {
       backOff: new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: () => clock.monotonic(), random }),
       times: 0,
     };
@@ -89,28 +89,28 @@ export class JobRuns {
     backOff.pause(retryAfterMs);
     const delayMs = backOff.remainingMs;
     const retryAt = clock.now() + Math.round(delayMs);
-    this.#failing.set(task, { backOff, times: times + 1, retryAt, error });
-    this.failures.failed(this.scopeOf(task), error, retryAfterMs > maxMs ? retryAt : undefined);
-    this.unawaited(this.#note({ grew: false }));
+    this.#failing.set(kind, { backOff, times: times + 1, retryAt, error });
+    this.failures.failed(this.scopeOf(kind), error, retryAfterMs > maxMs ? retryAt : undefined);
+    this.inBackground(this.#note({ grew: false }));
     return delayMs;
   }
 
-  /** A task that failed is not tried again. */
-  giveUp(task: DueTask): void {
-    this.#failing.delete(task);
+  /** Retries a failed run no more. */
+  giveUp(kind: DueRun): void {
+    this.#failing.delete(kind);
   }
 
-  /** Tasks went through. Resolves when that is committed. */
-  went(tasks: readonly DueTask[], end: RunEnd): Promise<void> {
-    for (const task of tasks) this.#failing.delete(task);
+  /** Records successful runs. Resolves when that is committed. */
+  succeeded(kinds: readonly DueRun[], end: RunEnd): Promise<void> {
+    for (const kind of kinds) this.#failing.delete(kind);
     return this.#note(end);
   }
 
-  /** No caller waits for this commit; a failure is logged. */
-  unawaited(commit: Promise<void>): void {
+  /** Leaves a commit to itself; logs its failure. */
+  inBackground(commit: Promise<void>): void {
     const { failures } = this.#context;
     commit.then(
-      () => failures.over(STATE),
+      () => failures.cleared(STATE),
       (thrown: unknown) => failures.failed(STATE, asJobtailError(thrown)),
     );
   }
@@ -121,15 +121,15 @@ export class JobRuns {
     const { clock, poll } = this.#context;
     const { store, commit } = poll;
     const polledAt = clock.now();
-    const [worst] = DUE_TASKS.flatMap((task) => this.#failing.get(task) ?? []);
+    const [first] = DUE_RUNS.flatMap((kind) => this.#failing.get(kind) ?? []);
     return commit(() => {
-      const before = worst === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
-      const trouble = troubleFrom(worst?.error, before, polledAt);
-      const error = worst === undefined || trouble === null ? null : { ...trouble, retryAt: worst.retryAt };
+      const before = first === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
+      const trouble = troubleFrom(first?.error, before, polledAt);
+      const error = first === undefined || trouble === null ? null : { ...trouble, retryAt: first.retryAt };
       const grownAt = grew ? polledAt : null;
       const stall = stalledMs == null ? stalledMs : Math.round(polledAt - stalledMs);
       store.jobs.endRun(jobId, {
-        ...{ polledAt, grownAt, refused, failures: worst?.times ?? 0, error },
+        ...{ polledAt, grownAt, refused, failures: first?.times ?? 0, error },
         ...(stall === undefined ? {} : { stalledAt: stall }),
       });
     }, withinMs);
@@ -177,12 +177,12 @@ export class Failures {
 
   /** Records a success of `scope`; so the service responds, too. */
   worked(scope: string): void {
-    this.over(scope);
-    this.#ofAll.over(SERVICE);
+    this.cleared(scope);
+    this.#ofAll.cleared(SERVICE);
   }
 
   /** The failure of `scope` is over, if there was any. */
-  over(scope: string): void {
+  cleared(scope: string): void {
     const ongoing = this.#ongoing.get(scope);
     if (ongoing === undefined) return;
     this.#ongoing.delete(scope);

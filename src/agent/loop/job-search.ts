@@ -5,7 +5,7 @@ import type { PollContext } from '../poll/poll.ts';
 import type { Remote } from '../ports.ts';
 import { type LookEnd, TaskSearch, type TaskSearchOptions } from '../tasks/task-search.ts';
 import { withJitter } from './pace.ts';
-import type { DueTasks } from './scheduler.ts';
+import type { DueRuns } from './scheduler.ts';
 
 export interface JobSearchContext {
   readonly poll: PollContext;
@@ -19,15 +19,15 @@ export interface JobSearchContext {
 
 export class JobSearch {
   readonly #jobId: JobId;
-  readonly #tasks: DueTasks;
+  readonly #due: DueRuns;
   readonly #context: JobSearchContext;
   readonly #search: TaskSearch;
   /** Probes of the file-transfer service search for tasks: no job service names them. */
   #isNeeded: boolean;
 
-  constructor(jobId: JobId, tasks: DueTasks, context: JobSearchContext) {
+  constructor(jobId: JobId, due: DueRuns, context: JobSearchContext) {
     this.#jobId = jobId;
-    this.#tasks = tasks;
+    this.#due = due;
     this.#context = context;
     this.#search = new TaskSearch(jobId, context.search);
     this.#isNeeded = !context.search.hasJobService;
@@ -36,7 +36,7 @@ export class JobSearch {
   /** Plans a round after `delayMs`, if tasks are missing and no job service names them. */
   plan(delayMs: number): void {
     const { taskSearches } = this.#context.poll.store;
-    if (this.#isNeeded && taskSearches.get(this.#jobId) !== undefined) this.#tasks.due('search', delayMs);
+    if (this.#isNeeded && taskSearches.get(this.#jobId) !== undefined) this.#due.plan('search', delayMs);
   }
 
   /** Whether the job service names the tasks; undefined if it could not be reached, or has no answer. */
@@ -60,7 +60,7 @@ export class JobSearch {
 
   /** Plans the round after one that needs another in `nextMs`; null for none. */
   planNext(nextMs: number | null): void {
-    if (nextMs !== null && this.#isNeeded) this.#tasks.dueAgain('search', withJitter(nextMs, this.#context.random()));
+    if (nextMs !== null && this.#isNeeded) this.#due.planAgain('search', withJitter(nextMs, this.#context.random()));
   }
 
   get #hasNoTask(): boolean {

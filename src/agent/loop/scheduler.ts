@@ -1,7 +1,7 @@
 /**
- * When each task of each job is due: one timer for all jobs, and a heap that finds the next one without a scan. A job
- * has one task of a kind at a time. A complete pass runs alone: it waits for the other tasks of its job, and they do
- * not start beside it.
+ * When each run of each job is due: one timer for all jobs, and a heap that finds the next one without a scan. A job
+ * has one run of a kind at a time. A complete pass runs alone: it waits for the other runs of its job, and they do not
+ * start beside it.
  */
 import { Heap } from 'heap-js';
 import type { Clock } from '../../system/clock.ts';
@@ -97,30 +97,30 @@ export class Scheduler {
  * poll: of the live files. results: a sync of the results. search: for the tasks of the job. pass: everything, to its
  * end.
  */
-export const DUE_TASKS = ['poll', 'results', 'search', 'pass'] as const;
-export type DueTask = (typeof DUE_TASKS)[number];
+export const DUE_RUNS = ['poll', 'results', 'search', 'pass'] as const;
+export type DueRun = (typeof DUE_RUNS)[number];
 
-export interface DueTasksOptions {
+export interface DueRunsOptions {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** Does one of them; never rejects. */
-  readonly run: (task: DueTask) => Promise<void>;
+  /** Executes one of them; never rejects. */
+  readonly run: (kind: DueRun) => Promise<void>;
   /** Nothing runs any more, and nothing is due. */
   readonly onIdle: () => void;
 }
 
 /**
- * What a task waits for if that runs. Results wait for a poll, so that a job that does not answer takes one place among
+ * What a run waits for if that is under way. Results wait for a poll, so that a job that does not answer takes one place among
  * the calls, not two.
  */
-const AFTER: Readonly<Record<DueTask, readonly DueTask[]>> = {
+const AFTER: Readonly<Record<DueRun, readonly DueRun[]>> = {
   poll: [],
   results: ['poll'],
   search: [],
   pass: ['poll', 'results', 'search'],
 };
 
-const NEVER: Readonly<Record<DueTask, number>> = {
+const NEVER: Readonly<Record<DueRun, number>> = {
   poll: Number.POSITIVE_INFINITY,
   results: Number.POSITIVE_INFINITY,
   search: Number.POSITIVE_INFINITY,
@@ -135,11 +135,11 @@ interface Running {
   ended: Promise<void>;
 }
 
-export class DueTasks implements Scheduled {
-  readonly #options: DueTasksOptions;
+export class DueRuns implements Scheduled {
+  readonly #options: DueRunsOptions;
   /** By the clock that only goes forward; infinite while it is not due. */
-  readonly #dueAt: Record<DueTask, number> = { ...NEVER };
-  readonly #running: Record<DueTask, Running | undefined> = {
+  readonly #dueAt: Record<DueRun, number> = { ...NEVER };
+  readonly #running: Record<DueRun, Running | undefined> = {
     poll: undefined,
     results: undefined,
     search: undefined,
@@ -147,7 +147,7 @@ export class DueTasks implements Scheduled {
   };
   #isOver = false;
 
-  constructor(options: DueTasksOptions) {
+  constructor(options: DueRunsOptions) {
     this.#options = options;
   }
 
@@ -156,14 +156,14 @@ export class DueTasks implements Scheduled {
     return Math.min(poll, results, search, pass);
   }
 
-  /** Makes a task due after `delayMs`, or earlier if it is: the end of a run overrides no request that came meanwhile. */
-  due(task: DueTask, delayMs: number): void {
-    this.#dueBy(task, this.#options.clock.monotonic() + delayMs);
+  /** Makes a run due after `delayMs`, or earlier if it is: the end of a run overrides no request that came meanwhile. */
+  plan(kind: DueRun, delayMs: number): void {
+    this.#dueBy(kind, this.#options.clock.monotonic() + delayMs);
   }
 
-  /** The same for a recurring task; others with about the same delay are due together with it. */
-  dueAgain(task: DueTask, delayMs: number): void {
-    this.#dueBy(task, gathered(this.#options.clock.monotonic() + delayMs, delayMs));
+  /** The same for a recurring run; others with about the same delay are due together with it. */
+  planAgain(kind: DueRun, delayMs: number): void {
+    this.#dueBy(kind, gathered(this.#options.clock.monotonic() + delayMs, delayMs));
   }
 
   /** Takes back what is due; what runs goes on. */
@@ -179,9 +179,9 @@ export class DueTasks implements Scheduled {
     await Promise.all(this.#allRunning.map(({ ended }) => ended));
   }
 
-  /** Whether a task waits for its time or runs. */
-  has(task: DueTask): boolean {
-    return this.#dueAt[task] < NEVER[task] || this.#running[task] !== undefined;
+  /** Whether a run waits for its time or is under way. */
+  has(kind: DueRun): boolean {
+    return this.#dueAt[kind] < NEVER[kind] || this.#running[kind] !== undefined;
   }
 
   get areIdle(): boolean {
@@ -189,14 +189,14 @@ export class DueTasks implements Scheduled {
   }
 
   startDue(now: number): void {
-    for (const task of DUE_TASKS.toReversed()) {
-      if (this.#dueAt[task] > now) continue;
-      this.#dueAt[task] = NEVER[task];
-      const same = this.#running[task];
+    for (const kind of DUE_RUNS.toReversed()) {
+      if (this.#dueAt[kind] > now) continue;
+      this.#dueAt[kind] = NEVER[kind];
+      const same = this.#running[kind];
       // One that still waits for others does what is due now, too.
       if (same !== undefined) same.isDueAgain ||= same.hasBegun;
       // What is due beside a pass is done by it; its end makes the next one due.
-      else if (this.#running.pass === undefined) this.#start(task);
+      else if (this.#running.pass === undefined) this.#start(kind);
     }
   }
 
@@ -204,25 +204,25 @@ export class DueTasks implements Scheduled {
     return Object.values(this.#running).filter((running) => running !== undefined);
   }
 
-  #dueBy(task: DueTask, dueAt: number): void {
+  #dueBy(kind: DueRun, dueAt: number): void {
     if (this.#isOver) return;
-    this.#dueAt[task] = Math.min(this.#dueAt[task], dueAt);
+    this.#dueAt[kind] = Math.min(this.#dueAt[kind], dueAt);
     this.#options.scheduler.arrange(this);
   }
 
-  #start(task: DueTask): void {
+  #start(kind: DueRun): void {
     const { run, onIdle } = this.#options;
-    const others = AFTER[task].flatMap((other) => this.#running[other]?.ended ?? []);
+    const others = AFTER[kind].flatMap((other) => this.#running[other]?.ended ?? []);
     const running: Running = { hasBegun: false, isDueAgain: false, ended: Promise.resolve() };
-    this.#running[task] = running;
+    this.#running[kind] = running;
     running.ended = Promise.all(others)
       .then(() => {
         running.hasBegun = true;
-        return run(task);
+        return run(kind);
       })
       .finally(() => {
-        this.#running[task] = undefined;
-        if (running.isDueAgain) this.due(task, 0);
+        this.#running[kind] = undefined;
+        if (running.isDueAgain) this.plan(kind, 0);
         if (this.areIdle) onIdle();
       });
   }

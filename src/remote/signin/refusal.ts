@@ -1,4 +1,4 @@
-/** What an answer that is no success means: the error for each status. */
+/** The error for each failed response to a sign-in. */
 import { type ErrorCode, JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
 import { MEANING_OF_STATUS, type Problem, problemOf, type StatusMeaning, TOO_LONG } from '../wrong-answers.ts';
@@ -22,33 +22,33 @@ export interface RefusalContext {
 const MAX_EXAMINED = 2048;
 
 interface Meaning extends StatusMeaning {
-  readonly stderr: string;
+  readonly text: string;
 }
 
 const REFUSED: Meaning = {
   code: 'sign-in-refused',
-  stderr: 'the sign-in was refused',
+  text: 'the sign-in was refused',
   hint: 'look at auth.method, auth.username and',
 };
 const NO_SUCH_OPERATION: Meaning = {
   code: 'http-status',
-  stderr: 'there is no such sign-in operation',
+  text: 'there is no such sign-in operation',
   hint: 'look at service.baseUrl; servers that differ need auth.path or auth.operation',
 };
 const REDIRECTED: Meaning = {
   code: 'redirected',
-  stderr: 'the sign-in was sent elsewhere, which is not followed',
+  text: 'the sign-in was sent elsewhere, which is not followed',
   hint: 'set service.baseUrl to the final address (https instead of http, for example)',
 };
 const NOT_THE_SERVICE: Meaning = {
   code: 'http-status',
-  stderr: 'a proxy or another server answered the sign-in with a page of its own',
+  text: 'a proxy or another server answered the sign-in with a page of its own',
   hint: 'look at service.baseUrl and service.proxy, and ask those who run the proxy',
 };
-const TOO_LONG_FOR_IT: Meaning = { ...TOO_LONG, stderr: 'the sign-in is too long for the server' };
+const TOO_LONG_FOR_IT: Meaning = { ...TOO_LONG, text: 'the sign-in is too long for the server' };
 const OTHER: Meaning = {
   code: 'http-status',
-  stderr: 'the sign-in failed on the server',
+  text: 'the sign-in failed on the server',
   hint: 'check auth.method and auth.path, and the log of the service',
 };
 /** V4.2 and V4.3 answer an unknown user like any fault of their own (docs/rest.md 4.3). */
@@ -56,7 +56,7 @@ export const FAULT_OR_UNKNOWN_USER =
   'check auth.username first: some releases respond like this to an unknown user; otherwise the service failed, and its log has the reason';
 const AMBIGUOUS: Meaning = {
   code: 'http-status',
-  stderr: 'the sign-in failed on the server, or the user is unknown there',
+  text: 'the sign-in failed on the server, or the user is unknown there',
   hint: FAULT_OR_UNKNOWN_USER,
 };
 const OWN_MEANINGS: Readonly<Record<number, Meaning>> = {
@@ -67,7 +67,7 @@ const OWN_MEANINGS: Readonly<Record<number, Meaning>> = {
   405: NO_SUCH_OPERATION,
 };
 const REFUSED_WORDS: Partial<Record<ErrorCode, string>> = {
-  'request-too-long': TOO_LONG_FOR_IT.stderr,
+  'request-too-long': TOO_LONG_FOR_IT.text,
   'rate-limited': 'the server takes no more sign-ins for now',
   unavailable: 'the sign-in is out of order',
 };
@@ -94,7 +94,7 @@ function meaningOf(status: number, { words, title, isPage }: Problem): Meaning {
   if (status === 400 && (STATUS_PAGE.test(beginning) || TOO_LONG_TEXT.test(beginning))) return TOO_LONG_FOR_IT;
   if (isPage && OWN_MEANINGS[status] === REFUSED) return NOT_THE_SERVICE;
   const shared = MEANING_OF_STATUS[status];
-  if (shared !== undefined) return { ...shared, stderr: REFUSED_WORDS[shared.code] ?? OTHER.stderr };
+  if (shared !== undefined) return { ...shared, text: REFUSED_WORDS[shared.code] ?? OTHER.text };
   return OWN_MEANINGS[status] ?? (status >= 300 && status < 400 ? REDIRECTED : OTHER);
 }
 
@@ -104,7 +104,7 @@ export function refusalOf({ status, retryAfterMs, text }: Refusal, context: Refu
   const meaning = meaningOf(status, problem);
   const words = context.secrets.safeText(problem.words);
   const quote = words === '' ? '' : `: ${words}`;
-  return new JobtailError(meaning.code, `${meaning.stderr} (status ${status} of ${context.url})${quote}`, {
+  return new JobtailError(meaning.code, `${meaning.text} (status ${status} of ${context.url})${quote}`, {
     hint: meaning === REFUSED ? `${meaning.hint} ${context.secretPlace}` : meaning.hint,
     retryAfterMs,
   });

@@ -150,8 +150,8 @@ export class SignIn implements Session {
     } catch (thrown) {
       if (thrown instanceof JobtailError) throw thrown;
       // A defect; as a cause it could carry the request.
-      const stderr = thrown instanceof Error ? thrown.message : '';
-      throw new JobtailError('internal', `the sign-in failed: ${this.#options.secrets.safeText(stderr)}`);
+      const text = thrown instanceof Error ? thrown.message : '';
+      throw new JobtailError('internal', `the sign-in failed: ${this.#options.secrets.safeText(text)}`);
     }
   }
 }

@@ -50,8 +50,8 @@ export function faultError(
   const how = isFault
     ? `a fault${status === 200 || status === 500 ? '' : ` and status ${status}`}`
     : `status ${status}`;
-  const stderr = secrets.safeText(words, MAX_WORDS);
-  const message = `the service answered ${operation} with ${how}${stderr === '' ? '' : `: ${stderr}`}`;
+  const quoted = secrets.safeText(words, MAX_WORDS);
+  const message = `the service answered ${operation} with ${how}${quoted === '' ? '' : `: ${quoted}`}`;
   return new JobtailError(code, message, { hint, retryAfterMs });
 }
 
@@ -81,25 +81,25 @@ const AROUND_WORDS: ReadonlySet<string> = new Set(['Code', 'Reason']);
 
 /** The words of a fault: the first ones, for a reason may stand there once for each language. */
 export class FaultWords {
-  readonly #stderr = new Map<'code' | 'reason', string>();
+  readonly #texts = new Map<'code' | 'reason', string>();
   #open: 'code' | 'reason' = 'code';
 
   /** An element of the fault: it holds words, or elements with words; details and stack traces are left out. */
   open(path: string): 'words' | 'plain' | 'left-out' {
     const part = WORDS.get(path);
-    if (part === undefined || this.#stderr.has(part)) return AROUND_WORDS.has(path) ? 'plain' : 'left-out';
+    if (part === undefined || this.#texts.has(part)) return AROUND_WORDS.has(path) ? 'plain' : 'left-out';
     this.#open = part;
-    this.#stderr.set(part, '');
+    this.#texts.set(part, '');
     return 'words';
   }
 
   /** Characters of the words that were opened last. */
   add(characters: string): void {
-    this.#stderr.set(this.#open, this.#stderr.get(this.#open) + characters);
+    this.#texts.set(this.#open, this.#texts.get(this.#open) + characters);
   }
 
   get text(): string {
-    const words = [this.#stderr.get('code') ?? '', this.#stderr.get('reason') ?? ''];
+    const words = [this.#texts.get('code') ?? '', this.#texts.get('reason') ?? ''];
     return words.filter((part) => part.trim() !== '').join(': ');
   }
 }

@@ -86,14 +86,14 @@ export class Downloads {
   /** The files that the direct way brought or left out for good; the others are left to the service. */
   async #byDirect(files: readonly DueResult[]): Promise<Set<DueResult>> {
     const { jobId, remote, signal, direct, limits, placement, progress, onFallback } = this.#options;
-    const free = await placement.free(files);
+    const placeable = await placement.placeable(files);
     const gone = new Set(files);
-    for (const result of free) gone.delete(result);
-    if (direct === null || free.length === 0) return gone;
+    for (const result of placeable) gone.delete(result);
+    if (direct === null || placeable.length === 0) return gone;
     try {
       await direct.fetch({
         ...{ jobId, remote, signal, ...limits },
-        files: free,
+        files: placeable,
         presentDirectory: this.#options.directory,
         onFiles: async (arrivals) => {
           await placement.place(arrivals.map(({ file, ...arrived }) => ({ result: file, ...arrived })));
@@ -162,7 +162,7 @@ export class Downloads {
     const { service } = limits;
     let isSilent = true;
     try {
-      if ((await placement.free([result])).length === 0) return false;
+      if ((await placement.placeable([result])).length === 0) return false;
       const downloaded = await this.#download(result, how, () => {
         isSilent = false;
         service.isAnswering = true;

@@ -16,18 +16,19 @@ import type { DueResult } from '../plan.ts';
 import type { LiveLinks } from './live-links.ts';
 import { type Arrived, digestOf, discard, FILE_MODE, partialPath } from './temporary-files.ts';
 
-/** Of a result: its first download, one with new content, one that brought what was here already. */
+/** Of a result: its first download, one with new content, one with unchanged content. */
 export type DownloadKind = 'first' | 'changed' | 'same';
 
 export interface PlacementOptions {
   readonly jobId: JobId;
   readonly mirrorDirectory: string;
-  /** Whether that lies on a network file system, and the calls that are right for it. */
+  /** Whether that lies on a network file system. */
   readonly onNetwork: boolean;
+  /** System calls for that file system. */
   readonly calls: FileCalls;
   readonly links: LiveLinks;
   readonly ledger: Ledger;
-  /** Asked right before a name is taken. @throws JobtailError */
+  /** Called just before a rename. @throws JobtailError superseded, if another agent owns the job */
   readonly requireRight: () => void;
   readonly onFetched?: ((jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void) | undefined;
 }
@@ -41,7 +42,7 @@ export interface Arriving {
 
 type Digested = Arriving & Arrived;
 
-/** What stands at a target: nothing, a link to a mirror that the agent made, or a file of so many bytes. */
+/** What is at a target: nothing, a link to a mirror that the agent made, or a file of so many bytes. */
 type Present = undefined | 'link' | { readonly bytes: number };
 
 /** A link that the agent itself made: to a mirror beside `results/`. */
@@ -55,13 +56,13 @@ export class Placement {
   }
 
   /** The files whose places can be written; the others fail here, before anything is downloaded. */
-  async free(results: readonly DueResult[]): Promise<DueResult[]> {
+  async placeable(results: readonly DueResult[]): Promise<DueResult[]> {
     const made = new Set<string>();
-    const free: DueResult[] = [];
+    const placeable: DueResult[] = [];
     for await (const result of inSlices(results)) {
-      if (await this.#attempt([{ result }], () => this.#presentAt(result.target, made))) free.push(result);
+      if (await this.#attempt([{ result }], () => this.#presentAt(result.target, made))) placeable.push(result);
     }
-    return free;
+    return placeable;
   }
 
   /** Gives files that arrived their places, together. */
@@ -73,7 +74,7 @@ export class Placement {
       await this.#attempt([one], async () => {
         const digest = one.digest ?? (await digestOf(calls, one.path));
         if (digest === undefined) throw inTheWay(one.path, 'file');
-        if (await this.#isNew({ ...one, digest }, made)) fresh.push({ ...one, digest });
+        if (await this.#needsPlace({ ...one, digest }, made)) fresh.push({ ...one, digest });
       });
     }
     const paths = fresh.map((arrived) => arrived.path);
@@ -99,7 +100,7 @@ export class Placement {
   }
 
   /**
-   * What stands at a target; the directories on the way are made, unless they are in `made`. What is neither a file nor
+   * What is at a target. Missing directories are created once; `made` remembers them. What is neither a file nor
    * a link of the agent is not followed and not replaced.
    * @throws JobtailError `local-io` if the target or a directory on the way is not to be used
    */
@@ -120,8 +121,8 @@ export class Placement {
     });
   }
 
-  /** Whether a file is to take its place; of one that is a live file, or is here already, nothing is left to do. */
-  async #isNew(arrived: Digested, made: Set<string>): Promise<boolean> {
+  /** Discards or links a file that needs no place. Returns whether it still needs one. */
+  async #needsPlace(arrived: Digested, made: Set<string>): Promise<boolean> {
     const { links, calls } = this.#options;
     const { result, path: file, digest } = arrived;
     const present = await this.#presentAt(result.target, made);
@@ -155,14 +156,14 @@ export class Placement {
     ledger.linked(row, live, target);
   }
 
-  #fetched({ result: { row, target }, digest }: Digested, changed: boolean): void {
+  #fetched({ result: { row, target }, digest }: Digested, isPlaced: boolean): void {
     const { jobId, ledger, onFetched } = this.#options;
     const kind = row.sha256 === null ? 'first' : row.sha256 === digest.sha256 ? 'same' : 'changed';
     onFetched?.(jobId, row.name, digest.bytes, kind);
-    ledger.fetched(row, digest, changed ? target : undefined);
+    ledger.fetched(row, digest, isPlaced ? target : undefined);
   }
 
-  /** Does something for some files. If it fails, so do they, and what arrived of them is removed; others go on. */
+  /** Runs `work` for some files. If it fails, these files fail and their temporary files are removed; others continue. */
   async #attempt(files: readonly Partial<Arriving>[], work: () => unknown): Promise<boolean> {
     try {
       await work();
