@@ -16,7 +16,7 @@
  *   api/search?CONTENT&...   `SearchLine`s, as they are found (`SearchQuery`)
  *   api/find?text&...        `FindLine`s: lines of the mirrors of all jobs, or of some (`FindQuery`)
  *   api/errors?job          `ErrorGroups`: lines that look like errors, of all jobs or of some
- *   api/numbers?CONTENT&...  `NumbersLine`s: the numbers of all lines that are like one (`NumbersQuery`)
+ *   api/numbers?CONTENT&...  `NumbersLine`s: the numbers of all lines with the same words (`NumbersQuery`)
  *   api/raw?CONTENT          the bytes themselves, as a download; takes one `Range`
  *   api/preview?CONTENT      an image, a PDF or an HTML page, for a sandboxed frame (`PreviewKind`); 415 for others
  *   api/results?...          `ResultEntries`: one directory of the results of a job (`ResultsQuery`)
@@ -117,8 +117,8 @@ export interface Generations {
   }[];
 }
 
-/** `csv` and `text` by `api/lines`; the others by `api/preview`. */
-export type PreviewKind = 'text' | 'csv' | 'image' | 'pdf' | 'html';
+/** `csv`, `notebook` and `text` as text, from which the page makes what it shows; the others by `api/preview`. */
+export type PreviewKind = 'text' | 'csv' | 'notebook' | 'image' | 'pdf' | 'html';
 
 /**
  * `text` is what is looked for, at most 256 characters; `regex` takes it as a regular expression, line by line. Without
@@ -185,18 +185,18 @@ export type FindLine =
   | { readonly done: true; readonly files: number; readonly cut?: string };
 
 /**
- * `like`: a byte of a line with numbers. Alike are the lines with the same words around as many numbers. From `from` to
- * the end as it stands now: to go on as the file grows, ask again from `to`.
+ * The lines with the same words around as many numbers as one line: the one at byte `like`, or the one whose response
+ * named these `words` (of another content). From `from` to the present end; the request for later lines begins at `to`.
  */
-export interface NumbersQuery {
-  readonly like: number;
-  readonly from?: number;
-}
+export type NumbersQuery = ({ readonly like: number } | { readonly words: string }) & { readonly from?: number };
 
 /** One line of JSON each (application/x-ndjson). */
 export type NumbersLine =
-  /** The first line: a name for each number of such a line: the word before it, the head of a CSV file, or `#1`. */
-  | { readonly columns: readonly string[]; readonly version: string }
+  /**
+   * The first line. `columns`: a name for each number of such a line: the word before it, the head of a CSV file, or
+   * `#1`; none for `words`. `words`: the text around the numbers, each number as NUL.
+   */
+  | { readonly columns: readonly string[]; readonly words: string; readonly version: string }
   /** Rows in order: where each line begins, and its numbers; null for one that is not finite. */
   | { readonly at: readonly number[]; readonly rows: readonly (readonly (number | null)[])[] }
   /** The last line. Beyond 50,000 rows only each `every`-th is sent. */

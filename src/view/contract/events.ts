@@ -126,6 +126,8 @@ export interface JobDetail extends JobSummary {
     readonly endedAt: number | null;
     readonly wanted: number;
     readonly done: number;
+    /** The size of all of them when they were last fetched; null where one has no known size. */
+    readonly wantedBytes: number | null;
     readonly bytes: number;
     readonly bytesPerSecond: number;
     /** `soap` (the service, whichever its protocol), or the way of a direct transfer. */

@@ -105,13 +105,15 @@ const KNOWN: Readonly<Record<string, Known>> = {
   webp: { kind: 'image', type: 'image/webp', begins: /^RIFF....WEBP/s },
 };
 
+const SHOWN_BY_PAGE: Readonly<Record<string, PreviewKind>> = { csv: 'csv', tsv: 'csv', ipynb: 'notebook' };
+
 const BEGINNING_BYTES = 64;
 
 const extensionOf = (name: string) => /\.([a-z]{1,5})$/i.exec(name)?.[1]?.toLowerCase() ?? '';
 
 export function previewKindOf(name: string): PreviewKind {
   const extension = extensionOf(name);
-  return extension === 'csv' || extension === 'tsv' ? 'csv' : (KNOWN[extension]?.kind ?? 'text');
+  return SHOWN_BY_PAGE[extension] ?? KNOWN[extension]?.kind ?? 'text';
 }
 
 /** Undefined if it is only shown as text. */

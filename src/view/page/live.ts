@@ -36,6 +36,7 @@ export class Live {
   /** The server's clock, each second. */
   readonly now = signal(Date.now());
   readonly #looks = signal<Looks>({});
+  readonly #alsoLooks = signal<readonly Looks[]>([]);
   readonly #lengths = new Map<string, Set<(length: FileLength) => void>>();
   readonly #watchedFiles = signal<readonly string[]>([]);
   readonly #isHidden = signal(document.hidden);
@@ -54,7 +55,7 @@ export class Live {
       if (!document.hidden) this.now.value = Date.now() + this.#clockAhead;
     }, 1000);
     const wanted = computed(() =>
-      this.#isHidden.value ? undefined : address('events', { ...this.#looks.value, file: this.#watchedFiles.value }),
+      this.#isHidden.value ? undefined : address('events', { ...this.#allLooks, file: this.#watchedFiles.value }),
     );
     const attempt = signal(0);
     this.#tabs.onmessage = () => {
@@ -70,6 +71,19 @@ export class Live {
   /** What else but files the page shows. */
   look(looks: Looks): void {
     if (JSON.stringify(looks) !== JSON.stringify(this.#looks.peek())) this.#looks.value = looks;
+  }
+
+  /** Shows this, too, until the returned function is called. */
+  lookAlso(looks: Looks): () => void {
+    this.#alsoLooks.value = [...this.#alsoLooks.peek(), looks];
+    return () => {
+      this.#alsoLooks.value = this.#alsoLooks.peek().filter((one) => one !== looks);
+    };
+  }
+
+  get #allLooks(): Looks {
+    const all = [this.#looks.value, ...this.#alsoLooks.value];
+    return { ...Object.assign({}, ...all), job: [...new Set(all.flatMap(({ job = [] }) => job))] };
   }
 
   /** Reports the length of a live file at each change, until the returned function is called. */

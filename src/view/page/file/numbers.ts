@@ -35,31 +35,43 @@ export function kindsNear(window: TextWindow, chosenByte: number | undefined): K
 const MAX_ROWS = 20_000;
 const RETRY_MS = 2_000;
 
-interface Series {
+export interface Series {
   readonly names: readonly string[];
   /** The number of each row, counted from 1, and a column for each name. */
   readonly columns: readonly (readonly (number | null)[])[];
+  /** The byte at which the line of each row begins. */
+  readonly at: readonly number[];
+  /** The text around the numbers, which finds the same lines in another content. */
+  readonly words: string | undefined;
   readonly isDone: boolean;
   readonly problem: string | undefined;
 }
 
 export class Numbers {
-  readonly series: Signal<Series> = signal({ names: [], columns: [], isDone: false, problem: undefined });
+  readonly series: Signal<Series> = signal({
+    names: [],
+    columns: [],
+    at: [],
+    words: undefined,
+    isDone: false,
+    problem: undefined,
+  });
   readonly #content: () => ContentQuery;
-  readonly #like: number;
+  readonly #lines: { readonly like: number } | { readonly words: string };
   readonly #closed = new AbortController();
-  #rows: (number | null)[][] = [];
+  #rows: { readonly at: number; readonly values: readonly (number | null)[] }[] = [];
   #names: readonly string[] = [];
+  #words: string | undefined;
   /** Rows so far; each `#every`-th is kept. */
   #seen = 0;
   #every = 1;
   #to: number | undefined;
   #isAsking = false;
 
-  /** `like`: a byte of a line with numbers. */
-  constructor(content: () => ContentQuery, like: number) {
+  /** `like`: a byte of a line with numbers. `words`: those of another content. */
+  constructor(content: () => ContentQuery, lines: { readonly like: number } | { readonly words: string }) {
     this.#content = content;
-    this.#like = like;
+    this.#lines = lines;
   }
 
   close(): void {
@@ -72,7 +84,7 @@ export class Numbers {
     this.#isAsking = true;
     const { signal } = this.#closed;
     try {
-      const to = address('numbers', { ...this.#content(), like: this.#like, from: this.#to });
+      const to = address('numbers', { ...this.#content(), ...this.#lines, from: this.#to });
       for await (const line of askLines<NumbersLine>(to, { signal })) this.#take(line);
     } catch (error) {
       if (!signal.aborted) this.#failed(error as Error & Partial<Refused>);
@@ -88,16 +100,18 @@ export class Numbers {
   }
 
   #take(line: NumbersLine): void {
-    if ('columns' in line) this.#names = line.columns;
-    else if ('at' in line) for (const row of line.rows) this.#add(row);
+    if ('columns' in line) {
+      this.#names = line.columns;
+      this.#words = line.words;
+    } else if ('at' in line) for (const [index, row] of line.rows.entries()) this.#add(line.at[index] ?? 0, row);
     else {
       this.#to = line.to;
       this.#show();
     }
   }
 
-  #add(row: readonly (number | null)[]): void {
-    if (this.#seen++ % this.#every === 0) this.#rows.push([this.#seen, ...row]);
+  #add(at: number, row: readonly (number | null)[]): void {
+    if (this.#seen++ % this.#every === 0) this.#rows.push({ at, values: [this.#seen, ...row] });
     if (this.#rows.length <= MAX_ROWS) return;
     this.#rows = this.#rows.filter((_, index) => index % 2 === 0);
     this.#every *= 2;
@@ -105,7 +119,9 @@ export class Numbers {
 
   #show(): void {
     const names = ['row', ...this.#names];
-    const columns = names.map((_, index) => this.#rows.map((row) => row[index] ?? null));
-    this.series.value = { names, columns, isDone: true, problem: undefined };
+    const width = Math.max(names.length, this.#rows[0]?.values.length ?? 0);
+    const columns = Array.from({ length: width }, (_, index) => this.#rows.map(({ values }) => values[index] ?? null));
+    const at = this.#rows.map((row) => row.at);
+    this.series.value = { names, columns, at, words: this.#words, isDone: true, problem: undefined };
   }
 }

@@ -109,9 +109,14 @@ export class Opened {
     const place = await askPlace(this.content(), { line }).catch(() => undefined);
     // Behind the last line there is none.
     if (place === undefined || place.line !== line || place.byte >= this.file.condition.value.bytes) return false;
-    this.file.jumpTo(place.byte);
-    this.select(place.byte, false);
+    this.showLine(place.byte);
     return true;
+  }
+
+  /** Goes to the line that begins at a byte, and marks it. */
+  showLine(byte: number): void {
+    this.file.jumpTo(byte);
+    this.select(byte, false);
   }
 
   /** Copies the chosen lines, or those on the screen, as text or as raw bytes, and reports it for a moment. */

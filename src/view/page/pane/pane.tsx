@@ -77,6 +77,7 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
           content={opened.content}
           kinds={opened.kinds.value}
           bytes={bytes}
+          onLine={(byte) => opened.showLine(byte)}
           onClose={() => opened.togglePlot()}
         />
       )}

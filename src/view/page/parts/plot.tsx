@@ -12,6 +12,10 @@ interface PlotProps {
   readonly columns: readonly (readonly (number | null)[])[];
   readonly isTime?: boolean;
   readonly isLogarithmic?: boolean;
+  /** The axis of each curve, from 0; all have the same one if left out. */
+  readonly axes?: readonly number[];
+  /** Called with the place, on the common axis, of a point that was clicked. */
+  readonly onPoint?: (x: number) => void;
   /** The axis of the curves begins at nought. */
   readonly fromZero?: boolean;
   readonly height?: number;
@@ -23,15 +27,22 @@ const COLOURS = 8;
 const DEFAULT_HEIGHT = 240;
 
 export function Plot(props: PlotProps) {
-  const { label, names, columns, isLogarithmic = false, height = DEFAULT_HEIGHT } = props;
+  const { label, names, columns, axes, isLogarithmic = false, height = DEFAULT_HEIGHT, onPoint } = props;
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
-  const shape = JSON.stringify([names, isLogarithmic, theme.value, height]);
+  const point = useRef(onPoint);
+  point.current = onPoint;
+  const shape = JSON.stringify([names, axes, isLogarithmic, theme.value, height]);
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
     const made = new uPlot(optionsOf(props, element), columns as uPlot.AlignedData, element);
     plot.current = made;
+    made.over.addEventListener('click', () => {
+      const x = made.cursor.idx == null ? undefined : made.data[0][made.cursor.idx];
+      // A stretch that was drawn with the pointer zooms.
+      if (x != null && made.select.width === 0) point.current?.(x);
+    });
     const observer = new ResizeObserver(() => {
       if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height });
     });
@@ -42,11 +53,12 @@ export function Plot(props: PlotProps) {
     };
   }, [shape]);
   useEffect(() => plot.current?.setData(columns as uPlot.AlignedData), [columns]);
-  return <div class="plot" ref={place} role="img" aria-label={label} />;
+  return <div class={`plot ${onPoint === undefined ? '' : 'leads'}`} ref={place} role="img" aria-label={label} />;
 }
 
 function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
-  const { names, isTime = false, isLogarithmic = false, fromZero = false, height = DEFAULT_HEIGHT, format } = props;
+  const { names, axes = [], isTime = false, isLogarithmic = false } = props;
+  const { fromZero = false, height = DEFAULT_HEIGHT, format } = props;
   const styles = getComputedStyle(element);
   const token = (name: string) => styles.getPropertyValue(name).trim();
   const axis = {
@@ -58,13 +70,21 @@ function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
     format === undefined
       ? {}
       : { values: (_: uPlot, all: number[]) => all.map((one) => (one === null ? '' : format(one))) };
+  const own = [...new Set(names.slice(1).map((_, index) => axes[index] ?? 0))].sort();
+  const scale = { distr: isLogarithmic ? (3 as const) : (1 as const), ...(fromZero ? { range: fromNought } : {}) };
+  // Where there are several axes, each has the colour of its first curve.
+  const colourOf = (one: number) =>
+    own.length < 2 ? {} : { stroke: token(`--curve-${Math.max(0, axes.indexOf(one)) % COLOURS}`) };
   return {
     width: element.clientWidth,
     height,
-    scales: { x: { time: isTime }, y: { distr: isLogarithmic ? 3 : 1, ...(fromZero ? { range: fromNought } : {}) } },
+    scales: { x: { time: isTime }, ...Object.fromEntries(own.map((one) => [scaleOf(one), scale])) },
     axes: [
       { ...axis, ...(isTime ? { values: hours, space: 60 } : {}) },
-      { ...axis, ...values, size: 84 },
+      ...own.map((one, index) => ({
+        ...{ ...axis, ...values, ...colourOf(one), scale: scaleOf(one), size: 84, side: index === 0 ? 3 : 1 },
+        grid: { ...axis.grid, show: index === 0 },
+      })),
     ],
     series: names.map((name, index) =>
       index === 0
@@ -74,6 +94,7 @@ function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
           }
         : {
             label: name,
+            scale: scaleOf(axes[index - 1] ?? 0),
             stroke: token(`--curve-${(index - 1) % COLOURS}`),
             width: 1.5,
             spanGaps: true,
@@ -94,5 +115,7 @@ function hours(_: uPlot, all: number[]): string[] {
 }
 
 const fromNought = (_: uPlot, __: number, most: number): [number, number] => [0, most > 0 ? most * 1.1 : 1];
+
+const scaleOf = (axis: number) => `y${axis}`;
 
 const columnsLength = ({ columns }: PlotProps) => columns[0]?.length;

@@ -9,7 +9,7 @@ import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
 import { decode } from '../text/terminal.ts';
 import { grouped } from '../text/units.ts';
-import { csvRows } from '../text/values.ts';
+import { csvRows, sortedRows } from '../text/values.ts';
 
 const BYTES = 128 * 1024;
 const MAX_ROWS = 500;
@@ -61,7 +61,21 @@ function beginningOf(bytes: Uint8Array, total: number): Beginning {
   };
 }
 
+interface Order {
+  readonly column: number;
+  readonly isFalling: boolean;
+}
+
+/** A click on a head sorts by its column, the next one the other way, the third as in the file. */
+function nextOrder(order: Order | undefined, column: number): Order | undefined {
+  if (order?.column !== column) return { column, isFalling: false };
+  return order.isFalling ? undefined : { column, isFalling: true };
+}
+
 function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | 'isCut'>) {
+  const order = useSignal<Order | undefined>(undefined);
+  const { column, isFalling = false } = order.value ?? {};
+  const shown = column === undefined ? body : sortedRows(body, column, isFalling);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
     <section class="csv" tabIndex={0} aria-label="Table">
@@ -69,14 +83,26 @@ function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | '
         <thead>
           <tr>
             {head.slice(0, MAX_COLUMNS).map((cell, index) => (
-              <th key={index} scope="col">
-                {printable(cell)}
+              <th
+                key={index}
+                scope="col"
+                aria-sort={column !== index ? 'none' : isFalling ? 'descending' : 'ascending'}
+              >
+                <button
+                  type="button"
+                  class="sort"
+                  onClick={() => {
+                    order.value = nextOrder(order.value, index);
+                  }}
+                >
+                  {printable(cell)}
+                </button>
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {body.map((row, at) => (
+          {shown.map((row, at) => (
             <tr key={at}>
               {row.slice(0, MAX_COLUMNS).map((cell, index) => (
                 <td key={index}>{printable(cell)}</td>
@@ -85,7 +111,7 @@ function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | '
           ))}
         </tbody>
       </table>
-      {isCut && <p class="fine">The first {grouped(body.length)} rows; as text there are all of them.</p>}
+      {isCut && <p class="fine">The first {grouped(body.length)} rows are here and sorted; as text there are all.</p>}
     </section>
   );
 }

@@ -58,7 +58,11 @@ export function Directory(props: DirectoryProps) {
       )}
       {entries.map((entry) => (
         <li key={entry.name}>
-          {entry.kind === 'directory' ? <Folder {...props} directory={entry} /> : <File {...props} file={entry} />}
+          {entry.kind === 'directory' ? (
+            <Folder {...props} directory={entry} isAlone={entries.length === 1} />
+          ) : (
+            <File {...props} file={entry} />
+          )}
         </li>
       ))}
       {pages.value.at(-1)?.more === true && (
@@ -73,9 +77,15 @@ export function Directory(props: DirectoryProps) {
   );
 }
 
-function Folder(props: DirectoryProps & { directory: ResultDirectory }) {
+interface FolderProps extends DirectoryProps {
+  readonly directory: ResultDirectory;
+  /** There is nothing else beside it: it is opened. */
+  readonly isAlone: boolean;
+}
+
+function Folder(props: FolderProps) {
   const { jobId, under, directory } = props;
-  const isOpen = useSignal(false);
+  const isOpen = useSignal(props.isAlone);
   const troubled = (directory.states.failed ?? 0) + (directory.states.refused ?? 0);
   return (
     <>

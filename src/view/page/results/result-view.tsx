@@ -9,6 +9,7 @@ import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { bytes, clock, grouped } from '../text/units.ts';
 import { CsvTable } from './csv-table.tsx';
+import { Notebook } from './notebook.tsx';
 
 interface ResultViewProps {
   readonly jobId: string;
@@ -76,6 +77,8 @@ function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
         text
       ) : file.preview === 'csv' ? (
         <CsvTable content={content} />
+      ) : file.preview === 'notebook' ? (
+        <Notebook content={content} bytes={file.bytes ?? 0} />
       ) : (
         <Frame jobId={jobId} file={file} />
       )}

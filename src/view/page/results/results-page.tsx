@@ -60,15 +60,21 @@ export function ResultsPage({ jobId }: { jobId: string }) {
 /** What comes right now, and how fast. */
 function OnTheWay({ job: { lastLook } }: { job: JobDetail }) {
   if (lastLook === null) return <span class="fine">no sync yet</span>;
-  const { done, wanted, way, bytesPerSecond, endedAt, fallback } = lastLook;
+  const { done, wanted, wantedBytes, way, bytesPerSecond, endedAt, fallback } = lastLook;
   const by = way === null ? '' : ` by ${way === 'soap' ? 'the service' : way}`;
   const rate = bytesPerSecond > 0 ? `, ${bytes(bytesPerSecond)}/s${by}` : by;
   return (
     <>
-      {endedAt === null && wanted > 0 && <ProgressBar done={done / wanted} label="Results in progress" />}
+      {endedAt === null && wanted > 0 && (
+        <ProgressBar
+          done={wantedBytes === null ? done / wanted : lastLook.bytes / Math.max(1, wantedBytes)}
+          label="Results in progress"
+        />
+      )}
       <span class="fine">
         {endedAt === null ? 'in progress: ' : 'last sync: '}
         {grouped(done)} of {counted(wanted, 'file')}, {bytes(lastLook.bytes)}
+        {endedAt === null && wantedBytes !== null && ` of ${bytes(wantedBytes)}`}
         {rate}
       </span>
       {fallback !== null && <Failure trouble={{ message: 'not directly', hint: fallback }} />}

@@ -35,6 +35,28 @@ export function csvRows(text: string): string[][] {
   return rows;
 }
 
+/** The rows by the values of a column: numbers by their size and before texts, rows without a value last. */
+export function sortedRows(
+  rows: readonly (readonly string[])[],
+  column: number,
+  isFalling: boolean,
+): (readonly string[])[] {
+  const keyOf = (row: readonly string[]) => {
+    const text = (row[column] ?? '').trim();
+    const number = text === '' ? Number.NaN : Number(text.replace(',', '.'));
+    return { text, number, rank: text === '' ? 2 : Number.isNaN(number) ? 1 : 0 };
+  };
+  const sign = isFalling ? -1 : 1;
+  return rows
+    .map((row) => ({ row, key: keyOf(row) }))
+    .sort(({ key: a }, { key: b }) => {
+      if (a.rank !== b.rank) return a.rank === 2 || b.rank === 2 ? a.rank - b.rank : sign * (a.rank - b.rank);
+      if (a.rank === 0) return sign * (a.number - b.number);
+      return sign * a.text.localeCompare(b.text);
+    })
+    .map(({ row }) => row);
+}
+
 /** Where a quoted value ends: at a quote that is no pair; at the end of the text if there is none. */
 function quoteEnd(text: string, from: number): number {
   for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 2)) if (text[at + 1] !== '"') return at;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { csvRows } from '../../../../src/view/page/text/values.ts';
+import { csvRows, sortedRows } from '../../../../src/view/page/text/values.ts';
 
 describe('divided values', () => {
   it.each([
@@ -47,5 +47,26 @@ describe('divided values', () => {
     ['nothing', '', []],
   ])('%s', (_, text, rows) => {
     expect(csvRows(text)).toEqual(rows);
+  });
+});
+
+describe('sorted rows', () => {
+  const rows = [
+    ['10', 'b'],
+    ['9', 'a'],
+    ['', 'c'],
+    ['n/a', 'd'],
+    ['-1e3', 'e'],
+  ];
+  const letters = (column: number, isFalling: boolean) =>
+    sortedRows(rows, column, isFalling)
+      .map(([, letter]) => letter)
+      .join('');
+
+  it('are ordered by numbers, then texts, and rows without a value are last', () => {
+    expect(letters(0, false)).toBe('eabdc');
+    expect(letters(0, true)).toBe('dbaec');
+    expect(letters(1, true)).toBe('edcba');
+    expect(letters(7, false)).toBe('bacde');
   });
 });

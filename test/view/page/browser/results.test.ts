@@ -1,0 +1,58 @@
+/** Results that a person opens: a lone directory, a table, a notebook. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { orderOf, taskOf } from '../../../support/e2e-job.ts';
+import { Place } from '../../../support/e2e-place.ts';
+import { PATIENCE } from '../../../support/e2e-until.ts';
+import { needs } from '../../../support/needs.ts';
+import { linkOf, startBrowser, ViewPage, viewSection } from '../../../support/view-browser.ts';
+
+const HOSTILE = '<img src=x onerror="window.hacked=1">';
+
+describe('results', needs('chromium'), () => {
+  it('are open where they lie alone; tables are sorted, notebooks are text', PATIENCE, async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const job = await sandbox.submit({ tasks: [{}] });
+    const directory = path.dirname(taskOf(job).files.stdout);
+    fs.writeFileSync(path.join(directory, 'table.csv'), 'step,energy\n1,2.5\n2,-7\n3,11\n');
+    const outputs = [{ output_type: 'display_data', data: { 'text/html': HOSTILE } }];
+    const cells = [
+      { cell_type: 'markdown', source: HOSTILE },
+      { cell_type: 'code', source: 'print(1)', outputs },
+    ];
+    fs.writeFileSync(path.join(directory, 'run.ipynb'), JSON.stringify({ nbformat: 4, cells }));
+    place.configure(sandbox, { watch: [orderOf(job)], ...(await viewSection()) });
+    const agent = await place.run();
+    await agent.says(' results new or changed');
+    const view = await ViewPage.open(await startBrowser(context), await linkOf(place));
+    await view.show(`#/job/${job.jobId}/results`);
+
+    await view.page.getByRole('button', { name: 'table.csv' }).click();
+    const energies = async () => (await view.page.locator('.csv td:nth-child(2)').allTextContents()).join(' ');
+    await view.page.getByRole('cell', { name: '2.5' }).waitFor();
+    expect(await energies()).toBe('2.5 -7 11');
+    const head = view.page.getByRole('columnheader', { name: 'energy' });
+    for (const [order, expected] of [
+      ['ascending', '-7 2.5 11'],
+      ['descending', '11 2.5 -7'],
+      ['none', '2.5 -7 11'],
+    ] as const) {
+      await head.getByRole('button').click();
+      await view.page.locator(`th[aria-sort="${order}"]`, { hasText: 'energy' }).waitFor();
+      expect(await energies()).toBe(expected);
+    }
+    const screenshots = process.env['JOBTAIL_SCREENSHOTS'];
+    if (screenshots !== undefined) await view.page.screenshot({ path: `${screenshots}/csv.png` });
+
+    await view.page.getByRole('button', { name: 'run.ipynb' }).click();
+    const notebook = view.page.getByRole('region', { name: 'Notebook' });
+    await notebook.getByText('print(1)').waitFor();
+    await notebook.getByText(HOSTILE).waitFor();
+    await notebook.getByText('(text/html: not shown)').waitFor();
+    if (screenshots !== undefined) await view.page.screenshot({ path: `${screenshots}/notebook.png` });
+    expect(await view.page.evaluate('typeof window.hacked')).toBe('undefined');
+    expect(view.wrongs).toEqual([]);
+  });
+});
