@@ -65,6 +65,8 @@ export interface EngineOptions {
   readonly onProgress?: (progress: ResultSyncRow) => void;
   /** The machine's by default. */
   readonly clock?: Clock;
+  /** In [0, 1), for jitter: `Math.random` by default. */
+  readonly random?: () => number;
   /** Which jobs of the store are this agent's: all by default. */
   readonly ownership?: Ownership;
   /** All jobs there are: those of the store by default. */
@@ -77,7 +79,7 @@ export interface EngineOptions {
 
 export function buildEngine(options: EngineOptions): Engine {
   const { config, store, transfers, remote, log, only, observer, onProgress } = options;
-  const { jobService = null, clock = systemClock, ownership = ALONE } = options;
+  const { jobService = null, clock = systemClock, random = Math.random, ownership = ALONE } = options;
   const { mirror, poll, service, results } = config;
   const { requestsPerMinute, concurrency } = service;
   const { share = new ServerShare({ requestsPerMinute, monotonic: clock.monotonic }), budget } = options;
@@ -169,7 +171,7 @@ export function buildEngine(options: EngineOptions): Engine {
     resultsOfMine: results.enabled,
     onJobStates: (outcome) => observer?.jobStatesRead(outcome),
     log,
-    random: Math.random,
+    random,
     only,
     ownership,
     register: options.register,

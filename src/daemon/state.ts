@@ -55,13 +55,13 @@ export interface OwnedStore {
 }
 
 /** Takes the lock of the state directory and opens the store; `locked` if another agent has it. */
-export function openOwnStore(config: Config, log: Log, secrets = new Secrets()): OwnedStore {
+export function openOwnStore(config: Config, log: Log, secrets = new Secrets(), clock = systemClock): OwnedStore {
   refuseForeignState(config);
   makeDirectories(config);
   const lock = lockDirectory(config.state.directory);
   let store: Store | undefined;
   try {
-    store = new Store({ ...storeOf(config), owner: true });
+    store = new Store({ ...storeOf(config), owner: true, now: clock.now });
     if (store.quarantined !== undefined) {
       const fields = { scope: 'the state', path: store.quarantined };
       log.error(
@@ -70,7 +70,7 @@ export function openOwnStore(config: Config, log: Log, secrets = new Secrets()):
       );
     }
     const opened = store;
-    const transfers = new Transfers({ store, log, secrets });
+    const transfers = new Transfers({ store, log, secrets, clock });
     const close = () => {
       transfers.close();
       opened.close();

@@ -4,7 +4,6 @@
  */
 import os from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { DirectTransfer, Log, Remote } from '../agent/ports.ts';
 import { DirectResults } from '../agent/results/download/by-direct.ts';
 import { Leases } from '../agent/results/download/leases.ts';
@@ -16,7 +15,7 @@ import { asJobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
 import { guardedPathsOf } from '../share-root.ts';
 import type { Store } from '../store/store.ts';
-import { systemClock } from '../system/clock.ts';
+import { type Clock, sleep, systemClock } from '../system/clock.ts';
 import { isInstalled } from '../system/program.ts';
 
 /** Interval of the loop: one query, unless there is a grant to release. */
@@ -28,6 +27,8 @@ export interface TransfersOptions {
   readonly store: Store;
   readonly log: Log;
   readonly secrets: Secrets;
+  /** The machine's by default. */
+  readonly clock?: Clock;
 }
 
 /** The shares of a configuration, with what no share may hold in this environment. */
@@ -49,12 +50,14 @@ export class Transfers {
   readonly secrets: Secrets;
   readonly #directory: PrivateDirectory;
   readonly #log: Log;
+  readonly #clock: Clock;
 
   /** For the holder of the directory's lock only: clears what a kill left behind. */
-  constructor({ store, log, secrets }: TransfersOptions) {
+  constructor({ store, log, secrets, clock = systemClock }: TransfersOptions) {
     this.secrets = secrets;
     this.#log = log;
-    this.leases = new Leases({ store, clock: systemClock, log });
+    this.#clock = clock;
+    this.leases = new Leases({ store, clock, log });
     this.#directory = new PrivateDirectory({ stateDirectory: store.directory, environment: process.env });
     this.#directory.clearLeftovers();
   }
@@ -69,7 +72,7 @@ export class Transfers {
     const knownHostsFile = ssh.knownHostsFile ?? path.join(path.resolve(state.directory), 'known_hosts');
     return new DirectResults({
       leases: this.leases,
-      clock: systemClock,
+      clock: this.#clock,
       random: Math.random,
       wanted: transfer,
       aboveBytes,
@@ -110,7 +113,7 @@ export class Transfers {
         if (!failing && !signal.aborted) this.#warn(thrown, 'a temporary key cannot be ended yet');
         failing = true;
       }
-      await sleep(failing ? PAUSE_MS : TICK_MS, undefined, { signal }).catch(() => {});
+      await sleep(this.#clock, failing ? PAUSE_MS : TICK_MS, signal).catch(() => {});
     }
   }
 

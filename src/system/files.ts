@@ -101,10 +101,12 @@ const localFile = (fd: number): OpenFile => ({
   close: () => fs.closeSync(fd),
 });
 
+/** Each is looked up when it is called: a test may put a disk of its own in the place of the machine's. */
 const byThread = {
-  read: promisify(fs.read),
-  truncate: promisify(fs.ftruncate),
-  datasync: promisify(fs.fdatasync),
+  read: (fd: number, bytes: Buffer, offset: number, length: number, position: number) =>
+    promisify(fs.read)(fd, bytes, offset, length, position),
+  truncate: (fd: number, length: number) => promisify(fs.ftruncate)(fd, length),
+  datasync: (fd: number) => promisify(fs.fdatasync)(fd),
 };
 
 /** For a call that fails where nothing stands there. */

@@ -135,7 +135,7 @@ export class Leases {
       throw new JobtailError('aborted', 'it was stopped');
     }
     try {
-      const method = await withGrace(signal, (patient) => remote.getTransferMethod(jobId, patient));
+      const method = await withGrace(clock, signal, (patient) => remote.getTransferMethod(jobId, patient));
       if (method === null) end('the service has no transfer method for this job');
       return method;
     } catch (thrown) {
@@ -171,8 +171,9 @@ export class Leases {
 
   /** The refusal of the service; null if it accepted. Rejects if it did not respond. */
   async #endOne(row: LeaseRow, remote: Remote, signal: AbortSignal): Promise<string | null> {
+    const { clock } = this.#options;
     try {
-      await withGrace(signal, (patient) => remote.endTransfer(row.jobId, this.#methodOf(row), patient));
+      await withGrace(clock, signal, (patient) => remote.endTransfer(row.jobId, this.#methodOf(row), patient));
       return null;
     } catch (thrown) {
       const error = asJobtailError(thrown);
@@ -199,16 +200,16 @@ function methodOf({ protocol, host, basePath, username, publicKey }: LeaseRow): 
 }
 
 /** Makes a call with a signal that fires a while after the given one. */
-async function withGrace<T>(signal: AbortSignal, call: (patient: AbortSignal) => Promise<T>): Promise<T> {
+async function withGrace<T>(clock: Clock, signal: AbortSignal, call: (patient: AbortSignal) => Promise<T>): Promise<T> {
   const late = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
+  let cancel = () => {};
   const begin = () => {
-    timer = setTimeout(() => late.abort(), GRACE_MS);
+    cancel = clock.timer(GRACE_MS, () => late.abort());
   };
   if (signal.aborted) begin();
   else signal.addEventListener('abort', begin, { once: true });
   return call(late.signal).finally(() => {
-    clearTimeout(timer);
+    cancel();
     signal.removeEventListener('abort', begin);
   });
 }
