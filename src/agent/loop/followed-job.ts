@@ -178,12 +178,19 @@ export class FollowedJob {
       else if (kind === 'results') await this.#syncResults();
       else if (kind === 'search') await this.#searchTasks();
       else await this.#pass();
+      await this.#clear(kind);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failed(kind, error);
     }
     // The job may have been given up meanwhile.
     if (!this.isFollowed) await this.#polls.closeMirrors();
+  }
+
+  /** A run that succeeded, or that has nothing to do any more, fails no longer. */
+  async #clear(kind: DueRun): Promise<void> {
+    this.#runs.failures.cleared(this.#runs.scopeOf(kind));
+    if (this.#runs.isFailing(kind)) await this.#runs.succeeded([kind], { grew: false });
   }
 
   async #poll(): Promise<void> {
@@ -273,15 +280,12 @@ export class FollowedJob {
     this.#runs.worked('results');
     if (end.changed + end.failed > 0)
       log.info({ jobId, ...end }, `job ${jobId}: ${end.changed} results new or changed, ${end.failed} failed`);
-    if (this.#runs.isFailing('results')) await this.#runs.succeeded(['results'], { grew: false });
     if (this.isFollowed) this.#due.planAgain('results', withJitter(resultsIntervalMs, random()));
   }
 
   /** Searches for unnamed tasks; found ones are polled at once. */
   async #searchTasks(): Promise<void> {
     const { found, nextMs } = await this.#search.look(this.#stop.signal);
-    this.#runs.failures.cleared(this.#runs.scopeOf('search'));
-    if (this.#runs.isFailing('search')) await this.#runs.succeeded(['search'], { grew: false });
     if (!this.isFollowed) return;
     if (found > 0) this.#due.plan('poll', 0);
     this.#search.planNext(nextMs);
