@@ -1,5 +1,5 @@
 /**
- * How often the agent may call the service: one rule, without timers, by a clock that the caller passes in.
+ * How often the agent may call the service: one rule, by a clock that the caller passes in.
  *
  * By default the server works for this agent half of the time. Each answer shows how long the server worked for it, and
  * costs twice that time. A call that is on its way costs as much as the last answer did until its own answer arrives, so
@@ -7,6 +7,8 @@
  * number of requests a minute replaces the measurement. A pause that the server requests (429, 503, `Retry-After`) holds
  * in both cases, for all calls.
  */
+
+import { type Clock, sleep } from '../system/clock.ts';
 
 /** One answer of the server, when its first byte arrived. */
 export interface ServerAnswer {
@@ -73,6 +75,11 @@ export class ServerShare {
   /** Milliseconds that the server's request for a pause still holds all calls; 0 if there is none. */
   get pauseMs(): number {
     return Math.max(0, this.#pausedUntil - this.#options.monotonic());
+  }
+
+  /** Waits until no pause holds any more; rejects with `aborted` when the signal fires. */
+  async pauseOver(clock: Clock, signal: AbortSignal): Promise<void> {
+    while (this.pauseMs > 0) await sleep(clock, this.pauseMs, signal);
   }
 
   /** Counts a call that begins. */

@@ -110,6 +110,7 @@ export async function connect(
     session,
     secrets,
     isSessionFault: auth.sessionFaultPattern === null ? () => false : sessionFaults(auth.sessionFaultPattern, log),
+    untilAllowed: (signal: AbortSignal) => share.pauseOver(systemClock, signal),
     onCall: (event: CallEvent) => {
       observer?.call(event);
       const { operation, durationMs, outcome, bytes } = event;

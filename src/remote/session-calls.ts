@@ -47,10 +47,17 @@ export interface SessionCallsOptions {
   /** What the session gives goes into them, and nothing of them into an error. */
   readonly secrets: Secrets;
   readonly onCall: (event: CallEvent) => void;
+  /** Waits before each request until the service allows one: a sign-in may take longer than it takes to ask for a pause. */
+  readonly untilAllowed: (signal: AbortSignal) => Promise<void>;
 }
 
 /** One request and its answer; counts the bytes of the answer, also of one that ends in an error. */
 export type Attempt<T> = (grant: Grant, count: { bytes: number }) => Promise<T>;
+
+interface Permit {
+  readonly grant: Grant;
+  readonly signal: AbortSignal;
+}
 
 export class SessionCalls {
   readonly #options: SessionCallsOptions;
@@ -64,16 +71,17 @@ export class SessionCalls {
     const { session } = this.#options;
     const grant = await session.current(signal);
     try {
-      return await this.#reported(operation, attempt, grant);
+      return await this.#reported(operation, attempt, { grant, signal });
     } catch (error) {
       if (!(error instanceof JobtailError && error.policy.signIn)) throw error;
       session.lost(grant);
     }
-    return await this.#reported(operation, attempt, await session.current(signal));
+    return await this.#reported(operation, attempt, { grant: await session.current(signal), signal });
   }
 
-  async #reported<T>(operation: string, attempt: Attempt<T>, grant: Grant): Promise<T> {
-    const { secrets, onCall } = this.#options;
+  async #reported<T>(operation: string, attempt: Attempt<T>, { grant, signal }: Permit): Promise<T> {
+    const { secrets, onCall, untilAllowed } = this.#options;
+    await untilAllowed(signal);
     secrets.add('session', secretOf(grant));
     const count = { bytes: 0 };
     const startedMs = performance.now();

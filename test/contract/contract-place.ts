@@ -58,6 +58,7 @@ export async function makePlace<Job extends ServedJob, Service extends ContractS
     secrets: new Secrets(),
     spill: spillTo(tmpdir()),
     isSessionFault: () => false,
+    untilAllowed: async () => {},
     onCall: () => undefined,
     maxSmallAnswerBytes: 4 * 1024 * 1024,
   };

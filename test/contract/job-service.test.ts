@@ -26,7 +26,15 @@ async function clientOf(server: ContractService, soapVersion: Version, stale: st
   );
   const secrets = new Secrets();
   const common = { namespace, url, soapVersion, http, session, secrets };
-  return { session, service: new SoapJobService({ ...common, isSessionFault: () => false, onCall: () => {} }) };
+  return {
+    session,
+    service: new SoapJobService({
+      ...common,
+      isSessionFault: () => false,
+      untilAllowed: async () => {},
+      onCall: () => {},
+    }),
+  };
 }
 
 const NAME = 'měření & <b>"č. 7"</b> \u{1F600}';

@@ -69,6 +69,7 @@ export function remoteParts(events: CallEvent[]) {
     spill: spillTo(tmpdir()),
     maxSmallAnswerBytes: 4 * 1024 * 1024,
     isSessionFault: () => false,
+    untilAllowed: async () => {},
     onCall: (event: CallEvent) => void events.push(event),
   };
 }

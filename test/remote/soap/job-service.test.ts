@@ -38,7 +38,12 @@ async function serve(answers: readonly string[], soapVersion: SoapVersion = '1.1
   closing.push(server, { close: () => http.close() });
   const service = new SoapJobService({
     ...{ namespace: NAMESPACE, url: server.url, soapVersion, http, session },
-    ...{ secrets: new Secrets(), isSessionFault: () => false, onCall: (event) => events.push(event) },
+    ...{
+      secrets: new Secrets(),
+      isSessionFault: () => false,
+      untilAllowed: async () => {},
+      onCall: (event) => events.push(event),
+    },
   });
   return { service, asked, events };
 }
