@@ -19,6 +19,8 @@ const ALONE = [
   'test/remote/soap/broken-answers.test.ts',
   'test/simulator/streaming.test.ts',
   'test/agent/results/listing/long/hostile-listings.test.ts',
+  // The simulated machine of these is in the place of the real one.
+  'test/virtual/**/*.test.ts',
   ...testFilesWith('vi.useFakeTimers('),
 ];
 

@@ -1,0 +1,251 @@
+/** What happens in a run, by chance: on the cluster, by commands, to the service, the disk, the machine. */
+
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { openSharedStore } from '../../src/daemon/state.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
+import type { Store } from '../../src/store/store.ts';
+import { CODES, type Fault } from './faults.ts';
+import { settingsOf, type World } from './world.ts';
+
+const MAX_JOBS = 5;
+/** A stop takes no longer, whatever hangs (docs/guarantees.md). */
+const MAX_STOP_MS = 10_000;
+const MINUTE_MS = 60_000;
+/** A file is flushed so late after the end of its job, at most. */
+const FLUSHED_WITHIN_MS = 40_000;
+
+/** How often each of them happens. */
+const WEIGHTS = {
+  submit: 6,
+  start: 8,
+  write: 30,
+  results: 14,
+  task: 3,
+  end: 7,
+  restart: 2,
+  delete: 0.5,
+  watch: 8,
+  unwatch: 2,
+  sync: 3,
+  mine: 2,
+  reload: 2,
+  stop: 2,
+  fault: 12,
+  'sign-in': 2,
+  disk: 5,
+  kill: 4,
+  'kill-in-call': 4,
+  'wall-clock': 2,
+  suspend: 1,
+  nothing: 10,
+} as const;
+export type Happening = keyof typeof WEIGHTS;
+
+type Act = (world: World) => void | Promise<void>;
+
+const ACTS: Readonly<Record<Happening, Act>> = {
+  submit(world) {
+    if (world.service.jobs.size < MAX_JOBS) world.service.submit(`${501 + world.service.jobs.size}` as JobId);
+  },
+  start: (world) =>
+    withJob(
+      world,
+      ({ state }) => state === 'Queued',
+      (job) => job.start(world.time.wallMs),
+    ),
+  write: (world) =>
+    withJob(world, isRunning, (job) => {
+      const { chance } = world;
+      for (let left = chance.whole(1, 12), delayMs = 0; left > 0; left -= 1, delayMs += chance.spread(50, 60_000))
+        world.later(delayMs, () => !job.isOver && job.write(chance));
+    }),
+  results: (world) =>
+    withJob(world, isRunning, (job) => {
+      const { chance, time } = world;
+      for (let left = chance.whole(1, 5), delayMs = 0; left > 0; left -= 1, delayMs += chance.spread(1, 100_000))
+        world.later(delayMs, () => !job.isOver && job.writeResult(chance, time.wallMs));
+    }),
+  task: (world) => withJob(world, isRunning, (job) => job.tasks.length < 3 && job.addTask()),
+  end: (world) =>
+    withJob(world, isRunning, (job) => {
+      const { chance, time } = world;
+      job.end(chance.among(['Finished', 'Failed', 'Canceled']), time.wallMs);
+      if (!chance.is(0.5)) return;
+      world.later(
+        chance.spread(100, FLUSHED_WITHIN_MS),
+        () => job.isOver && job.state !== 'Deleted' && job.write(chance),
+      );
+    }),
+  restart: (world) =>
+    withJob(
+      world,
+      ({ state }) => ENDED.includes(state),
+      (job) => job.start(world.time.wallMs),
+    ),
+  delete: (world) =>
+    withJob(
+      world,
+      ({ state }) => ENDED.includes(state),
+      (job) => job.end('Deleted', world.time.wallMs),
+    ),
+  watch: (world) =>
+    withJob(
+      world,
+      () => true,
+      ({ id, tasks }) =>
+        watch(
+          world,
+          id,
+          tasks.map((task) => task.id),
+        ),
+    ),
+  unwatch: (world) =>
+    withWatched(world, (store, jobId) => {
+      const isNow = world.chance.is(0.3);
+      store.transaction(() => {
+        store.jobs.unwatch(jobId, isNow ? 'ended' : 'ending');
+        if (!isNow) store.requests.add(jobId, 'unwatch', world.time.wallMs);
+      });
+    }),
+  sync: (world) =>
+    withWatched(world, (store, jobId) => {
+      store.transaction(() => store.requests.add(jobId, 'sync', world.time.wallMs));
+    }),
+  mine: (world) =>
+    command(world, (store) => {
+      if (world.chance.is(0.4)) store.watchMine.remove('command');
+      else
+        store.watchMine.save({
+          include: ['**'],
+          exclude: [],
+          maxAgeMs: 86_400_000,
+          mostJobs: world.chance.whole(1, 4),
+          source: 'command',
+          since: world.time.wallMs,
+        });
+    }),
+  async reload(world) {
+    const watched = world.jobIds().filter(() => world.chance.is(0.3));
+    const config = await world.configure({ ...settingsOf(world.chance), watch: watched });
+    if (world.isUp) await ended(world, world.agent.reload(config));
+  },
+  async stop(world) {
+    if (!world.isUp) return world.start();
+    await ended(world, world.agent.stop());
+  },
+  fault({ service, chance, time }) {
+    const names = ['/out/result-1.dat', '/out/result-2.dat'];
+    const fault: Fault = {
+      code: chance.is(0.3) ? chance.among(['silent', 'slow'] as const) : chance.among(CODES),
+      ...(chance.is(0.5) ? { operations: [chance.among(OPERATIONS)] } : {}),
+      ...(chance.is(0.4) && service.jobs.size > 0 ? { jobId: chance.among([...service.jobs.keys()]) } : {}),
+      ...(chance.is(0.1) ? { file: chance.among(names) } : {}),
+      ...(chance.is(0.25) ? { retryAfterMs: chance.spread(1_000, 10 * MINUTE_MS) } : {}),
+      share: chance.among([1, 1, 0.3]),
+      until: time.passedMs + chance.spread(1_000, 60 * MINUTE_MS),
+    };
+    service.faults.push(fault);
+  },
+  'sign-in'({ service, chance }) {
+    service.forgetSessions();
+    if (chance.is(0.3)) service.refusesSignIn = !service.refusesSignIn;
+  },
+  disk({ disk, chance }) {
+    disk.failAfter(chance.whole(0, 60), chance.among(['EIO', 'ENOSPC', 'EACCES']));
+  },
+  async kill(world) {
+    if (world.isUp) await world.kill(world.chance.is(0.6));
+    world.start();
+  },
+  'kill-in-call'(world) {
+    world.disk.endAfter(world.chance.whole(0, 80), () => {
+      world.note('the agent is killed within a call');
+      world.agent.kill();
+    });
+  },
+  'wall-clock'({ time, chance }) {
+    time.stepWall(chance.among([-1, 1]) * chance.spread(1_000, 48 * 60 * MINUTE_MS));
+  },
+  suspend({ time, chance, service }) {
+    time.stepWall(chance.spread(MINUTE_MS, 12 * 60 * MINUTE_MS));
+    service.forgetSessions();
+  },
+  nothing() {},
+};
+
+const ENDED = ['Finished', 'Failed', 'Canceled'];
+const isRunning = ({ state }: { readonly state: string }) => state === 'Running';
+const OPERATIONS = [
+  'DownloadPartsOfJobFilesFromCluster',
+  'ListChangedFilesForJob',
+  'DownloadFileFromCluster',
+  'GetCurrentInfoForJob',
+  'ListJobsForCurrentUser',
+] as const;
+
+/** Two jobs of which one is watched. */
+export function begin(world: World): void {
+  ACTS.submit(world);
+  ACTS.submit(world);
+  const { chance, time } = world;
+  const job = chance.among([...world.service.jobs.values()]);
+  watch(world, job.id, []);
+  job.start(time.wallMs);
+}
+
+/** Something happens, and some time passes. */
+export async function step(world: World): Promise<void> {
+  const { chance } = world;
+  const happening = chance.weighted(WEIGHTS);
+  world.note(`- ${happening}`);
+  await ACTS[happening](world);
+  await world.pass(chance.is(0.7) ? chance.spread(20, 5 * MINUTE_MS) : chance.spread(5 * MINUTE_MS, 240 * MINUTE_MS));
+  if (world.disk.isDead) await world.kill(chance.is(0.6));
+  if (!world.isUp && chance.is(0.7)) world.start();
+}
+
+type Job = ReturnType<World['service']['job']>;
+
+function withJob(world: World, isMeant: (job: Job) => boolean, work: (job: Job) => unknown): void {
+  const job = world.chance.any([...world.service.jobs.values()].filter(isMeant));
+  if (job !== undefined) work(job);
+}
+
+/** A command beside the agent: it changes the store, and mostly wakes the agent up. */
+function command(world: World, work: (store: Store) => void): void {
+  const store = world.isUp ? openSharedStore(world.agent.config) : undefined;
+  if (store === undefined) return;
+  work(store);
+  store.close();
+  const { agent } = world;
+  if (world.chance.is(0.8))
+    world.later(world.chance.spread(1, 1_000), () => agent.process.isAlive && agent.engine.agent.refresh());
+}
+
+function withWatched(world: World, work: (store: Store, jobId: JobId) => void): void {
+  command(world, (store) => {
+    const jobs = store.jobs.all().filter(({ state }) => state === 'watched');
+    const job = world.chance.any(jobs);
+    if (job !== undefined) work(store, job.jobId);
+  });
+}
+
+function watch(world: World, jobId: JobId, known: readonly Job['tasks'][number]['id'][]): void {
+  const tasks = known.length > 0 && world.chance.is(0.2) ? known : null;
+  const order = { jobId, tasks, files: LIVE_FILE_NAMES, results: world.chance.is(0.8), settleAfterMs: null } as const;
+  command(world, (store) =>
+    store.transaction(() => store.jobs.watch({ ...order, source: 'command' }, world.time.wallMs)),
+  );
+}
+
+/** The agent stops within seconds, whatever hangs. */
+async function ended(world: World, end: Promise<void>): Promise<void> {
+  await world.time.passWhile(end, MAX_STOP_MS);
+}
+
+/** A person wrote the secret anew, which the agent notices. */
+export function mendSecret({ agent, directory, isUp }: World): void {
+  writeFileSync(path.join(directory, 'password'), 'the right password\n');
+  if (isUp) agent.engine.agent.tryAgain((policy) => policy.secretMends);
+}

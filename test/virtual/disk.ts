@@ -1,0 +1,282 @@
+/**
+ * The disk of a run: real files, whose calls are made at once, in a fixed order, and counted. A call can fail, all calls
+ * below a path can, and the process can end at a call. A power loss takes bytes and names that were not flushed.
+ */
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { Chance } from './chance.ts';
+import { replaced } from './machine.ts';
+import { handleOf, type Real, realCalls } from './real-calls.ts';
+
+const require = createRequire(import.meta.url);
+const cjs = require('node:fs') as Record<string, unknown>;
+const promises = cjs['promises'] as Record<string, unknown>;
+
+/** A rename, until the names of its directory are flushed. */
+interface Renamed {
+  readonly from: string;
+  readonly to: string;
+  /** What stood there before. */
+  readonly before: Buffer | undefined;
+}
+
+/** The system's name of its boot. */
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+
+const NEVER = new Promise<never>(() => {});
+
+export class SimulatedDisk {
+  /** Calls so far. */
+  calls = 0;
+  /** The process has ended: nothing that it still calls has any effect. */
+  isDead = false;
+  /** Files below this path cannot be used. */
+  broken: { readonly under: string; readonly code: string } | undefined;
+  /** Which boot of the machine this is. */
+  boots = 0;
+  readonly #root: string;
+  readonly #mirrors: string;
+  /** Calls are the machine's own. */
+  #isAside = false;
+  readonly #real: Real = realCalls();
+  readonly #restore: () => void;
+  readonly #opened = new Map<number, string>();
+  /** The bytes on the disk of files with others that are not flushed. */
+  readonly #durable = new Map<string, Buffer>();
+  #renamed: Renamed[] = [];
+  #fails: { left: number; readonly code: string } | undefined;
+  #ends: { left: number; readonly end: () => void } | undefined;
+
+  /** Only calls below `root` are of this disk, and only those below `mirrors` fail. */
+  constructor(root: string, mirrors: string) {
+    this.#root = `${root}${path.sep}`;
+    this.#mirrors = `${mirrors}${path.sep}`;
+    this.#restore = replaced([...this.#sync(), ...this.#async()]);
+  }
+
+  /** Work of the test on the files: no call of it is counted or fails. */
+  aside<T>(work: () => T): T {
+    const before = this.#isAside;
+    this.#isAside = true;
+    try {
+      return work();
+    } finally {
+      this.#isAside = before;
+    }
+  }
+
+  /** Files that are open. */
+  get open(): number {
+    return this.#opened.size;
+  }
+
+  /** The call after `calls` others fails, once. */
+  failAfter(calls: number, code: string): void {
+    this.#fails = { left: calls, code };
+  }
+
+  /** At the call after `calls` others, the process ends. */
+  endAfter(calls: number, end: () => void): void {
+    this.#ends = { left: calls, end };
+  }
+
+  /** All that was chosen to fail does not. */
+  heal(): void {
+    this.#fails = undefined;
+    this.#ends = undefined;
+    this.broken = undefined;
+  }
+
+  /** Closes what an ended process had open, and serves the next one. */
+  restart(): void {
+    this.aside(() => this.#opened.forEach((_, fd) => void this.#real.closeSync(fd)));
+    this.#opened.clear();
+    this.#ends = undefined;
+    this.isDead = false;
+  }
+
+  /** Takes what was not flushed, or a part of it. */
+  powerLoss(chance: Chance): void {
+    this.boots += 1;
+    this.aside(() => this.#takeUnflushed(chance));
+    this.#durable.clear();
+    this.#renamed = [];
+  }
+
+  #takeUnflushed(chance: Chance): void {
+    for (const { from, to, before } of this.#renamed.reverse()) {
+      if (chance.is(0.5) || !this.#real.existsSync(to)) continue;
+      if (this.#real.lstatSync(to).isFile()) this.#real.renameSync(to, from);
+      if (before !== undefined) this.#real.writeFileSync(to, before);
+    }
+    for (const [file, durable] of this.#durable) {
+      if (!this.#real.existsSync(file)) continue;
+      const written = this.#real.readFileSync(file);
+      const kept = chance.whole(durable.length, Math.max(durable.length, written.length));
+      const grew = written.subarray(0, durable.length).equals(durable);
+      this.#real.writeFileSync(file, grew ? written.subarray(0, kept) : durable);
+    }
+  }
+
+  close(): void {
+    this.#restore();
+  }
+
+  #isMine(at: unknown): at is string {
+    return typeof at === 'string' && at.startsWith(this.#root);
+  }
+
+  /** Counts a call; throws if it is to fail. */
+  #step(call: string, at: string): void {
+    if (!at.startsWith(this.#mirrors)) return;
+    this.calls += 1;
+    if (this.#ends !== undefined && this.#ends.left-- <= 0) {
+      const { end } = this.#ends;
+      this.#ends = undefined;
+      this.isDead = true;
+      end();
+    }
+    if (this.isDead) throw Object.assign(new Error('the process has ended'), { isEnd: true });
+    if (this.broken !== undefined && at.startsWith(this.broken.under)) throw failure(this.broken.code, call, at);
+    if (this.#fails === undefined || this.#fails.left-- > 0) return;
+    const { code } = this.#fails;
+    this.#fails = undefined;
+    throw failure(code, call, at);
+  }
+
+  #noteWrite(file: string): void {
+    if (file.startsWith(this.#mirrors) && !this.#durable.has(file))
+      this.#durable.set(file, this.#real.readFileSync(file));
+  }
+
+  #noteFlush(at: string): void {
+    this.#durable.delete(at);
+    this.#renamed = this.#renamed.filter(({ to }) => path.dirname(to) !== at);
+  }
+
+  #noteRename(from: string, to: string): void {
+    const stat = this.#real.lstatSync(to, { throwIfNoEntry: false });
+    this.#renamed.push({ from, to, before: stat?.isFile() === true ? this.#real.readFileSync(to) : undefined });
+    const durable = this.#durable.get(from);
+    this.#durable.delete(to);
+    this.#durable.delete(from);
+    if (durable !== undefined) this.#durable.set(to, durable);
+  }
+
+  /** A call by a path, or on an open file. */
+  #call<T>(name: string, at: unknown, make: () => T): T {
+    const file = typeof at === 'number' ? this.#opened.get(at) : at;
+    if (this.#isAside || !this.#isMine(file)) return make();
+    // Closing takes effect whatever else fails.
+    if (name !== 'close' || this.isDead) this.#step(name, file);
+    const writes = name === 'write' || name === 'truncate';
+    if (writes) this.#noteWrite(file);
+    const made = this.aside(make);
+    if (name === 'open') this.#opened.set(Number(made), file);
+    if (name === 'close') this.#opened.delete(Number(at));
+    if (name === 'datasync' || name === 'sync') this.#noteFlush(file);
+    return made;
+  }
+
+  /** The same call, as one that answers later; of an ended process, it never does. */
+  readonly #later = async <T>(name: string, at: unknown, make: () => T): Promise<T> => {
+    try {
+      return this.#call(name, at, make);
+    } catch (error) {
+      if ((error as { isEnd?: boolean }).isEnd === true) return NEVER;
+      throw error;
+    }
+  };
+
+  #sync(): [object, string, unknown][] {
+    const real = this.#real as unknown as Record<string, (...args: unknown[]) => unknown>;
+    const names = ['open', 'close', 'lstat', 'stat', 'fstat', 'read', 'write', 'chmod', 'readlink'];
+    const sync = names.map((name): [object, string, unknown] => {
+      const make = real[`${name}Sync`] as (...args: unknown[]) => unknown;
+      return [cjs, `${name}Sync`, (...args: unknown[]) => this.#call(name, args[0], () => make(...args))];
+    });
+    const readFileSync = (file: string, ...options: unknown[]) =>
+      file === BOOT_ID ? `boot ${this.boots}` : real['readFileSync']?.(file, ...options);
+    return [
+      ...sync,
+      [cjs, 'readFileSync', readFileSync],
+      [cjs, 'renameSync', (from: string, to: string) => this.#rename(from, to)],
+    ];
+  }
+
+  #rename(from: string, to: string): void {
+    this.#call('rename', from, () => {
+      if (this.#isMine(from)) this.#noteRename(from, to);
+      this.#real.renameSync(from, to);
+    });
+  }
+
+  #copy(from: string, to: string, mode: number | undefined): void {
+    this.#real.copyFileSync(from, to, mode);
+    this.#durable.set(to, Buffer.alloc(0));
+  }
+
+  #async(): [object, string, unknown][] {
+    const real = this.#real as unknown as Record<string, (...args: unknown[]) => unknown>;
+    const later = this.#later;
+    const names = ['lstat', 'stat', 'mkdir', 'chmod', 'readlink', 'statfs', 'rm', 'readdir', 'readFile'];
+    const ofPath = names.map((name): [object, string, unknown] => {
+      const make = real[`${name}Sync`] as (...args: unknown[]) => unknown;
+      const before = promises[name] as (...args: unknown[]) => unknown;
+      const call = (...args: unknown[]) =>
+        this.#isMine(args[0]) ? later(name, args[0], () => make(...args)) : before(...args);
+      return [promises, name, call];
+    });
+    const openBefore = promises['open'] as (...args: unknown[]) => unknown;
+    const open = async (file: unknown, flags: number, mode?: number) => {
+      if (!this.#isMine(file)) return openBefore(file, flags, mode);
+      const fd = await later('open', file, () => this.#real.openSync(file, flags, mode));
+      return handleOf(fd, this.#real, later);
+    };
+    const onFile = (name: string, make: (fd: number, ...args: never[]) => unknown, before: unknown) => {
+      const call = (fd: number, ...args: unknown[]) => {
+        if (this.#opened.has(fd)) return later(name, fd, () => make(fd, ...(args as never[])));
+        return (promisify(before as () => void) as (...all: unknown[]) => unknown)(fd, ...args);
+      };
+      return Object.assign(() => {}, { [promisify.custom]: call });
+    };
+    const { readSync, ftruncateSync, fdatasyncSync } = this.#real;
+    const read = (fd: number, bytes: Buffer, offset: number, length: number, position: number) => ({
+      bytesRead: readSync(fd, bytes, offset, length, position),
+      buffer: bytes,
+    });
+    return [
+      ...ofPath,
+      [promises, 'open', open],
+      [promises, 'opendir', async (at: string) => this.#entries(at)],
+      [
+        promises,
+        'copyFile',
+        (from: string, to: string, mode?: number) => later('copyFile', to, () => this.#copy(from, to, mode)),
+      ],
+      [promises, 'rename', (from: string, to: string) => later('rename', undefined, () => this.#rename(from, to))],
+      [promises, 'symlink', (to: string, at: string) => later('symlink', at, () => this.#real.symlinkSync(to, at))],
+      [cjs, 'read', onFile('read', read, fs.read)],
+      [cjs, 'ftruncate', onFile('truncate', ftruncateSync as never, fs.ftruncate)],
+      [cjs, 'fdatasync', onFile('datasync', fdatasyncSync as never, fs.fdatasync)],
+    ];
+  }
+
+  async *#listed(at: string): AsyncGenerator<fs.Dirent> {
+    // In a fixed order, whatever the file system has.
+    const entries = this.#real.readdirSync(at, { withFileTypes: true });
+    yield* entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async #entries(at: string): Promise<AsyncGenerator<fs.Dirent>> {
+    await this.#later('opendir', at, () => this.#real.accessSync(at));
+    return this.#listed(at);
+  }
+}
+
+/** An error as the system's calls throw it. */
+function failure(code: string, syscall: string, at: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`${code}: ${syscall} '${at}'`), { code, syscall, path: at, errno: -5 });
+}

@@ -1,0 +1,49 @@
+/** What runs by chance found in the agent, as cases of their own: a seed means something else when the runs change. */
+import { expect, test } from 'vitest';
+import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
+import { World } from './world.ts';
+
+const JOB = '501' as JobId;
+const MINUTE_MS = 60_000;
+
+/** A world in which one job runs and is watched. */
+async function withJob(work: (world: World) => Promise<void>): Promise<void> {
+  const world = await World.make(1);
+  try {
+    world.service.submit(JOB).start(world.time.wallMs);
+    order(world, true);
+    await world.pass(MINUTE_MS);
+    await work(world);
+  } finally {
+    world.end();
+  }
+}
+
+function order({ agent, time }: World, results: boolean): void {
+  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null } as const;
+  agent.store.transaction(() => agent.store.jobs.watch({ ...order, source: 'command' }, time.wallMs));
+  agent.engine.agent.refresh();
+}
+
+test('a job has no error of results that are no longer wanted', () =>
+  withJob(async (world) => {
+    const errorOf = () => world.agent.store.jobs.get(JOB)?.error?.code;
+    const operations = ['ListChangedFilesForJob'] as const;
+    world.service.faults.push({ code: 'malformed', operations, share: 1, until: Number.POSITIVE_INFINITY });
+    await world.pass(10 * MINUTE_MS);
+    expect(errorOf()).toBe('malformed');
+    order(world, false);
+    await world.pass(10 * MINUTE_MS);
+    expect(errorOf()).toBeUndefined();
+  }));
+
+test('a call that is repeated after a sign-in waits for the end of a pause', () =>
+  withJob(async (world) => {
+    const until = world.time.passedMs + MINUTE_MS;
+    world.service.faults.push({ code: 'session-lost', retryAfterMs: 5 * MINUTE_MS, share: 1, until });
+    const before = world.service.calls;
+    // The world ends a run in which a call begins in a pause.
+    await world.pass(30 * MINUTE_MS);
+    expect(world.service.calls).toBeGreaterThan(before + 2);
+    expect(world.agent.store.jobs.get(JOB)?.error).toBeNull();
+  }));

@@ -1,0 +1,186 @@
+/**
+ * What becomes true once nothing fails any more, and how long that may take. One part may stay broken: then it says so,
+ * and the others become complete all the same.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
+import { resultsDirectory } from '../../src/agent/results/results.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
+import type { JobRow } from '../../src/store/rows.ts';
+import type { SimulatedJob } from './cluster.ts';
+import { mendSecret } from './commands.ts';
+import type { Fault } from './faults.ts';
+import type { World } from './world.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** Live files, ends of jobs and answers to commands: a file that failed by itself waits for half an hour. */
+export const LIVE_BOUND_MS = 45 * MINUTE_MS;
+/** Results: one that failed, or that changes rarely, waits for an hour. */
+export const RESULTS_BOUND_MS = LIVE_BOUND_MS + 75 * MINUTE_MS;
+/** A result on which the service hung twice waits for a day. */
+export const HUNG_BOUND_MS = 26 * HOUR_MS;
+
+/** A part that stays broken. */
+export interface Broken {
+  readonly what: string;
+  readonly jobId: JobId;
+  /** Breaks it from now on. */
+  readonly begin: (world: World) => void;
+}
+
+const forEver =
+  (fault: Omit<Fault, 'share' | 'until'>): Broken['begin'] =>
+  (world) =>
+    void world.service.faults.push({ ...fault, share: 1, until: Number.POSITIVE_INFINITY });
+
+/** One of the parts of a world that can stay broken. */
+export function chooseBroken(world: World): Broken | undefined {
+  const { chance, service, mirrors } = world;
+  const jobId = chance.any([...service.jobs.keys()]);
+  if (jobId === undefined) return undefined;
+  const under = path.join(mirrors, jobId);
+  const kinds: Record<string, Broken['begin']> = {
+    'the files of a job cannot be written': ({ disk }) => {
+      disk.broken = { under, code: 'EIO' };
+    },
+    'the live files of a job cannot be read': forEver({
+      code: 'malformed',
+      jobId,
+      operations: ['DownloadPartsOfJobFilesFromCluster'],
+    }),
+    'the calls for a job hang': forEver({ code: 'silent', jobId, operations: ['DownloadPartsOfJobFilesFromCluster'] }),
+    'the results of a job are not listed': forEver({
+      code: 'malformed',
+      jobId,
+      operations: ['ListChangedFilesForJob'],
+    }),
+    'a result cannot be downloaded': forEver({ code: 'http-status', jobId, file: '/out/result-1.dat' }),
+  };
+  const what = chance.among(Object.keys(kinds));
+  return { what, jobId, begin: kinds[what] as Broken['begin'] };
+}
+
+/** Everything works again, but for one part. */
+export async function heal(world: World, broken?: Broken): Promise<void> {
+  const { service, disk } = world;
+  world.note(`everything is healed${broken === undefined ? '' : `, but ${broken.what} (${broken.jobId})`}`);
+  if (disk.isDead) await world.kill(true);
+  service.faults = [];
+  disk.heal();
+  broken?.begin(world);
+  service.refusesSignIn = false;
+  if (!world.isUp) world.start();
+  // A refused password is not sent again before it was changed, or an hour has passed.
+  mendSecret(world);
+}
+
+/** Lets time pass until everything but the broken part is complete. @throws Error what is not after the bound */
+export async function becomesComplete(world: World, broken?: Broken): Promise<void> {
+  const begunAt = world.time.passedMs;
+  for (;;) {
+    await world.pass(MINUTE_MS);
+    const takenMs = world.time.passedMs - begunAt;
+    const late = lacking(world, broken).filter(({ boundMs }) => boundMs < takenMs);
+    if (late.length > 0)
+      throw new Error(`after ${takenMs / MINUTE_MS} minutes: ${late.map(({ what }) => what).join('; ')}`);
+    if (lacking(world, broken).length === 0) return;
+  }
+}
+
+interface Lack {
+  readonly what: string;
+  readonly boundMs: number;
+}
+
+/** What is not as it is to be in the end. */
+export function lacking(world: World, broken?: Broken): Lack[] {
+  const { store } = world.agent;
+  const rows = store.jobs.all();
+  const lacks = rows
+    .filter(({ jobId }) => jobId !== broken?.jobId)
+    .flatMap((row) => world.disk.aside(() => lacksOf(world, row)));
+  const requests = store.requests.open().filter(({ jobId }) => jobId !== broken?.jobId);
+  return [
+    ...lacks,
+    ...requests.map(({ jobId, kind }) => live(`${kind} of ${jobId} is not answered`)),
+    ...lacksOfRule(world),
+  ];
+}
+
+const live = (what: string): Lack => ({ what, boundMs: LIVE_BOUND_MS });
+
+function lacksOf(world: World, row: JobRow): Lack[] {
+  const { store } = world.agent;
+  const { jobId, state, error } = row;
+  const job = world.service.jobs.get(jobId);
+  if (job === undefined) return [];
+  const name = `job ${jobId}`;
+  const deleted = store.jobInformation.get(jobId)?.information.state === 'Deleted';
+  if (state === 'ended') return [];
+  if (state === 'ending') return [live(`${name} is not ended`)];
+  if (state === 'watched' && (job.isOver || deleted)) return [live(`${name} is over, and not settled`)];
+  const resumes = state === 'settled' && !job.isOver && !deleted;
+  if (resumes) return [live(`${name} runs again, and is not followed`)];
+  if (error !== null && state === 'watched') return [live(`${name} still has the error ${error.code}`)];
+  if (deleted) return [];
+  return [...lacksOfMirrors(world, job), ...(row.results ? lacksOfResults(world, job) : [])];
+}
+
+function lacksOfMirrors({ agent, mirrors }: World, job: SimulatedJob): Lack[] {
+  const rows = agent.store.liveFiles.ofJob(job.id);
+  const isSearched = agent.store.taskSearches.get(job.id) !== undefined;
+  return job.tasks.flatMap(({ id: taskId, files }) =>
+    LIVE_FILE_NAMES.flatMap((file) => {
+      const { content } = files[file];
+      const row = rows.find((one) => one.taskId === taskId && one.file === file);
+      if (content === undefined || (row === undefined && !isSearched)) return [];
+      const name = `${job.id}/${taskId}/${file}`;
+      if (row === undefined) return [live(`${name} is not followed`)];
+      if (row.error !== null) return [live(`${name} has the error ${row.error.code}`)];
+      const at = mirrorPath(mirrors, job.id, row);
+      const bytes = fs.existsSync(at) ? fs.readFileSync(at) : Buffer.alloc(0);
+      if (!bytes.equals(content)) return [live(`${name} has ${bytes.length} of ${content.length} bytes`)];
+      if (row.position !== bytes.length)
+        return [live(`${name} has committed ${row.position} of ${bytes.length} bytes`)];
+      return [];
+    }),
+  );
+}
+
+function lacksOfResults({ agent, mirrors }: World, job: SimulatedJob): Lack[] {
+  const directory = resultsDirectory(mirrors, job.id);
+  return [...job.results].flatMap(([name, { contents }]) => {
+    const row = agent.store.results.get(job.id, name);
+    const boundMs = (row?.hangs ?? 0) > 0 ? HUNG_BOUND_MS : RESULTS_BOUND_MS;
+    const file = path.join(directory, name);
+    const bytes = fs.existsSync(file) ? fs.readFileSync(file) : undefined;
+    if (bytes === undefined || contents.at(-1)?.equals(bytes) !== true)
+      return [
+        { what: `${job.id}: the result ${name} is ${bytes === undefined ? 'not there' : 'an old one'}`, boundMs },
+      ];
+    if (row?.state !== 'synced' && row?.state !== 'in-flux')
+      return [{ what: `${job.id}: the result ${name} is ${row?.state}`, boundMs }];
+    return [];
+  });
+}
+
+/** As many jobs as the rule allows are followed, of those that it is for. */
+function lacksOfRule({ agent, service }: World): Lack[] {
+  const { store } = agent;
+  const rule = store.watchMine.inForce();
+  if (rule === undefined || store.jobs.followedByRule() >= rule.mostJobs) return [];
+  const known = store.jobs.known();
+  const left = [...service.jobs.values()].filter(({ id, isOver }) => !isOver && !known.has(id));
+  return left.map(({ id }) => live(`job ${id} is not followed, though the rule is for it`));
+}
+
+/** Whether what is broken says so: in the row of its job, of one of its files, or of a result. */
+export function saysSo({ agent }: World, { jobId }: Broken): boolean {
+  const { store } = agent;
+  const row = store.jobs.get(jobId);
+  if (row === undefined || row.error !== null) return true;
+  if (store.liveFiles.ofJob(jobId).some(({ error }) => error !== null)) return true;
+  return store.results.notSynced(jobId, 1_000).length > 0;
+}

@@ -1,0 +1,134 @@
+/** The ports of the agent over the simulated service, with the real session calls between them. */
+import type { JobService, Listing, Part, PartRequest, Parts, Remote, Session, Sink } from '../../src/agent/ports.ts';
+import { JobtailError } from '../../src/errors.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES } from '../../src/job.ts';
+import type { JobInformation } from '../../src/job-information.ts';
+import type { Operation } from '../../src/operations.ts';
+import type { Secrets } from '../../src/redact.ts';
+import { SessionCalls, secretOf } from '../../src/remote/session-calls.ts';
+import { sleep } from '../../src/system/clock.ts';
+import { decodeBytes } from '../support/decode-bytes.ts';
+import { type Holder, MemoryContent } from '../support/memory-content.ts';
+import type { Line } from './line.ts';
+import type { SimulatedService } from './service.ts';
+
+export interface PortsOptions {
+  readonly service: SimulatedService;
+  readonly line: Line;
+  readonly session: Session;
+  readonly secrets: Secrets;
+  readonly timeoutMs: number;
+  /** Counts the texts that were not given back. */
+  readonly holder: Holder;
+  /** Called with each call and its outcome. */
+  readonly onCall: (operation: string, outcome: string) => void;
+}
+
+interface Wanted {
+  readonly operation: Operation;
+  readonly jobId?: JobId;
+  readonly files?: readonly string[];
+  readonly silentMs?: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+const CHUNK_BYTES = 16 * 1024;
+
+export class SimulatedPorts implements Remote, JobService {
+  readonly #options: PortsOptions;
+  readonly #calls: SessionCalls;
+
+  constructor(options: PortsOptions) {
+    this.#options = options;
+    const { session, secrets, onCall } = options;
+    this.#calls = new SessionCalls({
+      session,
+      secrets,
+      untilAllowed: (signal) => options.line.share.pauseOver(options.line.clock, signal),
+      onCall: ({ operation, outcome }) => onCall(operation, outcome),
+    });
+  }
+
+  readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
+    const files = wanted.map(keyText);
+    return this.#call({ operation: 'DownloadPartsOfJobFilesFromCluster', jobId, files, signal }, () => {
+      const job = this.#options.service.job(jobId);
+      const parts = wanted.flatMap((request): Part[] => {
+        const file = job.tasks.find(({ id }) => id === request.taskId)?.files[request.file];
+        if (file?.content === undefined || job.state === 'Deleted') return [];
+        file.show();
+        const { taskId, file: name, offset } = request;
+        const text = Buffer.from(decodeBytes(file.content, offset));
+        const content = new MemoryContent(text, this.#options.holder);
+        return [{ taskId, file: name, offset, relativePath: `/${taskId}/${name}.txt`, content }];
+      });
+      return { parts, refused: 0 };
+    });
+  }
+
+  listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing> {
+    return this.#call({ operation: 'ListChangedFilesForJob', jobId, signal }, () => {
+      const { tasks, results, state } = this.#options.service.job(jobId);
+      if (state === 'Deleted') return [];
+      const live = tasks.flatMap(({ id, files }) =>
+        LIVE_FILE_NAMES.filter((name) => files[name].content !== undefined).map((name) => `/${id}/${name}.txt`),
+      );
+      const names = [...live, ...results.keys()];
+      if (!this.#options.service.hasStamps) return names;
+      const seconds = (at: number) => new Date(Math.floor(at / 1000) * 1000).toISOString();
+      return Object.assign(names, {
+        stamps: new Map([...results].map(([name, { writtenAt }]) => [name, seconds(writtenAt)])),
+      });
+    });
+  }
+
+  downloadFile(jobId: JobId, name: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number> {
+    const { service, line } = this.#options;
+    const wanted = { operation: 'DownloadFileFromCluster', jobId, files: [name], signal, silentMs } as const;
+    return this.#call(wanted, async () => {
+      const job = service.job(jobId);
+      const bytes = job.state === 'Deleted' ? undefined : contentOf(job, name);
+      if (bytes === undefined) throw new JobtailError('not-found', `there is no file ${name}`);
+      for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+        if (at > 0) await sleep(line.clock, 5, signal);
+        await sink(bytes.subarray(at, at + CHUNK_BYTES));
+      }
+      return bytes.length;
+    });
+  }
+
+  async getTransferMethod(): Promise<null> {
+    return null;
+  }
+
+  async endTransfer(): Promise<void> {}
+
+  getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {
+    return this.#call({ operation: 'GetCurrentInfoForJob', jobId, signal }, () =>
+      this.#options.service.job(jobId).information(),
+    );
+  }
+
+  listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
+    return this.#call({ operation: 'ListJobsForCurrentUser', signal }, () =>
+      [...this.#options.service.jobs.values()].map((job) => job.information()),
+    );
+  }
+
+  #call<T>(wanted: Wanted, answer: () => T | Promise<T>): Promise<T> {
+    const { operation, jobId, files = [], signal } = wanted;
+    const { service, line, timeoutMs } = this.#options;
+    const attempt = async (grant: Parameters<typeof secretOf>[0]) => {
+      const { silentMs = timeoutMs } = wanted;
+      await service.serve({ operation, jobId, files, session: secretOf(grant), signal, silentMs }, line);
+      return await answer();
+    };
+    return this.#calls.call(operation, attempt, signal);
+  }
+}
+
+function contentOf(job: ReturnType<SimulatedService['job']>, name: string): Buffer | undefined {
+  const live = job.liveFileAt(name);
+  live?.show();
+  return live === undefined ? job.results.get(name)?.contents.at(-1) : live.content;
+}

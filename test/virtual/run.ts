@@ -1,0 +1,50 @@
+/** Runs of worlds by their seeds. */
+import { execFileSync } from 'node:child_process';
+import { begin, step } from './commands.ts';
+import { becomesComplete, chooseBroken, heal } from './liveness.ts';
+import { World } from './world.ts';
+
+/** What happens in one run, by default. */
+const STEPS = Number(process.env['JOBTAIL_VIRTUAL_STEPS'] ?? 60);
+const HOUR_MS = 3_600_000;
+
+/**
+ * One run: things happen by chance; then everything is healed but one part, and later that one, too.
+ * @throws Error with the seed, the commit and what happened last
+ */
+export async function run(seed: number, steps = STEPS) {
+  const world = await World.make(seed);
+  try {
+    begin(world);
+    for (let left = steps; left > 0; left -= 1) await step(world);
+    const broken = chooseBroken(world);
+    await heal(world, broken);
+    await becomesComplete(world, broken);
+    await heal(world);
+    await becomesComplete(world);
+    return { simulatedMs: world.time.passedMs, calls: world.service.calls, digest: world.digest };
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${again(seed)}\n${world.shown()}`, { cause: error });
+  } finally {
+    world.end();
+  }
+}
+
+/** Runs one seed after the other until the time is over. */
+export async function runFor(seconds: number): Promise<void> {
+  const first = Date.now() % 2 ** 31;
+  const began = Date.now();
+  let [simulatedMs, seed] = [0, first];
+  for (; Date.now() - began < seconds * 1_000; seed += 1) simulatedMs += (await run(seed)).simulatedMs;
+  const hours = simulatedMs / HOUR_MS;
+  const aMinute = (hours / (Date.now() - began)) * 60_000;
+  process.stdout.write(
+    `${hours.toFixed(0)} simulated hours in ${seed - first} runs from seed ${first}: ${aMinute.toFixed(0)} a minute\n`,
+  );
+}
+
+/** How to see a run again. */
+function again(seed: number): string {
+  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
+  return `JOBTAIL_VIRTUAL_SEED=${seed} npx vitest run test/virtual/virtual.test.ts (at ${commit})`;
+}

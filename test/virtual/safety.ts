@@ -1,0 +1,94 @@
+/** What holds at every moment, whatever happened (ARCHITECTURE.md, "Invariants"; docs/guarantees.md). */
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
+import { resultsDirectory } from '../../src/agent/results/results.ts';
+import { keyText } from '../../src/job.ts';
+import { isPartialName } from '../../src/safe-names.ts';
+import type { LiveFileRow } from '../../src/store/rows.ts';
+import type { SimulatedFile, SimulatedJob } from './cluster.ts';
+import type { World } from './world.ts';
+
+/** Timers, open files and calls of an agent for each job it follows, and beside them. */
+const MAX_EACH = 24;
+const MAX_BESIDE = 40;
+
+export function checkSafety(world: World): void {
+  for (const job of world.service.jobs.values()) {
+    checkMirrors(world, job);
+    checkResults(world, job);
+  }
+  if (!world.isUp) return;
+  const { store, engine, process, holder } = world.agent;
+  for (const row of store.jobs.all()) for (const file of store.liveFiles.ofJob(row.jobId)) checkRow(world, file);
+  const most = MAX_BESIDE + MAX_EACH * world.service.jobs.size;
+  const counts = { timers: process.timers, open: world.disk.open, texts: holder.held, waiting: engine.callsWaiting() };
+  for (const [what, count] of Object.entries(counts))
+    if (count > most) throw new Error(`${count} ${what}, at most ${most} are explained`);
+  const followed = store.jobs.followedByRule();
+  const { mostJobs = Number.POSITIVE_INFINITY } = store.watchMine.inForce() ?? {};
+  if (followed > Math.max(mostJobs, MOST_BEFORE)) throw new Error(`${followed} jobs are followed by the rule`);
+}
+
+/** Jobs that an earlier rule took. */
+const MOST_BEFORE = 4;
+
+/** Each mirror, and each kept generation, is the beginning of one content that the remote file had. */
+function checkMirrors({ mirrors }: World, job: SimulatedJob): void {
+  for (const task of job.tasks) {
+    const directory = path.join(mirrors, job.id, 'live', task.id);
+    if (!fs.existsSync(directory)) continue;
+    for (const name of fs.readdirSync(directory)) {
+      const [, file] = /^([a-z]+)\.log(?:\.[0-9]+)?$/.exec(name) ?? [];
+      if (file === undefined) continue;
+      const bytes = fs.readFileSync(path.join(directory, name));
+      const remote = task.files[file as keyof typeof task.files];
+      if (!isBeginning(bytes, remote)) throw new Error(`${job.id}/${task.id}/${name} is the beginning of no content`);
+    }
+  }
+}
+
+const isBeginning = (bytes: Buffer, { contents }: SimulatedFile) =>
+  bytes.length === 0 || contents.some((content) => content.subarray(0, bytes.length).equals(bytes));
+
+/** Nothing is promised that is not there, and no generation is invented. */
+function checkRow({ service, mirrors }: World, row: LiveFileRow): void {
+  const name = `${row.jobId} ${keyText(row)}`;
+  const file = mirrorPath(mirrors, row.jobId, row);
+  const length = fs.existsSync(file) ? fs.statSync(file).size : 0;
+  if (row.position > length) throw new Error(`${name}: ${row.position} bytes are committed, the mirror has ${length}`);
+  const remote = service.jobs.get(row.jobId)?.tasks.find(({ id }) => id === row.taskId)?.files[row.file];
+  const shown = Math.max(1, remote?.changesShown ?? 0);
+  if (row.generation > shown) throw new Error(`${name}: generation ${row.generation} of ${shown} that were shown`);
+  if (row.inexact.length > 0) throw new Error(`${name} has inexact ranges of a file that is all text`);
+}
+
+/** What stands under the name of a result is one whole content of it, or a link to its mirror. */
+function checkResults(world: World, job: SimulatedJob): void {
+  const { mirrors, agent, isUp } = world;
+  const directory = resultsDirectory(mirrors, job.id);
+  const hashes = new Map<string, string>();
+  for (const name of fs.existsSync(directory) ? fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }) : []) {
+    const file = path.join(directory, name);
+    if (!fs.lstatSync(file).isFile() || isPartialName(path.basename(name))) continue;
+    const bytes = fs.readFileSync(file);
+    if (!isWhole(job, `/${name}`, bytes)) throw new Error(`${job.id}: the result ${name} is no content of it`);
+    hashes.set(`/${name}`, createHash('sha256').update(bytes).digest('hex'));
+  }
+  if (!isUp) return;
+  for (const { name, state, sha256 } of agent.store.results.ofJob(job.id)) {
+    if (sha256 !== null && !hashes.has(name) && !isLink(directory, name))
+      throw new Error(`${job.id}: the result ${name} is ${state}, and not there`);
+  }
+}
+
+const isLink = (directory: string, name: string) =>
+  fs.lstatSync(path.join(directory, name), { throwIfNoEntry: false })?.isSymbolicLink() === true;
+
+function isWhole(job: SimulatedJob, name: string, bytes: Buffer): boolean {
+  const live = job.liveFileAt(name);
+  // A live file that grows is whole as it was at some moment.
+  if (live !== undefined) return isBeginning(bytes, live);
+  return job.results.get(name)?.contents.some((content) => content.equals(bytes)) === true;
+}

@@ -1,0 +1,127 @@
+/**
+ * The simulated service: its jobs, its sessions, how long it takes and what goes wrong. It writes down what each agent
+ * did to it that an agent must not do.
+ */
+
+import { JobtailError } from '../../src/errors.ts';
+import type { JobId } from '../../src/job.ts';
+import type { Operation } from '../../src/operations.ts';
+import type { HttpClient } from '../../src/remote/http/http-client.ts';
+import { type Clock, sleep } from '../../src/system/clock.ts';
+import type { Chance } from './chance.ts';
+import { SimulatedJob } from './cluster.ts';
+import { type Fault, isFor, statusOf } from './faults.ts';
+import type { Line } from './line.ts';
+
+export interface Call {
+  readonly operation: Operation;
+  readonly jobId: JobId | undefined;
+  /** Listed names and keys of live files that it wants. */
+  readonly files: readonly string[];
+  readonly session: string;
+  readonly signal: AbortSignal;
+  /** The time limit until the answer begins. */
+  readonly silentMs: number;
+}
+
+export class SimulatedService {
+  readonly jobs = new Map<JobId, SimulatedJob>();
+  faults: Fault[] = [];
+  /** Passwords are refused. */
+  refusesSignIn = false;
+  /** Whether listings have the times at which their files were changed. */
+  readonly hasStamps: boolean;
+  /** What an agent did that it must not do. */
+  readonly offences: string[] = [];
+  calls = 0;
+  signIns = 0;
+  readonly #chance: Chance;
+  readonly #workMs: number;
+  #session = 'none';
+  #sessions = 0;
+
+  constructor(chance: Chance) {
+    this.#chance = chance;
+    this.#workMs = chance.spread(2, 80);
+    this.hasStamps = chance.is(0.5);
+  }
+
+  submit(jobId: JobId): SimulatedJob {
+    const job = new SimulatedJob(jobId);
+    this.jobs.set(jobId, job);
+    return job;
+  }
+
+  job(jobId: JobId): SimulatedJob {
+    const job = this.jobs.get(jobId);
+    if (job === undefined) throw new JobtailError('not-found', `there is no job ${jobId}`);
+    return job;
+  }
+
+  /** All sessions are lost. */
+  forgetSessions(): void {
+    this.#session = 'none';
+  }
+
+  /** Serves one call: resolves when its answer is made, with the time that took. */
+  async serve(call: Call, line: Line): Promise<void> {
+    const { clock, share } = line;
+    if (call.signal.aborted) throw new JobtailError('aborted', 'it was stopped');
+    this.calls += 1;
+    line.begun(call.operation);
+    try {
+      const fault = this.#faultOf(call, clock);
+      const slow = fault?.code === 'slow' ? 400 : 1;
+      const workMs = this.#workMs * this.#chance.spread(0.5, 3) * slow;
+      if (fault?.code === 'silent') {
+        await sleep(clock, call.silentMs, call.signal);
+        throw new JobtailError('timeout', 'the service did not start to respond in time');
+      }
+      await sleep(clock, Math.min(workMs, call.silentMs), call.signal);
+      if (workMs > call.silentMs) throw new JobtailError('timeout', 'the service did not start to respond in time');
+      const isLost = call.session !== this.#session;
+      const code = isLost ? 'session-lost' : fault?.code;
+      if (code === undefined || code === 'slow') {
+        share.answered({ status: 200, workMs, retryAfterMs: undefined });
+        return;
+      }
+      const status = statusOf({ code });
+      const retryAfterMs = isLost || (status ?? 0) < 400 ? undefined : fault?.retryAfterMs;
+      if (status !== undefined) {
+        share.answered({ status, workMs, retryAfterMs });
+        if (retryAfterMs !== undefined) line.pausedUntil = clock.monotonic() + retryAfterMs;
+      }
+      const hint = 'a fault of the simulation';
+      throw new JobtailError(code, `the service answers ${code}`, { hint, retryAfterMs });
+    } finally {
+      line.ended();
+    }
+  }
+
+  /** What the sign-in is sent over. */
+  http(clock: Clock): Pick<HttpClient, 'request'> {
+    return {
+      request: async ({ signal }) => {
+        this.signIns += 1;
+        await sleep(clock, this.#workMs, signal);
+        const fault = this.faults.find((each) => each.operations === undefined && each.jobId === undefined);
+        const isDown = fault !== undefined && fault.share === 1 && fault.until > clock.monotonic();
+        if (isDown && statusOf(fault) === undefined) throw new JobtailError('unreachable', 'no way to the service');
+        const isRefused = this.refusesSignIn;
+        if (!isRefused) this.#session = `session-${++this.#sessions}-of-the-simulation`;
+        const text = isRefused ? 'Wrong credentials' : JSON.stringify(this.#session);
+        const body = (async function* () {
+          yield Buffer.from(text);
+        })();
+        const head = { contentType: 'application/json', charset: 'utf-8', retryAfterMs: undefined };
+        return { status: isRefused ? 401 : 200, ...head, body };
+      },
+    };
+  }
+
+  #faultOf(call: Call, clock: Clock): Fault | undefined {
+    const now = clock.monotonic();
+    this.faults = this.faults.filter(({ until }) => until > now);
+    return this.faults.find((fault) => isFor(fault, call) && this.#chance.is(fault.share));
+  }
+}

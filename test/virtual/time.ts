@@ -1,0 +1,123 @@
+/**
+ * Simulated time: one queue of everything that waits, of all processes and of the service. What is due next runs when
+ * nothing else can, so that hours of waiting pass in milliseconds, and each run with a seed is the same.
+ */
+import { Heap } from 'heap-js';
+import type { Clock } from '../../src/system/clock.ts';
+
+interface Waiting {
+  readonly at: number;
+  readonly order: number;
+  readonly process: SimulatedProcess;
+  readonly callback: () => void;
+  isCancelled: boolean;
+}
+
+/** What runs as one process: with its end, all that it waits for is dropped. */
+export class SimulatedProcess {
+  isAlive = true;
+  /** Timers that are set. */
+  timers = 0;
+}
+
+/** So much may happen at one moment: more is a loop that does not end. */
+const MAX_AT_ONE_MOMENT = 20_000;
+
+export class SimulatedTime {
+  readonly #waiting = new Heap<Waiting>((a, b) => a.at - b.at || a.order - b.order);
+  readonly #settle: () => Promise<void>;
+  /** Called after each event; what it throws ends the run. */
+  onEvent: () => void = () => {};
+  #orders = 0;
+  #passedMs = 0;
+  #wallMs: number;
+  #atThisMoment = 0;
+  /** Events that took place. */
+  events = 0;
+
+  /** `settle` resolves when nothing goes on without time. */
+  constructor(settle: () => Promise<void>, wallMs = Date.UTC(2026, 10, 5)) {
+    this.#settle = settle;
+    this.#wallMs = wallMs;
+  }
+
+  /** Since the beginning, by the clock that only goes forward. */
+  get passedMs(): number {
+    return this.#passedMs;
+  }
+
+  get wallMs(): number {
+    return Math.floor(this.#wallMs + this.#passedMs);
+  }
+
+  /** The wall clock is set; timers and the other clock go on as before. */
+  stepWall(byMs: number): void {
+    this.#wallMs += byMs;
+  }
+
+  clockOf(process: SimulatedProcess): Clock {
+    return {
+      now: () => this.wallMs,
+      monotonic: () => this.#passedMs,
+      timer: (delayMs, callback) => this.#timer(process, delayMs, callback),
+    };
+  }
+
+  /** Lets time pass up to a moment, and all that is due until then take place. */
+  async passUntil(at: number): Promise<void> {
+    for (;;) {
+      await this.#settle();
+      const next = this.#next();
+      if (next === undefined || next.at > at) break;
+      this.#waiting.pop();
+      next.isCancelled = true;
+      next.process.timers -= 1;
+      if (next.at > this.#passedMs) this.#atThisMoment = 0;
+      this.#passedMs = Math.max(this.#passedMs, next.at);
+      this.events += 1;
+      this.#atThisMoment += 1;
+      if (this.#atThisMoment > MAX_AT_ONE_MOMENT)
+        throw new Error(`more than ${MAX_AT_ONE_MOMENT} events at the moment ${this.#passedMs}`);
+      next.callback();
+      this.onEvent();
+    }
+    this.#passedMs = Math.max(this.#passedMs, at);
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.passUntil(this.#passedMs + ms);
+  }
+
+  /** Lets time pass until the promise is settled. */
+  async passWhile<T>(promise: Promise<T>, maxMs: number): Promise<T> {
+    let isSettled = false;
+    const settled = () => {
+      isSettled = true;
+    };
+    promise.then(settled, settled);
+    await this.#settle();
+    for (const end = this.#passedMs + maxMs; !isSettled; await this.pass(250))
+      if (this.#passedMs > end) throw new Error(`not over after ${maxMs} ms`);
+    return await promise;
+  }
+
+  #next(): Waiting | undefined {
+    for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
+      if (!next.isCancelled && next.process.isAlive) return next;
+      this.#waiting.pop();
+    }
+    return undefined;
+  }
+
+  #timer(process: SimulatedProcess, delayMs: number, callback: () => void): () => void {
+    if (Number.isNaN(delayMs)) throw new Error('a timer that is not a number');
+    const at = this.#passedMs + Math.max(0, delayMs);
+    const waiting: Waiting = { at, order: this.#orders++, process, callback, isCancelled: false };
+    if (at < Number.POSITIVE_INFINITY) this.#waiting.push(waiting);
+    process.timers += 1;
+    return () => {
+      if (!waiting.isCancelled) process.timers -= 1;
+      waiting.isCancelled = true;
+    };
+  }
+}

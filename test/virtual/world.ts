@@ -1,0 +1,169 @@
+/**
+ * The world of one run: a simulated cluster and service, a machine with its disk and clock, and the real agent on them.
+ * The seed decides everything that happens in it.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Config } from '../../src/config/config.ts';
+import type { JobId } from '../../src/job.ts';
+import { memoryDirectory } from '../support/temp-directory.ts';
+import { configured, type Settings, SimulatedAgent } from './agent.ts';
+import { Chance } from './chance.ts';
+import { SimulatedDisk } from './disk.ts';
+import { Machine } from './machine.ts';
+import { checkSafety } from './safety.ts';
+import { SimulatedService } from './service.ts';
+import { SimulatedProcess, SimulatedTime } from './time.ts';
+
+/** Lines of what happened that a failure shows. */
+const MAX_SHOWN = 60;
+
+export class World {
+  readonly seed: number;
+  readonly directory: string;
+  readonly chance: Chance;
+  readonly time: SimulatedTime;
+  readonly service: SimulatedService;
+  readonly disk: SimulatedDisk;
+  /** What was done, and what came of it. */
+  readonly history: string[] = [];
+  settings: Settings;
+  agent!: SimulatedAgent;
+  /** What happens to the cluster at times of its own. */
+  readonly cluster = new SimulatedProcess();
+  readonly #machine: Machine;
+  #config!: Config;
+  #digest = 0;
+
+  private constructor(seed: number) {
+    this.seed = seed;
+    this.chance = new Chance(seed, 'commands');
+    this.directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-virtual-'));
+    this.time = new SimulatedTime(() => this.#machine.settle());
+    this.#machine = new Machine(() => this.time.passedMs);
+    this.disk = new SimulatedDisk(this.directory, path.join(this.directory, 'mirror'));
+    this.service = new SimulatedService(new Chance(seed, 'service'));
+    this.settings = settingsOf(this.chance);
+    this.time.onEvent = () => this.#checkConduct();
+  }
+
+  static async make(seed: number): Promise<World> {
+    const world = new World(seed);
+    try {
+      await world.configure(world.settings);
+      world.start();
+      return world;
+    } catch (error) {
+      world.end();
+      throw error;
+    }
+  }
+
+  get mirrors(): string {
+    return path.join(this.directory, 'mirror');
+  }
+
+  get isUp(): boolean {
+    return this.agent.process.isAlive;
+  }
+
+  /** A number that is the same if all of the run was the same. */
+  get digest(): number {
+    return this.#digest;
+  }
+
+  /** Writes down what happens, with the time. */
+  note(line: string): void {
+    // Its place has another name in each run.
+    const text = `${(this.time.passedMs / 1000).toFixed(3)} s ${line.replaceAll(this.directory, '')}`;
+    for (const character of text) this.#digest = (Math.imul(this.#digest, 31) + (character.codePointAt(0) ?? 0)) | 0;
+    this.history.push(text);
+    if (this.history.length > 20 * MAX_SHOWN) this.history.splice(0, 10 * MAX_SHOWN);
+  }
+
+  async configure(settings: Settings): Promise<Config> {
+    this.settings = settings;
+    this.#config = await configured(this.directory, settings);
+    return this.#config;
+  }
+
+  /** Starts the agent on what is there. */
+  start(): void {
+    this.note('the agent starts');
+    const { directory, time, service } = this;
+    const chance = new Chance(this.seed, `agent ${time.passedMs}`);
+    this.agent = new SimulatedAgent(this.#config, {
+      directory,
+      time,
+      service,
+      chance,
+      note: (line) => this.note(line),
+    });
+  }
+
+  /** The process ends without a last word, and the machine with it if it has no power. */
+  async kill(hasPower: boolean): Promise<void> {
+    this.note(hasPower ? 'the agent is killed' : 'the machine loses its power');
+    this.disk.isDead = true;
+    this.agent.kill();
+    // What still runs of it can do nothing any more.
+    await this.#machine.settle();
+    this.disk.restart();
+    if (!hasPower) this.disk.powerLoss(this.chance);
+  }
+
+  /** Lets time pass; what the agent may never do is looked for. */
+  async pass(ms: number): Promise<void> {
+    await this.time.pass(ms);
+    this.check();
+  }
+
+  check(): void {
+    this.#checkConduct();
+    this.disk.aside(() => checkSafety(this));
+  }
+
+  #checkConduct(): void {
+    const [stray] = this.#machine.strayTimers;
+    if (stray !== undefined) throw new Error(`a timer is not of the injected clock: ${stray}`);
+    const [offence] = this.service.offences;
+    if (offence !== undefined) throw new Error(`the service was called as it must not be: ${offence}`);
+  }
+
+  /** After a delay, something happens on the cluster. */
+  later(delayMs: number, work: () => void): void {
+    this.time.clockOf(this.cluster).timer(delayMs, work);
+  }
+
+  jobIds(): JobId[] {
+    return [...this.service.jobs.keys()];
+  }
+
+  /** What happened last. */
+  shown(): string {
+    return this.history.slice(-MAX_SHOWN).join('\n');
+  }
+
+  end(): void {
+    this.disk.isDead = false;
+    this.agent?.kill();
+    this.disk.close();
+    this.#machine.close();
+    fs.rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+export function settingsOf(chance: Chance): Settings {
+  const minIntervalSeconds = chance.among([1, 2, 5]);
+  return {
+    minIntervalSeconds,
+    maxIntervalSeconds: chance.among([15, 60, 300]),
+    resultsIntervalSeconds: chance.among([20, 60, 300]),
+    concurrency: chance.whole(1, 4),
+    requestsPerMinute: chance.among([null, null, 60, 600]),
+    timeoutSeconds: chance.among([10, 60]),
+    keepGenerations: chance.among([0, 2, 5]),
+    mine: chance.is(0.5),
+    watch: [],
+  };
+}
