@@ -1,9 +1,9 @@
 /** A service that asks to be left alone for a day: an hour of that is granted, and said wherever a person looks. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 const HOUR_MS = 3_600_000;
 const A_DAY = { 'retry-after': '86400' };

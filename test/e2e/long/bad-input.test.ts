@@ -2,10 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { taskOf } from '../support/e2e-job.ts';
-import { NOBODY, Place } from '../support/e2e-place.ts';
-import type { Ended } from '../support/e2e-program.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { taskOf } from '../../support/e2e-job.ts';
+import { NOBODY, Place } from '../../support/e2e-place.ts';
+import type { Ended } from '../../support/e2e-program.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 /** No server: these commands do not get that far. */
 const NOWHERE = { baseUrl: 'http://127.0.0.1:9', username: 'alice', passwordFile: '/nonexistent/password' };

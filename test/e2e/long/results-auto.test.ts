@@ -1,11 +1,11 @@
 /** Results with nothing configured: the built agent finds out by itself which way they come, and `check` reports it. */
 import fs from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Sshd } from '../direct/sshd.ts';
-import { PATIENCE } from '../support/e2e-until.ts';
-import { freePort } from '../support/free-port.ts';
-import { needs, SSH } from '../support/needs.ts';
-import { ResultsE2e } from '../support/results-place.ts';
+import { Sshd } from '../../direct/sshd.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
+import { freePort } from '../../support/free-port.ts';
+import { needs, SSH } from '../../support/needs.ts';
+import { ResultsE2e } from '../../support/results-place.ts';
 
 /** The default of `results.transfer`, with a limit that small files are above. */
 const RESULTS = { transfer: undefined, directAboveBytes: '1 MiB' };

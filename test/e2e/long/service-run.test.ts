@@ -5,17 +5,17 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, type TestContext } from 'vitest';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
-import { SmallDisk } from '../support/e2e-mount.ts';
-import { Place } from '../support/e2e-place.ts';
-import { Program } from '../support/e2e-program.ts';
-import { until } from '../support/e2e-until.ts';
-import { needs, needsThat } from '../support/needs.ts';
-import { datagramsAreMissing, notifySocket } from '../support/service-notify-socket.ts';
-import { alertsOf, complaintsOf } from '../support/service-promtool.ts';
+import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { SmallDisk } from '../../support/e2e-mount.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { Program } from '../../support/e2e-program.ts';
+import { until } from '../../support/e2e-until.ts';
+import { needs, needsThat } from '../../support/needs.ts';
+import { datagramsAreMissing, notifySocket } from '../../support/service-notify-socket.ts';
+import { alertsOf, complaintsOf } from '../../support/service-promtool.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-const HANG = new URL('../support/service-hang.mjs', import.meta.url).href;
+const PROGRAM = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+const HANG = new URL('../../support/service-hang.mjs', import.meta.url).href;
 /** From one look for room to the next (commands/run.ts). */
 const ROOM_USEC = 2_000_000;
 const WITH_PROMTOOL = needs('promtool');

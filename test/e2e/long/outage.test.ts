@@ -1,13 +1,13 @@
 /** A service that is away, that refuses, or that is slow for one job: said once, waited out, and no other job suffers. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { JobDescription } from '../../simulator/control.ts';
-import type { FaultEffect } from '../../simulator/faults.ts';
-import { orderOf } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import type { LogLine, Program } from '../support/e2e-program.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { freePort } from '../support/free-port.ts';
+import type { JobDescription } from '../../../simulator/control.ts';
+import type { FaultEffect } from '../../../simulator/faults.ts';
+import { orderOf } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import type { LogLine, Program } from '../../support/e2e-program.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { freePort } from '../../support/free-port.ts';
 
 function write({ tasks }: JobDescription, text: string): void {
   for (const { files } of tasks) fs.appendFileSync(files.stdout, text);

@@ -1,7 +1,7 @@
 /** All jobs of the user, followed by one command or by the configuration. */
 import { describe, expect, it } from 'vitest';
-import { idsOf, placeOfUser, submitJobs } from '../support/e2e-mine.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { idsOf, placeOfUser, submitJobs } from '../../support/e2e-mine.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 describe.concurrent('all jobs of the user', PATIENCE, () => {
   it('are followed by the configuration, so many at a time, by their names', async (context) => {

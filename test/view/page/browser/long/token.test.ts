@@ -1,8 +1,8 @@
 /** Who may see the page: a browser that has the token. */
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { viewedJob } from '../../../support/view-growing-job.ts';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { viewedJob } from '../../../../support/view-growing-job.ts';
 
 describe('a browser without the token', needs('chromium'), () => {
   it('sees nothing, and is reported what to do', PATIENCE, async (context) => {

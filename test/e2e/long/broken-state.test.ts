@@ -2,8 +2,8 @@
 import fs from 'node:fs';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { CONTENT, expectItGoesOn, leftJob } from '../support/e2e-left-job.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { CONTENT, expectItGoesOn, leftJob } from '../../support/e2e-left-job.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 describe.concurrent('a state', PATIENCE, () => {
   it('that was broken is found again from the mirrors', async (context) => {

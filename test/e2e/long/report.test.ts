@@ -5,11 +5,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { Place } from '../support/e2e-place.ts';
-import { Program } from '../support/e2e-program.ts';
-import { expectNoSecret, PASSWORD, quotationsOf } from '../support/e2e-secrets.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { freePort } from '../support/free-port.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { Program } from '../../support/e2e-program.ts';
+import { expectNoSecret, PASSWORD, quotationsOf } from '../../support/e2e-secrets.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { freePort } from '../../support/free-port.ts';
 
 const SECTIONS = ['report', 'version', 'configuration', 'status', 'check', 'metrics', 'log'];
 
@@ -35,7 +35,7 @@ async function reportOf(place: Place, args: readonly string[], env: Record<strin
 
 it.concurrent('version: the program, Node.js, SQLite and the native modules', PATIENCE, async (context) => {
   const place = Place.make(context);
-  const { version } = JSON.parse(fs.readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const { version } = JSON.parse(fs.readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
   const report = JSON.parse((await place.plain(['version', '--json'])).stdout);
   expect(report).toMatchObject({
     version: 1,

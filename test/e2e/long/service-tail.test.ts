@@ -4,13 +4,13 @@ import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { submitQuietJob } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import { until } from '../support/e2e-until.ts';
-import { needs } from '../support/needs.ts';
-import { Terminal } from '../support/service-terminal.ts';
+import { submitQuietJob } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { until } from '../../support/e2e-until.ts';
+import { needs } from '../../support/needs.ts';
+import { Terminal } from '../../support/service-terminal.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 const run = promisify(execFile);
 const CTRL_C = '\u0003';
 

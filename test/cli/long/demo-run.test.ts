@@ -1,7 +1,7 @@
 /** `agent demo` as people start it: the built program, in a process of its own. */
 import { describe, expect, it } from 'vitest';
-import { demoOptions, expectNothingLeft, processesIn, startDemo } from '../support/demo-processes.ts';
-import { until } from '../support/e2e-until.ts';
+import { demoOptions, expectNothingLeft, processesIn, startDemo } from '../../support/demo-processes.ts';
+import { until } from '../../support/e2e-until.ts';
 
 describe.concurrent('the demo', demoOptions(), () => {
   it('kills the agent, starts it again, and ends with a table in which all files are equal', async (context) => {

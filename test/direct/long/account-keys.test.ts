@@ -1,10 +1,10 @@
 /** A cluster that hands out the real key of the account, whose end does nothing (docs/rest.md 3.7), over a real sshd. */
 import fs from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PATIENCE } from '../support/e2e-until.ts';
-import { needs, SSH } from '../support/needs.ts';
-import { ResultsE2e } from '../support/results-place.ts';
-import { Sshd } from './sshd.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
+import { needs, SSH } from '../../support/needs.ts';
+import { ResultsE2e } from '../../support/results-place.ts';
+import { Sshd } from '../sshd.ts';
 
 const SERVICES = [
   ['SOAP', {}],

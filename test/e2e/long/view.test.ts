@@ -4,11 +4,11 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { mirroredJob, orderOf, submitQuietJob } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { linkIn, linkOf, View, viewedJob } from '../support/e2e-view.ts';
-import { freePort } from '../support/free-port.ts';
+import { mirroredJob, orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { linkIn, linkOf, View, viewedJob } from '../../support/e2e-view.ts';
+import { freePort } from '../../support/free-port.ts';
 
 it('follows a mirror byte for byte, over a rewrite and over a kill of the agent', PATIENCE, async (context) => {
   const { place, agent, view, content, file, task, mirror } = await viewedJob(context);

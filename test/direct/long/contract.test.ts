@@ -2,16 +2,16 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestOptions } from 'vitest';
-import { createKeyPair } from '../../simulator/cluster/key-pair.ts';
-import type { DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
-import { PrivateDirectory } from '../../src/direct/private-directory.ts';
-import { shareTransfer } from '../../src/direct/share.ts';
-import { sshTransfer } from '../../src/direct/ssh-transfer.ts';
-import { JobtailError } from '../../src/errors.ts';
-import { PATIENCE } from '../support/e2e-until.ts';
-import { needs, SSH } from '../support/needs.ts';
-import { restrictedCommand, Sshd } from './sshd.ts';
-import { TransferPlace } from './transfers.ts';
+import { createKeyPair } from '../../../simulator/cluster/key-pair.ts';
+import type { DirectTransfer, TransferMethod } from '../../../src/agent/ports.ts';
+import { PrivateDirectory } from '../../../src/direct/private-directory.ts';
+import { shareTransfer } from '../../../src/direct/share.ts';
+import { sshTransfer } from '../../../src/direct/ssh-transfer.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
+import { needs, SSH } from '../../support/needs.ts';
+import { restrictedCommand, Sshd } from '../sshd.ts';
+import { TransferPlace } from '../transfers.ts';
 
 interface Made {
   readonly transfer: DirectTransfer;

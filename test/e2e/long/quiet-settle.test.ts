@@ -1,8 +1,8 @@
 /** The end of a job, which the interface does not name: by itself after quiet time, or asked for. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { CONTENT, passOver, quietJob, shownOf } from '../support/e2e-quiet-job.ts';
-import { PATIENCE } from '../support/e2e-until.ts';
+import { CONTENT, passOver, quietJob, shownOf } from '../../support/e2e-quiet-job.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
 
 describe.concurrent('a job', PATIENCE, () => {
   it('that is quiet for long enough is settled, with proof, and said to be', async (context) => {

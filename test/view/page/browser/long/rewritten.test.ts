@@ -1,10 +1,10 @@
 /** What grows on the cluster grows on the page, byte for byte what the mirror has. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { PATIENCE } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { linkOf } from '../../../support/view-browser.ts';
-import { lines, viewedJob } from '../../../support/view-growing-job.ts';
+import { PATIENCE } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { linkOf } from '../../../../support/view-browser.ts';
+import { lines, viewedJob } from '../../../../support/view-growing-job.ts';
 
 describe('a file that grows', needs('chromium'), () => {
   it('that is rewritten begins anew; what it was can still be read', PATIENCE, async (context) => {

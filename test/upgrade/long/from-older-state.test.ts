@@ -8,14 +8,14 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { expect, it, type TestContext } from 'vitest';
-import type { JobDescription } from '../../simulator/control.ts';
-import type { LiveFileName } from '../../src/job.ts';
-import { FILE_TYPE_OF } from '../../src/remote/soap/contract.ts';
-import { readBootId } from '../../src/system/directories.ts';
-import { Place } from '../support/e2e-place.ts';
-import type { SandboxService } from '../support/e2e-sandbox.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { configOf, JOBS, remoteFile } from './half-way.ts';
+import type { JobDescription } from '../../../simulator/control.ts';
+import type { LiveFileName } from '../../../src/job.ts';
+import { FILE_TYPE_OF } from '../../../src/remote/soap/contract.ts';
+import { readBootId } from '../../../src/system/directories.ts';
+import { Place } from '../../support/e2e-place.ts';
+import type { SandboxService } from '../../support/e2e-sandbox.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { configOf, JOBS, remoteFile } from '../half-way.ts';
 
 const COMMITS = ['ea195d1'];
 /** Before the committed position: the overlap (256), and blocks of the service to both sides. */
@@ -35,7 +35,7 @@ async function recorded(context: TestContext, commit: string) {
   const sandbox = await place.startSandbox();
   const jobs = new Map<string, JobDescription>();
   for (const spec of JOBS) jobs.set(spec.jobId, await sandbox.submit(spec));
-  const archive = fileURLToPath(new URL(`state-of-${commit}.tar.gz`, import.meta.url));
+  const archive = fileURLToPath(new URL(`../state-of-${commit}.tar.gz`, import.meta.url));
   execFileSync('tar', ['--no-same-owner', '-xzf', archive, '-C', place.directory]);
   for (const [id, job] of jobs) {
     const from = path.join(place.directory, 'remote', id);
