@@ -3,9 +3,9 @@
  * file or ends a command reads the policy.
  */
 
-/** How a failure is to be answered. */
+/** The policy of an error code. */
 export interface ErrorPolicy {
-  /** The exit code of a command that ends with this failure (README, "Exit codes"). */
+  /** The exit code of a command that ends with this failure (docs/commands.md, "Exit codes"). */
   readonly exitCode: number;
   /** Data are at risk, or the program is wrong: an error in the log, where others are warnings. */
   readonly isAlarm: boolean;
@@ -23,7 +23,7 @@ export interface ErrorPolicy {
   readonly isDivisible: boolean;
   /** The service is known to have done nothing for the request. */
   readonly nothingDone: boolean;
-  /** Met at one file, it ends the poll of the job: it is none of the file. */
+  /** Ends the poll of the job, even if one file meets it. */
   readonly endsPoll: boolean;
   /** The service refused this one request, and will refuse it again; others may succeed. */
   readonly isRefusal: boolean;
@@ -31,7 +31,7 @@ export interface ErrorPolicy {
   readonly ofOneFile: 'yes' | 'perhaps' | 'no';
 }
 
-/** Exit codes of the command line; documented in the README. */
+/** Exit codes of the command line; documented in docs/commands.md. */
 export const EXIT = {
   ok: 0,
   failed: 1,
@@ -80,11 +80,11 @@ const service = (outage: string, unusual: Partial<ErrorPolicy> = {}): ErrorPolic
 const signIn = (outage: string): ErrorPolicy =>
   service(outage, { exitCode: EXIT.signIn, secretMends: true, nothingDone: true });
 
-/** An answer that is none. */
+/** An unusable response. */
 const answer = (unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
   policy(EXIT.service, { isDivisible: true, ofOneFile: 'yes', ...unusual });
 
-const SOMETHING_ELSE = 'answers with something else';
+const SOMETHING_ELSE = 'sends an unknown response';
 
 /** The closed set of error codes, and the policy of each. */
 export const ERROR_POLICIES = {
@@ -104,11 +104,11 @@ export const ERROR_POLICIES = {
   unreachable: service('cannot be reached', { passes: true, nothingDone: true }),
   tls: service('cannot be trusted (TLS)', { nothingDone: true }),
   timeout: service('does not answer', { passes: true, ofOneFile: 'perhaps' }),
-  interrupted: service('breaks off its answers', { passes: true, ofOneFile: 'perhaps' }),
+  interrupted: service('breaks connections', { passes: true, ofOneFile: 'perhaps' }),
   // What the server answered
   'rate-limited': service('allows no more calls for now', { passes: true, nothingDone: true }),
   unavailable: service('is not available', { passes: true, ofOneFile: 'perhaps' }),
-  redirected: policy(EXIT.service, { outage: 'has moved' }),
+  redirected: policy(EXIT.service, { outage: 'redirects' }),
   'http-status': answer({ outage: 'answers with an error', ofOneFile: 'perhaps' }),
   'request-too-long': answer({ ofOneFile: 'no' }),
   'answer-too-large': answer(),
@@ -178,31 +178,25 @@ function systemCode(thrown: unknown): string | undefined {
   return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) && 'syscall' in thrown ? code : undefined;
 }
 
+/** What to do about an error of the system; the others are `local-io`. */
+const LOCAL_ERRORS: Readonly<Record<string, { readonly code: ErrorCode; readonly hint: (path: string) => string }>> = {
+  ENOSPC: { code: 'disk-full', hint: () => 'free some space; the agent continues by itself' },
+  EDQUOT: { code: 'disk-full', hint: () => 'remove files, or raise the quota; the agent continues by itself' },
+  EROFS: { code: 'permission', hint: () => 'check the disk for errors, and mount the file system for writing' },
+  EACCES: { code: 'permission', hint: (path) => `give the user of the agent the right to write ${path}` },
+  EPERM: { code: 'permission', hint: (path) => `give the user of the agent the right to write ${path}` },
+  EMFILE: { code: 'local-io', hint: () => 'raise the limit of open files (LimitNOFILE of the unit, or ulimit -n)' },
+};
+
+/** The error in the words of the operating system, with the path and the call. */
 function localError(error: NodeJS.ErrnoException, code: string): JobtailError {
-  const where = error.path ?? 'a local file';
-  const call = `${error.syscall ?? 'call'} ${code}`;
-  switch (code) {
-    case 'ENOSPC':
-    case 'EDQUOT':
-      return new JobtailError('disk-full', `no space left on device: ${where} (${call})`, {
-        cause: error,
-        hint: 'free some space; the agent waits, and continues by itself',
-      });
-    case 'EROFS':
-      return new JobtailError('permission', `read-only file system: ${where} (${call})`, {
-        cause: error,
-        hint: 'check the disk for errors, and mount the file system for writing; the agent continues by itself',
-      });
-    case 'EACCES':
-    case 'EPERM':
-      return new JobtailError('permission', `permission denied for ${where} (${call})`, {
-        cause: error,
-        hint: `give the user of the agent the right to write ${where}`,
-      });
-    default:
-      return new JobtailError('local-io', `cannot use ${where} (${call})`, {
-        cause: error,
-        hint: 'check the disk, the mount and the path',
-      });
-  }
+  const { path, syscall = 'call' } = error;
+  // As Node.js words it: `ENOSPC: no space left on device, open '/x'`.
+  const words = /^E[A-Z0-9]+: ([^,]+)/.exec(error.message)?.[1] ?? code;
+  const known = LOCAL_ERRORS[code];
+  const where = path ?? 'a local file';
+  return new JobtailError(known?.code ?? 'local-io', `${words}: ${where} (${syscall} ${code})`, {
+    cause: error,
+    hint: known?.hint(where) ?? 'check the disk, the mount and the path',
+  });
 }

@@ -89,7 +89,7 @@ const CONSTANTS: readonly (readonly [document: string, phrase: string, value: st
   ['service.md', 'of more than {} connections', String(metricsServer.MAX_CONNECTIONS)],
   ['transfers.md', '`results.intervalSeconds`, at most {}', time(LONGEST_INTERVAL_MS)],
   ['transfers.md', 'a line every {} elsewhere', time(PACE.line.everyMs)],
-  ['fleet.md', 'each for {} at least', time(readiness.PERSISTS_MS)],
+  ['fleet.md', 'when one of these lasts {}', time(readiness.PERSISTS_MS)],
   ['fleet.md', 'After {} it tries one job', time(readiness.PAUSE_MS)],
   ['fleet.md', 'then after pauses that double up to {}, until', time(readiness.MAX_PAUSE_MS)],
   ['view.md', 'which opens the view once, within {}', time(TICKET_MS)],

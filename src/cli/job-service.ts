@@ -96,7 +96,7 @@ async function reportedTasks(jobId: JobId, { jobService, log, signal }: FindTask
   } catch (thrown) {
     const { code, message, hint } = asJobtailError(thrown);
     if (code === 'aborted') throw thrown;
-    log.warn({ jobId, code, hint }, `job ${jobId} is not reported: ${message}`);
+    log.warn({ jobId, code, hint }, `job service failed for job ${jobId}: ${message}`);
     return [];
   }
 }

@@ -48,7 +48,8 @@ export function plainOrigins({ service }: Pick<Config, 'service'>): string[] {
 }
 
 /** What is wrong with such an origin, and what to do about it. */
-export const plainText = (origin: string) => `${origin} is not encrypted: passwords and session codes travel readably`;
+export const plainText = (origin: string) =>
+  `${origin} is not encrypted: passwords and session codes are sent unencrypted`;
 export const PLAIN_HINT = 'use https:// if the service has it';
 
 /** Logs it where the agent follows jobs. */

@@ -35,9 +35,11 @@ export async function loadConfig(path: string): Promise<Config> {
 
 /** A line for each problem, in the order of the file. */
 function linesOf(file: string, problems: readonly PlacedProblem[]): string[] {
-  return problems
+  const lines = problems
     .toSorted((a, b) => a.position.line - b.position.line || a.position.column - b.position.column)
     .map(({ position, text }) => `${file}:${position.line}:${position.column}: ${text}`);
+  // One mistake in YAML may be found twice.
+  return [...new Set(lines)];
 }
 
 function configError(lines: readonly string[], hint = 'config.example.yaml explains every key'): JobtailError {

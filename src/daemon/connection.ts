@@ -184,7 +184,7 @@ export function servicesOver(service: Config['service'], options: ServicesOption
     };
   }
   const url = serviceAddress(service);
-  const onChange = (what: string) => log.info({ what }, `the service is not as it was before: ${what}`);
+  const onChange = (what: string) => log.info({ what }, `the server changed: ${what}`);
   const capabilities = new RestCapabilities({ kept, onChange, now: systemClock.monotonic });
   return {
     remote: new RestRemote({ ...ofFiles, url, capabilities }),

@@ -212,7 +212,7 @@ export class Daemon {
       const left = store.fleetLeases.all();
       for (const { jobId } of left) store.transaction(() => store.portableRows.forget(jobId));
       if (left.length > 0)
-        log.warn({ jobs: left.length }, `left the fleet: ${countOf(left.length, 'job')} of it are its others'`);
+        log.warn({ jobs: left.length }, `left the fleet: other agents own ${countOf(left.length, 'job')}`);
       return undefined;
     }
     const fleet = await fleetOf({ ...this.#options, config, unready: () => this.#health.unready() });

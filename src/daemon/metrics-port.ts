@@ -53,11 +53,11 @@ export class MetricsPort {
         unhealthy: () => health.unhealthy(),
         unready: () => health.unready(),
       });
-      log.info({ port: this.#server.port }, `metrics are at http://${listen.host}:${this.#server.port}/metrics`);
+      log.info({ port: this.#server.port }, `metrics listening on http://${listen.host}:${this.#server.port}/metrics`);
     } catch (error) {
       const err = error instanceof Error ? error.message : String(error);
       const hint = 'set metrics.listen to a free address of this machine';
-      const message = `there are no metrics: ${listen.host}:${listen.port} cannot be used: ${err}`;
+      const message = `cannot listen for metrics on ${listen.host}:${listen.port}: ${err}`;
       log.error({ scope: 'metrics', code: 'config', err, hint }, message);
     }
   }

@@ -6,7 +6,7 @@ import { loadConfig } from '../config/load.ts';
 import { asJobtailError } from '../errors.ts';
 import type { Connection } from './connection.ts';
 
-/** A configuration that can be followed by: the files it names were read, too. */
+/** A valid configuration with its connection; all files that it names were read. */
 export interface Prepared {
   readonly config: Config;
   readonly connection: Connection;
@@ -21,7 +21,7 @@ export interface ReloadOptions {
   readonly onVerdict: (refused: string | undefined) => void;
 }
 
-/** An editor may write a file in several steps: it is read when it was left alone for so long. */
+/** An editor may write a file in several steps: it is read after this time without a change. */
 const QUIET_MS = 200;
 
 export class Reload {
@@ -45,13 +45,14 @@ export class Reload {
     this.#asked ||= asked;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#reading = this.#reading.then(() =>
-        this.#read().catch((error: unknown) => this.#refuse(asJobtailError(error).message)),
-      );
+      this.#reading = this.#reading.then(() => {
+        const isAsked = this.#asked;
+        return this.#read().catch((error: unknown) => this.#refuse(asJobtailError(error).message, isAsked));
+      });
     }, QUIET_MS);
   }
 
-  /** The next configuration to follow by, which belongs to the caller then. */
+  /** The next configuration; the caller closes its connection. */
   async next(): Promise<Prepared> {
     const found = this.#found;
     this.#found = undefined;
@@ -70,12 +71,11 @@ export class Reload {
   async #read(): Promise<void> {
     const { log, connect, onVerdict } = this.#options;
     const asked = this.#asked;
-    this.#asked = false;
     const config = await loadConfig(this.#current.file);
     const changes = describeChanges(this.#current, config);
     const fixed = restartKeys(this.#current, config);
     if (fixed.length > 0) {
-      this.#refuse(`${fixed.join(' and ')} can only be changed by a restart`);
+      this.#refuse(`a change of ${fixed.join(' and ')} needs a restart`, asked);
       return;
     }
     this.#refused = undefined;
@@ -84,8 +84,10 @@ export class Reload {
       return;
     }
     const connection = await connect(config);
+    // A request that met an invalid file is kept for the corrected one.
+    this.#asked = false;
     onVerdict(undefined);
-    if (changes.length === 0) log.info({}, 'the configuration is as before; certificates and secrets are read anew');
+    if (changes.length === 0) log.info({}, 'configuration unchanged, certificates and secrets read again');
     else log.info({ changes }, `the configuration changed: ${changes.join(', ')}`);
     this.#current = config;
     await this.#offer({ config, connection });
@@ -100,13 +102,11 @@ export class Reload {
     report?.(prepared);
   }
 
-  #refuse(reason: string): void {
-    if (reason === this.#refused) return;
+  /** Logs a reason once, and again for each request. */
+  #refuse(reason: string, isAsked: boolean): void {
+    if (reason === this.#refused && !isAsked) return;
     this.#refused = reason;
-    this.#options.log.error(
-      { code: 'config', err: reason },
-      `the changed configuration is refused, the old one stays: ${reason}`,
-    );
+    this.#options.log.error({ code: 'config', err: reason }, `reload refused, old configuration kept: ${reason}`);
     this.#options.onVerdict(reason);
   }
 }

@@ -34,7 +34,7 @@ export function createNotifier({ env, pid, onProblem }: NotifierOptions): Notifi
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
   if (path === undefined || path === '') return SILENT;
   if (!path.startsWith('/')) {
-    onProblem(`systemd is not notified: the socket ${path} is none of the file system`);
+    onProblem(`systemd is not notified: NOTIFY_SOCKET is not a path: ${path}`);
     return SILENT;
   }
   let socket: DatagramSocket;

@@ -110,7 +110,7 @@ export class Transfers {
         await this.leases.endUnused(remote, signal);
         failing = false;
       } catch (thrown) {
-        if (!failing && !signal.aborted) this.#warn(thrown, 'a temporary key cannot be ended yet');
+        if (!failing && !signal.aborted) this.#warn(thrown, 'cannot revoke a temporary key yet');
         failing = true;
       }
       await sleep(this.#clock, failing ? PAUSE_MS : TICK_MS, signal).catch(() => {});

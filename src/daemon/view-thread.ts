@@ -106,7 +106,7 @@ export class ViewThread {
     const address = addressOf(settings.listen);
     const hint = 'the agent goes on, and begins it again; if its address is in use, set view.listen to a free one';
     const fields = { scope: 'the view', code: 'config', err: this.#why, hint };
-    log[isFirst ? 'error' : 'debug'](fields, `there is no view at ${address}: ${this.#why}`);
+    log[isFirst ? 'error' : 'debug'](fields, `cannot listen for the view on ${address}: ${this.#why}`);
     onState(`there is no view: ${this.#why}`);
     this.#again = setTimeout(() => this.#begin(settings), this.#pause.remainingMs);
   }
@@ -126,7 +126,7 @@ export const PLAIN_VIEW_HINT = 'listen on 127.0.0.1, and put a proxy with TLS be
 export function plainView({ view }: Pick<Config, 'view'>): string | undefined {
   if (view === null || 'path' in view.listen || /^(?:localhost|::1|127(?:\.\d+){3})$/.test(view.listen.host))
     return undefined;
-  return `the view listens on ${view.listen.host} without encryption: its token and the output of jobs travel readably`;
+  return `the view listens on ${view.listen.host} without encryption: its token and the output of jobs are sent unencrypted`;
 }
 
 export function viewSettingsOf(

@@ -213,10 +213,7 @@ export class WatchedFiles {
     this.#isRefused = true;
     const hint = 'raise fs.inotify.max_user_watches and fs.inotify.max_user_instances (sysctl)';
     const fields = { scope: 'watching files', err: error.message, hint };
-    this.#options.log.warn(
-      fields,
-      `the system refuses to watch ${file}: such files are looked at twice a second instead`,
-    );
+    this.#options.log.warn(fields, `cannot watch ${file}: such files are polled twice a second`);
   }
 }
 

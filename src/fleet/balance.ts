@@ -74,7 +74,10 @@ export class Taking {
     const takeovers = taken.filter(({ isTakeover }) => isTakeover).length;
     this.takeovers += takeovers;
     const others = takeovers === 0 ? '' : `, ${takeovers} of them from agents that are silent`;
-    log.info({ jobs: taken.length, takeovers, agent: member.name }, `took ${countOf(taken.length, 'job')}${others}`);
+    log.info(
+      { jobs: taken.length, takeovers, agent: member.name },
+      `acquired ${countOf(taken.length, 'job')}${others}`,
+    );
     return taken.length;
   }
 

@@ -79,10 +79,10 @@ export class Following {
     if (unsure.length === 0) return;
     held.move(unsure, 'pause');
     this.#unawaited(this.leave(unsure));
-    const hint = 'they go on once the database answers, here or with another agent';
+    const hint = 'check the database and the network';
     log.error(
       { scope: 'the fleet', jobs: unsure.length, hint },
-      `paused ${countOf(unsure.length, 'job')}: their leases may be over`,
+      `paused ${countOf(unsure.length, 'job')}: lease possibly expired`,
     );
   }
 
@@ -92,7 +92,7 @@ export class Following {
     const sure = held.isSure ? held.all('paused').filter(({ jobId }) => !this.#leaving.has(jobId)) : [];
     if (sure.length === 0) return;
     this.follow(sure);
-    log.info({ scope: 'the fleet', jobs: sure.length }, `go on with ${countOf(sure.length, 'job')}`);
+    log.info({ scope: 'the fleet', jobs: sure.length }, `resumed ${countOf(sure.length, 'job')}`);
   }
 
   /** Leaves jobs that another agent owns: nothing of them stays here. */

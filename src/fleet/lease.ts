@@ -143,8 +143,8 @@ export class LeasedJobs {
     const isOwned = state !== undefined && MAY_WRITE[state];
     if (isOwned && this.isSure) return;
     this.refused += 1;
-    const why = isOwned ? 'its lease may be over, for the database was not heard' : 'it is not owned';
-    throw new JobtailError('superseded', `job ${jobId} is not written for: ${why}`, {
+    const why = isOwned ? 'lease possibly expired' : 'it is not owned';
+    throw new JobtailError('superseded', `write refused for job ${jobId}: ${why}`, {
       hint: 'another agent of the fleet continues it, or this one when the database confirms the lease',
     });
   }

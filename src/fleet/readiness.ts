@@ -41,7 +41,7 @@ export class Readiness {
   #pauseMs = PAUSE_MS;
   #trialAt = 0;
   #soundSince = 0;
-  /** Why this agent takes no jobs; null if it does. */
+  /** Why this agent not ready; null if it does. */
   lacks: string | null = null;
 
   constructor(options: ReadinessOptions) {
@@ -84,7 +84,7 @@ export class Readiness {
     const { log } = this.#options;
     if (this.lacks === null) {
       const hint = 'mend what it lacks; it takes jobs again by itself';
-      log.warn({ scope: 'the fleet', reason: trouble, hint }, 'agent takes no jobs');
+      log.warn({ scope: 'the fleet', reason: trouble, hint }, 'agent not ready');
     } else this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
     this.lacks = trouble;
     this.#trialAt = now + this.#pauseMs;

@@ -69,7 +69,7 @@ export class Deliveries {
         if (!(await this.#deliver(rule, next))) return;
     } catch (thrown) {
       const { code, message, hint } = asJobtailError(thrown);
-      this.#options.log.warn({ code, err: message, hint }, 'notifications cannot be made yet');
+      this.#options.log.warn({ code, err: message, hint }, 'creating notifications failed');
     }
   }
 

@@ -258,10 +258,7 @@ export class Notifications {
     const error = asJobtailError(thrown);
     if (this.#failure === error.message) return;
     this.#failure = error.message;
-    this.#options.log.warn(
-      { code: error.code, err: error.message, hint: error.hint },
-      'notifications cannot be made yet',
-    );
+    this.#options.log.warn({ code: error.code, err: error.message, hint: error.hint }, 'creating notifications failed');
   }
 }
 

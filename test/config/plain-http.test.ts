@@ -1,4 +1,4 @@
-/** Addresses over which a password would travel readably. */
+/** Addresses over which a password would are sent unencrypted. */
 import { expect, it } from 'vitest';
 import { plainOrigins } from '../../src/config/config.ts';
 import { configDirectory } from './files.ts';

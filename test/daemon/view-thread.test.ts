@@ -92,7 +92,7 @@ it('that ends is said, and begun again; this process goes on', { timeout: 60_000
   await threads[0]?.terminate();
   await until('another one', () => count('the view is at ') === 2);
   expect(said.filter(({ level }) => level === 'error').map(({ text }) => text)).toEqual([
-    `there is no view at http://127.0.0.1:${port}/: it ended`,
+    `cannot listen for the view on http://127.0.0.1:${port}/: it ended`,
   ]);
   expect(states.filter((state, index) => state !== states[index - 1])).toEqual([
     'there is no view: it ended',
@@ -105,7 +105,7 @@ it('of an address that is in use is said once, and served when it is free', { ti
   const taken = net.createServer().listen(port, '127.0.0.1');
   await once(taken, 'listening');
   await view.use(settings);
-  await until('another try', () => count('there is no view') >= 2);
+  await until('another try', () => count('cannot listen for the view') >= 2);
   expect(said.filter(({ level }) => level === 'error')).toHaveLength(1);
   expect(said[0]?.text).toContain('EADDRINUSE');
   taken.close();

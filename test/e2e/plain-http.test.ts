@@ -5,7 +5,7 @@ import { Place } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 import { freePort } from '../support/free-port.ts';
 
-const SAID = 'http://middleware.invalid is not encrypted: passwords and session codes travel readably';
+const SAID = 'http://middleware.invalid is not encrypted: passwords and session codes are sent unencrypted';
 
 it.concurrent('run, check and watch --foreground warn of an address without TLS', PATIENCE, async (context) => {
   const place = Place.make(context);

@@ -38,7 +38,7 @@ it.concurrent(
     const refused = async (sections: Record<string, unknown>, reason: string) => {
       place.configure(sandbox, { watch, poll: { minIntervalSeconds: 0.1, maxIntervalSeconds: 0.4 }, ...sections });
       const said = await until(`the refusal of ${reason}`, () =>
-        agent.log.find(({ msg }) => msg.includes('is refused, the old one stays') && msg.includes(reason)),
+        agent.log.find(({ msg }) => msg.includes('reload refused, old configuration kept') && msg.includes(reason)),
       );
       expect(said).toMatchObject({ level: 'error', code: 'config' });
       write(`after the refusal of ${reason}\n`);
@@ -47,7 +47,7 @@ it.concurrent(
     };
     await refused({ poll: { minIntervalSeconds: 'soon' } }, 'poll.minIntervalSeconds: expected a number of seconds');
     await refused({ results: { enabled: true, often: true } }, 'results.often: unknown key');
-    await refused({ state: { directory: 'elsewhere' } }, 'state.directory can only be changed by a restart');
+    await refused({ state: { directory: 'elsewhere' } }, 'a change of state.directory needs a restart');
     const missing = path.join(place.directory, 'no.pem');
     await refused({ service: { tls: { caFile: missing } } }, `service.tls.caFile: ${missing}: there is no such file`);
 
@@ -91,6 +91,6 @@ it.concurrent(
     await agent.says(`watch job ${job.jobId} nothing -> `);
     await place.mirrored(job, 'stdout');
     agent.signal('SIGHUP');
-    await agent.says('the configuration is as before');
+    await agent.says('configuration unchanged');
   },
 );

@@ -27,7 +27,7 @@ it.concurrent(
     fs.appendFileSync(task.files.stdout, 'after: kůň\n');
     await until('the rest', () => fs.readFileSync(mirror, 'utf8') === 'before: žluť\nafter: kůň\n');
     await until('the listing', () =>
-      /not as it was before: ListChangedFilesForJob: GET /.test(running.stderr + running.stdout),
+      /the server changed: ListChangedFilesForJob: GET /.test(running.stderr + running.stdout),
     );
     running.signal('SIGTERM');
     await running.ended;

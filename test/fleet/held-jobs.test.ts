@@ -75,7 +75,7 @@ describe('a lease', () => {
     pass(8_999);
     held.require('1' as JobId);
     pass(1);
-    expect(() => held.require('1' as JobId)).toThrow(/its lease may be over/);
+    expect(() => held.require('1' as JobId)).toThrow(/lease possibly expired/);
     expect(() => held.require('2' as JobId)).toThrow(/it is not owned/);
     expect(held.refused).toBe(3);
     held.prolong(held.moment());

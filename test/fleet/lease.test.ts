@@ -44,7 +44,7 @@ it(
     await soon('it to follow none', () => anna.followed.size === 0);
     await watch(7, 9);
     await soon('the other one to follow new ones, too', () => ben.followed.size === 9);
-    expect(anna.log.filter(({ message }) => message === 'agent takes no jobs')).toHaveLength(1);
+    expect(anna.log.filter(({ message }) => message === 'agent not ready')).toHaveLength(1);
     trouble = undefined;
     await soon('it to have its share again', () => anna.followed.size >= 4);
     expect((await agent('anna'))?.lacks).toBeNull();

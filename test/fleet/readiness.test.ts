@@ -42,7 +42,7 @@ it('a trouble that stays is tried with one job, after pauses that grow, and logg
   world.unready = undefined;
   expect(after(1, 1)).toBe(MOST);
   expect(readiness.lacks).toBeNull();
-  expect(lines).toEqual(['agent takes no jobs', 'agent takes jobs again']);
+  expect(lines).toEqual(['agent not ready', 'agent takes jobs again']);
 });
 
 it('a slow database and a state that cannot be written count at once', () => {

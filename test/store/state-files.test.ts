@@ -87,7 +87,7 @@ it.for(Object.keys(TRAPS))('%s in the place of the pid is replaced by the one wh
     TRAPS[trap]?.(at, there);
     const before = linesOf(there);
     expect(lockHolder(state)).toBeUndefined();
-    if (trap === 'a directory') expect(() => lockDirectory(state)).toThrow(`cannot use ${at}`);
+    if (trap === 'a directory') expect(() => lockDirectory(state)).toThrow(`illegal operation on a directory: ${at}`);
     else {
       const lock = lockDirectory(state);
       expect(fs.readFileSync(at, 'utf8')).toBe(`${process.pid}\n`);

@@ -80,7 +80,8 @@ export class JobRuns {
     const { intervals, clock, random, log } = this.#context;
     const { minIntervalMs, maxIntervalMs: maxMs } = intervals;
     const { retryAfterMs = 0 } = error;
-    if (error.code === 'internal') log.debug({ jobId: this.#jobId, stack: sourceStack(error) }, 'where it happened');
+    if (error.code === 'internal')
+      log.debug({ jobId: this.#jobId, stack: sourceStack(error) }, 'stack of an internal error');
     const { backOff, times } = this.#failing.get(kind) ?? {
       backOff: new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: () => clock.monotonic(), random }),
       times: 0,

@@ -7,9 +7,9 @@ import { Heap } from 'heap-js';
 import type { Clock } from '../../system/clock.ts';
 import { gathered } from './pace.ts';
 
-/** Has something to do at times of its own. */
+/** Something with its own due times. */
 export interface Scheduled {
-  /** When that is next, by the clock that only goes forward; infinite if never. */
+  /** When that is next, by the monotonic clock; infinite if never. */
   readonly nextDue: number;
   /** Begins what is due. */
   startDue(now: number): void;
@@ -31,7 +31,7 @@ const MAX_TIMER_MS = 60 * 60_000;
 export class Scheduler {
   readonly #clock: Clock;
   readonly #heap = new Heap<Entry>((a, b) => a.at - b.at);
-  /** The entry that counts for each one: not later than it is due. Earlier entries in the heap are passed over. */
+  /** The valid entry of each; others in the heap are stale and skipped. */
   readonly #current = new Map<Scheduled, Entry>();
   #cancelTimer: (() => void) | undefined;
   /** When the timer goes off. */
@@ -43,7 +43,7 @@ export class Scheduler {
     this.#clock = clock;
   }
 
-  /** Takes note that one may be due earlier than it was. */
+  /** Reschedules one that is due earlier than it was. */
   arrange(one: Scheduled): void {
     const at = one.nextDue;
     if (at >= (this.#current.get(one)?.at ?? Number.POSITIVE_INFINITY)) return;
@@ -54,8 +54,7 @@ export class Scheduler {
   }
 
   /**
-   * Calls back from the loop itself, when it has begun all that was due, and at least every `everyMs`: silence means
-   * that the loop no longer goes round.
+   * Calls back when all that was due has begun, and at least every `everyMs`: no call means that the loop is stuck.
    */
   onTurn(everyMs: number, callback: () => void): void {
     this.#turn = { everyMs, callback };
@@ -137,7 +136,7 @@ interface Running {
 
 export class DueRuns implements Scheduled {
   readonly #options: DueRunsOptions;
-  /** By the clock that only goes forward; infinite while it is not due. */
+  /** By the monotonic clock; infinite while it is not due. */
   readonly #dueAt: Record<DueRun, number> = { ...NEVER };
   readonly #running: Record<DueRun, Running | undefined> = {
     poll: undefined,
@@ -156,7 +155,7 @@ export class DueRuns implements Scheduled {
     return Math.min(poll, results, search, pass);
   }
 
-  /** Makes a run due after `delayMs`, or earlier if it is: the end of a run overrides no request that came meanwhile. */
+  /** Makes a run due after `delayMs`, but never later than a time that was requested meanwhile. */
   plan(kind: DueRun, delayMs: number): void {
     this.#dueBy(kind, this.#options.clock.monotonic() + delayMs);
   }
@@ -195,7 +194,7 @@ export class DueRuns implements Scheduled {
       const same = this.#running[kind];
       // One that still waits for others does what is due now, too.
       if (same !== undefined) same.isDueAgain ||= same.hasBegun;
-      // What is due beside a pass is done by it; its end makes the next one due.
+      // A run that is due during a pass is dropped; the end of the pass plans the next one.
       else if (this.#running.pass === undefined) this.#start(kind);
     }
   }

@@ -13,7 +13,7 @@ import { type Clock, sleep } from '../../system/clock.ts';
 import { flushAll } from '../../system/directories.ts';
 import type { FileDigest } from '../../system/files.ts';
 
-/** Of one transaction, and so many are not kept waiting. */
+/** Rows in one transaction; as many are saved at once. */
 const MANY_ROWS = 500;
 const LONGEST_WAIT_MS = 1_000;
 const DAY_MS = 24 * 60 * 60_000;
@@ -30,7 +30,7 @@ export interface LedgerOptions {
   readonly intervalMs: number;
   /** Called with each file that is done. */
   readonly progress: Pick<Progress, 'done'>;
-  /** When the listing was requested, before any download. */
+  /** The dates of the listing. */
   readonly stamps: Stamps;
 }
 
@@ -126,7 +126,7 @@ export class Ledger {
     this.#options.progress.done('failed');
   }
 
-  /** The row of this name is to go; if it is taken in anew besides, it stays. */
+  /** Deletes the row, unless `add` also saves it. */
   forget(name: string): void {
     this.#begin();
     this.#forgotten.push({ jobId: this.#options.jobId, name });

@@ -68,7 +68,10 @@ async function followUntilStopped(options: FollowOptions): Promise<void> {
     } catch (thrown) {
       const { code, message, hint } = asJobtailError(thrown);
       if (thrown instanceof StateGone) {
-        log.error({ scope: 'the state', code, err: message, hint }, `beginning anew: ${message}`);
+        log.error(
+          { scope: 'the state', code, err: message, hint },
+          `state directory replaced, creating it again: ${message}`,
+        );
         continue;
       }
       if (code !== 'disk-full') throw thrown;

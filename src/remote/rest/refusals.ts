@@ -100,9 +100,9 @@ const PARTS_HINT = `${FAULT.hint}; if its files are listed all the same, the clu
 const PASSING: StatusMeaning = { code: 'unavailable', hint: 'it is over by itself: the cluster could not be reached' };
 
 const HINTS: Readonly<Record<number, string>> = {
-  404: `nothing is at this address: look at ${URL_KEYS}`,
-  405: `the address belongs to something else: look at ${URL_KEYS}`,
-  407: 'the proxy wants a sign-in: look at service.proxy',
+  404: `nothing is at this address: check ${URL_KEYS}`,
+  405: `the address belongs to something else: check ${URL_KEYS}`,
+  407: 'the proxy wants a sign-in: check service.proxy',
 };
 
 function meaningOf(operation: Operation, status: number, problem: Problem): StatusMeaning {

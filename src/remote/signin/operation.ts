@@ -97,7 +97,7 @@ export function readGrant(answer: AnswerText, rules: GrantRules): Grant {
     'unexpected-answer',
     `the sign-in answered with no session code but ${shapeOf(value, rules)}`,
     {
-      hint: 'set auth.sessionCodeField to the field that holds the session code, or look at service.baseUrl and auth.path',
+      hint: 'set auth.sessionCodeField to the field that holds the session code, or check service.baseUrl and auth.path',
     },
   );
 }

@@ -12,7 +12,7 @@ export interface Refusal {
 
 export interface RefusalContext {
   readonly url: string;
-  /** What nothing of may be shown. */
+  /** Secrets to remove from the text. */
   readonly secrets: Secrets;
   /** `the password in the file /etc/agent/password` */
   readonly secretPlace: string;
@@ -28,22 +28,22 @@ interface Meaning extends StatusMeaning {
 const REFUSED: Meaning = {
   code: 'sign-in-refused',
   text: 'the sign-in was refused',
-  hint: 'look at auth.method, auth.username and',
+  hint: 'check auth.method, auth.username and',
 };
 const NO_SUCH_OPERATION: Meaning = {
   code: 'http-status',
   text: 'there is no such sign-in operation',
-  hint: 'look at service.baseUrl; servers that differ need auth.path or auth.operation',
+  hint: 'check service.baseUrl; servers that differ need auth.path or auth.operation',
 };
 const REDIRECTED: Meaning = {
   code: 'redirected',
-  text: 'the sign-in was sent elsewhere, which is not followed',
+  text: 'the server redirects the sign-in, redirect not followed',
   hint: 'set service.baseUrl to the final address (https instead of http, for example)',
 };
 const NOT_THE_SERVICE: Meaning = {
   code: 'http-status',
   text: 'a proxy or another server answered the sign-in with a page of its own',
-  hint: 'look at service.baseUrl and service.proxy, and ask those who run the proxy',
+  hint: 'check service.baseUrl and service.proxy, and ask those who run the proxy',
 };
 const TOO_LONG_FOR_IT: Meaning = { ...TOO_LONG, text: 'the sign-in is too long for the server' };
 const OTHER: Meaning = {
@@ -69,7 +69,7 @@ const OWN_MEANINGS: Readonly<Record<number, Meaning>> = {
 const REFUSED_WORDS: Partial<Record<ErrorCode, string>> = {
   'request-too-long': TOO_LONG_FOR_IT.text,
   'rate-limited': 'the server takes no more sign-ins for now',
-  unavailable: 'the sign-in is out of order',
+  unavailable: 'the sign-in is unavailable',
 };
 
 /** The words for a wrong password where the status means something else (docs/rest.md 4.3). */

@@ -73,7 +73,7 @@ export class SignIn implements Session {
   }
 
   /**
-   * Drops `grant` if it is the one in force; a late word about a former one, even with the same code, is passed over.
+   * Drops `grant` if it is the one in force; a late report about an older grant, even with the same code, is ignored.
    */
   lost(grant: Grant): void {
     if (this.#grant === grant) this.#grant = undefined;
@@ -106,7 +106,7 @@ export class SignIn implements Session {
   #failed(thrown: unknown): JobtailError {
     const error = this.#options.secrets.hideIn(asJobtailError(thrown));
     this.#failure = error;
-    // What passes by itself: the caller's own back-off is enough.
+    // Passing errors: the back-off of the caller suffices.
     if (this.#mayBeRefusal(error)) this.#refusals.lengthen();
     else if (!error.policy.passes) this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
@@ -124,7 +124,7 @@ export class SignIn implements Session {
 
   async #respectPause(): Promise<void> {
     if (this.#failure === undefined || this.#remainingMs === 0) return;
-    // The server's wish counts whatever the secret is.
+    // Retry-After applies even to a new secret.
     const mayBeMended = this.#failure.retryAfterMs === undefined && (await this.#secret.hasChanged());
     if (!mayBeMended) throw this.#withNextTry(this.#failure);
   }
@@ -132,7 +132,7 @@ export class SignIn implements Session {
   #withNextTry(error: JobtailError): JobtailError {
     const seconds = Math.ceil(this.#remainingMs / 1000);
     if (seconds === 0) return error;
-    return new JobtailError(error.code, `${error.message}; no other sign-in is sent for ${seconds} s`, {
+    return new JobtailError(error.code, `${error.message}; next sign-in in ${seconds} s`, {
       hint: error.hint,
       retryAfterMs: error.retryAfterMs === undefined ? undefined : this.#remainingMs,
     });

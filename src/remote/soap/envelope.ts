@@ -131,7 +131,7 @@ export function textArgument(text: string, name: string): string {
 function secretArgument(code: string): string {
   if (isWritable(code)) return code;
   throw new JobtailError('config', 'the session code holds characters that no SOAP request can hold', {
-    hint: 'look at auth.sessionCodeFile, or at auth.sessionCodeField if the code comes from a sign-in',
+    hint: 'check auth.sessionCodeFile, or at auth.sessionCodeField if the code comes from a sign-in',
   });
 }
 

@@ -56,10 +56,10 @@ export function faultError(
 }
 
 const hintsOfStatus = (urlKey: string): Readonly<Record<number, string>> => ({
-  404: `nothing is at this address: look at ${urlKey}`,
-  405: `the address belongs to something else: look at ${urlKey}`,
-  407: 'the proxy wants a sign-in: look at service.proxy',
-  415: 'the service does not take this version of SOAP: look at service.soapVersion',
+  404: `nothing is at this address: check ${urlKey}`,
+  405: `the address belongs to something else: check ${urlKey}`,
+  407: 'the proxy wants a sign-in: check service.proxy',
+  415: 'the service does not take this version of SOAP: check service.soapVersion',
 });
 
 function meaningOf(status: number, isFault: boolean, urlKey: string): StatusMeaning {

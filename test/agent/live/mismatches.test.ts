@@ -90,7 +90,12 @@ const CASES: readonly Case[] = [
       fs.appendFileSync(mirror, 'junk');
       place.has(`${LOG}more`);
     },
-    expected: ['mirror-damaged', 1_800, 1, /^its uncommitted bytes differ from the remote file from byte 1800 on$/],
+    expected: [
+      'mirror-damaged',
+      1_800,
+      1,
+      /^it differs from the remote file: its uncommitted bytes from byte 1800 on are requested again$/,
+    ],
   },
   { what: 'a file that grew', change: (place) => place.has(`${LOG}more`), expected: undefined },
   {

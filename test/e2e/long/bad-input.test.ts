@@ -204,7 +204,7 @@ describe.concurrent('directories that cannot be used', PATIENCE, () => {
     await until('the mirror to be closed', () => !openFilesOf(agent.pid).includes(fs.realpathSync(mirror)));
     fs.chmodSync(path.join(live, 'stdout.log'), 0o400);
     fs.appendFileSync(task.files.stdout, 'without rights\n');
-    const said = await agent.says('permission denied for');
+    const said = await agent.says('permission denied: ');
     expect(said).toMatchObject({
       level: 'error',
       code: 'permission',

@@ -119,7 +119,7 @@ describe.concurrent('a full disk', PATIENCE, () => {
     for (const name of ['agent.db', 'agent.db-wal', 'agent.db-shm']) {
       fs.renameSync(path.join(place.state, name), path.join(place.state, 'aside', name));
     }
-    await agent.says('beginning anew');
+    await agent.says('state directory replaced, creating it again');
     expect(await agent.says('waiting for room')).toMatchObject({ level: 'error', code: 'disk-full' });
     disk.empty();
     await until('it to follow again', () => agent.log.filter(({ msg }) => msg.startsWith('following ')).length === 2);

@@ -51,7 +51,7 @@ it(
     onTestFinished(() => void taken.close());
     place.configure(sandbox, { watch: [orderOf(job)], view: { listen: `127.0.0.1:${port}` } });
     const agent = await place.run();
-    expect(await agent.says('there is no view at ')).toMatchObject({
+    expect(await agent.says('cannot listen for the view on ')).toMatchObject({
       level: 'error',
       hint: expect.stringContaining('view.listen'),
     });

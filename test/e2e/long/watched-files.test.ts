@@ -83,7 +83,7 @@ it.concurrent('renewed certificates are read anew, also after broken ones', {
   fs.writeFileSync(caFile, Buffer.concat([ca, server.cert]));
   await until('the new ones', () => read('certificates and secrets are read anew') === 1);
   fs.writeFileSync(caFile, 'no certificate');
-  await agent.says('is refused, the old one stays');
+  await agent.says('reload refused, old configuration kept');
   fs.appendFileSync(task.files.stdout, 'more\n');
   await place.mirrored(job, 'stdout');
   fs.writeFileSync(caFile, ca);

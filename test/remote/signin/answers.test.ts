@@ -160,7 +160,7 @@ describe('an answer of failure', () => {
     ['an object', '{"Message":"Wrong user name"}', 'Wrong user name'],
     ['problem details', '{"type":"about:blank","title":"Bad","detail":"Wrong user name"}', 'Wrong user name'],
     ['an unknown object', '{"reason":1}', '{"reason":1}'],
-    ['HTML', '<html><body>Wrong</body></html>', '; no other'],
+    ['HTML', '<html><body>Wrong</body></html>', '; next sign-in'],
     ['the secret', `password ${SECRET} is wrong`, 'password *** is wrong'],
     ['a part of the secret', `password ${SECRET.slice(3, 15)}...`, 'password ***...'],
     ['the secret in capitals', `${SECRET.toUpperCase()} is wrong`, '*** is wrong'],

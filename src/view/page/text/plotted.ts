@@ -69,7 +69,7 @@ function rangeOf(curve: Column): number {
 export function numberText(value: number): string {
   const size = Math.abs(value);
   if (value === 0 || (size >= 1e-3 && size < 1e7)) return String(Number(value.toPrecision(6)));
-  return value.toExponential(3).replace(/\.?0*e\+?/, 'e');
+  return String(Number(value.toPrecision(4)));
 }
 
 /** The curves of all contents over their common first column, from left to right; null where one has no value. */

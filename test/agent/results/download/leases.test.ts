@@ -251,7 +251,7 @@ describe('killed', () => {
     expect(asked).toBeGreaterThan(0);
     place.restart();
     expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'unknown' });
-    expect(place.said).toEqual(['job 501: a temporary key may be left on the server; it ends by itself after a day']);
+    expect(place.said).toEqual(['job 501: a temporary key may be left on the server; it expires after a day']);
     place.restart();
     expect(place.said).toHaveLength(1);
   });
