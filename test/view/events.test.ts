@@ -194,7 +194,12 @@ describe('the service', () => {
     });
     const { figures } = await page.until('figures');
     expect(figures[0]).toMatchObject({ liveBytes: 0, watchedJobs: 0, agent: taken });
-    expect(await page.until('agent')).toEqual({ running: true, pid: process.pid, watchMine: null });
+    expect(await page.until('agent')).toMatchObject({
+      running: true,
+      pid: process.pid,
+      watchMine: null,
+      serviceError: null,
+    });
   });
 
   it('is reported without what only the agent knows, where this is not its process', async () => {

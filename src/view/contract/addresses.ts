@@ -44,6 +44,8 @@ export interface Trouble {
   readonly since: number;
   /** When it is tried again. */
   readonly retryAt?: number;
+  /** It is one failure of the service, however many jobs have it. */
+  readonly isOfService?: boolean;
 }
 
 /**

@@ -49,6 +49,17 @@ export interface AgentState {
   readonly pid: number | null;
   /** Jobs of the user that are followed without being named; null if none are. */
   readonly watchMine: { readonly following: number; readonly waiting: number } | null;
+  /** Why the service answers no job; null while it answers one of them. */
+  readonly serviceError: Trouble | null;
+  /** The last poll of any job, if no agent runs. */
+  readonly lastPolledAt: number | null;
+}
+
+/** A time that the middleware reports. */
+export interface ReportedTime {
+  readonly text: string;
+  /** Null if it has no time zone. */
+  readonly ms: number | null;
 }
 
 /** What changed of the jobs: `whole` if these are all there are. */
@@ -70,6 +81,9 @@ export interface JobSummary {
   readonly jobState: string | null;
   /** `over`: nothing more comes but what is flushed late; null for a state that is not known. */
   readonly phase: 'active' | 'over' | null;
+  readonly submitTime: ReportedTime | null;
+  readonly startTime: ReportedTime | null;
+  readonly endTime: ReportedTime | null;
   readonly state: WatchState;
   readonly source: 'config' | 'command' | 'mine';
   readonly tasks: number;
@@ -90,6 +104,8 @@ export interface JobSummary {
    * it is young. From the last one until now nothing changed. The first one may be a little older.
    */
   readonly growth: readonly (readonly [at: number, bytes: number])[];
+  /** Its results are fetched. */
+  readonly hasResults: boolean;
   readonly results: ResultCounts | null;
   /** The first failure of the job or of one of its files. */
   readonly error: Trouble | null;
@@ -98,7 +114,7 @@ export interface JobSummary {
   readonly refusedEntries: number;
 }
 
-/** Null where results are off. `synced` is what is here, links included; `failed` includes refused names. */
+/** Null before the first listing, and where results are off. `synced` is what is here, links included; `failed` includes refused names. */
 export interface ResultCounts {
   readonly listed: number;
   readonly synced: number;
@@ -115,10 +131,6 @@ export interface JobDetail extends JobSummary {
   readonly taskList: readonly TaskDetail[];
   /** Why no task is found, and what to do. */
   readonly tasksHint: string | null;
-  /** ISO text as reported; null if not reported. */
-  readonly submitTime: string | null;
-  readonly startTime: string | null;
-  readonly endTime: string | null;
   /** The last sync of results, which runs while `endedAt` is null. */
   readonly lastLook: {
     readonly startedAt: number;

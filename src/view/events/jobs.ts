@@ -8,6 +8,7 @@ import type { Store } from '../../store/store.ts';
 import type { LiveSums } from '../../store/totals.ts';
 import type { FileState, JobDetail, JobSummary } from '../contract/events.ts';
 import type { Growth } from './figures.ts';
+import { shownTrouble } from './service-error.ts';
 
 const NO_FILES: LiveSums = { files: 0, tasks: 0, bytes: 0, failing: 0, error: null, inexactBytes: 0 };
 
@@ -60,7 +61,7 @@ export class JobsView {
       counts: store.results.counts(jobId),
       isLooking: (search?.nextLookAt ?? null) !== null,
     };
-    const { submitTime, startTime, endTime, tasks = [] } = reported?.information ?? {};
+    const { tasks = [] } = reported?.information ?? {};
     return {
       ...this.#summaryOf(job, known),
       taskList: tasks.map(({ id, name, state, startTime: start, endTime: end, errorMessage }) => ({
@@ -72,27 +73,28 @@ export class JobsView {
         errorMessage,
       })),
       tasksHint: search?.hint ?? null,
-      submitTime: submitTime?.text ?? null,
-      startTime: startTime?.text ?? null,
-      endTime: endTime?.text ?? null,
       lastLook: shownSync(store.resultSyncs.get(jobId)),
     };
   }
 
   files(jobId: JobId): FileState[] {
     const rows = this.#store().liveFiles.ofJob(jobId);
-    return rows.sort(byTaskAndFile).map((row) => ({ ...shownLiveFile(row), version: `g${row.generation}` }));
+    return rows.sort(byTaskAndFile).map((row) => ({
+      ...shownLiveFile(row),
+      error: shownTrouble(row.error),
+      version: `g${row.generation}`,
+    }));
   }
 
   #summaryOf(job: JobRow, { live, reported, counts, isLooking }: Known): JobSummary {
     const { jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, refused } = job;
     const isFollowed = state === 'watched' || state === 'ending';
-    const jobState = reported?.information.state ?? null;
-    const error = job.error ?? live.error;
+    const { name = null, state: jobState = null, submitTime, startTime, endTime } = reported?.information ?? {};
+    const error = shownTrouble(job.error ?? live.error);
     const changes = [watchedAt, grownAt, reported?.since, error?.since, this.#resultsChangedAt(jobId, counts)];
     return {
-      ...{ jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, error, jobState },
-      name: reported?.information.name ?? null,
+      ...{ jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, error, name, jobState },
+      ...{ submitTime: submitTime ?? null, startTime: startTime ?? null, endTime: endTime ?? null },
       phase: phaseOf(jobState) ?? null,
       tasks: live.tasks,
       lookingForTasks: isFollowed && isLooking,
@@ -100,6 +102,7 @@ export class JobsView {
       liveBytes: live.bytes,
       changedAt: Math.max(...changes.map((at) => at ?? 0)),
       growth: this.#growth.of(jobId, [grownAt ?? watchedAt, live.bytes]),
+      hasResults: job.results,
       results: job.results ? (counts ?? null) : null,
       failingFiles: live.failing,
       inexactBytes: live.inexactBytes,

@@ -9,6 +9,7 @@ import type { AgentState, Disk, Events, FileState, JobDetail, JobSummary, Servic
 import type { OpenStore } from '../settings.ts';
 import { disksOf, type Growth } from './figures.ts';
 import { JobsView } from './jobs.ts';
+import { serviceErrorOf } from './service-error.ts';
 
 /** A job, and all of it but the time of its last poll as text. */
 export interface ShownJob {
@@ -86,11 +87,15 @@ export class Snapshots {
       const { jobs, watchMine, jobInformation } = this.#store.get();
       const pid = this.#agentPid();
       const rule = watchMine.inForce();
+      const all = jobs.all();
       const waiting = jobInformation.lastLook()?.waiting ?? 0;
       return {
         running: pid !== undefined,
         pid: pid ?? null,
         watchMine: rule === undefined ? null : { following: jobs.followedByRule(), waiting },
+        serviceError: pid === undefined ? null : serviceErrorOf(all),
+        lastPolledAt:
+          pid === undefined ? all.reduce((last, { polledAt }) => Math.max(last, polledAt ?? 0), 0) || null : null,
       };
     });
   }

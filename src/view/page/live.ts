@@ -14,9 +14,7 @@ import type {
   ServiceState,
 } from '../contract/events.ts';
 import { address } from './api.ts';
-
-/** `open`: everything is current. `lost`: it is tried again. `refused`: the session is over, or there was none. */
-export type Connection = 'connecting' | 'open' | 'lost' | 'refused';
+import { type Connection, conditionOf } from './condition.ts';
 
 const LONGEST_RECONNECT_MS = 5_000;
 /** Figures of a day, each ten seconds; the server thins its own. */
@@ -33,6 +31,16 @@ export class Live {
   readonly service = signal<ServiceState | undefined>(undefined);
   readonly figures = signal<Figures | undefined>(undefined);
   readonly trouble = signal<Events['trouble']>(null);
+  readonly #lostAt = signal<number | null>(null);
+  /** Whether all of this is true now. */
+  readonly condition = computed(() =>
+    conditionOf({
+      connection: this.connection.value,
+      lostAt: this.#lostAt.value,
+      agent: this.agent.value,
+      trouble: this.trouble.value,
+    }),
+  );
   /** The server's clock, each second. */
   readonly now = signal(Date.now());
   readonly #looks = signal<Looks>({});
@@ -104,7 +112,10 @@ export class Live {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isOver = false;
     stream.onerror = () => {
-      if (this.connection.value !== 'refused') this.connection.value = 'lost';
+      if (this.connection.value !== 'refused') {
+        this.#lostAt.value ??= this.now.value;
+        this.connection.value = 'lost';
+      }
       if (stream.readyState === EventSource.CLOSED) void goOn();
     };
     const goOn = async () => {
@@ -139,6 +150,7 @@ export class Live {
       this.now.value = now;
       if (this.connection.value !== 'open') this.#tabs.postMessage('open');
       this.connection.value = 'open';
+      this.#lostAt.value = null;
     });
     take('jobs', ({ whole, jobs, gone, polledAt }) => {
       const all = new Map(whole ? [] : (this.jobs.value ?? []));

@@ -3,14 +3,15 @@
 import { useSignal } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { CONDITION_WORDS } from './condition.ts';
 import { JobPage } from './job/job-page.tsx';
 import { LiveFiles } from './job/live-files.tsx';
 import { JobsPage } from './jobs/jobs-page.tsx';
 import { SearchPage } from './jobs/search-page.tsx';
-import { type Connection, Live, ProvideLive, useLive } from './live.ts';
+import { Live, ProvideLive, useLive } from './live.ts';
+import { Banner } from './parts/banner.tsx';
 import { IconButton } from './parts/button.tsx';
 import { startTheme, theme, toggleTheme } from './parts/theme.ts';
-import { Failure } from './parts/words.tsx';
 import { ResultsPage } from './results/results-page.tsx';
 import { hashOf, type Route, routeOf } from './route.ts';
 import { ServicePage } from './service/service-page.tsx';
@@ -32,7 +33,7 @@ function App() {
   return (
     <>
       <Top page={route.value.page} />
-      <Problems />
+      <Banner />
       <Shown route={route.value} />
     </>
   );
@@ -68,13 +69,6 @@ function titleOf(route: Route): string {
   return route.page === 'jobs' ? 'jobtail' : `${route.page} · jobtail`;
 }
 
-const CONNECTIONS: Readonly<Record<Connection, string>> = {
-  connecting: 'connecting',
-  open: 'live',
-  lost: 'no answer, trying again',
-  refused: 'no access',
-};
-
 function Top({ page }: { page: Route['page'] }) {
   const live = useLive();
   const connection = live.connection.value;
@@ -98,7 +92,7 @@ function Top({ page }: { page: Route['page'] }) {
       </nav>
       <span class={`connection ${connection}`} role="status">
         <span class="pulse" />
-        {CONNECTIONS[connection]}
+        {CONDITION_WORDS[live.condition.value.kind]}
       </span>
       <IconButton
         icon={theme.value === 'dark' ? 'light' : 'dark'}
@@ -106,19 +100,6 @@ function Top({ page }: { page: Route['page'] }) {
         onClick={toggleTheme}
       />
     </header>
-  );
-}
-
-/** What keeps all of it from going on. */
-function Problems() {
-  const live = useLive();
-  const trouble = live.trouble.value;
-  const isStopped = live.agent.value?.running === false && live.connection.value === 'open';
-  return (
-    <>
-      {trouble !== null && <Failure trouble={trouble} />}
-      {isStopped && <Failure trouble={{ message: 'No agent runs: nothing new comes.', hint: 'agent run' }} />}
-    </>
   );
 }
 

@@ -4,9 +4,11 @@ import { useEffect } from 'preact/hooks';
 import type { JobDetail } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
 import { Icon } from '../parts/button.tsx';
-import { Failure, JobState, Outside } from '../parts/words.tsx';
+import { Time } from '../parts/time.tsx';
+import { Failure, JobState, Outside, OwnFailure } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
-import { grouped } from '../text/units.ts';
+import { runTime } from '../text/times.ts';
+import { duration, grouped } from '../text/units.ts';
 
 interface JobPageProps {
   readonly jobId: string;
@@ -28,7 +30,7 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
           <span class="fine">Job</span> {jobId} {job?.name != null && <Outside text={job.name} />}
         </h1>
         {job !== undefined && <JobState job={job} />}
-        {job !== undefined && <Times job={job} />}
+        {job !== undefined && <Times job={job} now={live.now.value} />}
         <nav class="tabs" aria-label="Of this job">
           <Tab isOpen={tab === 'live'} route={{ page: 'live', jobId, files: [] }}>
             Live
@@ -39,7 +41,7 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
           </Tab>
         </nav>
       </header>
-      {job?.error != null && <Failure trouble={job.error} />}
+      <OwnFailure trouble={job?.error} />
       {job?.tasksHint != null && <Failure trouble={{ message: 'no task is found', hint: job.tasksHint }} />}
       {live.missing.value.has(jobId) ? (
         <p class="empty">
@@ -61,22 +63,33 @@ function Tab({ isOpen, route, children }: { isOpen: boolean; route: Route; child
 }
 
 /** As the middleware reports them. */
-function Times({ job: { submitTime, startTime, endTime } }: { job: JobDetail }) {
+function Times({ job, now }: { job: JobDetail; now: number }) {
+  const { submitTime, startTime, endTime } = job;
+  const run = runTime(job, now);
   const times = [
     ['submitted', submitTime],
     ['started', startTime],
     ['ended', endTime],
-  ].filter(([, time]) => time !== null);
+  ] as const;
   return (
     <dl class="times">
-      {times.map(([word, time]) => (
-        <div key={word}>
-          <dt>{word}</dt>
-          <dd>
-            <Outside text={(time ?? '').replace('T', ' ').slice(0, 19)} />
-          </dd>
+      {times.map(
+        ([word, time]) =>
+          time !== null && (
+            <div key={word}>
+              <dt>{word}</dt>
+              <dd>
+                <Time time={time} now={now} />
+              </dd>
+            </div>
+          ),
+      )}
+      {run !== null && (
+        <div>
+          <dt>run time</dt>
+          <dd>{duration(run)}</dd>
         </div>
-      ))}
+      )}
     </dl>
   );
 }

@@ -8,7 +8,7 @@ import { address, askJson } from '../api.ts';
 import type { OpenFile } from '../file/open-file.ts';
 import { useLive } from '../live.ts';
 import { Pane } from '../pane/pane.tsx';
-import { Failure } from '../parts/words.tsx';
+import { OwnFailure } from '../parts/words.tsx';
 import { hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
 import { ago, bytes, counted } from '../text/units.ts';
 import { FileList } from './file-list.tsx';
@@ -109,7 +109,7 @@ function LivePane({ jobId, opened, state, onShow, onSelect }: LivePaneProps) {
         </header>
       }
     >
-      {state?.error != null && <Failure trouble={state.error} />}
+      <OwnFailure trouble={state?.error} />
     </Pane>
   );
 }

@@ -1,44 +1,85 @@
-/** One job of the list. */
+/** One job of the table, and the heads of its columns. */
+import type { ComponentChildren } from 'preact';
 import type { JobSummary, ResultCounts } from '../../contract/events.ts';
+import { isOwn } from '../condition.ts';
+import { useLive } from '../live.ts';
 import { Shares } from '../parts/bar.tsx';
-import { Failure, JobState, Outside } from '../parts/words.tsx';
+import { Time } from '../parts/time.tsx';
+import { JobState, Outside, OwnFailure } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
+import { runTime } from '../text/times.ts';
 import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
-import { areaPath, curvePath, type Growth, HEIGHT, WIDTH, within } from './list.ts';
+import { areaPath, curvePath, type Growth, HEIGHT, WIDTH, within } from './growth.ts';
+import { COLUMN_NAMES, COLUMNS, type ColumnName, clicked, type Sort } from './list.ts';
 
-export function JobRow({ job, now }: { job: JobSummary; now: number }) {
+export function JobHeads({ sort, onSort }: { sort: Sort; onSort: (sort: Sort) => void }) {
+  const direction = sort.isDown ? 'descending' : 'ascending';
   return (
-    <a class="job-row" href={hashOf({ page: 'live', jobId: job.jobId, files: [] })}>
-      <span class="job-name">
-        <strong>{job.jobId}</strong>
-        {job.name !== null && <Outside text={job.name} />}
-      </span>
-      <JobState job={job} />
-      <span class="job-tasks">
-        {job.lookingForTasks && job.tasks === 0 ? 'looking for tasks' : counted(job.tasks, 'task')}
-      </span>
-      <span class="job-growth">
-        <Sparkline growth={job.growth} now={now} />
-        <span class="fine">{job.grownAt === null ? 'nothing yet' : `grew ${ago(job.grownAt, now)}`}</span>
-      </span>
-      <span class="job-bytes">
-        {bytes(job.liveBytes)}
-        <span class="fine">{counted(job.liveFiles, 'live file')}</span>
-      </span>
-      <span class="job-lag">{lag(job, now)}</span>
-      <span class="job-results">
-        {job.results === null ? <span class="fine">off</span> : <Results counts={job.results} />}
-      </span>
-      {job.error !== null && <Failure trouble={job.error} />}
-    </a>
+    <thead>
+      <tr class="job-heads job-cells">
+        {COLUMN_NAMES.map((name) => (
+          <th key={name} class={`job-${name}`} scope="col" aria-sort={sort.by === name ? direction : undefined}>
+            <button type="button" title="Sort" onClick={() => onSort(clicked(sort, name))}>
+              {COLUMNS[name].label}
+            </button>
+          </th>
+        ))}
+      </tr>
+    </thead>
   );
 }
 
-/** How old what is shown may be. */
-function lag({ state, polledAt, error }: JobSummary, now: number): string {
+export function JobRow({ job, now }: { job: JobSummary; now: number }) {
+  const { jobId, name, submitTime, endTime, grownAt } = job;
+  const run = runTime(job, now);
+  const condition = useLive().condition.value;
+  return (
+    <>
+      <Cell of="job">
+        <a class="job-link" href={hashOf({ page: 'live', jobId, files: [] })}>
+          <strong>{jobId}</strong>
+          {name !== null && <Outside text={name} />}
+        </a>
+      </Cell>
+      <Cell of="state">
+        <JobState job={job} />
+      </Cell>
+      <Cell of="submitted">{submitTime !== null && <Time time={submitTime} now={now} />}</Cell>
+      <Cell of="runTime">{run !== null && duration(run)}</Cell>
+      <Cell of="ended">{endTime !== null && <Time time={endTime} now={now} />}</Cell>
+      <Cell of="tasks">{job.lookingForTasks && job.tasks === 0 ? 'searching' : grouped(job.tasks)}</Cell>
+      <Cell of="grown">
+        {grownAt !== null && <Sparkline growth={job.growth} now={now} />}
+        <span>{grownAt === null ? 'no output yet' : ago(grownAt, now)}</span>
+      </Cell>
+      <Cell of="size">{job.liveBytes > 0 && bytes(job.liveBytes)}</Cell>
+      <Cell of="polled">{polled(job, now)}</Cell>
+      <Cell of="results">
+        <ResultsCell job={job} />
+      </Cell>
+      {job.error !== null && isOwn(job.error, condition) && (
+        <td class="job-error">
+          <OwnFailure trouble={job.error} />
+        </td>
+      )}
+    </>
+  );
+}
+
+function Cell({ of, children }: { of: ColumnName; children: ComponentChildren }) {
+  return <td class={`job-${of}`}>{children}</td>;
+}
+
+/** How old what is shown is. */
+function polled({ state, polledAt }: JobSummary, now: number): string {
   if (state === 'ended' || state === 'settled') return 'complete';
-  if (polledAt === null) return 'not yet asked';
-  return `lag ${duration(now - Math.min(polledAt, error?.since ?? polledAt))}`;
+  return polledAt === null ? 'not yet' : ago(polledAt, now);
+}
+
+function ResultsCell({ job: { hasResults, results } }: { job: JobSummary }) {
+  if (!hasResults) return <span class="fine">not fetched</span>;
+  if (results === null || results.listed === 0) return <span class="fine">none yet</span>;
+  return <Results counts={results} />;
 }
 
 export function Results({ counts }: { counts: ResultCounts }) {
@@ -58,14 +99,14 @@ export function Results({ counts }: { counts: ResultCounts }) {
     { kind: 'left', count: Math.max(0, listed - synced - failed) },
   ];
   return (
-    <>
+    <span class="result-counts">
       <Shares shares={shares} words={words.join(', ')} />
       <span class="fine">
         {listed === 0 ? 'no results' : `${grouped(synced)} of ${grouped(listed)}`}
-        {failed > 0 && <span class="bad"> · {grouped(failed)} failed</span>}
-        {counts.bytes > 0 && ` · ${bytes(counts.bytes)}`}
+        {failed > 0 && <span class="bad">, {grouped(failed)} failed</span>}
+        {counts.bytes > 0 && `, ${bytes(counts.bytes)}`}
       </span>
-    </>
+    </span>
   );
 }
 

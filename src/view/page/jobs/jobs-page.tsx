@@ -1,17 +1,24 @@
-/** Everything that is followed. */
-import { useSignal } from '@preact/signals';
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+/** Everything that is followed, as a table. */
+import { signal } from '@preact/signals';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import type { JobSummary } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
 import { useVirtual } from '../parts/use-virtual.ts';
 import { counted, grouped } from '../text/units.ts';
-import { JobRow } from './job-row.tsx';
-import { matches, ordered } from './list.ts';
+import { JobHeads, JobRow } from './job-row.tsx';
+import { countsOf, FAILED_FIRST, GROUPS, type Group, groupOf, matches, ordered, type Sort } from './list.ts';
 
-const ROW_PX = 68;
+const ROW_PX = 36;
+
+/** Stays as it is while a user looks at a job, and comes back. */
+const chosen = {
+  filter: signal(''),
+  group: signal<Group | undefined>(undefined),
+  sort: signal<Sort>(FAILED_FIRST),
+};
 
 export function JobsPage() {
   const live = useLive();
-  const filter = useSignal('');
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => live.look({ jobs: '1' }), [live]);
   // A user who sees the page can use its keys.
@@ -25,7 +32,20 @@ export function JobsPage() {
     return () => document.removeEventListener('keydown', onKey);
   }, []);
   const all = live.jobs.value;
-  const shown = all === undefined ? [] : ordered(all.values()).filter((job) => matches(job, filter.value));
+  const { filter, group, sort } = chosen;
+  const matching = useMemo(
+    () => [...(all?.values() ?? [])].filter((job) => matches(job, filter.value)),
+    [all, filter.value],
+  );
+  const shown = useMemo(
+    () =>
+      ordered(
+        matching.filter((job) => group.value === undefined || groupOf(job) === group.value),
+        sort.value,
+        live.now.peek(),
+      ),
+    [matching, group.value, sort.value, live],
+  );
   return (
     <main class="jobs-page">
       <div class="page-head">
@@ -41,20 +61,50 @@ export function JobsPage() {
             filter.value = event.currentTarget.value;
           }}
         />
+        <Chips jobs={matching} />
         <span class="fine" role="status">
           {all === undefined
             ? 'loading'
-            : filter.value === ''
+            : shown.length === all.size
               ? counted(all.size, 'job')
               : `${grouped(shown.length)} of ${counted(all.size, 'job')}`}
         </span>
       </div>
-      {all?.size === 0 ? <Nothing /> : <List jobs={shown} />}
+      {all?.size === 0 ? <Nothing /> : <Table jobs={shown} />}
     </main>
   );
 }
 
-function List({ jobs }: { jobs: ReturnType<typeof ordered> }) {
+/** The states with their counts; a click shows the jobs of one. */
+function Chips({ jobs }: { jobs: readonly JobSummary[] }) {
+  const counts = useMemo(() => countsOf(jobs), [jobs]);
+  const { group } = chosen;
+  return (
+    <fieldset class="chips" aria-label="States">
+      {GROUPS.map(([name, label]) => {
+        const count = counts.get(name) ?? 0;
+        const isPressed = group.value === name;
+        return (
+          (count > 0 || isPressed) && (
+            <button
+              key={name}
+              type="button"
+              class={`chip ${name}`}
+              aria-pressed={isPressed}
+              onClick={() => {
+                group.value = isPressed ? undefined : name;
+              }}
+            >
+              {grouped(count)} {label}
+            </button>
+          )
+        );
+      })}
+    </fieldset>
+  );
+}
+
+function Table({ jobs }: { jobs: readonly JobSummary[] }) {
   const live = useLive();
   const scroller = useRef<HTMLDivElement>(null);
   const list = useVirtual({
@@ -66,24 +116,34 @@ function List({ jobs }: { jobs: ReturnType<typeof ordered> }) {
   });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
-    <section class="job-list" ref={scroller} tabIndex={0} aria-label="Jobs">
-      <ul style={{ height: `${list.getTotalSize()}px` }}>
-        {list.getVirtualItems().map(({ index, key, start }) => {
-          const job = jobs[index];
-          return (
-            job !== undefined && (
-              <li
-                key={key}
-                data-index={index}
-                ref={list.measureElement}
-                style={{ transform: `translateY(${start}px)` }}
-              >
-                <JobRow job={job} now={live.now.value} />
-              </li>
-            )
-          );
-        })}
-      </ul>
+    <section class="job-list" ref={scroller} tabIndex={0} aria-label="List of jobs">
+      <table aria-label="Jobs" aria-rowcount={jobs.length + 1}>
+        <JobHeads
+          sort={chosen.sort.value}
+          onSort={(sort) => {
+            chosen.sort.value = sort;
+          }}
+        />
+        <tbody style={{ height: `${list.getTotalSize()}px` }}>
+          {list.getVirtualItems().map(({ index, key, start }) => {
+            const job = jobs[index];
+            return (
+              job !== undefined && (
+                <tr
+                  key={key}
+                  class="job-row job-cells"
+                  aria-rowindex={index + 2}
+                  data-index={index}
+                  ref={list.measureElement}
+                  style={{ transform: `translateY(${start}px)` }}
+                >
+                  <JobRow job={job} now={live.now.value} />
+                </tr>
+              )
+            );
+          })}
+        </tbody>
+      </table>
     </section>
   );
 }
@@ -91,9 +151,9 @@ function List({ jobs }: { jobs: ReturnType<typeof ordered> }) {
 function Nothing() {
   return (
     <div class="empty">
-      <p>No job is followed yet.</p>
+      <p>The agent follows no job yet.</p>
       <p>
-        <code>agent watch JOB</code> follows one, <code>agent watch --mine</code> all of yours.
+        Run <code>agent watch JOB</code> to follow one, <code>agent watch --mine</code> to follow all of yours.
       </p>
     </div>
   );

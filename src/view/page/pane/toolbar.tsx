@@ -28,6 +28,7 @@ export function Toolbar({ opened, title, isWatched, onSearch, onGone }: ToolbarP
             title={following ? 'Pause' : 'Follow'}
             keyName="f"
             isPressed={following}
+            kind="following"
             onClick={() => (following ? file.pause() : file.follow())}
           >
             <span class="word">{following ? 'Following' : 'Follow'}</span>

@@ -9,16 +9,27 @@ interface IconButtonProps {
   /** The key that does the same. */
   readonly keyName?: string;
   readonly isPressed?: boolean;
+  /** For its style alone. */
+  readonly kind?: string;
   readonly onClick: () => void;
   /** What stands beside the picture where there is room. */
   readonly children?: ComponentChildren;
 }
 
-export function IconButton({ icon, label, title = label, keyName, isPressed, onClick, children }: IconButtonProps) {
+export function IconButton({
+  icon,
+  label,
+  title = label,
+  keyName,
+  isPressed,
+  kind = '',
+  onClick,
+  children,
+}: IconButtonProps) {
   return (
     <button
       type="button"
-      class="icon-button"
+      class={`icon-button ${kind}`}
       aria-label={label}
       title={keyName === undefined ? title : `${title} (${keyName})`}
       aria-pressed={isPressed}

@@ -38,8 +38,8 @@ export function Plot(props: PlotProps) {
     if (element === null) return;
     const made = new uPlot(optionsOf(props, element), columns as uPlot.AlignedData, element);
     plot.current = made;
-    made.over.addEventListener('click', () => {
-      const x = made.cursor.idx == null ? undefined : made.data[0][made.cursor.idx];
+    made.over.addEventListener('click', ({ offsetX }) => {
+      const x = made.data[0][made.posToIdx(offsetX)];
       // A stretch that was drawn with the pointer zooms.
       if (x != null && made.select.width === 0) point.current?.(x);
     });

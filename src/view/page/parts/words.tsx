@@ -3,6 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { printable } from '../../../printable.ts';
 import type { Trouble } from '../../contract/addresses.ts';
 import type { JobSummary } from '../../contract/events.ts';
+import { isOwn } from '../condition.ts';
+import { useLive } from '../live.ts';
 import { Icon } from './button.tsx';
 
 /** A name or a message: one line of text that nothing in it turns round. */
@@ -25,6 +27,12 @@ export function Failure({ trouble }: { trouble: Pick<Trouble, 'message' | 'hint'
       </span>
     </p>
   );
+}
+
+/** What is wrong with a job or a file, unless the banner shows it for all. */
+export function OwnFailure({ trouble }: { trouble: Trouble | null | undefined }) {
+  const condition = useLive().condition.value;
+  return trouble != null && isOwn(trouble, condition) ? <Failure trouble={trouble} /> : null;
 }
 
 /** The state of a job on the cluster, or in the agent if the middleware reports none. */

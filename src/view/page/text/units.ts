@@ -30,6 +30,13 @@ export function duration(ms: number): string {
 /** `3 s ago`. */
 export const ago = (at: number, now: number): string => `${duration(now - at)} ago`;
 
+/** `07:35` of the same day, `11-22 07:35` of the same year, else `2026-11-22 07:35`. */
+export function moment(at: number, now: number): string {
+  const [text, today] = [clock(at), clock(now)];
+  const same = text.slice(0, 10) === today.slice(0, 10) ? 11 : text.slice(0, 4) === today.slice(0, 4) ? 5 : 0;
+  return text.slice(same, 16);
+}
+
 /** `2026-11-22 07:35:45`, as this machine's clock shows it. */
 export function clock(at: number): string {
   const date = new Date(at);

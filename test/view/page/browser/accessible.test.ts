@@ -28,7 +28,7 @@ describe('the page', needs('chromium'), () => {
     await keyboard.press('/');
     await keyboard.type('wing');
     await until('the filter', async () => (await view.page.locator('.job-row').count()) === 1);
-    await tabTo(/job-row/);
+    await tabTo(/job-link/);
     await keyboard.press('Enter');
     const pane = await view.pane(label);
     await tabTo(/^rows/);

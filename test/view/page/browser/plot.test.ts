@@ -36,6 +36,7 @@ describe('a plot', needs('chromium'), () => {
     await panel.getByRole('combobox', { name: 'with' }).selectOption(second.jobId);
     await panel.getByText(`loss (${second.jobId})`).waitFor();
     expect(await panel.locator('.u-series').count()).toBe(5);
+    await panel.getByText(`job ${second.jobId}: 2,000 points`).waitFor();
     await panel.getByRole('combobox', { name: 'Values' }).selectOption('smoothest');
     const screenshots = process.env['JOBTAIL_SCREENSHOTS'];
     if (screenshots !== undefined) await view.page.screenshot({ path: `${screenshots}/plot.png` });

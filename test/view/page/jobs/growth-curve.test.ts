@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { curvePath, type Growth, HEIGHT, WIDTH, within } from '../../../../src/view/page/jobs/list.ts';
+import { curvePath, type Growth, HEIGHT, WIDTH, within } from '../../../../src/view/page/jobs/growth.ts';
 
 const NOW = 10_000_000;
 const HOUR = 3_600_000;

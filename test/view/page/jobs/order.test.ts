@@ -1,45 +1,86 @@
 import { describe, expect, it } from 'vitest';
-import type { JobSummary } from '../../../../src/view/contract/events.ts';
-import { matches, ordered } from '../../../../src/view/page/jobs/list.ts';
+import {
+  COLUMN_NAMES,
+  clicked,
+  countsOf,
+  FAILED_FIRST,
+  GROUPS,
+  groupOf,
+  matches,
+  ordered,
+} from '../../../../src/view/page/jobs/list.ts';
+import { jobSummary as job } from '../../../support/view-job-summary.ts';
 
-const job = (jobId: string, more: Partial<JobSummary> = {}): JobSummary => ({
-  jobId,
-  name: null,
-  jobState: null,
-  phase: null,
-  state: 'watched',
-  source: 'command',
-  tasks: 0,
-  lookingForTasks: false,
-  liveFiles: 0,
-  liveBytes: 0,
-  watchedAt: 0,
-  polledAt: null,
-  grownAt: null,
-  stalledAt: null,
-  changedAt: 0,
-  growth: [],
-  results: null,
-  error: null,
-  failingFiles: 0,
-  inexactBytes: 0,
-  refusedEntries: 0,
-  ...more,
-});
+const MINUTE = 60_000;
+const NOW = 100 * MINUTE;
+const ids = (jobs: readonly { readonly jobId: string }[]) => jobs.map(({ jobId }) => jobId);
+const at = (ms: number) => ({ text: new Date(ms).toISOString(), ms });
+const error = { code: 'unreachable', message: 'the service does not answer', hint: null, since: 0 };
 
-describe('the list of jobs', () => {
-  it('begins with what changed last, and keeps its order while several of them grow', () => {
-    const minute = 60_000;
-    const jobs = [
-      job('9', { changedAt: 10 * minute + 5 }),
-      job('11', { changedAt: 10 * minute }),
-      job('10', { changedAt: 10 * minute + 59_000 }),
-      job('3', { changedAt: 12 * minute }),
-      job('18446744073709551615', { changedAt: 0 }),
-    ];
-    expect(ordered(jobs).map(({ jobId }) => jobId)).toEqual(['3', '11', '10', '9', '18446744073709551615']);
+/** One job of each group, in the order in which they need a person. */
+const EACH = [
+  job('1', { jobState: 'Failed', phase: 'over', state: 'settled' }),
+  job('2', { jobState: 'Running', phase: 'active', error }),
+  job('3', { jobState: 'Running', phase: 'active', stalledAt: 5 }),
+  job('4', { jobState: 'Running', phase: 'active' }),
+  job('5', { jobState: 'Queued', phase: 'active' }),
+  job('6'),
+  job('7', { jobState: 'Canceled', phase: 'over' }),
+  job('8', { jobState: 'Finished', phase: 'over', state: 'settled' }),
+];
+
+describe('the groups of jobs', () => {
+  it('are those of the chips, each job in one of them', () => {
+    expect(EACH.map(groupOf)).toEqual(GROUPS.map(([group]) => group));
+    expect([...countsOf([...EACH, ...EACH])].map(([, count]) => count)).toEqual(EACH.map(() => 2));
   });
 
+  it('do not blame a job for a failure of the service', () => {
+    expect(groupOf(job('1', { jobState: 'Running', error: { ...error, isOfService: true } }))).toBe('running');
+  });
+});
+
+describe('the order of jobs', () => {
+  it('begins with what failed', () => {
+    expect(ids(ordered([...EACH].reverse(), FAILED_FIRST, NOW))).toEqual(ids(EACH));
+  });
+
+  it('is what changed last within a group, and stays while several of them grow', () => {
+    const jobs = [
+      job('9', { changedAt: 10 * MINUTE + 5 }),
+      job('11', { changedAt: 10 * MINUTE }),
+      job('10', { changedAt: 10 * MINUTE + 59_000 }),
+      job('3', { changedAt: 12 * MINUTE }),
+      job('18446744073709551615', { changedAt: 0 }),
+    ];
+    expect(ids(ordered(jobs, FAILED_FIRST, NOW))).toEqual(['3', '11', '10', '9', '18446744073709551615']);
+  });
+
+  it('is that of any column in both directions; a job without a value is last', () => {
+    const jobs = [
+      job('5', { startTime: at(NOW - 3 * MINUTE), liveBytes: 7, submitTime: at(2) }),
+      job('40', { startTime: at(0), endTime: at(MINUTE), liveBytes: 30, submitTime: at(3) }),
+      job('300', { liveBytes: 4, submitTime: { text: '1970-01-01T00:00:00.001', ms: null } }),
+    ];
+    const by = (name: (typeof COLUMN_NAMES)[number], isDown: boolean) => ids(ordered(jobs, { by: name, isDown }, NOW));
+    expect(by('job', true)).toEqual(['300', '40', '5']);
+    expect(by('job', false)).toEqual(['5', '40', '300']);
+    expect(by('runTime', true)).toEqual(['5', '40', '300']);
+    expect(by('runTime', false)).toEqual(['40', '5', '300']);
+    expect(by('size', true)).toEqual(['40', '5', '300']);
+    expect(by('submitted', false)).toEqual(['300', '5', '40']);
+    for (const name of COLUMN_NAMES) expect(by(name, true).sort()).toEqual(['300', '40', '5']);
+  });
+
+  it('turns round at a second click on the same head', () => {
+    const first = clicked(FAILED_FIRST, 'size');
+    expect(first).toEqual({ by: 'size', isDown: true });
+    expect(clicked(first, 'size')).toEqual({ by: 'size', isDown: false });
+    expect(clicked(first, 'state')).toEqual(FAILED_FIRST);
+  });
+});
+
+describe('the filter of jobs', () => {
   it.each([
     ['', true],
     ['50', true],
@@ -49,7 +90,6 @@ describe('the list of jobs', () => {
     ['unreachable', true],
     ['wing finished', false],
   ])('%j finds it: %s', (filter, isFound) => {
-    const error = { code: 'unreachable', message: 'the service does not answer', hint: null, since: 0 };
     expect(matches(job('501', { name: 'cfd-Wing', jobState: 'Running', error }), filter)).toBe(isFound);
   });
 });

@@ -47,7 +47,7 @@ it('behind a path of a proxy it works as without one', { ...needs('chromium'), .
   const link = await linkOf(place);
   expect(link.startsWith(publicUrl)).toBe(true);
   const view = await ViewPage.open(await startBrowser(context), link);
-  await view.page.locator('.job-row').click();
+  await view.page.locator('.job-link').click();
   const pane = await view.pane(`stdout of task ${task.taskId}`);
   fs.appendFileSync(task.files.stdout, 'second\n');
   await pane.getByText('second', { exact: true }).waitFor();

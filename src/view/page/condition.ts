@@ -1,0 +1,75 @@
+/** Whether the page shows what is true now; if not, why, since when, and when it is tried again. */
+import type { Trouble } from '../contract/addresses.ts';
+import type { AgentState, Events } from '../contract/events.ts';
+
+/** `open`: everything is current. `lost`: it is tried again. `refused`: the session is over, or there was none. */
+export type Connection = 'connecting' | 'open' | 'lost' | 'refused';
+
+export type Condition =
+  | { readonly kind: 'current' | 'connecting' | 'refused' }
+  | { readonly kind: 'view-lost' | 'agent-stopped' | 'state-unreadable' | 'service-down'; readonly problem: Problem };
+
+/** What the banner shows. */
+export interface Problem {
+  readonly message: string;
+  readonly hint: string | null;
+  readonly since: number | null;
+  /** When it is tried again: a moment, or in words. */
+  readonly next: number | string | null;
+}
+
+export interface Known {
+  readonly connection: Connection;
+  /** When the connection broke. */
+  readonly lostAt: number | null;
+  readonly agent: AgentState | undefined;
+  readonly trouble: NonNullable<Events['trouble']> | null;
+}
+
+/** What is nearest to the page comes first: behind a lost view nothing else is known. */
+export function conditionOf({ connection, lostAt, agent, trouble }: Known): Condition {
+  if (connection === 'connecting' || connection === 'refused') return { kind: connection };
+  if (connection === 'lost')
+    return problem('view-lost', {
+      message: 'The view does not answer.',
+      hint: 'If it stays away: run `agent view` and open the new link.',
+      since: lostAt,
+      next: 'every few seconds',
+    });
+  if (trouble !== null) return problem('state-unreadable', { ...trouble, since: null, next: 'every second' });
+  if (agent?.running === false)
+    return problem('agent-stopped', {
+      message: 'No agent runs: nothing new arrives.',
+      hint: 'Start it with `agent run`, or with the service manager of this machine.',
+      since: agent.lastPolledAt,
+      next: null,
+    });
+  if (agent?.serviceError != null) {
+    const { message, hint, since, retryAt = null } = agent.serviceError;
+    return problem('service-down', { message, hint, since, next: retryAt });
+  }
+  return { kind: 'current' };
+}
+
+const problem = (kind: (Condition & { problem: Problem })['kind'], shown: Problem): Condition => ({
+  kind,
+  problem: shown,
+});
+
+/** What the corner of the page shows. */
+export const CONDITION_WORDS: Readonly<Record<Condition['kind'], string>> = {
+  connecting: 'connecting',
+  current: 'live',
+  'view-lost': 'view lost',
+  'agent-stopped': 'agent stopped',
+  'state-unreadable': 'state unreadable',
+  'service-down': 'service down',
+  refused: 'no access',
+};
+
+/** Whether states and colours show what was so, not what is. */
+export const isStale = ({ kind }: Condition): boolean => kind !== 'current' && kind !== 'connecting';
+
+/** The banner shows a failure of the service once; others belong to their job or file. */
+export const isOwn = (error: Trouble, condition: Condition): boolean =>
+  error.isOfService !== true || condition.kind === 'current';

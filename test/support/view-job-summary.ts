@@ -1,0 +1,31 @@
+/** A job as the server of the view sends it, for tests of what the page makes of it. */
+import type { JobSummary } from '../../src/view/contract/events.ts';
+
+export const jobSummary = (jobId: string, more: Partial<JobSummary> = {}): JobSummary => ({
+  jobId,
+  name: null,
+  jobState: null,
+  phase: null,
+  submitTime: null,
+  startTime: null,
+  endTime: null,
+  state: 'watched',
+  source: 'command',
+  tasks: 0,
+  lookingForTasks: false,
+  liveFiles: 0,
+  liveBytes: 0,
+  watchedAt: 0,
+  polledAt: null,
+  grownAt: null,
+  stalledAt: null,
+  changedAt: 0,
+  growth: [],
+  hasResults: true,
+  results: null,
+  error: null,
+  failingFiles: 0,
+  inexactBytes: 0,
+  refusedEntries: 0,
+  ...more,
+});

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import type { ReportedTime } from '../../../../src/view/contract/events.ts';
+import { orderMs, runTime } from '../../../../src/view/page/text/times.ts';
+
+const zoned = (ms: number): ReportedTime => ({ text: new Date(ms).toISOString(), ms });
+const local = (ms: number): ReportedTime => ({ text: new Date(ms).toISOString().slice(0, -1), ms: null });
+const run = (startTime: ReportedTime | null, endTime: ReportedTime | null, phase: 'active' | 'over' | null = null) =>
+  runTime({ startTime, endTime, phase }, 10_000);
+
+describe('the times of a job', () => {
+  it('give its run time, until now while it runs', () => {
+    expect(run(zoned(1_000), zoned(4_000))).toBe(3_000);
+    expect(run(zoned(1_000), null, 'active')).toBe(9_000);
+    expect(run(local(1_000), local(4_000))).toBe(3_000);
+  });
+
+  it('give none that would be a guess', () => {
+    expect(run(null, zoned(4_000))).toBeNull();
+    expect(run(local(1_000), null, 'active')).toBeNull();
+    expect(run(local(1_000), zoned(4_000))).toBeNull();
+    expect(run(zoned(1_000), null, 'over')).toBeNull();
+    expect(run({ text: 'soon', ms: null }, null)).toBeNull();
+  });
+
+  it('are in order, whether they have a zone or not', () => {
+    expect([zoned(3), local(2), null, { text: 'soon', ms: null }].map(orderMs)).toEqual([3, 2, null, null]);
+  });
+});
