@@ -8,8 +8,11 @@ import { JobPage } from './job/job-page.tsx';
 import { LiveFiles } from './job/live-files.tsx';
 import { JobsPage } from './jobs/jobs-page.tsx';
 import { SearchPage } from './jobs/search-page.tsx';
+
 import { Live, ProvideLive, useLive } from './live.ts';
+import { KeyList } from './pane/key-list.tsx';
 import { Banner } from './parts/banner.tsx';
+
 import { IconButton } from './parts/button.tsx';
 import { startTheme, theme, toggleTheme } from './parts/theme.ts';
 import { ResultsPage } from './results/results-page.tsx';
@@ -94,6 +97,7 @@ function Top({ page }: { page: Route['page'] }) {
         <span class="pulse" />
         {CONDITION_WORDS[live.condition.value.kind]}
       </span>
+      <KeyList />
       <IconButton
         icon={theme.value === 'dark' ? 'light' : 'dark'}
         label={theme.value === 'dark' ? 'Light colours' : 'Dark colours'}

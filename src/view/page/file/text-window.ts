@@ -135,6 +135,11 @@ export class TextWindow {
     return this.#continued.includes(this.#rows[index] ?? -1);
   }
 
+  /** Whether the next row writes over this one, as states of a progress bar do. */
+  isOverwritten(index: number): boolean {
+    return this.bytesOf(index).at(-1) === RETURN && this.isContinued(index + 1);
+  }
+
   /** The row that a byte is in; the nearest one if it is not here. */
   rowAt(byte: number): number {
     let [low, high] = [0, this.#rows.length];

@@ -28,6 +28,8 @@ export class Opened {
   readonly search: Search;
   readonly isSearching = signal(false);
   readonly wraps = signal(true);
+  /** Control characters are shown as marks, and do nothing. */
+  readonly isRaw = signal(false);
   /** Of the lines that are plotted; undefined if nothing is. */
   readonly kinds = signal<readonly Kind[] | undefined>(undefined);
   readonly selection = signal<Selection | undefined>(undefined);
@@ -121,26 +123,27 @@ export class Opened {
 
   /** Copies the chosen lines, or those on the screen, as text or as raw bytes, and reports it for a moment. */
   async copy(isRaw = false): Promise<void> {
-    this.notice.value = await this.#copied(isRaw);
+    this.notice.value = await this.#copied(isRaw).catch((error) =>
+      error instanceof Refused ? error.message : 'this browser refuses to copy',
+    );
     setTimeout(() => {
       this.notice.value = '';
     }, NOTICE_MS);
   }
 
+  /** Copies text, and reports how many lines it has. */
   async #copied(isRaw: boolean): Promise<string> {
-    try {
-      const chosen = this.selection.value;
-      // The window may be elsewhere by now: only the file has the end of the last line.
-      const { from, to } =
-        chosen === undefined ? this.seen.value : { from: chosen.from, to: await this.#endOfLine(chosen.to) };
-      if (to - from > MAX_COPIED_BYTES) return 'too much to copy: download it';
-      const bytes = await askBytes(this.content(), [from, to]);
-      const text = isRaw ? new TextDecoder().decode(bytes) : plainText(bytes);
-      await navigator.clipboard.writeText(text);
-      return `${counted(text.replace(/\n$/, '').split('\n').length, 'line')} copied${isRaw ? ' as raw bytes' : ''}`;
-    } catch (error) {
-      return error instanceof Refused ? error.message : 'this browser does not let it copy';
-    }
+    const chosen = this.selection.value;
+    // The window may be elsewhere by now: only the file has the end of the last line.
+    const { from, to } =
+      chosen === undefined ? this.seen.value : { from: chosen.from, to: await this.#endOfLine(chosen.to) };
+    if (to - from > MAX_COPIED_BYTES) return 'too much to copy: download it';
+    const bytes = await askBytes(this.content(), [from, to]);
+    const raw = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+    const text = isRaw ? raw : plainText(bytes);
+    await navigator.clipboard.writeText(text);
+    const lines = counted(text.replace(/\n$/, '').split('\n').length, 'line');
+    return `${lines} copied${isRaw ? ' as raw bytes' : ''}${isText(bytes) ? '' : ', with U+FFFD for bytes that are not text'}`;
   }
 
   /** The byte after the line that a byte is in. */
@@ -159,6 +162,14 @@ export class Opened {
     this.kinds.value = undefined;
     this.selection.value = undefined;
     if (this.isSearching.value) this.search.look(this.search.query.value, 0);
+  }
+}
+
+function isText(bytes: Uint8Array): boolean {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes) !== undefined;
+  } catch {
+    return false;
   }
 }
 

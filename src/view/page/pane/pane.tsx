@@ -7,6 +7,7 @@ import type { OpenFile, Opening } from '../file/open-file.ts';
 import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
 import { bytes } from '../text/units.ts';
+import { focusOn, openSearch, takeKeys } from './keys.ts';
 import { Opened } from './opened.ts';
 import { PlotPanel } from './plot-panel.tsx';
 import { Rows } from './rows.tsx';
@@ -38,7 +39,7 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
     if (pane === null) return;
     // The reader scrolls by keys at once, unless the focus is elsewhere.
     if (document.activeElement === document.body) focusOn(pane, '.rows');
-    return takeLooseKeys(pane, opened);
+    return takeKeys(pane, opened);
   }, [opened]);
   useEffect(() => watch?.(file), [file, watch]);
   useEffect(
@@ -47,12 +48,7 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
   );
   const { bytes } = file.condition.value;
   return (
-    <section
-      class="pane"
-      ref={element}
-      aria-label={label}
-      onKeyDown={(event) => onPaneKey(event, opened, element.current)}
-    >
+    <section class="pane" ref={element} aria-label={label}>
       <Toolbar
         opened={opened}
         title={title}
@@ -196,67 +192,4 @@ function Overview({ opened: { file, search, seen, isSearching } }: { opened: Ope
       <span class="thumb" style={{ top: `${top * 100}%`, height: `${height * 100}%` }} />
     </div>
   );
-}
-
-/** Puts the focus on a part of the pane. */
-function focusOn(pane: HTMLElement | null, part: '.search-bar input' | '.goto' | '.rows'): void {
-  const element = pane?.querySelector<HTMLElement>(part);
-  element?.focus({ preventScroll: true });
-  // What was typed before gives way to what is typed now.
-  if (element instanceof HTMLInputElement) element.select();
-}
-
-/** The pane that the reader used last. */
-let lastUsed: HTMLElement | undefined;
-
-/**
- * Keys pressed while nothing on the page has the focus go to the pane that was used last. What is returned ends that.
- */
-function takeLooseKeys(pane: HTMLElement, opened: Opened): () => void {
-  const use = () => {
-    lastUsed = pane;
-  };
-  const onKey = (event: KeyboardEvent) => {
-    if (event.target !== document.body || (lastUsed !== pane && lastUsed?.isConnected === true)) return;
-    use();
-    onPaneKey(event, opened, pane);
-  };
-  const over = new AbortController();
-  const { signal } = over;
-  pane.addEventListener('focusin', use, { signal });
-  pane.addEventListener('pointerdown', use, { signal });
-  document.addEventListener('keydown', onKey, { signal });
-  return () => over.abort();
-}
-
-function onPaneKey(event: KeyboardEvent, opened: Opened, pane: HTMLElement | null): void {
-  const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
-  const { file } = opened;
-  const actions: Readonly<Record<string, () => unknown>> = {
-    '/': () => openSearch(opened, pane),
-    c: () => opened.copy(),
-    C: () => opened.copy(true),
-    f: () => (file.following.value ? file.pause() : file.follow()),
-    g: () => file.jumpTo(0),
-    G: () => file.jumpToEnd(),
-    Home: () => file.jumpTo(0),
-    End: () => file.follow(),
-    l: () => focusOn(pane, '.goto'),
-    n: () => opened.step(false),
-    N: () => opened.step(true),
-    p: () => opened.togglePlot(),
-    w: () => {
-      opened.wraps.value = !opened.wraps.value;
-    },
-  };
-  const action = actions[event.key];
-  if (action === undefined) return;
-  event.preventDefault();
-  void action();
-}
-
-function openSearch(opened: Opened, pane: HTMLElement | null): void {
-  opened.isSearching.value = true;
-  focusOn(pane, '.search-bar input');
 }

@@ -12,40 +12,45 @@ interface RowProps {
   readonly before: Uint8Array;
   /** From 0; undefined where it is not known. */
   readonly line: number | undefined;
+  /** It goes on with the line of the row before. */
+  readonly isContinued: boolean;
+  /** A state of a progress bar that the next row writes over. */
+  readonly isOverwritten: boolean;
+  /** Control characters are shown as marks, and do nothing. */
+  readonly isRaw: boolean;
   readonly isSelected: boolean;
   readonly isFound: boolean;
   readonly onSelect: (start: number, extends_: boolean) => void;
 }
 
 const ESCAPE = 0x1b;
+const OVERWRITTEN = 'a terminal writes the next state over this one';
+const SHOWN_PROPS = ['start', 'era', 'line', 'isContinued', 'isOverwritten', 'isRaw', 'isSelected', 'isFound'] as const;
 
 export class Row extends Component<RowProps> {
   /** In the same era, what has the same length is the same. */
   override shouldComponentUpdate(next: RowProps): boolean {
     const now = this.props;
-    return (
-      next.start !== now.start ||
-      next.era !== now.era ||
-      next.bytes.length !== now.bytes.length ||
-      next.line !== now.line ||
-      next.isSelected !== now.isSelected ||
-      next.isFound !== now.isFound
-    );
+    const isSame = (key: keyof RowProps) => next[key] === now[key];
+    return next.bytes.length !== now.bytes.length || !SHOWN_PROPS.every(isSame);
   }
 
-  override render({ start, bytes, before, line, isSelected, isFound, onSelect }: RowProps) {
-    const colours = before.includes(ESCAPE) ? coloursOf(decode(before)) : '';
-    const runs = shown(decode(bytes).replace(/\n$/, ''), colours);
+  override render({ start, bytes, before, line, isRaw, onSelect, ...row }: RowProps) {
+    const classes = ['row', row.isSelected && 'selected', row.isFound && 'found', row.isOverwritten && 'overwritten'];
+    const text = decode(bytes).replace(/\n$/, '');
+    const colours = !isRaw && before.includes(ESCAPE) ? coloursOf(decode(before)) : '';
+    const runs = isRaw ? [{ text, look: null }] : shown(text, colours);
     return (
-      <div class={`row ${isSelected ? 'selected' : ''} ${isFound ? 'found' : ''}`}>
+      <div class={classes.filter(Boolean).join(' ')} data-continued={row.isContinued ? '' : undefined}>
         <button
           type="button"
           class="number"
           tabIndex={-1}
           aria-label={line === undefined ? `byte ${start}` : `line ${line + 1}`}
+          title={row.isOverwritten ? OVERWRITTEN : row.isContinued ? 'the line goes on' : undefined}
           onClick={(event) => onSelect(start, event.shiftKey)}
         >
-          {line === undefined ? '·' : line + 1}
+          {row.isContinued ? '…' : line === undefined ? `@${start}` : line + 1}
         </button>
         <span class="text" dir="auto">
           {runs.map((run, index) => (

@@ -6,8 +6,11 @@ import type { OpenFile } from '../file/open-file.ts';
 import type { Search } from '../file/search.ts';
 import { forgetSizes, MAX_BYTES } from '../file/text-window.ts';
 import { useVirtual } from '../parts/use-virtual.ts';
+import { decode, plainLine } from '../text/terminal.ts';
+import { highlight, reveal } from './marks.ts';
 import type { Opened } from './opened.ts';
 import { Row } from './row.tsx';
+import { copySelected } from './selected-text.ts';
 
 const ROW_PX = 20;
 /** What is nearer to an end of what is here is fetched before it is seen. */
@@ -62,6 +65,7 @@ export function Rows({ opened, label, found, search }: RowsProps) {
       aim.current = { byte: aimed.byte, start: window.start };
       list.scrollToIndex(window.rowAt(aimed.byte), { align: 'center' });
     }
+    if (aimed !== undefined) revealByte(scroller.current, opened, aimed.byte);
     // A pane that is not filled does not scroll.
     fetchSoon(file, list, scroller.current);
     return highlight(scroller.current, (index) => search?.needleIn(window.bytesOf(index), window.rows[index] ?? 0));
@@ -75,6 +79,7 @@ export function Rows({ opened, label, found, search }: RowsProps) {
       role="log"
       aria-live="off"
       aria-label={label}
+      onCopy={copySelected}
     >
       <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
         <div class="rows-shown" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
@@ -88,6 +93,9 @@ export function Rows({ opened, label, found, search }: RowsProps) {
                   bytes={window.bytesOf(index)}
                   before={window.bytesBefore(index, COLOURS_BYTES)}
                   line={window.lineOf(index)}
+                  isContinued={window.isContinued(index)}
+                  isOverwritten={window.isOverwritten(index)}
+                  isRaw={opened.isRaw.value}
                   isSelected={start >= selectedFrom && window.lineStartOf(index) <= selectedTo}
                   isFound={index === foundRow}
                   onSelect={(at, isExtended) => opened.select(at, isExtended)}
@@ -99,6 +107,14 @@ export function Rows({ opened, label, found, search }: RowsProps) {
       </div>
     </div>
   );
+}
+
+/** Shows the place of a byte within its row, which may be wider or higher than the screen. */
+function revealByte(scroller: HTMLElement | null, { file: { window }, isRaw }: Opened, byte: number): void {
+  const row = window.rowAt(byte);
+  const start = window.rows[row] ?? byte;
+  const before = decode(window.bytesOf(row).subarray(0, byte - start));
+  reveal(scroller, row, isRaw.peek() ? before.length : plainLine(before).length);
 }
 
 function see({ seen }: Opened, from: number, to: number): void {
@@ -194,47 +210,4 @@ function useIntent(file: OpenFile, list: List, scroller: { readonly current: HTM
     element.addEventListener('scroll', onScroll, passive);
     return () => over.abort();
   }, [file, list, scroller, aim]);
-}
-
-const NAME = 'match';
-/** Maximum rows on one screen. */
-const MOST = 2_000;
-
-/** Paints in the rows below `element` what is to be marked in each; what is returned takes it away again. */
-function highlight(element: HTMLElement | null, needleIn: (index: number) => RegExp | undefined): () => void {
-  if (element === null || !('highlights' in CSS)) return () => undefined;
-  const painted = CSS.highlights.get(NAME) ?? new Highlight();
-  CSS.highlights.set(NAME, painted);
-  const ranges = [...element.querySelectorAll<HTMLElement>('[data-index]')]
-    .flatMap((row) => rangesIn(row.querySelector('.text'), needleIn(Number(row.dataset['index']))))
-    .slice(0, MOST);
-  for (const range of ranges) painted.add(range);
-  return () => {
-    for (const range of ranges) painted.delete(range);
-  };
-}
-
-function rangesIn(row: Element | null, needle: RegExp | undefined): Range[] {
-  if (row === null || needle === undefined) return [];
-  const text = row.textContent;
-  return [...text.matchAll(needle)]
-    .filter(([match]) => match !== '')
-    .map(({ 0: match, index }) => {
-      const range = new Range();
-      range.setStart(...placeOf(row, index));
-      range.setEnd(...placeOf(row, index + match.length));
-      return range;
-    });
-}
-
-/** The node that holds a character of the row, and its place in there. */
-function placeOf(row: Element, index: number): [Node, number] {
-  const texts = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
-  let rest = index;
-  for (let node = texts.nextNode(); node !== null; node = texts.nextNode()) {
-    const length = node.nodeValue?.length ?? 0;
-    if (rest <= length) return [node, rest];
-    rest -= length;
-  }
-  return [row, row.childNodes.length];
 }

@@ -15,7 +15,7 @@ interface ToolbarProps {
 }
 
 export function Toolbar({ opened, title, isWatched, onSearch, onGone }: ToolbarProps) {
-  const { file, wraps } = opened;
+  const { file, wraps, isRaw } = opened;
   const following = file.following.value;
   return (
     <div class="pane-bar">
@@ -45,6 +45,14 @@ export function Toolbar({ opened, title, isWatched, onSearch, onGone }: ToolbarP
           keyName="w"
           isPressed={wraps.value}
           onClick={() => (wraps.value = !wraps.value)}
+        />
+        <IconButton
+          icon="raw"
+          label="Show control characters"
+          title="Show control characters, and what they overwrite"
+          keyName="r"
+          isPressed={isRaw.value}
+          onClick={() => (isRaw.value = !isRaw.value)}
         />
         <CopyButton opened={opened} />
         <a
@@ -85,6 +93,7 @@ function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
       }}
       onKeyDown={(event) => {
         if (event.key === 'Enter') void go();
+        if (event.key === 'Escape') onGone();
       }}
     />
   );
@@ -100,7 +109,7 @@ function CopyButton({ opened }: Pick<ToolbarProps, 'opened'>) {
         keyName="c"
         onClick={() => void opened.copy()}
       />
-      <span class="notice" role="status">
+      <span class="copied" role="status">
         {opened.notice.value}
       </span>
     </>

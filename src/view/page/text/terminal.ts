@@ -125,16 +125,16 @@ const MAX_COLUMNS = 10_000;
 /** Lines as a terminal would show them, without what only a terminal understands. */
 export function plainText(bytes: Uint8Array): string {
   const lines = decode(bytes).split('\n');
-  return lines
-    .map((line) => (ACTING.test(line) ? textOf(line) : line))
-    .join('\n')
-    .toWellFormed();
+  return lines.map(plainLine).join('\n').toWellFormed();
 }
 
-const textOf = (line: string) =>
-  shown(line)
+/** One line, without its end. */
+export function plainLine(line: string): string {
+  if (!ACTING.test(line)) return line;
+  return shown(line)
     .map(({ text }) => text)
     .join('');
+}
 
 /** The line, without its end. `before` is what the lines above leave switched on, as `coloursOf` found it. */
 export function shown(line: string, before = ''): Run[] {

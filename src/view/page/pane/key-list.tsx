@@ -1,0 +1,48 @@
+/** The list of all keys, which `?` opens. */
+import { useEffect, useRef } from 'preact/hooks';
+import { IconButton } from '../parts/button.tsx';
+import { isLoose, PANE_KEYS } from './keys.ts';
+
+const named = (key: string) => (/^[A-Z]$/.test(key) ? `Shift+${key}` : key);
+
+export function KeyList() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === '?' && isLoose(event)) dialog.current?.showModal();
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, []);
+  return (
+    <>
+      <IconButton icon="keys" label="Keys" keyName="?" kind="keys" onClick={() => dialog.current?.showModal()} />
+      <dialog class="key-list" ref={dialog} aria-label="Keys">
+        <header>
+          <h2>Keys</h2>
+          <IconButton
+            icon="close"
+            label="Close the list of keys"
+            keyName="Esc"
+            onClick={() => dialog.current?.close()}
+          />
+        </header>
+        <dl>
+          {PANE_KEYS.map(({ keys, words }) => (
+            <div key={words}>
+              <dt>
+                {keys.map((key) => (
+                  <kbd key={key}>{named(key)}</kbd>
+                ))}
+              </dt>
+              <dd>{words}</dd>
+            </div>
+          ))}
+        </dl>
+        <p class="fine">
+          They act on the file that was used last. A click on a line number selects it; Shift+click extends.
+        </p>
+      </dialog>
+    </>
+  );
+}
