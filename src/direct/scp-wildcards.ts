@@ -156,11 +156,14 @@ async function fetchCommand(
   const markOf = (group: number) => `${basePath}/.jobtail${quote === '' ? '-' : ' '}${random}-${group}-`;
   const words = groups.flatMap((group, at) => [`${quote}${markOf(at)}${quote}`, ...group.words]);
   let isUnderstood = false;
+  let isLeft = false;
   const converse = async (records: ScpRecords, reply: Reply) => {
     reply(YES);
     const opening = await records.next();
-    if (opening.kind !== 'missing' || !opening.message.includes(markOf(0))) return;
-    isUnderstood = true;
+    isUnderstood = opening.kind === 'missing' && opening.message.includes(markOf(0));
+    // The other side may still be writing: a signal then ends it, which ssh reports as a lost connection.
+    isLeft = !isUnderstood && opening.kind !== 'end';
+    if (!isUnderstood) return;
     run.works = true;
     await receiveAll(
       { records, reply },
@@ -172,7 +175,7 @@ async function fetchCommand(
   const { code, stderr } = await runScp([...(isRecursive ? ['-r'] : []), '-f', ...words], run, converse);
   const failure = connectionFailure(stderr, host);
   if (failure !== undefined) throw failure;
-  if (code === CONNECTION_LOST) throw brokeOff(stderr, host);
+  if (code === CONNECTION_LOST && !isLeft) throw brokeOff(stderr, host);
   return isUnderstood ? undefined : lastLine(stderr);
 }
 

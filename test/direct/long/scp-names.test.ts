@@ -60,6 +60,18 @@ describe.each(GATE_NAMES)('a gate that %s', WITH_SSH, (gate) => {
   });
 });
 
+it('a gate that answers, and is ended by a signal, is no lost connection', WITH_SSH, async () => {
+  if (sshd === undefined) throw new Error('there is no sshd');
+  const place = new SshPlace();
+  const gate = middlewareGate(place.directory, place.cluster, 'splits');
+  // ssh exits with 255 for the signal, as for a connection that is lost.
+  const ended = `case "$SSH_ORIGINAL_COMMAND" in *"'"*) printf '\\001no such name\\n'; kill -9 $$ ;; esac`;
+  const method = await place.lend(sshd, { command: place.script('ended', ended, `exec ${gate}`) });
+  for (const name of ['11/a b', '11/out-dir/y']) place.put(name, `content of ${name}`);
+  await place.fetch(place.transfer(), method, ['11/a b', '11/out dir/y'], { way: 'scp' });
+  expect([...place.came.keys()]).toEqual(['11/a b']);
+});
+
 const EXPANDING = GATE_NAMES.filter((gate) => gate !== 'reads twice');
 
 describe.each(EXPANDING)('by wildcards, a gate that %s', WITH_SSH, (gate) => {

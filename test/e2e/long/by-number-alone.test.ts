@@ -22,7 +22,10 @@ describe.concurrent('sync while no agent runs', PATIENCE, () => {
     fs.writeFileSync(grown.tasks[2]?.files.stdout ?? '', 'late\n');
     await sandbox.setHabits({ jobService: false });
     const again = await place.agent('sync', job.jobId);
-    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining(`job ${job.jobId} is not reported`) });
+    expect(again).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`job service failed for job ${job.jobId}: `),
+    });
     expect(again.stdout).toContain('12 live files, 12 verified');
   });
 

@@ -141,7 +141,7 @@ describe('what systemd is reported', WITH_DATAGRAMS, () => {
     await sleep(2_000);
     expect(fed()).toBe(before);
     // The process itself is well: its event loop still answers.
-    const { port } = await agent.says('metrics are at');
+    const { port } = await agent.says('metrics listening on');
     const scrape = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     expect(Number(/^jobtail_scheduler_turn_age_seconds (.*)$/m.exec(scrape)?.[1])).toBeGreaterThan(2);
   });
@@ -160,7 +160,7 @@ it.concurrent('metrics tell what was done; an address in use costs only them', {
   place.configure(sandbox, { watch, metrics: { listen: '127.0.0.1:0' } });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
-  const { port } = await agent.says('metrics are at');
+  const { port } = await agent.says('metrics listening on');
   const get = async (what: string) => {
     const response = await fetch(`http://127.0.0.1:${port}/${what}`);
     return { status: response.status, text: await response.text() };
@@ -195,7 +195,7 @@ it.concurrent('metrics tell what was done; an address in use costs only them', {
     metrics: { listen: `127.0.0.1:${port}` },
   });
   const without = await second.run();
-  expect(await without.says('there are no metrics')).toMatchObject({ level: 'error', code: 'config' });
+  expect(await without.says('cannot listen for metrics on')).toMatchObject({ level: 'error', code: 'config' });
   await second.mirrored(another, 'stdout');
 });
 

@@ -81,13 +81,13 @@ it.concurrent('renewed certificates are read anew, also after broken ones', {
   await place.mirrored(job, 'stdout');
   const read = (text: string) => agent.log.filter(({ msg }) => msg.includes(text)).length;
   fs.writeFileSync(caFile, Buffer.concat([ca, server.cert]));
-  await until('the new ones', () => read('certificates and secrets are read anew') === 1);
+  await until('the new ones', () => read('certificates and secrets read again') === 1);
   fs.writeFileSync(caFile, 'no certificate');
   await agent.says('reload refused, old configuration kept');
   fs.appendFileSync(task.files.stdout, 'more\n');
   await place.mirrored(job, 'stdout');
   fs.writeFileSync(caFile, ca);
-  await until('those after them', () => read('certificates and secrets are read anew') === 2);
+  await until('those after them', () => read('certificates and secrets read again') === 2);
   expect(agent.end).toBeUndefined();
 });
 
@@ -99,7 +99,7 @@ const without = (limit: string) => [
 const isPossible = spawnSync('unshare', [...without('watches').slice(1), 'true'], { stdio: 'ignore' }).status === 0;
 const WITH_NAMESPACES = needsThat(isPossible, 'no file watches left: there are no user namespaces here');
 
-const refusals = (agent: Program) => agent.log.filter(({ msg }) => msg.includes('the system refuses to watch'));
+const refusals = (agent: Program) => agent.log.filter(({ msg }) => msg.includes('cannot watch '));
 
 describe('without', { ...PATIENCE, ...WITH_NAMESPACES, concurrent: true }, () => {
   it.for([
@@ -111,7 +111,7 @@ describe('without', { ...PATIENCE, ...WITH_NAMESPACES, concurrent: true }, () =>
     place.configure(sandbox, { results: { enabled: false } });
     const agent = place.startWithin(without(limit), ['run']);
     await agent.says('following 0 jobs');
-    const said = await agent.says('the system refuses to watch');
+    const said = await agent.says('cannot watch ');
     expect(said).toMatchObject({ level: 'warn', err: expect.stringContaining(code), hint: expect.any(String) });
     expect(await place.agent('watch', job.jobId, '--task', task.taskId)).toMatchObject({ code: 0 });
     fs.writeFileSync(task.files.stdout, 'hello\n');
