@@ -8,7 +8,7 @@ import Database from 'better-sqlite3';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/append.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { Debounce } from '../../src/agent/live/debounce.ts';
-import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
+import { Mirrors } from '../../src/agent/live/mirror/mirror.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
@@ -82,7 +82,6 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     },
     timer: systemClock.timer,
   });
-  const mirrors = new OpenMirrors({ directory: mirrorDirectory, onNetwork: false });
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
@@ -97,7 +96,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     batchLimit: new BatchLimit(store.capabilities),
     now: Date.now,
     liveFiles: {
-      mirrors,
+      mirrors: new Mirrors(mirrorDirectory, false),
       overlapBytes: 256,
       keepGenerations: 5,
       now: Date.now,
@@ -117,7 +116,6 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
   await round();
   commitCount = 0;
   const used = await measured(rounds, round);
-  await mirrors.close();
   store.close();
   return { ...used, commits: commitCount };
 }

@@ -3,7 +3,7 @@ import { type CallBudget, Calls, QueuedJobService, QueuedRemote } from '../agent
 import { LONG_BACKLOG_BYTES } from '../agent/live/append/append.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { DEBOUNCE_TIMES, Debounce } from '../agent/live/debounce.ts';
-import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
+import { Mirrors } from '../agent/live/mirror/mirror.ts';
 import { TextEncoding } from '../agent/live/text/encoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
 import { ALONE, type JobRegister, type Ownership } from '../agent/ownership.ts';
@@ -101,7 +101,7 @@ export function buildEngine(options: EngineOptions): Engine {
     batchLimit: new BatchLimit(store.capabilities),
     now,
     liveFiles: {
-      mirrors: new OpenMirrors({ directory: mirror.directory, onNetwork, ownership }),
+      mirrors: new Mirrors(mirror.directory, onNetwork, ownership),
       ownership,
       overlapBytes: poll.overlapBytes,
       keepGenerations: mirror.keepGenerations,

@@ -29,7 +29,7 @@ export async function makeDirectories(
 }
 
 /** The directories from below `root` down to `directory`. */
-export function directoriesBelow(root: string, directory: string): string[] {
+function directoriesBelow(root: string, directory: string): string[] {
   const parts = path.relative(root, directory).split(path.sep);
   return parts.flatMap((part, index) => (part === '' ? [] : [path.join(root, ...parts.slice(0, index + 1))]));
 }

@@ -3,8 +3,7 @@ import path from 'node:path';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/append.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { DEBOUNCE_TIMES, Debounce } from '../../src/agent/live/debounce.ts';
-import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
-import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
+import { Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { completePass, type PassSummary } from '../../src/agent/pass/complete-pass.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
@@ -15,6 +14,7 @@ import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { MismatchKind } from '../../src/mismatch.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import type { Clock } from '../../src/system/clock.ts';
+import type { Opener } from '../../src/system/files.ts';
 import { memoryWriter } from './memory-content.ts';
 import { ModelDisk } from './model-disk.ts';
 import { newState } from './new-state.ts';
@@ -48,7 +48,6 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #polls: JobPolls;
   readonly #mirrorDirectory: string;
-  readonly #mirrors: OpenMirrors;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -57,11 +56,7 @@ export class Engine {
     const disk = options.disk ?? new ModelDisk();
     this.store = new Store({ directory: state, service: 'model', owner: true, now });
     this.#mirrorDirectory = path.join(directory, 'mirror');
-    this.#mirrors = new OpenMirrors({
-      directory: this.#mirrorDirectory,
-      onNetwork: false,
-      openFile: (file, flags, mode) => disk.open(file, flags, mode),
-    });
+    const openFile: Opener = (file, flags, mode) => disk.open(file, flags, mode);
     const commits = new Commits({
       transaction: (work) => this.store.transaction(work),
       timer: (_, callback) => {
@@ -80,7 +75,7 @@ export class Engine {
       maxTogether: options.maxTogether,
       now,
       liveFiles: {
-        mirrors: this.#mirrors,
+        mirrors: new Mirrors(this.#mirrorDirectory, false, undefined, openFile),
         overlapBytes: options.overlapBytes ?? 256,
         keepGenerations: options.keepGenerations ?? 5,
         now,
@@ -132,14 +127,8 @@ export class Engine {
     return mirrorPath(this.#mirrorDirectory, JOB, key);
   }
 
-  /** Mirrors that stay open until the next poll. */
-  get openMirrors(): number {
-    return this.#mirrors.size;
-  }
-
   /** Ends as a kill does: nothing more is written, what the process held is gone. */
   kill(): void {
-    void this.#mirrors.close();
     this.store.close();
   }
 }

@@ -3,9 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { FileMemory } from '../../src/agent/live/memory.ts';
 import type { LiveFile, LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
-import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
+import { Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { openLiveFile } from '../../src/agent/live/mirror/open-live-file.ts';
-import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
 import type { Mismatch } from '../../src/mismatch.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
 import type { Opener } from '../../src/system/files.ts';
@@ -60,11 +59,7 @@ export class LivePlace {
 
   open({ openFile, ...options }: PlaceOptions = {}): Promise<LiveFile> {
     return openLiveFile(this.committed, this.memory, {
-      mirrors: new OpenMirrors({
-        ...{ directory: this.directory, onNetwork: false },
-        ...(openFile && { openFile }),
-        ...(options.ownership && { ownership: options.ownership }),
-      }),
+      mirrors: new Mirrors(this.directory, false, options.ownership, openFile),
       overlapBytes: 256,
       keepGenerations: 5,
       now: () => 0,

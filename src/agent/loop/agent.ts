@@ -119,13 +119,11 @@ export class Agent {
 
   /** Ends calls in flight, waits until everything that was appended is committed. */
   async stop(): Promise<void> {
-    const { commits, poll } = this.#options;
     this.#stop.abort();
     this.#cancelLook();
     this.#context.scheduler.stop();
     await Promise.all([...[...this.#jobs.values()].map((job) => job.stop()), this.#jobStates?.ended()]);
-    commits.flush();
-    await poll.liveFiles.mirrors.close();
+    this.#options.commits.flush();
   }
 
   /** Follows jobs of the store that it owns from now on. */

@@ -150,7 +150,6 @@ export class FollowedJob {
     this.#stage.send('leave');
     this.#due.cancel();
     if (!this.#due.areIdle) return;
-    void this.#polls.closeMirrors();
     this.#idle();
   }
 
@@ -164,7 +163,6 @@ export class FollowedJob {
     this.#stop.abort();
     this.#stage.send('stop');
     await this.#due.end();
-    await this.#polls.closeMirrors();
   }
 
   #idle(): void {
@@ -183,8 +181,6 @@ export class FollowedJob {
       const error = asJobtailError(thrown);
       if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failed(kind, error);
     }
-    // The job may have been given up meanwhile.
-    if (!this.isFollowed) await this.#polls.closeMirrors();
   }
 
   /** A run that succeeded, or that has nothing to do any more, fails no longer. */

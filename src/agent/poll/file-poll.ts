@@ -11,8 +11,8 @@ import { enoughTextOf } from '../live/append/append.ts';
 import { follow } from '../live/follow.ts';
 import type { FileMemory, QuietPoll } from '../live/memory.ts';
 import type { LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
+import type { Mirrors } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
-import type { OpenMirrors } from '../live/mirror/open-mirrors.ts';
 import type { FollowContext, FollowEnd } from '../live/steps.ts';
 import { type Exchange, isUnfinished, stuckError } from '../live/stuck.ts';
 import type { Follow, Part, PartRequest } from '../ports.ts';
@@ -136,7 +136,7 @@ export class FilePoll {
     this.#noteFailure();
     await this.#guardEnd(() => this.#noteStuck());
     for (const { part } of this.#exchanges) await this.#guardEnd(async () => part?.content.release());
-    await this.#guardEnd(async () => mirror?.close(this.#error === undefined));
+    await this.#guardEnd(async () => mirror?.close());
   }
 
   get #hasBeginning(): boolean {
@@ -237,7 +237,7 @@ const MAX_TEXT_BYTES = 4 * 1024;
 async function lastQuietPoll(
   row: LiveFileRow,
   { quiet }: FileMemory,
-  mirrors: OpenMirrors,
+  mirrors: Mirrors,
 ): Promise<QuietPoll | undefined> {
   if (quiet === undefined || row.rotation !== null || row.inexact.length > 0) return undefined;
   return (await mirrors.isAsLeft(row)) ? quiet : undefined;

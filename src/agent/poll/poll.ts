@@ -112,11 +112,6 @@ export class JobPolls {
     for (const memory of this.#memories.values()) memory.failed = undefined;
   }
 
-  /** Closes the mirrors that stayed open from poll to poll. */
-  async closeMirrors(): Promise<void> {
-    await this.#context.liveFiles.mirrors.closeJob(this.jobId);
-  }
-
   #memoryOf(key: LiveFileKey): FileMemory {
     const name = keyText(key);
     const memory = this.#memories.get(name) ?? {};

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { taskOf } from '../../support/e2e-job.ts';
 import { NOBODY, Place } from '../../support/e2e-place.ts';
 import type { Ended } from '../../support/e2e-program.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
 
 /** No server: these commands do not get that far. */
 const NOWHERE = { baseUrl: 'http://127.0.0.1:9', username: 'alice', passwordFile: '/nonexistent/password' };
@@ -14,17 +14,6 @@ function expectRefused(ended: Ended, code: number, ...words: string[]): void {
   expect(ended).toMatchObject({ code, signal: null, stdout: '' });
   for (const word of words) expect(ended.stderr).toContain(word);
   expect(ended.stderr, 'a person can do without the stack').not.toMatch(/^ +at /m);
-}
-
-/** What a process has open; it may close some of it meanwhile. */
-function openFilesOf(pid: number): string[] {
-  return fs.readdirSync(`/proc/${pid}/fd`).flatMap((name) => {
-    try {
-      return fs.readlinkSync(`/proc/${pid}/fd/${name}`);
-    } catch {
-      return [];
-    }
-  });
 }
 
 describe.concurrent('a wrong configuration', PATIENCE, () => {
@@ -200,8 +189,6 @@ describe.concurrent('directories that cannot be used', PATIENCE, () => {
 
     const mirror = place.mirrorOf(job.jobId, task.taskId, 'stdout');
     const live = path.dirname(mirror);
-    // Rights are asked when a file is opened, and a mirror that has just grown stays open until a poll brings nothing.
-    await until('the mirror to be closed', () => !openFilesOf(agent.pid).includes(fs.realpathSync(mirror)));
     fs.chmodSync(path.join(live, 'stdout.log'), 0o400);
     fs.appendFileSync(task.files.stdout, 'without rights\n');
     const said = await agent.says('permission denied: ');

@@ -9,17 +9,18 @@ import type { InexactRegion, LiveFileRow } from '../../../store/rows.ts';
 import type { FileMemory } from '../memory.ts';
 import { beginGeneration, type GenerationOptions } from './generations.ts';
 import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
-import type { LiveRow, LiveRowOptions } from './live-row.ts';
-import type { Mirror } from './mirror.ts';
-import type { MirrorWriter } from './mirror-writer.ts';
-import type { OpenMirrors } from './open-mirrors.ts';
+import type { Mirror, Mirrors } from './mirror.ts';
 
-export interface LiveFileOptions extends LiveRowOptions, GenerationOptions {
-  readonly mirrors: OpenMirrors;
+export interface LiveFileOptions extends GenerationOptions {
+  readonly mirrors: Mirrors;
   /** Bytes before the committed offset that each poll requests again. */
   readonly overlapBytes: number;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
+  /** The boot id; null if unknown, or if written bytes may be lost without a reboot (network file system). */
+  readonly bootId: string | null;
+  /** Commits a row so that it survives a kill, though not a power loss. */
+  readonly mark: (row: LiveFileRow) => void;
   /** Called once for each mismatch that was acted upon. */
   readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
 }
@@ -30,54 +31,46 @@ export interface LiveFileOptions extends LiveRowOptions, GenerationOptions {
  */
 export type Integrity = 'intact' | 'modified' | 'unknown';
 
-/** The parts of a live file, as `openLiveFile` makes them. */
-interface LiveFileParts {
-  readonly row: LiveRow;
-  readonly mirror: Mirror;
-  readonly writer: MirrorWriter;
-  readonly integrity: Integrity;
-}
-
 export class LiveFile {
+  readonly memory: FileMemory;
   readonly #options: LiveFileOptions;
-  readonly #row: LiveRow;
   readonly #mirror: Mirror;
-  readonly #writer: MirrorWriter;
   readonly #reported = new Set<MismatchKind>();
+  /** What is promised about the mirror. Some columns are committed before a write, the others after the poll. */
+  #row: LiveFileRow;
+  #changed = false;
   #integrity: Integrity;
   /** The end of the bytes that this agent committed, compared or appended. */
   #compared: number;
 
-  constructor({ row, mirror, writer, integrity }: LiveFileParts, options: LiveFileOptions) {
-    this.#options = options;
+  constructor(row: LiveFileRow, mirror: Mirror, integrity: Integrity, memory: FileMemory, options: LiveFileOptions) {
     this.#row = row;
     this.#mirror = mirror;
-    this.#writer = writer;
     this.#integrity = integrity;
+    this.memory = memory;
+    this.#options = options;
     this.#compared = this.committed;
-  }
-
-  get memory(): FileMemory {
-    return this.#row.memory;
+    // After a failed flush, no later start may trust the uncommitted tail.
+    mirror.onFlushFailure = () => this.#commit({ bootId: null });
   }
 
   get row(): LiveFileRow {
-    return this.#row.current;
+    return this.#row;
   }
 
   /** Whether there is anything to commit. */
   get changed(): boolean {
-    return this.#row.changed;
+    return this.#changed;
   }
 
   /** Length of the mirror, in bytes: the next offset of the remote file. */
   get length(): number {
-    return this.#writer.length;
+    return this.#mirror.length;
   }
 
   /** Bytes appended since it was opened. */
   get appended(): number {
-    return this.#writer.appended;
+    return this.#mirror.appended;
   }
 
   /** Bytes of the mirror that were committed. */
@@ -128,54 +121,63 @@ export class LiveFile {
       const reason = `the mirror had ${this.length} of the ${this.row.position} bytes that were committed`;
       this.report({ kind: 'mirror-damaged', at: this.length, reason });
     }
-    if (this.#integrity !== 'intact' || this.#compared !== this.length) this.#row.markChanged();
-    if (this.changed)
-      this.#row.set({ inexact: [...regionsBefore(this.row.inexact, this.undisputed), ...undetermined] });
+    if (this.#integrity !== 'intact' || this.#compared !== this.length) this.#changed = true;
+    if (this.#changed) this.#set({ inexact: [...regionsBefore(this.row.inexact, this.undisputed), ...undetermined] });
     this.#integrity = 'intact';
     this.#compared = this.length;
   }
 
   /** Records the paths of the file on the server. */
   note(facts: Partial<Pick<LiveFileRow, 'relativePath' | 'listedName'>>): void {
-    this.#row.note(facts);
+    const { relativePath, listedName } = this.#row;
+    this.#set(facts);
+    if (this.#row.relativePath !== relativePath || this.#row.listedName !== listedName) this.#changed = true;
+  }
+
+  /** Requests a commit, although nothing was written. */
+  markChanged(): void {
+    this.#changed = true;
   }
 
   async append(bytes: Buffer): Promise<void> {
-    // The mark is committed before the first byte, while all bytes after the committed offset are compared.
-    if (this.#row.wantsMark) {
+    const { bootId, mark, checkpoint } = this.#options;
+    // Before the first bytes, the row is marked with the boot id, while all bytes after the committed offset are
+    // compared. After a kill, a start on the same boot trusts the uncommitted tail: the kernel has it as it was written.
+    if (bootId !== null && this.#row.bootId !== bootId) {
       await this.flushToRow();
-      await this.#options.checkpoint('append:mark');
-      this.#row.mark();
+      await checkpoint('append:mark');
+      mark({ ...this.#row, bootId });
+      this.#set({ bootId });
     }
-    this.#row.beginWriting();
+    this.#beginWriting();
     try {
-      await this.#writer.append(bytes);
+      await this.#mirror.append(bytes);
     } finally {
       this.#compared = this.length;
     }
-    await this.#options.checkpoint('append:written');
-    if (this.#writer.wantsCommit) {
+    await checkpoint('append:written');
+    if (this.#mirror.wantsCommit) {
       await this.flushToRow();
-      this.#row.commit();
-    } else this.#writer.flushAhead();
+      this.#commit();
+    } else this.#mirror.flushAhead();
   }
 
   /** Appends `width` substituted bytes; commits the range before it writes them. */
   async appendInexact(width: number): Promise<void> {
-    this.#row.commit({ inexact: withRegion(this.row.inexact, { start: this.length, length: width }) });
+    this.#commit({ inexact: withRegion(this.row.inexact, { start: this.length, length: width }) });
     await this.append(Buffer.alloc(width, '?'));
   }
 
   /** Writes the raw bytes into the inexact ranges, in order. */
   async mend(pieces: readonly Buffer[]): Promise<void> {
-    this.#row.beginWriting();
+    this.#beginWriting();
     // A kill may leave some of them written: the fingerprint must not report that as a change by another process.
-    this.#row.commit({ fingerprint: null, checksum: null });
+    this.#commit({ fingerprint: null, checksum: null });
     for (const [index, { start }] of this.row.inexact.entries())
       await this.#mirror.write(start, pieces[index] ?? Buffer.alloc(0));
     await this.#options.checkpoint('mend:written');
     await this.#flush();
-    this.#row.set({ inexact: [] });
+    this.#set({ inexact: [] });
   }
 
   /** Stores and reports a mismatch, once for each kind and poll. */
@@ -183,8 +185,8 @@ export class LiveFile {
     if (this.#reported.has(found.kind)) return;
     this.#reported.add(found.kind);
     const kept = this.#kept(found, this.row.generation);
-    this.#row.set({ mismatches: withMismatch(this.row.mismatches, kept) });
-    this.#row.markChanged();
+    this.#set({ mismatches: withMismatch(this.row.mismatches, kept) });
+    this.#changed = true;
     this.#options.onMismatch?.(this.row, kept);
   }
 
@@ -195,28 +197,27 @@ export class LiveFile {
   /** Truncates the mirror to `length`; only for bytes that the remote file does not have. */
   async cut(length: number, reason: string): Promise<void> {
     this.report({ kind: 'mirror-damaged', at: length, reason });
-    this.#row.beginWriting();
+    this.#beginWriting();
     // A smaller offset is committed before the cut; until the rest is compared, the mirror counts as modified.
     if (length < this.row.position) {
       const fingerprint = await this.#mirror.fingerprint(length);
       const inexact = regionsBefore(this.row.inexact, length);
-      this.#row.commit({ position: length, fingerprint, checksum: null, modifiedNs: null, bootId: null, inexact });
+      this.#commit({ position: length, fingerprint, checksum: null, modifiedNs: null, bootId: null, inexact });
     }
-    await this.#writer.cut(length);
+    await this.#mirror.cut(length);
     this.#compared = Math.min(this.#compared, length);
   }
 
   /** Rotates the mirror to `.1` and starts the next generation at 0. */
   async startGeneration(found: Mismatch): Promise<void> {
-    this.#row.beginWriting();
+    this.#beginWriting();
     const flushed = await this.flushToRow();
     const kept = this.#kept(found, flushed.generation + 1);
     const row = { ...flushed, mismatches: withMismatch(flushed.mismatches, kept) };
     // If a step fails, the row is as the last step left it, and nothing is promised about the mirror.
     this.#integrity = 'modified';
-    const commit = (begun: LiveFileRow) => this.#row.commit(begun);
-    this.#row.set(await beginGeneration(row, this.#mirror, { ...this.#options, commit }));
-    this.#writer.emptied();
+    const commit = (begun: LiveFileRow) => this.#commit(begun);
+    this.#set(await beginGeneration(row, this.#mirror, { ...this.#options, commit }));
     this.#compared = 0;
     this.#integrity = 'intact';
     this.#options.onMismatch?.(this.row, kept);
@@ -226,8 +227,8 @@ export class LiveFile {
   async promiseWritten(): Promise<void> {
     const ahead = this.length - this.row.position;
     if (this.#integrity !== 'intact' || ahead <= 0 || !(await this.hasItsFingerprint())) return;
-    this.#row.beginWriting();
-    this.#writer.foundUnflushed(ahead);
+    this.#beginWriting();
+    this.#mirror.foundUnflushed(ahead);
     this.#compared = this.length;
     await this.flushToRow();
   }
@@ -244,7 +245,7 @@ export class LiveFile {
     const fingerprint = await this.#mirror.fingerprint(position);
     const checksum = await this.#checksum(position);
     const { inode, modifiedNs } = await this.#mirror.look();
-    this.#row.set({ position, fingerprint, checksum, inode, modifiedNs, bootId: null });
+    this.#set({ position, fingerprint, checksum, inode, modifiedNs, bootId: null });
     await this.#options.checkpoint('flush:end');
     return this.row;
   }
@@ -262,13 +263,27 @@ export class LiveFile {
 
   /** Records that the row was committed: from now on, changes by other processes are detected. */
   noteCommitted(): void {
-    if (this.#integrity === 'intact' && this.row.position === this.length) this.#row.noteLeftIntact();
+    if (this.#integrity === 'intact' && this.row.position === this.length) this.memory.leftIntact = true;
   }
 
-  /** Releases the mirror; `mayStayOpen` if nothing failed and it will probably grow again. */
-  async close(mayStayOpen = false): Promise<void> {
-    await this.#writer.end();
-    await this.#options.mirrors.giveBack(this.#mirror, { grew: mayStayOpen && this.appended > 0 });
+  async close(): Promise<void> {
+    await this.#mirror.close();
+  }
+
+  /** Sets columns for the next commit. */
+  #set(columns: Partial<LiveFileRow>): void {
+    this.#row = { ...this.#row, ...columns };
+  }
+
+  #commit(columns: Partial<LiveFileRow> = {}): void {
+    this.#set(columns);
+    this.#options.commit(this.#row);
+  }
+
+  /** Announces a write: until the next commit, a changed length does not prove a change by another process. */
+  #beginWriting(): void {
+    this.#changed = true;
+    this.memory.leftIntact = false;
   }
 
   /**
@@ -277,11 +292,12 @@ export class LiveFile {
    */
   async #flush(): Promise<void> {
     try {
-      await this.#writer.flush();
+      await this.#mirror.flush();
     } catch (error) {
-      this.#compared = Math.min(this.row.position, this.#writer.flushedLength);
-      const { inode, modifiedNs } = await this.#writer.takeBack(this.#compared);
-      this.#row.set({ inode, modifiedNs });
+      this.#compared = Math.min(this.row.position, this.#mirror.flushedLength);
+      await this.#mirror.cut(this.#compared);
+      const { inode, modifiedNs } = await this.#mirror.look();
+      this.#set({ inode, modifiedNs });
       throw error;
     }
   }

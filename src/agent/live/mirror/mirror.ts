@@ -1,6 +1,7 @@
 /**
  * One live mirror on disk. It is never written through a symbolic link: the file is opened with O_NOFOLLOW, and each
- * directory of its path is checked first.
+ * directory of its path is checked first. Each poll opens it anew: on a network file system only open() revalidates
+ * the attributes of a file.
  */
 import { createHash } from 'node:crypto';
 import fs, { type BigIntStats, constants } from 'node:fs';
@@ -9,13 +10,19 @@ import { crc32 } from 'node:zlib';
 import { asJobtailError } from '../../../errors.ts';
 import type { JobId, LiveFileKey } from '../../../job.ts';
 import { liveParts } from '../../../mirror-paths.ts';
-import { directoriesBelow, flushPath, inTheWay, makeDirectories } from '../../../system/directories.ts';
+import type { LiveFileRow } from '../../../store/rows.ts';
+import { flushPath, inTheWay, makeDirectories } from '../../../system/directories.ts';
 import { EXACT, type FileCalls, fileCalls, type Opener, type OpenFile, writeAll } from '../../../system/files.ts';
+import { ALONE, type Ownership } from '../../ownership.ts';
 
 /** Bytes before the committed offset that the fingerprint covers. */
 export const FINGERPRINT_BYTES = 1024;
 
 const CHECKSUM_STEP_BYTES = 1024 * 1024;
+/** Unflushed bytes that start a flush in the background. */
+const AHEAD_BYTES = 8 * 1024 * 1024;
+/** Bytes appended before they are flushed and committed within one long append. */
+const COMMIT_BYTES = 32 * 1024 * 1024;
 
 /** The checksum of the bytes before `position`. */
 interface Checksum {
@@ -44,18 +51,62 @@ export type MirrorCalls = Pick<FileCalls, 'lstat' | 'open'>;
 /** Called directly before each write. @throws JobtailError if the agent may not write */
 export type RequireRight = () => void;
 
+/** The mirrors of all live files. */
+export class Mirrors {
+  readonly #directory: string;
+  readonly #onNetwork: boolean;
+  readonly #calls: MirrorCalls;
+  readonly #ownership: Pick<Ownership, 'requireLease'>;
+
+  /** `onNetwork`: whether the directory is on a network file system. `ownership` checks which mirrors may be written. */
+  constructor(
+    directory: string,
+    onNetwork: boolean,
+    ownership: Pick<Ownership, 'requireLease'> = ALONE,
+    openFile: Opener = fileCalls(onNetwork).open,
+  ) {
+    this.#directory = directory;
+    this.#onNetwork = onNetwork;
+    this.#ownership = ownership;
+    this.#calls = { lstat: fileCalls(onNetwork).lstat, open: openFile };
+  }
+
+  /** Opens the mirror of a live file; creates it if it does not exist. */
+  open(jobId: JobId, key: LiveFileKey): Promise<Mirror> {
+    const file = mirrorPath(this.#directory, jobId, key);
+    return Mirror.open(this.#directory, file, this.#calls, () => this.#ownership.requireLease(jobId));
+  }
+
+  /** Whether the mirror has the status of its row, without opening it. */
+  async isAsLeft(row: LiveFileRow): Promise<boolean> {
+    const file = mirrorPath(this.#directory, row.jobId, row);
+    try {
+      // On a network file system stat may take long, so it must not block the event loop.
+      const { ino, mtimeNs, size } = this.#onNetwork ? await fs.promises.lstat(file, EXACT) : fs.lstatSync(file, EXACT);
+      return String(mtimeNs) === row.modifiedNs && String(ino) === row.inode && Number(size) === row.position;
+    } catch {
+      // The next open reports the error.
+      return false;
+    }
+  }
+}
+
 export class Mirror {
   readonly path: string;
   readonly #file: OpenFile;
-  readonly #directories: readonly string[];
   readonly #requireRight: RequireRight;
-  /** Device and inode. */
-  #identity = '';
+  #length = 0;
+  #appended = 0;
+  #unflushed = 0;
+  /** Unflushed bytes that the background flush covers. */
+  #ahead = 0;
+  #flushingAhead: Promise<void> = Promise.resolve();
+  /** Called when a flush fails: from then on, unflushed bytes may be lost. */
+  onFlushFailure: () => void = () => {};
 
-  private constructor(at: string, file: OpenFile, directories: readonly string[], requireRight: RequireRight) {
+  private constructor(at: string, file: OpenFile, requireRight: RequireRight) {
     this.path = at;
     this.#file = file;
-    this.#directories = directories;
     this.#requireRight = requireRight;
   }
 
@@ -66,14 +117,13 @@ export class Mirror {
     calls: MirrorCalls = fileCalls(true),
     requireRight: RequireRight = () => {},
   ): Promise<Mirror> {
-    const directory = path.dirname(file);
-    await makeDirectories(calls, root, directory);
+    await makeDirectories(calls, root, path.dirname(file));
     const opened = await openOrMake(file, calls.open);
-    const mirror = new Mirror(file, opened, directoriesBelow(root, directory), requireRight);
+    const mirror = new Mirror(file, opened, requireRight);
     try {
       const stat = await mirror.#stat();
       if (!stat.isFile()) throw inTheWay(file, 'file');
-      mirror.#identity = identityOf(stat);
+      mirror.#length = Number(stat.size);
       return mirror;
     } catch (error) {
       await opened.close();
@@ -81,18 +131,24 @@ export class Mirror {
     }
   }
 
-  /**
-   * Whether its path still leads to this file, without a symbolic link: no process moved, removed or replaced it, or
-   * one of its directories. Only for a local file system.
-   */
-  isInPlace(): boolean {
-    try {
-      if (!this.#directories.every((directory) => fs.lstatSync(directory).isDirectory())) return false;
-      return identityOf(fs.lstatSync(this.path, EXACT)) === this.#identity;
-    } catch {
-      // The next open reports the error.
-      return false;
-    }
+  /** Length in bytes, as this process left it. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Bytes appended since it was opened. */
+  get appended(): number {
+    return this.#appended;
+  }
+
+  /** Length without unflushed bytes. */
+  get flushedLength(): number {
+    return Math.max(0, this.#length - this.#unflushed);
+  }
+
+  /** Whether enough bytes are unflushed that the caller should flush and commit. */
+  get wantsCommit(): boolean {
+    return this.#unflushed >= COMMIT_BYTES;
   }
 
   async look(): Promise<MirrorLook> {
@@ -123,14 +179,47 @@ export class Mirror {
     await this.#named(() => writeAll({ write }, bytes, position));
   }
 
+  /** Appends all of `bytes`; bytes that were written before a failure stay and count. */
+  async append(bytes: Buffer): Promise<void> {
+    try {
+      await this.write(this.#length, bytes);
+    } catch (error) {
+      const look = await this.look().catch(() => undefined);
+      this.#count(Math.max(0, (look?.length ?? 0) - this.#length));
+      throw error;
+    }
+    this.#count(bytes.length);
+  }
+
+  /** Truncates it. */
   async cut(length: number): Promise<void> {
     this.#requireRight();
     await this.#named(() => this.#file.truncate(length));
+    this.#unflushed = Math.max(0, this.#unflushed - (this.#length - length));
+    this.#length = length;
+  }
+
+  /** Counts bytes that an earlier process appended and may not have flushed. */
+  foundUnflushed(bytes: number): void {
+    this.#unflushed += bytes;
+  }
+
+  /** Starts a flush in the background if enough is unflushed; `flush` reports its failure. */
+  flushAhead(): void {
+    if (this.#unflushed - this.#ahead < AHEAD_BYTES) return;
+    this.#ahead = this.#unflushed;
+    this.#flushingAhead = this.#flushingAhead.then(() => this.#flushAll());
+    this.#flushingAhead.catch(() => {});
   }
 
   /** Flushes written bytes to the disk. */
   async flush(): Promise<void> {
-    await this.#named(() => this.#file.datasync());
+    const ahead = this.#flushingAhead;
+    this.#flushingAhead = Promise.resolve();
+    this.#ahead = 0;
+    await ahead;
+    await this.#flushAll();
+    this.#unflushed = 0;
   }
 
   /** The fingerprint of the bytes before `position`; null at the beginning. */
@@ -149,7 +238,23 @@ export class Mirror {
   }
 
   async close(): Promise<void> {
+    await this.#flushingAhead.catch(() => {});
     await this.#file.close();
+  }
+
+  #count(appended: number): void {
+    this.#length += appended;
+    this.#appended += appended;
+    this.#unflushed += appended;
+  }
+
+  async #flushAll(): Promise<void> {
+    try {
+      await this.#named(() => this.#file.datasync());
+    } catch (error) {
+      this.onFlushFailure();
+      throw error;
+    }
   }
 
   #stat(): Promise<BigIntStats> {
@@ -180,5 +285,3 @@ async function openOrMake(file: string, open: Opener): Promise<OpenFile> {
   await flushPath(path.dirname(file));
   return made;
 }
-
-const identityOf = ({ dev, ino }: BigIntStats) => `${dev}:${ino}`;

@@ -6,13 +6,11 @@ import type { FileMemory } from '../memory.ts';
 import { finishRotation } from './generations.ts';
 import { regionsBefore } from './inexact-regions.ts';
 import { type Integrity, LiveFile, type LiveFileOptions } from './live-file.ts';
-import { LiveRow } from './live-row.ts';
 import type { MirrorLook } from './mirror.ts';
-import { MirrorWriter } from './mirror-writer.ts';
 
 /** Opens the mirror (created if missing), finishes a rotation that a kill interrupted, and detects changes. */
 export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options: LiveFileOptions): Promise<LiveFile> {
-  const mirror = await options.mirrors.take(row.jobId, row);
+  const mirror = await options.mirrors.open(row.jobId, row);
   try {
     let found = await finishRotation(row, mirror, options);
     const begun = found.mismatches.at(-1);
@@ -27,19 +25,16 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
     // Inexact ranges after the committed offset exist only if the written bytes do.
     const isWritten = found.bootId !== null && found.bootId === options.bootId;
     const inexact = regionsBefore(found.inexact, isWritten ? length : Math.min(length, found.position));
-    const liveRow = new LiveRow({ ...found, bootId: null, inexact }, memory, options);
-    // After a failed flush, no later start may trust the uncommitted tail.
-    const writer = new MirrorWriter(mirror, length, () => liveRow.commit({ bootId: null }));
     const hasCommittedBytes = async () =>
       found.checksum !== null && (await mirror.checksum(found.position)) === found.checksum;
     const integrity = await integrityOf(found, look, memory.leftIntact === true, hasCommittedBytes);
+    const file = new LiveFile({ ...found, bootId: null, inexact }, mirror, integrity, memory, options);
     // Avoids the checksum at the next poll.
-    if (integrity === 'intact' && !isAsCommitted(found, look)) liveRow.markChanged();
-    const file = new LiveFile({ row: liveRow, mirror, writer, integrity }, options);
+    if (integrity === 'intact' && !isAsCommitted(found, look)) file.markChanged();
     if (isWritten) await file.promiseWritten();
     return file;
   } catch (error) {
-    await options.mirrors.giveBack(mirror, { grew: false });
+    await mirror.close();
     throw error;
   }
 }

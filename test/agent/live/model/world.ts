@@ -182,9 +182,9 @@ export class World {
   /** After each action. */
   check(): void {
     if (this.#remote.held !== 0) throw new Error(`${this.#remote.held} contents were not given back`);
-    const leftOpen = this.#disk.openHandles - this.#engine.openMirrors;
     if (this.#tooFarBack !== undefined) throw new Error(this.#tooFarBack);
-    if (leftOpen !== 0) throw new Error(`${leftOpen} mirrors were not closed`);
+    const { openHandles } = this.#disk;
+    if (openHandles !== 0) throw new Error(`${openHandles} mirrors were not closed`);
     const rows = this.#rows();
     for (const subject of this.#subjects) {
       const row = rows.get(subject.name);

@@ -1,0 +1,52 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { Mirrors } from '../../../../src/agent/live/mirror/mirror.ts';
+import { JOB, STDOUT } from '../../../support/engine.ts';
+import { temporaryDirectory } from '../../../support/temp-directory.ts';
+import { openFilesIn } from '../../../support/wire-files.ts';
+
+let directory: string;
+let mirrors: Mirrors;
+beforeEach(() => {
+  directory = temporaryDirectory();
+  mirrors = new Mirrors(directory, false);
+});
+
+async function poll(text = ''): Promise<string> {
+  const mirror = await mirrors.open(JOB, STDOUT);
+  await mirror.append(Buffer.from(text));
+  await mirror.close();
+  expect(openFilesIn(directory)).toBe(0);
+  return mirror.path;
+}
+
+const elsewhere = (file: string) => path.join(directory, `another-${path.basename(file)}`);
+const copied = (place: string, target: string) => {
+  fs.cpSync(place, target, { recursive: true });
+  fs.rmSync(place, { recursive: true });
+};
+
+describe('a mirror', () => {
+  test('that was moved away is made again', async () => {
+    const file = await poll('text');
+    fs.renameSync(file, elsewhere(file));
+    await poll('new');
+    expect([file, elsewhere(file)].map((each) => fs.readFileSync(each, 'latin1'))).toEqual(['new', 'text']);
+  });
+
+  test.each([
+    ['it, to a copy', (file: string) => file, copied],
+    ['it, to itself', (file: string) => file, fs.renameSync],
+    ['its directory, to a copy', (file: string) => path.dirname(file), copied],
+    ['its directory, to itself', (file: string) => path.dirname(file), fs.renameSync],
+    ['the directory of its job, to itself', (file: string) => path.resolve(file, '../../..'), fs.renameSync],
+  ])('is not followed through a link in the place of %s', async (_, placeOf, move) => {
+    const place = placeOf(await poll('text'));
+    const target = elsewhere(place);
+    move(place, target);
+    fs.symlinkSync(target, place);
+    await expect(mirrors.open(JOB, STDOUT)).rejects.toMatchObject({ code: 'local-io' });
+    expect(openFilesIn(directory)).toBe(0);
+  });
+});
