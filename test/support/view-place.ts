@@ -4,6 +4,7 @@ import http from 'node:http';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
+import type { JobInformation } from '../../src/job-information.ts';
 import { liveParts, resultsParts } from '../../src/mirror-paths.ts';
 import { resultPath } from '../../src/safe-names.ts';
 import type { LiveFileRow, ResultRow } from '../../src/store/rows.ts';
@@ -118,14 +119,24 @@ export class ViewPlace {
     const mirror = this.mirrorOf(file, jobId, taskId);
     fs.mkdirSync(path.dirname(mirror), { recursive: true });
     fs.writeFileSync(mirror, content);
-    this.commit(file, { position: Buffer.byteLength(content) });
+    this.commit(file, { position: Buffer.byteLength(content) }, jobId, taskId);
     return mirror;
   }
 
   /** Commits a row of a live file, as the agent does. */
-  commit(file: LiveFileName, row: Partial<LiveFileRow>): void {
-    const before = this.store.liveFiles.ofJob(JOB).find((each) => each.file === file);
-    this.store.liveFiles.save({ ...NEW_ROW, jobId: JOB, taskId: TASK, file, ...before, ...row });
+  commit(file: LiveFileName, row: Partial<LiveFileRow>, jobId = JOB, taskId = TASK): void {
+    const before = this.store.liveFiles.get(jobId, { taskId, file });
+    this.store.liveFiles.save({ ...NEW_ROW, jobId, taskId, file, ...before, ...row });
+  }
+
+  /** What the middleware reports of a job. */
+  report(jobId: JobId, information: Partial<JobInformation>): void {
+    const unknown = { name: null, state: null, creationTime: null, submitTime: null, startTime: null, endTime: null };
+    const now = Date.now();
+    this.store.jobInformation.save({
+      ...{ jobId, since: now, toldAt: now },
+      information: { ...unknown, id: jobId, tasks: [], ...information },
+    });
   }
 
   /** The remote file was rewritten: in the steps of the agent, each in a `commit` of its own. */

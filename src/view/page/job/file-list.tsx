@@ -1,75 +1,180 @@
-/**
- * The live files of a job, by task: how long they are, which of them grow, and what stands beside each other, how far
- * each task is.
- */
-
-import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
-import type { FileState, JobDetail, TaskDetail } from '../../contract/events.ts';
-import { askStretch } from '../api.ts';
-import { ProgressBar } from '../parts/bar.tsx';
+/** The tasks of a job as a table, each with its live files: a few are all open, many can be filtered, sorted and folded. */
+import { signal, useSignal } from '@preact/signals';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { FileState } from '../../contract/events.ts';
+import { countsOf, FAILED_FIRST, type Group } from '../jobs/list.ts';
+import { useLive } from '../live.ts';
 import { Icon } from '../parts/button.tsx';
+import { Chips, Heads } from '../parts/heads.tsx';
+import type { Sort } from '../parts/sort.ts';
+import { useVirtual } from '../parts/use-virtual.ts';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type OpenedFile } from '../route.ts';
-import { decode, shown } from '../text/terminal.ts';
-import { ago, bytes } from '../text/units.ts';
-import { type Progress, progressOf } from '../text/values.ts';
+import { ago, bytes, counted, grouped } from '../text/units.ts';
+import { TaskProgress } from './task-progress.tsx';
+import { COLUMNS, matches, ordered, type TaskRow } from './tasks.ts';
 
+/** More than these are a table that begins folded. */
+const FEW_TASKS = 6;
 /** What grew no longer ago is growing. */
 const GROWING_MS = 6_000;
 /** So many stand side by side; more cannot be read. */
 const MAX_PANES = 6;
+const ROW_PX = 30;
 
 interface FileListProps {
-  readonly job: JobDetail | undefined;
   readonly jobId: string;
-  readonly files: readonly FileState[];
+  readonly tasks: readonly TaskRow[];
   readonly opened: readonly OpenedFile[];
-  readonly now: number;
 }
 
-export function FileList({ job, jobId, files, opened, now }: FileListProps) {
-  const list = useRef<HTMLElement>(null);
-  const shown = opened.map(({ taskId, file }) => `${taskId}/${file}`).join(' ');
-  // Where the list is one line, as on a phone, the opened file may lie beside the screen.
+/** A row of the table. */
+type Item = { readonly task: TaskRow; readonly file?: FileState };
+
+const keyOf = ({ task, file }: Item) => `${task.taskId}/${file?.file ?? ''}`;
+
+/** Stays as it is while a user looks at another job. */
+const order = signal<Sort<keyof typeof COLUMNS>>(FAILED_FIRST);
+
+export function FileList({ jobId, tasks, opened }: FileListProps) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const filter = useSignal('');
+  const group = useSignal<Group | undefined>(undefined);
+  const hasEmpty = useSignal(false);
+  /** Tasks that were folded or unfolded by hand. */
+  const turned = useSignal<ReadonlySet<string>>(new Set());
+  const isMany = tasks.length > FEW_TASKS;
+  const isOpen = ({ taskId }: TaskRow) =>
+    (!isMany || opened.some((one) => one.taskId === taskId)) !== turned.value.has(taskId);
+  const matching = useMemo(() => tasks.filter((task) => matches(task, filter.value)), [tasks, filter.value]);
+  const shown = ordered(
+    matching.filter((task) => group.value === undefined || task.group === group.value),
+    isMany ? order.value : { by: 'task', isDown: false },
+  );
+  const isListed = ({ taskId, file, bytes: length }: FileState) =>
+    !isMany || hasEmpty.value || length > 0 || opened.some((one) => one.taskId === taskId && one.file === file);
+  const items = shown.flatMap((task): Item[] => [
+    { task },
+    ...(isOpen(task) ? task.files.filter(isListed).map((file) => ({ task, file })) : []),
+  ]);
+  const list = useVirtual({
+    count: items.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    getItemKey: (index) => (items[index] === undefined ? index : keyOf(items[index])),
+    overscan: 8,
+  });
+  const [first] = opened;
+  const place = items.findIndex((item) => item.task.taskId === first?.taskId && item.file?.file === first?.file);
+  // What is opened may lie beside the screen.
   useEffect(() => {
-    if (shown !== '') list.current?.querySelector('.open')?.scrollIntoView({ block: 'nearest', inline: 'center' });
-  }, [shown]);
-  const tasks = [
-    ...new Set([...files.map(({ taskId }) => taskId), ...(job?.taskList.map(({ taskId }) => taskId) ?? [])]),
-  ];
+    if (place >= 0) list.scrollToIndex(place, { align: 'auto' });
+  }, [place >= 0, first?.taskId, first?.file]);
+  const empty = tasks.reduce((sum, { files }) => sum + files.filter((file) => file.bytes === 0).length, 0);
   return (
-    <nav class="file-list" aria-label="Live files" ref={list}>
-      {tasks.map((taskId) => (
-        <section key={taskId} class="task">
-          <TaskHead taskId={taskId} task={job?.taskList.find((task) => task.taskId === taskId)} />
-          <TaskProgress jobId={jobId} file={files.find((file) => file.taskId === taskId && file.file === 'progress')} />
-          <ul>
-            {files
-              .filter((file) => file.taskId === taskId)
-              .map((file) => (
-                <Entry key={file.file} jobId={jobId} file={file} opened={opened} now={now} />
-              ))}
-          </ul>
-        </section>
-      ))}
-      {tasks.length === 0 && <p class="fine">No live file is known yet.</p>}
+    <nav class={`file-list ${isMany ? 'many' : ''}`} aria-label="Live files">
+      {isMany && (
+        <div class="task-filter">
+          <input
+            type="search"
+            placeholder="Filter: number, name, state, error"
+            aria-label="Filter tasks"
+            value={filter.value}
+            onInput={(event) => {
+              filter.value = event.currentTarget.value;
+            }}
+          />
+          <Chips
+            counts={countsOf(matching.map((task) => task.group))}
+            chosen={group.value}
+            onChoose={(chosen) => {
+              group.value = chosen;
+            }}
+          />
+          <span class="fine" role="status">
+            {shown.length === tasks.length
+              ? counted(tasks.length, 'task')
+              : `${grouped(shown.length)} of ${counted(tasks.length, 'task')}`}
+          </span>
+          {empty > 0 && (
+            <label class="check">
+              <input type="checkbox" checked={hasEmpty.value} onChange={() => (hasEmpty.value = !hasEmpty.value)} />{' '}
+              {counted(empty, 'empty file')}
+            </label>
+          )}
+        </div>
+      )}
+      <div class="task-list" ref={scroller}>
+        <table aria-label="Tasks" aria-rowcount={items.length + Number(isMany)}>
+          {isMany && <Heads kind="task" columns={COLUMNS} sort={order.value} onSort={(sort) => (order.value = sort)} />}
+          <tbody style={{ height: `${list.getTotalSize()}px` }}>
+            {list.getVirtualItems().map(({ index, key, start }) => {
+              const item = items[index];
+              if (item === undefined) return null;
+              const { task, file } = item;
+              return (
+                <tr
+                  key={key}
+                  class={file === undefined ? 'task-row task-cells' : 'task-row file-row'}
+                  aria-rowindex={index + 1 + Number(isMany)}
+                  data-index={index}
+                  ref={list.measureElement}
+                  style={{ transform: `translateY(${start}px)` }}
+                >
+                  {file === undefined ? (
+                    <Task
+                      jobId={jobId}
+                      task={task}
+                      isOpen={isOpen(task)}
+                      onTurn={() => {
+                        const now = new Set(turned.value);
+                        if (!now.delete(task.taskId)) now.add(task.taskId);
+                        turned.value = now;
+                      }}
+                    />
+                  ) : (
+                    <Entry jobId={jobId} file={file} opened={opened} />
+                  )}
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+        {tasks.length === 0 && <p class="fine">The agent has found no live file yet.</p>}
+        {tasks.length > 0 && shown.length === 0 && <p class="fine">No task matches: clear the filter.</p>}
+      </div>
     </nav>
   );
 }
 
-function TaskHead({ taskId, task }: { taskId: string; task: TaskDetail | undefined }) {
+interface TaskProps {
+  readonly jobId: string;
+  readonly task: TaskRow;
+  readonly isOpen: boolean;
+  readonly onTurn: () => void;
+}
+
+function Task({ jobId, task, isOpen, onTurn }: TaskProps) {
+  const now = useLive().now.value;
+  const { taskId, reported, group, grownAt, files } = task;
+  const { name = null, taskState = null, errorMessage = null } = reported ?? {};
   return (
     <>
-      <h2>
-        <span class="fine">Task</span> {taskId} {task?.name != null && <Outside text={task.name} />}
-        {task?.taskState != null && (
-          <span class="fine">
-            <Outside text={task.taskState} />
-          </span>
-        )}
-      </h2>
-      {task?.errorMessage != null && <Failure trouble={{ message: task.errorMessage, hint: null }} />}
+      <td class="task-task">
+        <button type="button" class="fold" aria-expanded={isOpen} onClick={onTurn}>
+          <Icon name="next" />
+          <span class="task-word">Task</span> {taskId} {name !== null && <Outside text={name} />}
+        </button>
+      </td>
+      <td class={`task-state ${group === 'failed' || group === 'error' ? 'bad' : 'fine'}`}>
+        {taskState !== null && <Outside text={taskState} />}
+      </td>
+      <td class="task-grown fine">{grownAt === null ? task.bytes === 0 && 'no output' : ago(grownAt, now)}</td>
+      <td class="task-size fine">{task.bytes > 0 && bytes(task.bytes)}</td>
+      <td class="task-more">
+        {errorMessage !== null && <Failure trouble={{ message: errorMessage, hint: null }} />}
+        <TaskProgress jobId={jobId} file={files.find(({ file }) => file === 'progress')} />
+      </td>
     </>
   );
 }
@@ -78,26 +183,26 @@ interface EntryProps {
   readonly jobId: string;
   readonly file: FileState;
   readonly opened: readonly OpenedFile[];
-  readonly now: number;
 }
 
-function Entry({ jobId, file, opened, now }: EntryProps) {
+function Entry({ jobId, file, opened }: EntryProps) {
+  const now = useLive().now.value;
   const { taskId, file: name, grownAt, error } = file;
   const isOpen = opened.some((one) => one.taskId === taskId && one.file === name);
   const isGrowing = grownAt !== null && now - grownAt < GROWING_MS;
   const others = opened.filter((one) => one.taskId !== taskId || one.file !== name);
   const beside = isOpen ? others : [...opened, { taskId, file: name }];
   return (
-    <li class={isOpen ? 'open' : ''}>
+    <td class={`file ${isOpen ? 'open' : ''}`}>
       <a
         class="file-link"
         href={hashOf({ page: 'live', jobId, files: [{ taskId, file: name }] })}
         aria-current={isOpen ? 'true' : undefined}
-        title={grownAt === null ? 'nothing yet' : `grew ${ago(grownAt, now)}`}
+        title={grownAt === null ? 'no output yet' : `grew ${ago(grownAt, now)}`}
       >
         <span class={`pulse ${error !== null ? 'bad' : isGrowing ? 'growing' : ''}`} />
         <span class="file-name">{name}</span>
-        <span class="fine">{bytes(file.bytes)}</span>
+        <span class="fine">{file.bytes === 0 ? 'empty' : bytes(file.bytes)}</span>
       </a>
       {(isOpen ? opened.length > 1 : opened.length < MAX_PANES) && (
         <a
@@ -109,40 +214,6 @@ function Entry({ jobId, file, opened, now }: EntryProps) {
           <Icon name={isOpen ? 'close' : 'beside'} />
         </a>
       )}
-    </li>
-  );
-}
-
-/** The last line is within them, or has no progress. */
-const TAIL_BYTES = 4_096;
-/** Of what is shown of the line. */
-const MAX_CHARACTERS = 120;
-
-function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefined }) {
-  const progress = useSignal<Progress | undefined>(undefined);
-  const { taskId, version, bytes = 0 } = file ?? {};
-  useEffect(() => {
-    if (taskId === undefined || version === undefined || bytes === 0) return;
-    const stopped = new AbortController();
-    const content = { job: jobId, task: taskId, file: 'progress', version } as const;
-    askStretch(content, { bytes: TAIL_BYTES }, stopped.signal)
-      .then((tail) => {
-        const lines = decode(tail.bytes).trimEnd().split('\n');
-        const line = shown(lines.at(-1) ?? '').map(({ text }) => text);
-        progress.value = progressOf(line.join(''));
-      })
-      // The next change of the file asks again.
-      .catch(() => undefined);
-    return () => stopped.abort();
-  }, [jobId, taskId, version, bytes, progress]);
-  if (progress.value === undefined || bytes === 0) return null;
-  const { done, words } = progress.value;
-  return (
-    <div class="task-progress">
-      <ProgressBar done={done} label={`Progress of task ${taskId}`} />
-      <span class="fine" title={words.slice(0, MAX_CHARACTERS)}>
-        <Outside text={words.slice(0, MAX_CHARACTERS)} />
-      </span>
-    </div>
+    </td>
   );
 }

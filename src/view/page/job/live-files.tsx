@@ -12,27 +12,24 @@ import { OwnFailure } from '../parts/words.tsx';
 import { hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
 import { ago, bytes, counted } from '../text/units.ts';
 import { FileList } from './file-list.tsx';
+import { firstOf, taskRows } from './tasks.ts';
 
 export function LiveFiles({ route }: { route: LiveRoute }) {
   const live = useLive();
   const { jobId } = route;
   const files = live.files.value.get(jobId);
   const chosen = useRef<OpenedFile | undefined>(undefined);
+  const job = live.details.value.get(jobId);
+  const tasks = useMemo(() => taskRows(job, files ?? []), [job, files]);
   // Chosen once: a file never disappears while a user reads it.
-  chosen.current ??= firstOf(files ?? []);
+  chosen.current ??= firstOf(tasks);
   const opened = useMemo(
     () => (route.files.length > 0 ? route.files : chosen.current === undefined ? [] : [chosen.current]),
     [route.files, chosen.current],
   );
   return (
     <div class="live-files">
-      <FileList
-        job={live.details.value.get(jobId)}
-        jobId={jobId}
-        files={files ?? []}
-        opened={opened}
-        now={live.now.value}
-      />
+      <FileList jobId={jobId} tasks={tasks} opened={opened} />
       <div class={`panes panes-${Math.min(opened.length, 3)}`}>
         {opened.map((file) => (
           <LivePane
@@ -62,14 +59,6 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
 const keyOf = ({ taskId, file, version }: OpenedFile) => `${taskId}/${file}:${version ?? ''}`;
 
 const without = ({ taskId, file }: OpenedFile, version: string | undefined): OpenedFile => ({ taskId, file, version });
-
-function firstOf(files: readonly FileState[]): OpenedFile | undefined {
-  const order: readonly LiveFileName[] = ['stdout', 'log', 'stderr', 'progress'];
-  const [last] = [...files].sort(
-    (a, b) => Number(b.bytes > 0) - Number(a.bytes > 0) || order.indexOf(a.file) - order.indexOf(b.file),
-  );
-  return last === undefined ? undefined : { taskId: last.taskId, file: last.file };
-}
 
 interface LivePaneProps {
   readonly jobId: string;

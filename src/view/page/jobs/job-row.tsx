@@ -1,4 +1,4 @@
-/** One job of the table, and the heads of its columns. */
+/** One job of the table. */
 import type { ComponentChildren } from 'preact';
 import type { JobSummary, ResultCounts } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
@@ -10,24 +10,7 @@ import { hashOf } from '../route.ts';
 import { runTime } from '../text/times.ts';
 import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
 import { areaPath, curvePath, type Growth, HEIGHT, WIDTH, within } from './growth.ts';
-import { COLUMN_NAMES, COLUMNS, type ColumnName, clicked, type Sort } from './list.ts';
-
-export function JobHeads({ sort, onSort }: { sort: Sort; onSort: (sort: Sort) => void }) {
-  const direction = sort.isDown ? 'descending' : 'ascending';
-  return (
-    <thead>
-      <tr class="job-heads job-cells">
-        {COLUMN_NAMES.map((name) => (
-          <th key={name} class={`job-${name}`} scope="col" aria-sort={sort.by === name ? direction : undefined}>
-            <button type="button" title="Sort" onClick={() => onSort(clicked(sort, name))}>
-              {COLUMNS[name].label}
-            </button>
-          </th>
-        ))}
-      </tr>
-    </thead>
-  );
-}
+import type { ColumnName } from './list.ts';
 
 export function JobRow({ job, now }: { job: JobSummary; now: number }) {
   const { jobId, name, submitTime, endTime, grownAt } = job;

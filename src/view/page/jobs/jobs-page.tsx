@@ -3,10 +3,12 @@ import { signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { JobSummary } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
+import { Chips, Heads } from '../parts/heads.tsx';
+import type { Sort } from '../parts/sort.ts';
 import { useVirtual } from '../parts/use-virtual.ts';
 import { counted, grouped } from '../text/units.ts';
-import { JobHeads, JobRow } from './job-row.tsx';
-import { countsOf, FAILED_FIRST, GROUPS, type Group, groupOf, matches, ordered, type Sort } from './list.ts';
+import { JobRow } from './job-row.tsx';
+import { COLUMNS, type ColumnName, countsOf, FAILED_FIRST, type Group, groupOf, matches, ordered } from './list.ts';
 
 const ROW_PX = 36;
 
@@ -14,7 +16,7 @@ const ROW_PX = 36;
 const chosen = {
   filter: signal(''),
   group: signal<Group | undefined>(undefined),
-  sort: signal<Sort>(FAILED_FIRST),
+  sort: signal<Sort<ColumnName>>(FAILED_FIRST),
 };
 
 export function JobsPage() {
@@ -37,6 +39,7 @@ export function JobsPage() {
     () => [...(all?.values() ?? [])].filter((job) => matches(job, filter.value)),
     [all, filter.value],
   );
+  const counts = useMemo(() => countsOf(matching.map(groupOf)), [matching]);
   const shown = useMemo(
     () =>
       ordered(
@@ -61,7 +64,13 @@ export function JobsPage() {
             filter.value = event.currentTarget.value;
           }}
         />
-        <Chips jobs={matching} />
+        <Chips
+          counts={counts}
+          chosen={group.value}
+          onChoose={(name) => {
+            group.value = name;
+          }}
+        />
         <span class="fine" role="status">
           {all === undefined
             ? 'loading'
@@ -72,35 +81,6 @@ export function JobsPage() {
       </div>
       {all?.size === 0 ? <Nothing /> : <Table jobs={shown} />}
     </main>
-  );
-}
-
-/** The states with their counts; a click shows the jobs of one. */
-function Chips({ jobs }: { jobs: readonly JobSummary[] }) {
-  const counts = useMemo(() => countsOf(jobs), [jobs]);
-  const { group } = chosen;
-  return (
-    <fieldset class="chips" aria-label="States">
-      {GROUPS.map(([name, label]) => {
-        const count = counts.get(name) ?? 0;
-        const isPressed = group.value === name;
-        return (
-          (count > 0 || isPressed) && (
-            <button
-              key={name}
-              type="button"
-              class={`chip ${name}`}
-              aria-pressed={isPressed}
-              onClick={() => {
-                group.value = isPressed ? undefined : name;
-              }}
-            >
-              {grouped(count)} {label}
-            </button>
-          )
-        );
-      })}
-    </fieldset>
   );
 }
 
@@ -118,7 +98,9 @@ function Table({ jobs }: { jobs: readonly JobSummary[] }) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
     <section class="job-list" ref={scroller} tabIndex={0} aria-label="List of jobs">
       <table aria-label="Jobs" aria-rowcount={jobs.length + 1}>
-        <JobHeads
+        <Heads
+          kind="job"
+          columns={COLUMNS}
           sort={chosen.sort.value}
           onSort={(sort) => {
             chosen.sort.value = sort;

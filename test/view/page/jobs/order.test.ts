@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
-  COLUMN_NAMES,
-  clicked,
+  COLUMNS,
+  type ColumnName,
   countsOf,
   FAILED_FIRST,
   GROUPS,
@@ -9,6 +9,7 @@ import {
   matches,
   ordered,
 } from '../../../../src/view/page/jobs/list.ts';
+import { clicked } from '../../../../src/view/page/parts/sort.ts';
 import { jobSummary as job } from '../../../support/view-job-summary.ts';
 
 const MINUTE = 60_000;
@@ -32,7 +33,7 @@ const EACH = [
 describe('the groups of jobs', () => {
   it('are those of the chips, each job in one of them', () => {
     expect(EACH.map(groupOf)).toEqual(GROUPS.map(([group]) => group));
-    expect([...countsOf([...EACH, ...EACH])].map(([, count]) => count)).toEqual(EACH.map(() => 2));
+    expect([...countsOf([...EACH, ...EACH].map(groupOf))].map(([, count]) => count)).toEqual(EACH.map(() => 2));
   });
 
   it('do not blame a job for a failure of the service', () => {
@@ -62,21 +63,21 @@ describe('the order of jobs', () => {
       job('40', { startTime: at(0), endTime: at(MINUTE), liveBytes: 30, submitTime: at(3) }),
       job('300', { liveBytes: 4, submitTime: { text: '1970-01-01T00:00:00.001', ms: null } }),
     ];
-    const by = (name: (typeof COLUMN_NAMES)[number], isDown: boolean) => ids(ordered(jobs, { by: name, isDown }, NOW));
+    const by = (name: ColumnName, isDown: boolean) => ids(ordered(jobs, { by: name, isDown }, NOW));
     expect(by('job', true)).toEqual(['300', '40', '5']);
     expect(by('job', false)).toEqual(['5', '40', '300']);
     expect(by('runTime', true)).toEqual(['5', '40', '300']);
     expect(by('runTime', false)).toEqual(['40', '5', '300']);
     expect(by('size', true)).toEqual(['40', '5', '300']);
     expect(by('submitted', false)).toEqual(['300', '5', '40']);
-    for (const name of COLUMN_NAMES) expect(by(name, true).sort()).toEqual(['300', '40', '5']);
+    for (const name of Object.keys(COLUMNS) as ColumnName[]) expect(by(name, true).sort()).toEqual(['300', '40', '5']);
   });
 
   it('turns round at a second click on the same head', () => {
-    const first = clicked(FAILED_FIRST, 'size');
+    const first = clicked<ColumnName>(COLUMNS, FAILED_FIRST, 'size');
     expect(first).toEqual({ by: 'size', isDown: true });
-    expect(clicked(first, 'size')).toEqual({ by: 'size', isDown: false });
-    expect(clicked(first, 'state')).toEqual(FAILED_FIRST);
+    expect(clicked(COLUMNS, first, 'size')).toEqual({ by: 'size', isDown: false });
+    expect(clicked(COLUMNS, first, 'state')).toEqual(FAILED_FIRST);
   });
 });
 
