@@ -3,14 +3,11 @@
  * short, without secrets.
  *
  * Of a secret, no more than half is shown, and never eight characters in a row: a session code of 40 characters leaves
- * 33 to be guessed then, and shorter runs are in ordinary words, too. It is found however it is written: cut into
- * pieces, in the other case, with escapes of JSON, XML, URLs and programming languages in any mixture and one inside of
- * the other, in hexadecimal or base64 with other text around it, and with white space or signs between its letters and
- * digits.
+ * 33 to be guessed then, and shorter runs are in ordinary words, too. It is found as it is, in either case, and as JSON,
+ * XML, URLs, hexadecimal and base64 write it, also with other text around it.
  */
 import { JobtailError } from './errors.ts';
 import { printable } from './printable.ts';
-import { asWritten, type Reading, withoutEscapes } from './unescape.ts';
 
 /**
  * What a secret is for. Of each kind the latest ones are remembered: a server may quote the session before this one.
@@ -80,16 +77,14 @@ export class Secrets {
   }
 
   #hide(text: string, author: Author): string {
-    if (text === '') return text;
-    const known = this.#runs(author);
-    if (known.size === 0) return text;
+    const known = text === '' ? [] : [...this.#runs(author)];
+    if (known.length === 0) return text;
+    const folded = fold(text);
     const isHidden = new Uint8Array(text.length);
-    for (const reading of readingsOf(text)) {
-      for (const [length, sets] of known) {
-        for (let at = 0; at + length <= reading.text.length; at++) {
-          const run = reading.text.slice(at, at + length);
-          if (sets.some((set) => set.has(run))) isHidden.fill(1, reading.from[at], reading.to[at + length - 1]);
-        }
+    for (const [length, sets] of known) {
+      for (let at = 0; at + length <= folded.length; at++) {
+        const run = folded.slice(at, at + length);
+        if (sets.some((set) => set.has(run))) isHidden.fill(1, at, at + length);
       }
     }
     let shown = '';
@@ -143,20 +138,28 @@ export function safeText(text: string, secrets: readonly string[]): string {
 function runsOf(secret: string, shortest: number): Runs {
   const runs = new Map<number, Set<string>>();
   if (shortest === LONGEST_RUN && secret.length < LONGEST_RUN) return runs;
-  const add = (form: string, length: number) => {
-    const set = runs.get(length) ?? new Set();
-    for (const text of [folded(form), dense(folded(form))]) {
-      for (let at = 0; at + length <= text.length; at++) set.add(text.slice(at, at + length));
-    }
-    runs.set(length, set);
-  };
   const half = Math.ceil(secret.length / 2);
   const length = Math.min(secret.length, Math.max(shortest, Math.min(half, LONGEST_RUN)));
   if (length === 0) return runs;
+  const add = (form: string, run: number) => {
+    const set = runs.get(run) ?? new Set();
+    const folded = fold(form);
+    for (let at = 0; at + run <= folded.length; at++) set.add(folded.slice(at, at + run));
+    runs.set(run, set);
+  };
   add(secret, length);
   if (length < SHORTEST_RUN) return runs;
+  add(JSON.stringify(secret).slice(1, -1), length);
+  add(encodeURIComponent(secret.toWellFormed()), length);
+  for (const signs of [/[&<>]/g, /[&<>"']/g])
+    add(
+      secret.replaceAll(signs, (sign) => ENTITIES[sign] ?? sign),
+      length,
+    );
   const bytes = Buffer.from(secret);
-  add(bytes.toString('hex'), length * 2);
+  const hex = bytes.toString('hex');
+  add(hex, length * 2);
+  add(hex.replaceAll(/../g, '%$&'), length * 3);
   // Depending on how many bytes stand before it, a byte is spread over the characters in one of three ways.
   for (let before = 0; before < 3; before++) {
     const base64 = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
@@ -165,27 +168,19 @@ function runsOf(secret: string, shortest: number): Runs {
   return runs;
 }
 
-/** Without what a server may change: the case, the URL-safe alphabet of base64, the plus signs of a form. */
-function folded(text: string): string {
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Without what a server may change: the case, and the URL-safe alphabet of base64. As long as the text. */
+function fold(text: string): string {
   const lower = text.replaceAll(/[A-Z\u0080-\uffff]/g, (unit) => {
     const changed = unit.toLowerCase();
     return changed.length === 1 ? changed : unit;
   });
-  return lower.replaceAll(/[\s+-]/g, ' ').replaceAll('_', '/');
-}
-
-const NOT_DENSE = /[^a-z0-9\u0080-\uffff]/g;
-const dense = (text: string) => text.replaceAll(NOT_DENSE, '');
-
-/** What a text may mean: itself, what it is without its escapes, and without those inside of them. */
-function readingsOf(text: string): Reading[] {
-  const itself = asWritten(text);
-  const once = withoutEscapes(itself);
-  const twice = withoutEscapes(once);
-  return [...new Set([itself, once, twice])].flatMap((reading) => {
-    const one = { ...reading, text: folded(reading.text) };
-    const kept = Array.from(one.from.keys()).filter((at) => !/[^a-z0-9\u0080-\uffff]/.test(one.text.charAt(at)));
-    const of = (places: readonly number[]) => kept.map((at) => places[at] ?? 0);
-    return [one, { text: dense(one.text), from: of(one.from), to: of(one.to) }];
-  });
+  return lower.replaceAll('-', '+').replaceAll('_', '/');
 }
