@@ -27,3 +27,17 @@ export function printableJson(value: unknown, indent?: number): string {
     }).join(''),
   );
 }
+
+/** A log event as a line for people: the phrase, its fields as `name=value`, the error, and the hint. */
+export function logLine({ err, hint, ...fields }: Readonly<Record<string, unknown>>, phrase: string): string {
+  const named = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const shown = named.map(([name, value]) => `${name}=${fieldText(value)}`);
+  const cause = err === undefined || err === null ? '' : `: ${err}`;
+  return `${[phrase, ...shown].join(' ')}${cause}${hint === undefined ? '' : ` (${hint})`}`;
+}
+
+/** Quoted where it would not read as one word. */
+function fieldText(value: unknown): string {
+  const text = Array.isArray(value) ? value.join(', ') : String(value);
+  return /^[^\s"=]+$/.test(text) ? text : JSON.stringify(text);
+}

@@ -1,8 +1,10 @@
 /** The steps of the demo of a fleet, in the order in which they are seen. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
 import { JobtailError } from '../../src/errors.ts';
 import { countOf } from '../../src/numbers.ts';
+import { logLine } from '../../src/printable.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { TaskProcess } from '../cluster/task-process.ts';
 import type { FleetParts, FleetProcess } from './fleet-parts.ts';
@@ -69,7 +71,7 @@ async function startAgents({ parts, signal }: FleetStory): Promise<Agents> {
   for (const [name, agent] of started) {
     const isIn = () => {
       requireAlive(name, agent.process);
-      return agent.log().includes('in the fleet as ') || undefined;
+      return agent.log().includes('joined the fleet') || undefined;
     };
     await until(isIn, { what: `${name} was in the fleet`, limitMs: PROCESS_MS, signal });
   }
@@ -161,8 +163,9 @@ async function harm(story: FleetStory, agents: Agents): Promise<void> {
 function noticeOf(log: string): string | undefined {
   // The last line may be half there.
   const lines = log.split('\n').slice(0, -1);
-  const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
-  return messages.findLast((message) => /^(?:paused|lost) [0-9]/.test(message));
+  const events = lines.map((line) => JSON.parse(line) as { msg: string; jobs?: number });
+  const notice = events.findLast(({ msg }) => /^jobs (?:paused|lost)/.test(msg));
+  return notice && logLine({ jobs: notice.jobs }, notice.msg);
 }
 
 function processOf(agents: Agents, name: AgentName): TaskProcess {

@@ -71,7 +71,7 @@ async function showView(story: Story, agent: TaskProcess): Promise<void> {
   const { parts, screen, signal } = story;
   const isServed = () => {
     requireAlive(agent);
-    return parts.outputOf('run').includes('the view is at ') ? true : undefined;
+    return parts.outputOf('run').includes('view listening') ? true : undefined;
   };
   await until(isServed, { what: 'the view was served', limitMs: PROCESS_MS, signal });
   await command(story, 'view', '--no-open');

@@ -85,7 +85,7 @@ export async function findTasks(jobId: JobId, options: FindTasksOptions): Promis
   }
   if (store.taskSearches.knownTasks(jobId).length > 0) return;
   const hint = `if the job has tasks, run agent watch ${jobId} --task ID`;
-  log.warn({ jobId, hint }, `no task of job ${jobId} found: no live files to copy`);
+  log.warn({ jobId, hint }, 'no task found, no live files to copy');
 }
 
 /** None without a job service, or if it cannot be reached now: the agent probes for the tasks then. */
@@ -96,7 +96,7 @@ async function reportedTasks(jobId: JobId, { jobService, log, signal }: FindTask
   } catch (thrown) {
     const { code, message, hint } = asJobtailError(thrown);
     if (code === 'aborted') throw thrown;
-    log.warn({ jobId, code, hint }, `job service failed for job ${jobId}: ${message}`);
+    log.warn({ jobId, code, err: message, hint }, 'job service failed');
     return [];
   }
 }

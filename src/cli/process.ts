@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import { CommanderError } from 'commander';
 import type { Log } from '../agent/ports.ts';
 import { asJobtailError, EXIT } from '../errors.ts';
-import { printableLines } from '../printable.ts';
+import { logLine, printableLines } from '../printable.ts';
 import { packageFile, sourceStack } from '../system/package-file.ts';
 
 /**
@@ -62,9 +62,8 @@ export function commandLog(): Log {
   // A reader that has gone must not end the command.
   process.stderr.on('error', () => {});
   const quiet = () => {};
-  const write: Log['warn'] = ({ hint }, message) => {
-    const advice = hint === undefined ? '' : ` (${hint})`;
-    process.stderr.write(`agent: ${printableLines(`${message}${advice}`)}\n`);
+  const write: Log['warn'] = (fields, message) => {
+    process.stderr.write(`agent: ${printableLines(logLine(fields, message))}\n`);
   };
   return { debug: quiet, info: quiet, warn: write, error: write };
 }

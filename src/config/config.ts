@@ -58,7 +58,10 @@ export function warnOfPlainHttp(
   log: { warn(fields: object, text: string): void },
 ): void {
   for (const origin of plainOrigins(config)) {
-    log.warn({ scope: 'the service', code: 'config', hint: PLAIN_HINT }, plainText(origin));
+    log.warn(
+      { scope: 'the service', code: 'config', err: plainText(origin), hint: PLAIN_HINT },
+      'connection not encrypted',
+    );
   }
 }
 

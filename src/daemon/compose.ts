@@ -35,10 +35,9 @@ const QUIET_MS = 10 * 60_000;
 const MAX_NAMED = 3;
 
 /** One line, however many they are. */
-function refusalText(jobId: JobId, { count, fresh }: Refusals): string {
-  const named = fresh.slice(0, MAX_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
-  if (count === 1) return `the result ${fresh[0]?.name} of job ${jobId} is refused: ${fresh[0]?.reason}`;
-  return `${count} results of job ${jobId} are refused (agent status ${jobId}), among them ${named.join('; ')}`;
+function refusedResults(jobId: JobId, { count, fresh }: Refusals): object {
+  const refused = fresh.slice(0, MAX_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
+  return { jobId, count, refused, hint: `agent status ${jobId} shows the reasons` };
 }
 
 /** The composed engine. */
@@ -141,16 +140,12 @@ export function buildEngine(options: EngineOptions): Engine {
     onProgress,
     onFetched: (jobId, name, bytes, kind) => {
       observer?.fetched(bytes, kind);
-      if (kind !== 'same')
-        log.debug({ jobId, file: printable(name), bytes }, `result ${printable(name)} of job ${jobId}`);
+      if (kind !== 'same') log.debug({ jobId, file: printable(name), bytes }, 'result downloaded');
     },
-    onRefused: (jobId, refusals) => log.warn({ jobId, refused: refusals.count }, refusalText(jobId, refusals)),
+    onRefused: (jobId, refusals) => log.warn({ ...refusedResults(jobId, refusals) }, 'results refused'),
     onFallback: (jobId, reason) =>
       // With auto, the service is a way like the others.
-      log[results.transfer === 'auto' ? 'info' : 'warn'](
-        { jobId, err: reason },
-        `results of job ${jobId} come by the service, not directly: ${reason}`,
-      ),
+      log[results.transfer === 'auto' ? 'info' : 'warn']({ jobId, err: reason }, 'results not transferred directly'),
   });
   const shared = { mirrorDirectory: mirror.directory, clock };
   const agent = new Agent({

@@ -98,7 +98,7 @@ export async function connect(
     env: process.env,
     nowMs: systemClock.monotonic,
     random: Math.random,
-    onWarning: (message) => log.warn({}, message),
+    onWarning: (message) => log.warn({ scope: 'the service', err: message }, 'secret not protected'),
     onSignIn: (event) => {
       observer?.signIn(event);
       if (event.kind === 'signed-in') log.info({ tookMs: Math.round(event.tookMs) }, 'signed in');
@@ -184,7 +184,7 @@ export function servicesOver(service: Config['service'], options: ServicesOption
     };
   }
   const url = serviceAddress(service);
-  const onChange = (what: string) => log.info({ what }, `the server changed: ${what}`);
+  const onChange = (what: string) => log.info({ what }, 'server capabilities changed');
   const capabilities = new RestCapabilities({ kept, onChange, now: systemClock.monotonic });
   return {
     remote: new RestRemote({ ...ofFiles, url, capabilities }),

@@ -9,7 +9,6 @@ import type { Agent } from '../agent/loop/agent.ts';
 import { type Config, hasFleet, warnOfPlainHttp } from '../config/config.ts';
 import { JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
-import { countOf } from '../numbers.ts';
 import type { Secrets } from '../redact.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, type Engine } from './compose.ts';
@@ -171,7 +170,7 @@ export class Daemon {
       agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
       fleet?.member.attach(agent, configuredJobs(config));
       notifications.start();
-      log.info({ jobs: agent.jobs, pid: process.pid }, `following ${countOf(agent.jobs, 'job')}`);
+      log.info({ jobs: agent.jobs, pid: process.pid }, 'agent ready');
       if (!this.#health.isReady) await this.#firstSignIn(connection);
       if (stop.aborted) return undefined;
       this.#health.isReady = true;
@@ -211,8 +210,7 @@ export class Daemon {
     if (!hasFleet(config)) {
       const left = store.fleetLeases.all();
       for (const { jobId } of left) store.transaction(() => store.portableRows.forget(jobId));
-      if (left.length > 0)
-        log.warn({ jobs: left.length }, `left the fleet: other agents own ${countOf(left.length, 'job')}`);
+      if (left.length > 0) log.warn({ jobs: left.length }, 'left the fleet, other agents keep its jobs');
       return undefined;
     }
     const fleet = await fleetOf({ ...this.#options, config, unready: () => this.#health.unready() });
@@ -254,7 +252,8 @@ export class Daemon {
   async #serveView(config: Config): Promise<void> {
     const { version, log } = this.#options;
     const plain = plainView(config);
-    if (plain !== undefined) log.warn({ scope: 'the view', code: 'config', hint: PLAIN_VIEW_HINT }, plain);
+    if (plain !== undefined)
+      log.warn({ scope: 'the view', code: 'config', err: plain, hint: PLAIN_VIEW_HINT }, 'view not encrypted');
     const settings = { program: version, agentPid: process.pid };
     await this.#view.use(config.view === null ? null : viewSettingsOf(config, settings));
   }

@@ -35,7 +35,7 @@ export async function fleetAddress({ fleet }: FleetConfig, log: Log, secrets: Se
     urlFile === null
       ? ({ kind: 'credential', name: urlCredential ?? '' } as const)
       : ({ kind: 'file', path: urlFile } as const);
-  const onWarning = (message: string) => log.warn({ scope: 'the fleet' }, message);
+  const onWarning = (message: string) => log.warn({ scope: 'the fleet', err: message }, 'secret not protected');
   const secret = new Secret({ source, name: 'address of the database', env: process.env, onWarning });
   return { url: await secret.read(new AbortController().signal), schema, secrets };
 }

@@ -11,7 +11,7 @@ import { type LoggerOptions, pino, stdTimeFunctions } from 'pino';
 import type PinoPretty from 'pino-pretty';
 import sonic from 'sonic-boom';
 import type { Log } from '../agent/ports.ts';
-import { printableLines } from '../printable.ts';
+import { logLine, printableLines } from '../printable.ts';
 import type { Secrets } from '../redact.ts';
 
 export interface LogOptions {
@@ -106,8 +106,12 @@ export class LogStream {
   #reportLost(): boolean {
     const lines = this.#unsaid;
     if (lines === 0) return true;
-    const msg = `${lines} log lines were lost: their reader was too slow`;
-    const line = { level: 'warn', time: new Date().toISOString(), lines, msg };
+    const line = {
+      level: 'warn',
+      time: new Date().toISOString(),
+      lines,
+      msg: 'log lines lost, their reader is too slow',
+    };
     if (!this.#put(`${JSON.stringify(line)}\n`)) return false;
     this.#unsaid = 0;
     return true;
@@ -157,8 +161,8 @@ export function fileOutput(fd: number): LineOutput {
 /** Readable lines on the standard error of the process. */
 function terminalLog({ level, secrets }: LogOptions, pretty: typeof PinoPretty): AdjustableLog {
   const destination = process.stderr.on('error', () => {});
-  const messageFormat =
-    '{msg}{if hint} ({hint}){end}{if generation}: job {jobId}, task {taskId}, {file}: {reason}{end}';
+  const messageFormat = ({ msg, level: _, time: __, ...fields }: Record<string, unknown>) =>
+    logLine(fields, String(msg));
   const looks = { translateTime: 'SYS:HH:MM:ss', ignore: 'pid', hideObject: true, messageFormat };
   const options = { level, base: null, hooks: safeLines(secrets), timestamp: stdTimeFunctions.isoTime };
   return pino(options, pretty({ destination, sync: true, ...looks }));

@@ -53,12 +53,12 @@ export class MetricsPort {
         unhealthy: () => health.unhealthy(),
         unready: () => health.unready(),
       });
-      log.info({ port: this.#server.port }, `metrics listening on http://${listen.host}:${this.#server.port}/metrics`);
+      log.info({ host: listen.host, port: this.#server.port }, 'metrics listening');
     } catch (error) {
       const err = error instanceof Error ? error.message : String(error);
       const hint = 'set metrics.listen to a free address of this machine';
-      const message = `cannot listen for metrics on ${listen.host}:${listen.port}: ${err}`;
-      log.error({ scope: 'metrics', code: 'config', err, hint }, message);
+      const { host, port } = listen;
+      log.error({ scope: 'metrics', code: 'config', host, port, err, hint }, 'cannot listen for metrics');
     }
   }
 

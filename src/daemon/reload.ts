@@ -88,7 +88,7 @@ export class Reload {
     this.#asked = false;
     onVerdict(undefined);
     if (changes.length === 0) log.info({}, 'configuration unchanged, certificates and secrets read again');
-    else log.info({ changes }, `the configuration changed: ${changes.join(', ')}`);
+    else log.info({ changes }, 'configuration changed');
     this.#current = config;
     await this.#offer({ config, connection });
   }
@@ -106,7 +106,7 @@ export class Reload {
   #refuse(reason: string, isAsked: boolean): void {
     if (reason === this.#refused && !isAsked) return;
     this.#refused = reason;
-    this.#options.log.error({ code: 'config', err: reason }, `reload refused, old configuration kept: ${reason}`);
+    this.#options.log.error({ code: 'config', err: reason }, 'reload refused, old configuration kept');
     this.#options.onVerdict(reason);
   }
 }

@@ -63,11 +63,9 @@ export function openOwnStore(config: Config, log: Log, secrets = new Secrets(), 
   try {
     store = new Store({ ...storeOf(config), owner: true, now: clock.now });
     if (store.quarantined !== undefined) {
-      const fields = { scope: 'the state', path: store.quarantined };
-      log.error(
-        fields,
-        `the state was broken and is set aside as ${store.quarantined}; offsets are recovered from the mirrors, jobs of "agent watch" have to be watched again`,
-      );
+      const hint = 'offsets are recovered from the mirrors; run agent watch again for its jobs';
+      const fields = { scope: 'the state', path: store.quarantined, hint };
+      log.error(fields, 'state broken, set aside');
     }
     const opened = store;
     const transfers = new Transfers({ store, log, secrets, clock });

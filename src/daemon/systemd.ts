@@ -34,7 +34,7 @@ export function createNotifier({ env, pid, onProblem }: NotifierOptions): Notifi
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
   if (path === undefined || path === '') return SILENT;
   if (!path.startsWith('/')) {
-    onProblem(`systemd is not notified: NOTIFY_SOCKET is not a path: ${path}`);
+    onProblem(`NOTIFY_SOCKET is not a path: ${path}`);
     return SILENT;
   }
   let socket: DatagramSocket;
@@ -43,7 +43,7 @@ export function createNotifier({ env, pid, onProblem }: NotifierOptions): Notifi
     socket = createSocket('unix_dgram');
   } catch (error) {
     const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
-    onProblem(`systemd is not notified: unix-dgram cannot be used (${why}); "npm rebuild unix-dgram"`);
+    onProblem(`unix-dgram cannot be loaded (${why}): run npm rebuild unix-dgram`);
     return SILENT;
   }
   let unsent: NotifyFields = {};
@@ -54,7 +54,7 @@ export function createNotifier({ env, pid, onProblem }: NotifierOptions): Notifi
     const bytes = Buffer.from(lines.join('\n'));
     socket.send(bytes, 0, bytes.length, path, (error) => {
       unsent = error === undefined ? {} : message;
-      if (error !== undefined && !hasFailed) onProblem(`systemd was not notified: ${error.message}`);
+      if (error !== undefined && !hasFailed) onProblem(error.message);
       hasFailed = error !== undefined;
     });
   };

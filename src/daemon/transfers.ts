@@ -122,13 +122,13 @@ export class Transfers {
     try {
       await this.leases.endAll(remote, signal);
     } catch (thrown) {
-      this.#warn(thrown, 'a temporary key could not be ended, and will be at the next start');
+      this.#warn(thrown, 'cannot revoke a temporary key, the next start does');
     }
   }
 
   #warn(thrown: unknown, what: string): void {
     const { code, message } = asJobtailError(thrown);
-    this.#log.warn({ scope: 'transfers', code, err: message }, `${what}: ${message}`);
+    this.#log.warn({ scope: 'transfers', code, err: message }, what);
   }
 
   /** Removes the place of private keys. */

@@ -76,13 +76,13 @@ export class ViewThread {
           const address = addressOf(settings.listen, message.port);
           this.#servesSince = performance.now();
           onState(undefined);
-          log.info({ port: message.port }, `the view is at ${address} (agent view prints its link)`);
+          log.info({ address, port: message.port, hint: 'agent view prints its link' }, 'view listening');
           return;
         }
         case 'figure':
           return thread.postMessage({ kind: 'figure', figure: this.figures.take(callsWaiting()) } satisfies ToView);
         case 'failure':
-          return log.error({ scope: 'the view', err: message.message }, `the view failed: ${message.message}`);
+          return log.error({ scope: 'the view', err: message.message }, 'request of the view failed');
         case 'ended':
           this.#why = message.message;
       }
@@ -105,8 +105,8 @@ export class ViewThread {
     this.#pause.lengthen();
     const address = addressOf(settings.listen);
     const hint = 'the agent goes on, and begins it again; if its address is in use, set view.listen to a free one';
-    const fields = { scope: 'the view', code: 'config', err: this.#why, hint };
-    log[isFirst ? 'error' : 'debug'](fields, `cannot listen for the view on ${address}: ${this.#why}`);
+    const fields = { scope: 'the view', code: 'config', address, err: this.#why, hint };
+    log[isFirst ? 'error' : 'debug'](fields, 'cannot listen for the view');
     onState(`there is no view: ${this.#why}`);
     this.#again = setTimeout(() => this.#begin(settings), this.#pause.remainingMs);
   }

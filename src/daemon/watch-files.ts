@@ -212,8 +212,8 @@ export class WatchedFiles {
     if (this.#isRefused) return;
     this.#isRefused = true;
     const hint = 'raise fs.inotify.max_user_watches and fs.inotify.max_user_instances (sysctl)';
-    const fields = { scope: 'watching files', err: error.message, hint };
-    this.#options.log.warn(fields, `cannot watch ${file}: such files are polled twice a second`);
+    const fields = { scope: 'watching files', file, err: error.message, hint };
+    this.#options.log.warn(fields, 'cannot watch a file, polling such files');
   }
 }
 

@@ -1,7 +1,6 @@
 /** How the jobs are spread over the agents: the share of each, and what this agent takes and gives to reach its own. */
 
 import { asJobtailError } from '../errors.ts';
-import { countOf } from '../numbers.ts';
 import type { TakenJob } from './claims.ts';
 import type { Following, Membership } from './following.ts';
 import type { Fulfilment } from './orders.ts';
@@ -73,11 +72,7 @@ export class Taking {
     this.#hold(taken);
     const takeovers = taken.filter(({ isTakeover }) => isTakeover).length;
     this.takeovers += takeovers;
-    const others = takeovers === 0 ? '' : `, ${takeovers} of them from agents that are silent`;
-    log.info(
-      { jobs: taken.length, takeovers, agent: member.name },
-      `acquired ${countOf(taken.length, 'job')}${others}`,
-    );
+    log.info({ jobs: taken.length, takeovers, agent: member.name }, 'jobs acquired');
     return taken.length;
   }
 
@@ -203,7 +198,7 @@ export class Giving {
     const given = await this.#end([...jobs, ...stuck], 'handed-over', async () => {});
     if (given.length === 0) return;
     this.#given += given.length;
-    log.info({ jobs: given.length }, `handed off ${countOf(given.length, 'job')}`);
+    log.info({ jobs: given.length }, 'jobs handed off');
   }
 
   /** The agent leaves them alone, their rows are written, and they are not owned any more: the last two at once. */

@@ -6,7 +6,6 @@ import type { Follower } from '../agent/ownership.ts';
 import type { Log } from '../agent/ports.ts';
 import { asJobtailError, type JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import { countOf } from '../numbers.ts';
 import type { WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
@@ -80,10 +79,7 @@ export class Following {
     held.move(unsure, 'pause');
     this.#unawaited(this.leave(unsure));
     const hint = 'check the database and the network';
-    log.error(
-      { scope: 'the fleet', jobs: unsure.length, hint },
-      `paused ${countOf(unsure.length, 'job')}: lease possibly expired`,
-    );
+    log.error({ scope: 'the fleet', jobs: unsure.length, hint }, 'jobs paused, lease possibly expired');
   }
 
   /** Jobs that were paused, and are still owned, go on. */
@@ -92,7 +88,7 @@ export class Following {
     const sure = held.isSure ? held.all('paused').filter(({ jobId }) => !this.#leaving.has(jobId)) : [];
     if (sure.length === 0) return;
     this.follow(sure);
-    log.info({ scope: 'the fleet', jobs: sure.length }, `resumed ${countOf(sure.length, 'job')}`);
+    log.info({ scope: 'the fleet', jobs: sure.length }, 'jobs resumed');
   }
 
   /** Leaves jobs that another agent owns: nothing of them stays here. */
@@ -107,10 +103,7 @@ export class Following {
     }
     this.#unawaited(this.#forget(known));
     this.lostJobs += known.length;
-    log.warn(
-      { scope: 'the fleet', jobs: known.length, job: known[0]?.jobId },
-      `lost ${countOf(known.length, 'job')} to other agents`,
-    );
+    log.warn({ scope: 'the fleet', jobs: known.length, job: known[0]?.jobId }, 'jobs lost to other agents');
   }
 
   #forget(jobs: readonly LeasedJob[]): Promise<void> {

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import { countOf } from '../numbers.ts';
 import type { Secrets } from '../redact.ts';
 import type { Store } from '../store/store.ts';
 import { Claims } from './claims.ts';
@@ -116,6 +115,5 @@ export async function bringOwnJobs(
       brought.push(jobId);
     });
   }
-  if (brought.length > 0)
-    log.info({ jobs: brought.length }, `brought ${countOf(brought.length, 'job')} into the fleet`);
+  if (brought.length > 0) log.info({ jobs: brought.length }, 'jobs brought into the fleet');
 }

@@ -9,7 +9,6 @@ import type { Log } from '../agent/ports.ts';
 import type { FleetSettings } from '../config/schema.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import { countOf } from '../numbers.ts';
 import type { RowChanges } from '../store/portable-rows.ts';
 import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
 import type { Budget } from './budget.ts';
@@ -188,7 +187,7 @@ export class FleetMember implements Ownership {
     }
     const left = this.#held.size;
     if (left === 0) log.info({}, 'drained');
-    else log.warn({ jobs: left }, `${countOf(left, 'job')} could not be handed off: other agents acquire them later`);
+    else log.warn({ jobs: left }, 'jobs not handed off, other agents acquire them later');
   }
 
   /** What is owned stays so for a lease, for the next start of this agent; its rows are written. */
@@ -250,7 +249,7 @@ export class FleetMember implements Ownership {
       await this.#warnOfOthers(joined);
       this.#phase = phase;
       this.#failing.begin();
-      log.info({ fleet: joined.database.where, agent: settings.name }, `in the fleet as ${settings.name}`);
+      log.info({ fleet: joined.database.where, agent: settings.name }, 'joined the fleet');
       this.#wakeable.wake();
     } catch (error) {
       await joined.close();
@@ -334,8 +333,8 @@ class Failing {
   failed(error: JobtailError): void {
     const { code, message, hint } = error;
     if (code === 'config' || code === 'locked') this.#end(error);
-    if (this.#isFailing) this.#log.debug({ scope: SCOPE, code, err: message }, 'still failing');
-    else this.#log.error({ scope: SCOPE, code, err: message, hint }, `${SCOPE} failed: ${message}`);
+    if (this.#isFailing) this.#log.debug({ scope: SCOPE, code, err: message }, 'operation still failing');
+    else this.#log.error({ scope: SCOPE, code, err: message, hint }, 'operation failed');
     this.#isFailing = true;
   }
 
@@ -345,7 +344,7 @@ class Failing {
   }
 
   worked(): void {
-    if (this.#isFailing) this.#log.info({ scope: SCOPE }, `${SCOPE} works again`);
+    if (this.#isFailing) this.#log.info({ scope: SCOPE }, 'operation recovered');
     this.#isFailing = false;
   }
 }

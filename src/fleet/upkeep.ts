@@ -124,8 +124,7 @@ export class Upkeep {
         const job = known.find((one) => one.jobId === jobId);
         if (job !== undefined && before.some((one) => one.jobId === jobId && one.text === text)) continue;
         const overruled = job?.state === 'settled' || (job?.source === 'command' && /^end/.test(job.state));
-        if (overruled)
-          log.info({ jobId, state: job.state }, `job ${jobId} is not followed, though configured: it is ${job.state}`);
+        if (overruled) log.info({ jobId, state: job.state }, 'configured job not followed');
         else wanted.push({ jobId, kind: 'watch', body: order });
         await sql.query(
           `INSERT INTO {s}.configured (agent, job_id, job_order) VALUES ($1, $2, $3)

@@ -8,6 +8,7 @@ import type { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Log } from '../../src/agent/ports.ts';
 import { ViewThread } from '../../src/daemon/view-thread.ts';
+import { logLine } from '../../src/printable.ts';
 import { Store } from '../../src/store/store.ts';
 import type { ViewSettings } from '../../src/view/settings.ts';
 import { until } from '../support/e2e-until.ts';
@@ -50,7 +51,8 @@ async function setUp() {
   };
   const said: Said[] = [];
   const states: (string | undefined)[] = [];
-  const say = (level: Said['level']) => (_: object, text: string) => void said.push({ level, text });
+  const say = (level: Said['level']) => (fields: object, phrase: string) =>
+    void said.push({ level, text: logLine({ ...fields }, phrase) });
   const log: Log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
   const threads: Worker[] = [];
   const kinds: string[] = [];
@@ -71,7 +73,7 @@ async function setUp() {
 it('serves, goes on by the same settings, begins anew by others, and ends', { timeout: 60_000 }, async () => {
   const { settings, port, view, threads, count } = await setUp();
   await view.use(settings);
-  await until('the view', () => count('the view is at ') === 1);
+  await until('the view', () => count('view listening') === 1);
   const address = `http://127.0.0.1:${port}/`;
   expect((await fetch(address)).status).toBe(401);
   await view.use({ ...settings });
@@ -79,7 +81,7 @@ it('serves, goes on by the same settings, begins anew by others, and ends', { ti
   const otherPort = await freePort();
   const other = { ...settings, listen: { host: '127.0.0.1', port: otherPort } };
   await view.use(other);
-  await until('the other one', () => count('the view is at ') === 2);
+  await until('the other one', () => count('view listening') === 2);
   await expect(fetch(address)).rejects.toThrow();
   await view.use(null);
   await expect(fetch(`http://127.0.0.1:${otherPort}/`)).rejects.toThrow();
@@ -88,11 +90,11 @@ it('serves, goes on by the same settings, begins anew by others, and ends', { ti
 it('that ends is said, and begun again; this process goes on', { timeout: 60_000 }, async () => {
   const { settings, port, view, said, states, threads, count } = await setUp();
   await view.use(settings);
-  await until('the view', () => count('the view is at ') === 1);
+  await until('the view', () => count('view listening') === 1);
   await threads[0]?.terminate();
-  await until('another one', () => count('the view is at ') === 2);
+  await until('another one', () => count('view listening') === 2);
   expect(said.filter(({ level }) => level === 'error').map(({ text }) => text)).toEqual([
-    `cannot listen for the view on http://127.0.0.1:${port}/: it ended`,
+    expect.stringMatching(`^cannot listen for the view .*address=http://127.0.0.1:${port}/: it ended`),
   ]);
   expect(states.filter((state, index) => state !== states[index - 1])).toEqual([
     'there is no view: it ended',
@@ -109,7 +111,7 @@ it('of an address that is in use is said once, and served when it is free', { ti
   expect(said.filter(({ level }) => level === 'error')).toHaveLength(1);
   expect(said[0]?.text).toContain('EADDRINUSE');
   taken.close();
-  await until('the view', () => count('the view is at ') === 1);
+  await until('the view', () => count('view listening') === 1);
 });
 
 it('asks the agent for what it counted, and for nothing else, however much is asked of it', {
@@ -118,7 +120,7 @@ it('asks the agent for what it counted, and for nothing else, however much is as
   const { settings, port, view, kinds, count } = await setUp();
   view.figures.call({ operation: 'Get', durationMs: 5, outcome: 'ok', bytes: 7 });
   await view.use(settings);
-  await until('the view', () => count('the view is at ') === 1);
+  await until('the view', () => count('view listening') === 1);
   const token = fs.readFileSync(path.join(settings.stateDirectory, 'view-token'), 'utf8').trim();
   const headers = { authorization: `Bearer ${token}` };
   for (let each = 0; each < 300; each++) {

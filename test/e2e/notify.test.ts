@@ -45,7 +45,7 @@ it('every event arrives, over kills between append and delivery', PATIENCE, asyn
   expect(await place.agent('watch', jobId)).toMatchObject({ code: 0 });
   await place.mirrored(job, 'stdout');
   fs.appendFileSync(files.stdout, 'ERROR 1\nERR');
-  await agent.says('notification failed');
+  await agent.logs('notification failed');
   await place.mirrored(job, 'stdout');
   await agent.kill();
   fs.appendFileSync(files.stdout, 'OR 2\nno error\nERROR 3\n');

@@ -22,13 +22,14 @@ it.concurrent('run, check and watch --foreground warn of an address without TLS'
   expect((await place.agent('check')).stdout).toContain(`! ${' '.repeat(14)}${SAID}`);
 
   const agent = await place.run();
-  expect(await agent.says(SAID)).toMatchObject({ level: 'warn', scope: 'the service', hint: expect.any(String) });
+  expect(await agent.logs('connection not encrypted', { err: SAID })).toMatchObject({
+    level: 'warn',
+    scope: 'the service',
+    hint: expect.any(String),
+  });
   // Another configuration: not a word of an address on this machine.
   place.configure({ ...service, baseUrl: `http://127.0.0.1:${await freePort()}` });
-  await agent.says('the configuration changed');
-  await until(
-    'it to follow by the new one',
-    () => agent.log.filter(({ msg }) => msg.startsWith('following')).length > 1,
-  );
-  expect(agent.log.filter(({ msg }) => msg.includes('not encrypted'))).toHaveLength(1);
+  await agent.logs('configuration changed');
+  await until('it to follow by the new one', () => agent.logged('agent ready').length > 1);
+  expect(agent.logged('connection not encrypted')).toHaveLength(1);
 });

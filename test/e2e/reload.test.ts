@@ -24,7 +24,7 @@ it.concurrent(
 
     // A second job, and another interval.
     place.configure(sandbox, { watch, poll: { minIntervalSeconds: 0.1, maxIntervalSeconds: 0.4 } });
-    const reported = await agent.says('the configuration changed');
+    const reported = await agent.logs('configuration changed');
     expect(reported).toMatchObject({
       level: 'info',
       changes: [
@@ -37,8 +37,9 @@ it.concurrent(
     // Each way to be wrong is refused with its message, and both jobs are followed on.
     const refused = async (sections: Record<string, unknown>, reason: string) => {
       place.configure(sandbox, { watch, poll: { minIntervalSeconds: 0.1, maxIntervalSeconds: 0.4 }, ...sections });
-      const said = await until(`the refusal of ${reason}`, () =>
-        agent.log.find(({ msg }) => msg.includes('reload refused, old configuration kept') && msg.includes(reason)),
+      const said = await until(
+        `the refusal of ${reason}`,
+        () => agent.logged('reload refused, old configuration kept', { err: reason })[0],
       );
       expect(said).toMatchObject({ level: 'error', code: 'config' });
       write(`after the refusal of ${reason}\n`);
@@ -56,8 +57,8 @@ it.concurrent(
     write('while there is no file\n');
     await place.mirrored(first, 'stdout');
     place.configure(sandbox, { watch: watch.slice(1) });
-    await agent.says(`watch job ${first.jobId} {`);
-    await agent.says(`complete pass over job ${first.jobId}: ended`);
+    await agent.logs('configuration changed', { changes: `watch job ${first.jobId} {` });
+    await agent.logs('complete pass ended', { jobId: first.jobId, state: 'ended' });
     expect((await place.status()).jobs).toMatchObject([{ jobId: second.jobId, state: 'watched', error: null }]);
     write('the second job only\n');
     await place.mirrored(second, 'stdout');
@@ -84,13 +85,13 @@ it.concurrent(
     }
     fs.symlinkSync(versions[0] ?? '', current);
     const agent = place.startAt(path.join(current, 'config.yaml'), ['run']);
-    await agent.says('following 0 jobs');
+    await agent.logs('agent ready', { jobs: 0 });
 
     fs.symlinkSync(versions[1] ?? '', `${current}.new`);
     fs.renameSync(`${current}.new`, current);
-    await agent.says(`watch job ${job.jobId} nothing -> `);
+    await agent.logs('configuration changed', { changes: `watch job ${job.jobId} nothing -> ` });
     await place.mirrored(job, 'stdout');
     agent.signal('SIGHUP');
-    await agent.says('configuration unchanged');
+    await agent.logs('configuration unchanged, certificates and secrets read again');
   },
 );

@@ -27,7 +27,7 @@ it.concurrent(
     fs.appendFileSync(task.files.stdout, 'after: kůň\n');
     await until('the rest', () => fs.readFileSync(mirror, 'utf8') === 'before: žluť\nafter: kůň\n');
     await until('the listing', () =>
-      /the server changed: ListChangedFilesForJob: GET /.test(running.stderr + running.stdout),
+      /ListChangedFilesForJob: GET .*server capabilities changed/.test(running.stderr + running.stdout),
     );
     running.signal('SIGTERM');
     await running.ended;

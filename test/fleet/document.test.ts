@@ -44,7 +44,7 @@ it('two agents share jobs with the role, the database and the rights of the docu
   expect(await readFleet({ ...fleet.address, ...at })).toMatchObject({ mayCreate: true, hasTables: false });
   const agents = ['anna', 'ben'].map((name) => fleet.start(name, at));
   for (const { log } of agents)
-    await until('it to be in', () => log.some(({ message }) => message.startsWith('in the fleet')));
+    await until('it to be in', () => log.some(({ message }) => message === 'joined the fleet'));
   const client = await FleetClient.open({ ...fleet.address, ...at });
   for (const number of [1, 2, 3, 4])
     await client.order({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) });

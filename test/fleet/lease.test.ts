@@ -159,16 +159,16 @@ it('agents that start at once on an empty database log no error', OPTIONS, async
   const fleet = await FleetParts.make();
   const members = ['anna', 'ben', 'cleo', 'dora'].map((name) => fleet.start(name, {}));
   for (const { log } of members)
-    await until('it to be in', () => log.some(({ message }) => message.startsWith('in the fleet')));
+    await until('it to be in', () => log.some(({ message }) => message === 'joined the fleet'));
   for (const { log } of members) expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
 });
 
 it('an agent that does not see the mirrors of the others is refused, unless each has its own', OPTIONS, async () => {
   const fleet = await FleetParts.make();
   const anna = fleet.start('anna', {});
-  await until('the first one to be in', () => anna.log.some(({ message }) => message.startsWith('in the fleet')));
+  await until('the first one to be in', () => anna.log.some(({ message }) => message === 'joined the fleet'));
   const ben = fleet.start('ben', { mirror: 'another' });
   await expect(ben.member.failed).rejects.toThrow('the mirror directory of this machine is not that of the agent anna');
   const cleo = fleet.start('cleo', { mirror: 'another', separateMirrors: true });
-  await until('it to be in', () => cleo.log.some(({ message }) => message.startsWith('in the fleet')));
+  await until('it to be in', () => cleo.log.some(({ message }) => message === 'joined the fleet'));
 });

@@ -39,7 +39,7 @@ it('an order that comes while a job is finished is fulfilled, and nothing fails 
 it('a burst of notifications is a few looks, not one for each', { ...PATIENCE, ...needsFleet() }, async () => {
   const fleet = await FleetParts.make();
   const { log } = fleet.start('anna', {});
-  await until('the agent to be in', () => log.some(({ message }) => message.startsWith('in the fleet')));
+  await until('the agent to be in', () => log.some(({ message }) => message === 'joined the fleet'));
   await fleet.query('CREATE TABLE public.looks (at timestamptz DEFAULT clock_timestamp())');
   await fleet.query(
     `CREATE FUNCTION note_look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.looks DEFAULT VALUES; RETURN NEW; END $$`,
@@ -138,9 +138,7 @@ it('what goes wrong while a lost job is left alone is said, and the agent goes o
     await orders.give([{ jobId, kind: 'resume' }]);
     return member.numbers.lost === 1;
   });
-  await until('the failure to be said', () =>
-    log.some(({ message }) => message.includes('no room for its last bytes')),
-  );
+  await until('the failure to be said', () => log.some(({ text }) => text.includes('no room for its last bytes')));
   fails = false;
   await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 3);
 });

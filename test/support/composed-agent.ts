@@ -1,4 +1,5 @@
 /** The heart as the program puts it together, over a service in memory. */
+
 import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -6,6 +7,7 @@ import type { JobService, Log, Remote } from '../../src/agent/ports.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine } from '../../src/daemon/compose.ts';
 import { openOwnStore } from '../../src/daemon/state.ts';
+import { logLine } from '../../src/printable.ts';
 import { MINIMAL } from '../config/files.ts';
 import type { HeldClock } from './held-clock.ts';
 import { temporaryDirectory } from './temp-directory.ts';
@@ -36,7 +38,8 @@ ${sections}`,
   const warnings: string[] = [];
   const said: string[] = [];
   const quiet = () => {};
-  const gather = (lines: string[]) => (_: unknown, message: string) => void lines.push(message);
+  const gather = (lines: string[]) => (fields: object, phrase: string) =>
+    void lines.push(logLine({ ...fields }, phrase));
   const log: Log = { debug: quiet, info: gather(said), warn: gather(warnings), error: gather(warnings) };
   const owned = openOwnStore(config, log);
   const { store, transfers } = owned;

@@ -203,7 +203,7 @@ export class Place {
   /** Starts `agent run` and waits until it follows. */
   async run(): Promise<Program> {
     const program = this.start(['run']);
-    await program.says('following ');
+    await program.logs('agent ready');
     return program;
   }
 

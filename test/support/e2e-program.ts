@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { until } from './e2e-until.ts';
 
 export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const LOG_EVENTS = fs.readFileSync(fileURLToPath(new URL('../../docs/events.md', import.meta.url)), 'utf8');
 
 export interface ProgramOptions {
   readonly cwd: string;
@@ -103,12 +104,22 @@ export class Program {
     return this.#log;
   }
 
-  /** Waits for a line of the log whose message holds `text`. */
-  async says(text: string): Promise<LogLine> {
-    return until(`the log to say "${text}"`, () => {
-      const said = this.log.find(({ msg }) => msg.includes(text));
-      if (said === undefined && this.end !== undefined) throw new Error(`it ended without saying "${text}"`);
-      return said;
+  /** The lines of the log with this event of docs/events.md; `fields`: what they equal, or texts that they contain. */
+  logged(event: string, fields: Readonly<Record<string, unknown>> = {}): LogLine[] {
+    if (!LOG_EVENTS.includes(`\n| \`${event}\` | `)) throw new Error(`docs/events.md has no log event "${event}"`);
+    const isMet = (actual: unknown, wanted: unknown) =>
+      actual === wanted || (typeof wanted === 'string' && String(actual).includes(wanted));
+    return this.log.filter(
+      (line) => line.msg === event && Object.entries(fields).every(([name, wanted]) => isMet(line[name], wanted)),
+    );
+  }
+
+  /** Waits for the first of these lines. */
+  async logs(event: string, fields: Readonly<Record<string, unknown>> = {}): Promise<LogLine> {
+    return until(`the log event "${event}" ${JSON.stringify(fields)}`, () => {
+      const [first] = this.logged(event, fields);
+      if (first === undefined && this.end !== undefined) throw new Error(`it ended without the log event "${event}"`);
+      return first;
     });
   }
 

@@ -25,7 +25,7 @@ export async function quietJob(context: Parameters<typeof Place.make>[0], settle
 }
 
 /** The line of the log about the last pass over a job. */
-export const passOver = (agent: Program, { jobId }: JobDescription) => agent.says(`complete pass over job ${jobId}`);
+export const passOver = (agent: Program, { jobId }: JobDescription) => agent.logs('complete pass ended', { jobId });
 
 /** What `status --json` has of a job. */
 export async function shownOf(place: Place, { jobId }: JobDescription) {

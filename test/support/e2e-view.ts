@@ -77,7 +77,7 @@ export async function viewedJob(context: TestContext, sections: Record<string, u
   const listen = `127.0.0.1:${await freePort()}`;
   place.configure(quiet.sandbox, { watch: [orderOf(quiet.job)], view: { listen }, ...sections });
   const agent = await place.run();
-  await agent.says('the view is at ');
+  await agent.logs('view listening');
   const view = new View(linkIn(await place.agent('view')), place);
   const { jobId } = quiet.job;
   const content = `job=${jobId}&task=${quiet.task.taskId}&file=stdout`;

@@ -60,7 +60,7 @@ export class FleetAgent {
   /** Starts `agent run` and waits until it is one of the fleet. */
   async start(): Promise<void> {
     this.begin();
-    await this.program.says('in the fleet as ');
+    await this.program.logs('joined the fleet');
   }
 
   begin(): void {

@@ -1,4 +1,5 @@
 /** Parts of a fleet within the process of a test, over a database of their own: real ones, but for what follows the jobs. */
+
 import { onTestFinished } from 'vitest';
 import { FLEET_PLACE } from '../../bench/fleet-node.ts';
 import { connectTo, query } from '../../bench/fleet-query.ts';
@@ -10,6 +11,7 @@ import { Budget } from '../../src/fleet/budget.ts';
 import { type Joined, openFleet } from '../../src/fleet/joined.ts';
 import { FleetMember } from '../../src/fleet/member.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
+import { logLine } from '../../src/printable.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { WatchOrder } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
@@ -23,6 +25,7 @@ const SCHEMA = 'jobtail';
 export interface Line {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly message: string;
+  readonly text: string;
 }
 
 /** An agent of the fleet whose jobs nobody polls. */
@@ -178,6 +181,7 @@ export const orderFor = (number: number): WatchOrder => ({
 });
 
 function logTo(lines: Line[]): Log {
-  const say = (level: Line['level']) => (_: unknown, message: string) => void lines.push({ level, message });
+  const say = (level: Line['level']) => (fields: object, phrase: string) =>
+    void lines.push({ level, message: phrase, text: logLine({ ...fields }, phrase) });
   return { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
 }

@@ -19,12 +19,8 @@ interface Node {
 }
 
 const LEVELS = ['debug', 'info', 'warn', 'error'];
-/** Functions that log the message which they are given; where the message is among the arguments, and what follows it. */
-const FORWARDERS = new Map([
-  ['onWarning', { argument: 0, after: '' }],
-  ['onProblem', { argument: 0, after: '' }],
-  ['#warn', { argument: 1, after: ': {}' }],
-]);
+/** Functions that log the phrase which they are given, and where it is among their arguments. */
+const FORWARDERS = new Map([['#warn', 1]]);
 
 /** In the place of fields that come from elsewhere. */
 const MORE = '...';
@@ -162,9 +158,8 @@ export function logEventsOf(root: string): LogEvent[] {
       }
       const forwarder = FORWARDERS.get(nameOf(callee));
       if (forwarder === undefined) continue;
-      const { argument, after } = forwarder;
-      for (const message of sources.textsOf(args[argument], file))
-        events.push({ file, level: 'warn', message: `${message}${after}`, fields: [], hasMoreFields: true });
+      for (const message of sources.textsOf(args[forwarder], file))
+        events.push({ file, level: 'warn', message, fields: [], hasMoreFields: true });
     }
   }
   return events;

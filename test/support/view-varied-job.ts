@@ -33,7 +33,7 @@ export async function variedJob(context: Parameters<typeof Place.make>[0], optio
   });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
-  await agent.says(' results new or changed');
+  await agent.logs('results synced');
   const view = await ViewPage.open(await startBrowser(context), await linkOf(place), options);
   return {
     job,

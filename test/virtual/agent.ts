@@ -1,4 +1,5 @@
 /** One process of the agent, composed as the daemon composes it, over the simulated time, service and disk. */
+
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Log } from '../../src/agent/ports.ts';
@@ -8,6 +9,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine, type Engine } from '../../src/daemon/compose.ts';
 import { configuredJobs, type OwnedStore, openOwnStore } from '../../src/daemon/state.ts';
 import type { JobId } from '../../src/job.ts';
+import { logLine } from '../../src/printable.ts';
 import { Secrets } from '../../src/redact.ts';
 import { SignIn } from '../../src/remote/signin/sign-in.ts';
 import type { Clock } from '../../src/system/clock.ts';
@@ -145,7 +147,8 @@ export class SimulatedAgent {
   }
 
   #log(): Log {
-    const note = (level: string) => (_: unknown, message: string) => this.#note(`${level} ${message}`);
+    const note = (level: string) => (fields: object, phrase: string) =>
+      this.#note(`${level} ${logLine({ ...fields }, phrase)}`);
     return { debug: () => {}, info: note('info'), warn: note('warn'), error: note('error') };
   }
 }

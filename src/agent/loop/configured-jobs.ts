@@ -1,7 +1,6 @@
 /** The jobs that the configuration names, and those of the user that its rule selects. */
 import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { type JobInformation, latestMsOf, phaseOf } from '../../job-information.ts';
-import { countOf, showCount } from '../../numbers.ts';
 import { inSlices } from '../../slices.ts';
 import type { WatchMineRow, WatchMineRule, WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -25,7 +24,7 @@ export function takeConfigured(configured: readonly WatchOrder[], { store, clock
       const row = store.jobs.get(jobId);
       const overruled = row?.state === 'settled' || (row?.source === 'command' && row.state !== 'watched');
       if (!overruled) store.jobs.watch(order, clock.now());
-      else log.info({ jobId, state: row.state }, `job ${jobId} is not followed, though configured: it is ${row.state}`);
+      else log.info({ jobId, state: row.state }, 'configured job not followed');
     }
     for (const { jobId, source, state } of store.jobs.all()) {
       if (source === 'config' && state === 'watched' && !wanted.has(jobId)) store.jobs.setState(jobId, 'ending');
@@ -67,8 +66,7 @@ export async function takeMine(options: MineOptions): Promise<{ readonly taken: 
   const taken = await register.follow(orders, rule.mostJobs);
   const waiting = fitting.length - taken;
   if (taken === 0) return { taken, waiting };
-  const others = waiting > 0 ? `; ${showCount(waiting)} more wait until some are settled (mostJobs)` : '';
-  log.info({ taken, waiting }, `following ${countOf(taken, 'more job')} of the user${others}`);
+  log.info({ taken, waiting }, 'jobs of the user followed');
   return { taken, waiting };
 }
 

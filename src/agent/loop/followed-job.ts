@@ -106,7 +106,7 @@ export class FollowedJob {
     this.#jobState = before?.information.state ?? null;
     this.#isStalled = job.stalledAt !== null;
     this.#search.plan(job.results ? LISTING_MS : delayMs);
-    log.info({ jobId, source }, `following job ${jobId}`);
+    log.info({ jobId, source }, 'job followed');
     if (!job.results) return;
     // A first poll identifies the live files among the listed ones.
     this.#due.plan('results', store.liveFiles.ofJob(jobId).length > 0 ? intervals.minIntervalMs : 0);
@@ -123,8 +123,7 @@ export class FollowedJob {
     this.#search.reported(tasks.length > 0);
     const { jobId } = this;
     if (jobState !== this.#jobState) {
-      const text = `job ${jobId} is ${printable(jobState ?? 'in no reported state')}`;
-      this.#context.log.info({ jobId, jobState }, text);
+      this.#context.log.info({ jobId, jobState: printable(jobState ?? 'none') }, 'job state changed');
     }
     this.#jobState = jobState;
     if (jobState === DELETED) {
@@ -241,7 +240,7 @@ export class FollowedJob {
     const grew = appended > 0;
     if (grew) log.debug({ jobId, bytes: appended }, 'grown');
     this.#grew(appended);
-    if (refused > 0) log.warn({ jobId, refused }, `job ${jobId}: the service sent entries that were not requested`);
+    if (refused > 0) log.warn({ jobId, refused }, 'unrequested entries ignored');
     const failed = this.#runs.isFailing('poll');
     // A poll that broke off is no success, so its back-off goes on.
     if (failure !== undefined) return await this.#runs.succeeded([], { grew, refused });
@@ -255,10 +254,7 @@ export class FollowedJob {
     const { jobId } = this;
     const stalledMs = this.#stage.stalledMs(this.#stallAfterMs);
     if (stalledMs !== null && !this.#isStalled)
-      this.#context.log.warn(
-        { jobId, quietMs: Math.round(stalledMs) },
-        `job ${jobId} has stalled: it runs, and no live file grows`,
-      );
+      this.#context.log.warn({ jobId, quietMs: Math.round(stalledMs) }, 'job stalled');
     this.#isStalled = stalledMs !== null;
     return stalledMs;
   }
@@ -274,8 +270,7 @@ export class FollowedJob {
     const end = await results.sync(jobId, { remote: patient, final: false, onListed, signal });
     this.#refusedListings = 0;
     this.#runs.worked('results');
-    if (end.changed + end.failed > 0)
-      log.info({ jobId, ...end }, `job ${jobId}: ${end.changed} results new or changed, ${end.failed} failed`);
+    if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
     if (this.isFollowed) this.#due.planAgain('results', withJitter(resultsIntervalMs, random()));
   }
 
@@ -346,7 +341,7 @@ export class FollowedJob {
     const before = this.#stage.report(DELETED);
     if (this.#stage.current === before) return;
     const { jobId } = this;
-    this.#context.log.warn({ jobId }, `job ${jobId} was deleted: its files here stay as they are`);
+    this.#context.log.warn({ jobId }, 'job deleted, its files stay here');
     this.#due.cancel();
     this.#due.plan('pass', 0);
   }

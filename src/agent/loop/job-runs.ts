@@ -187,20 +187,19 @@ export class Failures {
     const ongoing = this.#ongoing.get(scope);
     if (ongoing === undefined) return;
     this.#ongoing.delete(scope);
-    this.#log.info({ scope, code: ongoing.code, failures: ongoing.failures }, `${scope} works again`);
+    this.#log.info({ scope, code: ongoing.code, failures: ongoing.failures }, 'operation recovered');
   }
 
   #write(scope: string, error: JobtailError, waitsUntil: number): void {
     const ongoing = this.#ongoing.get(scope);
     const waits = waitsUntil > (ongoing?.waitsUntil ?? 0) + ONE_WAIT_MS;
-    const until = new Date(waitsUntil).toISOString();
     const fields = {
       ...{ scope, code: error.code, err: error.message, hint: error.hint },
-      ...(waits ? { retryAt: until } : {}),
+      ...(waits ? { retryAt: new Date(waitsUntil).toISOString() } : {}),
     };
     if (ongoing?.code === error.code && !waits) {
       ongoing.failures++;
-      this.#log.debug(fields, 'still failing');
+      this.#log.debug(fields, 'operation still failing');
       return;
     }
     this.#ongoing.set(scope, {
@@ -208,7 +207,6 @@ export class Failures {
       failures: (ongoing?.failures ?? 0) + 1,
       waitsUntil: waits ? waitsUntil : (ongoing?.waitsUntil ?? 0),
     });
-    const wait = waits ? `; the service asks to wait, and is called again at ${until}` : '';
-    this.#log[error.policy.isAlarm ? 'error' : 'warn'](fields, `${scope} failed: ${error.message}${wait}`);
+    this.#log[error.policy.isAlarm ? 'error' : 'warn'](fields, 'operation failed');
   }
 }

@@ -102,8 +102,7 @@ export class RequestedPasses {
     store.jobs.setState(jobId, state);
     if (state !== 'watched') await results.endTransfer(jobId, { remote, signal });
     const { verified, openEnds } = summary;
-    const text = `complete pass over job ${jobId}: ${state}, ${verified} files verified`;
-    log[openEnds.length > 0 ? 'warn' : 'info']({ jobId, state, verified, openEnds }, text);
+    log[openEnds.length > 0 ? 'warn' : 'info']({ jobId, state, verified, openEnds }, 'complete pass ended');
     return state;
   }
 

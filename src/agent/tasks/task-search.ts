@@ -5,7 +5,6 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
-import { countOf } from '../../numbers.ts';
 import type { FoundBy, TaskSearchRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
@@ -138,7 +137,7 @@ export class TaskSearch {
     const { store, clock, log } = this.#options;
     const { jobId, hint } = search;
     store.transaction(() => store.taskSearches.save({ ...search, lookedAt: clock.now() }));
-    if (hint !== null && hintBefore === null) log.warn({ jobId, hint }, `tasks of job ${jobId} are not found: ${hint}`);
+    if (hint !== null && hintBefore === null) log.warn({ jobId, hint }, 'tasks not found');
   }
 
   /** The likeliest ones, then those behind what earlier looks asked about; from the beginning again at the end. */
@@ -223,12 +222,8 @@ export async function keepFound(
     store.transaction(() => store.taskSearches.addTasks(search, taken.slice(start, start + AT_A_TIME)));
   }
   if (taken.length === 0) return 0;
-  const named = taken.slice(0, MAX_NAMED).join(', ');
-  const more = taken.length > MAX_NAMED ? ', ...' : '';
-  const text = `found ${countOf(taken.length, 'task')} of job ${jobId}: ${named}${more}`;
-  log.info({ jobId, found: taken.length, by: foundBy }, text);
-  if (taken.length < fresh.length)
-    log.warn({ jobId, left: fresh.length - taken.length }, `job ${jobId} has too many tasks: ${room} are followed`);
+  log.info({ jobId, found: taken.length, by: foundBy, tasks: taken.slice(0, MAX_NAMED) }, 'tasks found');
+  if (taken.length < fresh.length) log.warn({ jobId, ignored: fresh.length - taken.length }, 'too many tasks');
   onFound?.(taken.length, foundBy ?? 'probes');
   return taken.length;
 }

@@ -34,7 +34,7 @@ async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void>
   const stream = standardError(process.env);
   const secrets = new Secrets();
   const log = await logFor({ level: 'info', secrets, stream });
-  const onProblem = (message: string) => log.warn({ scope: 'systemd' }, message);
+  const onProblem = (message: string) => log.warn({ scope: 'systemd', err: message }, 'systemd not notified');
   const notifier = createNotifier({ env: process.env, pid: process.pid, onProblem });
   try {
     notifier.send({ STATUS: 'reading the configuration and the state' });
@@ -68,18 +68,18 @@ async function followUntilStopped(options: FollowOptions): Promise<void> {
     } catch (thrown) {
       const { code, message, hint } = asJobtailError(thrown);
       if (thrown instanceof StateGone) {
-        log.error(
-          { scope: 'the state', code, err: message, hint },
-          `state directory replaced, creating it again: ${message}`,
-        );
+        log.error({ scope: 'the state', code, err: message, hint }, 'state directory replaced, creating it again');
         continue;
       }
       if (code !== 'disk-full') throw thrown;
-      const text = `waiting for room: ${message}`;
-      log[isLogged ? 'debug' : 'error']({ scope: 'the state', code, err: message, hint }, text);
+      log[isLogged ? 'debug' : 'error']({ scope: 'the state', code, err: message, hint }, 'waiting for disk space');
       isLogged = true;
       // It is not ready, but systemd is to wait as long as it does.
-      notifier.send({ EXTEND_TIMEOUT_USEC: String(ROOM_MS * 10_000), WATCHDOG: '1', STATUS: text });
+      notifier.send({
+        EXTEND_TIMEOUT_USEC: String(ROOM_MS * 10_000),
+        WATCHDOG: '1',
+        STATUS: `waiting for disk space: ${message}`,
+      });
       await sleep(ROOM_MS, undefined, { signal: stop }).catch(() => {});
     }
   }

@@ -62,7 +62,7 @@ it('keeps its mirrors while the service returns older copies, before its state i
   remote.files.set(keyText(STDOUT), Buffer.from(ARCHIVED));
   await clock.passUntil('its end', () => state() === 'settled', 2 * MINUTE_MS);
   expectUnchanged();
-  expect(warnings).toContainEqual(`job ${JOB} was deleted: its files here stay as they are`);
+  expect(warnings).toContainEqual(`job deleted, its files stay here jobId=${JOB}`);
   const { calls } = remote;
   await clock.pass(60 * MINUTE_MS);
   expect(remote.calls).toBe(calls);
@@ -113,5 +113,5 @@ it('that does not exist fails without working again in between', async () => {
   remote.refuses = true;
   await clock.passUntil('the failure', () => store.jobs.get(JOB)?.error !== null);
   await clock.pass(30 * MINUTE_MS);
-  expect(said.filter((line) => line.includes('works again'))).toEqual([]);
+  expect(said.filter((line) => line.includes('operation recovered'))).toEqual([]);
 });

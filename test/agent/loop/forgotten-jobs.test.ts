@@ -41,7 +41,7 @@ async function startTroubledAgent() {
 
 it('watches and unwatches many jobs, and keeps nothing of them', async () => {
   const { agent, store, remote, warnings, watch, unwatch } = await startTroubledAgent();
-  const isWarnedOf = (jobId: JobId) => warnings.some((text) => text.startsWith(`job ${jobId} `));
+  const isWarnedOf = (jobId: JobId) => warnings.some((text) => text.includes(`scope="job ${jobId}`));
   const warnedOf = () => until('a warning of each', () => JOBS.every(isWarnedOf));
   watch();
   await warnedOf();

@@ -60,8 +60,8 @@ describe('a job of which the middleware says that it is over', () => {
     expect(mirror()).toBe('a line\nflushed late\n');
     expect(watchState()).toBe('watched');
     await clock.passUntil('its end', () => watchState() === 'settled', 3 * MINUTE_MS);
-    expect(said).toContainEqual(expect.stringContaining(`complete pass over job ${JOB}: settled`));
-    expect(said.filter((line) => line === `job ${JOB} is Finished`)).toHaveLength(1);
+    expect(said).toContainEqual(expect.stringContaining(`complete pass ended jobId=${JOB} state=settled`));
+    expect(said.filter((line) => line === `job state changed jobId=${JOB} jobState=Finished`)).toHaveLength(1);
   });
 
   it('is settled as soon as nothing can be flushed any more, however seldom it is polled by then', async () => {

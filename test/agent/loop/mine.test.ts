@@ -92,7 +92,7 @@ describe('all jobs of the user', () => {
     const running = inState('watched').filter(({ jobId }) => service.jobs.get(jobId)?.state === 'Running');
     expect(running).toHaveLength(15);
     expect(store.jobInformation.lastLook()).toMatchObject({ listed: 90, waiting: 42 });
-    expect(said).toContainEqual(expect.stringMatching(/^following 18 more jobs of the user; 42 more wait/));
+    expect(said).toContainEqual('jobs of the user followed taken=18 waiting=42');
     for (const [id, job] of service.jobs)
       service.set({ ...job, state: 'Finished', endTime: at(clock.now()), id: id as never });
     for (let minute = 0; minute < 15; minute++) {
@@ -134,5 +134,7 @@ it('without a service that tells of jobs, the rule is refused in words that help
   store.watchMine.save({ ...ALL, source: 'command', since: NOW });
   agent.refresh();
   agent.refresh();
-  expect(warnings).toEqual(['the jobs of the user cannot be followed: there is no job service']);
+  expect(warnings).toEqual([
+    expect.stringMatching(/^the jobs of the user cannot be followed: there is no job service .*\(set service\.jobsUrl/),
+  ]);
 });

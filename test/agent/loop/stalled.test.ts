@@ -53,7 +53,7 @@ describe('a running job', () => {
     expect(store.totals.read().stalledJobs).toBe(1);
     await clock.pass(20 * MINUTE_MS);
     expect(job()?.stalledAt).toBe(since);
-    expect(warnings.filter((line) => line.includes(`job ${JOB} has stalled`))).toHaveLength(1);
+    expect(warnings.filter((line) => line.startsWith(`job stalled jobId=${JOB} `))).toHaveLength(1);
     grow('and on\n');
     await clock.passUntil('its end', () => !isStalled(), 3 * MINUTE_MS);
     expect(store.totals.read().stalledJobs).toBe(0);

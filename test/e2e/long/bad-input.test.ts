@@ -179,7 +179,7 @@ describe.concurrent('directories that cannot be used', PATIENCE, () => {
       { results: { enabled: false } },
     );
     const agent = place.start(['run']);
-    await agent.says('following 0 jobs');
+    await agent.logs('agent ready', { jobs: 0 });
     fs.chmodSync(place.mirror, 0o500);
     const order = ['watch', job.jobId, '--task', task.taskId];
     expectRefused(await place.agent(...order), 8, `mirror.directory ${place.mirror} cannot be used`);
@@ -191,7 +191,7 @@ describe.concurrent('directories that cannot be used', PATIENCE, () => {
     const live = path.dirname(mirror);
     fs.chmodSync(path.join(live, 'stdout.log'), 0o400);
     fs.appendFileSync(task.files.stdout, 'without rights\n');
-    const said = await agent.says('permission denied: ');
+    const said = await agent.logs('operation failed', { err: 'permission denied: ' });
     expect(said).toMatchObject({
       level: 'error',
       code: 'permission',

@@ -16,7 +16,7 @@ describe.concurrent('a state', PATIENCE, () => {
     await expectItGoesOn(found, inode);
     const aside = fs.readdirSync(place.state).filter((name) => name.includes('.broken-'));
     expect(aside).toEqual([expect.stringMatching(/^agent\.db\.broken-\d{4}-\d\d-\d\dT[\d-]+\.\d{3}Z$/)]);
-    expect(await agent.says('the state was broken')).toMatchObject({
+    expect(await agent.logs('state broken, set aside')).toMatchObject({
       level: 'error',
       path: expect.stringContaining(aside[0] ?? ''),
     });
@@ -30,7 +30,7 @@ describe.concurrent('a state', PATIENCE, () => {
     const other = new Database(database);
     other.exec('BEGIN IMMEDIATE');
     fs.appendFileSync(stdout, CONTENT);
-    const said = await agent.says('is locked by another process');
+    const said = await agent.logs('operation failed', { err: 'is locked by another process' });
     expect(said).toMatchObject({ level: 'error', code: 'store', hint: expect.stringContaining('fuser') });
     const sync = await place.agent('sync', job.jobId);
     expect(sync).toMatchObject({ code: 8, stdout: '' });
@@ -38,6 +38,9 @@ describe.concurrent('a state', PATIENCE, () => {
     other.exec('ROLLBACK');
     other.close();
     await expectItGoesOn(found, inode);
-    await until('the end of it to be said', () => agent.log.some(({ msg }) => msg === 'the state works again'));
+    await until(
+      'the end of it to be said',
+      () => agent.logged('operation recovered', { scope: 'the state' }).length > 0,
+    );
   });
 });

@@ -89,8 +89,7 @@ it.concurrent(
     fs.writeFileSync(taskOf(second).files.stdout, 'later\n');
     expect(await place.agent('sync', second.jobId)).toMatchObject({ code: 0 });
     await place.mirrored(second, 'stdout');
-    const passesOver = ({ jobId }: JobDescription) =>
-      agent.log.filter(({ msg }) => msg.includes(`pass over job ${jobId}:`));
+    const passesOver = ({ jobId }: JobDescription) => agent.logged('complete pass ended', { jobId });
     expect(passesOver(second)).toHaveLength(2);
     expect((await place.status()).jobs).toEqual([]);
   },

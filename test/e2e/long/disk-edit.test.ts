@@ -75,7 +75,7 @@ describe.concurrent('a mirror', PATIENCE, () => {
       fs.symlinkSync(kind === 'file' ? precious : elsewhere, at);
       fs.appendFileSync(stdout, 'more\n');
 
-      const said = await agent.says(`${at} is not a ${kind}`);
+      const said = await agent.logs('operation failed', { err: `${at} is not a ${kind}` });
       expect(said).toMatchObject({ code: 'local-io', hint: `move ${at} out of the way` });
       const file = (await place.status()).jobs[0]?.files.find((one) => one.path === mirror);
       expect(file?.error).toMatchObject({ code: 'local-io' });

@@ -36,11 +36,11 @@ describe.concurrent('a full disk', PATIENCE, () => {
     place.configure(sandbox, { watch: [orderOf(job)], mirror: { directory: place.mirror, minFreeBytes: '100 KiB' } });
     const agent = await place.run();
 
-    const said = await agent.says('no space left on device');
+    const said = await agent.logs('operation failed', { err: 'no space left on device' });
     expect(said).toMatchObject({ level: 'error', code: 'disk-full', hint: expect.stringContaining('free some space') });
     expect(said['err']).toContain(mirror);
     // It fills what there is, the reserve of the results too, and tries again.
-    await until('another try', () => agent.log.some(({ msg }) => msg === 'still failing'));
+    await until('another try', () => agent.log.some(({ msg }) => msg === 'operation still failing'));
     const { size } = fs.statSync(mirror);
     expect(size).toBeGreaterThan(450 * 1024);
     expect(isPrefix(mirror, task.files.stdout)).toBe(true);
@@ -53,7 +53,7 @@ describe.concurrent('a full disk', PATIENCE, () => {
 
     disk.resize(4_096);
     await place.mirrored(job, 'stdout');
-    await agent.says(`job ${job.jobId} ${task.taskId}/stdout works again`);
+    await agent.logs('operation recovered', { scope: `job ${job.jobId} ${task.taskId}/stdout` });
     const result = path.join(resultsOf(place, job.jobId), task.specificationId, 'out.bin');
     await until('the result', () => fs.existsSync(result));
     expect(agent.log.filter(({ level }) => level === 'error')).toHaveLength(1);
@@ -71,7 +71,7 @@ describe.concurrent('a full disk', PATIENCE, () => {
     // Without room for a first state, it waits for room.
     disk.fill();
     const first = place.start(['run']);
-    const waits = await first.says('waiting for room');
+    const waits = await first.logs('waiting for disk space');
     expect(waits).toMatchObject({
       level: 'error',
       code: 'disk-full',
@@ -87,7 +87,7 @@ describe.concurrent('a full disk', PATIENCE, () => {
       fs.appendFileSync(task.files.stdout, text(1));
       return first.log.filter(({ code }) => code === 'disk-full').length > 2;
     });
-    const said = await first.says(`job ${job.jobId} failed: no space left on device`);
+    const said = await first.logs('operation failed', { scope: `job ${job.jobId}`, err: 'no space left on device' });
     expect(said).toMatchObject({ level: 'error', hint: expect.stringContaining('free some space') });
     expect(isPrefix(mirror, task.files.stdout)).toBe(true);
     const asked = await place.agent('sync', job.jobId);
@@ -119,10 +119,10 @@ describe.concurrent('a full disk', PATIENCE, () => {
     for (const name of ['agent.db', 'agent.db-wal', 'agent.db-shm']) {
       fs.renameSync(path.join(place.state, name), path.join(place.state, 'aside', name));
     }
-    await agent.says('state directory replaced, creating it again');
-    expect(await agent.says('waiting for room')).toMatchObject({ level: 'error', code: 'disk-full' });
+    await agent.logs('state directory replaced, creating it again');
+    expect(await agent.logs('waiting for disk space')).toMatchObject({ level: 'error', code: 'disk-full' });
     disk.empty();
-    await until('it to follow again', () => agent.log.filter(({ msg }) => msg.startsWith('following ')).length === 2);
+    await until('it to follow again', () => agent.logged('agent ready').length === 2);
   });
 
   it('in the last pass keeps the job until it is whole', async (context) => {
@@ -131,13 +131,13 @@ describe.concurrent('a full disk', PATIENCE, () => {
     const { sandbox, job, task } = await startJob(place, text(700));
     place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
     const agent = await place.run();
-    await agent.says('no space left on device');
+    await agent.logs('operation failed', { err: 'no space left on device' });
     const unwatched = await place.agent('unwatch', job.jobId);
     expect(unwatched).toMatchObject({ code: 8, stdout: '' });
     expect(unwatched.stderr).toContain('no space left on device');
     expect((await place.status()).jobs).toMatchObject([{ state: 'ending', error: { code: 'disk-full' } }]);
     disk.resize(4_096);
-    await agent.says(`complete pass over job ${job.jobId}: ended, 4 files verified`);
+    await agent.logs('complete pass ended', { jobId: job.jobId, state: 'ended', verified: 4 });
     expect(fs.readFileSync(place.mirrorOf(job.jobId, task.taskId, 'stdout')).equals(text(700))).toBe(true);
   });
 });
@@ -172,10 +172,13 @@ it(
     context.onTestFinished(() => clearInterval(looking));
     const agent = await place.run();
 
-    const said = await agent.says(`job ${hostile.jobId} failed: less than mirror.minFreeBytes would stay free`);
+    const said = await agent.logs('operation failed', {
+      scope: `job ${hostile.jobId}`,
+      err: 'less than mirror.minFreeBytes would stay free',
+    });
     expect(said).toMatchObject({ level: 'error', code: 'disk-full', hint: expect.stringContaining('free some space') });
     expect(said['err']).toContain(place.state);
-    await until('another try', () => agent.log.some(({ msg }) => msg === 'still failing'));
+    await until('another try', () => agent.log.some(({ msg }) => msg === 'operation still failing'));
     // The database needs a little of it, and what is on its way when the end of the room is seen.
     expect(leastFree).toBeGreaterThan(reserve - 4 * 2 ** 20);
     // Given back: a text too long for the memory finds room.
@@ -231,7 +234,7 @@ it('a mirror directory that becomes read-only is waited out', PATIENCE, async (c
   await place.mirrored(job, 'stdout');
   await disk.makeReadOnly();
   fs.appendFileSync(task.files.stdout, 'written meanwhile\n');
-  const said = await agent.says('read-only');
+  const said = await agent.logs('operation failed', { err: 'read-only' });
   expect(said).toMatchObject({
     level: 'error',
     code: 'permission',
@@ -241,5 +244,5 @@ it('a mirror directory that becomes read-only is waited out', PATIENCE, async (c
   expect(isPrefix(mirror, task.files.stdout)).toBe(true);
   disk.makeWritable();
   await place.mirrored(job, 'stdout');
-  await agent.says('works again');
+  await agent.logs('operation recovered');
 });

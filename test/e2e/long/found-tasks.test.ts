@@ -69,7 +69,7 @@ describe.concurrent('the tasks of a job are found', PATIENCE, () => {
     write(job);
     expect(await watch()).toMatchObject({ code: 0 });
     await place.mirrored(job, 'stdout');
-    expect(await agent.says(`of job ${job.jobId}: `)).toMatchObject({ level: 'info', by: 'probes' });
+    expect(await agent.logs('tasks found', { jobId: job.jobId })).toMatchObject({ level: 'info', by: 'probes' });
     expect(await searchOf(place, job)).toMatchObject({ foundBy: 'probes', fruitless: 0, nextLookAt: null, hint: null });
   });
 
@@ -134,7 +134,7 @@ it.concurrent('whose ids follow no rule are missed, and what helps is said', PAT
   });
   write(job);
   expect(await watch()).toMatchObject({ code: 0 });
-  const said = await agent.says(`tasks of job ${job.jobId} are not found`);
+  const said = await agent.logs('tasks not found', { jobId: job.jobId });
   expect(said).toMatchObject({ level: 'warn', hint: expect.stringContaining('--task') });
   const help = 'name them (agent watch JOB --task ID), or set service.jobsUrl';
   expect((await place.agent('status')).stdout).toContain(`job ${job.jobId}: cannot find tasks: ${help}`);

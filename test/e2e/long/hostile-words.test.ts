@@ -59,7 +59,7 @@ it.concurrent('in all that is printed, and in the log', PATIENCE, async (context
   await ask('status', job.jobId);
   await sandbox.clearFaults();
   fs.writeFileSync(path.join(path.dirname(stdout), `another ${REFUSED}`), 'x');
-  await until('the name to be refused', () => agent.log.some(({ msg }) => /\bresults? .* refused/.test(msg)));
+  await until('the name to be refused', () => agent.logged('results refused').length > 0);
   await agent.kill();
   said.push(['run', agent.stderr]);
 

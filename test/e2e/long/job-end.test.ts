@@ -36,7 +36,7 @@ it.concurrent(
     await sandbox.finished(jobId);
     // Each order lets the agent look at once.
     await place.agent('watch', jobId, '--no-wait');
-    await first.says(`job ${jobId} is Finished`);
+    await first.logs('job state changed', { jobId, jobState: 'Finished' });
     await first.kill();
     // The last bytes come behind it; the time that is waited for more goes on over each start.
     const killedAt = Date.now();
@@ -46,7 +46,7 @@ it.concurrent(
     expect(await standing()).toMatchObject({ state: 'watched', jobState: 'Finished' });
     const third = await place.run();
     await sleep(LATE_BYTES_MS - 5_000);
-    const end = await third.says(`pass over job ${jobId}: settled`);
+    const end = await third.logs('complete pass ended', { jobId, state: 'settled' });
     expect(Date.parse(String(end['time'])) - killedAt).toBeGreaterThanOrEqual(LATE_BYTES_MS);
     const settled = await standing();
     expect(settled).toMatchObject({ state: 'settled' });

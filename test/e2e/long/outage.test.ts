@@ -54,7 +54,7 @@ it.concurrent('a port that nobody listens on is said once, and its end too', PAT
   await (await place.startSandbox(port)).submit(spec);
   write(job, 'after it\n');
   await place.mirrored(job, 'stdout');
-  const over = await agent.says('the service works again');
+  const over = await agent.logs('operation recovered', { scope: 'the service' });
   expect(over).toMatchObject({ level: 'info', code: 'unreachable' });
   expect(over['failures']).toBeGreaterThanOrEqual(4);
   expect(complaints(agent)).toHaveLength(1);
@@ -89,7 +89,7 @@ it.concurrent(
     // Mended, the file is tried at once.
     fs.writeFileSync(sandbox.passwordFile, 'the-new-password\n');
     await place.mirrored(job, 'stdout');
-    await agent.says('the service works again');
+    await agent.logs('operation recovered', { scope: 'the service' });
     agent.signal('SIGTERM');
     await agent.ended;
 

@@ -17,7 +17,7 @@ describe.concurrent('a job', PATIENCE, () => {
 
     // It stays so over a start, and can be followed again.
     const next = await place.run();
-    await next.says(`job ${job.jobId} is not followed, though configured: it is settled`);
+    await next.logs('configured job not followed', { jobId: job.jobId, state: 'settled' });
     fs.appendFileSync(stdout, 'later\n');
     expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
     await place.mirrored(job, 'stdout');
@@ -31,7 +31,7 @@ describe.concurrent('a job', PATIENCE, () => {
     expect(unwatched.stdout).toContain(`it still stands in ${place.configFile}: agent watch ${job.jobId}`);
     await agent.kill();
     const next = await place.run();
-    await next.says(`job ${job.jobId} is not followed, though configured: it is ended`);
+    await next.logs('configured job not followed', { jobId: job.jobId, state: 'ended' });
     expect((await place.status()).jobs).toEqual([]);
     fs.appendFileSync(stdout, 'later\n');
     expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });

@@ -105,7 +105,7 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
   it('end their key when the state is removed under the running agent', async (context) => {
     const { place, sandbox, running } = await withOpenKey(context);
     for (const name of ['agent.db', 'agent.db-wal', 'agent.db-shm']) fs.rmSync(path.join(place.state, name));
-    await running.says('state directory replaced, creating it again');
+    await running.logs('state directory replaced, creating it again');
     expect(sandbox.openKeys).toEqual([]);
     await running.kill();
   });

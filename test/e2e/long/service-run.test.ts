@@ -100,7 +100,7 @@ describe('what systemd is reported', WITH_DATAGRAMS, () => {
     place.configure({ baseUrl: 'http://127.0.0.1:9', username: 'alice', passwordFile: './password' });
     disk.fill();
     const agent = runWith(place, { NOTIFY_SOCKET: socket.path }, context);
-    const waits = () => socket.messages.filter(({ STATUS = '' }) => STATUS.startsWith('waiting for room: '));
+    const waits = () => socket.messages.filter(({ STATUS = '' }) => STATUS.startsWith('waiting for disk space: '));
     // Each time it looks, for as long as it takes: the time it asks for has to last until it asks again.
     await until('the second look', () => waits().length >= 2);
     for (const message of waits()) {
@@ -108,9 +108,7 @@ describe('what systemd is reported', WITH_DATAGRAMS, () => {
       expect(Number(message['EXTEND_TIMEOUT_USEC'])).toBeGreaterThan(5 * ROOM_USEC);
     }
     expect(socket.messages.some(({ READY }) => READY === '1')).toBe(false);
-    expect(agent.log.filter(({ msg, level }) => level === 'error' && msg.startsWith('waiting for room'))).toHaveLength(
-      1,
-    );
+    expect(agent.logged('waiting for disk space', { level: 'error' })).toHaveLength(1);
     disk.empty();
     await until('READY', () => socket.messages.some(({ READY }) => READY === '1'));
     agent.signal('SIGTERM');
@@ -141,7 +139,7 @@ describe('what systemd is reported', WITH_DATAGRAMS, () => {
     await sleep(2_000);
     expect(fed()).toBe(before);
     // The process itself is well: its event loop still answers.
-    const { port } = await agent.says('metrics listening on');
+    const { port } = await agent.logs('metrics listening');
     const scrape = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     expect(Number(/^jobtail_scheduler_turn_age_seconds (.*)$/m.exec(scrape)?.[1])).toBeGreaterThan(2);
   });
@@ -160,7 +158,7 @@ it.concurrent('metrics tell what was done; an address in use costs only them', {
   place.configure(sandbox, { watch, metrics: { listen: '127.0.0.1:0' } });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
-  const { port } = await agent.says('metrics listening on');
+  const { port } = await agent.logs('metrics listening');
   const get = async (what: string) => {
     const response = await fetch(`http://127.0.0.1:${port}/${what}`);
     return { status: response.status, text: await response.text() };
@@ -195,7 +193,7 @@ it.concurrent('metrics tell what was done; an address in use costs only them', {
     metrics: { listen: `127.0.0.1:${port}` },
   });
   const without = await second.run();
-  expect(await without.says('cannot listen for metrics on')).toMatchObject({ level: 'error', code: 'config' });
+  expect(await without.logs('cannot listen for metrics')).toMatchObject({ level: 'error', code: 'config' });
   await second.mirrored(another, 'stdout');
 });
 

@@ -92,7 +92,9 @@ describe('agent check', () => {
     expect(markOf(signIn.stdout, 'sign-in')).toBe('✗');
     expect(signIn.stdout).toMatch(/→ \S/);
     // A warning is for a person here, wherever it goes.
-    expect(signIn.stderr).toBe(`agent: every user can read ${wrong}, which holds the password: chmod 600 it\n`);
+    expect(signIn.stderr).toBe(
+      `agent: secret not protected scope="the service": every user can read ${wrong}, which holds the password: chmod 600 it\n`,
+    );
 
     place.configure(sandbox, { service: { ...serviceOf(sandbox), namespace: 'http://sandbox.example.org' } });
     const namespace = await place.agent('check');

@@ -41,7 +41,7 @@ it(
 
     // What may pass by itself is asked again and again, and given a minute.
     await until('hundreds of questions', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 20);
-    expect(await agent.says('failed: no progress')).toMatchObject({
+    expect(await agent.logs('operation failed', { err: 'no progress' })).toMatchObject({
       level: 'warn',
       code: 'stuck',
       scope: `job ${job.jobId} ${task.taskId}/stdout`,
@@ -55,7 +55,7 @@ it(
     await sandbox.clearFaults();
     await place.mirrored(job, 'stdout');
     expect(fs.readFileSync(mirror, 'utf8')).toBe('\ufefftext č\n');
-    await agent.says(`job ${job.jobId} ${task.taskId}/stdout works again`);
+    await agent.logs('operation recovered', { scope: `job ${job.jobId} ${task.taskId}/stdout` });
     await until('the error to be gone', async () => (await place.status()).jobs[0]?.files[0]?.error === null);
   },
 );

@@ -26,7 +26,7 @@ it('follows a mirror byte for byte, over a rewrite and over a kill of the agent'
   await agent.ended;
   fs.appendFileSync(stdout, 'while it was dead\n');
   const again = await place.run();
-  await again.says('the view is at ');
+  await again.logs('view listening');
   const more = fs.statSync(stdout).size;
   await page.until('length', ({ bytes }) => bytes === more);
   fs.writeFileSync(stdout, 'rewritten\n');
@@ -51,7 +51,7 @@ it(
     onTestFinished(() => void taken.close());
     place.configure(sandbox, { watch: [orderOf(job)], view: { listen: `127.0.0.1:${port}` } });
     const agent = await place.run();
-    expect(await agent.says('cannot listen for the view on ')).toMatchObject({
+    expect(await agent.logs('cannot listen for the view')).toMatchObject({
       level: 'error',
       hint: expect.stringContaining('view.listen'),
     });
@@ -69,7 +69,7 @@ it(
     own.signal('SIGINT');
     await own.ended;
     taken.close();
-    await agent.says('the view is at ');
+    await agent.logs('view listening');
     const status = JSON.parse((await place.agent('status', '--json')).stdout);
     expect(status.view).toEqual({ address: `http://127.0.0.1:${port}/`, answers: true });
     expect(fs.readFileSync(mirror, 'utf8')).toBe('followed\n');
@@ -84,8 +84,8 @@ it('is where a changed configuration says, and what is wrong with that is said',
   const port = await freePort();
   const listen = `0.0.0.0:${port}`;
   place.configure(sandbox, { watch: [orderOf(job)], view: { listen } });
-  expect(await agent.says('the view listens on 0.0.0.0 without encryption')).toMatchObject({ level: 'warn' });
-  await until('the other address', () => agent.log.some(({ msg }) => msg.includes(`127.0.0.1:${port}/`)));
+  expect(await agent.logs('view not encrypted', { err: '0.0.0.0' })).toMatchObject({ level: 'warn' });
+  await until('the other address', () => agent.logged('view listening', { address: `127.0.0.1:${port}/` }).length > 0);
   await expect(view.ask(`lines?${content}`)).rejects.toThrow();
   const other = new View(linkIn(await place.agent('view')), place);
   expect((await other.ask(`lines?${content}`)).status).toBe(200);

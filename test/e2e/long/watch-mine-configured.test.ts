@@ -40,7 +40,7 @@ describe.concurrent('all jobs of the user', PATIENCE, () => {
     expect(watched).toMatchObject({ code: 0, stderr: expect.stringContaining('no agent is running') });
     expect(watched.stdout).toContain('how many there are now is unknown');
     const agent = await place.run();
-    await agent.says('the job service');
+    await agent.logs('operation failed', { scope: 'the job service' });
     expect((await place.agent('status')).stdout).toContain('job states are not reported: ');
     await agent.kill();
     await sandbox.setHabits({ jobService: true });

@@ -79,15 +79,15 @@ it.concurrent('renewed certificates are read anew, also after broken ones', {
   place.configure(sandbox, { service: { tls: { caFile } }, watch: [orderOf(job)] });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
-  const read = (text: string) => agent.log.filter(({ msg }) => msg.includes(text)).length;
+  const read = () => agent.logged('configuration unchanged, certificates and secrets read again').length;
   fs.writeFileSync(caFile, Buffer.concat([ca, server.cert]));
-  await until('the new ones', () => read('certificates and secrets read again') === 1);
+  await until('the new ones', () => read() === 1);
   fs.writeFileSync(caFile, 'no certificate');
-  await agent.says('reload refused, old configuration kept');
+  await agent.logs('reload refused, old configuration kept');
   fs.appendFileSync(task.files.stdout, 'more\n');
   await place.mirrored(job, 'stdout');
   fs.writeFileSync(caFile, ca);
-  await until('those after them', () => read('certificates and secrets read again') === 2);
+  await until('those after them', () => read() === 2);
   expect(agent.end).toBeUndefined();
 });
 
@@ -99,7 +99,7 @@ const without = (limit: string) => [
 const isPossible = spawnSync('unshare', [...without('watches').slice(1), 'true'], { stdio: 'ignore' }).status === 0;
 const WITH_NAMESPACES = needsThat(isPossible, 'no file watches left: there are no user namespaces here');
 
-const refusals = (agent: Program) => agent.log.filter(({ msg }) => msg.includes('cannot watch '));
+const refusals = (agent: Program) => agent.logged('cannot watch a file, polling such files');
 
 describe('without', { ...PATIENCE, ...WITH_NAMESPACES, concurrent: true }, () => {
   it.for([
@@ -110,14 +110,14 @@ describe('without', { ...PATIENCE, ...WITH_NAMESPACES, concurrent: true }, () =>
     const { sandbox, job, task } = await submitQuietJob(place);
     place.configure(sandbox, { results: { enabled: false } });
     const agent = place.startWithin(without(limit), ['run']);
-    await agent.says('following 0 jobs');
-    const said = await agent.says('cannot watch ');
+    await agent.logs('agent ready', { jobs: 0 });
+    const said = await agent.logs('cannot watch a file, polling such files');
     expect(said).toMatchObject({ level: 'warn', err: expect.stringContaining(code), hint: expect.any(String) });
     expect(await place.agent('watch', job.jobId, '--task', task.taskId)).toMatchObject({ code: 0 });
     fs.writeFileSync(task.files.stdout, 'hello\n');
     await place.mirrored(job, 'stdout');
     place.configure(sandbox, { results: { enabled: false }, poll: { maxIntervalSeconds: 0.4 } });
-    await agent.says('the configuration changed');
+    await agent.logs('configuration changed');
     expect(refusals(agent)).toHaveLength(1);
   });
 });

@@ -51,7 +51,7 @@ export class Leases {
       store.leases.loseAsked('the agent was killed while it requested a key: if there is one, it expires after a day'),
     );
     for (const { jobId } of lost) {
-      log.warn({ jobId }, `job ${jobId}: a temporary key may be left on the server; it expires after a day`);
+      log.warn({ jobId }, 'temporary key possibly left on the server, it expires after a day');
     }
   }
 
@@ -156,8 +156,7 @@ export class Leases {
       store.transaction(() => store.leases.end(row.leaseId, clock.now(), refused));
       if (this.#held.get(row.jobId)?.leaseId === row.leaseId) this.#held.delete(row.jobId);
       if (refused !== null) {
-        const note = 'the temporary key may be gone already, else it expires after a day';
-        log.warn({ jobId: row.jobId, err: refused }, `job ${row.jobId}: EndFileTransfer was refused (${note})`);
+        log.warn({ jobId: row.jobId, err: refused }, 'EndFileTransfer refused');
       }
       await this.#at('lease:ended');
     }

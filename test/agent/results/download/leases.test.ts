@@ -141,7 +141,7 @@ describe('a lease', () => {
     await place.leases.endAll(place.server, signal);
     expect(place.server.ended).toHaveLength(1);
     expect(place.said).toHaveLength(1);
-    expect(place.said[0]).toContain('EndFileTransfer was refused');
+    expect(place.said[0]).toContain('EndFileTransfer refused');
     expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'ended', reason: 'no such key' });
   });
 
@@ -251,7 +251,7 @@ describe('killed', () => {
     expect(asked).toBeGreaterThan(0);
     place.restart();
     expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'unknown' });
-    expect(place.said).toEqual(['job 501: a temporary key may be left on the server; it expires after a day']);
+    expect(place.said).toEqual(['temporary key possibly left on the server, it expires after a day']);
     place.restart();
     expect(place.said).toHaveLength(1);
   });

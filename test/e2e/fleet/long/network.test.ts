@@ -19,7 +19,7 @@ it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needs
   cleo.relay.silence();
   fleet.grow();
   // It has to stop by itself: it can be reported nothing.
-  await cleo.program.says('paused ');
+  await cleo.program.logs('jobs paused, lease possibly expired');
   await fleet.untilOwned(['cleo']);
   await fleet.untilEqual();
   for (const file of fleet.files.filter((_, index) => index % 4 === 0)) file.rewrite();
@@ -67,7 +67,9 @@ it.concurrent('a database that is away: the same agents have the same jobs after
   // Each job when its own lease may be over.
   await until('all jobs to be paused', () =>
     fleet.agents.every(({ name, program }) => {
-      const paused = program.log.slice(said.get(name)).filter(({ msg }) => String(msg).startsWith('paused '));
+      const paused = program.log
+        .slice(said.get(name))
+        .filter(({ msg }) => msg === 'jobs paused, lease possibly expired');
       const jobs = paused.reduce((sum, line) => sum + Number(line['jobs']), 0);
       return jobs === [...before.values()].filter((owner) => owner === name).length;
     }),

@@ -45,7 +45,7 @@ async function hostileJob(context: Parameters<typeof Place.make>[0]) {
   });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
-  await agent.says(' results new or changed');
+  await agent.logs('results synced');
   const view = await ViewPage.open(await startBrowser(context), await linkOf(place));
   return { job, task, view };
 }

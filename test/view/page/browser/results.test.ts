@@ -25,7 +25,7 @@ describe('results', needs('chromium'), () => {
     fs.writeFileSync(path.join(directory, 'run.ipynb'), JSON.stringify({ nbformat: 4, cells }));
     place.configure(sandbox, { watch: [orderOf(job)], ...(await viewSection()) });
     const agent = await place.run();
-    await agent.says(' results new or changed');
+    await agent.logs('results synced');
     const view = await ViewPage.open(await startBrowser(context), await linkOf(place));
     await view.show(`#/job/${job.jobId}/results`);
 

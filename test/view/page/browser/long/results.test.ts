@@ -54,7 +54,7 @@ async function jobWithResults(context: Parameters<typeof Place.make>[0]) {
   for (const [name, content] of Object.entries(files)) fs.writeFileSync(path.join(directory, name), content);
   place.configure(sandbox, { watch: [orderOf(job)], ...(await viewSection()) });
   const agent = await place.run();
-  await agent.says(' results new or changed');
+  await agent.logs('results synced');
   const view = await ViewPage.open(await startBrowser(context), await linkOf(place));
   await view.show(`#/job/${job.jobId}/results`);
   return { place, job, view };
