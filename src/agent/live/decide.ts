@@ -6,8 +6,8 @@
  *   ----------------------------------------------------------------------------------------------------------------
  *   shows all of it, and ends there       -                                   unchanged
  *   shows all of it, and goes on          -                                   grown
- *   does not show bytes to be compared    -                                   undetermined: a second response
- *   neither response shows them           -                                   undetermined: raw bytes
+ *   does not show uncommitted bytes       -                                   mirror-damaged: cut uncommitted bytes
+ *   does not show others to be compared   -                                   undetermined: raw bytes
  *   ends in bytes that it cannot show     ends there, too                     undetermined: raw bytes
  *   its text differs                      has uncommitted bytes               mirror-damaged: cut uncommitted bytes
  *   its text ends before                  changed; has uncommitted bytes      mirror-damaged: cut uncommitted bytes
@@ -35,8 +35,6 @@ export interface Facts {
   readonly by: 'text' | 'raw bytes';
   /** The first byte to be compared that the text does not show; undefined if there is none. */
   readonly unshownFrom?: number | undefined;
-  /** A second response was compared, too, and does not show it either. */
-  readonly isSecond?: boolean;
   /** The comparison went through an inexact range of the mirror. */
   readonly isBehindInexact?: boolean;
   /** False: the raw bytes cannot be had. */
@@ -61,20 +59,15 @@ export type Decision =
   | { readonly kind: 'truncated' | 'rewritten' | 'mirror-damaged'; readonly at: number; readonly reason: string }
   | { readonly kind: 'undetermined'; readonly at: number; readonly needs: Need };
 
-export type Need =
-  | 'a-second-response'
-  | 'raw-bytes'
-  | 'all-of-the-mirror'
-  | 'its-end'
-  | 'confirmation'
-  | 'the-next-poll';
+export type Need = 'raw-bytes' | 'all-of-the-mirror' | 'its-end' | 'confirmation' | 'the-next-poll';
 
 export function decide(facts: Facts): Decision {
   const { shown, by, unshownFrom, goesOn, mirror, showsEnd, isConfirmed } = facts;
   const { length, committed, integrity, hasFingerprint } = mirror;
+  const uncommitted = length > committed && integrity !== 'unknown';
   if (shown.kind === 'same') {
-    // A character that the edge of a block cuts in this response is whole in another one.
-    if (unshownFrom !== undefined && facts.isSecond !== true) return undetermined(unshownFrom, 'a-second-response');
+    // It is requested again together with what follows it.
+    if (uncommitted && unshownFrom !== undefined && unshownFrom >= committed) return cutUnshown(unshownFrom);
     const isOpen = shown.open || unshownFrom !== undefined;
     // Without raw bytes, an undecodable byte stays inexact.
     if (isOpen && facts.hasRawBytes !== false) return undetermined(unshownFrom ?? shown.at, 'raw-bytes');
@@ -82,7 +75,6 @@ export function decide(facts: Facts): Decision {
   }
   const at = Math.min(shown.at, unshownFrom ?? shown.at);
   const isDifferent = shown.kind === 'different';
-  const uncommitted = length > committed && integrity !== 'unknown';
   if (by === 'text') {
     if (uncommitted && (isDifferent || integrity === 'modified')) return cutToCommitted(at, committed);
     if (integrity === 'intact' && !hasFingerprint) return undetermined(0, 'all-of-the-mirror');
@@ -114,6 +106,11 @@ function cutToCommitted(differsAt: number, committed: number): Decision {
     at,
     reason: `it differs from the remote file: its uncommitted bytes from byte ${at} on are requested again`,
   };
+}
+
+function cutUnshown(at: number): Decision {
+  const reason = `the text does not show its uncommitted byte ${at}: it is requested again from there on`;
+  return { kind: 'mirror-damaged', at, reason };
 }
 
 function begunAnew({ kind, at }: Difference, { mirror, by }: Facts): Decision {

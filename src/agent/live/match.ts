@@ -10,7 +10,6 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { commonLength, startsAlike, widthOfLead } from '../../bytes.ts';
-import { BLOCK_BYTES, WITHIN_BLOCK_BYTES } from './text/blocks.ts';
 import type { Reading } from './text/reading.ts';
 
 /** Bytes with a position: a mirror, or raw bytes in memory. */
@@ -39,7 +38,14 @@ export interface Stretch {
   readonly offset?: number;
 }
 
+/** The server decodes blocks of this length, counted from the requested offset (docs/servers.md 1.2). */
+export const BLOCK_BYTES = 1024;
+/** A character that a block edge cuts in one response is whole in one that was requested this much later. */
+export const HALF_BLOCK_BYTES = 512;
+/** Bytes at the start of a response without a block edge. */
+export const WITHIN_BLOCK_BYTES = 480;
 const STEP_BYTES = 64 * 1024;
+const LOOKAHEAD_BYTES = 4 * 1024;
 /** Bytes after U+FFFD that must be equal. */
 const RESUME_BYTES = 64;
 const LONGEST_UNIT_BYTES = 4;
@@ -129,7 +135,7 @@ async function endOfReplaced(
   while (fewest <= count) {
     const windowEnd = windowAt + window.length;
     if (position + LONGEST_UNIT_BYTES + RESUME_BYTES > windowEnd && windowEnd < to) {
-      window = Buffer.from(await bytes.read(position, Math.min(to, position + STEP_BYTES)));
+      window = Buffer.from(await bytes.read(position, Math.min(to, position + LOOKAHEAD_BYTES)));
       windowAt = position;
     }
     const rest = window.subarray(position - windowAt);

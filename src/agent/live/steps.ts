@@ -6,7 +6,7 @@ import type { Part } from '../ports.ts';
 import type { RawBytes } from './append/raw-bytes.ts';
 import type { Debounce } from './debounce.ts';
 import type { TextEncoding } from './text/encoding.ts';
-import type { Reading } from './text/reading.ts';
+import type { Decode, Reading } from './text/reading.ts';
 
 /**
  * current: the mirror has all bytes of the file. absent: the file does not exist at present. tail: the file ends inside
@@ -30,16 +30,14 @@ export interface FollowContext {
   readonly signal: AbortSignal;
 }
 
-/** A response from `offset` on. */
-export interface Answer {
-  readonly offset: number;
-  readonly reading: Reading;
-  /** A second response, about half a block after `offset`. */
-  readonly second?: Part | undefined;
-}
-
-/** The response from the overlap on, which is compared with the mirror. */
-export interface FirstResponse {
+/** A response: the text of the file from `offset` on. */
+export interface Response {
   readonly offset: number;
   readonly part: Part;
+  /** The text with its decoder; the cursor moves while it is compared. */
+  readonly reading: Reading;
+  /** Reads another response for the file with the same decoder. */
+  readonly decode: Decode;
+  /** A response from half a block later, which identified the decoder. */
+  readonly second?: Part | undefined;
 }

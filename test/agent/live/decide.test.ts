@@ -24,10 +24,11 @@ const reason = (words: RegExp) => expect.stringMatching(words);
 const ROWS: readonly Row[] = [
   ['shows all of it, and ends there', { shown: SAME, mirror: INTACT }, { kind: 'unchanged', at: 100 }],
   ['shows all of it, and goes on', { shown: SAME, mirror: INTACT, goesOn: true }, { kind: 'grown', at: 100 }],
-  ['does not show disputed bytes', { shown: SAME, mirror: LOST, unshownFrom: 7 }, undetermined(7, 'a-second-response')],
+  ['does not show disputed bytes', { shown: SAME, mirror: LOST, unshownFrom: 7 }, undetermined(7, 'raw-bytes')],
+  ['does not show uncommitted bytes', { shown: SAME, mirror: UNCOMMITTED, unshownFrom: 85 }, damaged(85)],
   [
-    'does not show disputed bytes, nor does a second response',
-    { shown: SAME, mirror: LOST, unshownFrom: 7, isSecond: true },
+    'does not show committed bytes of a mirror that was changed, and others follow',
+    { shown: SAME, mirror: { ...UNCOMMITTED, integrity: 'modified' }, unshownFrom: 7 },
     undetermined(7, 'raw-bytes'),
   ],
   ['ends in bytes that it cannot show', { shown: OPEN, mirror: INTACT }, undetermined(98, 'raw-bytes')],
@@ -48,7 +49,7 @@ const ROWS: readonly Row[] = [
   ],
   [
     'does not show disputed bytes, and raw bytes cannot be had',
-    { shown: SAME, mirror: LOST, unshownFrom: 7, isSecond: true, hasRawBytes: false },
+    { shown: SAME, mirror: LOST, unshownFrom: 7, hasRawBytes: false },
     { kind: 'unchanged', at: 100 },
   ],
   ['differs in uncommitted bytes', { shown: DIFFERENT, mirror: UNCOMMITTED }, damaged(90)],

@@ -3,7 +3,7 @@ import iconv from 'iconv-lite';
 import { describe, expect, test } from 'vitest';
 import { type Bytes, match } from '../../../src/agent/live/match.ts';
 import { CodePage } from '../../../src/agent/live/text/encoders.ts';
-import { EncodedReading, Utf8Reading } from '../../../src/agent/live/text/reading.ts';
+import { Reading } from '../../../src/agent/live/text/reading.ts';
 import { textOf } from '../../support/drive.ts';
 import { MemoryContent } from '../../support/memory-content.ts';
 import { ALL_ATOMS } from './model/content.ts';
@@ -20,7 +20,7 @@ const bytesOf = (bytes: Buffer): Bytes => ({ read: async (start, end) => bytes.s
 
 async function compare(remote: Buffer, mirror: Buffer, from = 0) {
   const skipped: [number, number][] = [];
-  const reading = new Utf8Reading(textOf(remote, from));
+  const reading = new Reading(textOf(remote, from));
   const found = await match(reading, bytesOf(mirror), { from, to: mirror.length }, (...stretch) =>
     skipped.push(stretch),
   );
@@ -40,7 +40,7 @@ describe('match', () => {
         const isUnknown = (at: number) => at >= unknownFrom % (length + 1) && (bytes[at] ?? 0) >= 0x80;
         const mirror = bytes.subarray(0, length).map((byte, at) => (isUnknown(at) ? 0xff : byte));
         const unknownUntil = (at: number) => (isUnknown(at) ? at + 1 : undefined);
-        const reading = new EncodedReading(new MemoryContent(Buffer.from(shown.join(''))), new CodePage(pages));
+        const reading = new Reading(new MemoryContent(Buffer.from(shown.join(''))), new CodePage(pages));
         const there = { ...bytesOf(Buffer.from(mirror)), unknownUntil };
         expect(await match(reading, there, { from: 0, to: length })).toEqual({ kind: 'same', at: length, open: false });
         expect(await reading.text()).toBe(shown.slice(length).join(''));

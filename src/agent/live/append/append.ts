@@ -1,69 +1,88 @@
 /**
  * Appends the bytes after the end of the mirror: the certain bytes of the text; where a block edge cut a character,
- * those of two readings; undecodable bytes from a raw download; and where that is refused, substituted bytes of the
+ * those of two responses; undecodable bytes from a raw download; and where that is refused, substituted bytes of the
  * same width.
  */
+import { GrowingBuffer } from '../../../growing-buffer.ts';
 import { BEHIND_EVERY_END, type Follow } from '../../ports.ts';
-import { match } from '../match.ts';
+import { HALF_BLOCK_BYTES, match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
-import type { Answer, FirstResponse, FollowContext, FollowEnd } from '../steps.ts';
-import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
+import type { FollowContext, FollowEnd, Response } from '../steps.ts';
 import { CodePage } from '../text/encoders.ts';
-import type { Decode } from '../text/explain.ts';
-import { identifyFamily, skipAscii } from '../text/explain.ts';
-import { merge } from '../text/merge-readings.ts';
-import { EncodedReading, type Reading, Utf8Reading } from '../text/reading.ts';
+import type { Reading } from '../text/reading.ts';
 import { fillInexact } from './inexact.ts';
+import { shownBy } from './raw-download.ts';
 
 const APPEND_BYTES = 1024 * 1024;
 /** Maximum ranges that are substituted in one poll: each costs some requests. */
 const MAX_FILLS = 8;
 
-/** The decoder of the text after the mirror, and whether it was identified for non-ASCII characters. */
-interface AppendContext extends FollowContext {
-  readonly decode: Decode;
-  readonly identified: boolean;
-  /** The response that was compared with the mirror. */
-  readonly first: FirstResponse;
-  /** Appends raw bytes; undefined if none are available now. */
-  readonly extendRaw: () => Follow<FollowEnd | undefined>;
-}
+/** Appends raw bytes; undefined if none are available now. */
+type ExtendRaw = () => Follow<FollowEnd | undefined>;
 
-/** Appends what follows the cursor of `answer`, which is at the end of the mirror. */
-export async function* appendRest(file: LiveFile, answer: Answer, context: AppendContext): Follow<FollowEnd> {
-  let { reading } = answer;
-  // Before the first non-ASCII character, the decoder must be identified: offsets count its bytes.
-  if (!context.identified) {
-    await skipAscii(reading, (bytes) => file.append(bytes));
-    const family = yield* identifyFamily(file.length, reading);
-    if (family === 'again') return 'unclear';
-    if (family === 'code-page') reading = reading.as(context.encoding.codePagesOf(await reading.text()));
-    if (family === 'utf-8') context.encoding.learnUtf8((reason) => file.reportDecoder(reason));
-  }
+/**
+ * Appends what follows the cursor of `response`, which is at the end of the mirror; `first` was compared with all of
+ * the mirror.
+ */
+export async function* appendRest(
+  file: LiveFile,
+  response: Response,
+  first: Response,
+  context: FollowContext,
+  extendRaw: ExtendRaw,
+): Follow<FollowEnd> {
+  const { reading, decode } = response;
   await appendCertain(file, reading);
   if (reading.atEnd()) return 'current';
-  if (reading instanceof EncodedReading) return yield* appendEncoded(file, reading, context);
+  if (reading.encoder !== undefined) return yield* appendEncoded(file, reading, context, extendRaw);
   // A block edge may have cut the character: a second response, half a block later, has it whole. It starts within the
   // mirror, because a byte-order mark at the requested offset may change the text (docs/servers.md 1.4).
-  const secondOffset = await alignDown(file, answer.offset + HALF_BLOCK_BYTES);
-  if (secondOffset >= file.length || !(reading instanceof Utf8Reading))
-    return yield* appendUndecodable(file, { ...answer, reading }, context);
-  const second = answer.second ?? (yield secondOffset);
-  if (second === undefined) return 'absent';
-  const other = new Utf8Reading(second.content);
-  const found = await match(other, file, { from: second.offset, to: file.length });
-  if (found.kind !== 'same' || found.open) return 'unclear';
-  for await (const bytes of ahead(merge(reading, other))) await file.append(bytes);
-  // The second response has the bytes that the server appended in between.
-  if (reading.atEnd()) await appendCertain(file, other);
-  if (other.atEnd()) return 'current';
-  if ((await other.peek(1)).length > 0) return 'unclear';
-  return yield* appendUndecodable(file, { offset: second.offset, reading: other }, context);
+  const offset = await alignDown(file, response.offset + HALF_BLOCK_BYTES);
+  if (offset >= file.length) return yield* appendUndecodable(file, response, first, context, extendRaw);
+  const part = first.second ?? (yield offset);
+  if (part === undefined) return 'absent';
+  const second: Response = { offset: part.offset, part, reading: decode(part.content), decode };
+  const found = await match(second.reading, file, { from: second.offset, to: file.length });
+  if (found.kind !== 'same' || found.open || !(await appendBoth(file, response, second))) return 'unclear';
+  if (second.reading.atEnd()) return 'current';
+  return yield* appendUndecodable(file, second, first, context, extendRaw);
+}
+
+/**
+ * Appends what is certain in either of two responses, as long as the other one shows it, too; both cursors are at the
+ * end of the mirror. What only the later one has is newer. False if they contradict each other.
+ */
+export async function appendBoth(file: LiveFile, earlier: Response, later: Response): Promise<boolean> {
+  // A block has few bytes: they are gathered.
+  const gathered = new GrowingBuffer();
+  let isAgreed = true;
+  while (isAgreed && !earlier.reading.atEnd()) {
+    const isCertain = (await earlier.reading.peek(1)).length > 0;
+    const [certain, other] = isCertain ? [earlier, later] : [later, earlier];
+    const bytes = await certain.reading.peek(APPEND_BYTES);
+    if (bytes.length === 0) break;
+    const from = file.length + gathered.length;
+    const read = async (start: number, end: number) => bytes.subarray(start - from, end - from);
+    const { offset, reading } = other;
+    const found = await match(reading, { read }, { from, to: from + bytes.length, offset });
+    isAgreed = (found.kind === 'same' && !found.open) || (found.kind === 'shorter' && other === earlier);
+    if (isAgreed) gathered.append(bytes);
+    certain.reading.advance(bytes.length);
+    if (gathered.length >= APPEND_BYTES) await file.append(gathered.take());
+  }
+  if (gathered.length > 0) await file.append(gathered.take());
+  if (isAgreed) await appendCertain(file, later.reading);
+  return isAgreed;
 }
 
 /** Appends from a character whose bytes are not certain in the possible code pages, or in UTF-16. */
-async function* appendEncoded(file: LiveFile, text: EncodedReading, context: AppendContext): Follow<FollowEnd> {
+async function* appendEncoded(
+  file: LiveFile,
+  text: Reading,
+  context: FollowContext,
+  extendRaw: ExtendRaw,
+): Follow<FollowEnd> {
   const { encoding, rawBytes, hasWholeFiles, final } = context;
   // After text that a byte-order mark turned into UTF-16, the next request starts after the mark.
   if (!(text.encoder instanceof CodePage)) return 'unclear';
@@ -71,23 +90,24 @@ async function* appendEncoded(file: LiveFile, text: EncodedReading, context: App
   const { names } = text.encoder;
   const left = encoding.codePagesOf(await text.text(), names);
   if (left.names.length < names.length) {
-    const rest = text.as(left);
+    const rest = text.fork(left);
     await appendCertain(file, rest);
     if (rest.atEnd()) return 'current';
-    return yield* appendEncoded(file, rest as EncodedReading, context);
+    return yield* appendEncoded(file, rest, context, extendRaw);
   }
-  const end = yield* context.extendRaw();
+  const end = yield* extendRaw();
   if (end !== undefined) return end;
   if (hasWholeFiles && rawBytes.areRefused(file, final)) throw encoding.undecided(left);
   return 'raw';
 }
 
 /**
- * Appends the raw bytes of a long backlog; `answer` is the start of its text, with the cursor at the end of the mirror.
+ * Appends the raw bytes of a long backlog; `response` is the start of its text, with the cursor at the end of the
+ * mirror.
  */
 export async function* appendFar(
   file: LiveFile,
-  { offset, reading }: Answer,
+  { offset, reading }: Response,
   context: FollowContext,
 ): Follow<FollowEnd> {
   if (file.row.relativePath === null) {
@@ -96,25 +116,8 @@ export async function* appendFar(
     if (named === undefined) return 'absent';
     file.note({ relativePath: named.relativePath });
   }
-  const texts = [reading];
-  // The decoder may not be identified yet: the raw bytes decide.
-  if (reading instanceof Utf8Reading) {
-    const names = context.encoding.codePagesShowing(Buffer.alloc(0), await reading.text());
-    texts.push(reading.as(new CodePage(names)));
-  }
-  return (yield* context.rawBytes.extendFar(file, { from: file.length, offset, texts }, context)) ? 'current' : 'raw';
-}
-
-/** Yields the same items, but requests the next one while the consumer uses the last one. */
-async function* ahead<T>(source: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
-  for (let next = source.next(); ; ) {
-    const { value, done } = await next;
-    if (done) return;
-    next = source.next();
-    // If the consumer fails, nothing awaits this promise.
-    next.catch(() => {});
-    yield value;
-  }
+  const shown = await shownBy(offset, reading, context.encoding, file.length);
+  return (yield* context.rawBytes.extendFar(file, shown, context)) ? 'current' : 'raw';
 }
 
 async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {
@@ -127,27 +130,30 @@ async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {
 }
 
 /** Appends undecodable bytes at the end of the mirror. */
-async function* appendUndecodable(file: LiveFile, answer: Answer, context: AppendContext): Follow<FollowEnd> {
-  const { decode, first, debounce, rawBytes, hasWholeFiles, final } = context;
-  const { reading: text } = answer;
-  const probe = text.fork();
-  const replaced = await probe.skipUncertain();
-  const tail = probe.atEnd() && replaced < 4;
+async function* appendUndecodable(
+  file: LiveFile,
+  { reading }: Response,
+  first: Response,
+  context: FollowContext,
+  extendRaw: ExtendRaw,
+): Follow<FollowEnd> {
+  const { debounce, rawBytes, hasWholeFiles, final } = context;
+  const rest = reading.fork();
+  const replaced = await rest.skipUncertain();
+  const tail = rest.atEnd() && replaced < 4;
   // A character that the end of a growing file cuts arrives with the next bytes.
   if (tail && !final && !debounce.hasPersisted(file, 'tail')) return 'tail';
-  const end = yield* context.extendRaw();
+  const end = yield* extendRaw();
   if (end !== undefined) debounce.clear(file, 'tail');
   if (end !== undefined) return end;
   if (!hasWholeFiles || !rawBytes.areRefused(file, final)) return tail ? 'tail' : 'raw';
 
   // Raw bytes are refused: substitute the same number of bytes.
-  let rest = text;
   for (let fills = 0; fills < MAX_FILLS; fills++) {
-    const filled = yield* fillInexact(file, rest, { first, decode });
+    const filled = yield* fillInexact(file, file.length, first);
     if (typeof filled === 'string') return filled;
-    rest = filled.reading;
-    await appendCertain(file, rest);
-    if (rest.atEnd()) return 'current';
+    await appendCertain(file, filled.reading);
+    if (filled.reading.atEnd()) return 'current';
   }
   return 'raw';
 }

@@ -10,9 +10,9 @@ import type { Sink } from '../../ports.ts';
 import { type Difference, match } from '../match.ts';
 import { maskRegions, overlaps } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import { CodePage } from '../text/encoders.ts';
-import { MARKS } from '../text/marks.ts';
-import { EncodedReading, type Reading } from '../text/reading.ts';
+import { CodePage, MARKS } from '../text/encoders.ts';
+import type { TextEncoding } from '../text/encoding.ts';
+import type { Reading } from '../text/reading.ts';
 
 /** Bytes that are compared with the text; fewer at the end of a file that is too long for text. */
 const COMPARED_BYTES = 64 * 1024;
@@ -32,6 +32,19 @@ export interface ShownPart {
   /** The offset that was requested. */
   readonly offset: number;
   readonly texts: readonly Reading[];
+}
+
+/** The text at a cursor, which is at the byte `from`, read as UTF-8 and as a code page. */
+export async function shownBy(
+  offset: number,
+  text: Reading,
+  encoding: TextEncoding,
+  from = offset,
+): Promise<ShownPart> {
+  const texts = [text];
+  if (text.encoder === undefined)
+    texts.push(text.fork(new CodePage(encoding.codePagesShowing(Buffer.alloc(0), await text.text()))));
+  return { from, offset, texts };
 }
 
 export class RawDownload {
@@ -157,6 +170,6 @@ async function isShownAs(text: Reading, bytes: Buffer, offset: number): Promise<
 
 /** One reading per possible code page: one of them must match all bytes. */
 function readingsOf(text: Reading): Reading[] {
-  if (!(text instanceof EncodedReading && text.encoder instanceof CodePage)) return [text.fork()];
-  return text.encoder.names.map((name) => text.as(new CodePage([name])));
+  if (!(text.encoder instanceof CodePage)) return [text.fork()];
+  return text.encoder.names.map((name) => text.fork(new CodePage([name])));
 }

@@ -31,24 +31,6 @@ export function withRegion(regions: readonly InexactRegion[], added: InexactRegi
   return [...regions.slice(0, -1), { start: last.start, length: last.length + added.length }];
 }
 
-/** The intersection of two lists of regions. */
-export function commonRegions(a: readonly InexactRegion[], b: readonly InexactRegion[]): InexactRegion[] {
-  const common: InexactRegion[] = [];
-  let next = 0;
-  for (const { start, length } of a) {
-    const end = start + length;
-    for (; next < b.length; next++) {
-      const other = b[next] ?? { start: 0, length: 0 };
-      const from = Math.max(start, other.start);
-      const to = Math.min(end, other.start + other.length);
-      if (from < to) common.push({ start: from, length: to - from });
-      // The region that ends later may overlap the next one of the other list.
-      if (other.start + other.length > end) break;
-    }
-  }
-  return common;
-}
-
 export function overlaps({ start, length }: InexactRegion, from: number, to: number): boolean {
   return start < to && start + length > from;
 }

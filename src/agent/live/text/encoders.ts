@@ -5,7 +5,8 @@
  * pages are possible, a character is certain where all of them have the same byte for it.
  */
 import iconv from 'iconv-lite';
-import { REPLACEMENT_CHARACTER } from '../../../bytes.ts';
+import { BYTE_ORDER_MARK, REPLACEMENT_CHARACTER } from '../../../bytes.ts';
+import type { Content } from '../../ports.ts';
 
 const BYTES = 256;
 const ASCII_BYTES = 128;
@@ -40,6 +41,40 @@ export class Utf16 implements Encoder {
     const decoder = new TextDecoder(this.#bigEndian ? 'utf-16be' : 'utf-16le', { ignoreBOM: true });
     return Buffer.from(decoder.decode(bytes, { stream: true }));
   }
+}
+
+/** A byte-order mark that a server may strip from a text (docs/servers.md 1.4). */
+export interface Mark {
+  readonly bytes: Buffer;
+  /** Encodes the text after it; undefined for UTF-8. */
+  readonly encoder?: Utf16;
+}
+
+export const MARKS: readonly Mark[] = [
+  { bytes: BYTE_ORDER_MARK },
+  { bytes: Buffer.from([0xff, 0xfe]), encoder: new Utf16({ bigEndian: false }) },
+  { bytes: Buffer.from([0xfe, 0xff]), encoder: new Utf16({ bigEndian: true }) },
+];
+
+/** A text with the byte-order mark that the server stripped. */
+export class Marked implements Content {
+  readonly length: number;
+  readonly #content: Content;
+
+  constructor(content: Content) {
+    this.#content = content;
+    this.length = BYTE_ORDER_MARK.length + content.length;
+  }
+
+  async read(start: number, end: number, space?: Buffer): Promise<Buffer> {
+    const mark = BYTE_ORDER_MARK.subarray(start, end);
+    const width = BYTE_ORDER_MARK.length;
+    const rest = await this.#content.read(Math.max(0, start - width), Math.max(0, end - width), space);
+    return mark.length === 0 ? rest : Buffer.concat([mark, rest]);
+  }
+
+  /** The caller that received the text releases it. */
+  async release(): Promise<void> {}
 }
 
 /** The possible code pages: one, or several as long as the text does not distinguish them. */

@@ -1,46 +1,46 @@
 /**
  * Identifies the decoder of a response: which bytes its text stands for. The undisputed bytes of the mirror show it.
- * Where they do not, a request from another offset distinguishes the possible decoders. Earlier polls do not count, so
- * a server that changes its decoder is detected.
+ * Where they do not, each possible decoder predicts the text from another offset, and a request from there shows which
+ * one is right. Earlier polls do not count, so a server that changes its decoder is detected.
  *
- * UTF-8 or a single-byte code page: offsets count bytes, so a wrong guess would shift the mirror. Before a non-ASCII
- * character is appended, the mirror must show the decoder, or a request from within the character does: UTF-8 returns
- * U+FFFD for its rest; a code page has no rest, and returns the next character.
+ *   UTF-8, or a single-byte code page     offsets count bytes, so a wrong guess would shift the mirror. From within the
+ *                                         first non-ASCII character, UTF-8 shows U+FFFD, a code page the next character
+ *   a byte-order mark of UTF-8 or UTF-16  some servers strip it at the requested offset, and decode what follows by it
+ *                                         (docs/servers.md 1.4). Only at the start of a file: offsets.ts avoids others
  */
 import { isAscii } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
-import { REPLACEMENT, standsAt, widthOfLead } from '../../../bytes.ts';
+import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
 import type { Content, Follow, Part } from '../../ports.ts';
-import { match } from '../match.ts';
+import { BLOCK_BYTES, HALF_BLOCK_BYTES, match, WITHIN_BLOCK_BYTES } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { FollowContext } from '../steps.ts';
-import { shows, WITHIN_BLOCK_BYTES } from './blocks.ts';
-import { findMark } from './byte-order-mark.ts';
+import { MARKS, type Mark, Marked } from './encoders.ts';
 import type { Family, TextEncoding } from './encoding.ts';
-import { type Mark, Marked, mayBeMark } from './marks.ts';
-import { EncodedReading, type Reading, Utf8Reading } from './reading.ts';
-
-/** Makes a reading with the identified decoder. */
-export type Decode = (text: Content) => Reading;
+import { type Decode, Reading } from './reading.ts';
 
 export interface Explained {
   /** The whole response, with a byte-order mark that the server stripped. */
   readonly reading: Reading;
   /** For other responses for this file. */
   readonly decode: Decode;
-  /** Whether the decoder of non-ASCII characters is identified. */
-  readonly identified: boolean;
-  /** A second response, about half a block after this one. */
+  /** A response from half a block later, if that was requested. */
   readonly second?: Part | undefined;
+}
+
+/** How a server may have made a text of bytes, which may begin with a mark that the text lacks. */
+interface Decoder {
+  readonly family: Family;
+  readonly mark?: Mark;
 }
 
 const KNOWN_BYTES = 64 * 1024;
 const ASCII_WINDOW_BYTES = 64 * 1024;
 /** No code page has a character with this many bytes in UTF-8. */
 const WIDEST_BYTES = 4;
-const decodeUtf8: Decode = (text) => new Utf8Reading(text);
+const decodeUtf8: Decode = (text) => new Reading(text);
 
-/** `again`: the file changed between the requests. */
+/** `again`: the file changed between the requests, or several decoders make this text. */
 export async function* explain(
   from: number,
   { content }: Part,
@@ -49,33 +49,44 @@ export async function* explain(
 ): Follow<Explained | 'again'> {
   const known = await file.read(from, knownEnd(file, from));
   // Most empty files stay empty for long: only the last pass checks for a file that is a byte-order mark alone.
-  const mayBeMarked = (content.length > 0 || final) && mayBeMark(known);
-  const marked = mayBeMarked ? yield* findMark(content, from, known) : undefined;
-  if (marked?.mark === 'again') return 'again';
-  const second = marked?.second;
-  if (marked !== undefined && marked.mark !== 'none') {
-    encoding.learnUtf8((reason) => file.reportDecoder(reason));
-    return { reading: readMarked(content, marked.mark), decode: decodeUtf8, identified: true, second };
+  const mayBeMarked = (content.length > 0 || final) && (from === 0 || known.length > 0);
+  const { decoder, isAscii: isAllAscii, second } = yield* identify(from, content, known, encoding, mayBeMarked);
+  if (decoder === undefined) return 'again';
+  const onChanged = (reason: string) => file.reportDecoder(reason);
+  if (decoder.family === 'utf-8') {
+    if (!isAllAscii || decoder.mark !== undefined) encoding.learnUtf8(onChanged);
+    return { reading: read(content, decoder), decode: decodeUtf8, second };
   }
-  const text = new Utf8Reading(content);
-  const family = yield* familyOf(from, known, { text, file, encoding });
-  if (family === 'again') return 'again';
-  if (family === 'code-page') {
-    const shown = await text.text();
-    const showing = isAscii(known) ? [] : encoding.codePagesShowing(known, shown);
-    if (showing.length > 0) encoding.learnCodePages(showing, (reason) => file.reportDecoder(reason));
-    const pages = encoding.codePagesOf(shown);
-    const decode = (other: Content) => new EncodedReading(other, pages);
-    return { reading: decode(content), decode, identified: true };
-  }
-  if (family === 'utf-8') encoding.learnUtf8((reason) => file.reportDecoder(reason));
-  return { reading: text, decode: decodeUtf8, identified: family === 'utf-8', second };
+  const shown = await new Reading(content).text();
+  const showing = isAscii(known) ? [] : encoding.codePagesShowing(known, shown);
+  if (showing.length > 0) encoding.learnCodePages(showing, onChanged);
+  const pages = encoding.codePagesOf(shown);
+  const decode: Decode = (other) => new Reading(other, pages);
+  return { reading: decode(content), decode };
 }
 
-/** The text after a stripped byte-order mark, with the mark. */
-export function readMarked(content: Content, { encoder }: Mark): Reading {
-  const text = new Marked(content);
-  return encoder === undefined ? new Utf8Reading(text) : new EncodedReading(text, encoder);
+interface Identified {
+  /** Undefined: none or several make this text, or the file changed. */
+  readonly decoder: Decoder | undefined;
+  readonly second?: Part | undefined;
+}
+
+/** Identifies the decoder of the text from `from` on, where the file has the bytes `known`. */
+export async function* identify(
+  from: number,
+  content: Content,
+  known: Buffer,
+  encoding: TextEncoding,
+  mayBeMarked: boolean,
+): Follow<Identified & { readonly isAscii: boolean }> {
+  const text = new Reading(content);
+  const asciiBytes = await skipAscii(text);
+  const isAscii = text.atEnd();
+  const possible = (await familiesOf(content, known, text, encoding)).map((family): Decoder => ({ family }));
+  if (mayBeMarked)
+    for (const mark of MARKS) if (startsAlike(mark.bytes, known)) possible.push({ family: 'utf-8', mark });
+  if (possible.length === 1) return { decoder: possible[0], isAscii };
+  return { ...(yield* request(from, content, asciiBytes, possible)), isAscii };
 }
 
 /** The end of the bytes of the mirror that are certain. */
@@ -84,88 +95,131 @@ function knownEnd({ undisputed, row }: LiveFile, from: number): number {
   return Math.min(undisputed, from + KNOWN_BYTES, Math.max(from, unknown?.start ?? undisputed));
 }
 
-interface Asked {
-  readonly text: Utf8Reading;
-  readonly file: LiveFile;
-  readonly encoding: TextEncoding;
+/** The text, and a mark before it. */
+function read(content: Content, { mark }: Decoder): Reading {
+  return mark === undefined ? new Reading(content) : new Reading(new Marked(content), mark.encoder);
 }
 
-/**
- * The decoder of non-ASCII characters in a text from `from` on, where the file has `known`; `ascii` if all are ASCII.
- */
-async function* familyOf(
-  from: number,
+/** The families that may have made a text; `beyondAscii` is at its first non-ASCII character. */
+async function familiesOf(
+  content: Content,
   known: Buffer,
-  { text, file, encoding }: Asked,
-): Follow<Family | 'ascii' | 'again'> {
-  const showing = await familyShowing(known, { text, encoding });
-  if (showing === 'ascii' && file.length === from + known.length) return showing;
+  beyondAscii: Reading,
+  encoding: TextEncoding,
+): Promise<Family[]> {
+  const seen = Buffer.from(await beyondAscii.text());
+  // No code page decodes a byte to U+FFFD.
+  if (seen.length === 0 || widthOfLead(seen[0] ?? 0) === WIDEST_BYTES || seen.includes(REPLACEMENT)) return ['utf-8'];
+  const showing = await familyShowing(content, known, encoding);
   // A rewritten file may look like one that the server decodes in another way.
-  if (showing !== undefined && showing !== 'ascii' && showing === (encoding.family ?? showing)) return showing;
-  const identified = yield* identifyFamily(from, text);
-  return identified === 'ascii' ? (showing ?? identified) : identified;
+  if (showing !== undefined && showing === (encoding.family ?? showing)) return [showing];
+  return ['utf-8', 'code-page'];
 }
 
-/** The decoder that matches the known bytes; undefined if none does with certainty. */
-async function familyShowing(
-  known: Buffer,
-  { text, encoding }: Pick<Asked, 'text' | 'encoding'>,
-): Promise<Family | 'ascii' | undefined> {
-  const read = async (start: number, end: number) => known.subarray(start, end);
-  const found = await match(text.fork(), { read }, { from: 0, to: known.length });
+/** The family of decoders that shows the known bytes; undefined if none or both do. */
+async function familyShowing(content: Content, known: Buffer, encoding: TextEncoding): Promise<Family | undefined> {
+  const bytes = { read: async (start: number, end: number) => known.subarray(start, end) };
+  const found = await match(new Reading(content), bytes, { from: 0, to: known.length });
   if (found.kind !== 'different') {
     const shown = found.kind === 'same' ? known : known.subarray(0, found.at);
-    if (isAscii(shown)) return 'ascii';
     // The last byte may be a whole character, or the start of one.
-    return isAscii(Buffer.from(new StringDecoder('utf8').write(shown))) ? undefined : 'utf-8';
+    return isAscii(wholeCharacters(shown)) ? undefined : 'utf-8';
   }
-  return encoding.codePagesShowing(known, await text.text()).length > 0 ? 'code-page' : undefined;
+  return encoding.codePagesShowing(known, await new Reading(content).text()).length > 0 ? 'code-page' : undefined;
+}
+
+/** Requests an offset from which the possible decoders show other texts; `asciiBytes` of the text are ASCII. */
+async function* request(
+  from: number,
+  content: Content,
+  asciiBytes: number,
+  possible: readonly Decoder[],
+): Follow<Identified> {
+  const first = await content.read(asciiBytes, asciiBytes + WIDEST_BYTES);
+  // Undecodable bytes predict nothing: the raw download decides.
+  if (asciiBytes === 0 && standsAt(first, 0, REPLACEMENT)) return { decoder: possible[0] };
+  const offsets = [first.length > 0 && !standsAt(first, 0, REPLACEMENT) ? asciiBytes + 1 : 1];
+  // Where block edges cut characters, a response from half a block later is needed, too.
+  const block = await content.read(0, HALF_BLOCK_BYTES + WITHIN_BLOCK_BYTES);
+  const isCut = asciiBytes < content.length && content.length > block.length && !block.includes(REPLACEMENT);
+  const isUtf8 = possible.every(({ family }) => family === 'utf-8');
+  if (isCut && isUtf8) offsets.unshift(characterStart(block, HALF_BLOCK_BYTES));
+
+  let left = possible;
+  let second: Part | undefined;
+  let evidenceBytes = 0;
+  for (const at of offsets) {
+    const part = yield from + at;
+    if (part === undefined) return { decoder: undefined };
+    if (at >= HALF_BLOCK_BYTES - WIDEST_BYTES) second = part;
+    const found = await part.content.read(0, WITHIN_BLOCK_BYTES);
+    const fitting: Decoder[] = [];
+    for (const decoder of left) {
+      const text = await predict(decoder, content, at);
+      // The server may strip a mark there, too.
+      const isStripped = standsAt(text, 0, BYTE_ORDER_MARK) && shows(found, text.subarray(BYTE_ORDER_MARK.length));
+      if (!isStripped && !shows(found, text)) continue;
+      fitting.push(decoder);
+      evidenceBytes = text.length;
+    }
+    left = fitting;
+    if (left.length === 1) break;
+  }
+  const [decoder, ...others] = left;
+  if (decoder === undefined || others.length > 0) return { decoder: undefined };
+  // An empty text proves nothing, and a text without U+FFFD little: the file may have been truncated meanwhile.
+  const isSure = evidenceBytes > 0 && decoder.family === 'utf-8';
+  if (isSure || content.length === 0) return { decoder, second };
+  const again = yield from;
+  const isSame =
+    again !== undefined &&
+    shows(await again.content.read(0, WITHIN_BLOCK_BYTES), await content.read(0, WITHIN_BLOCK_BYTES));
+  return { decoder: isSame ? decoder : undefined };
 }
 
 /**
- * Identifies the decoder of `text`, read as UTF-8 from `position` on. `ascii`: all of it is ASCII. `again`: the file
- * changed between the requests, or the text matches no decoder.
+ * The text from `at` on, if `decoder` made the text of `content`. Behind the first block, all that precedes `at` is
+ * ASCII, but for one character.
  */
-export async function* identifyFamily(position: number, text: Reading): Follow<Family | 'ascii' | 'again'> {
-  const probe = text.fork();
-  // The mirror may end inside a character after a kill: skip its rest.
-  const start = await probe.peek(WIDEST_BYTES);
-  let begun = 0;
-  while (((start[begun] ?? 0) & 0xc0) === 0x80) begun++;
-  probe.advance(begun);
-  const at = position + begun + (await skipAscii(probe));
-  if (probe.atEnd()) return 'ascii';
-  const seen = Buffer.from(await probe.text());
-  const width = widthOfLead(seen[0] ?? 0);
-  // No code page decodes a byte to U+FFFD.
-  if (width === WIDEST_BYTES || seen.includes(REPLACEMENT)) return 'utf-8';
+async function predict({ family, mark }: Decoder, content: Content, at: number): Promise<Buffer> {
+  const end = at + WITHIN_BLOCK_BYTES + WIDEST_BYTES;
+  if (family === 'code-page') {
+    const text = await content.read(at - 1, end);
+    return text.subarray(widthOfLead(text[0] ?? 0));
+  }
+  if (mark?.encoder !== undefined) {
+    const start = at < BLOCK_BYTES ? 0 : (at - mark.bytes.length) >> 1;
+    const text = wholeCharacters(await content.read(start, end)).toString();
+    const bytes = Buffer.concat([start === 0 ? mark.bytes : Buffer.alloc(0), mark.encoder.encode(text)]);
+    return wholeCharacters(bytes.subarray(start === 0 ? at : at % 2));
+  }
+  const text = await (mark === undefined ? content : new Marked(content)).read(at, end);
+  // Behind the first block, the edges of blocks are elsewhere from another offset.
+  const uncertain = text.indexOf(REPLACEMENT, Math.max(0, WITHIN_BLOCK_BYTES - at));
+  return wholeCharacters(uncertain < 0 ? text : text.subarray(0, uncertain));
+}
 
-  const found = yield* textFrom(at + 1);
-  if (found === undefined) return 'again';
-  if (standsAt(found, 0, REPLACEMENT)) return 'utf-8';
-  // An empty response proves nothing: the file may have been truncated meanwhile.
-  const still = yield* textFrom(at);
-  if (still === undefined || !shows(still, seen)) return 'again';
-  return shows(found, seen.subarray(width)) ? 'code-page' : 'again';
+/** Whether a text starts with the expected one, as far as no edge of a block cuts it. */
+function shows(found: Buffer, expected: Buffer): boolean {
+  const compared = expected.subarray(0, WITHIN_BLOCK_BYTES);
+  // An empty text proves nothing about a file that grew meanwhile.
+  if (compared.length === 0) return found.length === 0;
+  return found.length >= compared.length && startsAlike(found.subarray(0, WITHIN_BLOCK_BYTES), compared);
+}
+
+/** The text of the whole characters in `bytes`. */
+function wholeCharacters(bytes: Buffer): Buffer {
+  return Buffer.from(new StringDecoder('utf8').write(bytes));
 }
 
 /** Moves a reading to its next non-ASCII character; returns the number of bytes skipped. */
-export async function skipAscii(
-  reading: Reading,
-  onAscii: (bytes: Buffer) => void | Promise<void> = () => {},
-): Promise<number> {
+async function skipAscii(reading: Reading): Promise<number> {
   for (let skipped = 0; ; ) {
     const window = await reading.peek(ASCII_WINDOW_BYTES);
     const count = isAscii(window) ? window.length : window.findIndex((byte) => byte >= 0x80);
     if (count === 0) return skipped;
-    await onAscii(window.subarray(0, count));
     reading.advance(count);
     skipped += count;
     if (count < window.length) return skipped;
   }
-}
-
-async function* textFrom(offset: number): Follow<Buffer | undefined> {
-  const part: Part | undefined = yield offset;
-  return part?.content.read(0, WITHIN_BLOCK_BYTES);
 }

@@ -2,214 +2,125 @@
  * A cursor over decoded text that returns the bytes of the remote file. At its position, bytes are certain, or
  * uncertain: the server could not decode them, and the cursor returns none.
  */
-import { REPLACEMENT, standsAt } from '../../../bytes.ts';
+import { REPLACEMENT } from '../../../bytes.ts';
 import type { Content } from '../../ports.ts';
 import type { Encoder } from './encoders.ts';
 
-/** Bytes of text that are read at a time, and the minimum in a window unless the text ends before. */
-const WINDOW_BYTES = 1024 * 1024;
+/** Bytes of text that are read at a time: more each time, because many cursors look at a few bytes only. */
+const FIRST_WINDOW_BYTES = 16 * 1024;
+const MAX_WINDOW_BYTES = 1024 * 1024;
+/** The minimum in a window unless the text ends before. */
 const SIGHT_BYTES = 1024;
 /** Bytes of text that are encoded at a time. */
-const ENCODED_WINDOW_BYTES = 256 * 1024;
+const ENCODED_BYTES = 256 * 1024;
+const NO_BYTES = Buffer.alloc(0);
 
-/** Text from the cursor on: all of it (`whole`), or at least SIGHT_BYTES. */
-export interface TextWindow {
-  readonly bytes: Buffer;
-  readonly whole: boolean;
-}
+/** Makes a reading with the decoder that was identified for a file. */
+export type Decode = (text: Content) => Reading;
 
-export interface Reading {
-  /** Certain bytes from the cursor on, at most `max`; empty if uncertain, or at the end. Valid until the next call. */
-  peek(max: number): Promise<Buffer>;
-  /** Moves past `count` of the bytes that `peek` returned. */
-  advance(count: number): void;
-  /** Moves past uncertain characters, at most `max`; returns their number. */
-  skipUncertain(max?: number): Promise<number>;
-  /** Bytes of each uncertain character; undefined if that is unknown. */
-  readonly uncertainBytes: number | undefined;
-  /** Whether the cursor is at the end of the text. */
-  atEnd(): boolean;
-  /** Bytes of text after the cursor; other than those of the file unless it is UTF-8. */
-  remaining(): number;
-  /** A new cursor at the same position. */
-  fork(): Reading;
-  /** Text from the cursor on, up to the end of its window. */
-  text(): Promise<string>;
-  /** A cursor at the same position for another decoder. */
-  as(encoder: Encoder): Reading;
-}
-
-/** Text of a server that decodes UTF-8: its bytes are those of the file, up to a U+FFFD. */
-export class Utf8Reading implements Reading {
-  readonly uncertainBytes = undefined;
+export class Reading {
+  readonly encoder: Encoder | undefined;
   readonly #content: Content;
+  /** The position of the cursor in the text. */
   #at: number;
-  #window: Buffer = Buffer.alloc(0);
+  #window: Buffer = NO_BYTES;
   #windowAt = 0;
+  #windowBytes = FIRST_WINDOW_BYTES;
   /** One buffer for all windows of a long text: a new one for each kept the garbage collector busy. */
   #space: Buffer | undefined;
-  /** End of the certain text in the window; unknown if it is before the cursor. */
-  #uncertainAt = -1;
+  /** Certain bytes from the cursor on, as far as they are known, and their text if an encoder made them. */
+  #certain: Buffer = NO_BYTES;
+  #text = '';
 
-  constructor(content: Content, at = 0) {
+  /** Without an encoder, the text is that of UTF-8: its bytes are those of the file, up to a U+FFFD. */
+  constructor(content: Content, encoder?: Encoder, at = 0) {
     this.#content = content;
+    this.encoder = encoder;
     this.#at = at;
   }
 
-  fork(): Utf8Reading {
-    return new Utf8Reading(this.#content, this.#at);
+  /** A new cursor at the same position, perhaps with another encoder. */
+  fork(encoder: Encoder | undefined = this.encoder): Reading {
+    return new Reading(this.#content, encoder, this.#at);
   }
 
-  async text(): Promise<string> {
-    return wholeCharacters(await this.window());
-  }
-
-  as(encoder: Encoder): Reading {
-    return new EncodedReading(this.#content, encoder, this.#at);
-  }
-
-  /** The window from the cursor on; valid until the next call. */
-  async window(): Promise<TextWindow> {
-    const bytes = await this.#load();
-    return { bytes, whole: this.#at + bytes.length >= this.#content.length };
-  }
-
+  /** Certain bytes from the cursor on, at most `max`; empty if uncertain, or at the end. Valid until the next call. */
   async peek(max: number): Promise<Buffer> {
-    const { bytes, whole } = await this.window();
-    if (this.#uncertainAt < this.#at) {
-      const found = bytes.indexOf(REPLACEMENT);
-      // The last two bytes may be the beginning of a U+FFFD that the window cuts.
-      this.#uncertainAt = this.#at + (found >= 0 ? found : whole ? bytes.length : bytes.length - 2);
-    }
-    return bytes.subarray(0, Math.min(max, this.#uncertainAt - this.#at));
+    if (this.#certain.length === 0) await this.#encode();
+    return this.#certain.subarray(0, max);
   }
 
+  /** Moves past `count` of the bytes that `peek` returned. */
   advance(count: number): void {
-    this.#at += count;
+    this.#certain = this.#certain.subarray(count);
+    if (this.encoder === undefined) this.#at += count;
+    else {
+      const units = count / this.encoder.unitBytes;
+      this.#at += Buffer.byteLength(this.#text.slice(0, units));
+      this.#text = this.#text.slice(units);
+    }
   }
 
+  /** Moves past uncertain characters, at most `max`; returns their number. */
   async skipUncertain(max = Number.POSITIVE_INFINITY): Promise<number> {
     let count = 0;
-    while (count < max && standsAt(await this.#load(), 0, REPLACEMENT)) {
-      this.#at += REPLACEMENT.length;
-      count++;
+    for (; count < max && !this.atEnd() && (await this.peek(1)).length === 0; count++) {
+      const [first = 0] = await this.#load();
+      this.#at += first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
     }
     return count;
   }
 
-  atEnd(): boolean {
-    return this.#at >= this.#content.length;
+  /** Bytes of each uncertain character; undefined if that is unknown. Each code page has one byte for a character. */
+  get uncertainBytes(): number | undefined {
+    return this.encoder?.unitBytes === 1 ? 1 : undefined;
   }
 
+  /** Whether the cursor is at the end of the text. */
+  atEnd(): boolean {
+    return this.remaining() <= 0;
+  }
+
+  /** Bytes of text after the cursor; other than those of the file unless it is UTF-8. */
   remaining(): number {
     return this.#content.length - this.#at;
+  }
+
+  /** Text from the cursor on, up to the end of its window. */
+  async text(): Promise<string> {
+    return this.#wholeCharacters(await this.#load());
+  }
+
+  async #encode(): Promise<void> {
+    const text = await this.#load();
+    if (this.encoder !== undefined) {
+      this.#text = this.#wholeCharacters(text.subarray(0, ENCODED_BYTES));
+      this.#certain = this.encoder.encode(this.#text);
+      return;
+    }
+    const found = text.indexOf(REPLACEMENT);
+    // The last two bytes may be the beginning of a U+FFFD that the window cuts.
+    const end = text.length < this.remaining() ? text.length - 2 : text.length;
+    this.#certain = text.subarray(0, found >= 0 ? found : end);
   }
 
   /** Text from here on: at least SIGHT_BYTES unless the content ends before. */
   async #load(): Promise<Buffer> {
     const end = this.#windowAt + this.#window.length;
     if (this.#at > end || (this.#at + SIGHT_BYTES > end && end < this.#content.length)) {
-      if (this.remaining() > WINDOW_BYTES) this.#space ??= Buffer.allocUnsafeSlow(WINDOW_BYTES);
-      this.#window = await this.#content.read(this.#at, this.#at + WINDOW_BYTES, this.#space);
+      if (this.#windowBytes === MAX_WINDOW_BYTES) this.#space ??= Buffer.allocUnsafeSlow(MAX_WINDOW_BYTES);
+      this.#window = await this.#content.read(this.#at, this.#at + this.#windowBytes, this.#space);
+      this.#windowBytes = Math.min(MAX_WINDOW_BYTES, this.#windowBytes * 2);
       this.#windowAt = this.#at;
-      this.#uncertainAt = -1;
+      this.#certain = NO_BYTES;
     }
     return this.#window.subarray(this.#at - this.#windowAt);
   }
-}
 
-/** Text of a code page, or of UTF-16: its bytes are encoded again. */
-export class EncodedReading implements Reading {
-  readonly encoder: Encoder;
-  readonly #content: Content;
-  /** Position in the text after the encoded part. */
-  #textAt: number;
-  /** The encoded text, and those of its bytes that are after the cursor. */
-  #text = '';
-  #bytes: Buffer = Buffer.alloc(0);
-  #uncertain = false;
-
-  /** `textAt` is a position in the text, in bytes of UTF-8. */
-  constructor(content: Content, encoder: Encoder, textAt = 0) {
-    this.#content = content;
-    this.encoder = encoder;
-    this.#textAt = textAt;
+  /** Omits a character that the end of the window cuts: the next window has it. */
+  #wholeCharacters(text: Buffer): string {
+    let end = text.length;
+    if (end < this.remaining()) for (end--; end > 0 && ((text[end] ?? 0) & 0xc0) === 0x80; ) end--;
+    return text.toString('utf8', 0, end);
   }
-
-  fork(): EncodedReading {
-    const fork = new EncodedReading(this.#content, this.encoder, this.#textAt);
-    fork.#text = this.#text;
-    fork.#bytes = this.#bytes;
-    fork.#uncertain = this.#uncertain;
-    return fork;
-  }
-
-  async text(): Promise<string> {
-    return wholeCharacters(await this.#window(this.#here()));
-  }
-
-  as(encoder: Encoder): Reading {
-    return new EncodedReading(this.#content, encoder, this.#here());
-  }
-
-  async peek(max: number): Promise<Buffer> {
-    if (this.#bytes.length === 0 && !this.#uncertain) await this.#load();
-    return this.#bytes.subarray(0, max);
-  }
-
-  advance(count: number): void {
-    this.#bytes = this.#bytes.subarray(count);
-  }
-
-  /** Each code page has one byte for a character. */
-  get uncertainBytes(): number | undefined {
-    return this.encoder.unitBytes === 1 ? 1 : undefined;
-  }
-
-  async skipUncertain(max = Number.POSITIVE_INFINITY): Promise<number> {
-    let count = 0;
-    while (count < max && this.#uncertain && this.#bytes.length === 0) {
-      const text = (await this.#content.read(this.#textAt, this.#textAt + 4)).toString('utf8');
-      this.#textAt += Buffer.byteLength(String.fromCodePoint(text.codePointAt(0) ?? 0));
-      this.#uncertain = false;
-      count++;
-      await this.#load();
-    }
-    return count;
-  }
-
-  atEnd(): boolean {
-    return this.#bytes.length === 0 && this.#textAt >= this.#content.length;
-  }
-
-  remaining(): number {
-    return this.#bytes.length + this.#content.length - this.#textAt;
-  }
-
-  /** Position of the cursor in the text. */
-  #here(): number {
-    const units = this.#bytes.length / this.encoder.unitBytes;
-    return this.#textAt - Buffer.byteLength(this.#text.slice(this.#text.length - units));
-  }
-
-  async #load(): Promise<void> {
-    const text = wholeCharacters(await this.#window(this.#textAt));
-    this.#bytes = this.encoder.encode(text);
-    const units = this.#bytes.length / this.encoder.unitBytes;
-    this.#uncertain = units < text.length;
-    this.#text = text.slice(0, units);
-    this.#textAt += Buffer.byteLength(this.#text);
-  }
-
-  async #window(at: number): Promise<TextWindow> {
-    const bytes = await this.#content.read(at, at + ENCODED_WINDOW_BYTES);
-    return { bytes, whole: at + bytes.length >= this.#content.length };
-  }
-}
-
-/** Omits a character that the end of the window cuts: the next window has it. */
-function wholeCharacters({ bytes, whole }: TextWindow): string {
-  let end = bytes.length;
-  if (!whole) for (end--; end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80; ) end--;
-  return bytes.toString('utf8', 0, end);
 }

@@ -195,7 +195,7 @@ export const setting: fc.Arbitrary<Setting> = fc.record({
   contentEncoding: fc.constantFrom('auto', 'auto', 'set'),
   shortRead: fc.constantFrom(null, null, null, 700),
   overlapBytes: fc.constantFrom(256, 64, 24),
-  // Never less than what is looked at of a text (src/agent/live/text/byte-order-mark.ts).
+  // Never less than what is looked at of a text (src/agent/live/text/explain.ts).
   longBacklogBytes: fc.constantFrom(undefined, 2_000, 1_100),
   alone: fc.boolean(),
   keepGenerations: fc.constantFrom(5, 1, 0, 2),

@@ -1,25 +1,41 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { findMark } from '../../../../src/agent/live/text/byte-order-mark.ts';
-import { Marked } from '../../../../src/agent/live/text/marks.ts';
+import type { CodePage } from '../../../../simulator/operations/decoding.ts';
+import { Marked } from '../../../../src/agent/live/text/encoders.ts';
+import { TextEncoding } from '../../../../src/agent/live/text/encoding.ts';
+import { identify } from '../../../../src/agent/live/text/explain.ts';
 import { BYTE_ORDER_MARK } from '../../../../src/bytes.ts';
-import type { DecodeBytesOptions } from '../../../support/decode-bytes.ts';
+import { type DecodeBytesOptions, decodeBytes } from '../../../support/decode-bytes.ts';
 import { drive, textOf } from '../../../support/drive.ts';
 import { MemoryContent } from '../../../support/memory-content.ts';
 import { numRuns } from '../../../support/property-runs.ts';
-import { ALL_ATOMS } from '../model/content.ts';
+import { ALL_ATOMS, TEXT_ATOMS } from '../model/content.ts';
 
 const runs = fc.array(
   fc.tuple(fc.constantFrom(...ALL_ATOMS), fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 900 }))),
   { maxLength: 5 },
 );
 const content = runs.map((each) => Buffer.concat(each.flatMap(([atom, times]) => Array<Buffer>(times).fill(atom))));
+const text = fc
+  .array(fc.constantFrom(...TEXT_ATOMS), { minLength: 1, maxLength: 40 })
+  .map((atoms) => Buffer.concat(atoms));
 
-async function find(bytes: Buffer, decoding: DecodeBytesOptions, at: (question: number) => Buffer = () => bytes) {
+function recipeFor(bytes: Buffer, decoding: DecodeBytesOptions, known: number) {
+  const encoding = new TextEncoding('auto', new Map<string, string>());
+  return identify(0, textOf(bytes, 0, decoding), bytes.subarray(0, known), encoding, known === 0);
+}
+
+/** The decoder that is found of a text from the start of a file, with `known` of its bytes. */
+async function find(
+  bytes: Buffer,
+  decoding: DecodeBytesOptions,
+  at: (question: number) => Buffer = () => bytes,
+  known = 0,
+) {
   const asked: number[] = [];
-  const recipe = findMark(textOf(bytes, 0, decoding), 0, Buffer.alloc(0));
-  const { mark } = await drive(recipe, at, decoding, asked);
-  return { mark: typeof mark === 'string' ? mark : mark.bytes.toString('hex'), asked };
+  const { decoder, isAscii } = await drive(recipeFor(bytes, decoding, known), at, decoding, asked);
+  if (decoder === undefined) return { mark: 'again', family: 'again', asked };
+  return { mark: decoder.mark?.bytes.toString('hex') ?? 'none', family: isAscii ? 'ascii' : decoder.family, asked };
 }
 
 const isMarked = (bytes: Buffer) => bytes.subarray(0, 3).equals(BYTE_ORDER_MARK);
@@ -36,7 +52,7 @@ describe('a byte-order mark that is swallowed', () => {
         // Of one character of three bytes again and again, nothing tells: the raw bytes decide (src/agent/live/follow.ts).
         if (mark !== 'again') expect(mark).toBe(swallowBom && isMarked(bytes) ? 'efbbbf' : 'none');
         if (!/^\ufeff?(.)(\1|\ufffd|$)/su.test(bytes.toString())) expect(mark).not.toBe('again');
-        expect(asked.length).toBeLessThanOrEqual(6);
+        expect(asked.length).toBeLessThanOrEqual(2);
       }),
       numRuns(500),
     );
@@ -57,10 +73,11 @@ describe('a byte-order mark that is swallowed', () => {
     const isRepeated = [
       'one character again and again',
       'undecodable bytes behind one character',
+      'one character, and undecodable bytes',
       'the same few bytes',
     ].includes(what);
     for (const decoding of [{ swallowBom: true }, { swallowBom: false }, { stream: true }]) {
-      // Nothing tells of what repeats itself from its beginning: the raw bytes decide (src/agent/live/follow.ts).
+      // Nothing tells of what repeats itself: the raw bytes decide (src/agent/live/follow.ts).
       const undecided = isRepeated ? ['again'] : [];
       expect(['none', ...undecided]).toContain((await find(rest, decoding)).mark);
       const marked = Buffer.concat([BYTE_ORDER_MARK, rest]);
@@ -105,5 +122,65 @@ describe('a byte-order mark that is swallowed', () => {
     const whole = Buffer.from('\ufefftext');
     for (let start = 0; start <= 7; start++)
       for (let end = start; end <= 8; end++) expect(await marked.read(start, end)).toEqual(whole.subarray(start, end));
+  });
+});
+
+describe('whether a service decodes UTF-8 or a code page', () => {
+  test('is not asked while there is nothing but ASCII, and its beginning is known', async () => {
+    const plain = Buffer.from('plain text');
+    expect(await find(plain, {}, () => plain, 5)).toEqual({ asked: [], family: 'ascii', mark: 'none' });
+  });
+
+  test('is found to be UTF-8 by one question at most', async () => {
+    await fc.assert(
+      fc.asyncProperty(text, fc.boolean(), fc.nat(2), async (start, stream, known) => {
+        const bytes = Buffer.concat([Buffer.from('0'), start, Buffer.from('é')]);
+        const { asked, family } = await find(bytes, { stream }, () => bytes, known);
+        if (family !== 'again') expect(family).toBe('utf-8');
+        if (known > 0) expect(family).toBe('utf-8');
+        expect(asked.length).toBeLessThanOrEqual(1);
+      }),
+    );
+  });
+
+  test('is never taken for a code page because the file was truncated or rewritten meanwhile', async () => {
+    const change = fc.record({ call: fc.nat(3), to: fc.oneof(text, fc.constant(Buffer.alloc(0))), share: fc.nat(100) });
+    await fc.assert(
+      fc.asyncProperty(text, change, async (before, { call, to, share }) => {
+        const kept = before.subarray(0, Math.floor((share / 100) * before.length));
+        const after = Buffer.concat([kept, to]);
+        const { family } = await find(before, {}, (question) => (question < call ? before : after));
+        expect(['utf-8', 'ascii', 'again']).toContain(family);
+      }),
+      numRuns(1_000),
+    );
+  });
+
+  test('is found to be a code page wherever its characters stand, and by few questions', async () => {
+    const bytes = fc.array(fc.integer({ min: 0, max: 255 }), { minLength: 1, maxLength: 60 });
+    const page = fc.constantFrom<CodePage[]>('windows-1250', 'windows-1252', 'iso-8859-2', 'iso-8859-15');
+    await fc.assert(
+      fc.asyncProperty(bytes, page, async (array, codePage) => {
+        fc.pre(array.some((byte) => byte >= 0x80));
+        const { family, asked } = await find(Buffer.from(array), { codePage });
+        expect(family).toBe('code-page');
+        expect(asked.length).toBeLessThanOrEqual(2);
+      }),
+      numRuns(500),
+    );
+  });
+
+  test('is said to be unknown if what it shows from within a character is of neither', async () => {
+    // Every character is two bytes of the file.
+    const utf16 = Buffer.from('ab ř cd', 'utf16le');
+    const recipe = recipeFor(Buffer.from('ab ř cd'), {}, 0);
+    let step = await recipe.next();
+    while (!step.done) {
+      const offset: number = step.value;
+      const shown = Buffer.from(decodeBytes(utf16.subarray(offset & ~1), 0, {}));
+      const content = offset % 2 === 1 ? textOf(Buffer.from('ab ř cd'), 3) : new MemoryContent(shown);
+      step = await recipe.next({ taskId: '1' as never, file: 'stdout', offset, relativePath: null, content });
+    }
+    expect(step.value.decoder).toBeUndefined();
   });
 });
