@@ -1,40 +1,35 @@
 /**
- * Reports soon that one of some files was written, replaced or created. chokidar reports most changes within
- * milliseconds, or by polling on network file systems, which do not notify of changes made elsewhere.
- *
- * In addition, each file is checked once a second, for changes that chokidar 5.0.0 alone did not report
- * (test/daemon/watch-files.test.ts has the cases): a file in a directory that is made later, or made anew; a link above
- * the file, or the file as a link, that is swapped while the old target stays; a directory above that is replaced; a
- * write within 5 ms of another; when polling, a file that is replaced by one that is no newer and as long; and what the
- * system dropped because too much happened at once.
+ * Reports that one of some files was written, replaced, created or removed: within milliseconds where chokidar notices
+ * it, else at the next check. Each file is checked all the time, for changes that chokidar 5.0.0 alone does not report
+ * (test/daemon/watch-files.test.ts has the cases): on a network file system; where inotify has no watch left; in a
+ * directory that is made later, or made anew; behind a link that is swapped; and what the system dropped because too
+ * much happened at once.
  */
 import fs from 'node:fs';
 import path from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
 import type { Log } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
-import { isOnNetworkFileSystem } from '../store/database.ts';
 
 export interface FileWatchOptions {
-  /** Whether a file is on a network file system. */
-  readonly isPolled: (file: string) => boolean;
+  /** Interval of the checks. */
+  readonly checkMs: number;
   /** May be called more than once for one change. */
   readonly onChange: (file: string) => void;
-  /** The system has no watch left for a file, which is polled from now on. */
-  readonly onRefused: (file: string, error: Error) => void;
+  /** The system has no watch left: the checks alone report changes. */
+  readonly onRefused?: (error: Error) => void;
 }
-
-const TICK_MS = 1_000;
-const POLLING_MS = 500;
 
 export class FileWatch {
   readonly #options: FileWatchOptions;
-  readonly #watched = new Map<string, WatchedFile>();
-  readonly #timer: NodeJS.Timeout;
+  /** What was seen of each file. */
+  readonly #seen = new Map<string, string>();
+  #timer: NodeJS.Timeout | undefined;
+  #watcher: FSWatcher | undefined;
+  #isChecking = false;
 
   constructor(options: FileWatchOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => this.#watched.forEach((each) => void each.look()), TICK_MS);
   }
 
   /**
@@ -42,99 +37,52 @@ export class FileWatch {
    * missed, also none of those that were watched before.
    */
   watch(files: readonly string[]): void {
-    const { isPolled, onChange, onRefused } = this.#options;
-    for (const [file, watched] of this.#watched) {
-      if (files.includes(file)) continue;
-      watched.close();
-      this.#watched.delete(file);
-    }
-    for (const file of files) {
-      if (this.#watched.has(file)) continue;
-      this.#watched.set(file, new WatchedFile(file, { isPolled: isPolled(file), onChange, onRefused }));
-    }
+    const gone = [...this.#seen.keys()].filter((file) => !files.includes(file));
+    const fresh = files.filter((file) => !this.#seen.has(file));
+    for (const file of gone) this.#seen.delete(file);
+    for (const file of fresh) this.#seen.set(file, stampOf(statIfThere(file)));
+    if (gone.length + fresh.length > 0) this.#begin();
   }
 
   close(): void {
-    clearInterval(this.#timer);
     this.watch([]);
-  }
-}
-
-interface WatchedFileOptions extends Pick<FileWatchOptions, 'onChange' | 'onRefused'> {
-  readonly isPolled: boolean;
-}
-
-/** One watcher a file: chokidar waits for the return of a removed file only if it watches nothing else. */
-class WatchedFile {
-  readonly #file: string;
-  readonly #options: WatchedFileOptions;
-  #isPolled: boolean;
-  #watcher: FSWatcher | undefined;
-  #seen: string;
-  #isLooking = false;
-  #isClosed = false;
-
-  constructor(file: string, options: WatchedFileOptions) {
-    this.#file = file;
-    this.#options = options;
-    this.#isPolled = options.isPolled;
-    this.#seen = stampOf(statIfThere(file));
-    this.#begin();
-  }
-
-  /**
-   * Checks for changes that the watcher did not report; it must be started again then, because it watches another file.
-   */
-  async look(): Promise<void> {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    const stamp = await this.#stamp();
-    this.#isLooking = false;
-    if (stamp === this.#seen || this.#isClosed) return;
-    this.#begin();
-    this.#seen = stamp;
-    this.#options.onChange(this.#file);
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    void this.#watcher?.close();
   }
 
   #begin(): void {
     void this.#watcher?.close();
-    const watcher = watch(this.#file, {
-      usePolling: this.#isPolled,
-      interval: POLLING_MS,
-      binaryInterval: POLLING_MS,
-      ignoreInitial: true,
-      atomic: false,
-    });
-    watcher.on('all', () => void this.#changed());
+    this.#watcher = undefined;
+    clearInterval(this.#timer);
+    if (this.#seen.size === 0) return;
+    this.#timer = setInterval(() => void this.#check(), this.#options.checkMs);
+    const watcher = watch([...this.#seen.keys()], { ignoreInitial: true, atomic: false });
+    watcher.on('all', (_, file) => void this.#changed(file));
     // What changed before the watcher was ready.
-    watcher.on('ready', () => void this.look());
-    watcher.on('error', (error) => this.#refused(watcher, error as Error));
+    watcher.on('ready', () => void this.#check());
+    watcher.on('error', (error) => this.#options.onRefused?.(error as Error));
     this.#watcher = watcher;
   }
 
-  async #changed(): Promise<void> {
-    // What changes behind this is another change.
-    const stamp = await this.#stamp();
-    if (this.#isClosed) return;
-    this.#seen = stamp;
-    this.#options.onChange(this.#file);
+  async #changed(file: string): Promise<void> {
+    // What changes after this is another change.
+    const stamp = await stampNow(file);
+    if (!this.#seen.has(file)) return;
+    this.#seen.set(file, stamp);
+    this.#options.onChange(file);
   }
 
-  #refused(watcher: FSWatcher, error: Error): void {
-    if (watcher !== this.#watcher || this.#isPolled || this.#isClosed) return;
-    this.#isPolled = true;
+  /** Checks for changes that the watcher did not report: it is started again then, for it watches another file. */
+  async #check(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    const found = await Promise.all([...this.#seen.keys()].map(async (file) => [file, await stampNow(file)] as const));
+    this.#isChecking = false;
+    const changed = found.filter(([file, stamp]) => (this.#seen.get(file) ?? stamp) !== stamp);
+    if (changed.length === 0) return;
     this.#begin();
-    this.#options.onRefused(this.#file, error);
-  }
-
-  /** Not in the loop: a network file system may hang. */
-  async #stamp(): Promise<string> {
-    return stampOf(await fs.promises.stat(this.#file, EXACT).catch(() => undefined));
+    for (const [file, stamp] of changed) {
+      this.#seen.set(file, stamp);
+      this.#options.onChange(file);
+    }
   }
 }
 
@@ -147,6 +95,9 @@ function statIfThere(file: string): fs.BigIntStats | undefined {
     return undefined;
   }
 }
+
+/** Not in the loop: a network file system may hang. */
+const stampNow = async (file: string) => stampOf(await fs.promises.stat(file, EXACT).catch(() => undefined));
 
 /** What is another when a file was written, replaced, made or removed, or its rights were changed. */
 function stampOf(stat: fs.BigIntStats | undefined): string {
@@ -167,6 +118,7 @@ export interface WatchedFilesOptions {
 
 /** A secret that is written in several steps is read when it was left alone for so long: half of one is a wrong one. */
 const QUIET_MS = 200;
+const CHECK_MS = 500;
 
 export class WatchedFiles {
   readonly #options: WatchedFilesOptions;
@@ -178,9 +130,9 @@ export class WatchedFiles {
   constructor(options: WatchedFilesOptions) {
     this.#options = options;
     this.#watch = new FileWatch({
-      isPolled: isOnNetwork,
+      checkMs: CHECK_MS,
       onChange: (file) => this.#reporterOf.get(file)?.(),
-      onRefused: (file, error) => this.#refused(file, error),
+      onRefused: (error) => this.#refused(error),
     });
   }
 
@@ -208,12 +160,12 @@ export class WatchedFiles {
     this.#secretTimer = setTimeout(this.#options.onSecret, QUIET_MS);
   }
 
-  #refused(file: string, error: Error): void {
+  #refused(error: Error): void {
     if (this.#isRefused) return;
     this.#isRefused = true;
     const hint = 'raise fs.inotify.max_user_watches and fs.inotify.max_user_instances (sysctl)';
-    const fields = { scope: 'watching files', file, err: error.message, hint };
-    this.#options.log.warn(fields, 'cannot watch a file, polling such files');
+    const fields = { scope: 'watching files', err: error.message, hint };
+    this.#options.log.warn(fields, 'cannot watch files, polling them');
   }
 }
 
@@ -222,13 +174,4 @@ function secretFilesOf({ auth: { secret } }: Config): string[] {
   const credentials = process.env['CREDENTIALS_DIRECTORY'];
   if (secret.kind === 'file') return [secret.path];
   return secret.kind === 'credential' && credentials ? [path.resolve(credentials, secret.name)] : [];
-}
-
-function isOnNetwork(file: string): boolean {
-  try {
-    return isOnNetworkFileSystem(path.dirname(file));
-  } catch {
-    // There is no such directory yet.
-    return false;
-  }
 }

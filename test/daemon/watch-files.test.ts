@@ -1,4 +1,4 @@
-/** Files that are watched natively, by polling, and where the system has no watch left. */
+/** Files that are watched, and changes of them that no event reports. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -9,15 +9,15 @@ import { FileWatch } from '../../src/daemon/watch-files.ts';
 function place({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-watched-'));
   onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
-  const start = (files: readonly string[], { isPolled = false, onChange = (_: string) => {} } = {}) => {
+  const start = (files: readonly string[], { onChange = (_: string) => {} } = {}) => {
     const changed: string[] = [];
     const watch = new FileWatch({
-      isPolled: () => isPolled,
+      checkMs: 500,
       onChange: (file) => {
         changed.push(file);
         onChange(file);
       },
-      onRefused: (file, error) => expect.unreachable(`${file}: ${error}`),
+      onRefused: (error) => expect.unreachable(String(error)),
     });
     onTestFinished(() => watch.close());
     watch.watch(files);
@@ -150,16 +150,13 @@ const CASES: Record<string, Case> = {
   },
 };
 
-describe.concurrent.each([
-  ['natively', false],
-  ['by polling', true],
-])('watched %s', { timeout: 60_000 }, (_, isPolled) => {
+describe.concurrent('a watch', { timeout: 60_000 }, () => {
   test.for(Object.keys(CASES))('is notified of a file that %s', async (name, context) => {
     const { begin, changes } = CASES[name] as Case;
     const { directory, start } = place(context);
     const file = begin(directory);
     const reported: string[] = [];
-    start([file], { isPolled, onChange: () => void reported.push(lookAt(file)) });
+    start([file], { onChange: () => void reported.push(lookAt(file)) });
     for (const change of changes) {
       reported.length = 0;
       change(directory, file);
