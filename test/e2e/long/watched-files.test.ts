@@ -99,7 +99,7 @@ const without = (limit: string) => [
 const isPossible = spawnSync('unshare', [...without('watches').slice(1), 'true'], { stdio: 'ignore' }).status === 0;
 const WITH_NAMESPACES = needsThat(isPossible, 'no file watches left: there are no user namespaces here');
 
-const refusals = (agent: Program) => agent.logged('cannot watch a file, polling such files');
+const refusals = (agent: Program) => agent.logged('cannot watch files, polling them');
 
 describe('without', { ...PATIENCE, ...WITH_NAMESPACES, concurrent: true }, () => {
   it.for([
@@ -111,7 +111,7 @@ describe('without', { ...PATIENCE, ...WITH_NAMESPACES, concurrent: true }, () =>
     place.configure(sandbox, { results: { enabled: false } });
     const agent = place.startWithin(without(limit), ['run']);
     await agent.logs('agent ready', { jobs: 0 });
-    const said = await agent.logs('cannot watch a file, polling such files');
+    const said = await agent.logs('cannot watch files, polling them');
     expect(said).toMatchObject({ level: 'warn', err: expect.stringContaining(code), hint: expect.any(String) });
     expect(await place.agent('watch', job.jobId, '--task', task.taskId)).toMatchObject({ code: 0 });
     fs.writeFileSync(task.files.stdout, 'hello\n');
