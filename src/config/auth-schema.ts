@@ -15,7 +15,7 @@ import {
 } from '../auth.ts';
 import { parseLong } from '../job.ts';
 import { withinProcessorTime } from '../system/clock.ts';
-import { command, duration, EVEN_IF_OTHERS_FAIL, id, oneOf, path, section, text } from './values.ts';
+import { command, duration, EVEN_IF_OTHERS_FAIL, id, oneOf, orNull, path, section, slashed, text } from './values.ts';
 
 const METHODS = [...AUTH_METHODS, API_KEY] as const;
 const SOURCES = ['File', 'Command', 'Credential'] as const;
@@ -34,10 +34,10 @@ export function authSection(directory: string) {
     method: oneOf(METHODS).prefault('password'),
     username: text().optional(),
     projectId: id('the id of a project', parseLong).optional(),
-    path: urlPart('a path such as /service/UserAndLimitationManagement').nullable().prefault(null),
-    operation: urlPart('the name of an operation').nullable().prefault(null),
-    sessionCodeField: text().nullable().prefault(null),
-    sessionFaultPattern: text(QUICK_EXPRESSION, isQuickExpression).nullable().prefault(null),
+    path: orNull(urlPart('a path such as /service/UserAndLimitationManagement')),
+    operation: orNull(urlPart('the name of an operation')),
+    sessionCodeField: orNull(text()),
+    sessionFaultPattern: orNull(text(QUICK_EXPRESSION, isQuickExpression)),
     commandTimeoutSeconds: duration('seconds', 3600).prefault(30),
     passwordFile: file,
     passwordCommand: argv,
@@ -74,8 +74,6 @@ type AuthKeys = {
 };
 
 export const QUICK_EXPRESSION = 'a regular expression that is quick for any text (no repetition inside of another one)';
-
-const slashed = (path: string) => `/${path}`.replaceAll(/\/{2,}/g, '/').replace(/\/$/, '');
 
 /** What a method needs and what it has no use for. Called with whatever could be read of the section. */
 function checkMethod(keys: AuthKeys, context: z.core.$RefinementCtx<unknown>): void {

@@ -7,27 +7,24 @@ import type { Config } from './config.ts';
 /** Keys that take effect only at a start: everything else is replaced while the agent runs. */
 const RESTART_KEYS = ['mirror.directory', 'state.directory', 'fleet'];
 
-/** One line for each changed key, in the words of the file: `poll.maxIntervalSeconds 60 -> 30`. */
-export function describeChanges(before: Config, after: Config): string[] {
-  const old = entriesOf(before);
-  const fresh = entriesOf(after);
-  const keys = [...new Set([...old.keys(), ...fresh.keys()])];
-  return keys
-    .filter((key) => old.get(key)?.compared !== fresh.get(key)?.compared)
-    .map((key) => {
-      const from = old.get(key)?.shown ?? 'nothing';
-      const to = fresh.get(key)?.shown ?? 'nothing';
-      return from === to ? `${key} changed` : `${key} ${from} -> ${to}`;
-    });
+/** What differs between two configurations. */
+export interface Changes {
+  /** One for each changed key, in the words of the file: `poll.maxIntervalSeconds 60 -> 30`. */
+  readonly lines: string[];
+  /** The changed keys that a running agent cannot take over. */
+  readonly restart: string[];
 }
 
-/** The changed keys (a part of those in `describeChanges`) that a running agent cannot take over. */
-export function restartKeys(before: Config, after: Config): string[] {
-  const old = entriesOf(before);
-  const fresh = entriesOf(after);
+export function changesOf(before: Config, after: Config): Changes {
+  const [old, fresh] = [entriesOf(before), entriesOf(after)];
   const keys = [...new Set([...old.keys(), ...fresh.keys()])];
   const changed = keys.filter((key) => old.get(key)?.compared !== fresh.get(key)?.compared);
-  return RESTART_KEYS.filter((fixed) => changed.some((key) => key === fixed || key.startsWith(`${fixed}.`)));
+  const lines = changed.map((key) => {
+    const [from, to] = [old.get(key)?.shown ?? 'nothing', fresh.get(key)?.shown ?? 'nothing'];
+    return from === to ? `${key} changed` : `${key} ${from} -> ${to}`;
+  });
+  const isChanged = (fixed: string) => changed.some((key) => key === fixed || key.startsWith(`${fixed}.`));
+  return { lines, restart: RESTART_KEYS.filter(isChanged) };
 }
 
 /** A value as it is compared and as it is shown: a command may hold more than the log should. */

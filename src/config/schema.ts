@@ -22,6 +22,7 @@ import {
   listOf,
   oneOf,
   orEmpty,
+  orNull,
   path,
   pathPairs,
   placeToListen,
@@ -29,7 +30,6 @@ import {
   size,
   text,
   trueOrFalse,
-  value,
   wholeNumber,
 } from './values.ts';
 
@@ -62,35 +62,32 @@ export function configSchema(directory: string) {
     /** Which jobs of the user are followed without being named; null: none. */
     watchMine: z.preprocess(asSection, watchMineSection().nullable()).prefault(false),
     /** Who is notified of what; none by default. */
-    errors: orEmpty(section({ patterns: errorPatterns().nullable().prefault(null) })),
+    errors: orEmpty(section({ patterns: orNull(errorPatterns()) })),
     notify: z.preprocess((found) => found ?? [], notifyList(directory)).prefault([]),
     /** A running job without growth for so long is stalled; null: none is. In milliseconds. */
-    stallAfterMinutes: duration('minutes', SETTLE_MAX_MINUTES).nullable().prefault(null),
+    stallAfterMinutes: orNull(duration('minutes', SETTLE_MAX_MINUTES)),
     /** Null: this agent is in no fleet. */
-    fleet: fleetSection(directory).nullable().prefault(null),
+    fleet: orNull(fleetSection(directory)),
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
-    metrics: orEmpty(section({ listen: hostAndPort().nullable().prefault(null) })),
+    metrics: orEmpty(section({ listen: orNull(hostAndPort()) })),
     /** The view in the browser within `agent run`; null: off. */
     view: z.preprocess(asSection, viewSection(directory).nullable()).prefault(false),
   })
-    .superRefine(({ service, auth }, context) => {
-      if (service?.baseUrl === null && auth?.method !== undefined && auth.method !== 'session-code') {
-        const message = 'the address of the sign-in, which starts with http:// or https://';
-        context.addIssue({ code: 'custom', path: ['service', 'baseUrl'], message });
-      }
-    }, EVEN_IF_OTHERS_FAIL)
-    .superRefine(({ service, auth }, context) => {
-      if (service?.protocol === 'soap' && auth?.method === API_KEY) {
-        const message = `a method that SOAP has (${AUTH_METHODS.join(', ')}), because ${API_KEY} is one of the protocol rest`;
-        context.addIssue({ code: 'custom', path: ['auth', 'method'], message });
-      }
-    }, EVEN_IF_OTHERS_FAIL)
-    .superRefine(({ service, watchMine }, context) => {
-      if (watchMine && service?.protocol === 'soap' && service.jobsUrl === null) {
-        const message = 'the address of JobManagementWs, because watchMine asks it which jobs there are';
-        context.addIssue({ code: 'custom', path: ['service', 'jobsUrl'], message });
-      }
-    }, EVEN_IF_OTHERS_FAIL)
+    .refine(({ service, auth }) => service?.baseUrl !== null || (auth?.method ?? 'session-code') === 'session-code', {
+      ...EVEN_IF_OTHERS_FAIL,
+      path: ['service', 'baseUrl'],
+      error: 'the address of the sign-in, which starts with http:// or https://',
+    })
+    .refine(({ service, auth }) => service?.protocol !== 'soap' || auth?.method !== API_KEY, {
+      ...EVEN_IF_OTHERS_FAIL,
+      path: ['auth', 'method'],
+      error: `a method that SOAP has (${AUTH_METHODS.join(', ')}), because ${API_KEY} is one of the protocol rest`,
+    })
+    .refine(({ service, watchMine }) => !watchMine || service?.protocol !== 'soap' || service.jobsUrl !== null, {
+      ...EVEN_IF_OTHERS_FAIL,
+      path: ['service', 'jobsUrl'],
+      error: 'the address of JobManagementWs, because watchMine asks it which jobs there are',
+    })
     .superRefine((config, context) => {
       // Missing keys are reported first.
       if (context.issues.length > 0) return;
@@ -124,14 +121,14 @@ function resultsSection(directory: string) {
   return section({
     enabled: trueOrFalse().prefault(true),
     intervalSeconds: duration('seconds', DAY_SECONDS).prefault(60),
-    include: globs().min(1, { error: 'at least one pattern (enabled: false turns results off)' }).prefault(['**']),
+    include: globs().min(1, 'at least one pattern (enabled: false turns results off)').prefault(['**']),
     exclude: globs().prefault([]),
-    maxFileBytes: size(1, Number.MAX_SAFE_INTEGER).nullable().prefault(null),
+    maxFileBytes: orNull(size(1, Number.MAX_SAFE_INTEGER)),
     transfer: oneOf(TRANSFER_WAYS).prefault('auto'),
     /** With `auto`, larger files come by direct transfer. */
     directAboveBytes: size(0, Number.MAX_SAFE_INTEGER).prefault(64 * 2 ** 20),
     /** Bytes a second, of all results together. */
-    bandwidthLimit: size(1024, Number.MAX_SAFE_INTEGER).nullable().prefault(null),
+    bandwidthLimit: orNull(size(1024, Number.MAX_SAFE_INTEGER)),
     /** Where directories of the cluster are mounted here: local paths by paths of the server. Nothing else is read. */
     shareRoots: pathPairs(directory).prefault({}),
     ssh: orEmpty(sshSection(directory)),
@@ -154,7 +151,7 @@ function sshSection(directory: string) {
   return section({
     hostKeys: oneOf(HOST_KEY_CHECKS).prefault('accept-new'),
     /** Null: a file of the agent in the state directory. */
-    knownHostsFile: path(directory).nullable().prefault(null),
+    knownHostsFile: orNull(path(directory)),
     /** Public keys as in authorized_keys; if there are any, the host has to show one of them. */
     pinnedKeys: listOf(key, 'public keys such as ["ssh-ed25519 AAAA..."]').prefault([]),
   });
@@ -169,19 +166,16 @@ function viewSection(directory: string) {
   return section({
     listen: placeToListen(directory).prefault('127.0.0.1:9470'),
     /** Null: a file of the agent in the state directory. */
-    tokenFile: path(directory).nullable().prefault(null),
+    tokenFile: orNull(path(directory)),
     /** Where a reverse proxy shows it. */
-    publicUrl: httpUrl(PUBLIC_URL)
-      .refine((url) => !url.includes('?'), { error: PUBLIC_URL })
-      .nullable()
-      .prefault(null),
+    publicUrl: orNull(httpUrl(PUBLIC_URL).refine((url) => !url.includes('?'), PUBLIC_URL)),
   });
 }
 
 function watchMineSection() {
   return section({
     /** Of the names of jobs. */
-    include: globs().min(1, { error: 'at least one pattern (watchMine: false follows none)' }).prefault(['**']),
+    include: globs().min(1, 'at least one pattern (watchMine: false follows none)').prefault(['**']),
     exclude: globs().prefault([]),
     /** Jobs that ended earlier than this before the rule was set are not followed. */
     maxAgeDays: duration('days', MAX_AGE_DAYS).prefault(1),
@@ -204,23 +198,20 @@ function watchEntry() {
   return section({
     job: id('a job id (1 or more)', parseJobId),
     /** Null: whichever it has; they are to be found. None: only results are followed. */
-    tasks: eachOnce(listOf(id('a task id', parseTaskId), 'task ids'))
-      .nullable()
-      .prefault(null),
+    tasks: orNull(eachOnce(listOf(id('a task id', parseTaskId), 'task ids'))),
     files: eachOnce(listOf(oneOf(LIVE_FILE_NAMES), `live files (${LIVE_FILE_NAMES.join(', ')})`))
-      .min(1, { error: `at least one of ${LIVE_FILE_NAMES.join(', ')} (leave the key out for all of them)` })
+      .min(1, `at least one of ${LIVE_FILE_NAMES.join(', ')} (leave the key out for all of them)`)
       .prefault([...LIVE_FILE_NAMES]),
     results: trueOrFalse().prefault(true),
     /** Quiet time after which the job is settled by itself; null: never. */
-    settleAfterMinutes: duration('minutes', SETTLE_MAX_MINUTES).nullable().prefault(null),
+    settleAfterMinutes: orNull(duration('minutes', SETTLE_MAX_MINUTES)),
   })
-    .superRefine(({ tasks, results }, context) => {
-      if (tasks?.length === 0 && results === false) {
-        const message =
-          'at least one task id, because with "results: false" there is nothing else to follow (leave the key out for all tasks)';
-        context.addIssue({ code: 'custom', path: ['tasks'], message });
-      }
-    }, EVEN_IF_OTHERS_FAIL)
+    .refine(({ tasks, results }) => tasks?.length !== 0 || results !== false, {
+      ...EVEN_IF_OTHERS_FAIL,
+      path: ['tasks'],
+      error:
+        'at least one task id, because with "results: false" there is nothing else to follow (leave the key out for all tasks)',
+    })
     .transform(inMs);
 }
 
@@ -231,8 +222,8 @@ function errorPatterns() {
   const expected = `${QUICK_EXPRESSION}, without back-references`;
   const pattern = text(expected, (found) => !/\\[1-9k]|\(\?<[^=!]/.test(found) && isQuickExpression(found, 'isu'));
   return listOf(pattern, 'regular expressions such as ["diverged", "\\\\bNaN\\\\b"]')
-    .min(1, { error: 'at least one pattern (leave the key out for the usual ones)' })
-    .max(MAX_ERROR_PATTERNS, { error: `at most ${MAX_ERROR_PATTERNS} patterns` });
+    .min(1, 'at least one pattern (leave the key out for the usual ones)')
+    .max(MAX_ERROR_PATTERNS, `at most ${MAX_ERROR_PATTERNS} patterns`);
 }
 
 const TARGETS = ['command', 'url', 'mail'] as const;
@@ -243,18 +234,16 @@ function notifyList(directory: string) {
       error: 'at least one event',
     }),
     /** Of the ids and the names of jobs. */
-    jobs: globs().min(1, { error: 'at least one pattern' }).prefault(['**']),
+    jobs: globs().min(1, 'at least one pattern').prefault(['**']),
     /** Of stdout, stderr, log and progress. */
-    files: globs().min(1, { error: 'at least one pattern' }).prefault(['**']),
+    files: globs().min(1, 'at least one pattern').prefault(['**']),
     /** A regular expression for lines of live files. */
-    match: text(QUICK_EXPRESSION, isQuickExpression).nullable().prefault(null),
-    command: command(directory).nullable().prefault(null),
-    url: httpUrl().nullable().prefault(null),
+    match: orNull(text(QUICK_EXPRESSION, isQuickExpression)),
+    command: orNull(command(directory)),
+    url: orNull(httpUrl()),
     /** Of the signature of what is sent to `url`. */
-    secretFile: path(directory).nullable().prefault(null),
-    mail: text('a mail address', (found) => /^[\w.+][^\s<>,;:"()[\]\\]*@[\w.-]+$/.test(found))
-      .nullable()
-      .prefault(null),
+    secretFile: orNull(path(directory)),
+    mail: orNull(text('a mail address', (found) => /^[\w.+][^\s<>,;:"()[\]\\]*@[\w.-]+$/.test(found))),
   }).superRefine(checkRule, EVEN_IF_OTHERS_FAIL);
   return listOf(rule, 'rules such as {on: [failed], command: [/usr/local/bin/page-me]}');
 }
@@ -303,29 +292,25 @@ const LONGEST_HEARTBEAT_SECONDS = 600;
 /** pg-boss's schema beside it bears a longer name, and PostgreSQL cuts names of more than 63 bytes. */
 const LONGEST_SCHEMA = 40;
 
+const EXPECTED_NAME = 'a name of at most 63 letters, digits, dots, dashes and underscores';
+const nameOfHost = () =>
+  hostname()
+    .replaceAll(/[^\w.-]/g, '-')
+    .slice(0, 63) || 'agent';
+
 /** The section for a configuration file in `directory`; null: this agent is in no fleet. */
 export function fleetSection(directory: string) {
   const credential = text('the name of a systemd credential', (found) => !/^\.{1,2}$|\//.test(found));
   return section({
     /** Where the database is, without a password. */
-    url: databaseUrl().nullable().prefault(null),
+    url: orNull(databaseUrl()),
     /** Where the same is read from, with or without a password. */
-    urlFile: path(directory).nullable().prefault(null),
-    urlCredential: credential.nullable().prefault(null),
+    urlFile: orNull(path(directory)),
+    urlCredential: orNull(credential),
     /** Of this agent; no two of a fleet have the same. */
-    name: text('a name of at most 63 letters, digits, dots, dashes and underscores', (found) =>
-      /^[\w.-]{1,63}$/.test(found),
-    )
-      .nullable()
-      .prefault(null)
-      .transform(
-        (name) =>
-          name ??
-          (hostname()
-            .replaceAll(/[^\w.-]/g, '-')
-            .slice(0, 63) ||
-            'agent'),
-      ),
+    name: orNull(text(EXPECTED_NAME, (found) => /^[\w.-]{1,63}$/.test(found))).transform(
+      (name) => name ?? nameOfHost(),
+    ),
     /** Jobs that this agent owns at a time. */
     mostJobs: wholeNumber(1, 100_000).prefault(2000),
     /** How long an agent may be silent until others take its jobs over. */
@@ -355,11 +340,11 @@ const TLS_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify
 function databaseUrl() {
   const expected =
     'an address such as postgresql://jobtail@db.example.org/jobtail?sslmode=verify-full, without a password in it';
-  return value(expected, (found) => (typeof found === 'string' && isDatabaseUrl(found) ? found : undefined));
+  return text(expected, isDatabaseUrl);
 }
 
 function isDatabaseUrl(text: string): boolean {
-  if (/[\s\p{Cc}]/u.test(text) || !URL.canParse(text)) return false;
+  if (/\s/.test(text) || !URL.canParse(text)) return false;
   const { protocol, password, searchParams, hash } = new URL(text);
   const mode = searchParams.get('sslmode');
   const isKnownMode = mode === null || oneOf(TLS_MODES).safeParse(mode).success;

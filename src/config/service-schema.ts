@@ -2,7 +2,7 @@
  * The section `service`: where the service is, and how it is spoken to. What stands there, and what the sign-in is by
  * default, goes by the protocol.
  */
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { AuthSettings } from '../auth.ts';
 import { DEFAULT_PATH, SIGN_IN_PATHS } from '../remote/rest/contract.ts';
 import {
@@ -13,10 +13,11 @@ import {
   inMs,
   oneOf,
   orEmpty,
+  orNull,
   path,
   section,
+  slashed,
   text,
-  value,
   wholeNumber,
 } from './values.ts';
 
@@ -32,10 +33,11 @@ const ONLY_OF = { soap: ['fileTransferUrl', 'namespace', 'jobsUrl', 'soapVersion
 
 const EXPECTED_URL = 'an address that starts with http:// or https://, without a password in it';
 const EXPECTED_TEXT = 'a text that is not empty';
+const EXPECTED_PATH = 'a path such as /heappe';
 
 /** The section for a configuration file in `directory`. */
 export function serviceSection(directory: string) {
-  const file = () => path(directory).nullable().prefault(null);
+  const file = () => orNull(path(directory));
   const tls = section({ caFile: file(), certFile: file(), keyFile: file() }).superRefine((files, context) => {
     const [missing, given] = files.certFile === null ? ['certFile', files.keyFile] : ['keyFile', files.certFile];
     if (typeof given === 'string' && (files.certFile === null || files.keyFile === null)) {
@@ -52,22 +54,26 @@ export function serviceSection(directory: string) {
     jobsUrl: httpUrl().nullable().optional(),
     soapVersion: soapVersion().optional(),
     /** {base_url} of the sign-in, and of REST, without a slash at its end. */
-    baseUrl: httpUrl()
-      .refine((url) => !url.includes('?'), { error: 'an address without a query (?...)' })
-      .transform((url) => url.replace(/\/+$/, ''))
-      .nullable()
-      .prefault(null),
+    baseUrl: orNull(
+      httpUrl()
+        .refine((url) => !url.includes('?'), 'an address without a query (?...)')
+        .transform((url) => url.replace(/\/+$/, '')),
+    ),
     /** Of REST: between `baseUrl` and the operations; starts with a slash or is empty. */
-    path: value('a path such as /heappe', pathOf).optional(),
+    path: z
+      .string(EXPECTED_PATH)
+      .regex(/^[^\s?#\p{Cc}]*$/u, EXPECTED_PATH)
+      .transform(slashed)
+      .optional(),
     /** Calls at a time. */
     concurrency: wholeNumber(1, 1000).optional(),
     /** All calls together; null: as often as the measured share of the server allows. */
-    requestsPerMinute: wholeNumber(1, 1_000_000).nullable().prefault(null),
+    requestsPerMinute: orNull(wholeNumber(1, 1_000_000)),
     /** Of one call without progress. */
     timeoutSeconds: duration('seconds', DAY_SECONDS).prefault(60),
     /** PEM files, absolute. `certFile` and `keyFile` are both given or both null. */
     tls: orEmpty(tls),
-    proxy: httpUrl().nullable().prefault(null),
+    proxy: orNull(httpUrl()),
     contentEncoding: contentEncoding().prefault('auto'),
   })
     .superRefine(checkProtocol, EVEN_IF_OTHERS_FAIL)
@@ -83,14 +89,8 @@ export function serviceSection(directory: string) {
 
 /** `soapVersion: 1.2` without quotes is a number in YAML; what is meant is plain. */
 function soapVersion() {
-  return value(`"${SOAP_VERSIONS.join('" or "')}"`, (found) =>
-    SOAP_VERSIONS.find((version) => version === found || Number(version) === found),
-  );
-}
-
-function pathOf(found: unknown): string | undefined {
-  if (typeof found !== 'string' || /[\s?#\p{Cc}]/u.test(found)) return undefined;
-  return `/${found}`.replaceAll(/\/{2,}/g, '/').replace(/\/$/, '');
+  const expected = `"${SOAP_VERSIONS.join('" or "')}"`;
+  return z.union([z.string(), z.number()], expected).transform(String).pipe(z.enum(SOAP_VERSIONS, expected));
 }
 
 type ServiceKeys = {

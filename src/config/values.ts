@@ -1,20 +1,23 @@
 /**
- * The types of values in a configuration. Each describes what it expects; that is the message of a zod issue, and
- * src/config/load.ts builds the sentence.
+ * The types of values in a configuration. The message of each issue is what is expected; src/config/load.ts builds the
+ * sentence.
  */
 import { isAbsolute, resolve } from 'node:path';
 import iconv from 'iconv-lite';
 import * as z from 'zod';
 
-/** One value: what is expected, and how it is read. `read` returns undefined for whatever is something else. */
-export function value<T>(expected: string, read: (found: unknown) => T | undefined) {
-  return z.transform((found: unknown, context): T => {
+/** What `schema` takes, read as something else; `read` returns undefined for what cannot be. */
+export function readAs<Found, T>(schema: z.ZodType<Found>, expected: string, read: (found: Found) => T | undefined) {
+  return schema.transform((found, context): T => {
     const result = read(found);
     if (result !== undefined) return result;
     context.issues.push({ code: 'custom', message: expected, input: found });
     return z.NEVER;
   });
 }
+
+/** Left out, or null: the configuration has none. */
+export const orNull = <Value extends z.ZodType>(inner: Value) => inner.nullable().prefault(null);
 
 /** A section with exactly these keys. The message of its unknown-keys issue is the list of the known ones. */
 export function section<Shape extends z.ZodRawShape>(shape: Shape) {
@@ -54,33 +57,25 @@ export const EVEN_IF_OTHERS_FAIL = {
 
 /** A list; `what` names it in the message. */
 export function listOf<Item extends z.ZodType>(item: Item, what: string) {
-  return z.array(item, { error: `a list of ${what}` });
+  return z.array(item, `a list of ${what}`);
 }
 
-/** YAML integers come as bigint, so that ids are exact; everywhere else they are numbers again. */
-const asNumber = (found: unknown) => (typeof found === 'bigint' ? Number(found) : found);
-
-const numberBetween = (found: unknown, min: number, max: number) => {
-  const number = asNumber(found);
-  return typeof number === 'number' && number >= min && number <= max ? number : undefined;
-};
-
 export function wholeNumber(min: number, max: number) {
-  return value(`a whole number from ${min} to ${max}`, (found) => {
-    const number = numberBetween(found, min, max);
-    return Number.isInteger(number) ? number : undefined;
-  });
+  const expected = `a whole number from ${min} to ${max}`;
+  return z.int(expected).min(min, expected).max(max, expected);
 }
 
 const UNIT_MS = { seconds: 1000, minutes: 60_000, days: 86_400_000 } as const;
 
 /** A duration of one millisecond up to `max` units; becomes milliseconds. */
 export function duration(unit: keyof typeof UNIT_MS, max: number) {
+  const expected = `a number of ${unit} above 0, at most ${max}`;
   const unitMs = UNIT_MS[unit];
-  return value(`a number of ${unit} above 0, at most ${max}`, (found) => {
-    const number = numberBetween(found, 1 / unitMs, max);
-    return number === undefined ? undefined : Math.round(number * unitMs);
-  });
+  const units = z
+    .number(expected)
+    .min(1 / unitMs, expected)
+    .max(max, expected);
+  return units.transform((found) => Math.round(found * unitMs));
 }
 
 const SIZE_UNITS: Readonly<Record<string, number>> = {
@@ -98,55 +93,58 @@ const SIZE_UNITS: Readonly<Record<string, number>> = {
 
 /** A number of bytes, or text such as `512 MiB`. */
 export function size(min: number, max: number) {
-  return value(`a number of bytes from ${min} to ${max}, or a size such as "512 MiB"`, (found) => {
-    const [, digits, unit] = (typeof found === 'string' && /^([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)$/.exec(found)) || [];
-    const factor = unit === undefined ? undefined : SIZE_UNITS[unit.toLowerCase()];
-    const bytes = factor === undefined ? asNumber(found) : Math.round(Number(digits) * factor);
-    return Number.isInteger(bytes) ? numberBetween(bytes, min, max) : undefined;
+  const expected = `a number of bytes from ${min} to ${max}, or a size such as "512 MiB"`;
+  const written = readAs(z.string(expected), expected, (found) => {
+    const [, digits, unit = ''] = /^([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)$/.exec(found) ?? [];
+    const factor = SIZE_UNITS[unit.toLowerCase()];
+    return digits === undefined || factor === undefined ? undefined : Math.round(Number(digits) * factor);
   });
+  return z.union([z.number(), written], expected).pipe(z.int(expected).min(min, expected).max(max, expected));
 }
 
-export const trueOrFalse = () => z.boolean({ error: 'true or false' });
+export const trueOrFalse = () => z.boolean('true or false');
 
 export const oneOf = <const Values extends readonly string[]>(values: Values) =>
-  z.enum(values, { error: `one of ${values.join(', ')}` });
+  z.enum(values, `one of ${values.join(', ')}`);
 
-const isText = (found: unknown): found is string => typeof found === 'string' && found !== '' && !/\p{Cc}/u.test(found);
+const isText = (found: string) => found !== '' && !/\p{Cc}/u.test(found);
 
 /** Text on one line, not empty, that `accepts` if given. */
 export function text(expected = 'a text that is not empty', accepts: (found: string) => boolean = () => true) {
-  return value(expected, (found) => (isText(found) && accepts(found) ? found : undefined));
+  return z.string(expected).refine((found) => isText(found) && accepts(found), expected);
 }
 
 /** A 64-bit id as canonical decimal text, written as a number or as text. */
 export function id<Id extends string>(what: string, parse: (found: unknown) => Id | undefined) {
-  return value(`${what}: a whole number of at most 64 bits`, parse);
+  const expected = `${what}: a whole number of at most 64 bits`;
+  return readAs(z.union([z.string(), z.number(), z.bigint()], expected), expected, parse);
 }
+
+/** A part of an address, with a slash before it and none at its end. */
+export const slashed = (part: string) => `/${part}`.replaceAll(/\/{2,}/g, '/').replace(/\/$/, '');
 
 /** A path of this machine, relative ones from `directory`. */
 export function path(directory: string) {
-  return value('a path (written in full: ~ is not expanded)', (found) =>
-    isText(found) && !/^~(\/|$)/.test(found) ? resolve(directory, found) : undefined,
-  );
+  const expected = 'a path (written in full: ~ is not expanded)';
+  return text(expected, (found) => !/^~(\/|$)/.test(found)).transform((found) => resolve(directory, found));
 }
 
 /** Paths of this machine (relative ones from `directory`) by absolute paths of another one. */
 export function pathPairs(directory: string) {
   const expected = 'paths of the server with paths of this machine, such as {/scratch: /mnt/scratch}';
-  return value(expected, (found): Readonly<Record<string, string>> | undefined => {
-    if (typeof found !== 'object' || found === null || Array.isArray(found)) return undefined;
-    const pairs: [string, unknown][] = Object.entries(found);
-    const isFine = pairs.every(([there, here]) => there.startsWith('/') && isText(there) && isText(here));
-    return isFine
-      ? Object.fromEntries(pairs.map(([there, here]) => [there, resolve(directory, String(here))]))
-      : undefined;
+  const isFine = (pairs: Readonly<Record<string, string>>) =>
+    Object.entries(pairs).every(([there, here]) => there.startsWith('/') && isText(here));
+  return readAs(z.record(z.string(), z.unknown(), expected), expected, (found) => {
+    const pairs = z.record(z.string(), z.string()).safeParse(found).data;
+    if (pairs === undefined || !isFine(pairs)) return undefined;
+    return Object.fromEntries(Object.entries(pairs).map(([there, here]) => [there, resolve(directory, here)]));
   });
 }
 
 /** A command as the list of its words. A program with a slash in its name is a path, others are looked up in PATH. */
 export function command(directory: string) {
   const words = listOf(text('a text (put it in quotes)'), 'texts: the program and its arguments, without a shell');
-  return words.min(1, { error: 'at least the name of a program' }).transform(([program = '', ...args]) => {
+  return words.min(1, 'at least the name of a program').transform(([program = '', ...args]) => {
     const isRelativePath = program.includes('/') && !isAbsolute(program);
     return [isRelativePath ? resolve(directory, program) : program, ...args];
   });
@@ -163,12 +161,12 @@ export function httpUrl(expected = 'an address that starts with http:// or https
 
 /** `host:port`, an IPv6 host in brackets. Port 0 means any free port. */
 export function hostAndPort() {
-  return value('an address and a port such as 127.0.0.1:9464', hostAndPortIn);
+  const expected = 'an address and a port such as 127.0.0.1:9464';
+  return readAs(text(expected), expected, hostAndPortIn);
 }
 
-function hostAndPortIn(found: unknown): { readonly host: string; readonly port: number } | undefined {
-  const [, v6, name, digits] =
-    (isText(found) && /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]/]+)):([0-9]{1,5})$/.exec(found)) || [];
+function hostAndPortIn(found: string): { readonly host: string; readonly port: number } | undefined {
+  const [, v6, name, digits] = /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]/]+)):([0-9]{1,5})$/.exec(found) ?? [];
   const host = v6 ?? name;
   const port = Number(digits);
   return host !== undefined && port <= 65_535 ? { host, port } : undefined;
@@ -180,8 +178,8 @@ const MAX_SOCKET_PATH_BYTES = 90;
 /** `host:port`, or the path of a Unix socket, which has a slash in it. */
 export function placeToListen(directory: string) {
   const expected = `an address and a port such as 127.0.0.1:9470, or the path of a Unix socket (at most ${MAX_SOCKET_PATH_BYTES} bytes)`;
-  return value(expected, (found) => {
-    if (!isText(found) || !found.includes('/')) return hostAndPortIn(found);
+  return readAs(text(expected), expected, (found) => {
+    if (!found.includes('/')) return hostAndPortIn(found);
     const file = resolve(directory, found);
     return Buffer.byteLength(file) <= MAX_SOCKET_PATH_BYTES ? { path: file } : undefined;
   });
@@ -189,8 +187,8 @@ export function placeToListen(directory: string) {
 
 /** `auto`, `utf-8`, or a code page in which every byte is one character (docs/servers.md 1.3). */
 export function contentEncoding() {
-  return value('auto, utf-8 or the name of a single-byte code page such as windows-1250', (found) => {
-    if (!isText(found)) return undefined;
+  const expected = 'auto, utf-8 or the name of a single-byte code page such as windows-1250';
+  return readAs(text(expected), expected, (found) => {
     const name = found.toLowerCase().replace(/^utf8$/, 'utf-8');
     return name === 'auto' || name === 'utf-8' || isSingleByteCodePage(name) ? name : undefined;
   });

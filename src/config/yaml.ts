@@ -13,7 +13,7 @@ export interface PlacedProblem {
 }
 
 export interface YamlText {
-  /** Whole numbers are bigint, so that 64-bit ids are exact. Undefined if there are syntax problems. */
+  /** Whole numbers beyond 2^53 are bigint, so that 64-bit ids are exact. Undefined if there are syntax problems. */
   readonly value: unknown;
   readonly problems: readonly PlacedProblem[];
   /** Where the value at `path` stands (or its key); for what is not there, the nearest value around it. */
@@ -41,13 +41,16 @@ export function readYaml(text: string): YamlText {
   const problems = wrong.map((error) => ({ position: positionAt(error.pos[0]), text: textOf(error, text) }));
   if (problems.length > 0) return { value: undefined, problems, positionOf };
   try {
-    return { value: document.toJS(), problems, positionOf };
+    return { value: document.toJS({ reviver: (_, found: unknown) => exactNumber(found) }), problems, positionOf };
   } catch {
     // Aliases that multiply without end, or of an anchor around themselves.
     const position = { line: 1, column: 1 };
     return { value: undefined, problems: [{ position, text: 'its aliases (*name) cannot be resolved' }], positionOf };
   }
 }
+
+const exactNumber = (found: unknown) =>
+  typeof found === 'bigint' && Number.isSafeInteger(Number(found)) ? Number(found) : found;
 
 interface Walk {
   readonly of: 'key' | 'value';

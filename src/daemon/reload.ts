@@ -1,6 +1,6 @@
 /** The configuration of a running agent: read again when its file changed, or on SIGHUP. */
 import type { Log } from '../agent/ports.ts';
-import { describeChanges, restartKeys } from '../config/changes.ts';
+import { changesOf } from '../config/changes.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { asJobtailError } from '../errors.ts';
@@ -72,10 +72,9 @@ export class Reload {
     const { log, connect, onVerdict } = this.#options;
     const asked = this.#asked;
     const config = await loadConfig(this.#current.file);
-    const changes = describeChanges(this.#current, config);
-    const fixed = restartKeys(this.#current, config);
-    if (fixed.length > 0) {
-      this.#refuse(`a change of ${fixed.join(' and ')} needs a restart`, asked);
+    const { lines: changes, restart } = changesOf(this.#current, config);
+    if (restart.length > 0) {
+      this.#refuse(`a change of ${restart.join(' and ')} needs a restart`, asked);
       return;
     }
     this.#refused = undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeChanges, restartKeys } from '../../src/config/changes.ts';
+import { changesOf } from '../../src/config/changes.ts';
 import { configDirectory, MINIMAL } from './files.ts';
 
 const { load, path } = configDirectory();
@@ -8,8 +8,8 @@ describe('the changes of a configuration', () => {
   it('are none if only the text differs', async () => {
     const before = await load(MINIMAL);
     const after = await load(`# a comment\n${MINIMAL}poll: {maxIntervalSeconds: 60.0}\n`);
-    expect(describeChanges(before, after)).toEqual([]);
-    expect(restartKeys(before, after)).toEqual([]);
+    expect(changesOf(before, after).lines).toEqual([]);
+    expect(changesOf(before, after).restart).toEqual([]);
   });
 
   it('are reported in the words of the file', async () => {
@@ -26,7 +26,7 @@ watch:
 metrics: {listen: 127.0.0.1:9464}
 view: {publicUrl: https://gateway.example.org/}
 `);
-    expect(describeChanges(before, after)).toEqual([
+    expect(changesOf(before, after).lines).toEqual([
       'mirror.directory /var/lib/agent/mirror -> /srv/mirror',
       'poll.maxIntervalSeconds 60 -> 30',
       'results.include ["**"] -> ["*.dat"]',
@@ -44,11 +44,11 @@ view: {publicUrl: https://gateway.example.org/}
   it('show of a command only its program', async () => {
     const withCommand = (words: string) => load(MINIMAL.replace('passwordFile: password', `passwordCommand: ${words}`));
     const before = await withCommand('[pass, hunter2]');
-    expect(describeChanges(before, await withCommand('[pass, hunter3]'))).toEqual(['auth.passwordCommand changed']);
-    expect(describeChanges(before, await withCommand('[other, hunter2]'))).toEqual([
+    expect(changesOf(before, await withCommand('[pass, hunter3]')).lines).toEqual(['auth.passwordCommand changed']);
+    expect(changesOf(before, await withCommand('[other, hunter2]')).lines).toEqual([
       'auth.passwordCommand [pass, ...] -> [other, ...]',
     ]);
-    expect(describeChanges(before, await load(MINIMAL))).toEqual([
+    expect(changesOf(before, await load(MINIMAL)).lines).toEqual([
       'auth.passwordCommand [pass, ...] -> nothing',
       'auth.commandTimeoutSeconds 30 -> nothing',
       `auth.passwordFile nothing -> ${path('password')}`,
@@ -58,28 +58,28 @@ view: {publicUrl: https://gateway.example.org/}
   it('name the time that a command has', async () => {
     const withTime = (seconds: number) =>
       load(MINIMAL.replace('passwordFile: password', `passwordCommand: [pass]\n  commandTimeoutSeconds: ${seconds}`));
-    expect(describeChanges(await withTime(30), await withTime(5))).toEqual(['auth.commandTimeoutSeconds 30 -> 5']);
+    expect(changesOf(await withTime(30), await withTime(5)).lines).toEqual(['auth.commandTimeoutSeconds 30 -> 5']);
   });
 
   it('count the rules of notifications, whose addresses may be secrets', async () => {
     const rules = (url: string) => load(`${MINIMAL}notify: [{on: [failed], url: "${url}"}]\nstallAfterMinutes: 5\n`);
     const [none, before] = [await load(MINIMAL), await rules('https://example.org/a')];
-    expect(describeChanges(none, before)).toEqual(['notify 0 rules -> 1 rule', 'stallAfterMinutes null -> 5']);
-    expect(describeChanges(before, await rules('https://example.org/b'))).toEqual(['notify changed']);
+    expect(changesOf(none, before).lines).toEqual(['notify 0 rules -> 1 rule', 'stallAfterMinutes null -> 5']);
+    expect(changesOf(before, await rules('https://example.org/b')).lines).toEqual(['notify changed']);
   });
 
   it('need a restart if a directory is another one', async () => {
     const before = await load(MINIMAL);
     const after = await load(`${MINIMAL}mirror: {directory: m}\nstate: {directory: s}\nlogging: {level: warn}\n`);
-    expect(restartKeys(before, after)).toEqual(['mirror.directory', 'state.directory']);
+    expect(changesOf(before, after).restart).toEqual(['mirror.directory', 'state.directory']);
   });
 
   it('need a restart in a fleet, whichever key of it is another one', async () => {
     const fleet = (keys: string) => load(`${MINIMAL}fleet: {urlFile: db, name: anna${keys}}\n`);
     const [none, before, after] = [await load(MINIMAL), await fleet(''), await fleet(', mostJobs: 5')];
-    expect(restartKeys(before, after)).toEqual(['fleet']);
-    expect(describeChanges(before, after)).toEqual(['fleet.mostJobs 2000 -> 5']);
-    expect(restartKeys(none, before)).toEqual(['fleet']);
-    expect(restartKeys(before, before)).toEqual([]);
+    expect(changesOf(before, after).restart).toEqual(['fleet']);
+    expect(changesOf(before, after).lines).toEqual(['fleet.mostJobs 2000 -> 5']);
+    expect(changesOf(none, before).restart).toEqual(['fleet']);
+    expect(changesOf(before, before).restart).toEqual([]);
   });
 });
