@@ -61,16 +61,11 @@ function addFollowing(program: Command): void {
     .addOption(mineOption('every job of the user, from its submission until it is settled'))
     .addOption(patternOption('--include <pattern>', 'with --mine: only jobs with a matching name (repeatable)', 'all'))
     .addOption(patternOption('--exclude <pattern>', 'with --mine: no job with a matching name (repeatable)', 'none'))
-    .addOption(
-      new Option('--max-age <days>', 'with --mine: ignore jobs that ended more days ago (default: 1)').argParser(
-        daysArgument,
-      ),
-    )
-    .addOption(
-      new Option(
-        '--most-jobs <number>',
-        'with --mine: maximum jobs at a time (default: watchMine.mostJobs, 200)',
-      ).argParser(jobsArgument),
+    .option('--max-age <days>', 'with --mine: ignore jobs that ended more days ago (default: 1)', daysArgument)
+    .option(
+      '--most-jobs <number>',
+      'with --mine: maximum jobs at a time (default: watchMine.mostJobs, 200)',
+      jobsArgument,
     )
     .addHelpText(
       'after',
@@ -147,9 +142,9 @@ function addLooking(program: Command): void {
     .option('-c, --count', 'print only the number of selected lines of each file')
     .option('-l, --files-with-matches', 'print only the paths of the mirrors with selected lines')
     .option('-n, --line-number', 'print the numbers of the lines')
-    .addOption(contextOption('-A, --after-context <lines>', 'lines to print after each selected line'))
-    .addOption(contextOption('-B, --before-context <lines>', 'lines to print before each selected line'))
-    .addOption(contextOption('-C, --context <lines>', 'both'))
+    .option('-A, --after-context <lines>', 'lines to print after each selected line', contextArgument)
+    .option('-B, --before-context <lines>', 'lines to print before each selected line', contextArgument)
+    .option('-C, --context <lines>', 'both', contextArgument)
     .addOption(taskOption('only this task (repeatable)', 'all'))
     .addOption(fileOption())
     .option('--since <time>', 'only mirrors that grew since this time: 90s, 30m, 2h, 1d or a date', sinceArgument)
@@ -212,7 +207,7 @@ function addSetup(program: Command): void {
     .action(async (options) => (await loaded(import('./commands/notify.ts'))).notify(options));
 
   command(program, 'check', 'test configuration, disk, network, sign-in and a real call, with a hint for each error')
-    .addOption(new Option('--job <id>', 'the job of the test call').argParser(jobArgument))
+    .option('--job <id>', 'the job of the test call', jobArgument)
     .addOption(taskOption('a task of that job (repeatable)', 'the watched tasks'))
     .option('--probe', 'only send test requests (REST), and print responses that differ from all known servers as JSON')
     .addHelpText('after', examples('agent check', 'agent check --job 501 --task 9001', 'agent check --probe'))
@@ -233,7 +228,7 @@ function addSetup(program: Command): void {
     .option('--base-url <url>', 'base address of the sign-in')
     .addOption(new Option('--method <name>', 'sign-in method').choices([...AUTH_METHODS, API_KEY] as const))
     .option('--username <name>', 'user name')
-    .addOption(new Option('--project-id <id>', 'id of the project, for cloud-platform').argParser(projectArgument))
+    .option('--project-id <id>', 'id of the project, for cloud-platform', projectArgument)
     .option('--secret-file <file>', 'the file with the password, token or session code')
     .option('--secret-stdin', 'read the secret from the standard input, and store it in a private file')
     .option('--service', 'for the systemd unit: /etc/agent, /srv/agent, the password as a credential')
@@ -330,8 +325,6 @@ const mineOption = (description: string) =>
 
 const patternOption = (flags: string, description: string, ifLeftOut: string) =>
   new Option(flags, description).argParser(collect(patternArgument)).default([], ifLeftOut);
-
-const contextOption = (flags: string, description: string) => new Option(flags, description).argParser(contextArgument);
 
 function fileOption(): Option {
   const option = new Option('--file <name>', 'a live file (repeatable)').choices(LIVE_FILE_NAMES);

@@ -170,6 +170,12 @@ export class JobInformations extends JobTable<JobInformationRow> {
   }
 }
 
+/** The last request to the job service, as reports and the view show it. */
+export function shownJobService(row: JobStatesRow | undefined) {
+  const { lookedAt = null, nextLookAt = null, failures = 0, error = null, listed = null } = row ?? {};
+  return { lookedAt, nextLookAt, failures, error, listed };
+}
+
 /** The rules by which jobs of the user are followed without being named: one of the configuration, one of a command. */
 export class WatchMine {
   readonly #sql: Sql;

@@ -68,11 +68,7 @@ export function shownLiveFile(row: LiveFileRow) {
     ...{ taskId, file, generation, grownAt, error },
     bytes: position,
     exact: row.inexact.length === 0,
-    inexactBytes: inexactBytesOf(row),
+    inexactBytes: row.inexact.reduce((sum, { length }) => sum + length, 0),
     verified: verified === position,
   };
 }
-
-/** The length of all inexact ranges of a mirror. */
-export const inexactBytesOf = ({ inexact }: Pick<LiveFileRow, 'inexact'>): number =>
-  inexact.reduce((sum, { length }) => sum + length, 0);

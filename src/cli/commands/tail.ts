@@ -1,31 +1,19 @@
 /** `agent tail JOB`: the mirrors of a job on the terminal, with or without a running agent. */
 import { once } from 'node:events';
 import fs from 'node:fs';
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { JobtailError } from '../../errors.ts';
-import {
-  compareIds,
-  type JobId,
-  LIVE_FILE_NAMES,
-  type LiveFileKey,
-  type LiveFileName,
-  parseTaskId,
-  type TaskId,
-} from '../../job.ts';
+import type { JobId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 import { JobStateChanges } from '../show/job-text.ts';
 import { JobOfState, type KnownJob } from '../show/known-job.ts';
-import { alignedNames, LineTail, startOfLastLines } from '../show/line-tail.ts';
+import { LineTail, type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { cutToColumns } from '../show/terminal.ts';
 
-export interface TailOptions extends ConfigOption {
-  readonly task: readonly TaskId[];
-  readonly file: readonly LiveFileName[];
+export interface TailOptions extends ConfigOption, LiveFileChoice {
   readonly follow?: boolean;
   /** Of each file; Infinity for all. */
   readonly lines: number;
@@ -45,7 +33,7 @@ export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
   const config = await configurationAsOwner(options);
   const known = await knownJobOf(config, jobId);
   const shown = new Shown({ config, jobId, known }, options);
-  shown.addFiles('from the last lines');
+  shown.addFromLastLines();
   if (known.elsewhere !== undefined)
     process.stderr.write(
       `agent ${printable(known.elsewhere)} has the mirrors of job ${jobId}: run this on its machine\n`,
@@ -79,11 +67,10 @@ interface ShownJob {
 
 /** The mirrors that are shown, and what they are printed to. */
 class Shown {
-  readonly #config: Config;
   readonly #jobId: JobId;
   readonly #options: TailOptions;
   readonly #tail: LineTail;
-  readonly #added = new Set<string>();
+  readonly #mirrors: TailedMirrors;
   /** Where nothing of it may be known, a follow ends only when it is ended. */
   readonly #known: KnownJob;
   readonly #states = new JobStateChanges();
@@ -91,7 +78,6 @@ class Shown {
   #open: string | undefined;
 
   constructor({ config, jobId, known }: ShownJob, options: TailOptions) {
-    this.#config = config;
     this.#jobId = jobId;
     this.#known = known;
     this.#options = options;
@@ -105,29 +91,22 @@ class Shown {
       process.stdout.write(`${over}${shown}`, raw ? 'latin1' : 'utf8');
     };
     this.#tail = new LineTail(write, { announcement: ANNOUNCEMENT, prefixes: prefix, raw, rewrites });
+    this.#mirrors = new TailedMirrors(this.#tail, config.mirror, [jobId], options);
   }
 
   get isEmpty(): boolean {
-    return this.#added.size === 0;
+    return this.#mirrors.isEmpty;
   }
 
   /** Adds the mirrors that exist by now. */
-  addFiles(from: 'from the last lines' | 'from the beginning'): void {
-    const { directory, keepGenerations } = this.#config.mirror;
-    const { lines, since = Number.NEGATIVE_INFINITY } = this.#options;
-    const keys = mirrorsOf(directory, this.#jobId, this.#options).filter(
-      (key) => !this.#added.has(mirrorPath(directory, this.#jobId, key)),
-    );
-    const names = alignedNames(keys);
-    for (const [index, key] of keys.entries()) {
-      const mirror = mirrorPath(directory, this.#jobId, key);
-      const { mtimeMs, size } = fs.lstatSync(mirror);
-      this.#added.add(mirror);
-      const isOld = mtimeMs < since;
-      const start = lines === Number.POSITIVE_INFINITY ? 0 : startOfLastLines(mirror, lines);
-      const at = isOld ? size : from === 'from the beginning' ? 0 : start;
-      this.#tail.add(mirror, names[index] ?? '', { at, keeps: keepGenerations > 0 });
-    }
+  addFromLastLines(): void {
+    this.#mirrors.add((mirror) => this.#sizeIfOld(mirror) ?? startOfLastLines(mirror, this.#options.lines));
+  }
+
+  /** Of a mirror that grew last before `--since`; its lines are left out. */
+  #sizeIfOld(mirror: string): number | undefined {
+    const { mtimeMs, size } = fs.lstatSync(mirror);
+    return mtimeMs < (this.#options.since ?? Number.NEGATIVE_INFINITY) ? size : undefined;
   }
 
   /** Everything that is there now. */
@@ -151,7 +130,7 @@ class Shown {
       if (isSlowTick) {
         slowTickAt = now;
         this.#printState();
-        this.addFiles('from the beginning');
+        this.#mirrors.add((mirror) => this.#sizeIfOld(mirror) ?? 0);
       }
       const more = this.#tail.look();
       await drained(signal);
@@ -194,30 +173,6 @@ class Shown {
     this.#open = undefined;
   }
 }
-
-/** Live files whose mirrors exist, in the order people expect; without tasks or files, all of them. */
-export function mirrorsOf(
-  directory: string,
-  jobId: JobId,
-  { task, file }: Pick<TailOptions, 'task' | 'file'> = { task: [], file: [] },
-): LiveFileKey[] {
-  const job = path.join(directory, jobId);
-  const live = path.join(job, 'live');
-  const names = isDirectory(job) && isDirectory(live) ? fs.readdirSync(live) : [];
-  return names
-    .flatMap((name) => parseTaskId(name) ?? [])
-    .filter((taskId) => task.length === 0 || task.includes(taskId))
-    .filter((taskId) => isDirectory(path.join(live, taskId)))
-    .sort(compareIds)
-    .flatMap((taskId) =>
-      LIVE_FILE_NAMES.filter((name) => file.length === 0 || file.includes(name))
-        .filter((name) => fs.existsSync(path.join(live, taskId, `${name}.log`)))
-        .map((name) => ({ taskId, file: name })),
-    );
-}
-
-/** A link to one is none. */
-const isDirectory = (at: string) => fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true;
 
 /** Waits for a reader that is slower than the mirrors grow. */
 async function drained(signal?: AbortSignal): Promise<void> {

@@ -1,11 +1,9 @@
 /** `agent wait JOB...`: blocks until each job is over and its last complete pass is done. */
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { type Config, type FleetConfig, hasFleet, hasJobService } from '../../config/config.ts';
 import { configuredJobs, openSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
-import { type JobId, keyText, LIVE_FILE_NAMES } from '../../job.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
 import { lockHolder } from '../../store/lock.ts';
@@ -14,9 +12,8 @@ import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 import { hasMessage, showJobState, taskLine } from '../show/job-text.ts';
-import { alignedNames, LineTail, startOfLastLines } from '../show/line-tail.ts';
+import { LineTail, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { type JobReport, reportOf } from '../show/status-report.ts';
-import { mirrorsOf } from './tail.ts';
 
 export interface WaitOptions extends ConfigOption {
   /** Until the first of several jobs is over. */
@@ -290,44 +287,27 @@ function textOf({ job, unproven }: Ended): string {
 
 /** The lines of the live files of some jobs: the last ones first, then what comes. */
 class Lines {
-  readonly #config: Config;
-  readonly #jobIds: readonly JobId[];
   readonly #tail: LineTail;
-  readonly #added = new Set<string>();
-  #isFirst = true;
-  #addedAt = Number.NEGATIVE_INFINITY;
+  readonly #mirrors: TailedMirrors;
+  #addedAt = performance.now();
 
-  constructor(config: Config, jobIds: readonly JobId[], output: NodeJS.WritableStream) {
-    this.#config = config;
-    this.#jobIds = jobIds;
+  constructor({ mirror }: Config, jobIds: readonly JobId[], output: NodeJS.WritableStream) {
     this.#tail = new LineTail((line) => void output.write(line));
+    this.#mirrors = new TailedMirrors(this.#tail, mirror, jobIds);
+    this.#mirrors.add((file) => startOfLastLines(file, FIRST_LINES));
   }
 
   /** Whether there may be more at once. */
   tick(): boolean {
-    if (performance.now() - this.#addedAt >= 1_000) this.#addFiles();
+    if (performance.now() - this.#addedAt >= 1_000) {
+      this.#mirrors.add();
+      this.#addedAt = performance.now();
+    }
     return this.#tail.look();
   }
 
   end(): void {
-    this.#addFiles();
+    this.#mirrors.add();
     this.#tail.end();
-  }
-
-  #addFiles(): void {
-    const { directory, keepGenerations } = this.#config.mirror;
-    for (const jobId of this.#jobIds) {
-      const keys = mirrorsOf(directory, jobId).filter((key) => !this.#added.has(`${jobId} ${keyText(key)}`));
-      const names = alignedNames(keys);
-      for (const [index, key] of keys.entries()) {
-        const file = path.resolve(mirrorPath(directory, jobId, key));
-        const name = this.#jobIds.length === 1 ? (names[index] ?? '') : `${jobId} ${names[index]}`;
-        const at = this.#isFirst ? startOfLastLines(file, FIRST_LINES) : 0;
-        this.#tail.add(file, name, { at, keeps: keepGenerations > 0 });
-        this.#added.add(`${jobId} ${keyText(key)}`);
-      }
-    }
-    this.#isFirst = false;
-    this.#addedAt = performance.now();
   }
 }

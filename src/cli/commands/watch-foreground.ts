@@ -1,19 +1,17 @@
 /** Following in this process: `agent watch JOB --foreground` prints the lines of a job as they come. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
-import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { type Config, warnOfPlainHttp } from '../../config/config.ts';
 import { buildEngine } from '../../daemon/compose.ts';
 import { connect } from '../../daemon/connection.ts';
 import { newNotifications } from '../../daemon/notifying.ts';
 import { openOwnStore } from '../../daemon/state.ts';
-import { type JobId, keyText } from '../../job.ts';
-import { byTaskAndFile } from '../../store/live-files.ts';
+import type { JobId } from '../../job.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { JobStateChanges, searchLines } from '../show/job-text.ts';
-import { alignedNames, LineTail } from '../show/line-tail.ts';
+import { LineTail, TailedMirrors } from '../show/line-tail.ts';
 import { reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
 import { BottomLines } from '../show/terminal.ts';
@@ -35,11 +33,11 @@ export function watchHere(config: Config, order: WatchOrder): Promise<void> {
       if (lines !== '') bottom.write(lines);
       lines = '';
     };
-    const files = new FollowedFiles(config, store, tail);
+    const mirrors = new TailedMirrors(tail, config.mirror, [jobId]);
     const news = new News(config, store, order);
     for (let looks = 0; !signal.aborted && store.jobs.get(jobId)?.state === 'watched'; looks++) {
       if (looks % TICKS_A_SLOW_TICK === 0) {
-        await files.add(order);
+        mirrors.add();
         const change = news.look();
         if (change !== '') bottom.clear();
         process.stderr.write(change);
@@ -52,6 +50,7 @@ export function watchHere(config: Config, order: WatchOrder): Promise<void> {
     bottom.clear();
     return () => {
       process.stderr.write(news.look());
+      mirrors.add();
       tail.end();
       writeLines();
       const state = store.jobs.get(jobId)?.state ?? 'ended';
@@ -108,32 +107,6 @@ export function followHere<T>(
       owned.close();
     }
   });
-}
-
-/** The mirrors whose lines are shown: those of tasks that are found later, too. */
-class FollowedFiles {
-  readonly #config: Config;
-  readonly #store: Store;
-  readonly #tail: LineTail;
-  readonly #added = new Set<string>();
-
-  constructor(config: Config, store: Store, tail: LineTail) {
-    this.#config = config;
-    this.#store = store;
-    this.#tail = tail;
-  }
-
-  async add({ jobId }: WatchOrder): Promise<void> {
-    const { directory } = this.#config.mirror;
-    const rows = this.#store.liveFiles.ofJob(jobId).filter((row) => !this.#added.has(keyText(row)));
-    const names = alignedNames(rows.sort(byTaskAndFile));
-    for (const [index, row] of rows.entries()) {
-      const file = mirrorPath(directory, jobId, row);
-      await (await Mirror.open(directory, file)).close();
-      this.#tail.add(file, names[index] ?? '');
-      this.#added.add(keyText(row));
-    }
-  }
 }
 
 /** Lines about the job itself: its state, and how its tasks are found. */

@@ -1,8 +1,19 @@
 /** The mirrors as lines on a terminal: reads each as it grows, and prefixes each line with its source. */
 import fs, { constants } from 'node:fs';
+import path from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import pc from 'picocolors';
-import type { LiveFileKey } from '../../job.ts';
+import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
+import type { Config } from '../../config/config.ts';
+import {
+  compareIds,
+  type JobId,
+  LIVE_FILE_NAMES,
+  type LiveFileKey,
+  type LiveFileName,
+  parseTaskId,
+  type TaskId,
+} from '../../job.ts';
 import { inTheWay } from '../../system/directories.ts';
 import { cutToColumns, terminalText } from './terminal.ts';
 
@@ -150,8 +161,75 @@ export class LineTail {
   }
 }
 
+/** None of tasks or of files: all of them. */
+export interface LiveFileChoice {
+  readonly task: readonly TaskId[];
+  readonly file: readonly LiveFileName[];
+}
+
+/** The mirrors of some jobs, which are tailed once they exist. */
+export class TailedMirrors {
+  readonly #tail: LineTail;
+  readonly #mirror: Config['mirror'];
+  readonly #jobIds: readonly JobId[];
+  readonly #choice: LiveFileChoice;
+  readonly #added = new Set<string>();
+
+  constructor(
+    tail: LineTail,
+    mirror: Config['mirror'],
+    jobIds: readonly JobId[],
+    choice: LiveFileChoice = { task: [], file: [] },
+  ) {
+    this.#tail = tail;
+    this.#mirror = mirror;
+    this.#jobIds = jobIds;
+    this.#choice = choice;
+  }
+
+  get isEmpty(): boolean {
+    return this.#added.size === 0;
+  }
+
+  /** Adds those that exist by now; `startOf` returns the byte that the lines of one begin at. */
+  add(startOf: (file: string) => number = () => 0): void {
+    const { directory, keepGenerations } = this.#mirror;
+    for (const jobId of this.#jobIds) {
+      const fileOf = (key: LiveFileKey) => path.resolve(mirrorPath(directory, jobId, key));
+      const keys = mirrorsOf(directory, jobId, this.#choice).filter((key) => !this.#added.has(fileOf(key)));
+      const names = alignedNames(keys);
+      for (const [index, key] of keys.entries()) {
+        const [file, name = ''] = [fileOf(key), names[index]];
+        const shown = this.#jobIds.length === 1 ? name : `${jobId} ${name}`;
+        this.#tail.add(file, shown, { at: startOf(file), keeps: keepGenerations > 0 });
+        this.#added.add(file);
+      }
+    }
+  }
+}
+
+/** Live files whose mirrors exist, in the order people expect; without tasks or files, all of them. */
+function mirrorsOf(directory: string, jobId: JobId, { task, file }: LiveFileChoice): LiveFileKey[] {
+  const job = path.join(directory, jobId);
+  const live = path.join(job, 'live');
+  const names = isDirectory(job) && isDirectory(live) ? fs.readdirSync(live) : [];
+  return names
+    .flatMap((name) => parseTaskId(name) ?? [])
+    .filter((taskId) => task.length === 0 || task.includes(taskId))
+    .filter((taskId) => isDirectory(path.join(live, taskId)))
+    .sort(compareIds)
+    .flatMap((taskId) =>
+      LIVE_FILE_NAMES.filter((name) => file.length === 0 || file.includes(name))
+        .filter((name) => fs.existsSync(path.join(live, taskId, `${name}.log`)))
+        .map((name) => ({ taskId, file: name })),
+    );
+}
+
+/** A link to one is none. */
+const isDirectory = (at: string) => fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true;
+
 /** Which mirror a line is of, all of one width. */
-export function alignedNames(keys: readonly LiveFileKey[]): string[] {
+function alignedNames(keys: readonly LiveFileKey[]): string[] {
   const names = keys.map(({ taskId, file }) => `${taskId} ${file}`);
   const width = Math.max(0, ...names.map(({ length }) => length));
   return names.map((name) => name.padEnd(width));
@@ -235,7 +313,7 @@ export class MirrorReader {
 
 /** Where the last `lines` lines of a file begin, in bytes; a line that has no end yet counts as one. */
 export function startOfLastLines(file: string, lines: number): number {
-  const handle = openIfThere(file);
+  const handle = lines === Number.POSITIVE_INFINITY ? undefined : openIfThere(file);
   if (handle === undefined) return 0;
   try {
     const { size } = fs.fstatSync(handle);

@@ -7,6 +7,7 @@ import { type Config, hasJobService } from '../../config/config.ts';
 import { asJobtailError } from '../../errors.ts';
 import { compareIds, type JobId } from '../../job.ts';
 import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
+import { shownJobService } from '../../store/jobs.ts';
 import { byTaskAndFile, shownLiveFile } from '../../store/live-files.ts';
 import { lockHolder } from '../../store/lock.ts';
 import { shownSync } from '../../store/results.ts';
@@ -24,8 +25,8 @@ export type JobReport = Report['jobs'][number];
 /** The contract of `--json`: keys are added, never taken away, while the version is 1. */
 export function reportOf(config: Config, store: Store, only: JobId | undefined) {
   const pid = lockHolder(config.state.directory);
-  const all = store.jobs.all();
-  const jobs = all
+  const jobs = store.jobs
+    .all()
     .filter((job) =>
       only === undefined
         ? job.state === 'watched' || job.state === 'ending' || job.state === 'settled'
@@ -35,8 +36,9 @@ export function reportOf(config: Config, store: Store, only: JobId | undefined) 
   return {
     version: 1,
     agent: { running: pid !== undefined, pid: pid ?? null },
-    jobService: jobServiceReport(config, store),
-    watchMine: watchMineReport(store, all),
+    /** Null without a job service. */
+    jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastLook()) : null,
+    watchMine: watchMineReport(store),
     notify: { rules: config.notify.length, ...store.outbox.counts() },
     jobs: jobs.map((job) => jobReport(config, store, job, only !== undefined)),
   };
@@ -47,12 +49,6 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   const files = store.liveFiles.ofJob(job.jobId).sort(byTaskAndFile);
   const reported = store.jobInformation.get(job.jobId);
   const found = new Set(files.map(({ taskId }) => taskId)).size;
-  const followed = {
-    job,
-    found,
-    reported: reported?.information.tasks ?? [],
-    hasJobService: hasJobService(config.service),
-  };
   const troubled = whole ? store.results.notSynced(job.jobId, MAX_NOT_SYNCED) : [];
   return {
     jobId: job.jobId,
@@ -60,7 +56,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     error: job.error,
     source: job.source,
     ...jobStateReport(reported),
-    tasks: tasksReport(store, followed),
+    tasks: { ...tasksReport(config, store, job, found), told: (reported?.information.tasks ?? []).map(taskFields) },
     watchedAt: job.watchedAt,
     polledAt: job.polledAt,
     grownAt: job.grownAt,
@@ -131,22 +127,13 @@ export function jobStateReport(row: JobInformationRow | undefined) {
   };
 }
 
-interface FollowedTasks {
-  readonly job: JobRow;
-  /** Tasks whose live files are followed. */
-  readonly found: number;
-  readonly reported: readonly TaskInformation[];
-  /** Whether there is a job service. */
-  readonly hasJobService: boolean;
-}
-
-/** How the tasks of a followed job are found, and what is reported about them. */
-export function tasksReport(store: Store, { job, found, reported, hasJobService }: FollowedTasks) {
+/** How the tasks of a followed job are found; of `found` tasks the live files are followed. */
+function tasksReport({ service }: Config, store: Store, job: JobRow, found: number) {
   const search = store.taskSearches.get(job.jobId);
   const isFollowed = job.state === 'watched' || job.state === 'ending';
   const isSearched = isFollowed && search !== undefined;
   // Without a probe of its own, a job gets its tasks with the report about all jobs.
-  const nextReported = hasJobService ? (store.jobInformation.lastLook()?.nextLookAt ?? null) : null;
+  const nextReported = hasJobService(service) ? (store.jobInformation.lastLook()?.nextLookAt ?? null) : null;
   return {
     found,
     by: search === undefined ? ('named' as const) : search.foundBy,
@@ -154,33 +141,18 @@ export function tasksReport(store: Store, { job, found, reported, hasJobService 
     lookedAt: search?.lookedAt ?? null,
     nextLookAt: isSearched ? (search.nextLookAt ?? nextReported) : null,
     hint: isSearched ? search.hint : null,
-    told: reported.map(taskFields),
-  };
-}
-
-/** Result of the last request to the job service; null without one. */
-export function jobServiceReport({ service }: Config, store: Store) {
-  if (!hasJobService(service)) return null;
-  const look = store.jobInformation.lastLook();
-  return {
-    lookedAt: look?.lookedAt ?? null,
-    nextLookAt: look?.nextLookAt ?? null,
-    failures: look?.failures ?? 0,
-    error: look?.error ?? null,
-    listed: look?.listed ?? null,
   };
 }
 
 /** The rule by which all jobs of the user are followed; null if there is none. */
-export function watchMineReport(store: Store, jobs: readonly JobRow[]) {
+function watchMineReport(store: Store) {
   const rule = store.watchMine.inForce();
   if (rule === undefined) return null;
   const { source, since, include, exclude, maxAgeMs, mostJobs } = rule;
-  const isFollowed = (job: JobRow) => job.source === 'mine' && (job.state === 'watched' || job.state === 'ending');
   return {
     ...{ source, since, include, exclude, mostJobs },
     maxAgeDays: maxAgeMs / DAY_MS,
-    following: jobs.filter(isFollowed).length,
+    following: store.jobs.followedByRule(),
     waiting: store.jobInformation.lastLook()?.waiting ?? 0,
   };
 }

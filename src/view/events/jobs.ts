@@ -1,9 +1,9 @@
 /** The jobs as the page shows them, in few queries for all of them. */
 import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
-import { byTaskAndFile, inexactBytesOf, shownLiveFile } from '../../store/live-files.ts';
+import { byTaskAndFile, shownLiveFile } from '../../store/live-files.ts';
 import { shownSync } from '../../store/results.ts';
-import type { JobInformationRow, JobRow, LiveFileRow, ResultCounts } from '../../store/rows.ts';
+import type { JobInformationRow, JobRow, ResultCounts } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { LiveSums } from '../../store/totals.ts';
 import type { FileState, JobDetail, JobSummary } from '../contract/events.ts';
@@ -54,9 +54,8 @@ export class JobsView {
     if (job === undefined) return undefined;
     const reported = store.jobInformation.get(jobId);
     const search = store.taskSearches.get(jobId);
-    const live = sumsOf(store.liveFiles.ofJob(jobId));
     const known = {
-      live,
+      live: store.totals.liveByJob(jobId).get(jobId) ?? NO_FILES,
       reported,
       counts: store.results.counts(jobId),
       isLooking: (search?.nextLookAt ?? null) !== null,
@@ -119,16 +118,4 @@ export class JobsView {
     this.#resultsSeen.set(jobId, { text, at });
     return at;
   }
-}
-
-function sumsOf(rows: readonly LiveFileRow[]): LiveSums {
-  const failing = rows.filter(({ error }) => error !== null);
-  return {
-    files: rows.length,
-    tasks: new Set(rows.map(({ taskId }) => taskId)).size,
-    bytes: rows.reduce((sum, { position }) => sum + position, 0),
-    failing: failing.length,
-    error: failing[0]?.error ?? null,
-    inexactBytes: rows.reduce((sum, row) => sum + inexactBytesOf(row), 0),
-  };
 }

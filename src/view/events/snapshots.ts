@@ -4,6 +4,7 @@
  */
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { shownJobService } from '../../store/jobs.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { AgentState, Disk, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract/events.ts';
 import type { OpenStore } from '../settings.ts';
@@ -105,12 +106,10 @@ export class Snapshots {
       const { service, agentPid } = this.#store.settings;
       const { capabilities, jobInformation } = this.#store.get();
       const { address, protocol, concurrency, requestsPerMinute, hasJobService } = service;
-      const look = jobInformation.lastLook();
-      const { lookedAt = null, nextLookAt = null, failures = 0, error = null, listed = null } = look ?? {};
       return {
         ...{ address, protocol, concurrency, requestsPerMinute },
         learned: capabilities.all(),
-        jobService: hasJobService ? { lookedAt, nextLookAt, failures, error, listed } : null,
+        jobService: hasJobService ? shownJobService(jobInformation.lastLook()) : null,
         disks: disksOf(this.#store.settings).map(coarse),
         withinAgent: agentPid !== null,
       };
