@@ -86,7 +86,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     encoding: new TextEncoding('auto', store.capabilities),
-    debounce: new Debounce({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
+    debounce: new Debounce(systemClock.monotonic),
     rawBytes: new RawBytes({
       remote,
       newContent: () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }),

@@ -2,7 +2,7 @@
 import { type CallBudget, Calls, QueuedJobService, QueuedRemote } from '../agent/calls.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/live/append/append.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
-import { DEBOUNCE_TIMES, Debounce } from '../agent/live/debounce.ts';
+import { Debounce } from '../agent/live/debounce.ts';
 import { Mirrors } from '../agent/live/mirror/mirror.ts';
 import { TextEncoding } from '../agent/live/text/encoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
@@ -90,7 +90,7 @@ export function buildEngine(options: EngineOptions): Engine {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     encoding: new TextEncoding(service.contentEncoding, store.capabilities),
-    debounce: new Debounce({ now: monotonic, ...DEBOUNCE_TIMES }),
+    debounce: new Debounce(monotonic),
     rawBytes: new RawBytes({
       remote: new QueuedRemote(remote, calls, 'raw'),
       newContent: () => contentWriter(spillPlace(config)),

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/append.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
-import { DEBOUNCE_TIMES, Debounce } from '../../src/agent/live/debounce.ts';
+import { Debounce } from '../../src/agent/live/debounce.ts';
 import { Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { completePass, type PassSummary } from '../../src/agent/pass/complete-pass.ts';
@@ -68,7 +68,7 @@ export class Engine {
       store: this.store,
       commit: (write, withinMs) => commits.commit(write, withinMs),
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.capabilities),
-      debounce: new Debounce({ now, ...DEBOUNCE_TIMES }),
+      debounce: new Debounce(now),
       rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
       longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
       batchLimit: new BatchLimit(this.store.capabilities),

@@ -5,39 +5,32 @@
 import type { Symptom, SymptomKind } from './memory.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 
-/** How long a symptom must persist before the agent acts. Documents name these times (test/guarantees.test.ts). */
+/**
+ * How long a file must look shorter; a cut character or undetermined bytes must last before raw bytes are requested; a
+ * file must make no progress before it is reported as stuck. Documents name these times (test/guarantees.test.ts).
+ */
 export const DEBOUNCE_TIMES = { staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 } as const;
 
-interface DebounceOptions {
-  /** Wall clock of the agent, in milliseconds; only differences of it are used. */
-  readonly now: () => number;
-  /** Minimum time that a file looks shorter. */
-  readonly staleMs: number;
-  /** Minimum time for a cut character, or for undetermined bytes, before raw bytes are requested. */
-  readonly tailMs: number;
-  /** Time without progress before a file is reported as stuck. */
-  readonly stuckMs: number;
-}
-
 export class Debounce {
-  readonly #options: DebounceOptions;
+  readonly #now: () => number;
 
-  constructor(options: DebounceOptions) {
-    this.#options = options;
+  /** `now`: monotonic clock, in milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now;
   }
 
   /** Records that a file differs from its mirror. Returns whether an earlier poll saw it too, long enough ago. */
   confirm(file: LiveFile, kind: 'shorter' | 'different'): boolean {
     const seen = this.#first(file, 'difference');
     if (seen === undefined) return false;
-    return kind === 'different' || this.#options.now() - seen.since >= this.#options.staleMs;
+    return kind === 'different' || this.#now() - seen.since >= DEBOUNCE_TIMES.staleMs;
   }
 
   /** Whether the symptom has persisted for its time while the mirror kept its length. */
   hasPersisted(file: LiveFile, kind: Exclude<SymptomKind, 'difference'>): boolean {
     const seen = this.#first(file, kind);
-    const longMs = kind === 'stuck' ? this.#options.stuckMs : this.#options.tailMs;
-    return seen !== undefined && this.#options.now() - seen.since >= longMs;
+    const longMs = kind === 'stuck' ? DEBOUNCE_TIMES.stuckMs : DEBOUNCE_TIMES.tailMs;
+    return seen !== undefined && this.#now() - seen.since >= longMs;
   }
 
   clear(file: LiveFile, kind: SymptomKind): void {
@@ -49,7 +42,7 @@ export class Debounce {
     file.memory.symptoms ??= new Map();
     const seen = file.memory.symptoms.get(kind);
     if (seen !== undefined && seen.length === file.length) return seen;
-    file.memory.symptoms.set(kind, { since: this.#options.now(), length: file.length });
+    file.memory.symptoms.set(kind, { since: this.#now(), length: file.length });
     return undefined;
   }
 }

@@ -15,7 +15,7 @@ import { overlaps } from './mirror/inexact-regions.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 import { FINGERPRINT_BYTES } from './mirror/mirror.ts';
 import { alignDown, askFrom } from './offsets.ts';
-import type { FollowContext, FollowEnd, Response } from './steps.ts';
+import type { FirstResponse, FollowContext, FollowEnd, Response } from './steps.ts';
 import { UnknownCodePage } from './text/encoding.ts';
 import { explain } from './text/explain.ts';
 import { Reading } from './text/reading.ts';
@@ -29,11 +29,13 @@ export async function* follow(file: LiveFile, context: FollowContext): Follow<Fo
     end = yield* followText(file, context);
   } catch (error) {
     if (!(error instanceof UnknownCodePage)) throw error;
-    end = yield* followRawBytes(file, context);
-    if (end === 'unclear') throw error;
+    const byRaw = yield* compareRawBytes(file, shownAtEnd(context), context);
+    if (byRaw === undefined) throw error;
+    end = byRaw;
   }
   if (end !== 'unclear') context.debounce.clear(file, 'unclear');
-  else if (context.debounce.hasPersisted(file, 'unclear') || context.final) return yield* followRawBytes(file, context);
+  else if (context.debounce.hasPersisted(file, 'unclear') || context.final)
+    return (yield* compareRawBytes(file, shownAtEnd(context), context)) ?? end;
   return end;
 }
 
@@ -47,7 +49,10 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
 
     const explained = yield* explain(offset, part, file, context);
     if (explained === 'again') return 'unclear';
-    const first: Response = { offset, part, ...explained };
+    const first: FirstResponse = {
+      ...{ offset, part, ...explained },
+      shown: await shownBy(offset, explained.reading.fork(), context.encoding),
+    };
     const compared = await compareText(file, first);
     const { shown, unshown } = compared;
     const facts = await factsOf(file, compared, 'text', !first.reading.atEnd());
@@ -59,7 +64,7 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
       await rest.skipUncertain();
       const isTail = shown.kind === 'same' && rest.atEnd();
       if (isTail && !context.final && !context.debounce.hasPersisted(file, 'tail')) return 'tail';
-      const end = yield* compareRawBytes(file, await shownByText(first, context), context, {
+      const end = yield* compareRawBytes(file, first.shown, context, {
         isConfirmed: shown.kind !== 'same',
       });
       if (end === 'current') context.debounce.clear(file, 'tail');
@@ -73,13 +78,13 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
     if (decision.kind === 'unchanged' || decision.kind === 'grown') {
       file.markCompared(unshown);
       if (file.row.inexact.length > 0) {
-        const found = yield* context.rawBytes.compare(file, await shownByText(first, context), context, 'toMend');
+        const found = yield* context.rawBytes.compare(file, first.shown, context, 'toMend');
         // What follows the mirror was appended, too.
         if (found === 'same') return 'current';
         if (found !== undefined) return yield* resolve(found, file, context);
       }
       context.debounce.clear(file, 'difference');
-      let response = first;
+      let response: Response = first;
       if (shown.kind === 'same' && shown.open) {
         const filled = yield* fillInexact(file, shown.at, first);
         if (typeof filled === 'string') return filled;
@@ -187,31 +192,31 @@ async function* resolve(
   return 'different';
 }
 
-/** Decides by the raw bytes, where the text matches no known decoder. */
-async function* followRawBytes(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
-  const offset = await askFrom(file);
-  const part = yield offset;
-  if (part === undefined) return 'absent';
-  return (yield* compareRawBytes(file, await shownByText({ offset, part }, context), context)) ?? 'unclear';
-}
-
-/** Appends raw bytes where the file is longer than the server can send as text; the text at their end proves them. */
+/** Appends raw bytes where the file is longer than the server can send as text. */
 async function* fillRaw(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
-  const end = yield* compareRawBytes(file, (offset, part) => shownByText({ offset, part }, context), context);
+  const end = yield* compareRawBytes(file, shownAtEnd(context), context);
   if (end !== undefined) return end;
   throw new JobtailError('stuck', 'longer than this service can send as text', {
     hint: 'the raw download failed; it is repeated with back-off',
   });
 }
 
+/** The text that is requested near the end of the raw bytes proves them. */
+const shownAtEnd =
+  ({ encoding }: FollowContext): Shown =>
+  (offset, { content }) =>
+    shownBy(offset, new Reading(content), encoding);
+
 /** Undefined if the raw bytes end with the mirror, or are not available now. */
 async function* extendByRawBytes(
   file: LiveFile,
-  first: Response,
+  first: FirstResponse,
   context: FollowContext,
 ): Follow<FollowEnd | undefined> {
   const before = file.length;
-  const end = yield* compareRawBytes(file, await shownByText(first, context), context, { purpose: 'toExtend' });
+  const end = yield* compareRawBytes(file, first.shown, context, {
+    purpose: 'toExtend',
+  });
   return end === 'current' && file.length === before ? undefined : end;
 }
 
@@ -228,6 +233,3 @@ async function* compareRawBytes(
   if (found === 'same') return 'current';
   return yield* resolve(found, file, context, isConfirmed);
 }
-
-const shownByText = ({ offset, part }: Pick<Response, 'offset' | 'part'>, { encoding }: FollowContext) =>
-  shownBy(offset, new Reading(part.content), encoding);

@@ -39,7 +39,7 @@ export interface Stretch {
 }
 
 /** The server decodes blocks of this length, counted from the requested offset (docs/servers.md 1.2). */
-export const BLOCK_BYTES = 1024;
+const BLOCK_BYTES = 1024;
 /** A character that a block edge cuts in one response is whole in one that was requested this much later. */
 export const HALF_BLOCK_BYTES = 512;
 /** Bytes at the start of a response without a block edge. */
@@ -78,7 +78,7 @@ export async function match(
       // The text may show bytes by now that were substituted when they were appended.
       const until = Math.min(to, bytes.unknownUntil?.(at) ?? at);
       const rest = await reading.peek(until - at);
-      if (until === at || (rest.length < until - at && reading.uncertainBytes === undefined))
+      if (until === at || (rest.length < until - at && reading.codePage === undefined))
         return { kind: 'different', at };
       onUnshown(at, at + rest.length);
       reading.advance(rest.length);
@@ -86,9 +86,9 @@ export async function match(
       continue;
     }
     if (reading.atEnd()) return { kind: 'shorter', at };
-    const width = reading.uncertainBytes;
-    if (width !== undefined) {
-      const behind = at + width * (await reading.skipUncertain((to - at) / width));
+    if (reading.codePage !== undefined) {
+      // Each character is one byte.
+      const behind = at + (await reading.skipUncertain(to - at));
       // An uncertain character never stands for an ASCII byte.
       if ((await bytes.read(at, behind)).some((byte) => byte < 0x80)) return { kind: 'different', at };
       onUnshown(at, behind);

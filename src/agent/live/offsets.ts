@@ -33,7 +33,8 @@ export async function alignDown(file: LiveFile, position: number): Promise<numbe
   return start === 0 ? 0 : position;
 }
 
-function startsCharacter(bytes: Buffer, at: number): boolean {
+/** Whether a whole character starts there that is no byte-order mark. */
+export function startsCharacter(bytes: Buffer, at: number): boolean {
   const lead = bytes[at];
   if (lead === undefined || lead < 0x80) return lead !== undefined;
   const width = widthOfLead(lead);

@@ -4,6 +4,7 @@
  */
 import type { Part } from '../ports.ts';
 import type { RawBytes } from './append/raw-bytes.ts';
+import type { ShownPart } from './append/raw-download.ts';
 import type { Debounce } from './debounce.ts';
 import type { TextEncoding } from './text/encoding.ts';
 import type { Decode, Reading } from './text/reading.ts';
@@ -38,6 +39,12 @@ export interface Response {
   readonly reading: Reading;
   /** Reads another response for the file with the same decoder. */
   readonly decode: Decode;
+}
+
+/** The response that was compared with all of the mirror. */
+export interface FirstResponse extends Response {
+  /** The text as it proves raw bytes. */
+  readonly shown: ShownPart;
   /** A response from half a block later, which identified the decoder. */
   readonly second?: Part | undefined;
 }

@@ -14,9 +14,9 @@ import type { LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
 import type { Mirrors } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { FollowContext, FollowEnd } from '../live/steps.ts';
-import { type Exchange, isUnfinished, stuckError } from '../live/stuck.ts';
 import type { Follow, Part, PartRequest } from '../ports.ts';
 import type { Batch } from './batch.ts';
+import { type Exchange, isUnfinished, stuckError } from './stuck.ts';
 
 /** What live files are polled with, whichever job they are of. */
 export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWholeFiles' | 'signal'> {

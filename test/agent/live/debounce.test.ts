@@ -5,7 +5,7 @@ import { LivePlace } from '../../support/live-place.ts';
 
 async function setUp(work: (debounce: Debounce, file: LiveFile, pass: (ms: number) => void) => Promise<void>) {
   let now = 1_000_000;
-  const debounce = new Debounce({ now: () => now, ...DEBOUNCE_TIMES });
+  const debounce = new Debounce(() => now);
   const place = new LivePlace();
   await place.during(async (file) => {
     await file.append(Buffer.from('text'));

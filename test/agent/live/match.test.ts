@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import iconv from 'iconv-lite';
 import { describe, expect, test } from 'vitest';
 import { type Bytes, match } from '../../../src/agent/live/match.ts';
-import { CodePage } from '../../../src/agent/live/text/encoders.ts';
+import { CodePage } from '../../../src/agent/live/text/encoding.ts';
 import { Reading } from '../../../src/agent/live/text/reading.ts';
 import { textOf } from '../../support/drive.ts';
 import { MemoryContent } from '../../support/memory-content.ts';

@@ -8,8 +8,8 @@ import { BEHIND_EVERY_END, type Follow } from '../../ports.ts';
 import { HALF_BLOCK_BYTES, match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
-import type { FollowContext, FollowEnd, Response } from '../steps.ts';
-import { CodePage } from '../text/encoders.ts';
+import type { FirstResponse, FollowContext, FollowEnd, Response } from '../steps.ts';
+import type { CodePage } from '../text/encoding.ts';
 import type { Reading } from '../text/reading.ts';
 import { fillInexact } from './inexact.ts';
 import { shownBy } from './raw-download.ts';
@@ -22,20 +22,20 @@ const MAX_FILLS = 8;
 type ExtendRaw = () => Follow<FollowEnd | undefined>;
 
 /**
- * Appends what follows the cursor of `response`, which is at the end of the mirror; `first` was compared with all of
- * the mirror.
+ * Appends what follows the cursor of `response`, which is at the end of the mirror.
  */
 export async function* appendRest(
   file: LiveFile,
   response: Response,
-  first: Response,
+  first: FirstResponse,
   context: FollowContext,
   extendRaw: ExtendRaw,
 ): Follow<FollowEnd> {
   const { reading, decode } = response;
   await appendCertain(file, reading);
   if (reading.atEnd()) return 'current';
-  if (reading.encoder !== undefined) return yield* appendEncoded(file, reading, context, extendRaw);
+  const { codePage } = reading;
+  if (codePage !== undefined) return yield* appendEncoded(file, reading, codePage, context, extendRaw);
   // A block edge may have cut the character: a second response, half a block later, has it whole. It starts within the
   // mirror, because a byte-order mark at the requested offset may change the text (docs/servers.md 1.4).
   const offset = await alignDown(file, response.offset + HALF_BLOCK_BYTES);
@@ -76,24 +76,22 @@ export async function appendBoth(file: LiveFile, earlier: Response, later: Respo
   return isAgreed;
 }
 
-/** Appends from a character whose bytes are not certain in the possible code pages, or in UTF-16. */
+/** Appends from a character whose byte is not certain in the possible code pages. */
 async function* appendEncoded(
   file: LiveFile,
   text: Reading,
+  { names }: CodePage,
   context: FollowContext,
   extendRaw: ExtendRaw,
 ): Follow<FollowEnd> {
   const { encoding, rawBytes, hasWholeFiles, final } = context;
-  // After text that a byte-order mark turned into UTF-16, the next request starts after the mark.
-  if (!(text.encoder instanceof CodePage)) return 'unclear';
   // Fewer code pages may have the characters that follow.
-  const { names } = text.encoder;
   const left = encoding.codePagesOf(await text.text(), names);
   if (left.names.length < names.length) {
     const rest = text.fork(left);
     await appendCertain(file, rest);
     if (rest.atEnd()) return 'current';
-    return yield* appendEncoded(file, rest, context, extendRaw);
+    return yield* appendEncoded(file, rest, left, context, extendRaw);
   }
   const end = yield* extendRaw();
   if (end !== undefined) return end;
@@ -116,8 +114,10 @@ export async function* appendFar(
     if (named === undefined) return 'absent';
     file.note({ relativePath: named.relativePath });
   }
-  const shown = await shownBy(offset, reading, context.encoding, file.length);
-  return (yield* context.rawBytes.extendFar(file, shown, context)) ? 'current' : 'raw';
+  const before = file.length;
+  const shown = await shownBy(offset, reading, context.encoding, before);
+  const found = yield* context.rawBytes.compare(file, shown, context, 'toExtend');
+  return found === 'same' && file.length > before ? 'current' : 'raw';
 }
 
 async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {

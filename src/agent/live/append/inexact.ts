@@ -9,8 +9,7 @@ import type { Content, Follow } from '../../ports.ts';
 import { match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { FollowEnd, Response } from '../steps.ts';
-import { Marked } from '../text/encoders.ts';
-import { Reading } from '../text/reading.ts';
+import { Marked, Reading } from '../text/reading.ts';
 
 /** Maximum requests for one range; each at least halves it, except the longest ranges. */
 const MAX_PROBES = 24;

@@ -77,41 +77,26 @@ export class RawBytes {
     pass: RawBytesPass,
     purpose: Purpose,
   ): Follow<'same' | Difference | undefined> {
-    if (!this.#isTime(file, purpose, pass)) return undefined;
+    if (!pass.final && this.#options.now() < (file.memory.rawBytes?.[purpose] ?? 0)) return undefined;
     const found = yield* this.#find(file, shown, purpose, pass.signal);
     try {
       if (found?.compared === 'same') {
         if (found.pieces !== undefined && found.pieces.length > 0) await file.mend(found.pieces);
         // All of the mirror was compared, not only what follows the text's offset.
         if (found.pieces !== undefined) file.markCompared([]);
-        await this.#append(file, found);
+        for (let at = 0; at < found.common; at += STEP_BYTES)
+          await file.append(await found.rest.read(at, Math.min(found.common, at + STEP_BYTES)));
+        if (found.listed !== undefined) file.note({ listedName: found.listed });
       }
     } finally {
       await found?.rest.release();
     }
-    this.#wait(file, purpose, purpose === 'toMend' && found === undefined ? MAX_WAIT_MS : pauseAfter(file.length));
-    if (purpose !== 'toMend') this.#count(file, found !== undefined);
+    const tries = triesOf(file);
+    const textBytes = found === undefined && typeof shown !== 'function' ? (shown.texts[0]?.remaining() ?? 0) : 0;
+    const waitMs = purpose === 'toMend' && found === undefined ? MAX_WAIT_MS : pauseAfter(file.length + textBytes);
+    tries[purpose] = this.#options.now() + waitMs;
+    if (purpose !== 'toMend') tries.refusals = found === undefined ? tries.refusals + 1 : 0;
     return found?.compared;
-  }
-
-  /**
-   * Appends raw bytes while they arrive, if only one listed file may be the live file: each byte counts, whether the
-   * download completes or not. False if none are available now.
-   */
-  async *extendFar(file: LiveFile, shown: ShownPart, pass: RawBytesPass): Follow<boolean> {
-    if (!this.#isTime(file, 'toExtend', pass)) return false;
-    const before = file.length;
-    const known = await knownName(file);
-    if (known === undefined || !(await this.#stream(file, known, shown, pass.signal))) {
-      const [only, ...others] = await this.#listedNames(file, pass.signal);
-      if (others.length > 0)
-        return (yield* this.compare(file, shown, pass, 'toExtend')) === 'same' && file.length > before;
-      if (only !== undefined && only !== known) await this.#stream(file, only, shown, pass.signal);
-    }
-    const worked = file.length > before;
-    this.#wait(file, 'toExtend', pauseAfter(file.length + (worked ? 0 : (shown.texts[0]?.remaining() ?? 0))));
-    this.#count(file, worked);
-    return worked;
   }
 
   /** Whether raw bytes were refused often enough to go on without them. */
@@ -119,47 +104,21 @@ export class RawBytes {
     return (file.memory.rawBytes?.refusals ?? 0) >= (final ? 1 : REFUSALS);
   }
 
-  #isTime(file: LiveFile, purpose: Purpose, { final }: RawBytesPass): boolean {
-    return final || this.#options.now() >= (file.memory.rawBytes?.[purpose] ?? 0);
-  }
-
-  #wait(file: LiveFile, purpose: Purpose, waitMs: number): void {
-    triesOf(file)[purpose] = this.#options.now() + waitMs;
-  }
-
-  #count(file: LiveFile, worked: boolean): void {
-    const tries = triesOf(file);
-    tries.refusals = worked ? 0 : tries.refusals + 1;
-  }
-
-  async #append(file: LiveFile, { listed, rest, common }: Found): Promise<void> {
-    for (let at = 0; at < common; at += STEP_BYTES)
-      await file.append(await rest.read(at, Math.min(common, at + STEP_BYTES)));
-    if (listed !== undefined) file.note({ listedName: listed });
-  }
-
-  /** Appends the bytes after the mirror if the listed file is the live file; returns whether it is. */
-  async #stream(file: LiveFile, listed: string, shown: ShownPart, signal: AbortSignal): Promise<boolean> {
-    const download = new RawDownload(file, shown, (bytes) => file.append(bytes));
-    if (!(await this.#receive(file, listed, download, signal)) || download.found !== 'same') return false;
-    if (download.pieces.length > 0) await file.mend(download.pieces);
-    file.note({ listedName: listed });
-    return true;
-  }
-
   /** Tries the listed files that may be the live file; one that was proven before suffices. */
   async *#find(file: LiveFile, shown: Shown, purpose: Purpose, signal: AbortSignal): Follow<Found | undefined> {
     let found: Found | undefined;
+    const isToExtend = purpose === 'toExtend';
     const known = await knownName(file);
-    const seen = known === undefined ? undefined : yield* this.#compareWith(file, known, shown, signal);
+    const seen = known === undefined ? undefined : yield* this.#compareWith(file, known, shown, isToExtend, signal);
     if (seen !== undefined) return seen;
     const names = (await this.#listedNames(file, signal)).filter((name) => name !== known);
+    const isSingle = names.length === 1;
     try {
       for (const name of names) {
-        const another = yield* this.#compareWith(file, name, shown, signal);
+        const another = yield* this.#compareWith(file, name, shown, isToExtend && isSingle, signal);
         if (another === undefined) continue;
         // A file that differs counts only if it is the single candidate, and the text does not contradict it.
-        const isIt = another.compared === 'same' || (names.length === 1 && purpose !== 'toExtend');
+        const isIt = another.compared === 'same' || (isSingle && !isToExtend);
         if (!isIt) await another.rest.release();
         else found = found === undefined ? another : await common(found, another);
       }
@@ -170,13 +129,23 @@ export class RawBytes {
     }
   }
 
-  /** Compares the mirror with a listed file; undefined if the text does not match that file. */
-  async *#compareWith(file: LiveFile, listed: string, shown: Shown, signal: AbortSignal): Follow<Found | undefined> {
+  /**
+   * Compares the mirror with a listed file; undefined if the text does not match that file. `isSure`: no other file
+   * qualifies, so its bytes are appended while they arrive: each byte counts, whether the download completes or not.
+   */
+  async *#compareWith(
+    file: LiveFile,
+    listed: string,
+    shown: Shown,
+    isSure: boolean,
+    signal: AbortSignal,
+  ): Follow<Found | undefined> {
     const writer = this.#options.newContent();
     let isFinished = false;
     try {
       const isPart = typeof shown !== 'function';
-      const download = new RawDownload(file, isPart ? shown : undefined, (bytes) => writer.write(bytes));
+      const sink: Sink = (bytes) => (isSure && isPart ? file.append(bytes) : writer.write(bytes));
+      const download = new RawDownload(file, isPart ? shown : undefined, sink);
       if (!(await this.#receive(file, listed, download, signal))) return undefined;
       if (!isPart) {
         const from = download.alignEnd();

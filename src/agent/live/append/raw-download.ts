@@ -2,7 +2,7 @@
  * One raw download of a listed file. Compares its bytes, while they arrive, with the mirror and with the text of the
  * live file. Passes none of them on before the text proves that it is the live file.
  */
-import { characterStart, commonLength, startsAlike } from '../../../bytes.ts';
+import { commonLength } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
 import { GrowingBuffer } from '../../../growing-buffer.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
@@ -10,14 +10,13 @@ import type { Sink } from '../../ports.ts';
 import { type Difference, match } from '../match.ts';
 import { maskRegions, overlaps } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import { CodePage, MARKS } from '../text/encoders.ts';
-import type { TextEncoding } from '../text/encoding.ts';
+import { startsCharacter } from '../offsets.ts';
+import { CodePage, type TextEncoding } from '../text/encoding.ts';
 import type { Reading } from '../text/reading.ts';
 
 /** Bytes that are compared with the text; fewer at the end of a file that is too long for text. */
 const COMPARED_BYTES = 64 * 1024;
 const END_BYTES = 16 * 1024;
-const LONGEST_CHARACTER_BYTES = 4;
 
 /** The listed file is not the live file: the download is cancelled; this is no failure. */
 export class AnotherFile extends JobtailError {
@@ -34,17 +33,17 @@ export interface ShownPart {
   readonly texts: readonly Reading[];
 }
 
-/** The text at a cursor, which is at the byte `from`, read as UTF-8 and as a code page. */
+/** The text at a cursor, which is at the byte `from`; as UTF-8, also what it is in each code page. */
 export async function shownBy(
   offset: number,
   text: Reading,
   encoding: TextEncoding,
   from = offset,
 ): Promise<ShownPart> {
-  const texts = [text];
-  if (text.encoder === undefined)
-    texts.push(text.fork(new CodePage(encoding.codePagesShowing(Buffer.alloc(0), await text.text()))));
-  return { from, offset, texts };
+  const { codePage } = text;
+  const names = codePage?.names ?? encoding.codePagesShowing(Buffer.alloc(0), await text.text());
+  const texts = names.map((name) => text.fork(new CodePage([name])));
+  return { from, offset, texts: codePage === undefined ? [text, ...texts] : texts };
 }
 
 export class RawDownload {
@@ -97,10 +96,11 @@ export class RawDownload {
     if (this.#shown !== undefined) await this.#prove(this.#shown);
   }
 
-  /** An offset near the end of the bytes from which the caller requests a text. */
+  /** An offset near the end of the bytes, not at a byte-order mark, from which the caller requests a text. */
   alignEnd(): number {
-    const isWhole = this.#end.length === this.#at;
-    const skipped = isWhole ? 0 : characterStart(this.#end, LONGEST_CHARACTER_BYTES);
+    let skipped = 0;
+    while (skipped < this.#end.length && !startsCharacter(this.#end, skipped)) skipped++;
+    if (skipped === this.#end.length) skipped = Math.min(1, skipped);
     this.#window.append(this.#end.subarray(skipped));
     return this.#at - this.#end.length + skipped;
   }
@@ -142,34 +142,15 @@ export class RawDownload {
 
   async #isShown({ from, offset, texts }: ShownPart): Promise<boolean> {
     const window = this.#window.view();
+    const read = async (start: number, end: number) => window.subarray(start, end);
     for (const text of texts) {
       // No bytes have no text; but an empty text may be a stripped byte-order mark.
       const isOther = text.atEnd() ? window.length > 0 && this.#file.row.listedName === null : window.length === 0;
-      if (!isOther && (await isShownAs(text, window, offset - from))) return true;
+      if (isOther) continue;
+      // A text that is older than the raw bytes ends before them.
+      const found = await match(text.fork(), { read }, { from: 0, to: window.length, offset: offset - from });
+      if (found.kind !== 'different') return true;
     }
     return false;
   }
-}
-
-/** Whether a server sends `text` for `bytes`, which may start with a byte-order mark; `offset`: of the request. */
-async function isShownAs(text: Reading, bytes: Buffer, offset: number): Promise<boolean> {
-  const mark = MARKS.find((each) => startsAlike(each.bytes, bytes.subarray(0, each.bytes.length)));
-  const behindMark = bytes.subarray(mark?.bytes.length ?? 0);
-  // The server may strip the mark, or decode what follows as UTF-16.
-  const marked = mark === undefined ? [] : [mark.encoder?.decode(behindMark) ?? behindMark];
-  for (const shown of [bytes, ...marked]) {
-    const read = async (start: number, end: number) => shown.subarray(start, end);
-    for (const reading of readingsOf(text)) {
-      // A text that is older than the raw bytes ends before them.
-      const found = await match(reading, { read }, { from: 0, to: shown.length, offset });
-      if (found.kind !== 'different') return true;
-    }
-  }
-  return false;
-}
-
-/** One reading per possible code page: one of them must match all bytes. */
-function readingsOf(text: Reading): Reading[] {
-  if (!(text.encoder instanceof CodePage)) return [text.fork()];
-  return text.encoder.names.map((name) => text.fork(new CodePage([name])));
 }

@@ -2,10 +2,11 @@
  * How a server decodes the bytes of a file: most decode UTF-8, older ones a single-byte code page (docs/servers.md
  * 1.3). The family is identified for each file anew, by its mirror or by a request (explain.ts). The code page can only
  * be identified by bytes of a mirror, or set in the configuration. It counts for the other files, until the agent exits
- * or a response contradicts it.
+ * or a response contradicts it. If several code pages are possible, a character is certain where all of them have the
+ * same byte for it.
  */
+import iconv from 'iconv-lite';
 import { JobtailError } from '../../../errors.ts';
-import { CodePage, codePagesWith, showsAs } from './encoders.ts';
 
 /** Capabilities and quirks of a server, stored across restarts. */
 export interface CapabilityStore {
@@ -29,6 +30,12 @@ const KNOWN_CODE_PAGES: readonly string[] = [
   ...[1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258].map((number) => `windows-${number}`),
   ...[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16].map((number) => `iso-8859-${number}`),
 ];
+
+const BYTES = 256;
+const ASCII_BYTES = 128;
+/** Code units of UTF-16. */
+const UNITS = 65_536;
+const NO_BYTE = -1;
 
 /** No known code page has all characters of a text; a raw download may still succeed. */
 export class UnknownCodePage extends JobtailError {}
@@ -121,4 +128,75 @@ function unidentified(names: readonly string[], Kind = JobtailError): JobtailErr
   return new Kind('unexpected-answer', `the service decodes files with a single-byte code page ${which}`, {
     hint: `set service.contentEncoding to the code page of the server, for example ${names[0] ?? 'windows-1250'}`,
   });
+}
+
+/** The possible code pages: one, or several as long as the text does not distinguish them. */
+export class CodePage {
+  readonly names: readonly string[];
+  /** The byte of each character on which all code pages agree. */
+  readonly #byteOf = new Int16Array(UNITS).fill(NO_BYTE);
+
+  /** @throws RangeError if one of `names` is no single-byte encoding */
+  constructor(names: readonly string[]) {
+    this.names = names;
+    for (let byte = 0; byte < ASCII_BYTES; byte++) this.#byteOf[byte] = byte;
+    const [first, ...others] = names.map(tableOf);
+    for (const [unit, byte] of first ?? [])
+      if (others.every((other) => other.get(unit) === byte)) this.#byteOf[unit] = byte;
+  }
+
+  /** The bytes of `text` up to the first uncertain character. */
+  encode(text: string): Buffer {
+    const bytes = Buffer.allocUnsafe(text.length);
+    for (let index = 0; index < text.length; index++) {
+      const byte = this.#byteOf[text.charCodeAt(index)] ?? NO_BYTE;
+      if (byte === NO_BYTE) return bytes.subarray(0, index);
+      bytes[index] = byte;
+    }
+    return bytes;
+  }
+}
+
+/** The code pages among `names` that have all characters of `text`. */
+export function codePagesWith(text: string, names: readonly string[]): string[] {
+  const units = new Set<number>();
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit >= ASCII_BYTES) units.add(unit);
+  }
+  return names.filter((name) => {
+    const table = tableOf(name);
+    return [...units].every((unit) => table.has(unit));
+  });
+}
+
+/** Whether the code page decodes `bytes` to `text`, compared over the shorter length. */
+function showsAs(name: string, bytes: Buffer, text: string): boolean {
+  const table = tableOf(name);
+  const length = Math.min(bytes.length, text.length);
+  for (let index = 0; index < length; index++) {
+    const unit = text.charCodeAt(index);
+    if ((unit < ASCII_BYTES ? unit : table.get(unit)) !== bytes[index]) return false;
+  }
+  return true;
+}
+
+const tables = new Map<string, ReadonlyMap<number, number>>();
+
+/** The byte of each non-ASCII character. */
+function tableOf(name: string): ReadonlyMap<number, number> {
+  const known = tables.get(name);
+  if (known !== undefined) return known;
+  const bytes = Buffer.from(Array.from({ length: BYTES }, (_, byte) => byte));
+  const characters = iconv.encodingExists(name) ? iconv.decode(bytes, name) : '';
+  const isAsciiFirst = characters.startsWith(bytes.toString('latin1', 0, ASCII_BYTES));
+  if (characters.length !== BYTES || !isAsciiFirst) throw new RangeError(`${name} is no single-byte code page`);
+  const table = new Map<number, number>();
+  for (let byte = ASCII_BYTES; byte < BYTES; byte++) {
+    const unit = characters.charCodeAt(byte);
+    // As in .NET, a byte that the code page leaves undefined is the control character of the same number.
+    table.set(unit === 0xfffd ? byte : unit, byte);
+  }
+  tables.set(name, table);
+  return table;
 }

@@ -5,19 +5,20 @@
  *
  *   UTF-8, or a single-byte code page     offsets count bytes, so a wrong guess would shift the mirror. From within the
  *                                         first non-ASCII character, UTF-8 shows U+FFFD, a code page the next character
- *   a byte-order mark of UTF-8 or UTF-16  some servers strip it at the requested offset, and decode what follows by it
- *                                         (docs/servers.md 1.4). Only at the start of a file: offsets.ts avoids others
+ *   a byte-order mark                     some servers strip it at the requested offset (docs/servers.md 1.4). Only at
+ *                                         the start of a file: offsets.ts avoids others
+ *
+ * A mark of UTF-16 makes some servers decode all that follows as UTF-16. No decoder predicts that: the raw bytes decide.
  */
 import { isAscii } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
 import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
 import type { Content, Follow, Part } from '../../ports.ts';
-import { BLOCK_BYTES, HALF_BLOCK_BYTES, match, WITHIN_BLOCK_BYTES } from '../match.ts';
+import { HALF_BLOCK_BYTES, match, WITHIN_BLOCK_BYTES } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { FollowContext } from '../steps.ts';
-import { MARKS, type Mark, Marked } from './encoders.ts';
 import type { Family, TextEncoding } from './encoding.ts';
-import { type Decode, Reading } from './reading.ts';
+import { type Decode, Marked, Reading } from './reading.ts';
 
 export interface Explained {
   /** The whole response, with a byte-order mark that the server stripped. */
@@ -28,16 +29,15 @@ export interface Explained {
   readonly second?: Part | undefined;
 }
 
-/** How a server may have made a text of bytes, which may begin with a mark that the text lacks. */
-interface Decoder {
-  readonly family: Family;
-  readonly mark?: Mark;
-}
+/** How a server may have made a text: as UTF-8, also without the byte-order mark of the file, or by a code page. */
+type Decoder = Family | 'without-mark';
 
 const KNOWN_BYTES = 64 * 1024;
 const ASCII_WINDOW_BYTES = 64 * 1024;
 /** No code page has a character with this many bytes in UTF-8. */
 const WIDEST_BYTES = 4;
+/** Bytes at the start of a file for which a server may decode all of it as UTF-16. */
+const UTF16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
 const decodeUtf8: Decode = (text) => new Reading(text);
 
 /** `again`: the file changed between the requests, or several decoders make this text. */
@@ -48,14 +48,16 @@ export async function* explain(
   { encoding, final }: Pick<FollowContext, 'encoding' | 'final'>,
 ): Follow<Explained | 'again'> {
   const known = await file.read(from, knownEnd(file, from));
+  if (from === 0 && UTF16_MARKS.some((mark) => startsAlike(mark, known) && known.length > 0)) return 'again';
   // Most empty files stay empty for long: only the last pass checks for a file that is a byte-order mark alone.
   const mayBeMarked = (content.length > 0 || final) && (from === 0 || known.length > 0);
   const { decoder, isAscii: isAllAscii, second } = yield* identify(from, content, known, encoding, mayBeMarked);
   if (decoder === undefined) return 'again';
   const onChanged = (reason: string) => file.reportDecoder(reason);
-  if (decoder.family === 'utf-8') {
-    if (!isAllAscii || decoder.mark !== undefined) encoding.learnUtf8(onChanged);
-    return { reading: read(content, decoder), decode: decodeUtf8, second };
+  if (decoder !== 'code-page') {
+    if (!isAllAscii || decoder === 'without-mark') encoding.learnUtf8(onChanged);
+    const whole = decoder === 'without-mark' ? new Marked(content) : content;
+    return { reading: decodeUtf8(whole), decode: decodeUtf8, second };
   }
   const shown = await new Reading(content).text();
   const showing = isAscii(known) ? [] : encoding.codePagesShowing(known, shown);
@@ -82,9 +84,8 @@ export async function* identify(
   const text = new Reading(content);
   const asciiBytes = await skipAscii(text);
   const isAscii = text.atEnd();
-  const possible = (await familiesOf(content, known, text, encoding)).map((family): Decoder => ({ family }));
-  if (mayBeMarked)
-    for (const mark of MARKS) if (startsAlike(mark.bytes, known)) possible.push({ family: 'utf-8', mark });
+  const possible: Decoder[] = await familiesOf(content, known, text, encoding);
+  if (mayBeMarked && startsAlike(BYTE_ORDER_MARK, known)) possible.push('without-mark');
   if (possible.length === 1) return { decoder: possible[0], isAscii };
   return { ...(yield* request(from, content, asciiBytes, possible)), isAscii };
 }
@@ -93,11 +94,6 @@ export async function* identify(
 function knownEnd({ undisputed, row }: LiveFile, from: number): number {
   const unknown = row.inexact.find(({ start, length }) => start + length > from);
   return Math.min(undisputed, from + KNOWN_BYTES, Math.max(from, unknown?.start ?? undisputed));
-}
-
-/** The text, and a mark before it. */
-function read(content: Content, { mark }: Decoder): Reading {
-  return mark === undefined ? new Reading(content) : new Reading(new Marked(content), mark.encoder);
 }
 
 /** The families that may have made a text; `beyondAscii` is at its first non-ASCII character. */
@@ -139,11 +135,12 @@ async function* request(
   // Undecodable bytes predict nothing: the raw download decides.
   if (asciiBytes === 0 && standsAt(first, 0, REPLACEMENT)) return { decoder: possible[0] };
   const offsets = [first.length > 0 && !standsAt(first, 0, REPLACEMENT) ? asciiBytes + 1 : 1];
+  // In a text that repeats itself, what stands at its beginning may decide.
+  if (offsets[0] !== 1) offsets.push(1);
   // Where block edges cut characters, a response from half a block later is needed, too.
   const block = await content.read(0, HALF_BLOCK_BYTES + WITHIN_BLOCK_BYTES);
   const isCut = asciiBytes < content.length && content.length > block.length && !block.includes(REPLACEMENT);
-  const isUtf8 = possible.every(({ family }) => family === 'utf-8');
-  if (isCut && isUtf8) offsets.unshift(characterStart(block, HALF_BLOCK_BYTES));
+  if (isCut && !possible.includes('code-page')) offsets.unshift(characterStart(block, HALF_BLOCK_BYTES));
 
   let left = possible;
   let second: Part | undefined;
@@ -168,7 +165,7 @@ async function* request(
   const [decoder, ...others] = left;
   if (decoder === undefined || others.length > 0) return { decoder: undefined };
   // An empty text proves nothing, and a text without U+FFFD little: the file may have been truncated meanwhile.
-  const isSure = evidenceBytes > 0 && decoder.family === 'utf-8';
+  const isSure = evidenceBytes > 0 && decoder !== 'code-page';
   if (isSure || content.length === 0) return { decoder, second };
   const again = yield from;
   const isSame =
@@ -177,23 +174,14 @@ async function* request(
   return { decoder: isSame ? decoder : undefined };
 }
 
-/**
- * The text from `at` on, if `decoder` made the text of `content`. Behind the first block, all that precedes `at` is
- * ASCII, but for one character.
- */
-async function predict({ family, mark }: Decoder, content: Content, at: number): Promise<Buffer> {
+/** The text from `at` on, if `decoder` made the text of `content`; for a code page, all before the last byte is ASCII. */
+async function predict(decoder: Decoder, content: Content, at: number): Promise<Buffer> {
   const end = at + WITHIN_BLOCK_BYTES + WIDEST_BYTES;
-  if (family === 'code-page') {
+  if (decoder === 'code-page') {
     const text = await content.read(at - 1, end);
     return text.subarray(widthOfLead(text[0] ?? 0));
   }
-  if (mark?.encoder !== undefined) {
-    const start = at < BLOCK_BYTES ? 0 : (at - mark.bytes.length) >> 1;
-    const text = wholeCharacters(await content.read(start, end)).toString();
-    const bytes = Buffer.concat([start === 0 ? mark.bytes : Buffer.alloc(0), mark.encoder.encode(text)]);
-    return wholeCharacters(bytes.subarray(start === 0 ? at : at % 2));
-  }
-  const text = await (mark === undefined ? content : new Marked(content)).read(at, end);
+  const text = await (decoder === 'without-mark' ? new Marked(content) : content).read(at, end);
   // Behind the first block, the edges of blocks are elsewhere from another offset.
   const uncertain = text.indexOf(REPLACEMENT, Math.max(0, WITHIN_BLOCK_BYTES - at));
   return wholeCharacters(uncertain < 0 ? text : text.subarray(0, uncertain));

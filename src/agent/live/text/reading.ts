@@ -2,9 +2,9 @@
  * A cursor over decoded text that returns the bytes of the remote file. At its position, bytes are certain, or
  * uncertain: the server could not decode them, and the cursor returns none.
  */
-import { REPLACEMENT } from '../../../bytes.ts';
+import { BYTE_ORDER_MARK, REPLACEMENT } from '../../../bytes.ts';
 import type { Content } from '../../ports.ts';
-import type { Encoder } from './encoders.ts';
+import type { CodePage } from './encoding.ts';
 
 /** Bytes of text that are read at a time: more each time, because many cursors look at a few bytes only. */
 const FIRST_WINDOW_BYTES = 16 * 1024;
@@ -19,7 +19,7 @@ const NO_BYTES = Buffer.alloc(0);
 export type Decode = (text: Content) => Reading;
 
 export class Reading {
-  readonly encoder: Encoder | undefined;
+  readonly codePage: CodePage | undefined;
   readonly #content: Content;
   /** The position of the cursor in the text. */
   #at: number;
@@ -28,20 +28,20 @@ export class Reading {
   #windowBytes = FIRST_WINDOW_BYTES;
   /** One buffer for all windows of a long text: a new one for each kept the garbage collector busy. */
   #space: Buffer | undefined;
-  /** Certain bytes from the cursor on, as far as they are known, and their text if an encoder made them. */
+  /** Certain bytes from the cursor on, as far as they are known, and their text if a code page made them. */
   #certain: Buffer = NO_BYTES;
   #text = '';
 
-  /** Without an encoder, the text is that of UTF-8: its bytes are those of the file, up to a U+FFFD. */
-  constructor(content: Content, encoder?: Encoder, at = 0) {
+  /** Without a code page, the text is that of UTF-8: its bytes are those of the file, up to a U+FFFD. */
+  constructor(content: Content, codePage?: CodePage, at = 0) {
     this.#content = content;
-    this.encoder = encoder;
+    this.codePage = codePage;
     this.#at = at;
   }
 
-  /** A new cursor at the same position, perhaps with another encoder. */
-  fork(encoder: Encoder | undefined = this.encoder): Reading {
-    return new Reading(this.#content, encoder, this.#at);
+  /** A new cursor at the same position, perhaps with another code page. */
+  fork(codePage: CodePage | undefined = this.codePage): Reading {
+    return new Reading(this.#content, codePage, this.#at);
   }
 
   /** Certain bytes from the cursor on, at most `max`; empty if uncertain, or at the end. Valid until the next call. */
@@ -53,11 +53,10 @@ export class Reading {
   /** Moves past `count` of the bytes that `peek` returned. */
   advance(count: number): void {
     this.#certain = this.#certain.subarray(count);
-    if (this.encoder === undefined) this.#at += count;
+    if (this.codePage === undefined) this.#at += count;
     else {
-      const units = count / this.encoder.unitBytes;
-      this.#at += Buffer.byteLength(this.#text.slice(0, units));
-      this.#text = this.#text.slice(units);
+      this.#at += Buffer.byteLength(this.#text.slice(0, count));
+      this.#text = this.#text.slice(count);
     }
   }
 
@@ -69,11 +68,6 @@ export class Reading {
       this.#at += first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
     }
     return count;
-  }
-
-  /** Bytes of each uncertain character; undefined if that is unknown. Each code page has one byte for a character. */
-  get uncertainBytes(): number | undefined {
-    return this.encoder?.unitBytes === 1 ? 1 : undefined;
   }
 
   /** Whether the cursor is at the end of the text. */
@@ -93,9 +87,9 @@ export class Reading {
 
   async #encode(): Promise<void> {
     const text = await this.#load();
-    if (this.encoder !== undefined) {
+    if (this.codePage !== undefined) {
       this.#text = this.#wholeCharacters(text.subarray(0, ENCODED_BYTES));
-      this.#certain = this.encoder.encode(this.#text);
+      this.#certain = this.codePage.encode(this.#text);
       return;
     }
     const found = text.indexOf(REPLACEMENT);
@@ -123,4 +117,25 @@ export class Reading {
     if (end < this.remaining()) for (end--; end > 0 && ((text[end] ?? 0) & 0xc0) === 0x80; ) end--;
     return text.toString('utf8', 0, end);
   }
+}
+
+/** A text with the byte-order mark that the server stripped. */
+export class Marked implements Content {
+  readonly length: number;
+  readonly #content: Content;
+
+  constructor(content: Content) {
+    this.#content = content;
+    this.length = BYTE_ORDER_MARK.length + content.length;
+  }
+
+  async read(start: number, end: number, space?: Buffer): Promise<Buffer> {
+    const mark = BYTE_ORDER_MARK.subarray(start, end);
+    const width = BYTE_ORDER_MARK.length;
+    const rest = await this.#content.read(Math.max(0, start - width), Math.max(0, end - width), space);
+    return mark.length === 0 ? rest : Buffer.concat([mark, rest]);
+  }
+
+  /** The caller that received the text releases it. */
+  async release(): Promise<void> {}
 }

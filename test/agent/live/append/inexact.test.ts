@@ -47,8 +47,10 @@ describe('undecodable bytes without raw bytes', () => {
   /** Whether all is there at its width, and becomes exact as soon as raw bytes can be had. */
   async function keepsItsWidth(bytes: Buffer, decoding: ModelRemote['decoding']): Promise<void> {
     const { inexact, exact } = await followInexact(bytes, decoding);
-    // What a mark at the requested offset does to the text may fit nothing: that is reported, and no wrong byte is mirrored.
-    const isStuck = (decoding.swallowBom === true || decoding.stream === true) && inexact.row?.error?.code === 'stuck';
+    // What a mark at the requested offset does to the text may fit nothing, and of several marks one may be missing: that
+    // is reported, and no wrong byte is mirrored.
+    const mayLackMark = decoding.swallowBom === true || decoding.stream === true || bytes.includes('\ufeff\ufeff');
+    const isStuck = mayLackMark && inexact.row?.error?.code === 'stuck';
     if (!isStuck) expect(inexact.mirror.length).toBe(bytes.length);
     const standIns = [...inexact.mirror].map((byte, index) =>
       inexact.regions.some((region) => overlaps(region, index, index + 1)) ? '?'.charCodeAt(0) : byte,

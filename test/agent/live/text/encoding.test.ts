@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { charactersOf, type CodePage as Name } from '../../../../simulator/operations/decoding.ts';
-import { CodePage } from '../../../../src/agent/live/text/encoders.ts';
-import { TextEncoding } from '../../../../src/agent/live/text/encoding.ts';
+import { CodePage, TextEncoding } from '../../../../src/agent/live/text/encoding.ts';
 import { numRuns } from '../../../support/property-runs.ts';
 
 const NAMES: readonly Name[] = ['windows-1250', 'windows-1251', 'windows-1252', 'iso-8859-2', 'iso-8859-15'];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type CodePage as CodePageName, charactersOf } from '../../../../simulator/operations/decoding.ts';
-import { CodePage } from '../../../../src/agent/live/text/encoders.ts';
+import { CodePage } from '../../../../src/agent/live/text/encoding.ts';
 import { Reading } from '../../../../src/agent/live/text/reading.ts';
 import { textOf } from '../../../support/drive.ts';
 import { MemoryContent } from '../../../support/memory-content.ts';

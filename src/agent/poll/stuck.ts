@@ -3,8 +3,8 @@
  * operator can repeat them.
  */
 import { JobtailError } from '../../errors.ts';
+import type { FollowEnd } from '../live/steps.ts';
 import type { Part } from '../ports.ts';
-import type { FollowEnd } from './steps.ts';
 
 /** One request of a poll and its response; undefined if the file does not exist. */
 export interface Exchange {
