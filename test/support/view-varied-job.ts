@@ -76,7 +76,7 @@ export async function expectAccessible(context: TestContext, look: Required<Brow
   await pane.getByText(/of 400$/).waitFor();
   await check('a plot and a search');
   await view.show(`#/job/${job.jobId}/results`);
-  await view.page.getByRole('button', { name: 'table.csv' }).click();
+  await view.page.getByRole('link', { name: 'table.csv' }).click();
   await view.page.getByRole('cell', { name: '2.5' }).waitFor();
   await check('results');
   await view.show('#/search?text=residual');

@@ -263,12 +263,17 @@ describe('results', () => {
       ['file', '/waits'],
     ]);
     expect(top.entries[2]).toEqual({ kind: 'directory', name: '/out/', files: 4, bytes: 47, states: { synced: 4 } });
+    // A link is as long as its live file.
+    expect(top.entries[1]).toMatchObject({ state: 'linked', bytes: 'live\n'.length });
     const out = await place.json<ResultEntries>('/api/results?job=501&under=/out/');
     expect(out.entries).toMatchObject([
       { name: '/out/a.csv', state: 'synced', bytes: 8, sha256: 'aa', fetchedAt: 5, preview: 'csv' },
       { name: '/out/b.html', preview: 'html' },
       { kind: 'directory', name: '/out/deep/', files: 2 },
     ]);
+    const one = await place.json<ResultEntries>('/api/results?job=501&name=/out/a.csv');
+    expect(one).toEqual({ entries: [out.entries[0]], more: false });
+    expect((await place.ask('/api/results?job=501&name=/out/')).status).toBe(404);
     const rest = await place.json<ResultEntries>('/api/results?job=501&under=/out/&after=/out/b.html');
     expect(rest.entries.map(({ name }) => name)).toEqual(['/out/deep/']);
   });

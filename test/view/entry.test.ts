@@ -56,6 +56,8 @@ describe('a link', () => {
     expect((await ask(place, entered.cookie, '/')).headers['content-type']).toBe('text/html; charset=utf-8');
     const again = await enter(place, link);
     expect({ status: again.status, cookie: again.cookie }).toEqual({ status: 401, cookie: '' });
+    expect(again.text).toContain('This link is not valid any more');
+    expect((await place.ask('/', { headers: NO_TOKEN })).text).toContain('This browser has no session');
     // A tab that is opened again with its first address is let in by its session, and gets no other one.
     const reopened = await enter(place, link, { cookie: entered.cookie });
     expect({ status: reopened.status, cookie: reopened.cookie }).toEqual({ status: 200, cookie: '' });

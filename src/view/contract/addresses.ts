@@ -204,11 +204,12 @@ export type NumbersLine =
   /** The last line. Beyond 50,000 rows only each `every`-th is sent. */
   | { readonly done: true; readonly to: number; readonly rows: number; readonly every: number };
 
-/** `under`: a directory as `a/b/`, '' for the top. `after`: the `name` of the last entry of the page before. */
+/** `under`: a directory as `a/b/`, '' for the top. `after`: the `name` of the last entry of the page before. `name`: one result alone. */
 export interface ResultsQuery {
   readonly job: string;
   readonly under?: string;
   readonly after?: string;
+  readonly name?: string;
 }
 
 export interface ResultEntries {

@@ -6,9 +6,10 @@ import { inSlices } from '../../slices.ts';
 import type { LevelEntry } from '../../store/results.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import { type Content, piecesOf } from '../content/content.ts';
+import { liveFileOf } from '../content/contents.ts';
 import type { ResultDirectory, ResultEntries, ResultFile } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
-import { Refused } from '../refused.ts';
+import { notThere, Refused } from '../refused.ts';
 import { attachment, previewKindOf, streamed, type ViewApp } from './answers.ts';
 import { Query } from './query.ts';
 
@@ -17,8 +18,9 @@ const MAX_ENTRIES = 500;
 export function addResults(app: ViewApp, parts: ViewParts): void {
   app.get('/api/results', (context) => {
     const query = new Query(context.req.url);
-    const under = directoryOf(query);
-    return context.json(entriesOf(parts, query.job(), under, query.text('after') ?? ''));
+    const name = query.text('name');
+    if (name !== undefined) return context.json({ entries: [entryNamed(parts, query.job(), name)], more: false });
+    return context.json(entriesOf(parts, query.job(), directoryOf(query), query.text('after') ?? ''));
   });
 
   app.get('/api/archive', (context) => {
@@ -53,7 +55,7 @@ function entriesOf(parts: ViewParts, jobId: JobId, under: string, after: string)
   const names = [...byName].slice(0, MAX_ENTRIES);
   const entries = names.map(([name, rows]) => {
     const row = rows[0]?.isDirectory === 1 ? undefined : results.get(jobId, name);
-    return row === undefined ? directoryEntry(name, rows) : fileEntry(row);
+    return row === undefined ? directoryEntry(name, rows) : fileEntry(parts, row);
   });
   return { entries, more: byName.size > MAX_ENTRIES };
 }
@@ -68,8 +70,19 @@ function directoryEntry(name: string, rows: readonly LevelEntry[]): ResultDirect
   };
 }
 
-function fileEntry({ name, state, reason, bytes, sha256, fetchedAt, live }: ResultRow): ResultFile {
-  return { kind: 'file', name, state, reason, bytes, sha256, fetchedAt, live, preview: previewKindOf(name) };
+/** @throws Refused (404) */
+function entryNamed(parts: ViewParts, jobId: JobId, name: string): ResultFile {
+  const row = parts.store.get().results.get(jobId, name);
+  if (row === undefined) throw notThere('result of this name');
+  return fileEntry(parts, row);
+}
+
+function fileEntry({ store }: ViewParts, { jobId, name, state, reason, sha256, fetchedAt, live, ...row }: ResultRow) {
+  // A link is as long as its live file.
+  const key = live === null ? undefined : liveFileOf(live);
+  const bytes = key === undefined ? row.bytes : (store.get().liveFiles.get(jobId, key)?.position ?? null);
+  const entry = { name, state, reason, bytes, sha256, fetchedAt, live, preview: previewKindOf(name) };
+  return { kind: 'file', ...entry } satisfies ResultFile;
 }
 
 /** The results below a directory that are here, opened one after the other. */

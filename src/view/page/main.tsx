@@ -61,7 +61,7 @@ function Shown({ route }: { route: Route }) {
     case 'results':
       return (
         <JobPage jobId={route.jobId} tab="results">
-          <ResultsPage key={route.jobId} jobId={route.jobId} />
+          <ResultsPage key={route.jobId} route={route} />
         </JobPage>
       );
   }

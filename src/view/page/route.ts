@@ -6,7 +6,14 @@ export type Route =
   /** A search over all jobs. */
   | { readonly page: 'search'; readonly text: string; readonly regex: boolean }
   | LiveRoute
-  | { readonly page: 'results'; readonly jobId: string };
+  | ResultsRoute;
+
+export interface ResultsRoute {
+  readonly page: 'results';
+  readonly jobId: string;
+  /** The result that is opened, exactly as listed. */
+  readonly name?: string | undefined;
+}
 
 export interface LiveRoute {
   readonly page: 'live';
@@ -34,7 +41,7 @@ export function routeOf(hash: string): Route {
     return { page: 'search', text: parameters.get('text') ?? '', regex: parameters.get('regex') === '1' };
   const jobId = /^[0-9]{1,20}$/.test(id) ? id : undefined;
   if (page !== 'job' || jobId === undefined) return { page: 'jobs' };
-  if (tab === 'results') return { page: 'results', jobId };
+  if (tab === 'results') return { page: 'results', jobId, name: parameters.get('name') ?? undefined };
   return { page: 'live', jobId, files: parameters.getAll('file').flatMap(openedFile) };
 }
 
@@ -52,7 +59,7 @@ export function hashOf(route: Route): string {
       return `#/search${query.size === 0 ? '' : `?${query}`}`;
     }
     case 'results':
-      return `#/job/${route.jobId}/results`;
+      return `#/job/${route.jobId}/results${route.name === undefined ? '' : `?${new URLSearchParams({ name: route.name })}`}`;
     case 'live': {
       const query = new URLSearchParams(route.files.map((file): [string, string] => ['file', fileText(file)]));
       return `#/job/${route.jobId}/live${query.size === 0 ? '' : `?${query}`}`;

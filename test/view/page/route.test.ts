@@ -15,7 +15,8 @@ describe('what the page shows', () => {
       '#/job/501/live?file=9001%2Fstdout%404096',
       { page: 'live', jobId: '501', files: [{ taskId: '9001', file: 'stdout', at: 4096 }] },
     ],
-    ['#/job/501/results', { page: 'results', jobId: '501' }],
+    ['#/job/501/results', { page: 'results', jobId: '501', name: undefined }],
+    ['#/job/501/results?name=%2Fa%26b+c.csv', { page: 'results', jobId: '501', name: '/a&b c.csv' }],
   ])('%j', (hash, route) => {
     expect(routeOf(hash)).toEqual(route);
     expect(routeOf(hashOf(route))).toEqual(route);

@@ -20,6 +20,7 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
   const live = useLive();
   useEffect(() => live.look({ job: [jobId] }), [live, jobId]);
   const job = live.details.value.get(jobId);
+  const isMissing = live.missing.value.has(jobId);
   return (
     <main class="job-page">
       <header class="job-head">
@@ -31,21 +32,25 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
         </h1>
         {job !== undefined && <JobState job={job} />}
         {job !== undefined && <Times job={job} now={live.now.value} />}
-        <nav class="tabs" aria-label="Of this job">
-          <Tab isOpen={tab === 'live'} route={{ page: 'live', jobId, files: [] }}>
-            Live
-          </Tab>
-          <Tab isOpen={tab === 'results'} route={{ page: 'results', jobId }}>
-            Results
-            {job?.results != null && <span class="badge">{grouped(job.results.listed)}</span>}
-          </Tab>
-        </nav>
+        {!isMissing && (
+          <nav class="tabs" aria-label="Of this job">
+            <Tab isOpen={tab === 'live'} route={{ page: 'live', jobId, files: [] }}>
+              Live
+            </Tab>
+            <Tab isOpen={tab === 'results'} route={{ page: 'results', jobId }}>
+              Results
+              {job?.results != null && <span class="badge">{grouped(job.results.listed)}</span>}
+            </Tab>
+          </nav>
+        )}
       </header>
       <OwnFailure trouble={job?.error} />
-      {job?.tasksHint != null && <Failure trouble={{ message: 'no task is found', hint: job.tasksHint }} />}
-      {live.missing.value.has(jobId) ? (
+      {job?.tasksHint != null && (
+        <Failure trouble={{ message: 'The agent has found no task yet.', hint: job.tasksHint }} />
+      )}
+      {isMissing ? (
         <p class="empty">
-          Job {jobId} was never followed. <code>agent watch {jobId}</code> does it.
+          The agent does not follow job {jobId}. Run <code>agent watch {jobId}</code> to follow it.
         </p>
       ) : (
         children

@@ -50,7 +50,9 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
             }}
           />
         ))}
-        {files !== undefined && opened.length === 0 && <p class="empty">No live file is known yet.</p>}
+        {files !== undefined && opened.length === 0 && (
+          <p class="empty">The agent has found no live file yet: they appear when a task starts.</p>
+        )}
       </div>
     </div>
   );

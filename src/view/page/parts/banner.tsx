@@ -4,7 +4,7 @@ import { isStale, type Problem } from '../condition.ts';
 import { useLive } from '../live.ts';
 import { duration, moment } from '../text/units.ts';
 import { Icon } from './button.tsx';
-import { Outside } from './words.tsx';
+import { Hint, Outside } from './words.tsx';
 
 export function Banner() {
   const live = useLive();
@@ -35,11 +35,7 @@ function Shown({ problem: { message, hint, since, next }, now }: { problem: Prob
           </span>
         )}{' '}
         {next !== null && <span class="since">Next attempt {whenOf(next, now)}.</span>}
-        {hint !== null && (
-          <span class="hint">
-            <Outside text={hint} />
-          </span>
-        )}
+        {hint !== null && <Hint text={hint} />}
       </span>
     </p>
   );

@@ -12,6 +12,17 @@ export function Outside({ text }: { text: string }) {
   return <bdi class="outside">{printable(text)}</bdi>;
 }
 
+/** What to do: what stands between backquotes is typed as it is. */
+export function Hint({ text }: { text: string }) {
+  return (
+    <span class="hint">
+      {text
+        .split(/`([^`]+)`/)
+        .map((part, index) => (index % 2 === 1 ? <code key={index}>{printable(part)}</code> : printable(part)))}
+    </span>
+  );
+}
+
 /** What is wrong, and what to do. */
 export function Failure({ trouble }: { trouble: Pick<Trouble, 'message' | 'hint'> }) {
   return (
@@ -19,11 +30,7 @@ export function Failure({ trouble }: { trouble: Pick<Trouble, 'message' | 'hint'
       <Icon name="warning" />
       <span>
         <Outside text={trouble.message} />
-        {trouble.hint !== null && (
-          <span class="hint">
-            <Outside text={trouble.hint} />
-          </span>
-        )}
+        {trouble.hint !== null && <Hint text={trouble.hint} />}
       </span>
     </p>
   );

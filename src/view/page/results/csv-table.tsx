@@ -1,7 +1,7 @@
 /** The first rows of a table of values that commas, semicolons or tabs divide, and its curves at the click of a button. */
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect, useMemo } from 'preact/hooks';
-import { printable } from '../../../printable.ts';
+import { printableLines } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
 import { askStretch } from '../api.ts';
 import { PlotPanel } from '../pane/plot-panel.tsx';
@@ -9,7 +9,7 @@ import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
 import { decode } from '../text/terminal.ts';
 import { grouped } from '../text/units.ts';
-import { csvRows, sortedRows } from '../text/values.ts';
+import { csvRows, isNumeric, sortedRows } from '../text/values.ts';
 
 const BYTES = 128 * 1024;
 const MAX_ROWS = 500;
@@ -76,15 +76,18 @@ function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | '
   const order = useSignal<Order | undefined>(undefined);
   const { column, isFalling = false } = order.value ?? {};
   const shown = column === undefined ? body : sortedRows(body, column, isFalling);
+  const columns = head.slice(0, MAX_COLUMNS);
+  const kinds = columns.map((_, index) => (isNumeric(body, index) ? 'numeric' : ''));
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
     <section class="csv" tabIndex={0} aria-label="Table">
       <table>
         <thead>
           <tr>
-            {head.slice(0, MAX_COLUMNS).map((cell, index) => (
+            {columns.map((cell, index) => (
               <th
                 key={index}
+                class={kinds[index]}
                 scope="col"
                 aria-sort={column !== index ? 'none' : isFalling ? 'descending' : 'ascending'}
               >
@@ -95,7 +98,7 @@ function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | '
                     order.value = nextOrder(order.value, index);
                   }}
                 >
-                  {printable(cell)}
+                  {printableLines(cell)}
                 </button>
               </th>
             ))}
@@ -105,13 +108,17 @@ function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | '
           {shown.map((row, at) => (
             <tr key={at}>
               {row.slice(0, MAX_COLUMNS).map((cell, index) => (
-                <td key={index}>{printable(cell)}</td>
+                <td key={index} class={kinds[index]}>
+                  {printableLines(cell)}
+                </td>
               ))}
             </tr>
           ))}
         </tbody>
       </table>
-      {isCut && <p class="fine">The first {grouped(body.length)} rows are here and sorted; as text there are all.</p>}
+      {isCut && (
+        <p class="fine">Shown and sorted are the first {grouped(body.length)} rows; choose "as text" for all.</p>
+      )}
     </section>
   );
 }

@@ -5,6 +5,7 @@ import type { ResultDirectory, ResultEntries, ResultFile, ResultState } from '..
 import { address, askJson } from '../api.ts';
 import { Icon } from '../parts/button.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
+import { hashOf } from '../route.ts';
 import { bytes, counted, grouped } from '../text/units.ts';
 
 interface DirectoryProps {
@@ -15,7 +16,6 @@ interface DirectoryProps {
   readonly changed: string;
   /** The name of the file that is shown. */
   readonly opened: string | undefined;
-  readonly onOpen: (file: ResultFile) => void;
 }
 
 /** Changes are collected for this time before the directory is requested again. */
@@ -72,7 +72,7 @@ export function Directory(props: DirectoryProps) {
           </button>
         </li>
       )}
-      {pages.value.length > 0 && entries.length === 0 && <li class="fine">Nothing is listed.</li>}
+      {pages.value.length > 0 && entries.length === 0 && <li class="fine">The agent has listed no result yet.</li>}
     </ul>
   );
 }
@@ -85,7 +85,7 @@ interface FolderProps extends DirectoryProps {
 
 function Folder(props: FolderProps) {
   const { jobId, under, directory } = props;
-  const isOpen = useSignal(props.isAlone);
+  const isOpen = useSignal(props.isAlone || (props.opened?.startsWith(directory.name) ?? false));
   const troubled = (directory.states.failed ?? 0) + (directory.states.refused ?? 0);
   return (
     <>
@@ -120,26 +120,35 @@ function Folder(props: FolderProps) {
   );
 }
 
-const STATE_KINDS: Readonly<Record<ResultState, string>> = {
-  listed: 'plain',
-  synced: 'over',
-  'in-flux': 'active',
-  linked: 'over',
-  failed: 'bad',
-  refused: 'bad',
-  'left-out': 'plain',
+/** The state of a result for people, and how it is coloured. */
+export const STATES: Readonly<Record<ResultState, readonly [words: string, kind: string]>> = {
+  listed: ['not here yet', 'plain'],
+  synced: ['synced', 'over'],
+  'in-flux': ['changing', 'active'],
+  linked: ['live file', 'plain'],
+  failed: ['failed', 'bad'],
+  refused: ['unsafe name', 'bad'],
+  'left-out': ['left out', 'plain'],
 };
 
-function File({ under, file, opened, onOpen }: DirectoryProps & { file: ResultFile }) {
+function File({ jobId, under, file, opened }: DirectoryProps & { file: ResultFile }) {
+  const isOpen = opened === file.name;
+  const [words, kind] = STATES[file.state];
   return (
-    <div class={`entry ${opened === file.name ? 'open' : ''}`}>
-      <button type="button" class="entry-name" aria-pressed={opened === file.name} onClick={() => onOpen(file)}>
+    <div class={`entry ${isOpen ? 'open' : ''}`}>
+      <a
+        class="entry-name"
+        aria-current={isOpen ? 'true' : undefined}
+        href={hashOf({ page: 'results', jobId, name: file.name })}
+      >
         <Icon name="file" />
         <Outside text={shortName(file.name, under)} />
-      </button>
-      <span class={`state ${STATE_KINDS[file.state]}`} title={file.reason ?? undefined}>
-        {file.state}
-      </span>
+      </a>
+      {file.state !== 'synced' && (
+        <span class={`state ${kind}`} title={file.reason ?? undefined}>
+          {words}
+        </span>
+      )}
       <span class="fine">{file.bytes === null ? '' : bytes(file.bytes)}</span>
     </div>
   );

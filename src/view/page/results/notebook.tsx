@@ -1,9 +1,10 @@
 /** A notebook as text: its cells in order, with what they printed. Nothing of it runs, and no markup of it is used. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { printableLines } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
 import { askBytes } from '../api.ts';
-import { Failure, Outside } from '../parts/words.tsx';
+import { Failure } from '../parts/words.tsx';
 import { cellsOf, MAX_NOTEBOOK_BYTES, type NotebookCell } from '../text/notebook.ts';
 import { decode, plainText } from '../text/terminal.ts';
 
@@ -32,11 +33,11 @@ export function Notebook({ content, bytes }: { content: ContentQuery; bytes: num
         <article key={index} class="cell">
           <span class="fine">{label}</span>
           <pre>
-            <Outside text={source} />
+            <bdi>{printableLines(source)}</bdi>
           </pre>
           {outputs.map((text, at) => (
             <pre key={at} class="output">
-              <Outside text={plainText(new TextEncoder().encode(text))} />
+              <bdi>{printableLines(plainText(new TextEncoder().encode(text)))}</bdi>
             </pre>
           ))}
         </article>

@@ -3,21 +3,24 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { ResultFile } from '../../contract/addresses.ts';
 import { address } from '../api.ts';
+import { useLive } from '../live.ts';
 import { Pane } from '../pane/pane.tsx';
-import { Icon, IconButton } from '../parts/button.tsx';
+import { Icon } from '../parts/button.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { bytes, clock, grouped } from '../text/units.ts';
 import { CsvTable } from './csv-table.tsx';
+import { STATES } from './directory.tsx';
+import { LastSync } from './last-sync.tsx';
 import { Notebook } from './notebook.tsx';
 
 interface ResultViewProps {
   readonly jobId: string;
   readonly file: ResultFile;
-  readonly onClose: () => void;
 }
 
-export function ResultView({ jobId, file, onClose }: ResultViewProps) {
+export function ResultView({ jobId, file }: ResultViewProps) {
+  const job = useLive().details.value.get(jobId);
   const isHere = file.fetchedAt !== null || file.state === 'linked';
   return (
     <section class="result" aria-label="Result">
@@ -30,10 +33,12 @@ export function ResultView({ jobId, file, onClose }: ResultViewProps) {
             <Icon name="download" /> Download
           </a>
         )}
-        <IconButton icon="close" label="Close" onClick={onClose} />
+        <a class="icon-button" href={hashOf({ page: 'results', jobId })} aria-label="Close" title="Close">
+          <Icon name="close" />
+        </a>
       </header>
       <dl class="facts">
-        <Fact word="state">{file.state}</Fact>
+        <Fact word="state">{STATES[file.state][0]}</Fact>
         {file.bytes !== null && (
           <Fact word="size">
             {bytes(file.bytes)} ({grouped(file.bytes)} bytes)
@@ -53,7 +58,12 @@ export function ResultView({ jobId, file, onClose }: ResultViewProps) {
       </dl>
       {file.reason !== null && <Failure trouble={{ message: file.reason, hint: null }} />}
       {isHere && file.live === null && <Preview jobId={jobId} file={file} />}
-      {!isHere && <p class="empty">It is not here yet.</p>}
+      {!isHere && (
+        <div class="empty">
+          <p>The agent has not fetched it yet.</p>
+          {job !== undefined && <LastSync job={job} />}
+        </div>
+      )}
     </section>
   );
 }

@@ -23,9 +23,7 @@ export function ServicePage() {
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys */}
       <section class="scrolls" tabIndex={0} aria-label="Figures">
-        {service !== undefined && (
-          <Facts service={service} agent={live.agent.value} latest={figures.at(-1)} now={now} />
-        )}
+        {service !== undefined && <Facts service={service} agent={live.agent.value} figures={figures} now={now} />}
         <Figures figures={figures} isWithinAgent={service?.withinAgent ?? true} />
       </section>
     </main>
@@ -33,7 +31,8 @@ export function ServicePage() {
 }
 
 function Figures({ figures, isWithinAgent }: { figures: readonly Figure[]; isWithinAgent: boolean }) {
-  if (figures.length < 2) return <p class="empty">Figures come each ten seconds.</p>;
+  if (figures.length < 2)
+    return <p class="empty">The first curves appear after twenty seconds: the view takes figures every ten.</p>;
   return (
     <div class="cards plots">
       <Card
@@ -53,7 +52,8 @@ function Figures({ figures, isWithinAgent }: { figures: readonly Figure[]; isWit
         </>
       ) : (
         <p class="notice">
-          Calls, latencies and failures are known where the view runs within the agent: set <code>view.listen</code>.
+          Calls, latencies and failures are counted where the view runs within the agent: set <code>view.listen</code>,
+          and restart the agent.
         </p>
       )}
       <Card title="Jobs, and what fails" curves={countCurves(figures)} />
@@ -78,28 +78,33 @@ function Card({ title, curves, format }: { title: string; curves: Curves; format
 interface FactsProps {
   readonly service: ServiceState;
   readonly agent: AgentState | undefined;
-  readonly latest: Figure | undefined;
+  readonly figures: readonly Figure[];
   readonly now: number;
 }
 
-function Facts({ service, agent, latest, now }: FactsProps) {
+/** Since the start of the view. */
+const signInsIn = (figures: readonly Figure[]) =>
+  `${grouped(figures.reduce((sum, { agent }) => sum + (agent?.signIns ?? 0), 0))} since the view started`;
+
+function Facts({ service, agent, figures, now }: FactsProps) {
+  const latest = figures.at(-1);
   return (
     <div class="cards">
       <section class="card">
-        <h2>Spoken to</h2>
+        <h2>Connection</h2>
         <dl class="facts">
           <Fact word="address">
             <Outside text={service.address} />
           </Fact>
           <Fact word="protocol">{service.protocol.toUpperCase()}</Fact>
-          <Fact word="budget">
+          <Fact word="limits">
             {counted(service.concurrency, 'call')} at a time,{' '}
             {service.requestsPerMinute === null
               ? 'paced by response times'
               : `${grouped(service.requestsPerMinute)} a minute`}
           </Fact>
-          {latest?.agent != null && <Fact word="waiting calls">{grouped(latest.agent.waiting)}</Fact>}
-          {latest?.agent != null && <Fact word="sign-ins">{grouped(latest.agent.signIns)}</Fact>}
+          {latest?.agent != null && <Fact word="calls in the queue">{grouped(latest.agent.waiting)}</Fact>}
+          {latest?.agent != null && <Fact word="sign-ins">{signInsIn(figures)}</Fact>}
           <Fact word="agent">{agent?.running === true ? `runs (pid ${agent.pid})` : 'does not run'}</Fact>
           {agent?.watchMine != null && (
             <Fact word="jobs of the user">
@@ -110,8 +115,8 @@ function Facts({ service, agent, latest, now }: FactsProps) {
       </section>
       <JobService service={service} now={now} />
       <section class="card">
-        <h2>Learned of the server</h2>
-        {service.learned.length === 0 && <p class="fine">Nothing yet.</p>}
+        <h2>Detected server</h2>
+        {service.learned.length === 0 && <p class="fine">Nothing yet: the agent detects it by the first responses.</p>}
         <dl class="facts">
           {service.learned.map(({ name, value }) => (
             <Fact key={name} word={<Outside text={name} />}>
@@ -121,7 +126,7 @@ function Facts({ service, agent, latest, now }: FactsProps) {
         </dl>
       </section>
       <section class="card">
-        <h2>Free disk</h2>
+        <h2>Disks</h2>
         {service.disks.map((disk) => (
           <FreeDisk key={disk.name} disk={disk} />
         ))}
@@ -147,7 +152,7 @@ function JobService({ service: { jobService }, now }: { service: ServiceState; n
 }
 
 function FreeDisk({ disk: { name, directory, freeBytes, totalBytes } }: { disk: Disk }) {
-  const words = `${bytes(freeBytes)} of ${bytes(totalBytes)} free`;
+  const words = `${bytes(totalBytes - freeBytes)} of ${bytes(totalBytes)} used, ${bytes(freeBytes)} free`;
   const shares = [
     { kind: 'done', count: totalBytes - freeBytes },
     { kind: 'left', count: freeBytes },

@@ -42,8 +42,7 @@ export function sortedRows(
   isFalling: boolean,
 ): (readonly string[])[] {
   const keyOf = (row: readonly string[]) => {
-    const text = (row[column] ?? '').trim();
-    const number = text === '' ? Number.NaN : Number(text.replace(',', '.'));
+    const [text, number] = valueIn(row, column);
     return { text, number, rank: text === '' ? 2 : Number.isNaN(number) ? 1 : 0 };
   };
   const sign = isFalling ? -1 : 1;
@@ -55,6 +54,17 @@ export function sortedRows(
       return sign * a.text.localeCompare(b.text);
     })
     .map(({ row }) => row);
+}
+
+/** Whether a column has numbers alone, and at least one. */
+export function isNumeric(rows: readonly (readonly string[])[], column: number): boolean {
+  const values = rows.map((row) => valueIn(row, column)).filter(([text]) => text !== '');
+  return values.length > 0 && values.every(([, number]) => !Number.isNaN(number));
+}
+
+function valueIn(row: readonly string[], column: number): readonly [text: string, number: number] {
+  const text = (row[column] ?? '').trim();
+  return [text, text === '' ? Number.NaN : Number(text.replace(',', '.'))];
 }
 
 /** Where a quoted value ends: at a quote that is no pair; at the end of the text if there is none. */

@@ -76,7 +76,7 @@ describe('what a job writes', needs('chromium'), () => {
     const { job, view } = await hostileJob(context);
     await view.show(`#/job/${job.jobId}/results`);
     for (const name of Object.keys(FILES)) {
-      await view.page.getByRole('button', { name, exact: true }).click();
+      await view.page.getByRole('link', { name, exact: true }).click();
       await view.page
         .getByRole('heading', { name: new RegExp(`${name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`) })
         .waitFor();

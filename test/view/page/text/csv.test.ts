@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { csvRows, sortedRows } from '../../../../src/view/page/text/values.ts';
+import { csvRows, isNumeric, sortedRows } from '../../../../src/view/page/text/values.ts';
 
 describe('divided values', () => {
   it.each([
@@ -69,4 +69,9 @@ describe('sorted rows', () => {
     expect(letters(1, true)).toBe('edcba');
     expect(letters(7, false)).toBe('bacde');
   });
+});
+
+it('has numbers alone in a column, or texts', () => {
+  const rows = [['1', 'a', '', '1,5'], ['-2e3', '2', '', ''], ['3']];
+  expect([0, 1, 2, 3, 4].map((column) => isNumeric(rows, column))).toEqual([true, false, false, true, false]);
 });

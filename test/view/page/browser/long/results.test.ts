@@ -64,7 +64,7 @@ describe('results', needs('chromium'), () => {
   it('are a tree with states, sums and previews', PATIENCE, async (context) => {
     const { view } = await jobWithResults(context);
     const { page } = view;
-    await page.getByRole('button', { name: 'table.csv' }).click();
+    await page.getByRole('link', { name: 'table.csv' }).click();
     const result = page.getByRole('region', { name: 'Result', exact: true });
     await result.getByText(createHash('sha256').update(CSV).digest('hex')).waitFor();
     await result.getByText('synced', { exact: true }).waitFor();
@@ -76,7 +76,7 @@ describe('results', needs('chromium'), () => {
       ['picture.png', 'image/png'],
       ['paper.pdf', 'application/pdf'],
     ] as const) {
-      await page.getByRole('button', { name }).click();
+      await page.getByRole('link', { name }).click();
       const frame = result.locator('iframe.preview');
       await frame.and(page.getByTitle(new RegExp(`${name}$`))).waitFor();
       // Asked for again: the browser shows headers of its own for a PDF.
@@ -89,7 +89,7 @@ describe('results', needs('chromium'), () => {
     }
 
     await page.getByRole('button', { name: 'část 1/' }).click();
-    await page.getByRole('button', { name: 'měření №1.txt' }).click();
+    await page.getByRole('link', { name: 'měření №1.txt' }).click();
     await result.locator('.row').getByText('krok 2').waitFor();
     expect(view.wrongs).toEqual([]);
   });
@@ -97,7 +97,7 @@ describe('results', needs('chromium'), () => {
   it('are downloaded byte for byte, a directory as a zip', PATIENCE, async (context) => {
     const { place, job, view } = await jobWithResults(context);
     const { page } = view;
-    await page.getByRole('button', { name: 'paper.pdf' }).click();
+    await page.getByRole('link', { name: 'paper.pdf' }).click();
     const one = page.waitForEvent('download');
     await page.getByRole('link', { name: 'Download', exact: true }).click();
     const saved = await (await one).path();
