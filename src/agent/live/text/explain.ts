@@ -156,6 +156,8 @@ async function* request(
       // The server may strip a mark there, too.
       const isStripped = standsAt(text, 0, BYTE_ORDER_MARK) && shows(found, text.subarray(BYTE_ORDER_MARK.length));
       if (!isStripped && !shows(found, text)) continue;
+      // Behind an empty text, there is a mark alone, or nothing.
+      if (content.length === 0 && found.length > text.length) continue;
       fitting.push(decoder);
       evidenceBytes = text.length;
     }
@@ -165,8 +167,9 @@ async function* request(
   const [decoder, ...others] = left;
   if (decoder === undefined || others.length > 0) return { decoder: undefined };
   // An empty text proves nothing, and a text without U+FFFD little: the file may have been truncated meanwhile.
-  const isSure = evidenceBytes > 0 && decoder !== 'code-page';
-  if (isSure || content.length === 0) return { decoder, second };
+  const isNothing = content.length === 0 && decoder === 'utf-8';
+  const isSure = content.length > 0 && evidenceBytes > 0 && decoder !== 'code-page';
+  if (isSure || isNothing) return { decoder, second };
   const again = yield from;
   const isSame =
     again !== undefined &&

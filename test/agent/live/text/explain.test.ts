@@ -120,6 +120,21 @@ describe('a byte-order mark that is swallowed', () => {
     );
   });
 
+  test('is never made up of an empty file that is written meanwhile', async () => {
+    await fc.assert(
+      fc.asyncProperty(content, fc.nat(1), fc.boolean(), async (after, call, stream) => {
+        // Of a mark alone, the response is empty, too.
+        fc.pre(!after.equals(BYTE_ORDER_MARK));
+        const empty = Buffer.alloc(0);
+        const { mark } = await find(empty, { stream }, (question) => (question < call ? empty : after));
+        expect(['none', 'again']).toContain(mark);
+      }),
+      { ...numRuns(1_000), examples: [[Buffer.from('fefffeff', 'hex'), 0, false]] },
+    );
+    const alone = await find(BYTE_ORDER_MARK, { swallowBom: true });
+    expect(alone.mark).toBe('efbbbf');
+  });
+
   test('is put back before the text', async () => {
     const marked = new Marked(new MemoryContent(Buffer.from('text')));
     expect(marked.length).toBe(7);
