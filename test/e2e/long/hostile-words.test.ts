@@ -79,7 +79,7 @@ it.concurrent('on a terminal', { timeout: 180_000, ...needs('script') }, async (
     const terminal = new Terminal([...args, '-c', place.configFile], { context, cwd: place.directory });
     await terminal.shows(MARK);
     if (args[0] === 'run') {
-      await terminal.shows('is refused');
+      await terminal.shows('results refused');
       terminal.type('\u0003');
       await terminal.ended;
     }
