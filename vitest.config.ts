@@ -16,8 +16,8 @@ import { PROPERTY_TIMES } from './test/support/property-runs.ts';
 const ALONE = [
   'test/shared-modules.test.ts',
   'test/remote/soap/streaming.test.ts',
-  'test/remote/soap/broken-answers.test.ts',
-  'test/simulator/streaming.test.ts',
+  'test/remote/soap/long/broken-answers.test.ts',
+  'test/simulator/long/streaming.test.ts',
   'test/agent/results/listing/long/hostile-listings.test.ts',
   // The simulated machine of these is in the place of the real one.
   'test/virtual/**/*.test.ts',

@@ -1,8 +1,8 @@
 import { open, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../simulator/sandbox.ts';
-import { onlyTask } from '../support/only-task.ts';
-import { drain, envelope, headersOf, jobAnd, NAMESPACE, offsets, signIn, startSandbox, until } from './support.ts';
+import type { Sandbox } from '../../../simulator/sandbox.ts';
+import { onlyTask } from '../../support/only-task.ts';
+import { drain, envelope, headersOf, jobAnd, NAMESPACE, offsets, signIn, startSandbox, until } from '../support.ts';
 
 const MIB = 1024 * 1024;
 

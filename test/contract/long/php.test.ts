@@ -1,10 +1,10 @@
 /** The contract against a server that shares no code with ours, and what only this one can be reported to answer. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Grant, TransferMethod } from '../../src/agent/ports.ts';
-import { LIVE_FILE_NAMES } from '../../src/job.ts';
-import { SERVICES, wsdlOf } from '../../src/remote/soap/contract.ts';
-import { needs } from '../support/needs.ts';
-import { contractOf } from './contract.ts';
+import type { Grant, TransferMethod } from '../../../src/agent/ports.ts';
+import { LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { SERVICES, wsdlOf } from '../../../src/remote/soap/contract.ts';
+import { needs } from '../../support/needs.ts';
+import { contractOf } from '../contract.ts';
 import {
   download,
   failureOf,
@@ -14,12 +14,12 @@ import {
   readPart,
   signal,
   taskIdOf,
-} from './contract-place.ts';
-import { type PhpJob, PhpService } from './php-service.ts';
-import { validateRequests } from './python.ts';
-import { LONG_MAX, LONG_MIN, soapDialect, VERSIONS, type Version } from './service.ts';
-import { HOSTILE_NAMES, HOSTILE_TEXTS, IMPOSSIBLE_NAMES } from './texts.ts';
-import { asSent } from './transfer-contract.ts';
+} from '../contract-place.ts';
+import { type PhpJob, PhpService } from '../php-service.ts';
+import { validateRequests } from '../python.ts';
+import { LONG_MAX, LONG_MIN, soapDialect, VERSIONS, type Version } from '../service.ts';
+import { HOSTILE_NAMES, HOSTILE_TEXTS, IMPOSSIBLE_NAMES } from '../texts.ts';
+import { asSent } from '../transfer-contract.ts';
 
 const SOAP_ENVELOPES = {
   '1.1': 'http://schemas.xmlsoap.org/soap/envelope/',

@@ -1,11 +1,11 @@
 /** The built program has parts of some packages only (scripts/smaller-packages.mjs): what it needs of them is there. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { taskOf } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import { PROGRAM } from '../support/e2e-program.ts';
-import { PATIENCE } from '../support/e2e-until.ts';
-import { startProxy } from '../support/wire-proxy.ts';
+import { taskOf } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { PROGRAM } from '../../support/e2e-program.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
+import { startProxy } from '../../support/wire-proxy.ts';
 
 it.concurrent('a sync through a proxy', PATIENCE, async (context) => {
   const place = Place.make(context);

@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { lockDirectory, lockHolder } from '../../src/store/lock.ts';
-import { Store } from '../../src/store/store.ts';
-import { removedDirectory, temporaryDirectory } from '../support/temp-directory.ts';
+import { lockDirectory, lockHolder } from '../../../src/store/lock.ts';
+import { Store } from '../../../src/store/store.ts';
+import { removedDirectory, temporaryDirectory } from '../../support/temp-directory.ts';
 
 const openStore = (directory: string, owner: boolean) =>
   new Store({ directory, service: 'service', owner, now: () => 1_700_000_000_000 });

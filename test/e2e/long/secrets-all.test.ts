@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { Place } from '../support/e2e-place.ts';
+import { Place } from '../../support/e2e-place.ts';
 import {
   expectNoSecret,
   failingCalls,
@@ -11,8 +11,8 @@ import {
   MARK,
   PASSWORD,
   traces,
-} from '../support/e2e-secrets.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+} from '../../support/e2e-secrets.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 it.concurrent('with a password and session codes', PATIENCE, async (context) => {
   const place = Place.make(context);

@@ -5,9 +5,9 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FoundLine, Wanted } from '../../src/search/scan.ts';
-import { type SearchOptions, search } from '../../src/search/search.ts';
-import { numRuns } from '../support/property-runs.ts';
+import type { FoundLine, Wanted } from '../../../src/search/scan.ts';
+import { type SearchOptions, search } from '../../../src/search/search.ts';
+import { numRuns } from '../../support/property-runs.ts';
 
 let directory = '';
 beforeAll(() => {

@@ -1,8 +1,8 @@
 /** The first and the last that a fleet sees of its database's format. */
 import { expect, it } from 'vitest';
-import { PATIENCE } from '../../support/e2e-until.ts';
-import { Fleet } from '../../support/fleet.ts';
-import { needsFleet } from '../../support/fleet-node.ts';
+import { PATIENCE } from '../../../support/e2e-until.ts';
+import { Fleet } from '../../../support/fleet.ts';
+import { needsFleet } from '../../../support/fleet-node.ts';
 
 /** As where npm left pg-boss out: jobtail was installed under an older Node.js, or without optional packages. */
 const WITHOUT_PG_BOSS = `data:text/javascript,${encodeURIComponent(`

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'vitest';
-import type { SoapRemote } from '../../../src/remote/soap/client.ts';
-import { BROKEN } from '../../support/wire-broken.ts';
-import type { Broken } from '../../support/wire-broken-http.ts';
-import { createRemote, JOB, TASK } from '../../support/wire-remote.ts';
-import { expectFailure, type Protocol } from '../../support/wire-suffering.ts';
+import type { SoapRemote } from '../../../../src/remote/soap/client.ts';
+import { BROKEN } from '../../../support/wire-broken.ts';
+import type { Broken } from '../../../support/wire-broken-http.ts';
+import { createRemote, JOB, TASK } from '../../../support/wire-remote.ts';
+import { expectFailure, type Protocol } from '../../../support/wire-suffering.ts';
 
 const signal = new AbortController().signal;
 const startBytes = process.memoryUsage().rss;

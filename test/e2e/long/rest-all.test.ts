@@ -1,9 +1,9 @@
 /** The agent over REST: the commands are those of SOAP, and so is what they do. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { Place } from '../support/e2e-place.ts';
-import { configureRest, followOverRest } from '../support/e2e-rest.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { configureRest, followOverRest } from '../../support/e2e-rest.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 it.concurrent('run, watch, sync and verify', PATIENCE, (context) => followOverRest(context, '6.4'));
 

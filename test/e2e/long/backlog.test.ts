@@ -4,11 +4,11 @@
  */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import type { JobDescription } from '../../simulator/control.ts';
-import { Place } from '../support/e2e-place.ts';
-import { until } from '../support/e2e-until.ts';
-import { holdingWay } from '../support/holding-way.ts';
-import { needsThat } from '../support/needs.ts';
+import type { JobDescription } from '../../../simulator/control.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { until } from '../../support/e2e-until.ts';
+import { holdingWay } from '../../support/holding-way.ts';
+import { needsThat } from '../../support/needs.ts';
 
 const MIB = 2 ** 20;
 const BACKLOG_MIB = Number(process.env['JOBTAIL_BACKLOG_MIB'] ?? 64);

@@ -1,8 +1,8 @@
 /** The page for everybody: on a phone without serious findings of axe, and by the keyboard alone. */
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { expectAccessible, variedJob } from '../../../support/view-varied-job.ts';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { expectAccessible, variedJob } from '../../../../support/view-varied-job.ts';
 
 describe('the page', needs('chromium'), () => {
   it('has no serious finding of axe and fits: a phone', PATIENCE, async (context) => {

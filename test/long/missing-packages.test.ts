@@ -4,9 +4,9 @@ import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { PACKAGE_OF } from './support/needs.ts';
+import { PACKAGE_OF } from '../support/needs.ts';
 
-const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** What the last line of a run of some files says. */
 async function lastLineOf(...files: string[]): Promise<string | undefined> {

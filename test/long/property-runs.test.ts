@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { numRuns, PROPERTY_TIMES } from './support/property-runs.ts';
+import { numRuns, PROPERTY_TIMES } from '../support/property-runs.ts';
 
-const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SEED = 20_260_314;
 
 it('says how often all of them are tried', () => {

@@ -4,12 +4,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import type { JobtailError } from '../../src/errors.ts';
-import { NEWEST_VERSION as NEWEST, OLDEST_VERSION as OLDEST } from '../../src/store/schema.ts';
-import { Store } from '../../src/store/store.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
-import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
-import { putVersion8 } from '../upgrade/version-8.ts';
+import type { JobtailError } from '../../../src/errors.ts';
+import { NEWEST_VERSION as NEWEST, OLDEST_VERSION as OLDEST } from '../../../src/store/schema.ts';
+import { Store } from '../../../src/store/store.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { READS_TYPESCRIPT } from '../../support/typescript-hook.ts';
+import { putVersion8 } from '../../upgrade/version-8.ts';
 
 const open = (directory: string) => new Store({ directory, service: 'x', owner: true, now: Date.now });
 const versionOf = (file: string) => {
@@ -129,7 +129,7 @@ it('is safe to be killed in at any moment', { timeout: 120_000 }, () => {
     for (let row = 0; row < 30_000; row++) insert.run(`/${row}/${'x'.repeat(100)}`);
   })();
   db.close();
-  const script = new URL('../../src/store/store.ts', import.meta.url).href;
+  const script = new URL('../../../src/store/store.ts', import.meta.url).href;
   const start = `import(${JSON.stringify(script)}).then(({ Store }) => {
     process.send('begun');
     new Store({ directory: ${JSON.stringify(directory)}, service: 'x', owner: true, now: Date.now }).close();

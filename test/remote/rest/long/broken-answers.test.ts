@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'vitest';
-import type { Broken } from '../../support/wire-broken-http.ts';
-import { BROKEN_JSON } from '../../support/wire-broken-json.ts';
-import { JOB, TASK } from '../../support/wire-remote.ts';
-import { createRest, type TestRest } from '../../support/wire-rest.ts';
-import { expectFailure, type Protocol } from '../../support/wire-suffering.ts';
+import type { Broken } from '../../../support/wire-broken-http.ts';
+import { BROKEN_JSON } from '../../../support/wire-broken-json.ts';
+import { JOB, TASK } from '../../../support/wire-remote.ts';
+import { createRest, type TestRest } from '../../../support/wire-rest.ts';
+import { expectFailure, type Protocol } from '../../../support/wire-suffering.ts';
 
 const signal = new AbortController().signal;
 const startBytes = process.memoryUsage().rss;

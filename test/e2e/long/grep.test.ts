@@ -5,9 +5,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PROGRAM } from '../support/e2e-program.ts';
-import { needs } from '../support/needs.ts';
-import { Terminal } from '../support/service-terminal.ts';
+import { PROGRAM } from '../../support/e2e-program.ts';
+import { needs } from '../../support/needs.ts';
+import { Terminal } from '../../support/service-terminal.ts';
 
 let directory = '';
 const environment = () => ({ ...process.env, AGENT_CONFIG: path.join(directory, 'config.yaml'), NO_COLOR: '1' });

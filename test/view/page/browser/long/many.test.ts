@@ -1,10 +1,10 @@
 /** Much of it: a job of many tasks, and many jobs. */
 import { describe, expect, it } from 'vitest';
-import type { JobId, TaskId } from '../../../../src/job.ts';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { startBrowser, ViewPage } from '../../../support/view-browser.ts';
-import { JOB, ViewPlace } from '../../../support/view-place.ts';
+import type { JobId, TaskId } from '../../../../../src/job.ts';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { startBrowser, ViewPage } from '../../../../support/view-browser.ts';
+import { JOB, ViewPlace } from '../../../../support/view-place.ts';
 
 const TASKS = 200;
 const FAILED = 150;
