@@ -78,8 +78,8 @@ export interface Parts {
   readonly parts: readonly Part[];
   /** Entries that were not requested, or with an offset that is neither the requested one nor nil or 0. */
   readonly refused: number;
-  /** One of several texts was too long: request the files one by one. */
-  readonly isCut?: boolean;
+  /** Whether one of several texts was too long: request the files without an entry one by one. */
+  readonly isCut: boolean;
 }
 
 /**

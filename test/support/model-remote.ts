@@ -63,7 +63,7 @@ export class ModelRemote implements Remote {
       if (isBeginning) return [{ taskId, file, offset, relativePath: null, content, isBeginning: true }];
       return [{ taskId, file, offset, relativePath: `/${file}.txt`, content }];
     });
-    return { parts: parts.reverse(), refused: 0 };
+    return { parts: parts.reverse(), refused: 0, isCut: false };
   }
 
   /** The text of a file with these bytes, asked for from the offset on. */

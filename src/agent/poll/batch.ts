@@ -77,10 +77,11 @@ export class BatchReader {
   async read(remote: Remote, { wanted, begins }: Round, signal: AbortSignal): Promise<Batch> {
     const batch: Batch = { parts: new Map(), errors: new Map(), refused: 0 };
     const readOnce = async (requests: readonly PartRequest[]) => {
-      const { parts, refused, isCut = false } = await remote.readParts(this.#jobId, requests, signal);
+      const { parts, refused, isCut } = await remote.readParts(this.#jobId, requests, signal);
       for (const part of parts) batch.parts.set(keyText(part), part);
       batch.refused += refused;
-      if (isCut) await this.#readSlices(call, requests, 1);
+      const missing = requests.filter((request) => !batch.parts.has(keyText(request)));
+      if (isCut) await this.#readSlices(call, missing, 1);
     };
     const divide: Call['divide'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
     const call: Call = { readOnce, divide, batch, begins };

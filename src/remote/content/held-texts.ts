@@ -52,7 +52,11 @@ export async function holdParts(
       await content.release();
       return { parts: [], refused: 0, isCut: true };
     }
-    return { parts: [{ taskId, file, offset, content, relativePath: null, isBeginning: true }], refused: 0 };
+    return {
+      parts: [{ taskId, file, offset, content, relativePath: null, isBeginning: true }],
+      refused: 0,
+      isCut: false,
+    };
   } catch (error) {
     await held.discard();
     throw error;
@@ -83,7 +87,7 @@ async function matchParts(entries: readonly PartEntry[], wanted: readonly PartRe
     parts.push({ taskId, file, offset, content: entry.content, relativePath: entry.relativePath });
   }
   await Promise.all(refused.map((content) => content.release()));
-  return { parts, refused: refused.length };
+  return { parts, refused: refused.length, isCut: false };
 }
 
 /** The request that an entry answers; servers echo the offset, or leave it nil or 0 (docs/servers.md 1.1). */

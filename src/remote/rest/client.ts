@@ -53,14 +53,16 @@ export class RestRemote implements Remote {
   async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
     const parts: Part[] = [];
     let refused = 0;
+    let isCut = false;
     try {
       for (const slice of this.divide(jobId, wanted)) {
         const read = await this.#readSlice(jobId, slice, signal);
         parts.push(...read.parts);
         refused += read.refused;
+        isCut ||= read.isCut;
       }
       this.#decoded.learn(jobId, 'came');
-      return { parts, refused };
+      return { parts, refused, isCut };
     } catch (error) {
       if (error instanceof JobtailError && error.code === 'fault') this.#decoded.learn(jobId, 'refused');
       for (const { content } of parts) await content.release();
