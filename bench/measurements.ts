@@ -17,6 +17,7 @@ import { searchOfMirrors } from './search.ts';
 import { serverShare } from './server-share.ts';
 import { syncOfNothing } from './sync-of-nothing.ts';
 import { viewers } from './viewers.ts';
+import { wan } from './wan.ts';
 
 export const MEASUREMENTS: readonly Measurement[] = [
   resultBySoap,
@@ -41,6 +42,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   searchOfMirrors,
   latency,
   serverShare,
+  wan,
   idleMemory,
   longListing,
   manyResults,

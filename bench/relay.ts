@@ -1,0 +1,100 @@
+/**
+ * A long wire: a relay of TCP connections on 127.0.0.1 that takes half of the round trip in each direction, sends so many
+ * bytes a second in each, and delays what follows a lost segment by the time of its retransmission.
+ */
+import { once } from 'node:events';
+import net from 'node:net';
+import { performance } from 'node:perf_hooks';
+
+export interface Wire {
+  readonly roundTripMs: number;
+  /** In each direction, all connections together. */
+  readonly bytesPerSecond?: number;
+  /** The part of the segments that is lost. */
+  readonly loss?: number;
+}
+
+export interface Relay {
+  readonly port: number;
+  readonly close: () => Promise<void>;
+}
+
+const SEGMENT_BYTES = 1_448;
+/** Of Linux, 200 ms beyond the round trip. */
+const RETRANSMISSION_MS = 200;
+/** What may be on the wire in one direction of a connection. */
+const WINDOW_BYTES = 4 * 1024 * 1024;
+
+/** The same numbers in each run. */
+function numbersFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** One direction for all connections. */
+class Direction {
+  readonly #wire: Wire;
+  readonly #random = numbersFrom(1);
+  #freeAt = 0;
+
+  constructor(wire: Wire) {
+    this.#wire = wire;
+  }
+
+  carry(from: net.Socket, to: net.Socket): void {
+    const { roundTripMs, bytesPerSecond = Number.POSITIVE_INFINITY, loss = 0 } = this.#wire;
+    let arrivesAt = 0;
+    let onTheWay = 0;
+    // Timers of different lengths that end in the same millisecond come in any order.
+    const inOrder: (() => void)[] = [];
+    const deliver = (bytes: number, send: () => void) => {
+      const now = performance.now();
+      this.#freeAt = Math.max(now, this.#freeAt) + (bytes * 1000) / bytesPerSecond;
+      let lostMs = 0;
+      for (let at = 0; at < bytes; at += SEGMENT_BYTES)
+        if (this.#random() < loss) lostMs = roundTripMs + RETRANSMISSION_MS;
+      // Nothing of a connection overtakes what was lost of it.
+      arrivesAt = Math.max(arrivesAt, this.#freeAt + roundTripMs / 2 + lostMs);
+      inOrder.push(send);
+      setTimeout(() => inOrder.shift()?.(), arrivesAt - now);
+    };
+    from.on('data', (bytes: Buffer) => {
+      onTheWay += bytes.length;
+      if (onTheWay > WINDOW_BYTES) from.pause();
+      deliver(bytes.length, () => {
+        onTheWay -= bytes.length;
+        from.resume();
+        to.write(bytes);
+      });
+    });
+    from.on('end', () => deliver(0, () => to.end()));
+    from.on('error', () => to.destroy());
+    from.on('close', () => deliver(0, () => to.destroy()));
+  }
+}
+
+export async function startRelay(targetPort: number, wire: Wire): Promise<Relay> {
+  const [up, down] = [new Direction(wire), new Direction(wire)];
+  const sockets = new Set<net.Socket>();
+  const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+    const target = net.connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
+    for (const socket of [client, target]) sockets.add(socket.once('close', () => sockets.delete(socket)));
+    up.carry(client, target);
+    down.carry(target, client);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the relay has no port');
+  return {
+    port: address.port,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

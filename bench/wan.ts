@@ -1,0 +1,104 @@
+/** A long wire: many small results, and a sync of nothing, over a relay, beside `curl` and `rsync` over the same relay. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { writeConfig } from './agent-config.ts';
+import { startSshd } from './loopback-sshd.ts';
+import type { Goal, Measurement, Place, Prepared, Side } from './measurement.ts';
+import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';
+import { startRelay, type Wire } from './relay.ts';
+import { sideOf } from './result-sides.ts';
+import { SMALL_RESULT_BYTES, smallNames } from './service/answers.ts';
+import { JOB_ID } from './service/job.ts';
+import { startService } from './service/process.ts';
+import type { SyncFigures } from './sides/sync-results.ts';
+
+const COUNT = 400;
+const ROUND_TRIP_MS = 100;
+/** Calls at a time on a long wire (docs/scale.md). */
+const PLACES = 16;
+const IDEAL_SECONDS = (COUNT * ROUND_TRIP_MS) / PLACES / 1_000;
+const WIRES = {
+  clean: { roundTripMs: ROUND_TRIP_MS },
+  lossy: { roundTripMs: ROUND_TRIP_MS, loss: 0.005 },
+  slow: { roundTripMs: ROUND_TRIP_MS, bytesPerSecond: 2_000_000 },
+} as const satisfies Readonly<Record<string, Wire>>;
+type WireName = keyof typeof WIRES;
+const WORDS: Readonly<Record<WireName, string>> = {
+  clean: 'a round trip of 100 ms',
+  lossy: 'the same, 0.5 % of the segments lost',
+  slow: 'the same without loss, 2 MB/s',
+};
+
+function agent(url: string, { directory }: Place): Side {
+  return async () => {
+    const into = fs.mkdtempSync(path.join(directory, 'agent-'));
+    const config = writeConfig(into, { url }, { results: { transfer: 'soap' } });
+    const { stdout } = await run(process.execPath, [...OUR_NODE_ARGS, sideOf('sync-results'), config, JOB_ID]);
+    fs.rmSync(into, { recursive: true });
+    const { seconds, files } = JSON.parse(stdout) as SyncFigures;
+    if (files !== COUNT) throw new Error(`${files} of ${COUNT} results came`);
+    return { seconds, ofIdeal: seconds / IDEAL_SECONDS };
+  };
+}
+
+/** Emptied before each run, not measured. */
+const side =
+  (into: string, start: () => ReturnType<Side>): Side =>
+  async () => {
+    fs.rmSync(into, { recursive: true, force: true });
+    fs.mkdirSync(into);
+    return await start();
+  };
+
+async function prepare(place: Place): Promise<Prepared> {
+  const at = (name: string) => path.join(place.directory, name);
+  const service = await startService({ listed: smallNames(COUNT) }, place.directory);
+  const sshd = await startSshd(at('ssh'));
+  fs.mkdirSync(at('cluster'));
+  for (let index = 0; index < COUNT; index += 1)
+    fs.writeFileSync(path.join(at('cluster'), `file-${index}`), Buffer.alloc(SMALL_RESULT_BYTES, `${index} `));
+  const sides: Record<string, Side> = {};
+  const relays: { close: () => Promise<void> }[] = [];
+  const words = service.curl('DownloadFileFromCluster', '<relativeFilePath>/part-0/file-0.small</relativeFilePath>');
+  const port = Number(new URL(service.url).port);
+  for (const [name, wire] of Object.entries(WIRES)) {
+    const [http, ssh] = [await startRelay(port, wire), await startRelay(sshd.port, wire)];
+    relays.push(http, ssh);
+    const url = service.url.replace(`:${port}`, `:${http.port}`);
+    sides[`agent, ${name}`] = agent(url, place);
+    const parallel = ['--parallel', '--parallel-max', String(PLACES), `${url}?[1-${COUNT}]`, '-o', `${at('curl')}/#1`];
+    sides[`curl, ${name}`] = side(at('curl'), () => runProcess('curl', [...words.slice(1, -1), ...parallel]));
+    const shell = [...sshd.ssh.slice(0, -1), String(ssh.port)].join(' ');
+    const from = `${sshd.username}@127.0.0.1:${at('cluster')}/`;
+    sides[`rsync, ${name}`] = side(at('rsync'), () =>
+      runProcess('rsync', ['-r', '-e', shell, from, `${at('rsync')}/`]),
+    );
+  }
+  return {
+    sides,
+    close: async () => {
+      for (const relay of relays) await relay.close();
+      await sshd.stop();
+      await service.stop();
+    },
+  };
+}
+
+const against = (name: WireName, peer: string, atMost: number): Goal => ({
+  what: `${COUNT} results of 20 KB, ${WORDS[name]}, against ${peer === 'curl' ? `\`curl --parallel-max ${PLACES}\`` : '`rsync` over ssh'}`,
+  ...{ kind: 'ratio', figure: 'seconds', ours: `agent, ${name}`, peer: `${peer}, ${name}`, atMost },
+});
+
+export const wan: Measurement = {
+  name: 'wan',
+  needs: ['curl', 'rsync', 'ssh', 'ssh-keygen'],
+  rounds: 3,
+  goals: [
+    {
+      what: `${COUNT} results of 20 KB, ${WORDS.clean}, against ${COUNT} round trips / ${PLACES} places`,
+      ...{ kind: 'limit', figure: 'ofIdeal', ours: 'agent, clean', atMost: 1.3 },
+    },
+    ...(Object.keys(WIRES) as WireName[]).flatMap((name) => [against(name, 'curl', 1.3), against(name, 'rsync', 3)]),
+  ],
+  prepare,
+};
