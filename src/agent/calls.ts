@@ -1,15 +1,16 @@
 /**
  * All calls to the service pass here, the one place that delays them: so many at a time, as often as the agent's share
  * of the server allows, live polls before everything else. Calls that may take long (whole files, jobs that answered
- * slowly or not at all) share half of the slots, so that they delay no other job; and one call in five is such a call
- * when there are more polls than the limits allow.
+ * slowly or not at all) have the slots that polls leave free, and at least half of them; and one call in five is such a
+ * call when there are more polls than the limits allow.
  */
 import { setMaxListeners } from 'node:events';
 import PQueue, { type Queue } from 'p-queue';
-import { JobtailError } from '../errors.ts';
+import { type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
+import { Places } from './places.ts';
 import type { JobService, Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
 import type { ServerShare } from './server-share.ts';
 
@@ -22,8 +23,10 @@ export interface CallBudget {
 }
 
 export interface CallsOptions {
-  /** Calls at a time. */
+  /** Calls at a time, at least. */
   readonly concurrency: number;
+  /** Calls at a time on a long wire; `concurrency` if left out. */
+  readonly maxConcurrency?: number;
   readonly share: ServerShare;
   readonly clock?: Pick<Clock, 'monotonic' | 'timer'>;
   readonly budget?: CallBudget | undefined;
@@ -43,6 +46,9 @@ const PATIENT_EVERY = 5;
 
 /** Calls that wait this much longer than the share requires, though none runs, would wait forever. */
 const STALLED_MS = 60_000;
+
+/** Slots that polls used within the last two of these periods are left to polls; a quiet job is polled each minute. */
+const PERIOD_MS = 60_000;
 
 type Start = () => Promise<unknown>;
 interface LaneOptions {
@@ -115,24 +121,31 @@ export class Calls {
   readonly #budget: CallBudget | undefined;
   readonly #queue: PQueue<Lanes, LaneOptions>;
   #waiting = 0;
+  readonly #places: Places;
   /** Raw and patient calls among those that run. */
   #runningLong = 0;
+  /** Most other calls at a time, in this period and the one before. */
+  #maxShort = { now: 0, before: 0, endsAt: 0 };
   /** When a call last began or ended, or the first one came to wait. */
   #movedAt = 0;
   #cancelTimer: (() => void) | undefined;
 
-  constructor({ concurrency, share, clock = systemClock, budget }: CallsOptions) {
+  constructor({ concurrency, maxConcurrency = concurrency, share, clock = systemClock, budget }: CallsOptions) {
     this.#share = share;
     this.#clock = clock;
     this.#budget = budget;
-    const hasLongSlot = () => this.#runningLong < Math.max(1, Math.floor(concurrency / 2));
+    this.#places = new Places(concurrency, maxConcurrency);
+    const hasLongSlot = () => this.#runningLong < this.#longSlots;
     const queueClass = class extends Lanes {
       constructor() {
         super(hasLongSlot);
       }
     };
     this.#queue = new PQueue({ concurrency, queueClass });
-    share.onMove(() => this.#pace());
+    share.onMove((answer) => {
+      if (answer !== undefined) this.#places.answered(answer, this.#waiting > 0);
+      this.#pace();
+    });
   }
 
   /** Whether calls wait, none runs, and neither the share nor a pause of the server is the reason. */
@@ -178,12 +191,14 @@ export class Calls {
 
   async #make<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
     if (isLong(lane)) this.#runningLong += 1;
+    else this.#countShort();
     this.#moved();
     this.#share.begun();
     try {
       await this.#budget?.take(signal);
       return await call();
     } catch (error) {
+      if (error instanceof JobtailError && LOST.has(error.code)) this.#places.lost();
       if (signal.aborted && !(error instanceof JobtailError)) throw stopped();
       throw error;
     } finally {
@@ -197,7 +212,10 @@ export class Calls {
   #pace(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    this.#share.divideAmong(this.#budget?.sharers ?? 1);
+    const sharers = Math.max(1, this.#budget?.sharers ?? 1);
+    this.#share.divideAmong(sharers);
+    const places = this.#places.among(sharers);
+    if (this.#queue.concurrency !== places) this.#queue.concurrency = places;
     const delayMs = this.#share.opensAt - this.#clock.monotonic();
     if (delayMs <= 0) this.#queue.start();
     else {
@@ -206,10 +224,33 @@ export class Calls {
     }
   }
 
+  /** Slots for calls that may take long. */
+  get #longSlots(): number {
+    const { concurrency } = this.#queue;
+    const { now, before } = this.#shortOfPeriod();
+    return Math.max(1, Math.floor(concurrency / 2), concurrency - Math.max(1, now, before));
+  }
+
+  #countShort(): void {
+    const period = this.#shortOfPeriod();
+    period.now = Math.max(period.now, this.#queue.pending - this.#runningLong);
+  }
+
+  #shortOfPeriod() {
+    const monotonic = this.#clock.monotonic();
+    const { now, endsAt } = this.#maxShort;
+    const isOld = monotonic >= endsAt + PERIOD_MS;
+    if (monotonic >= endsAt) this.#maxShort = { now: 0, before: isOld ? 0 : now, endsAt: monotonic + PERIOD_MS };
+    return this.#maxShort;
+  }
+
   #moved(): void {
     this.#movedAt = this.#clock.monotonic();
   }
 }
+
+/** Ends of a call that a server with too many calls may cause. */
+const LOST: ReadonlySet<ErrorCode> = new Set(['timeout', 'interrupted', 'unreachable']);
 
 const stopped = () => new JobtailError('aborted', 'it was stopped');
 

@@ -13,7 +13,9 @@ import { type Clock, sleep } from '../system/clock.ts';
 /** One answer of the server, when its first byte arrived. */
 export interface ServerAnswer {
   readonly status: number;
-  /** Time to the first byte, less the round trip. */
+  /** Time to the first byte. */
+  readonly firstByteMs: number;
+  /** The same, less the round trip. */
   readonly workMs: number;
   /** `Retry-After`. */
   readonly retryAfterMs: number | undefined;
@@ -48,7 +50,7 @@ export class ServerShare {
   #callsOnTheirWay = 0;
   #lastWorkMs = 0;
   #agents = 1;
-  #onMove = () => {};
+  #onMove: (answer?: ServerAnswer) => void = () => {};
 
   constructor(options: ServerShareOptions) {
     this.#options = options;
@@ -56,8 +58,8 @@ export class ServerShare {
     this.#costOfRequestMs = requestsPerMinute === null ? undefined : 60_000 / requestsPerMinute;
   }
 
-  /** Sets what is called when `opensAt` may have changed other than by the clock or by `divideAmong`. */
-  onMove(callback: () => void): void {
+  /** Sets what is called when `opensAt` may have changed other than by the clock or by `divideAmong`, with each answer. */
+  onMove(callback: (answer?: ServerAnswer) => void): void {
     this.#onMove = callback;
   }
 
@@ -98,7 +100,7 @@ export class ServerShare {
   /** Takes an answer into account. Returns the length of the pause that it starts or prolongs, if it does. */
   answered(answer: ServerAnswer): number | undefined {
     const pauseMs = this.#takeIn(answer);
-    this.#onMove();
+    this.#onMove(answer);
     return pauseMs;
   }
 

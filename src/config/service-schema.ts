@@ -27,6 +27,8 @@ const DAY_SECONDS = 86_400;
 
 /** Calls at a time: releases that speak REST may share one connection among those of a user (docs/rest.md 4.5). */
 const CONCURRENCY = { soap: 4, rest: 1 } as const;
+/** On a long wire, where `concurrency` is not set. */
+const MAX_CONCURRENCY = { soap: 16, rest: 1 } as const;
 
 /** Keys that only one of the protocols has. */
 const ONLY_OF = { soap: ['fileTransferUrl', 'namespace', 'jobsUrl', 'soapVersion'], rest: ['path'] } as const;
@@ -77,10 +79,11 @@ export function serviceSection(directory: string) {
     contentEncoding: contentEncoding().prefault('auto'),
   })
     .superRefine(checkProtocol, EVEN_IF_OTHERS_FAIL)
-    .transform(({ protocol, concurrency = CONCURRENCY[protocol], ...keys }) => {
+    .transform(({ protocol, concurrency: set, ...keys }) => {
       const { fileTransferUrl = '', namespace = '', jobsUrl = null, soapVersion: version = '1.2', ...both } = keys;
       const { path: restPath = DEFAULT_PATH, baseUrl, ...others } = both;
-      const rest = inMs({ ...others, concurrency });
+      const concurrency = set ?? CONCURRENCY[protocol];
+      const rest = inMs({ ...others, concurrency, maxConcurrency: set ?? MAX_CONCURRENCY[protocol] });
       return protocol === 'soap'
         ? { ...rest, protocol, fileTransferUrl, namespace, jobsUrl, soapVersion: version, baseUrl }
         : { ...rest, protocol, baseUrl: baseUrl ?? '', path: restPath };

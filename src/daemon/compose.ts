@@ -27,8 +27,9 @@ import { readBootId } from '../system/directories.ts';
 import { type Observer, spillPlace } from './connection.ts';
 import type { Transfers } from './transfers.ts';
 
-/** Results of a job that are downloaded at a time: while one is written, the next one is requested. */
-const RESULTS_AT_A_TIME = 8;
+/** Results of a job that are being written while the next ones are requested. */
+const RESULTS_BEHIND = 7;
+const MAX_RESULTS_AT_A_TIME = 64;
 /** A file on which the service hung, and with it all calls, is requested again after no job grew for so long. */
 const QUIET_MS = 10 * 60_000;
 /** Of many names that are refused, so many stand in the log. */
@@ -80,9 +81,9 @@ export function buildEngine(options: EngineOptions): Engine {
   const { config, store, transfers, remote, log, only, observer, onProgress } = options;
   const { jobService = null, clock = systemClock, random = Math.random, ownership = ALONE } = options;
   const { mirror, poll, service, results } = config;
-  const { requestsPerMinute, concurrency } = service;
+  const { requestsPerMinute, concurrency, maxConcurrency } = service;
   const { share = new ServerShare({ requestsPerMinute, monotonic: clock.monotonic }), budget } = options;
-  const calls = new Calls({ concurrency, share, clock, budget });
+  const calls = new Calls({ concurrency, maxConcurrency, share, clock, budget });
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
@@ -128,7 +129,7 @@ export function buildEngine(options: EngineOptions): Engine {
     minFreeBytes: mirror.minFreeBytes,
     rules: results,
     clock,
-    parallel: RESULTS_AT_A_TIME,
+    parallel: Math.min(MAX_RESULTS_AT_A_TIME, maxConcurrency + RESULTS_BEHIND),
     silentMs: service.timeoutMs,
     isQuiet: () => {
       const since = now() - QUIET_MS;

@@ -44,7 +44,8 @@ function saturate(situation: Situation, forMs: number, onBegin = (_: ServerShare
         onTheirWay.findIndex(({ at }) => at === endAt),
         1,
       );
-      if (ended?.isLost === false) share.answered({ status: 200, workMs: ended.workMs, retryAfterMs: undefined });
+      if (ended?.isLost === false)
+        share.answered({ status: 200, firstByteMs: ended.workMs, workMs: ended.workMs, retryAfterMs: undefined });
       share.ended();
       continue;
     }
@@ -117,7 +118,7 @@ describe('the server works for one agent', () => {
     for (; now < FOR_MS; workedMs += 100) {
       now = Math.max(now, share.opensAt) + 100;
       share.begun();
-      share.answered({ status: 200, workMs: 100, retryAfterMs: undefined });
+      share.answered({ status: 200, firstByteMs: 100, workMs: 100, retryAfterMs: undefined });
       share.ended();
     }
     expect(workedMs / FOR_MS).toBeLessThan(0.1 + 2_200 / FOR_MS);
@@ -134,7 +135,7 @@ describe('a server that was slow', () => {
         const call = (workMs: number) => {
           now = Math.max(now, share.opensAt) + workMs;
           share.begun();
-          share.answered({ status: 200, workMs, retryAfterMs: undefined });
+          share.answered({ status: 200, firstByteMs: workMs, workMs, retryAfterMs: undefined });
           share.ended();
         };
         call(slowMs);
@@ -170,7 +171,7 @@ describe('a pause that the server asks for', () => {
         let from = Number.NaN;
         const { begun } = saturate({ ...given, requestsPerMinute }, FOR_MS, (share, now) => {
           if (count++ !== atCall) return;
-          share.answered({ status, workMs: 0, retryAfterMs });
+          share.answered({ status, firstByteMs: 0, workMs: 0, retryAfterMs });
           from = now;
         });
         expect(begun.filter((at) => at > from && at < from + retryAfterMs)).toEqual([]);
@@ -186,7 +187,7 @@ describe('a pause that the server asks for', () => {
   it('is of the agent where the server names no time, longer each time, and short again after an answer', () => {
     let now = 0;
     const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
-    const refused = () => share.answered({ status: 429, workMs: 1, retryAfterMs: undefined });
+    const refused = () => share.answered({ status: 429, firstByteMs: 1, workMs: 1, retryAfterMs: undefined });
     const pauses = Array.from({ length: 8 }, () => {
       const pauseMs = refused();
       // Those that were on their way together.
@@ -196,16 +197,16 @@ describe('a pause that the server asks for', () => {
       return pauseMs;
     });
     expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
-    share.answered({ status: 200, workMs: 1, retryAfterMs: undefined });
+    share.answered({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: undefined });
     expect(refused()).toBe(500);
   });
 
   it('is not cut short by a shorter one, nor by other errors', () => {
     const share = new ServerShare({ requestsPerMinute: null, monotonic: () => 0 });
-    expect(share.answered({ status: 503, workMs: 1, retryAfterMs: 7_000 })).toBe(7_000);
-    expect(share.answered({ status: 429, workMs: 1, retryAfterMs: 1_000 })).toBeUndefined();
-    expect(share.answered({ status: 500, workMs: 1, retryAfterMs: undefined })).toBeUndefined();
-    expect(share.answered({ status: 200, workMs: 1, retryAfterMs: 9_000 })).toBeUndefined();
+    expect(share.answered({ status: 503, firstByteMs: 1, workMs: 1, retryAfterMs: 7_000 })).toBe(7_000);
+    expect(share.answered({ status: 429, firstByteMs: 1, workMs: 1, retryAfterMs: 1_000 })).toBeUndefined();
+    expect(share.answered({ status: 500, firstByteMs: 1, workMs: 1, retryAfterMs: undefined })).toBeUndefined();
+    expect(share.answered({ status: 200, firstByteMs: 1, workMs: 1, retryAfterMs: 9_000 })).toBeUndefined();
     expect(share.pauseMs).toBe(7_000);
   });
 });

@@ -109,7 +109,7 @@ describe('calls that get no turn', () => {
 
   it('are no stall while the server asks for the pause', async () => {
     const { clock, calls, share } = callsOf(60_000);
-    share.answered({ status: 429, workMs: 0, retryAfterMs: 900_000 });
+    share.answered({ status: 429, firstByteMs: 0, workMs: 0, retryAfterMs: 900_000 });
     const waiting = calls.run('live', signal, async () => {});
     await pass(clock, 899, () => expect(calls.stalled).toBe(false));
     expect(calls.waiting).toBe(1);

@@ -82,13 +82,13 @@ export class SimulatedService {
       const isLost = call.session !== this.#session;
       const code = isLost ? 'session-lost' : fault?.code;
       if (code === undefined || code === 'slow') {
-        share.answered({ status: 200, workMs, retryAfterMs: undefined });
+        share.answered({ status: 200, firstByteMs: workMs, workMs, retryAfterMs: undefined });
         return;
       }
       const status = statusOf({ code });
       const retryAfterMs = isLost || (status ?? 0) < 400 ? undefined : fault?.retryAfterMs;
       if (status !== undefined) {
-        share.answered({ status, workMs, retryAfterMs });
+        share.answered({ status, firstByteMs: workMs, workMs, retryAfterMs });
         if (retryAfterMs !== undefined) line.pausedUntil = clock.monotonic() + retryAfterMs;
       }
       const hint = 'a fault of the simulation';

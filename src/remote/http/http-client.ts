@@ -48,6 +48,7 @@ export interface HttpClientOptions {
 
 export interface AnswerTiming {
   readonly status: number;
+  readonly firstByteMs: number;
   /** How long the server worked for it: the time to its first byte, less the round trip. */
   readonly workMs: number;
   readonly retryAfterMs: number | undefined;
@@ -140,8 +141,9 @@ export class HttpClient {
       headerOf(response.headers, 'date'),
       Date.now(),
     );
-    const workMs = Math.max(0, exchange.firstByteMs - this.#roundTrip.ms);
-    this.#onAnswer?.({ status: response.statusCode, workMs, retryAfterMs });
+    const { firstByteMs } = exchange;
+    const workMs = Math.max(0, firstByteMs - this.#roundTrip.ms);
+    this.#onAnswer?.({ status: response.statusCode, firstByteMs, workMs, retryAfterMs });
     const body = new LimitedBody(response.body, { stop, idleMs: limits.idleMs, target });
     await refuseCompressed(response, body, target);
     const contentType = headerOf(response.headers, 'content-type');
