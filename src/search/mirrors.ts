@@ -34,6 +34,7 @@ export interface MirrorChoice {
 /** @throws Error of the file system, if the directory cannot be read */
 export function mirrorsIn(directory: string, choice: MirrorChoice): MirrorFile[] {
   const { jobs, tasks = [] } = choice;
+  if (!isDirectory(directory)) return [];
   return idsIn(directory, parseJobId, jobs).flatMap((jobId) => {
     const live = path.join(directory, jobId, 'live');
     return isDirectory(path.dirname(live)) && isDirectory(live)

@@ -115,3 +115,7 @@ it('tells different errors apart', () => {
   expect(likenessOf('out of memory')).not.toBe(likenessOf('out of time'));
   expect(likenessOf('facade failed')).toBe('facade failed');
 });
+
+it('a directory that is not there yet has no mirrors', () => {
+  expect(mirrorsIn(path.join(os.tmpdir(), 'jobtail-no-such-directory'), { jobs: [] })).toEqual([]);
+});

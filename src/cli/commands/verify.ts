@@ -122,8 +122,10 @@ async function leadsToMirror(local: string, live: string, directory: string, job
   return path.resolve(path.dirname(local), text) === path.join(path.resolve(directory), jobId, 'live', `${live}.log`);
 }
 
-/** A result has to be all of the file, not just its beginning. */
+/** A result has to be all of the file, not just its beginning. What keeps one file from being read ends nothing else. */
 async function proveResult(local: string, name: string, options: Parameters<typeof proveFile>[2]): Promise<Proof> {
+  const refused = options.remote.reasonAgainst?.(name);
+  if (refused !== undefined) return { outcome: 'unproven', bytes: 0, reason: refused };
   try {
     const proof = await proveFile(local, name, options);
     if (proof.outcome !== 'equal' || proof.bytes === proof.remoteBytes) return proof;
@@ -132,7 +134,9 @@ async function proveResult(local: string, name: string, options: Parameters<type
     if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') {
       return { outcome: 'unproven', bytes: 0, reason: `${local} is missing` };
     }
-    throw asJobtailError(thrown);
+    const error = asJobtailError(thrown);
+    if (error.policy.ofOneFile === 'no' && !error.policy.isRefusal) throw error;
+    return { outcome: 'unproven', bytes: 0, reason: error.message };
   }
 }
 

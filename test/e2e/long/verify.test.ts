@@ -63,3 +63,20 @@ it(
     expect(off.code).toBe(1);
   },
 );
+
+it('goes on after a result that the server refuses, names it, and ends with 1', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const [task] = job.tasks;
+  if (task === undefined) throw new Error('a job has a task');
+  for (const name of ['a.dat', 'b.dat', 'c.dat']) fs.writeFileSync(path.join(task.directory, name), `result ${name}`);
+  place.configure(sandbox, { watch: [orderOf(job)] });
+  expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
+  await sandbox.fault({ kind: 'fault', operation: 'DownloadFileFromCluster', text: 'not this one', times: 1 });
+  const { code, stdout } = await place.agent('verify', job.jobId);
+  expect(stdout.match(/^UNPROVEN .*$/gm)).toEqual([expect.stringMatching(/\.dat: .*not this one/)]);
+  expect(stdout.match(/^equal .*\.dat/gm)).toHaveLength(2);
+  expect(stdout).toContain('1 of ');
+  expect(code).toBe(1);
+});
