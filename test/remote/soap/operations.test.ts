@@ -161,7 +161,7 @@ describe('DownloadPartsOfJobFilesFromCluster', () => {
     ],
   ])('with %s brings nothing', async (_, body) => {
     const { remote } = await serve([body]);
-    expect(await remote.readParts(JOB, [want(0)], signal)).toEqual({ parts: [], refused: 0 });
+    expect(await remote.readParts(JOB, [want(0)], signal)).toEqual({ parts: [], refused: 0, isCut: false });
   });
 
   test.each([
