@@ -9,6 +9,7 @@
  *   does not show uncommitted bytes       -                                   mirror-damaged: cut uncommitted bytes
  *   does not show others to be compared   -                                   undetermined: raw bytes
  *   ends in bytes that it cannot show     ends there, too                     undetermined: raw bytes
+ *   one of these two                      raw bytes are refused               unchanged or grown: they are inexact
  *   its text differs                      has uncommitted bytes               mirror-damaged: cut uncommitted bytes
  *   its text ends before                  changed; has uncommitted bytes      mirror-damaged: cut uncommitted bytes
  *   its text differs, or ends before      lacks its committed bytes           undetermined: all of the mirror
@@ -20,6 +21,7 @@
  *   differs, or ends before               has uncommitted bytes               mirror-damaged: cut uncommitted bytes
  *   differs after bytes it cannot show    -                                   undetermined: raw bytes
  *   differs after an inexact range        raw bytes are refused               undetermined: another poll
+ *   differs after others not shown        raw bytes are refused               rewritten or truncated
  *   differs, seen twice                   -                                   rewritten: a new generation
  *   ends before, seen for 5 s             -                                   truncated: a new generation
  *

@@ -52,6 +52,26 @@ const ROWS: readonly Row[] = [
     { shown: SAME, mirror: LOST, unshownFrom: 7, hasRawBytes: false },
     { kind: 'unchanged', at: 100 },
   ],
+  [
+    'ends in bytes that it cannot show, and raw bytes cannot be had',
+    { shown: OPEN, mirror: INTACT, hasRawBytes: false },
+    { kind: 'unchanged', at: 100 },
+  ],
+  [
+    'ends in bytes that it cannot show and goes on, and raw bytes cannot be had',
+    { shown: OPEN, mirror: INTACT, hasRawBytes: false, goesOn: true },
+    { kind: 'grown', at: 100 },
+  ],
+  [
+    'differs behind disputed bytes that it does not show, and raw bytes cannot be had',
+    { shown: DIFFERENT, mirror: LOST, unshownFrom: 7, hasRawBytes: false, isConfirmed: true },
+    { kind: 'rewritten', at: 7, reason: reason(/the state of the mirror was lost/) },
+  ],
+  [
+    'ends behind disputed bytes that it does not show, and raw bytes cannot be had',
+    { shown: SHORTER, mirror: LOST, unshownFrom: 7, hasRawBytes: false, isConfirmed: true },
+    { kind: 'truncated', at: 7, reason: reason(/the state of the mirror was lost/) },
+  ],
   ['differs in uncommitted bytes', { shown: DIFFERENT, mirror: UNCOMMITTED }, damaged(90)],
   [
     'differs before uncommitted bytes, behind others that it does not show',
