@@ -7,6 +7,7 @@ import { type Connection, connect } from '../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
+import { FOREIGN_JOB } from '../remote/wrong-answers.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { commandLog, untilStopped } from './process.ts';
@@ -50,7 +51,10 @@ export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
       } catch (thrown) {
         signal.throwIfAborted();
         const { code, message } = asJobtailError(thrown);
-        return code === 'not-found' || (code === 'fault' && message.includes(jobId) && NO_SUCH_JOB.test(message));
+        return (
+          code === 'not-found' ||
+          (code === 'fault' && message.includes(jobId) && (NO_SUCH_JOB.test(message) || FOREIGN_JOB.test(message)))
+        );
       }
     });
   } finally {

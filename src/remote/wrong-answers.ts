@@ -49,15 +49,19 @@ const SESSION_LOST =
 /** What a refusal means stands at its beginning. */
 const MAX_EXAMINED = 2048;
 
+/** The words of every release for a job of another user: the session is valid (docs/rest.md 4.2). */
+export const FOREIGN_JOB = /\bnot authorized to (?:query|work with) job info\b|nemá povolení pracovat s jobem/i;
+
 /** Whether a response that is no success means a lost session. It is only a guess (docs/servers.md 3.3). */
 export function isSessionLost(status: number, words: string, isSessionFault: (words: string) => boolean): boolean {
   const beginning = words.slice(0, MAX_EXAMINED);
+  if (FOREIGN_JOB.test(beginning)) return false;
   return status === 401 || status === 403 || SESSION_LOST.test(beginning) || isSessionFault(beginning);
 }
 
 export const LOST: StatusMeaning = {
   code: 'session-lost',
-  hint: 'signing in again did not help: a job of another user and a wrong job id look the same as a lost session',
+  hint: 'signing in again did not help: a wrong job id may look the same as a lost session',
 };
 
 export const FAULT: StatusMeaning = {

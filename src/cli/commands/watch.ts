@@ -83,8 +83,8 @@ export async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
   const isKnown = store?.jobs.get(jobId) !== undefined;
   store?.close();
   if (isKnown || !(await isNoJob(config, jobId))) return;
-  throw new JobtailError('job-unknown', `the service has no job ${jobId}`, {
-    hint: "check the number: agent jobs lists the user's jobs",
+  throw new JobtailError('job-unknown', `the service has no job ${jobId} of this user`, {
+    hint: 'check the number: agent jobs lists the jobs',
   });
 }
 

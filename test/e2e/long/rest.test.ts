@@ -36,7 +36,7 @@ it.concurrent(
   },
 );
 
-it.concurrent.for(['3.1', '6.4'] as const)(
+it.concurrent.for(['3.1', '6.3', '6.4'] as const)(
   'a number of no job is refused, and unwatched, over release %s',
   PATIENCE,
   async (release, context) => {
@@ -57,6 +57,13 @@ it.concurrent.for(['3.1', '6.4'] as const)(
     const notWatched = { code: 0, stdout: `job ${missing} is not watched\n`, stderr: '' };
     expect(await place.agent('unwatch', missing)).toMatchObject(notWatched);
     expect(await place.agent('unwatch', missing, '--now')).toMatchObject(notWatched);
+
+    // Neither is the job of another user followed: the session is good, whatever the status is.
+    const foreign = await sandbox.submit({ owner: 'bob', tasks: [{}] });
+    const { signIns } = await sandbox.counters();
+    expect(await place.agent('watch', foreign.jobId)).toMatchObject({ code: 7, stdout: '' });
+    expect((await sandbox.counters()).signIns - signIns).toBeLessThanOrEqual(1);
+    expect((await place.status()).jobs).toEqual([]);
 
     // Where it cannot be known, it is watched; then unwatch ends it, though the service refuses the last pass.
     await sandbox.fault({ kind: 'http', status: 503, operation: 'GetCurrentInfoForJob' });
