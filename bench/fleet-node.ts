@@ -21,4 +21,4 @@ export const FLEET_NODE: readonly string[] = IS_NEW ? [process.execPath] : [OTHE
 export const isFleetNodeThere = (): boolean => IS_NEW || fs.existsSync(OTHER);
 
 /** Loads the packages that pg-boss brings. */
-export const fleetRequire = createRequire(path.join(IS_NEW ? ROOT : FLEET_PLACE, 'package.json'));
+export const fleetRequire = createRequire(path.join(fs.existsSync(OTHER) ? FLEET_PLACE : ROOT, 'package.json'));

@@ -4,10 +4,13 @@
  *     --quick       small sizes and few rounds, to show that it works
  *     --only NAME   this measurement alone; may be given several times
  *     --rounds N    instead of five (quick: one)
- *     --json        all figures as JSON on the standard output instead of the table
+ *     --json        all figures as JSON on the standard output instead of the tables, one item a release
+ *     --here        on this Node.js alone, as JSON
  *     --list        names the measurements
  *
- * `BENCH_NODE_ARGS` gives Node.js more arguments on our side, as `--cpu-prof`. The table goes to the standard output, the
+ * Without --here it runs on each release of Node.js (releases.ts), and prints a table for each.
+ *
+ * `BENCH_NODE_ARGS` gives Node.js more arguments on our side, as `--cpu-prof`. The tables go to the standard output, the
  * progress to the standard error. Ends with 1 if a measurement failed, never because a goal was not met; with 2 if the
  * arguments are wrong.
  */
@@ -18,8 +21,8 @@ import { countOf, endInOneLine, valuesOf } from './command-line.ts';
 import { type Measurement, NotHere } from './measurement.ts';
 import { MEASUREMENTS } from './measurements.ts';
 import { endProcesses, hasProgram } from './processes.ts';
+import { runOnEach, tablesOf } from './releases.ts';
 import { type Row, type Runs, rowOf, runRounds, type Unmeasured } from './rounds.ts';
-import { tableOf } from './table.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
 interface Options {
@@ -41,6 +44,7 @@ async function main(): Promise<void> {
     only: { type: 'string', multiple: true },
     rounds: { type: 'string' },
     json: { type: 'boolean', default: false },
+    here: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
   });
   if (values.list) {
@@ -50,18 +54,16 @@ async function main(): Promise<void> {
   const chosen = values.only === undefined ? MEASUREMENTS : values.only.map(measurementOf);
   const rounds = values.rounds === undefined ? undefined : countOf('--rounds', values.rounds);
   const options = { quick: values.quick, rounds };
+  if (!values.here) {
+    const { reports, failed } = await runOnEach(process.argv.slice(2));
+    process.stdout.write(values.json ? `${JSON.stringify(reports, null, 2)}\n` : tablesOf(reports));
+    if (failed) process.exitCode = 1;
+    return;
+  }
   const outcomes: Record<string, Outcome> = {};
   for (const measurement of chosen) outcomes[measurement.name] = await measure(measurement, options);
-  const all = Object.values(outcomes);
-  process.stdout.write(
-    values.json
-      ? jsonOf(outcomes, options)
-      : `${tableOf(
-          all.flatMap(({ rows }) => rows),
-          options.quick,
-        )}\n`,
-  );
-  if (all.some(({ failed }) => failed)) process.exitCode = 1;
+  process.stdout.write(jsonOf(outcomes, options));
+  if (Object.values(outcomes).some(({ failed }) => failed)) process.exitCode = 1;
 }
 
 function measurementOf(name: string): Measurement {
