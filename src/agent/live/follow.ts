@@ -49,13 +49,10 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
 
     const explained = yield* explain(offset, part, file, context);
     if (explained === 'again') return 'unclear';
-    const first: FirstResponse = {
-      ...{ offset, part, ...explained },
-      shown: await shownBy(offset, explained.reading.fork(), context.encoding),
-    };
-    const compared = await compareText(file, first);
-    const { shown, unshown } = compared;
-    const facts = await factsOf(file, compared, 'text', !first.reading.atEnd());
+    const proof = await shownBy(offset, explained.reading.fork(), context.encoding);
+    const first: FirstResponse = { offset, part, ...explained, shown: proof };
+    const { facts, unshown } = await compareText(file, first);
+    const { shown } = facts;
     let decision = yield* decideWith(facts, file, context, first);
 
     if (isNeeded(decision, 'raw-bytes')) {
@@ -64,16 +61,14 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
       await rest.skipUncertain();
       const isTail = shown.kind === 'same' && rest.atEnd();
       if (isTail && !context.final && !context.debounce.hasPersisted(file, 'tail')) return 'tail';
-      const end = yield* compareRawBytes(file, first.shown, context, {
-        isConfirmed: shown.kind !== 'same',
-      });
+      const end = yield* compareRawBytes(file, first.shown, context, { isConfirmed: shown.kind !== 'same' });
       if (end === 'current') context.debounce.clear(file, 'tail');
       if (end !== undefined) return end;
       const isUndisputed = shown.kind === 'same' && unshown.length === 0;
       if (!context.rawBytes.areRefused(file, context.final)) return isUndisputed ? 'raw' : 'different';
       // Raw bytes are not available: the text alone decides.
       decision = decide({ ...facts, isConfirmed: true, hasRawBytes: false });
-      if (isNeeded(decision, 'the-next-poll') && compared.isBehindInexact) return 'unclear';
+      if (isNeeded(decision, 'the-next-poll') && facts.isBehindInexact) return 'unclear';
     }
     if (decision.kind === 'unchanged' || decision.kind === 'grown') {
       file.markCompared(unshown);
@@ -149,15 +144,11 @@ async function act(decision: Decision, file: LiveFile, { debounce }: FollowConte
 
 const isNeeded = (decision: Decision, need: Need) => decision.kind === 'undetermined' && decision.needs === need;
 
-/** The comparison of a text with the mirror. */
-interface Compared {
-  readonly shown: Facts['shown'];
-  /** The disputed bytes of the mirror that the text does not show. */
-  readonly unshown: readonly InexactRegion[];
-  readonly isBehindInexact: boolean;
-}
-
-async function compareText(file: LiveFile, { offset, reading }: Response): Promise<Compared> {
+/** Compares a text with the mirror. `unshown`: the disputed bytes of the mirror that the text does not show. */
+async function compareText(
+  file: LiveFile,
+  { offset, reading }: Response,
+): Promise<{ readonly facts: Facts; readonly unshown: readonly InexactRegion[] }> {
   const unshown: InexactRegion[] = [];
   let isBehindInexact = false;
   const shown = await match(reading, file, { from: offset, to: file.length }, (start, end) => {
@@ -165,19 +156,14 @@ async function compareText(file: LiveFile, { offset, reading }: Response): Promi
     const open = Math.max(start, file.undisputed);
     if (open < end) unshown.push({ start: open, length: end - open });
   });
-  return { shown, unshown, isBehindInexact };
+  const seen = { shown, unshownFrom: unshown[0]?.start, isBehindInexact, goesOn: !reading.atEnd() };
+  return { facts: await factsOf(file, { ...seen, by: 'text' }), unshown };
 }
 
-async function factsOf(
-  file: LiveFile,
-  { shown, unshown, isBehindInexact }: Compared,
-  by: Facts['by'],
-  goesOn = false,
-): Promise<Facts> {
+async function factsOf(file: LiveFile, seen: Omit<Facts, 'mirror'>): Promise<Facts> {
   const { length, committed, integrity } = file;
-  const hasFingerprint = shown.kind === 'same' || (await file.hasItsFingerprint());
-  const mirror = { length, committed, integrity, hasFingerprint };
-  return { shown, by, unshownFrom: unshown[0]?.start, isBehindInexact, goesOn, mirror };
+  const hasFingerprint = seen.shown.kind === 'same' || (await file.hasItsFingerprint());
+  return { ...seen, mirror: { length, committed, integrity, hasFingerprint } };
 }
 
 /** Decides and executes what raw bytes that differ require. */
@@ -187,7 +173,7 @@ async function* resolve(
   context: FollowContext,
   isConfirmed = false,
 ): Follow<FollowEnd> {
-  const facts = await factsOf(file, { shown: found, unshown: [], isBehindInexact: false }, 'raw bytes');
+  const facts = await factsOf(file, { shown: found, by: 'raw bytes', goesOn: false });
   await act(isConfirmed ? decide({ ...facts, isConfirmed }) : yield* decideWith(facts, file, context), file, context);
   return 'different';
 }
@@ -214,9 +200,7 @@ async function* extendByRawBytes(
   context: FollowContext,
 ): Follow<FollowEnd | undefined> {
   const before = file.length;
-  const end = yield* compareRawBytes(file, first.shown, context, {
-    purpose: 'toExtend',
-  });
+  const end = yield* compareRawBytes(file, first.shown, context, { purpose: 'toExtend' });
   return end === 'current' && file.length === before ? undefined : end;
 }
 
