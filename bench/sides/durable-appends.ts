@@ -95,6 +95,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: new BatchLimit(store.capabilities),
     now: Date.now,
+    monotonic: systemClock.monotonic,
     liveFiles: {
       mirrors: new Mirrors(mirrorDirectory, false),
       overlapBytes: 256,

@@ -100,6 +100,7 @@ export function buildEngine(options: EngineOptions): Engine {
     longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: new BatchLimit(store.capabilities),
     now,
+    monotonic,
     liveFiles: {
       mirrors: new Mirrors(mirror.directory, onNetwork, ownership),
       ownership,

@@ -74,6 +74,7 @@ export class Engine {
       batchLimit: new BatchLimit(this.store.capabilities),
       maxTogether: options.maxTogether,
       now,
+      monotonic: now,
       liveFiles: {
         mirrors: new Mirrors(this.#mirrorDirectory, false, undefined, openFile),
         overlapBytes: options.overlapBytes ?? 256,

@@ -15,13 +15,20 @@ export class HeldClock implements Clock {
   readonly #start: number;
   readonly #waiting = new Set<Waiting>();
   #passed = 0;
+  /** By how much the wall clock was set. */
+  #stepMs = 0;
 
   constructor(start = Date.UTC(2026, 10, 5)) {
     this.#start = start;
   }
 
   // Bound, for some who use it take single functions out of it.
-  readonly now = (): number => this.#start + Math.floor(this.#passed);
+  readonly now = (): number => this.#start + this.#stepMs + Math.floor(this.#passed);
+
+  /** Sets the wall clock, as an operator or NTP does; nothing else moves. */
+  stepWall(ms: number): void {
+    this.#stepMs += ms;
+  }
 
   readonly monotonic = (): number => this.#passed;
 

@@ -23,12 +23,12 @@ export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWhole
   readonly liveFiles: LiveFileOptions;
   /** Bytes of text that make a backlog a long one. */
   readonly longBacklogBytes: number;
-  /** Wall clock, in milliseconds. */
-  readonly now: () => number;
+  /** A clock that never jumps, in milliseconds. */
+  readonly monotonic: () => number;
 }
 
-/** What fails for one file alone costs the service as much each time. */
-const PAUSES = { firstMs: 1_000, maxMs: 30 * 60_000, random: () => 0 };
+/** Repeated requests for one broken file load the service, so the pause grows. Without jitter, it is the whole of it. */
+const PAUSES = { firstMs: 1_000, maxMs: 30 * 60_000, random: () => 1 };
 
 /** Which file is polled, and what is remembered of it from poll to poll. */
 interface PolledFile {
@@ -212,7 +212,7 @@ export class FilePoll {
       this.#memory.failed = undefined;
       return;
     }
-    const pause = this.#memory.failed?.pause ?? new BackOff({ ...PAUSES, nowMs: this.#context.now });
+    const pause = this.#memory.failed?.pause ?? new BackOff({ ...PAUSES, nowMs: this.#context.monotonic });
     pause.lengthen();
     this.#memory.failed = { error, pause };
   }

@@ -19,6 +19,8 @@ export interface PollContext extends FilePollContext {
   readonly store: Store;
   readonly batchLimit: BatchLimit;
   readonly commit: Commit;
+  /** Wall clock, in milliseconds. */
+  readonly now: () => number;
   /** Live files of a job that are polled together; `MAX_TOGETHER` if it is left out. */
   readonly maxTogether?: number | undefined;
 }
