@@ -1,7 +1,12 @@
-/** One HTTP exchange: reading its body, writing its answer with backpressure, and spoiling it by fault rules. */
+/**
+ * One HTTP exchange: reading its body, writing its answer with backpressure and as gzip on request, and spoiling it by
+ * fault rules.
+ */
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createGzip } from 'node:zlib';
 import type { FaultRule } from './faults.ts';
 import { HttpRefusal, ServiceFault } from './refusals.ts';
 
@@ -57,11 +62,12 @@ export function sendText(response: ServerResponse, { status, headers, body }: An
 /**
  * Sends an answer, changed by the rules that let it begin (drip, truncate, reset after some bytes). What its body
  * throws before the first bytes go out is thrown on; after that the connection is cut.
- * @returns the bytes of the body that were sent.
+ * @returns the bytes of the body that were sent, as gzip where the client accepts it.
  */
 export async function sendAnswer(exchange: Exchange, answer: Answer, rules: readonly FaultRule[]): Promise<number> {
-  const { response } = exchange;
-  const pieces = bytesOf(answer.body);
+  const { request, response } = exchange;
+  const isGzip = answer.status !== 204 && /\bgzip\b/.test(String(request.headers['accept-encoding']));
+  const pieces = isGzip ? gzipOf(answer.body) : bytesOf(answer.body);
   let sent = 0;
   try {
     const { head, complete } = await beginningOf(pieces);
@@ -76,6 +82,7 @@ export async function sendAnswer(exchange: Exchange, answer: Answer, rules: read
           : undefined;
     response.writeHead(answer.status, {
       ...answer.headers,
+      ...(isGzip && { 'content-encoding': 'gzip' }),
       ...(announced !== undefined && { 'content-length': announced }),
     });
     for await (const piece of joined(head, pieces)) {
@@ -135,6 +142,13 @@ export async function delay({ signal }: Exchange, rules: readonly FaultRule[]): 
 async function* bytesOf(body: Answer['body']): AsyncGenerator<Buffer> {
   if (typeof body === 'string') yield Buffer.from(body);
   else for await (const piece of body) if (piece !== '') yield Buffer.from(piece);
+}
+
+async function* gzipOf(body: Answer['body']): AsyncGenerator<Buffer> {
+  const gzip = createGzip();
+  // A failure of the body reaches the reader through `gzip`.
+  pipeline(bytesOf(body), gzip, () => undefined);
+  yield* gzip as AsyncIterable<Buffer>;
 }
 
 async function beginningOf(pieces: AsyncGenerator<Buffer>): Promise<{ head: Buffer; complete: boolean }> {

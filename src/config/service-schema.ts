@@ -77,6 +77,8 @@ export function serviceSection(directory: string) {
     tls: orEmpty(tls),
     proxy: orNull(httpUrl()),
     contentEncoding: contentEncoding().prefault('auto'),
+    /** auto: gzip is requested while responses arrive slowly. */
+    compression: oneOf(['auto', 'off']).prefault('auto'),
   })
     .superRefine(checkProtocol, EVEN_IF_OTHERS_FAIL)
     .transform(({ protocol, concurrency: set, ...keys }) => {

@@ -8,6 +8,7 @@ import { loadTls } from '../config/load.ts';
 import type { MismatchKind } from '../mismatch.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/held-texts.ts';
+import { Compression } from '../remote/http/compression.ts';
 import { type AnswerTiming, HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
 import { type KeptCapabilities, RestCapabilities } from '../remote/rest/capabilities.ts';
 import { RestRemote } from '../remote/rest/client.ts';
@@ -87,6 +88,7 @@ export async function connect(
   };
   const http = newClient({
     onAnswer,
+    compression: service.compression === 'auto' ? new Compression() : undefined,
     limits: { connectMs: CONNECT_MS, headersMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs * TOTAL_TIMEOUTS },
     ...(await wayTo(config)),
   });

@@ -28,6 +28,7 @@ describe('a configuration that is fine', () => {
         tls: { caFile: null, certFile: null, keyFile: null },
         proxy: null,
         contentEncoding: 'auto',
+        compression: 'auto',
       },
       auth: {
         method: 'password',
@@ -89,6 +90,7 @@ service:
   tls: {caFile: ca.pem, certFile: tls/cert.pem, keyFile: /abs/key.pem}
   proxy: http://proxy:3128
   contentEncoding: Windows-1250
+  compression: off
 auth:
   method: cloud-platform
   username: bob
@@ -136,6 +138,7 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
         tls: { caFile: path('ca.pem'), certFile: path('tls/cert.pem'), keyFile: '/abs/key.pem' },
         proxy: 'http://proxy:3128',
         contentEncoding: 'windows-1250',
+        compression: 'off',
       },
       auth: {
         method: 'cloud-platform',

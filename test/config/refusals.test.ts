@@ -104,6 +104,7 @@ const WRONG_VALUES: Case[] = [
   ],
   ['service', 'contentEncoding: utf-16', 'found "utf-16" (text)'],
   ['service', 'contentEncoding: gbk', 'found "gbk" (text)'],
+  ['service', 'compression: on', 'service.compression: expected one of auto, off, found "on" (text)'],
   // auth
   [
     'auth',

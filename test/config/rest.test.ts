@@ -15,6 +15,7 @@ describe('service.protocol: rest', () => {
     expect(service).toEqual({
       ...{ protocol: 'rest', baseUrl: 'https://m.example.org', path: '/heappe', concurrency: 1, maxConcurrency: 1 },
       ...{ requestsPerMinute: null, timeoutMs: 60_000, proxy: null, contentEncoding: 'auto' },
+      compression: 'auto',
       tls: { caFile: null, certFile: null, keyFile: null },
     });
     expect(auth).toMatchObject({

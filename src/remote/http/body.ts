@@ -53,6 +53,8 @@ export interface BodyLimits {
   readonly stop: CallStop;
   readonly idleMs: number;
   readonly target: Target;
+  /** Receives the length of each chunk, and how long was waited for it. */
+  readonly measure?: ((bytes: number, waitedMs: number) => void) | undefined;
 }
 
 /** So many chunks may wait for the reader before no more are taken from the connection. */
@@ -75,6 +77,7 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
   #wake: () => void = () => undefined;
   #turnMs = performance.now();
   #waitedMs = 0;
+  #chunkWaitedMs = 0;
   #bytes = 0;
   #over = false;
 
@@ -159,6 +162,8 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
 
   /** Bytes that come are progress: the waiting begins anew. */
   #counted(chunk: Buffer): Buffer {
+    this.#limits.measure?.(chunk.length, this.#chunkWaitedMs);
+    this.#chunkWaitedMs = 0;
     this.#bytes += chunk.length;
     if (this.#bytes >= PROGRESS_BYTES) {
       this.#waitedMs = 0;
@@ -179,7 +184,8 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
           this.#wake = resolve;
         });
       }
-      this.#waitedMs += performance.now() - startedMs;
+      this.#chunkWaitedMs = performance.now() - startedMs;
+      this.#waitedMs += this.#chunkWaitedMs;
       if (this.#end !== undefined && 'error' in this.#end) throw this.#end.error;
       return this.#take();
     } finally {

@@ -5,6 +5,7 @@
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { JobtailError } from '../../errors.ts';
 import { CallStop, LimitedBody, timeoutError } from './body.ts';
+import type { Compression } from './compression.ts';
 import { Exchange, RoundTrip } from './exchange.ts';
 import { addressOf, describeFailure, type Target } from './failures.ts';
 
@@ -42,6 +43,8 @@ export interface HttpClientOptions {
   readonly tls?: HttpTls;
   /** Address of a proxy, `http://host:port`; proxy variables of the environment are not read. */
   readonly proxy?: string;
+  /** When gzip is requested; never if left out. */
+  readonly compression?: Compression | undefined;
   /** Called when the header of an answer has arrived. */
   readonly onAnswer?: ((answer: AnswerTiming) => void) | undefined;
 }
@@ -91,6 +94,7 @@ interface Sending {
   readonly target: Target;
   readonly stop: CallStop;
   readonly exchange: Exchange;
+  readonly encoding: 'gzip' | 'identity';
 }
 
 /** Connections to servers, kept alive between calls. Redirects are answers like any other. */
@@ -101,10 +105,12 @@ export class HttpClient {
   readonly #limits: HttpLimits;
   readonly #roundTrip = new RoundTrip();
   #openedConnections = 0;
+  readonly #compression: HttpClientOptions['compression'];
   readonly #onAnswer: HttpClientOptions['onAnswer'];
 
   constructor(options: HttpClientOptions) {
     this.#limits = options.limits;
+    this.#compression = options.compression;
     this.#onAnswer = options.onAnswer;
     this.#dispatcher = this.#newDispatcher(options, 1);
     this.#newConnections = this.#newDispatcher(options, 0);
@@ -120,17 +126,19 @@ export class HttpClient {
     const limits = this.#limits;
     const stop = new CallStop(request.signal, request.totalMs ?? limits.totalMs, target);
     const countOpened = () => this.#openedConnections;
+    const encoding = this.#compression?.isWanted === true ? 'gzip' : 'identity';
+    const sending = { url, target, stop, encoding } as const;
     let exchange = new Exchange(countOpened);
     let response: Dispatcher.ResponseData;
     try {
       stop.signal.throwIfAborted();
       try {
-        response = await this.#send(this.#dispatcher, request, { url, target, stop, exchange });
+        response = await this.#send(this.#dispatcher, request, { ...sending, exchange });
       } catch (error) {
         const isStale = exchange.isOnOpenConnection && describeFailure(error, target).code === 'interrupted';
         if (!isStale || request.isRepeatable !== true || stop.signal.aborted) throw error;
         exchange = new Exchange(countOpened);
-        response = await this.#send(this.#newConnections, request, { url, target, stop, exchange });
+        response = await this.#send(this.#newConnections, request, { ...sending, exchange });
       }
     } catch (error) {
       stop.settle();
@@ -144,8 +152,9 @@ export class HttpClient {
     const { firstByteMs } = exchange;
     const workMs = Math.max(0, firstByteMs - this.#roundTrip.ms);
     this.#onAnswer?.({ status: response.statusCode, firstByteMs, workMs, retryAfterMs });
-    const body = new LimitedBody(response.body, { stop, idleMs: limits.idleMs, target });
-    await refuseCompressed(response, body, target);
+    const measure = this.#compression?.measuring();
+    const wire = new LimitedBody(response.body, { stop, idleMs: limits.idleMs, target, measure });
+    const body = await this.#decoded(wire, headerOf(response.headers, 'content-encoding'), { ...sending, ...request });
     const contentType = headerOf(response.headers, 'content-type');
     return {
       status: response.statusCode,
@@ -154,6 +163,22 @@ export class HttpClient {
       retryAfterMs,
       body,
     };
+  }
+
+  /** The body without its content encoding, which must be the one that was requested. */
+  async #decoded(
+    body: LimitedBody,
+    contentEncoding: string,
+    { encoding, target, signal }: Pick<Sending, 'encoding' | 'target'> & Pick<HttpRequest, 'signal'>,
+  ): Promise<AsyncIterable<Buffer>> {
+    const coding = contentEncoding.trim().toLowerCase();
+    if (coding === '' || coding === 'identity') return body;
+    const isRequested = encoding === 'gzip' && (coding === 'gzip' || coding === 'x-gzip');
+    if (isRequested && this.#compression !== undefined) return this.#compression.unpacked(body, target, signal);
+    await body.destroy();
+    throw new JobtailError('malformed', `the response of ${addressOf(target)} is compressed without request`, {
+      hint: 'switch off compression for this service in the web server or proxy in front of it',
+    });
   }
 
   /** Ends all calls in flight at once and closes the connections. */
@@ -184,7 +209,7 @@ export class HttpClient {
   }
 
   async #send(dispatcher: Dispatcher, request: HttpRequest, sending: Sending): Promise<Dispatcher.ResponseData> {
-    const { url, target, stop, exchange } = sending;
+    const { url, target, stop, exchange, encoding } = sending;
     const { headersMs = this.#limits.headersMs } = request;
     let timer: NodeJS.Timeout | undefined;
     // undici looks at the signal only once it has a connection.
@@ -196,7 +221,7 @@ export class HttpClient {
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method: request.method,
-        headers: { 'accept-encoding': 'identity', ...request.headers },
+        headers: { 'accept-encoding': encoding, ...request.headers },
         body: request.body ?? null,
         signal: stop.signal,
         headersTimeout: headersMs,
@@ -245,15 +270,6 @@ function parseUrl(text: string): URL {
     });
   }
   return url;
-}
-
-async function refuseCompressed(response: Dispatcher.ResponseData, body: LimitedBody, target: Target): Promise<void> {
-  const encoding = headerOf(response.headers, 'content-encoding').trim().toLowerCase();
-  if (encoding === '' || encoding === 'identity') return;
-  await body.destroy();
-  throw new JobtailError('malformed', `the response of ${addressOf(target)} is compressed without request`, {
-    hint: 'switch off compression for this service in the web server or proxy in front of it',
-  });
 }
 
 /** The first value of a header, '' if there is none. */

@@ -1,0 +1,128 @@
+/**
+ * Compressed responses: gzip is requested while responses arrive slowly, and unpacked while they arrive. Where they
+ * arrive fast, packing and unpacking costs more processor time than it saves.
+ */
+import { pipeline } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { type ErrorCode, JobtailError } from '../../errors.ts';
+import { addressOf, type Target } from './failures.ts';
+
+/** Below this, in bytes a second on the wire, gzip is requested. */
+export const SLOW_RATE = 4_000_000;
+/** Above this it is no longer requested. */
+export const FAST_RATE = 8_000_000;
+/** So much of one response makes one measurement. */
+export const MEASURED_BYTES = 256 * 1024;
+/** So many measurements in a row switch it. */
+export const MEASUREMENTS = 3;
+/** Compressed responses do not show how fast others would arrive: after so long, one is measured again. */
+export const RECHECK_MS = 60 * 60 * 1000;
+
+/** A response may be so many times as large as its compressed bytes. */
+export const MAX_RATIO = 250;
+/** A response up to this size may have any ratio: a short file of equal bytes. */
+const MIN_LIMITED_BYTES = 8 * 1024 * 1024;
+
+const CHUNK_BYTES = 64 * 1024;
+
+/** The bytes of a response as they arrive. */
+interface Body extends AsyncIterable<Buffer> {
+  /** Gives the body up and frees the connection. */
+  destroy(): Promise<void>;
+}
+
+/** Whether gzip is requested from a server, by how fast its responses arrive. */
+export class Compression {
+  readonly #nowMs: () => number;
+  #isOn = false;
+  /** The server compresses wrongly. */
+  #isBroken = false;
+  #onSinceMs = 0;
+  /** Measurements in a row that speak for the other state. */
+  #contrary = 0;
+  #arrivedBytes = 0;
+
+  constructor(nowMs: () => number = () => performance.now()) {
+    this.#nowMs = nowMs;
+  }
+
+  get isWanted(): boolean {
+    if (this.#isOn && this.#nowMs() - this.#onSinceMs >= RECHECK_MS) {
+      this.#isOn = false;
+      this.#contrary = MEASUREMENTS - 1;
+    }
+    return this.#isOn && !this.#isBroken;
+  }
+
+  /**
+   * Measures one response: the returned function receives each of its chunks, and how long the agent waited for it.
+   * What other responses bring in the meantime came over the same wire, and is counted.
+   */
+  measuring(): (bytes: number, waitedMs: number) => void {
+    let [start, ownBytes, ms] = [this.#arrivedBytes, 0, 0];
+    return (bytes, waitedMs) => {
+      this.#arrivedBytes += bytes;
+      ownBytes += bytes;
+      ms += waitedMs;
+      if (ownBytes < MEASURED_BYTES) return;
+      this.#measured(((this.#arrivedBytes - start) * 1000) / ms);
+      [start, ownBytes, ms] = [this.#arrivedBytes, 0, 0];
+    };
+  }
+
+  #measured(rate: number): void {
+    this.#contrary = (this.#isOn ? rate > FAST_RATE : rate < SLOW_RATE) ? this.#contrary + 1 : 0;
+    if (this.#contrary < MEASUREMENTS) return;
+    this.#isOn = !this.#isOn;
+    this.#onSinceMs = this.#nowMs();
+    this.#contrary = 0;
+  }
+
+  /**
+   * The bytes that a body of gzip holds, unpacked at the pace of the reader. After a damaged one, or one with too high a
+   * ratio, gzip is not requested again.
+   */
+  unpacked(body: Body, target: Target, signal: AbortSignal): AsyncIterable<Buffer> {
+    const chunks = this.#unpack(body, target, signal);
+    const end = async (): Promise<IteratorResult<Buffer, undefined>> => {
+      // A generator that was not started yet frees nothing.
+      await body.destroy();
+      return await chunks.return(undefined);
+    };
+    return { [Symbol.asyncIterator]: () => ({ next: () => chunks.next(), return: end }) };
+  }
+
+  async *#unpack(body: Body, target: Target, signal: AbortSignal): AsyncGenerator<Buffer, undefined> {
+    const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
+    // A failure of the body reaches the reader through `gunzip`.
+    pipeline(body, gunzip, () => undefined);
+    let bytes = 0;
+    try {
+      for await (const chunk of gunzip as AsyncIterable<Buffer>) {
+        // The body may have arrived completely, and then its signal is no longer looked at.
+        if (signal.aborted) throw new JobtailError('aborted', 'the call was stopped');
+        bytes += chunk.length;
+        if (bytes > MIN_LIMITED_BYTES && bytes > MAX_RATIO * gunzip.bytesWritten) {
+          const what = `is over ${MAX_RATIO} times as large as its compressed bytes`;
+          throw this.#refused('answer-too-large', target, what);
+        }
+        yield chunk;
+      }
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+      // An empty body is empty, even if it is declared to be gzip.
+      if (code === 'Z_BUF_ERROR' && gunzip.bytesWritten === 0) return;
+      throw code.startsWith('Z_') ? this.#refused('malformed', target, 'is damaged gzip') : error;
+    } finally {
+      gunzip.destroy();
+      await body.destroy();
+    }
+  }
+
+  #refused(code: ErrorCode, target: Target, what: string): JobtailError {
+    this.#isBroken = true;
+    return new JobtailError(code, `the response of ${addressOf(target)} ${what}`, {
+      hint: 'the agent requests it uncompressed from now on; set service.compression to off for this server',
+    });
+  }
+}
