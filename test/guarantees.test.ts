@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { LONG_BACKLOG_BYTES } from '../src/agent/live/append/append.ts';
 import { DEBOUNCE_TIMES } from '../src/agent/live/debounce.ts';
 import { IDLE_INTERVAL_MS, INTERVAL_MS } from '../src/agent/loop/job-states.ts';
-import { LONGEST_INTERVAL_MS } from '../src/agent/results/ledger.ts';
+import { MAX_INTERVAL_MS } from '../src/agent/results/ledger.ts';
 import * as share from '../src/agent/server-share.ts';
 import { FIRST_LOOK_MS } from '../src/cli/commands/watch.ts';
 import { PACE } from '../src/cli/show/pass.ts';
@@ -87,7 +87,7 @@ const CONSTANTS: readonly (readonly [document: string, phrase: string, value: st
   ['servers.md', 'or every {} while it follows no job', time(IDLE_INTERVAL_MS)],
   ['service.md', 'a request has {}, and of', time(metricsServer.REQUEST_MS)],
   ['service.md', 'of more than {} connections', String(metricsServer.MAX_CONNECTIONS)],
-  ['transfers.md', '`results.intervalSeconds`, at most {}', time(LONGEST_INTERVAL_MS)],
+  ['transfers.md', '`results.intervalSeconds`, at most {}', time(MAX_INTERVAL_MS)],
   ['transfers.md', 'a line every {} elsewhere', time(PACE.line.everyMs)],
   ['fleet.md', 'when one of these lasts {}', time(readiness.PERSISTS_MS)],
   ['fleet.md', 'After {} it tries one job', time(readiness.PAUSE_MS)],

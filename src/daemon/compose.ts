@@ -118,7 +118,7 @@ export function buildEngine(options: EngineOptions): Engine {
       checkpoint: () => {},
       commit: (row) => store.transaction(() => store.liveFiles.save(row)),
       mark: (row) => store.quickTransaction(() => store.liveFiles.save(row)),
-      // Of files of other hosts, this one's memory is not the truth.
+      // On a network file system, written bytes can be lost without a reboot of this host: the boot id proves nothing.
       bootId: onNetwork || isOnNetworkFileSystem(store.directory) ? null : readBootId(),
     },
   };

@@ -157,7 +157,7 @@ export function requireWatched(store: Store, jobId: JobId): WatchState {
 }
 
 /** The same for a command that may write: a job of `watch:` that no agent has taken yet is taken by the command. */
-export function requireOrdered(store: Store, config: Config, jobId: JobId): WatchState {
+export function watchIfConfigured(store: Store, config: Config, jobId: JobId): WatchState {
   const order = configuredJobs(config).find((one) => one.jobId === jobId);
   if (order !== undefined && store.jobs.get(jobId) === undefined)
     store.transaction(() => store.jobs.watch(order, systemClock.now()));

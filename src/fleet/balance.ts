@@ -86,7 +86,7 @@ export class Taking {
     if (missing > 0 || room <= 0 || waitingMs <= WAITING_MS) return missing;
     const idle = agents.filter(({ name, jobs: own }) => name !== member.name && own < (shares.get(name) ?? 0));
     if (idle.some(({ idleMs }) => idleMs <= WAITING_MS)) return 0;
-    await joined.register.passOver(idle.map(({ name }) => name));
+    await joined.register.skipAgents(idle.map(({ name }) => name));
     this.passedOver = summary;
     return room;
   }

@@ -179,7 +179,7 @@ export class Register {
   }
 
   /** Agents that left jobs waiting though they have room are offered none for a while, longer each time. */
-  async passOver(names: readonly string[]): Promise<void> {
+  async skipAgents(names: readonly string[]): Promise<void> {
     await this.#database.query(
       `UPDATE {s}.agents SET passed_over = least(passed_over + 1, ${MAX_DOUBLINGS}),
          rests_until = now() + ${REST} * power(2::float8, passed_over::float8)

@@ -1,6 +1,6 @@
 /**
- * The ledger of one sync of a job's results: rows are saved many at a time, and only after the names of their files are
- * safely in their directories. With it, the dates of the listing, and the progress that `status` shows.
+ * The ledger of one sync of a job's results: rows are saved many at a time, and only after the directories of their
+ * files are flushed. With it, the dates of the listing, and the progress that `status` shows.
  */
 import path from 'node:path';
 import { type JobId, keyText } from '../../job.ts';
@@ -13,12 +13,12 @@ import { type Clock, sleep } from '../../system/clock.ts';
 import { flushAll } from '../../system/directories.ts';
 import type { FileDigest } from '../../system/files.ts';
 
-/** Rows in one transaction; as many are saved at once. */
+/** Maximum rows of one transaction; so many waiting rows are saved without delay. */
 const MANY_ROWS = 500;
-const LONGEST_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 1_000;
 const DAY_MS = 24 * 60 * 60_000;
-/** A file that does not change is looked at at least so often while its job is followed. */
-export const LONGEST_INTERVAL_MS = 60 * 60_000;
+/** Maximum interval between two fetches of an unchanged file while its job is followed. */
+export const MAX_INTERVAL_MS = 60 * 60_000;
 
 export interface LedgerOptions {
   readonly store: Store;
@@ -63,7 +63,7 @@ export class Ledger {
     return { jobId, name, state: 'listed', ...nothing, listedAt: this.startedAt, dueAt: this.startedAt, intervalMs };
   }
 
-  /** Takes a row in, to be saved with others; `target` is what was put in its place, if anything was. */
+  /** Records a row, to be saved with others; `target` is what was put in its place, if anything was. */
   add(row: ResultRow, target?: string): void {
     this.#begin();
     this.#rows.push(row);
@@ -71,9 +71,9 @@ export class Ledger {
   }
 
   /**
-   * A file came, and was put at `target` unless it was there already. Its interval stretches while it stays the same,
-   * and while it goes on changing: one that is written all the time is not fetched all the time. With its first change
-   * it begins anew.
+   * Records a downloaded file, which was put at `target` unless it was there already. The interval doubles if the
+   * file is unchanged, or changed again; it is reset if the file changed after an unchanged fetch. So a file that is
+   * written all the time is not fetched all the time.
    */
   fetched(row: ResultRow, { bytes, sha256 }: FileDigest, target?: string): void {
     const now = this.#options.clock.now();
@@ -97,7 +97,7 @@ export class Ledger {
     this.add({ ...row, ...nothing, state: 'linked', live: keyText(live), fetchedAt }, target);
   }
 
-  /** A file did not come, or is not wanted as it is; it is tried again after a longer interval. */
+  /** The download failed, or the file is left out; it is tried again after a longer interval. */
   postponed(row: ResultRow, state: 'failed' | 'left-out', reason: string): void {
     const intervalMs = longer(row.intervalMs);
     this.#options.progress.done(state);
@@ -106,22 +106,22 @@ export class Ledger {
   }
 
   /**
-   * The service sent no byte of a file for so long: a named pipe has no end for it, and it reads a large file whole
-   * before it sends any of it. Meanwhile it answers no other call, so from the second time on it is requested once a
-   * day.
+   * The service sent no byte of a file for this time. It never finishes a named pipe, and reads a large file completely
+   * before it sends the first byte. Until then it answers no other call, so from the second time on the file is
+   * requested once a day.
    */
   hung(row: ResultRow, silentMs: number, isSkippedBySsh = false): void {
     const hangs = row.hangs + 1;
     const isFirst = hangs === 1;
     const intervalMs = isFirst ? longer(row.intervalMs) : DAY_MS;
     const also = isSkippedBySsh ? ', and a transfer by SSH did not bring it' : '';
-    const again = isFirst ? 'with more patience when no job has grown for 10 minutes' : 'once a day';
-    const reason = `the service hung on it, silent for ${Math.round(silentMs / 1000)} s${also}: it may be a named pipe, or large; requested again ${again}`;
+    const again = isFirst ? 'with a longer timeout after 10 minutes without growth of any job' : 'once a day';
+    const reason = `the service sent no data for ${Math.round(silentMs / 1000)} s${also}: the file may be a named pipe or very large; requested again ${again}`;
     this.#options.progress.done('failed');
     this.add({ ...row, state: 'failed', reason, hangs, intervalMs, dueAt: this.#options.clock.now() + intervalMs });
   }
 
-  /** A file is not requested now, and failed before. */
+  /** Counts a file that failed before and is not due. */
   stillFailed(): void {
     this.#options.progress.done('failed');
   }
@@ -141,7 +141,7 @@ export class Ledger {
   async keepUp(): Promise<void> {
     const waiting = this.#rows.length + this.#forgotten.length;
     if (waiting === 0) return;
-    if (waiting >= MANY_ROWS || this.#options.clock.now() - this.#oldestAt >= LONGEST_WAIT_MS) await this.flush();
+    if (waiting >= MANY_ROWS || this.#options.clock.now() - this.#oldestAt >= MAX_WAIT_MS) await this.flush();
   }
 
   /** Saves what was taken in. */
@@ -171,14 +171,14 @@ export class Ledger {
   }
 }
 
-const longer = (intervalMs: number) => Math.min(LONGEST_INTERVAL_MS, intervalMs * 2);
+const longer = (intervalMs: number) => Math.min(MAX_INTERVAL_MS, intervalMs * 2);
 
 /** The date of a result in the listing, and whether the download proved it. */
 type Stamped = Pick<ResultRow, 'stamp' | 'stampProven'>;
 
 export const NO_STAMP: Stamped = { stamp: null, stampProven: false };
 
-/** Minimum time from a listing to the downloads whose dates it proves. */
+/** Minimum delay between a listing and a download, so that the listed date covers the content. */
 const MIN_APART_MS = 2_000;
 
 /**

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
-import { type OwnedStore, requireOrdered, withStore } from '../../daemon/state.ts';
+import { type OwnedStore, watchIfConfigured, withStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
@@ -16,7 +16,7 @@ import { commandLog, untilStopped } from '../process.ts';
 import { type ResultsProgress, resultsProgress, summaryIsWhole, summaryOf, summaryText } from '../show/pass.ts';
 
 export async function sync(jobId: JobId, options: ConfigOption & { readonly json?: boolean }): Promise<void> {
-  const summary = await passOver(await configurationAsOwner(options), { jobId, kind: 'sync' });
+  const summary = await runCompletePass(await configurationAsOwner(options), { jobId, kind: 'sync' });
   const json = () => `${printableJson({ version: 1, jobId, ...summary })}\n`;
   process.stdout.write(options.json === true ? json() : summaryText(jobId, summary));
   if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
@@ -34,17 +34,19 @@ export async function unwatch(jobId: JobId, options: ConfigOption & { readonly n
   }
   process.stdout.write(`job ${jobId} is followed no longer; its files stay in ${config.mirror.directory}/${jobId}\n`);
   if (config.watch.some(({ job }) => job === jobId)) {
-    process.stdout.write(`it still stands in ${config.file}: agent watch ${jobId} follows it again\n`);
+    process.stdout.write(
+      `${config.file} still lists it: the agent does not follow it until you run agent watch ${jobId}\n`,
+    );
   }
 }
 
 async function endWithPass(config: Config, jobId: JobId): Promise<void> {
   try {
-    const summary = await passOver(config, { jobId, kind: 'unwatch' });
+    const summary = await runCompletePass(config, { jobId, kind: 'unwatch' });
     process.stdout.write(summaryText(jobId, summary));
     if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
   } catch (thrown) {
-    // A number of no job would stay, for its last pass is refused each time.
+    // If the service has no such job, the last pass can never succeed, and the job would stay in the list.
     if (!asJobtailError(thrown).policy.isRefusal) throw thrown;
     const { isNoJob } = await import('../job-service.ts');
     if (!(await isNoJob(config, jobId))) throw thrown;
@@ -57,7 +59,7 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
   if (hasFleet(config)) return (await import('../fleet/orders.ts')).endByFleet(config, jobId);
   const log = commandLog();
   await withStore(config, log, async (store, owned) => {
-    requireOrdered(store, config, jobId);
+    watchIfConfigured(store, config, jobId);
     store.jobs.unwatch(jobId, 'ended');
     store.wake();
     // A running agent releases its grants itself.
@@ -70,12 +72,12 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
   });
 }
 
-export interface PassOrder {
+export interface PassCommand {
   readonly jobId: JobId;
   readonly kind: 'sync' | 'unwatch';
 }
 
-interface Pass extends PassOrder {
+interface Pass extends PassCommand {
   readonly config: Config;
   readonly store: Store;
   readonly progress: ResultsProgress;
@@ -83,16 +85,16 @@ interface Pass extends PassOrder {
 }
 
 const TICK_MS = 100;
-/** Every so many looks it is made sure that the agent lives, which opens a file. */
+/** Ticks between two checks of the lock of the agent; each opens a file. */
 const TICKS_A_LIFE_SIGN = 10;
 /**
- * So many in a row are missing if it has stopped: one that begins anew, with another configuration, lets go for a
- * moment.
+ * Failed checks in a row that mean that the agent stopped. One is not enough: an agent that reloads its configuration
+ * releases the lock for a moment.
  */
 const MISSING_LIFE_SIGNS = 2;
 
-/** Has one complete pass done. The kind `unwatch` ends the job with it. */
-export async function passOver(config: Config, order: PassOrder): Promise<PassSummary> {
+/** Runs one complete pass, here or by the running agent. The kind `unwatch` ends the job with it. */
+export async function runCompletePass(config: Config, order: PassCommand): Promise<PassSummary> {
   if (hasFleet(config)) {
     const { passByFleet } = await import('../fleet/orders.ts');
     return await passByFleet(config, order.jobId, order.kind);
@@ -111,25 +113,27 @@ export async function passOver(config: Config, order: PassOrder): Promise<PassSu
 }
 
 async function askAgent({ config, store, jobId, kind, progress, signal }: Pass): Promise<PassSummary> {
-  requireOrdered(store, config, jobId);
+  watchIfConfigured(store, config, jobId);
   const askedAt = Date.now();
   const requestId = store.transaction(() => {
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
     return store.requests.add(jobId, kind, askedAt);
   });
   store.wake();
-  for (let looks = 1, missing = 0; ; looks += 1) {
+  for (let ticks = 1, missing = 0; ; ticks += 1) {
     await sleep(TICK_MS, undefined, { signal }).catch(() => {
-      throw new JobtailError('aborted', 'it was stopped');
+      throw new JobtailError('aborted', 'the command was interrupted');
     });
     // Before the answer is looked for: it may be the last thing that the agent does.
-    if (looks % TICKS_A_LIFE_SIGN === 0) missing = lockHolder(config.state.directory) === undefined ? missing + 1 : 0;
+    if (ticks % TICKS_A_LIFE_SIGN === 0) missing = lockHolder(config.state.directory) === undefined ? missing + 1 : 0;
     const answer = store.requests.get(requestId)?.answer;
     if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
-    const pass = store.resultSyncs.get(jobId);
-    if (pass !== undefined && pass.startedAt >= askedAt) progress.show(pass);
+    const progressRow = store.resultSyncs.get(jobId);
+    if (progressRow !== undefined && progressRow.startedAt >= askedAt) progress.show(progressRow);
     if (missing >= MISSING_LIFE_SIGNS) {
-      throw new JobtailError('store', 'the agent stopped before it was done', { hint: 'run the command again' });
+      throw new JobtailError('store', 'the agent stopped before the complete pass ended', {
+        hint: 'run the command again',
+      });
     }
   }
 }
@@ -138,8 +142,8 @@ async function passHere(
   { config, store, jobId, kind, progress, signal }: Pass,
   { transfers }: OwnedStore,
 ): Promise<PassSummary> {
-  requireOrdered(store, config, jobId);
-  // Who asks a running agent needs none of it.
+  watchIfConfigured(store, config, jobId);
+  // Loaded only here: a command that asks a running agent does not need these modules.
   const [{ buildEngine }, { connect }, { completePass }, { findTasks }] = await Promise.all([
     import('../../daemon/compose.ts'),
     import('../../daemon/connection.ts'),

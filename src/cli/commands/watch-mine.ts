@@ -86,7 +86,7 @@ export async function unwatchMine(options: ConfigOption): Promise<void> {
       const stay = `${countOf(followed, 'job')} that are followed by now stay so until they are settled`;
       process.stdout.write(`${stay} (agent unwatch JOB ends one of them)\n`);
     }
-    if (isConfigured) process.stdout.write(`watchMine still stands in ${config.file}, and is in force again\n`);
+    if (isConfigured) process.stdout.write(`watchMine of ${config.file} is in force again\n`);
   });
 }
 

@@ -28,7 +28,9 @@ describe.concurrent('a job', PATIENCE, () => {
     const agent = await place.run();
     const unwatched = await place.agent('unwatch', job.jobId);
     expect(unwatched).toMatchObject({ code: 0, stderr: '' });
-    expect(unwatched.stdout).toContain(`it still stands in ${place.configFile}: agent watch ${job.jobId}`);
+    expect(unwatched.stdout).toContain(
+      `${place.configFile} still lists it: the agent does not follow it until you run agent watch ${job.jobId}`,
+    );
     await agent.kill();
     const next = await place.run();
     await next.logs('configured job not followed', { jobId: job.jobId, state: 'ended' });

@@ -26,7 +26,7 @@ describe.concurrent('all jobs of the user', PATIENCE, () => {
     const most = await place.agent('watch', '--mine', '--most-jobs', '5');
     expect(most.stdout).toContain('11 jobs of the user: 1 taken now (1 running), 4 watched before');
     await until('the fifth job', async () => (await followed()).length === 5);
-    expect((await place.agent('unwatch', '--mine')).stdout).toContain('watchMine still stands in');
+    expect((await place.agent('unwatch', '--mine')).stdout).toContain('watchMine of ');
     expect((await place.status()).watchMine).toMatchObject({ source: 'config', include: ['heat-*'] });
     const refused = await place.agent('unwatch', '--mine');
     expect(refused).toMatchObject({ code: 7, stderr: expect.stringContaining('set watchMine: false') });

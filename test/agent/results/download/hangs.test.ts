@@ -36,14 +36,14 @@ describe('a file on which the service hangs', () => {
       state: 'failed',
       hangs: 1,
       reason:
-        'the service hung on it, silent for 60 s: it may be a named pipe, or large; requested again with more patience when no job has grown for 10 minutes',
+        'the service sent no data for 60 s: the file may be a named pipe or very large; requested again with a longer timeout after 10 minutes without growth of any job',
     });
     expect(place.remote.silences).toEqual([60_000, 60_000, 60_000]);
     expect(await requestsOf(place, 30)).toEqual([2]);
     expect(place.remote.silences.filter((ms) => ms !== 60_000)).toEqual([600_000]);
     expect(place.row('/11/pipe')).toMatchObject({
       hangs: 2,
-      reason: expect.stringContaining('silent for 600 s: it may'),
+      reason: expect.stringContaining('no data for 600 s: the file may'),
     });
     place.now += DAY_MS - 30 * MINUTE_MS;
     expect(await requestsOf(place, 30)).toEqual([2]);
@@ -111,7 +111,7 @@ describe('a file on which the service hangs', () => {
     const brought = { state: 'synced', hangs: 0 };
     const passedOver = {
       hangs: 2,
-      reason: expect.stringContaining('a transfer by SSH did not bring it: it may be a named'),
+      reason: expect.stringContaining('a transfer by SSH did not bring it: the file may be a named'),
     };
     expect(place.row('/11/pipe')).toMatchObject(isFile ? brought : passedOver);
   });
