@@ -36,9 +36,7 @@ export function withMismatch(kept: readonly KeptMismatch[], found: KeptMismatch)
   return [...kept, found].slice(-MAX_KEPT);
 }
 
-/** Why a generation ended; undefined if that is not kept. */
-export function reasonForEnd(kept: readonly KeptMismatch[], generation: number): KeptMismatch | undefined {
-  return kept.find(
-    (one) => one.generation === generation + 1 && (one.kind === 'truncated' || one.kind === 'rewritten'),
-  );
+/** Whether a generation began with a mismatch. */
+export function beginsGeneration({ kind }: Mismatch): boolean {
+  return kind === 'truncated' || kind === 'rewritten';
 }

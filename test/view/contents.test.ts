@@ -71,12 +71,13 @@ describe('the lines of a mirror', () => {
     place.rewrite('stdout', 'third\n');
     const mismatch = { kind: 'truncated', at: 0, reason: 'it ends at byte 0', generation: 3, seenAt: 1 } as const;
     place.commit('stdout', { mismatches: [mismatch] });
-    const { now, former } = await place.json<Generations>(`/api/generations?${STDOUT}`);
+    const { now, former, began } = await place.json<Generations>(`/api/generations?${STDOUT}`);
     expect(now).toBe('g3');
-    expect(former.map(({ name, bytes, reason }) => [name, bytes, reason])).toEqual([
-      ['stdout.log.1', 7, 'it ends at byte 0'],
-      ['stdout.log.2', 6, null],
+    expect(former.map(({ name, bytes, generation }) => [name, bytes, generation])).toEqual([
+      ['stdout.log.1', 7, 2],
+      ['stdout.log.2', 6, 1],
     ]);
+    expect(began).toEqual([{ generation: 3, at: 0, reason: 'it ends at byte 0' }]);
     expect(former[1]?.version).toBe(first?.version);
     expect((await place.ask(`/api/lines?${STDOUT}&version=${first?.version}`)).text).toBe('first\n');
     expect((await place.ask(`/api/raw?${STDOUT}&version=${former[0]?.version}`)).text).toBe('second\n');

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { isLiveFileName, type JobId, type LiveFileKey, parseTaskId } from '../../job.ts';
 import { liveParts, resultsParts } from '../../mirror-paths.ts';
-import { reasonForEnd } from '../../mismatch.ts';
+import { beginsGeneration } from '../../mismatch.ts';
 import { resultPath } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -54,10 +54,12 @@ export class Contents {
       content.close();
       const { version, bytes, modifiedAt } = content;
       const generation = (row?.generation ?? 0) - Number(name.split('.').at(-1));
-      const reason = reasonForEnd(row?.mismatches ?? [], generation)?.reason ?? null;
-      return [{ version, bytes, modifiedAt, name, reason }];
+      return [{ version, bytes, modifiedAt, name, generation }];
     });
-    return { now, former };
+    const began = (row?.mismatches ?? [])
+      .filter(beginsGeneration)
+      .map(({ generation, at, reason }) => ({ generation, at, reason }));
+    return { now, former, began };
   }
 
   #openLive(jobId: JobId, live: LiveFileKey, version: string | undefined): Content {

@@ -105,7 +105,7 @@ export interface Place {
 }
 
 export interface Generations {
-  /** The version of the mirror itself, and of the former contents that are kept, the youngest first. */
+  /** The version of the mirror itself (`g` and its generation), and of the former contents that are kept, the youngest first. */
   readonly now: string;
   readonly former: readonly {
     readonly version: string;
@@ -114,9 +114,10 @@ export interface Generations {
     readonly modifiedAt: number;
     /** The name of its file, as `stdout.log.1`. */
     readonly name: string;
-    /** Why it ended; null if that is not kept. */
-    readonly reason: string | null;
+    readonly generation: number;
   }[];
+  /** Why generations began, where that is kept, and the first byte that differed from the generation before. */
+  readonly began: readonly { readonly generation: number; readonly at: number; readonly reason: string }[];
 }
 
 /** `csv`, `notebook` and `text` as text, from which the page makes what it shows; the others by `api/preview`. */

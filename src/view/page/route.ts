@@ -27,7 +27,9 @@ export interface OpenedFile {
   readonly file: string;
   /** The byte that is shown first. */
   readonly at?: number | undefined;
-  /** A former generation. */
+  /** The last line of a marked range begins here. */
+  readonly to?: number | undefined;
+  /** `g` and a number: that generation, whether it grows or was rotated. Else the version of a former one. */
   readonly version?: string | undefined;
 }
 
@@ -67,14 +69,16 @@ export function hashOf(route: Route): string {
   }
 }
 
-/** `9001/stdout`, with `@4096` for a byte and `:VERSION` for a former generation. */
-function fileText({ taskId, file, at, version }: OpenedFile): string {
-  return `${taskId}/${file}${at === undefined ? '' : `@${at}`}${version === undefined ? '' : `:${version}`}`;
+/** `9001/stdout`, with `@4096` for a byte, `@4096-5000` for lines, and `:VERSION` for a generation. */
+function fileText({ taskId, file, at, to, version }: OpenedFile): string {
+  const lines = at === undefined ? '' : `@${at}${to === undefined ? '' : `-${to}`}`;
+  return `${taskId}/${file}${lines}${version === undefined ? '' : `:${version}`}`;
 }
 
 function openedFile(text: string): OpenedFile[] {
-  const [, taskId, file, at, version] =
-    /^([0-9]{1,20})\/([a-z]{1,20})(?:@([0-9]{1,16}))?(?::(.{1,200}))?$/.exec(text) ?? [];
+  const [, taskId, file, at, to, version] =
+    /^([0-9]{1,20})\/([a-z]{1,20})(?:@([0-9]{1,16})(?:-([0-9]{1,16}))?)?(?::(.{1,200}))?$/.exec(text) ?? [];
   if (taskId === undefined || file === undefined) return [];
-  return [{ taskId, file, at: at === undefined ? undefined : Number(at), version }];
+  const number = (digits: string | undefined) => (digits === undefined ? undefined : Number(digits));
+  return [{ taskId, file, at: number(at), to: number(to), version }];
 }

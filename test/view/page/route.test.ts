@@ -15,6 +15,10 @@ describe('what the page shows', () => {
       '#/job/501/live?file=9001%2Fstdout%404096',
       { page: 'live', jobId: '501', files: [{ taskId: '9001', file: 'stdout', at: 4096 }] },
     ],
+    [
+      '#/job/501/live?file=9001%2Fstdout%407-30%3Ag2',
+      { page: 'live', jobId: '501', files: [{ taskId: '9001', file: 'stdout', at: 7, to: 30, version: 'g2' }] },
+    ],
     ['#/job/501/results', { page: 'results', jobId: '501', name: undefined }],
     ['#/job/501/results?name=%2Fa%26b+c.csv', { page: 'results', jobId: '501', name: '/a&b c.csv' }],
   ])('%j', (hash, route) => {
@@ -30,14 +34,14 @@ describe('what the page shows', () => {
   );
 
   it('takes files for what they are', () => {
-    const files = ['501/stdout', 'x/stdout', '9001/../../etc', '9001/stdout@x', '9001/log@7:some:version'];
+    const files = ['501/stdout', 'x/stdout', '9001/../../etc', '9001/stdout@x', '9001/log@7-30:some:version'];
     const query = new URLSearchParams(files.map((file): [string, string] => ['file', file]));
     expect(routeOf(`#/job/501/live?${query}`)).toEqual({
       page: 'live',
       jobId: '501',
       files: [
-        { taskId: '501', file: 'stdout', at: undefined, version: undefined },
-        { taskId: '9001', file: 'log', at: 7, version: 'some:version' },
+        { taskId: '501', file: 'stdout', at: undefined, to: undefined, version: undefined },
+        { taskId: '9001', file: 'log', at: 7, to: 30, version: 'some:version' },
       ],
     });
   });

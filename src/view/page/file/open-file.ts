@@ -83,6 +83,8 @@ export interface Opening {
   readonly version?: string | undefined;
   /** The byte that is shown first; undefined: the end. */
   readonly at?: number | undefined;
+  /** The last line of a marked range begins here. */
+  readonly to?: number | undefined;
   readonly follows: boolean;
   /** What becomes of it is announced; else it stays as it is. */
   readonly isWatched: boolean;

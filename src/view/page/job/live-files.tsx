@@ -1,17 +1,16 @@
 /** The live files of a job: a list of all, and some of them side by side. */
 
-import { useSignal } from '@preact/signals';
-import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
+import { useCallback, useMemo, useRef } from 'preact/hooks';
 import type { Generations, LiveFileName } from '../../contract/addresses.ts';
 import type { FileState } from '../../contract/events.ts';
-import { address, askJson } from '../api.ts';
 import type { OpenFile } from '../file/open-file.ts';
 import { useLive } from '../live.ts';
 import { Pane } from '../pane/pane.tsx';
 import { OwnFailure } from '../parts/words.tsx';
 import { hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
-import { ago, bytes, counted } from '../text/units.ts';
+import { bytes, counted } from '../text/units.ts';
 import { FileList } from './file-list.tsx';
+import { Former, type Resolved, resolved, useGenerations, Why } from './generations.tsx';
 import { firstOf, taskRows } from './tasks.ts';
 
 export function LiveFiles({ route }: { route: LiveRoute }) {
@@ -43,8 +42,9 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
                 files: opened.map((one) => (one === file ? without(file, version) : one)),
               });
             }}
-            onSelect={(at) => {
-              const marked = opened.map((one) => (one === file ? { ...one, at } : one));
+            onSelect={(at, to, version) => {
+              const lines = { at, to: to === at ? undefined : to, version };
+              const marked = opened.map((one) => (one === file ? { ...one, ...lines } : one));
               // For a link to it: nothing is opened anew.
               history.replaceState(null, '', hashOf({ ...route, files: marked }));
             }}
@@ -68,12 +68,24 @@ interface LivePaneProps {
   readonly state: FileState | undefined;
   /** Another generation; undefined: what stands there now. */
   readonly onShow: (version: string | undefined) => void;
-  readonly onSelect: (byte: number) => void;
+  readonly onSelect: (from: number, to: number, version: string) => void;
 }
 
-function LivePane({ jobId, opened, state, onShow, onSelect }: LivePaneProps) {
+function LivePane(props: LivePaneProps) {
+  const { jobId, opened, state } = props;
+  const generations = useGenerations(jobId, opened, state?.generation);
+  // Found once: what becomes of it later is shown in the pane.
+  const found = useRef<Resolved | undefined>(undefined);
+  found.current ??= resolved(opened, generations);
+  if (found.current === undefined) return <p class="empty">Looking for the generation of this link …</p>;
+  return <FoundPane {...props} {...found.current} generations={generations} />;
+}
+
+type FoundPaneProps = LivePaneProps & Resolved & { readonly generations: Generations | undefined };
+
+function FoundPane({ jobId, opened, state, generations, isGone, onShow, onSelect }: FoundPaneProps) {
   const live = useLive();
-  const { taskId, file, version, at } = opened;
+  const { taskId, file, version, at, to } = opened;
   const isWatched = version === undefined;
   const content = useMemo(
     () => ({ job: jobId, task: taskId, file: file as LiveFileName, ...(version === undefined ? {} : { version }) }),
@@ -86,7 +98,7 @@ function LivePane({ jobId, opened, state, onShow, onSelect }: LivePaneProps) {
   return (
     <Pane
       content={content}
-      opening={{ version, at, follows: isWatched && at === undefined, isWatched }}
+      opening={{ version, at, to, follows: isWatched && at === undefined, isWatched }}
       label={`${file} of task ${taskId}`}
       {...(isWatched ? { watch } : {})}
       onSelect={onSelect}
@@ -96,11 +108,17 @@ function LivePane({ jobId, opened, state, onShow, onSelect }: LivePaneProps) {
             <span class="fine">{taskId}</span> {file}
           </h3>
           {state !== undefined && <Badges state={state} />}
-          {(state?.generation ?? 1) > 1 && <Former {...{ jobId, opened, state, onShow }} />}
+          {generations !== undefined && generations.former.length > 0 && (
+            <Former {...{ generations, version, onShow }} />
+          )}
         </header>
       }
     >
       <OwnFailure trouble={state?.error} />
+      {isGone && (
+        <p class="notice">The generation of this link was rotated, and is not kept. This is the present one.</p>
+      )}
+      {generations !== undefined && <Why {...{ jobId, opened, generations }} />}
     </Pane>
   );
 }
@@ -120,35 +138,5 @@ function Badges({ state: { bytes: length, verified, exact, inexactBytes } }: { s
         </span>
       )}
     </>
-  );
-}
-
-function Former({ jobId, opened: { taskId, file, version }, state, onShow }: Omit<LivePaneProps, 'onSelect'>) {
-  const live = useLive();
-  const all = useSignal<Generations | undefined>(undefined);
-  const generation = state?.generation;
-  useEffect(() => {
-    askJson<Generations>(address('generations', { job: jobId, task: taskId, file }))
-      .then((found) => {
-        all.value = found;
-      })
-      .catch(() => undefined);
-  }, [jobId, taskId, file, generation, all]);
-  return (
-    <select
-      class="generations"
-      aria-label="Generation"
-      title="What the file was before it was rewritten"
-      value={version ?? ''}
-      onChange={(event) => onShow(event.currentTarget.value || undefined)}
-    >
-      <option value="">now: generation {generation}</option>
-      {all.value?.former.map((one) => (
-        <option key={one.version} value={one.version}>
-          {one.name}: {bytes(one.bytes)}, {ago(one.modifiedAt, live.now.peek())}
-          {one.reason === null ? '' : `: ${one.reason}`}
-        </option>
-      ))}
-    </select>
   );
 }

@@ -44,7 +44,7 @@ export class Opened {
     this.file = new OpenFile(browserSource(content), opening);
     this.search = new Search(this.content);
     // The line of a link is marked for the user who opens it.
-    if (opening.at !== undefined && !opening.follows) this.#mark(opening.at, opening.at);
+    if (opening.at !== undefined && !opening.follows) this.#mark(opening.to ?? opening.at, opening.at);
   }
 
   /** The content with the version that is shown. */

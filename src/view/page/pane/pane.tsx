@@ -21,7 +21,7 @@ interface PaneProps {
   readonly label: string;
   /** What is announced of the content goes to the file, until the answer is called. */
   readonly watch?: (file: OpenFile) => () => void;
-  readonly onSelect?: (byte: number) => void;
+  readonly onSelect?: (from: number, to: number, version: string) => void;
   /** What stands before the buttons. */
   readonly title?: ComponentChildren;
   /** What stands above the rows. */
@@ -43,8 +43,13 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
   }, [opened]);
   useEffect(() => watch?.(file), [file, watch]);
   useEffect(
-    () => selection.subscribe((chosen) => chosen !== undefined && onSelect?.(chosen.from)),
-    [selection, onSelect],
+    () =>
+      selection.subscribe((chosen) => {
+        const { version } = opened.content();
+        // The selection of a link is there before its bytes, and is in the address.
+        if (chosen !== undefined && version !== undefined) onSelect?.(chosen.from, chosen.to, version);
+      }),
+    [opened, onSelect],
   );
   const { bytes } = file.condition.value;
   return (

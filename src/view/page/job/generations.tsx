@@ -1,0 +1,128 @@
+/** The generations of a live file: which one is shown, why each began, and what changed. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { Generations, LiveFileName } from '../../contract/addresses.ts';
+import { address, askJson } from '../api.ts';
+import { useLive } from '../live.ts';
+import { Difference } from '../pane/difference.tsx';
+import { Outside } from '../parts/words.tsx';
+import { hashOf, type OpenedFile } from '../route.ts';
+import { ago, bytes, grouped } from '../text/units.ts';
+
+/** Undefined while there is one generation alone, and before the response. */
+export function useGenerations(
+  jobId: string,
+  { taskId, file, version }: OpenedFile,
+  generation = 1,
+): Generations | undefined {
+  const all = useSignal<Generations | undefined>(undefined);
+  const isNeeded = generation > 1 || version !== undefined;
+  useEffect(() => {
+    if (!isNeeded) return;
+    askJson<Generations>(address('generations', { job: jobId, task: taskId, file }))
+      .then((found) => {
+        all.value = found;
+      })
+      .catch(() => undefined);
+  }, [jobId, taskId, file, generation, isNeeded, all]);
+  return all.value;
+}
+
+export interface Resolved {
+  /** Without a version: the present generation, as it grows. */
+  readonly opened: OpenedFile;
+  /** The generation of the link was rotated, and is not kept. */
+  readonly isGone: boolean;
+}
+
+/** What a link leads to; undefined while that is not known. */
+export function resolved(opened: OpenedFile, generations: Generations | undefined): Resolved | undefined {
+  const { taskId, file, at, to, version } = opened;
+  if (version === undefined) return { opened, isGone: false };
+  if (generations === undefined) return undefined;
+  if (version === generations.now) return { opened: { taskId, file, at, to }, isGone: false };
+  const former = generations.former.find((one) => one.version === version || `g${one.generation}` === version);
+  return former === undefined
+    ? { opened: { taskId, file }, isGone: true }
+    : { opened: { taskId, file, at, to, version: former.version }, isGone: false };
+}
+
+const presentOf = ({ now }: Generations) => Number(now.slice(1));
+
+interface FormerProps {
+  readonly generations: Generations;
+  readonly version: string | undefined;
+  /** Another generation; undefined: the present one. */
+  readonly onShow: (version: string | undefined) => void;
+}
+
+export function Former({ generations, version, onShow }: FormerProps) {
+  const { now } = useLive();
+  return (
+    <select
+      class="generations"
+      aria-label="Generation"
+      title="What the file was before it was rewritten"
+      value={version ?? ''}
+      onChange={(event) => onShow(event.currentTarget.value || undefined)}
+    >
+      <option value="">now: generation {presentOf(generations)}</option>
+      {generations.former.map((one) => (
+        <option key={one.version} value={one.version}>
+          generation {one.generation}, {one.name}: {bytes(one.bytes)}, {ago(one.modifiedAt, now.peek())}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+interface WhyProps {
+  readonly jobId: string;
+  readonly opened: OpenedFile;
+  readonly generations: Generations;
+}
+
+/** Why the shown generation began, with the bytes before and after. */
+export function Why({ jobId, opened: { taskId, file, version }, generations }: WhyProps) {
+  const { former, began } = generations;
+  const isOpen = useSignal(false);
+  const shown =
+    version === undefined ? presentOf(generations) : former.find((one) => one.version === version)?.generation;
+  if (shown === undefined || shown < 2) return null;
+  const reason = began.find(({ generation }) => generation === shown);
+  const before = former.find(({ generation }) => generation === shown - 1);
+  const at = reason?.at ?? 0;
+  const link = (generation: number) =>
+    hashOf({ page: 'live', jobId, files: [{ taskId, file, at, version: `g${generation}` }] });
+  const content = { job: jobId, task: taskId, file: file as LiveFileName };
+  return (
+    <>
+      <p class="notice plain why">
+        <span>
+          Generation {shown} began
+          {reason === undefined ? '; the reason is not kept.' : ': '}
+          {reason !== undefined && <Outside text={reason.reason} />}
+        </span>
+        {before !== undefined && reason !== undefined && (
+          <>
+            <a href={link(shown - 1)}>Before, at byte {grouped(at)}</a>
+            <a href={link(shown)}>After</a>
+          </>
+        )}
+        {before !== undefined && (
+          <button type="button" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
+            Difference
+          </button>
+        )}
+      </p>
+      {isOpen.value && before !== undefined && (
+        <Difference
+          key={`${before.version} ${version}`}
+          at={at}
+          before={{ ...content, version: before.version }}
+          after={version === undefined ? content : { ...content, version }}
+        />
+      )}
+    </>
+  );
+}
