@@ -4,7 +4,7 @@ import { EXIT } from '../errors.ts';
 
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.ok, 'done'],
-  [EXIT.failed, 'a mismatch was found, or a part failed'],
+  [EXIT.failed, 'the comparison found a mismatch, or some files failed'],
   [EXIT.usage, 'wrong arguments'],
   [EXIT.config, 'wrong configuration'],
   [EXIT.locked, 'another agent uses the state directory'],
@@ -16,7 +16,7 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.jobCanceled, 'wait: a job was canceled'],
   [EXIT.timeIsUp, 'wait: the time is up'],
   [EXIT.internal, 'a defect of the program'],
-  [EXIT.interrupted, 'interrupted'],
+  [EXIT.interrupted, 'stopped by a signal'],
 ];
 
 /** The list of exit codes below the help. */

@@ -55,9 +55,13 @@ function addFollowing(program: Command): void {
     .addOption(taskOption('follow the live files of this task only (repeatable)', 'all tasks of the job'))
     .addOption(fileOption())
     .option('--no-results', 'do not fetch the result files of the job')
-    .option('--no-wait', 'do not wait up to 10 s for the first search for its tasks')
+    .option('--no-wait', 'return at once, without waiting (up to 10 s) for the first tasks')
     .option('--foreground', 'follow the job in this process, if no agent is running, and print its lines')
-    .option('--stall-after <time>', 'the job is stalled if it runs without growth for 30m, 2h, ...', durationArgument)
+    .option(
+      '--stall-after <time>',
+      'report the job as stalled if no live file grows for this time (30m, 2h, ...)',
+      durationArgument,
+    )
     .addOption(mineOption('every job of the user, from its submission until it is settled'))
     .addOption(patternOption('--include <pattern>', 'with --mine: only jobs with a matching name (repeatable)', 'all'))
     .addOption(patternOption('--exclude <pattern>', 'with --mine: no job with a matching name (repeatable)', 'none'))
@@ -97,14 +101,14 @@ function addFollowing(program: Command): void {
 
 function addLooking(program: Command): void {
   command(program, 'jobs', 'list the jobs of the user as the middleware reports them, and mark the followed ones')
-    .option('--json', 'for programs (version 1)')
+    .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent jobs', "agent jobs --json | jq -r '.jobs[] | [.jobId, .jobState] | @tsv'"))
     .action(async (options) => (await loaded(import('./commands/jobs.ts'))).jobs(options));
 
   command(program, 'status', 'show the followed jobs and their state')
     .argument('[job]', 'id of a job', jobArgument)
     .option('-w, --watch', 'update the output every second, until Ctrl-C')
-    .option('--json', 'for programs (version 1)')
+    .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent status', 'agent status 501', 'agent status --watch', 'agent status --json'))
     .action(async (job, options) => (await loaded(import('./commands/status.ts'))).status(job, options));
 
@@ -149,7 +153,7 @@ function addLooking(program: Command): void {
     .addOption(fileOption())
     .option('--since <time>', 'only mirrors that grew since this time: 90s, 30m, 2h, 1d or a date', sinceArgument)
     .option('--all-generations', 'also older generations (stdout.log.1, .2, ...)')
-    .option('--json', 'for programs: one object on each line (version 1)')
+    .option('--json', 'print JSON, one object on each line (format version 1)')
     .option('--config <file>', 'the configuration (default: $AGENT_CONFIG, ./config.yaml, /etc/agent/config.yaml)')
     .addHelpText(
       'after',
@@ -165,7 +169,7 @@ function addLooking(program: Command): void {
 
   command(program, 'errors', 'show the lines of the mirrors that look like errors, grouped over the tasks')
     .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument), [])
-    .option('--json', 'for programs (version 1): the first and the last one of each task, and the groups')
+    .option('--json', 'print JSON (format version 1): the first and the last one of each task, and the groups')
     .addHelpText('after', examples('agent errors', 'agent errors 501', "agent errors --json | jq '.groups[0]'"))
     .action(async (jobs, options) => (await loaded(import('./commands/errors.ts'))).errors(jobs, options));
 
@@ -176,24 +180,24 @@ function addLooking(program: Command): void {
 }
 
 function addPasses(program: Command): void {
-  command(program, 'wait', 'wait until each job is over and verified; the exit code is how it ended')
+  command(program, 'wait', 'wait until each job is over and verified; the exit code shows how the jobs ended')
     .argument('<job...>', 'ids of jobs; those that are not watched yet are watched', jobsOf)
-    .option('--any', 'wait for the first of the jobs only')
+    .option('--any', 'return when one of the jobs is over')
     .option('--tail', 'print the lines of the live files meanwhile')
     .option('--timeout <time>', 'exit with 12 after this time: seconds, or 2h30m', durationArgument)
-    .option('--json', 'for programs (version 1)')
+    .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent wait 501 && make report', 'agent wait 501 502 --any --timeout 2h30m'))
     .action(async (jobs, options) => (await loaded(import('./commands/wait.ts'))).wait(jobs, options));
 
   command(program, 'sync', 'do one complete pass over a watched job, then exit (a running agent does the pass)')
     .argument('<job>', 'id of the job', jobArgument)
-    .option('--json', 'for programs (version 1)')
+    .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent sync 501', '*/10 * * * *  agent sync 501 -c ~/cluster/config.yaml'))
     .action(async (job, options) => (await loaded(import('./commands/sync.ts'))).sync(job, options));
 
   command(program, 'verify', 'compare every mirror and result of a job with the raw bytes of the server')
     .argument('<job>', 'id of the job', jobArgument)
-    .option('--json', 'for programs (version 1)')
+    .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent verify 501', 'agent verify 501 --json'))
     .action(async (job, options) => (await loaded(import('./commands/verify.ts'))).verify(job, options));
 }
@@ -202,7 +206,7 @@ function addSetup(program: Command): void {
   command(program, 'notify', 'list the notifications that wait, or send a test event through every rule')
     .option('--list', 'what waits to be delivered, and what was given up')
     .option('--test', 'send an event of the type test to the target of each rule')
-    .option('--json', 'for programs (version 1)')
+    .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent notify --test', 'agent notify --list'))
     .action(async (options) => (await loaded(import('./commands/notify.ts'))).notify(options));
 
@@ -264,7 +268,7 @@ function addHelp(program: Command): void {
   program
     .command('version')
     .description('print the versions of the program, Node.js, SQLite and the native modules')
-    .option('--json', 'for programs (version 1)')
+    .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent version', 'agent version --json'))
     .action(async (options) => (await loaded(import('./commands/version.ts'))).version(options));
 

@@ -122,7 +122,7 @@ export class Transfers {
     try {
       await this.leases.endAll(remote, signal);
     } catch (thrown) {
-      this.#warn(thrown, 'cannot revoke a temporary key, the next start does');
+      this.#warn(thrown, 'temporary key not revoked, retried at the next start');
     }
   }
 
