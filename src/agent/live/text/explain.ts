@@ -145,6 +145,7 @@ async function* request(
   let left = possible;
   let second: Part | undefined;
   let evidenceBytes = 0;
+  let mayHaveGrown = false;
   for (const at of offsets) {
     const part = yield from + at;
     if (part === undefined) return { decoder: undefined };
@@ -155,7 +156,10 @@ async function* request(
       const text = await predict(decoder, content, at);
       // The server may strip a mark there, too.
       const isStripped = standsAt(text, 0, BYTE_ORDER_MARK) && shows(found, text.subarray(BYTE_ORDER_MARK.length));
-      if (!isStripped && !shows(found, text)) continue;
+      if (!isStripped && !shows(found, text)) {
+        mayHaveGrown ||= text.length === 0;
+        continue;
+      }
       // Behind an empty text, there is a mark alone, or nothing.
       if (content.length === 0 && found.length > text.length) continue;
       fitting.push(decoder);
@@ -168,11 +172,14 @@ async function* request(
   if (decoder === undefined || others.length > 0) return { decoder: undefined };
   // An empty text proves nothing, and a text without U+FFFD little: the file may have been truncated meanwhile.
   const isNothing = content.length === 0 && decoder === 'utf-8';
-  const isSure = content.length > 0 && evidenceBytes > 0 && decoder !== 'code-page';
+  // Nor is a decoder refuted that predicts no more text, unless the file kept its length.
+  const isUnrefuted = mayHaveGrown && decoder === 'without-mark';
+  const isSure = content.length > 0 && evidenceBytes > 0 && decoder !== 'code-page' && !isUnrefuted;
   if (isSure || isNothing) return { decoder, second };
   const again = yield from;
   const isSame =
     again !== undefined &&
+    !(isUnrefuted && again.content.length !== content.length) &&
     shows(await again.content.read(0, WITHIN_BLOCK_BYTES), await content.read(0, WITHIN_BLOCK_BYTES));
   return { decoder: isSame ? decoder : undefined };
 }

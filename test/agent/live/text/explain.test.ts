@@ -135,6 +135,20 @@ describe('a byte-order mark that is swallowed', () => {
     expect(alone.mark).toBe('efbbbf');
   });
 
+  test('is never made up of a file that grows meanwhile', async () => {
+    await fc.assert(
+      fc.asyncProperty(content, content, fc.nat(2), fc.boolean(), async (before, rest, call, stream) => {
+        const after = Buffer.concat([before, rest]);
+        fc.pre(!isMarked(after));
+        const { mark } = await find(before, { stream }, (question) => (question < call ? before : after));
+        expect(['none', 'again']).toContain(mark);
+      }),
+      { ...numRuns(1_000), examples: [[Buffer.from('A'), Buffer.from('\ufffd\ufffdA0'), 0, false]] },
+    );
+    const standing = await find(Buffer.from('\ufeffA'), { swallowBom: true });
+    expect(standing.mark).toBe('efbbbf');
+  });
+
   test('is put back before the text', async () => {
     const marked = new Marked(new MemoryContent(Buffer.from('text')));
     expect(marked.length).toBe(7);
