@@ -10,7 +10,7 @@ import { DEBOUNCE_TIMES } from '../src/agent/live/debounce.ts';
 import { IDLE_INTERVAL_MS, INTERVAL_MS } from '../src/agent/loop/job-states.ts';
 import { MAX_INTERVAL_MS } from '../src/agent/results/ledger.ts';
 import * as share from '../src/agent/server-share.ts';
-import { FIRST_LOOK_MS } from '../src/cli/commands/watch.ts';
+import { FIRST_TASKS_MS } from '../src/cli/commands/watch.ts';
 import { PACE } from '../src/cli/show/pass.ts';
 import * as metricsServer from '../src/daemon/metrics-port.ts';
 import * as readiness from '../src/fleet/readiness.ts';
@@ -94,7 +94,7 @@ const CONSTANTS: readonly (readonly [document: string, phrase: string, value: st
   ['fleet.md', 'then after pauses that double up to {}, until', time(readiness.MAX_PAUSE_MS)],
   ['view.md', 'which opens the view once, within {}', time(TICKET_MS)],
   ['view.md', 'a stream sends something every {}', time(HEARTBEAT_MS)],
-  ['commands.md', 'waits up to {} for the first ones', time(FIRST_LOOK_MS)],
+  ['commands.md', 'waits up to {} for the first ones', time(FIRST_TASKS_MS)],
 ];
 
 /** A time as documents write it: `30 s`, `5 min`, `1 h`. */

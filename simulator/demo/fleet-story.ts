@@ -147,8 +147,8 @@ async function harm(story: FleetStory, agents: Agents): Promise<void> {
   screen.line(
     pc.red(`ben (process ${ben.pid}) is dead; cleo (process ${cleo.pid}) stands still, and does not notice.`),
   );
-  const look = () => ownersIfAll(story, 'anna', ['anna']);
-  await until(look, { what: 'anna had all jobs', limitMs: TAKEOVER_MS, signal });
+  const ownersOfAnna = () => ownersIfAll(story, 'anna', ['anna']);
+  await until(ownersOfAnna, { what: 'anna had all jobs', limitMs: TAKEOVER_MS, signal });
   const took = ((performance.now() - harmedAt) / 1_000).toFixed(1);
   screen.line(`After ${took} s anna follows all ${jobs.length} jobs.`);
   cleo.signal('SIGCONT');

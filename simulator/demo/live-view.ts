@@ -35,16 +35,16 @@ export class LiveView {
   /** Shows what comes until `stop` fires, and then how it stands. */
   async show(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
-      await this.#look();
+      await this.#refresh();
       await sleep(TICK_MS, undefined, { signal: stop }).catch(() => {});
     }
     this.#tail.end();
-    await this.#look();
+    await this.#refresh();
     this.#screen.endProgress();
   }
 
-  async #look(): Promise<void> {
-    this.#tail.look();
+  async #refresh(): Promise<void> {
+    this.#tail.read();
     const line = this.#paused ? undefined : this.selection.next();
     if (line !== undefined) this.#screen.write(line);
     this.#screen.progress(await growths(this.#sides));

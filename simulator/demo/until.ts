@@ -11,13 +11,13 @@ export interface UntilOptions {
   readonly signal: AbortSignal;
 }
 
-/** Looks until `look` finds something; `timeout` after the limit, `aborted` when the signal fires. */
-export async function until<T>(look: () => T | undefined | Promise<T | undefined>, options: UntilOptions): Promise<T> {
+/** Looks until `probe` finds something; `timeout` after the limit, `aborted` when the signal fires. */
+export async function until<T>(probe: () => T | undefined | Promise<T | undefined>, options: UntilOptions): Promise<T> {
   const { what, limitMs, signal } = options;
   const endsAt = performance.now() + limitMs;
   for (;;) {
     signal.throwIfAborted();
-    const found = await look();
+    const found = await probe();
     if (found !== undefined) return found;
     if (performance.now() > endsAt) {
       throw new JobtailError('timeout', `it took longer than ${Math.round(limitMs / 1000)} s until ${what}`, {

@@ -32,7 +32,7 @@ export async function listJobs(config: Config): Promise<readonly JobInformation[
 }
 
 /** A service that does not answer is not waited for longer: then the number counts as that of a job. */
-const MAX_LOOK_UP_MS = 10_000;
+const MAX_CHECK_MS = 10_000;
 /** The words of every release for a number of no job (docs/rest.md 4.2); SOAP has the same in its faults. */
 const NO_SUCH_JOB = /\b(?:does not exist|was not found)\b/;
 
@@ -46,7 +46,7 @@ export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
   try {
     return await untilStopped(async (signal) => {
       try {
-        await jobService?.getJob(jobId, AbortSignal.any([signal, AbortSignal.timeout(MAX_LOOK_UP_MS)]));
+        await jobService?.getJob(jobId, AbortSignal.any([signal, AbortSignal.timeout(MAX_CHECK_MS)]));
         return false;
       } catch (thrown) {
         signal.throwIfAborted();
@@ -85,7 +85,7 @@ export async function findTasks(jobId: JobId, options: FindTasksOptions): Promis
       hasJobService: jobService !== null,
     };
     const search = new TaskSearch(jobId, { ...parts, batchLimit: new BatchLimit(store.capabilities) });
-    await search.look({ remote, isListed: false, signal });
+    await search.probe({ remote, isListed: false, signal });
   }
   if (store.taskSearches.knownTasks(jobId).length > 0) return;
   const hint = `if the job has tasks, run agent watch ${jobId} --task ID`;

@@ -36,7 +36,7 @@ export function programOf(): Command {
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'agent: ')) })
     .exitOverride();
   addFollowing(program);
-  addLooking(program);
+  addReading(program);
   addPasses(program);
   addSetup(program);
   addHelp(program);
@@ -99,7 +99,7 @@ function addFollowing(program: Command): void {
     });
 }
 
-function addLooking(program: Command): void {
+function addReading(program: Command): void {
   command(program, 'jobs', 'list the jobs of the user as the middleware reports them, and mark the followed ones')
     .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent jobs', "agent jobs --json | jq -r '.jobs[] | [.jobId, .jobState] | @tsv'"))

@@ -116,10 +116,10 @@ export class Daemon {
       wakeFile: path.join(store.directory, WAKE_FILE),
       log,
       onWake: () => this.#engine?.agent.refresh(),
-      onConfig: (how) => reload.look(how),
+      onConfig: (how) => reload.check(how),
       onSecret: () => this.#engine?.agent.tryAgain((policy) => policy.secretMends),
     });
-    const hangup = () => reload.look({ asked: true });
+    const hangup = () => reload.check({ asked: true });
     try {
       process.on('SIGHUP', hangup);
       this.#fleet = await this.#joinFleet(config);
@@ -127,7 +127,7 @@ export class Daemon {
       store.wake();
       let at: Prepared | undefined = { config, connection: await connectBy(config) };
       // Changes while the file was not watched.
-      reload.look({ asked: false });
+      reload.check({ asked: false });
       while (at !== undefined) {
         inForce = at.config;
         const { connection } = at;

@@ -163,7 +163,7 @@ function terminalLog({ level, secrets }: LogOptions, pretty: typeof PinoPretty):
   const destination = process.stderr.on('error', () => {});
   const messageFormat = ({ msg, level: _, time: __, ...fields }: Record<string, unknown>) =>
     logLine(fields, String(msg));
-  const looks = { translateTime: 'SYS:HH:MM:ss', ignore: 'pid', hideObject: true, messageFormat };
+  const style = { translateTime: 'SYS:HH:MM:ss', ignore: 'pid', hideObject: true, messageFormat };
   const options = { level, base: null, hooks: safeLines(secrets), timestamp: stdTimeFunctions.isoTime };
-  return pino(options, pretty({ destination, sync: true, ...looks }));
+  return pino(options, pretty({ destination, sync: true, ...style }));
 }

@@ -41,7 +41,7 @@ export class Reload {
   }
 
   /** Reads the file again soon; an invalid one is refused with its message, and the old one stays. */
-  look({ asked }: { readonly asked: boolean }): void {
+  check({ asked }: { readonly asked: boolean }): void {
     this.#asked ||= asked;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {

@@ -139,15 +139,15 @@ export class GrowingDigests {
   readonly #directory: string;
   readonly #growing = new Map<number, Growing>();
   readonly #closing = new AbortController();
-  readonly #looking: Promise<void>;
+  readonly #polling: Promise<void>;
   #mostBytes = 0;
 
   /** `directory` is where the files are while they grow. */
   constructor(directory: string) {
     this.#directory = directory;
-    this.#looking = this.#keepLooking();
+    this.#polling = this.#keepPolling();
     // `close` reports it.
-    this.#looking.catch(() => {});
+    this.#polling.catch(() => {});
   }
 
   /** The length of the longest file so far. */
@@ -170,7 +170,7 @@ export class GrowingDigests {
   async close(): Promise<void> {
     this.#closing.abort();
     try {
-      await this.#looking;
+      await this.#polling;
     } finally {
       const left = [...this.#growing.values()];
       this.#growing.clear();
@@ -178,16 +178,16 @@ export class GrowingDigests {
     }
   }
 
-  async #keepLooking(): Promise<void> {
+  async #keepPolling(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
       await sleep(TICK_MS, undefined, { signal }).catch(() => {});
       const names = await fs.readdir(this.#directory).catch(() => []);
-      for (const name of names) await this.#look(path.join(this.#directory, name));
+      for (const name of names) await this.#follow(path.join(this.#directory, name));
     }
   }
 
-  async #look(file: string): Promise<void> {
+  async #follow(file: string): Promise<void> {
     const stat = await fs.lstat(file).catch(() => undefined);
     if (stat?.isFile() !== true) return;
     this.#mostBytes = Math.max(this.#mostBytes, stat.size);

@@ -33,7 +33,7 @@ export class FleetClient {
   }
 
   /** For a command that gives no orders: it changes nothing. @throws JobtailError fleet, config */
-  static async look(address: FleetAddress): Promise<FleetClient> {
+  static async openReadOnly(address: FleetAddress): Promise<FleetClient> {
     return new FleetClient(await openFleetReadOnly(address));
   }
 
@@ -126,7 +126,7 @@ export class FleetClient {
   }
 }
 
-export interface FleetLook {
+export interface FleetServer {
   readonly where: string;
   /** As it calls itself: `15.18`. */
   readonly version: string;
@@ -147,13 +147,13 @@ export interface FleetLook {
 const OLDEST = 130_000;
 
 /** @throws JobtailError fleet; config if the tables are those of a newer version */
-export async function readFleet(address: FleetAddress): Promise<FleetLook> {
+export async function readFleet(address: FleetAddress): Promise<FleetServer> {
   const database = await Database.connect({ ...address, name: 'check' });
   try {
     const format = await versionOf(database);
     requireKnown(database, format);
     const agents = format === 0 ? [] : await new Register(database).all();
-    const [server] = await database.query<Omit<FleetLook, 'where' | 'hasTables' | 'agents'>>(
+    const [server] = await database.query<Omit<FleetServer, 'where' | 'hasTables' | 'agents'>>(
       `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int >= ${OLDEST} AS "isNewEnough",
          coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS "isEncrypted",
          coalesce(inet_server_addr() <<= inet '127.0.0.0/8' OR inet_server_addr() = inet '::1', true) AS "isHere",

@@ -112,7 +112,7 @@ export class FleetMember implements Ownership {
 
   /** Begins to be a part of the fleet, now or as soon as the database can be reached. */
   start(): void {
-    this.#timer = setInterval(() => this.#look(), TICK_MS);
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#running = this.#run();
   }
 
@@ -210,7 +210,7 @@ export class FleetMember implements Ownership {
     await joined.close();
   }
 
-  #look(): void {
+  #tick(): void {
     if (this.#phase.kind === 'joining') return;
     this.#phase.rounds.following.pauseUnsure();
     this.#phase.heartbeat.tick();

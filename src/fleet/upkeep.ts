@@ -51,11 +51,11 @@ export class Upkeep {
   async round(follower: Follower): Promise<boolean> {
     const { attached } = this.#membership;
     if (this.#known !== attached.configured) await this.#takeConfigured(attached.configured);
-    await this.#lookAround(follower);
+    await this.#sync(follower);
     return this.#known === attached.configured;
   }
 
-  async #lookAround(follower: Follower): Promise<void> {
+  async #sync(follower: Follower): Promise<void> {
     const now = this.#membership.clock.monotonic();
     const isDue = now - this.#doneAt >= EVERY_MS;
     if (!isDue && !this.#isNoticed) return;

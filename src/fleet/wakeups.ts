@@ -9,14 +9,14 @@ const TOGETHER_MS = 20;
 /** Notifications of the database: a command was placed, or jobs were released. Several at once count as one. */
 export class Notices {
   /** Processes the notified change. */
-  readonly #look: () => Promise<void>;
+  readonly #process: () => Promise<void>;
   #listening: { close(): Promise<void> } | undefined;
-  #looking: Promise<void> | undefined;
+  #processing: Promise<void> | undefined;
   #isReportedAgain = false;
   #isClosed = false;
 
-  constructor(look: () => Promise<void>) {
-    this.#look = look;
+  constructor(process: () => Promise<void>) {
+    this.#process = process;
   }
 
   /** @throws JobtailError fleet */
@@ -24,27 +24,27 @@ export class Notices {
     this.#listening = await database.listen(ORDERS_CHANNEL, () => this.#reported());
   }
 
-  /** Resolves when nothing is looked at any more. */
+  /** Resolves when nothing is processed any more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#listening?.close().catch(() => {});
-    await this.#looking;
+    await this.#processing;
   }
 
   #reported(): void {
     this.#isReportedAgain = true;
-    this.#looking ??= this.#lookOn().finally(() => {
-      this.#looking = undefined;
+    this.#processing ??= this.#processAll().finally(() => {
+      this.#processing = undefined;
     });
   }
 
   /** A notification during the processing starts it again. */
-  async #lookOn(): Promise<void> {
+  async #processAll(): Promise<void> {
     while (this.#isReportedAgain && !this.#isClosed) {
       await sleep(TOGETHER_MS);
       this.#isReportedAgain = false;
       // The heartbeat reports a lost database.
-      await this.#look().catch(() => {});
+      await this.#process().catch(() => {});
     }
   }
 }

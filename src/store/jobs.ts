@@ -147,12 +147,12 @@ export class TaskSearches extends JobTable<TaskSearchRow> {
 /** What the middleware reports of jobs, and how the last request for it went. */
 export class JobInformations extends JobTable<JobInformationRow> {
   readonly #sql: Sql;
-  readonly #looks: Table<JobStatesRow & { readonly one: 1 }>;
+  readonly #listings: Table<JobStatesRow & { readonly one: 1 }>;
 
   constructor(sql: Sql) {
     super(sql, 'job_information', { information: 'json' });
     this.#sql = sql;
-    this.#looks = new Table(sql, 'job_looks', { error: 'json' });
+    this.#listings = new Table(sql, 'job_looks', { error: 'json' });
   }
 
   /** The same was reported again. */
@@ -162,11 +162,11 @@ export class JobInformations extends JobTable<JobInformationRow> {
 
   /** Undefined if there was none. */
   lastLook(): JobStatesRow | undefined {
-    return this.#looks.get('');
+    return this.#listings.get('');
   }
 
-  saveLook(row: JobStatesRow): void {
-    this.#looks.save({ ...row, one: 1 });
+  saveListing(row: JobStatesRow): void {
+    this.#listings.save({ ...row, one: 1 });
   }
 }
 

@@ -20,7 +20,7 @@ const pidFile = (directory: string) => path.join(directory, 'agent.pid');
 const MAX_DIGITS = 16;
 
 /** A reader that only looks who has the lock holds it for a moment; taking the lock waits that long. */
-const LOOK_TIMEOUT_MS = 1_000;
+const BUSY_TIMEOUT_MS = 1_000;
 
 /** Takes the lock, or throws `locked` with the pid of the process that has it. */
 export function lockDirectory(directory: string): DirectoryLock {
@@ -30,7 +30,7 @@ export function lockDirectory(directory: string): DirectoryLock {
     // Another agent that starts at the same moment made it.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw asJobtailError(error);
   }
-  const db = unlessBusy(lockFile(directory), { timeout: LOOK_TIMEOUT_MS }, 'BEGIN EXCLUSIVE');
+  const db = unlessBusy(lockFile(directory), { timeout: BUSY_TIMEOUT_MS }, 'BEGIN EXCLUSIVE');
   if (db === undefined) {
     const pid = holderOf(directory);
     throw new JobtailError('locked', `another agent works on ${directory}${pid === undefined ? '' : ` (pid ${pid})`}`, {

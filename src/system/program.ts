@@ -207,7 +207,7 @@ export class LimitClock {
   readonly #onOver: () => void;
   /** Whether the output of the program counts. */
   readonly #hears: boolean;
-  readonly #looking: NodeJS.Timeout | undefined;
+  readonly #progressTimer: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
   #hasEnded = false;
 
@@ -216,7 +216,8 @@ export class LimitClock {
     this.#ms = totalMs ?? idleMs ?? 0;
     this.#onOver = onOver;
     this.#hears = totalMs === undefined && progress === undefined;
-    if (progress !== undefined) this.#looking = setInterval(this.#lookAt(progress), Math.min(TICK_MS, this.#ms / 4));
+    if (progress !== undefined)
+      this.#progressTimer = setInterval(this.#watchProgress(progress), Math.min(TICK_MS, this.#ms / 4));
     this.#begin();
   }
 
@@ -233,7 +234,7 @@ export class LimitClock {
   end(): void {
     this.#hasEnded = true;
     clearTimeout(this.#timer);
-    clearInterval(this.#looking);
+    clearInterval(this.#progressTimer);
   }
 
   #begin(): void {
@@ -242,14 +243,14 @@ export class LimitClock {
     this.#timer = setTimeout(this.#onOver, this.#ms);
   }
 
-  #lookAt(progress: () => Promise<number>): () => Promise<void> {
+  #watchProgress(progress: () => Promise<number>): () => Promise<void> {
     let last: number | undefined;
-    let isLooking = false;
+    let isReading = false;
     return async () => {
-      if (isLooking) return;
-      isLooking = true;
+      if (isReading) return;
+      isReading = true;
       const now = await progress().catch(() => last);
-      isLooking = false;
+      isReading = false;
       if (now !== last) this.#begin();
       last = now;
     };

@@ -43,7 +43,7 @@ export class OpenStore {
   };
 
   /** Lets go of a store that is no longer the one of the state directory; whether it did. */
-  look(): boolean {
+  closeIfGone(): boolean {
     if (this.#store?.isGone() !== true) return false;
     this.close();
     return true;

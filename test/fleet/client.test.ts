@@ -10,12 +10,12 @@ const SCHEMAS = `SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname LIKE 
 
 it('a look makes no tables and brings none up to date', { ...needsFleet() }, async () => {
   const fleet = await FleetParts.make();
-  await expect(FleetClient.look(fleet.address)).rejects.toThrow(/has no tables of a fleet yet/);
+  await expect(FleetClient.openReadOnly(fleet.address)).rejects.toThrow(/has no tables of a fleet yet/);
   expect(await fleet.query(SCHEMAS)).toEqual([]);
   await fleet.join('command');
   await fleet.query('UPDATE jobtail.version SET version = version - 1');
   const before = await fleet.query('SELECT version FROM jobtail.version');
-  await expect(FleetClient.look(fleet.address)).rejects.toThrow(/has the tables of an older version/);
+  await expect(FleetClient.openReadOnly(fleet.address)).rejects.toThrow(/has the tables of an older version/);
   expect(await fleet.query('SELECT version FROM jobtail.version')).toEqual(before);
 });
 
@@ -28,7 +28,7 @@ it('a role with SELECT alone sees agents, jobs and orders', { ...needsFleet() },
   await fleet.query('GRANT SELECT ON ALL TABLES IN SCHEMA jobtail TO reader');
   const url = new URL(fleet.address.url);
   [url.username, url.password] = ['reader', 'password'];
-  const client = await FleetClient.look({ ...fleet.address, url: url.href });
+  const client = await FleetClient.openReadOnly({ ...fleet.address, url: url.href });
   expect(await client.agents()).toEqual([]);
   expect((await client.owners()).map(({ jobId }) => jobId)).toEqual(['1']);
   expect((await client.newOrders()).map(({ jobId }) => jobId)).toEqual(['1']);
@@ -68,7 +68,7 @@ it('a poll that an owner did not write is shown by the lag of the owner', { ...n
   await orders.give([1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })));
   const anna = fleet.start('anna', { lagMs: () => 7_000 });
   await until('both to be followed', () => anna.followed.size === 2);
-  const client = await FleetClient.look(fleet.address);
+  const client = await FleetClient.openReadOnly(fleet.address);
   const polled = async () => {
     const rows = (await client.rows(undefined)).filter(({ table }) => table === 'jobs');
     return rows.map(({ row }) => (JSON.parse(row ?? '') as { polled_at: number | null }).polled_at ?? 0);

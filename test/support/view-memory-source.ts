@@ -11,7 +11,7 @@ export function sourceOf(bytes: Buffer): Source {
   return {
     bytes: bytes.length,
     read,
-    look(start, end) {
+    readShared(start, end) {
       // Whoever keeps what was looked at before finds something else there.
       looked.fill(0xee);
       looked = read(start, end);

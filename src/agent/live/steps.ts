@@ -18,7 +18,7 @@ import type { Decode, Reading } from './text/reading.ts';
 export type FollowEnd = 'current' | 'absent' | 'tail' | 'raw' | 'different' | 'unclear';
 
 /** Whether the next poll may decide more, so that it should run soon. */
-export const wantsAnotherLook = (end: FollowEnd): boolean => end === 'different' || end === 'unclear';
+export const needsAnotherPoll = (end: FollowEnd): boolean => end === 'different' || end === 'unclear';
 
 export interface FollowContext {
   readonly encoding: TextEncoding;

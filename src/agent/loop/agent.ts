@@ -47,7 +47,7 @@ export class Agent {
   /** The rule for jobs of the user that was last looked at, as JSON. */
   #rule: string | undefined;
   /** Takes back another look at a store that could not be read. */
-  #cancelLook: () => void = () => {};
+  #cancelRefresh: () => void = () => {};
 
   constructor(options: AgentOptions) {
     this.#options = options;
@@ -95,13 +95,13 @@ export class Agent {
     const { clock, intervals } = this.#options;
     const { failures } = this.#context;
     try {
-      this.#look();
+      this.#readStore();
       failures.cleared(STATE);
     } catch (thrown) {
       failures.failed(STATE, asJobtailError(thrown));
     }
-    this.#cancelLook();
-    if (!this.#stop.signal.aborted) this.#cancelLook = clock.timer(intervals.maxIntervalMs, () => this.refresh());
+    this.#cancelRefresh();
+    if (!this.#stop.signal.aborted) this.#cancelRefresh = clock.timer(intervals.maxIntervalMs, () => this.refresh());
   }
 
   /** Tries at once what failed with something that is mended by now. */
@@ -120,7 +120,7 @@ export class Agent {
   /** Ends calls in flight, waits until everything that was appended is committed. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#cancelLook();
+    this.#cancelRefresh();
     this.#context.scheduler.stop();
     await Promise.all([...[...this.#jobs.values()].map((job) => job.stop()), this.#jobStates?.ended()]);
     this.#options.commits.flush();
@@ -130,7 +130,7 @@ export class Agent {
   take(jobIds: readonly JobId[]): void {
     for (const jobId of jobIds) {
       const job = this.#options.poll.store.jobs.get(jobId);
-      if (job !== undefined) this.#lookAt(job);
+      if (job !== undefined) this.#update(job);
     }
     this.refresh();
   }
@@ -153,17 +153,17 @@ export class Agent {
   }
 
   /** Reads only what changed since the last read. */
-  #look(): void {
+  #readStore(): void {
     const { store } = this.#options.poll;
     let revision = this.#revision;
     for (const job of store.jobs.changedSince(revision)) {
       revision = Math.max(revision, job.revision);
-      this.#lookAt(job);
+      this.#update(job);
     }
     this.#revision = revision;
     // After the changes: a job that is left cancels its tasks, and a requested pass runs all the same.
     for (const jobId of this.#context.passes.asked()) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
-    this.#lookForMine();
+    this.#updateRule();
   }
 
   #isMine(jobId: JobId): boolean {
@@ -171,7 +171,7 @@ export class Agent {
     return (only === undefined || only.has(jobId)) && ownership.owns(jobId);
   }
 
-  #lookAt(job: JobRow): void {
+  #update(job: JobRow): void {
     const { jobId, state } = job;
     if (!this.#isMine(jobId)) return;
     const delayMs = this.#jobs.size >= FEW_JOBS ? this.#options.random() * SPREAD_MS : 0;
@@ -181,7 +181,7 @@ export class Agent {
   }
 
   /** Follows a new rule soon; without a job service, none can be. */
-  #lookForMine(): void {
+  #updateRule(): void {
     const { poll, log } = this.#options;
     const rule = poll.store.watchMine.inForce();
     const key = JSON.stringify(rule);

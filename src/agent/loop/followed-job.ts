@@ -10,7 +10,7 @@ import { type JobInformation, phaseOf } from '../../job-information.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import { CallSlot, QueuedRemote } from '../calls.ts';
-import { wantsAnotherLook } from '../live/steps.ts';
+import { needsAnotherPoll } from '../live/steps.ts';
 import { DELETED, isDeleted, saveDeleted } from '../pass/complete-pass.ts';
 import type { RequestedPasses } from '../pass/job-end.ts';
 import { JobPolls, type Polled } from '../poll/poll.ts';
@@ -223,7 +223,7 @@ export class FollowedJob {
 
     if (!this.isFollowed) return;
     if (polled.appended === 0) this.#stage.polled(startedAt);
-    const hasNews = polled.appended > 0 || ends.some(wantsAnotherLook);
+    const hasNews = polled.appended > 0 || ends.some(needsAnotherPoll);
     const intervalMs = withJitter(this.#pace.polled(hasNews, tookMs), random());
     const { isSettled, settlesInMs } = this.#stage;
     const nextMs = Math.min(intervalMs, Math.max(intervals.minIntervalMs, settlesInMs));
@@ -276,7 +276,7 @@ export class FollowedJob {
 
   /** Searches for unnamed tasks; found ones are polled at once. */
   async #searchTasks(): Promise<void> {
-    const { found, nextMs } = await this.#search.look(this.#stop.signal);
+    const { found, nextMs } = await this.#search.probe(this.#stop.signal);
     if (!this.isFollowed) return;
     if (found > 0) this.#due.plan('poll', 0);
     this.#search.planNext(nextMs);

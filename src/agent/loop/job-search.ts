@@ -3,7 +3,7 @@ import type { JobId } from '../../job.ts';
 import { type Calls, QueuedRemote } from '../calls.ts';
 import type { PollContext } from '../poll/poll.ts';
 import type { Remote } from '../ports.ts';
-import { type LookEnd, TaskSearch, type TaskSearchOptions } from '../tasks/task-search.ts';
+import { type ProbeRound, TaskSearch, type TaskSearchOptions } from '../tasks/task-search.ts';
 import { withJitter } from './pace.ts';
 import type { DueRuns } from './scheduler.ts';
 
@@ -52,10 +52,10 @@ export class JobSearch {
   }
 
   /** Runs one round. @throws JobtailError */
-  look(signal: AbortSignal): Promise<LookEnd> {
+  probe(signal: AbortSignal): Promise<ProbeRound> {
     const { poll, calls, remote } = this.#context;
     const isListed = poll.store.jobs.get(this.#jobId)?.results === true;
-    return this.#search.look({ remote: new QueuedRemote(remote, calls, 'patient'), isListed, signal });
+    return this.#search.probe({ remote: new QueuedRemote(remote, calls, 'patient'), isListed, signal });
   }
 
   /** Plans the round after one that needs another in `nextMs`; null for none. */

@@ -115,7 +115,7 @@ export class JobStates implements Scheduled {
     this.#lookedAt = clock.monotonic();
     this.#writes.length = 0;
     try {
-      await this.#look();
+      await this.#refresh();
       this.#backOff.reset();
       this.#failing = undefined;
       failures.worked(SCOPE);
@@ -130,7 +130,7 @@ export class JobStates implements Scheduled {
     await this.#note(delayMs);
   }
 
-  async #look(): Promise<void> {
+  async #refresh(): Promise<void> {
     const { service, only, signal, store, register, followed, commit, onNewJobs } = this.#options;
     const listed = only === undefined ? await service.listJobs(signal) : [];
     this.#listed = listed.length;
@@ -223,7 +223,7 @@ export class JobStates implements Scheduled {
     const error = this.#failing?.trouble ?? null;
     const counts = { listed: this.#listed, waiting: this.#waiting };
     const row = { lookedAt, nextLookAt: lookedAt + Math.round(delayMs), failures, error, ...counts };
-    if (!signal.aborted) await commit(() => store.jobInformation.saveLook(row)).catch(() => {});
+    if (!signal.aborted) await commit(() => store.jobInformation.saveListing(row)).catch(() => {});
   }
 }
 

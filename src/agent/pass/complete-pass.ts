@@ -11,7 +11,7 @@ import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { listedFiles } from '../live/append/raw-bytes.ts';
-import { type FollowEnd, wantsAnotherLook } from '../live/steps.ts';
+import { type FollowEnd, needsAnotherPoll } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
 import type { JobService, Remote } from '../ports.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
@@ -110,7 +110,7 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
     const polled = await polls.poll({ remote, final: true, signal });
     if (polled.failure !== undefined) throw polled.failure;
     ({ ends, errors } = polled);
-    const waits = [...ends.values()].some(wantsAnotherLook);
+    const waits = [...ends.values()].some(needsAnotherPoll);
     quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;
     pauseMs = waits ? Math.max(options.pauseMs, WITNESS_PAUSE_MS) : options.pauseMs;
     appended += polled.appended;

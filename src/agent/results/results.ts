@@ -102,7 +102,7 @@ export class Results {
   readonly #limits: DownloadLimits;
   readonly #cleared = new Set<JobId>();
   /** Jobs whose earlier results this process found in place. */
-  readonly #looked = new Set<JobId>();
+  readonly #listed = new Set<JobId>();
 
   constructor(options: ResultsOptions) {
     this.#options = options;
@@ -139,11 +139,11 @@ export class Results {
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
     const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
-    const isKnown = !final && this.#looked.has(jobId);
+    const isKnown = !final && this.#listed.has(jobId);
     const stands = (result: DueResult) => (isKnown ? Promise.resolve(true) : this.#stands(result));
     const isEarly = !final && this.#isEarly(jobId, liveFiles);
     const plan = await planSync({ left, ledger, links, judge, stamps, stands, directory, final, isEarly });
-    this.#looked.add(jobId);
+    this.#listed.add(jobId);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
     progress.begin(
@@ -221,7 +221,7 @@ export class Results {
   /** A job that is given up. */
   forgetJob(jobId: JobId): void {
     this.#cleared.delete(jobId);
-    this.#looked.delete(jobId);
+    this.#listed.delete(jobId);
     this.#options.direct?.forgetJob(jobId);
   }
 

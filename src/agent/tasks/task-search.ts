@@ -30,7 +30,7 @@ export interface TaskSearchOptions extends FoundTasksOptions {
   readonly hasJobService: boolean;
 }
 
-interface LookOptions {
+interface RoundOptions {
   readonly remote: Remote;
   /** Whether the syncs of results list the job's files, and pass the names on. */
   readonly isListed: boolean;
@@ -38,7 +38,7 @@ interface LookOptions {
 }
 
 /** The result of one probe round. */
-export interface LookEnd {
+export interface ProbeRound {
   readonly found: number;
   /** Time until the next round; null if no task is left to find, as far as is known. */
   readonly nextMs: number | null;
@@ -48,7 +48,7 @@ const SHIFT_HABIT = 'task-shift';
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 10 * 60_000;
 /** So many looks that find nothing, of a job that lists files, are worth a word. */
-const TELLING_LOOKS = 4;
+const REPORTED_AFTER_ROUNDS = 4;
 
 export class TaskSearch {
   readonly #jobId: JobId;
@@ -57,7 +57,7 @@ export class TaskSearch {
   #specifications: readonly bigint[] | undefined;
   /** How many of the less likely candidates were asked about. */
   #passed = 0;
-  #looks = 0;
+  #rounds = 0;
 
   constructor(jobId: JobId, options: TaskSearchOptions) {
     this.#jobId = jobId;
@@ -72,12 +72,12 @@ export class TaskSearch {
     if (before === undefined) return true;
     const known = new Set(before);
     const isAnother = found.length !== known.size || found.some((id) => !known.has(id));
-    if (isAnother) [this.#passed, this.#looks] = [0, 0];
+    if (isAnother) [this.#passed, this.#rounds] = [0, 0];
     return isAnother;
   }
 
   /** Runs one round; nothing if tasks are not searched. @throws JobtailError */
-  async look({ remote, isListed, signal }: LookOptions): Promise<LookEnd> {
+  async probe({ remote, isListed, signal }: RoundOptions): Promise<ProbeRound> {
     const { store, clock, capabilities, hasJobService } = this.#options;
     const { taskSearches } = store;
     const jobId = this.#jobId;
@@ -95,7 +95,7 @@ export class TaskSearch {
     if (search === undefined) return nothing;
     const found = await keepFound({ ...search, foundBy: 'probes' }, probed.found, this.#options);
     // What is likely is something else now.
-    if (found > 0) [this.#passed, this.#looks] = [0, 0];
+    if (found > 0) [this.#passed, this.#rounds] = [0, 0];
     const tasks = taskSearches.knownTasks(jobId);
     const shift = found > 0 ? shiftBetween(specifications, tasks) : undefined;
     if (shift !== undefined) capabilities.set(SHIFT_HABIT, String(shift));
@@ -106,7 +106,7 @@ export class TaskSearch {
     const nextLookAt = isOver ? null : clock.now() + pauseMs;
     const nextMs = !isOver ? pauseMs : isListed ? null : LONGEST_PAUSE_MS;
     const isMissing = !isOver && specifications.length > 0;
-    const reason = probed.answersAll ? ANSWERS_ALL : isMissing && fruitless >= TELLING_LOOKS ? NOT_FOUND : null;
+    const reason = probed.answersAll ? ANSWERS_ALL : isMissing && fruitless >= REPORTED_AFTER_ROUNDS ? NOT_FOUND : null;
     const hint = reason === null ? null : adviceFor(reason, hasJobService);
     const foundBy = found > 0 ? 'probes' : search.foundBy;
     this.#keep({ ...search, foundBy, fruitless, hint, nextLookAt }, search.hint);
@@ -124,11 +124,11 @@ export class TaskSearch {
     const window = strangersFail(capabilities) ? BY_ITSELF : together;
     const probed = await probe(this.#next(candidatesOf(clues), window), {
       ...{ jobId: this.#jobId, remote, capabilities, signal },
-      file: this.#fileOfLook(),
+      file: this.#fileOfRound(),
       mostEntries: batchLimit.files,
       isEnough: (found) => missing > 0 && found.length >= missing,
     });
-    this.#looks += 1;
+    this.#rounds += 1;
     this.#passed += Math.max(0, probed.asked - window.eachTime);
     return probed;
   }
@@ -154,9 +154,9 @@ export class TaskSearch {
   }
 
   /** Most tasks have a standard output first; every other round requests another file. */
-  #fileOfLook(): LiveFileName {
+  #fileOfRound(): LiveFileName {
     const [first, ...others] = LIVE_FILE_NAMES;
-    return this.#looks % 2 === 0 ? first : (others[((this.#looks - 1) / 2) % others.length] ?? first);
+    return this.#rounds % 2 === 0 ? first : (others[((this.#rounds - 1) / 2) % others.length] ?? first);
   }
 }
 

@@ -39,9 +39,9 @@ export class Findings {
   }
 
   /** Runs one step and prints its findings; an error is a failure. Returns whether the step succeeded. */
-  async step(name: string, look: () => Promise<readonly Finding[]> | readonly Finding[]): Promise<boolean> {
+  async step(name: string, check: () => Promise<readonly Finding[]> | readonly Finding[]): Promise<boolean> {
     try {
-      for (const [index, finding] of (await look()).entries()) this.#print(index === 0 ? name : '', finding);
+      for (const [index, finding] of (await check()).entries()) this.#print(index === 0 ? name : '', finding);
       return true;
     } catch (thrown) {
       const { message, hint, policy } = asJobtailError(thrown);

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import type { FleetConfig } from '../../config/config.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
 import { JobtailError } from '../../errors.ts';
-import type { FleetLook } from '../../fleet/client.ts';
+import type { FleetServer } from '../../fleet/client.ts';
 import { countOf, showAge } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
@@ -18,13 +18,13 @@ const FAR_MS = 5_000;
 export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
   const address = await fleetAddress(config, commandLog(), new Secrets());
   const { readFleet } = await import('../../fleet/client.ts');
-  const look = await readFleet(address);
+  const server = await readFleet(address);
   const found = [
-    ok(`PostgreSQL ${printable(look.version)} at ${look.where}, ${countOf(look.agents, 'agent')} registered`),
+    ok(`PostgreSQL ${printable(server.version)} at ${server.where}, ${countOf(server.agents, 'agent')} registered`),
   ];
-  requireUsable(look, config);
-  if (!look.hasTables) found.push(note('no tables yet: the first agent creates them'));
-  if (!look.isEncrypted && !look.isHere) {
+  requireUsable(server, config);
+  if (!server.hasTables) found.push(note('no tables yet: the first agent creates them'));
+  if (!server.isEncrypted && !server.isHere) {
     found.push(
       warning(
         'the connection is not encrypted: password and job data are readable on the network',
@@ -32,8 +32,8 @@ export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
       ),
     );
   }
-  if (Math.abs(look.aheadMs) > FAR_MS) {
-    const far = `its clock is ${showAge(Math.abs(look.aheadMs))} ${look.aheadMs > 0 ? 'ahead of' : 'behind'} this one`;
+  if (Math.abs(server.aheadMs) > FAR_MS) {
+    const far = `its clock is ${showAge(Math.abs(server.aheadMs))} ${server.aheadMs > 0 ? 'ahead of' : 'behind'} this one`;
     found.push(warning(far, 'synchronize both clocks by NTP'));
   }
   const { directory } = config.mirror;
@@ -45,7 +45,7 @@ export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
   return found;
 }
 
-function requireUsable({ isNewEnough, hasTables, mayCreate, version }: FleetLook, { fleet }: FleetConfig): void {
+function requireUsable({ isNewEnough, hasTables, mayCreate, version }: FleetServer, { fleet }: FleetConfig): void {
   if (!isNewEnough) {
     throw new JobtailError('fleet', `PostgreSQL ${version} is too old`, { hint: 'install PostgreSQL 13 or newer' });
   }

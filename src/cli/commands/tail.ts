@@ -55,7 +55,7 @@ async function knownJobOf(config: Config, jobId: JobId): Promise<KnownJob> {
   if (!hasFleet(config)) return new JobOfState(config, jobId);
   const { JobOfFleet } = await import('../fleet/client.ts');
   const known = new JobOfFleet(config, jobId);
-  await known.look();
+  await known.refresh();
   return known;
 }
 
@@ -112,7 +112,7 @@ class Shown {
   /** Everything that is there now. */
   async toEnd(): Promise<void> {
     if (this.isEmpty && this.#options.follow !== true) process.stderr.write(`${this.#whyEmpty}\n`);
-    while (this.#tail.look()) await drained();
+    while (this.#tail.read()) await drained();
     this.#tail.end();
     this.#endLine();
   }
@@ -124,7 +124,7 @@ class Shown {
     while (!signal.aborted) {
       const now = performance.now();
       const isSlowTick = now - slowTickAt >= SLOW_TICK_MS;
-      if (isSlowTick) await this.#known.look();
+      if (isSlowTick) await this.#known.refresh();
       // In this order: what comes before the end is seen after it is known.
       const end = isSlowTick ? this.#endOfJob() : undefined;
       if (isSlowTick) {
@@ -132,7 +132,7 @@ class Shown {
         this.#printState();
         this.#mirrors.add((mirror) => this.#sizeIfOld(mirror) ?? 0);
       }
-      const more = this.#tail.look();
+      const more = this.#tail.read();
       await drained(signal);
       if (end !== undefined && !more) {
         await this.toEnd();
@@ -156,7 +156,7 @@ class Shown {
 
   /** On the standard error: what is piped has lines of the job and nothing else. */
   #printState(): void {
-    const change = this.#states.look(this.#known.information);
+    const change = this.#states.changeOf(this.#known.information);
     if (change === '') return;
     this.#endLine();
     process.stderr.write(change);

@@ -303,7 +303,7 @@ class Lines {
       this.#mirrors.add();
       this.#addedAt = performance.now();
     }
-    return this.#tail.look();
+    return this.#tail.read();
   }
 
   end(): void {

@@ -35,21 +35,21 @@ export function watchHere(config: Config, order: WatchOrder): Promise<void> {
     };
     const mirrors = new TailedMirrors(tail, config.mirror, [jobId]);
     const news = new News(config, store, order);
-    for (let looks = 0; !signal.aborted && store.jobs.get(jobId)?.state === 'watched'; looks++) {
-      if (looks % TICKS_A_SLOW_TICK === 0) {
+    for (let ticks = 0; !signal.aborted && store.jobs.get(jobId)?.state === 'watched'; ticks++) {
+      if (ticks % TICKS_A_SLOW_TICK === 0) {
         mirrors.add();
-        const change = news.look();
+        const change = news.next();
         if (change !== '') bottom.clear();
         process.stderr.write(change);
       }
-      tail.look();
+      tail.read();
       writeLines();
       bottom.show([pc.dim(progressText(reportOf(config, store, jobId)))]);
       await sleep(TICK_MS, undefined, { signal }).catch(() => {});
     }
     bottom.clear();
     return () => {
-      process.stderr.write(news.look());
+      process.stderr.write(news.next());
       mirrors.add();
       tail.end();
       writeLines();
@@ -123,9 +123,9 @@ class News {
     this.#order = order;
   }
 
-  look(): string {
+  next(): string {
     const { jobId } = this.#order;
-    const state = this.#states.look(this.#store.jobInformation.get(jobId));
+    const state = this.#states.changeOf(this.#store.jobInformation.get(jobId));
     const [job] = reportOf(this.#config, this.#store, jobId).jobs;
     const { found, hint } = job?.tasks ?? {};
     const key = `${found} ${hint}`;

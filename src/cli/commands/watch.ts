@@ -30,7 +30,7 @@ export interface WatchOptions extends ConfigOption {
 
 /** How long the running agent is given to make the mirrors, and to find the tasks of a job. */
 const PICKED_UP_MS = 5_000;
-export const FIRST_LOOK_MS = 10_000;
+export const FIRST_TASKS_MS = 10_000;
 const TICK_MS = 50;
 
 export async function watch(jobId: JobId, options: WatchOptions): Promise<void> {
@@ -65,7 +65,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
     store.transaction(() => store.jobs.watch(order, Date.now()));
     if (owned === undefined) {
       store.wake();
-      if (options.wait && order.tasks === null) await firstLook(registered);
+      if (options.wait && order.tasks === null) await firstTasks(registered);
       const paths = pathsOf(registered);
       await until(() => paths.every((file) => fs.existsSync(file)), PICKED_UP_MS);
       print(paths, registered, 'the running agent follows it');
@@ -95,11 +95,12 @@ interface Registered {
 }
 
 /** Waits until the running agent has found tasks, reports why it cannot, or the time is over. */
-function firstLook({ store, order: { jobId } }: Registered): Promise<void> {
-  const hasLooked = () => (store.taskSearches.get(jobId)?.lookedAt ?? null) !== null;
+function firstTasks({ store, order: { jobId } }: Registered): Promise<void> {
+  const hasSearched = () => (store.taskSearches.get(jobId)?.lookedAt ?? null) !== null;
   const isOver = () =>
-    (hasLooked() && store.taskSearches.knownTasks(jobId).length > 0) || (store.jobs.get(jobId)?.error ?? null) !== null;
-  return until(isOver, FIRST_LOOK_MS);
+    (hasSearched() && store.taskSearches.knownTasks(jobId).length > 0) ||
+    (store.jobs.get(jobId)?.error ?? null) !== null;
+  return until(isOver, FIRST_TASKS_MS);
 }
 
 async function until(isSo: () => boolean, limitMs: number): Promise<void> {

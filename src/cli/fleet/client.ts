@@ -23,12 +23,12 @@ export async function withFleet<T>(config: FleetConfig, work: (client: FleetClie
 
 /** For a command that looks, and changes nothing. @throws JobtailError */
 export async function readFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
-  return await withClient(config, 'look', work);
+  return await withClient(config, 'openReadOnly', work);
 }
 
 async function withClient<T>(
   config: FleetConfig,
-  open: 'open' | 'look',
+  open: 'open' | 'openReadOnly',
   work: (client: FleetClient) => Promise<T>,
 ): Promise<T> {
   const secrets = new Secrets();
@@ -135,7 +135,7 @@ export class JobOfFleet implements KnownJob {
     this.#jobId = jobId;
   }
 
-  async look(): Promise<void> {
+  async refresh(): Promise<void> {
     const [config, only] = [this.#config, this.#jobId];
     try {
       this.#client ??= await this.#connect();
@@ -160,6 +160,6 @@ export class JobOfFleet implements KnownJob {
 
   async #connect(): Promise<FleetClient> {
     const address = await fleetAddress(this.#config, commandLog(), new Secrets());
-    return await FleetClient.look(address);
+    return await FleetClient.openReadOnly(address);
   }
 }

@@ -15,7 +15,7 @@ import { summaryOf } from '../show/pass.ts';
 import { withFleet, withView } from './client.ts';
 
 const TICK_MS = 100;
-/** Every so many looks it is made sure that there is an agent to answer. */
+/** Every so many ticks it is made sure that there is an agent to answer. */
 const TICKS_A_LIFE_SIGN = 50;
 const FULFILLED_MS = 10_000;
 /** So long, a command waits for a database that does not answer. */
@@ -40,13 +40,13 @@ export async function watchByFleet(
     const { jobId } = order;
     const orderId = await client.order({ jobId, kind: 'watch', body: order });
     const isAnybodyThere = (await client.agents()).some(({ state }) => state === 'alive');
-    const look = (store: Store) => ({
+    const shownState = (store: Store) => ({
       isOver: store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null,
     });
     const endsAt = performance.now() + (isAnybodyThere ? FULFILLED_MS : 0);
     while (performance.now() < endsAt && (await client.answerOf(orderId)) === undefined) await sleep(TICK_MS);
     if (waitsForTasks) {
-      while (performance.now() < endsAt && !(await withView({ config, client, only: jobId }, look)).isOver)
+      while (performance.now() < endsAt && !(await withView({ config, client, only: jobId }, shownState)).isOver)
         await sleep(5 * TICK_MS);
     }
     const owner = (await client.owners()).find((row) => row.jobId === jobId)?.owner ?? null;
@@ -94,11 +94,11 @@ async function requireKnown(client: FleetClient, jobId: JobId): Promise<void> {
 /** Waits over a broken connection, too: the order is kept. */
 export async function answerTo(orderId: string, client: FleetClient, signal: AbortSignal): Promise<PassAnswer> {
   let brokenAt: number | undefined;
-  for (let looks = 0; ; looks += 1) {
+  for (let ticks = 0; ; ticks += 1) {
     try {
       const answer = await client.answerOf(orderId);
       if (answer !== undefined) return answer as PassAnswer;
-      if (looks % TICKS_A_LIFE_SIGN === 0 && !(await client.agents()).some(({ state }) => state !== 'gone')) {
+      if (ticks % TICKS_A_LIFE_SIGN === 0 && !(await client.agents()).some(({ state }) => state !== 'gone')) {
         throw new NoAgent('fleet', NOT_RUNNING);
       }
       brokenAt = undefined;
@@ -122,7 +122,7 @@ export async function answerTo(orderId: string, client: FleetClient, signal: Abo
 /** The database answers, and names no agent. */
 class NoAgent extends JobtailError {}
 
-const DRAIN_LOOK_MS = 200;
+const DRAIN_POLL_MS = 200;
 
 /** Resolves when it has ended. @throws JobtailError */
 export async function drain(config: Config): Promise<void> {
@@ -139,7 +139,7 @@ export async function drain(config: Config): Promise<void> {
     const isThere = async () => (await client.agents()).some((agent) => agent.name === name && agent.state !== 'gone');
     const isRunning = async () => (await isThere()) || lockHolder(config.state.directory) !== undefined;
     await untilStopped(async (signal) => {
-      while (!signal.aborted && (await isRunning())) await sleep(DRAIN_LOOK_MS, undefined, { signal }).catch(() => {});
+      while (!signal.aborted && (await isRunning())) await sleep(DRAIN_POLL_MS, undefined, { signal }).catch(() => {});
       if (signal.aborted) throw new JobtailError('aborted', 'it was stopped; the agent continues to drain');
     });
     process.stdout.write(`${name} has handed its jobs over and ended\n`);

@@ -130,7 +130,7 @@ export class JobStateChanges {
   #shown: string | null = null;
 
   /** Lines about changes since the last tick; none without a change, or without any report. */
-  look(row: JobInformationRow | undefined): string {
+  changeOf(row: JobInformationRow | undefined): string {
     const information = row?.information;
     if (information === undefined || information.state === null || information.state === this.#shown) return '';
     this.#shown = information.state;

@@ -8,7 +8,7 @@ import type { Store } from '../../store/store.ts';
 
 export interface KnownJob {
   /** Looks anew. */
-  look(): Promise<void>;
+  refresh(): Promise<void>;
   /** Who may read the mirrors need not be allowed to look at what is known; then all of it is unknown. */
   readonly isKnowable: boolean;
   /** Undefined if it was never watched. */
@@ -34,7 +34,7 @@ export class JobOfState implements KnownJob {
     this.#store = sharedStoreIfReadable(config);
   }
 
-  async look(): Promise<void> {}
+  async refresh(): Promise<void> {}
 
   get isKnowable(): boolean {
     return this.#store !== undefined;

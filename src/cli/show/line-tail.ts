@@ -77,10 +77,10 @@ export class LineTail {
   }
 
   /** Writes what arrived since the last tick; returns whether there may be more at once. */
-  look(): boolean {
+  read(): boolean {
     let more = false;
     for (const tailed of this.#tailed) {
-      more = this.#lookAt(tailed, MAX_BYTES) || more;
+      more = this.#read(tailed, MAX_BYTES) || more;
       if (this.#now() - tailed.heldSince >= HELD_MS) this.#showUnfinished(tailed);
     }
     return more;
@@ -89,7 +89,7 @@ export class LineTail {
   /** Writes what has come, lines without an end too: there will be no other look. */
   end(): void {
     for (const tailed of this.#tailed) {
-      this.#lookAt(tailed, Number.POSITIVE_INFINITY);
+      this.#read(tailed, Number.POSITIVE_INFINITY);
       this.#showUnfinished(tailed);
     }
   }
@@ -100,9 +100,9 @@ export class LineTail {
     return { decoder, unfinished: '', heldSince: this.#now(), shown: '' };
   }
 
-  #lookAt(tailed: Tailed, mostBytes: number): boolean {
+  #read(tailed: Tailed, mostBytes: number): boolean {
     let taken = 0;
-    for (const piece of tailed.reader.look(mostBytes)) {
+    for (const piece of tailed.reader.read(mostBytes)) {
       if (piece === 'generation') this.#beginGeneration(tailed);
       else {
         this.#take(tailed, tailed.decoder.write(piece));
@@ -265,7 +265,7 @@ export class MirrorReader {
   }
 
   /** Bytes that arrived since the last tick, up to a limit, and where a new generation starts. */
-  *look(mostBytes = Number.POSITIVE_INFINITY): Generator<Buffer | 'generation'> {
+  *read(mostBytes = Number.POSITIVE_INFINITY): Generator<Buffer | 'generation'> {
     const handle = openIfThere(this.#file);
     if (handle === undefined) return;
     try {

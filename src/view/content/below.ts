@@ -44,8 +44,8 @@ interface Below {
   readonly descriptors: string;
 }
 
-/** Looks into a directory below `root` under a path that is good meanwhile; undefined if it is not there. */
-function inDirectory<T>({ root, parts, descriptors }: Below, look: (directory: string) => T): T | undefined {
+/** StreamTopics into a directory below `root` under a path that is good meanwhile; undefined if it is not there. */
+function inDirectory<T>({ root, parts, descriptors }: Below, use: (directory: string) => T): T | undefined {
   const hasDescriptors = fs.existsSync(descriptors);
   const pathOf = (directory: number, path: string) => (hasDescriptors ? `${descriptors}/${directory}` : path);
   let at: number | undefined;
@@ -59,7 +59,7 @@ function inDirectory<T>({ root, parts, descriptors }: Below, look: (directory: s
       at = next;
       path = pathOf(at, below);
     }
-    return look(path);
+    return use(path);
   } catch (error) {
     if (NOT_THERE.test(String((error as NodeJS.ErrnoException).code))) return undefined;
     throw error;

@@ -14,7 +14,7 @@ export interface Source {
   /** The bytes [start, end), all of them. */
   read(start: number, end: number): Buffer;
   /** The same; valid until the next call. */
-  look(start: number, end: number): Buffer;
+  readShared(start: number, end: number): Buffer;
 }
 
 /** So much at a time is read, or looked through: other requests get their turn in between. */
@@ -29,7 +29,7 @@ export class Content implements Source {
   readonly inode: number;
   readonly #file: number;
   readonly #versionNow: () => string;
-  #looked = Buffer.alloc(0);
+  #shared = Buffer.alloc(0);
   #isClosed = false;
 
   /** Owns the descriptor `file`. `versionNow`: the version that stands there now; left out where it cannot change. */
@@ -50,9 +50,9 @@ export class Content implements Source {
   }
 
   /** In one buffer, used again: fresh memory takes longer than the reading. */
-  look(start: number, end: number): Buffer {
-    if (this.#looked.length < end - start) this.#looked = Buffer.allocUnsafeSlow(end - start);
-    return this.#readInto(this.#looked.subarray(0, end - start), start);
+  readShared(start: number, end: number): Buffer {
+    if (this.#shared.length < end - start) this.#shared = Buffer.allocUnsafeSlow(end - start);
+    return this.#readInto(this.#shared.subarray(0, end - start), start);
   }
 
   #readInto(bytes: Buffer, start: number): Buffer {

@@ -32,7 +32,7 @@ export class LineIndex {
     if (source.bytes < this.#counted) this.#forgetFrom(Math.floor(source.bytes / BLOCK_BYTES));
     while (this.#counted < source.bytes) {
       const end = Math.min(source.bytes, this.#counted + SLICE_BYTES, this.#before.length * BLOCK_BYTES);
-      this.#lines += lineEndsIn(source.look(this.#counted, end));
+      this.#lines += lineEndsIn(source.readShared(this.#counted, end));
       this.#counted = end;
       if (end === this.#before.length * BLOCK_BYTES) this.#before.push(this.#lines);
       yield;
@@ -47,7 +47,7 @@ export class LineIndex {
     const start = block * BLOCK_BYTES;
     const isNear = this.#asked.byte >= start && this.#asked.byte <= byte;
     const from = isNear ? this.#asked : { byte: start, lines: this.#before[block] ?? 0 };
-    this.#asked = { byte, lines: from.lines + lineEndsIn(source.look(from.byte, byte)) };
+    this.#asked = { byte, lines: from.lines + lineEndsIn(source.readShared(from.byte, byte)) };
     return this.#asked.lines;
   }
 

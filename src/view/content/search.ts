@@ -1,5 +1,5 @@
 /**
- * Looks through a content for a pattern, slice by slice, forwards or backwards. A text becomes an expression over bytes
+ * StreamTopics through a content for a pattern, slice by slice, forwards or backwards. A text becomes an expression over bytes
  * (each one as the character of its number), in which every character is the choice of its ways of being written, each
  * as UTF-8: no repetition, so nothing can run away, and an index is a byte. An expression of a person runs over the
  * text of each line, and only for so long.
@@ -170,7 +170,7 @@ export async function* searchForward(source: Source, pattern: Pattern, start: nu
   let from = start;
   for (let at = start; at < source.bytes; ) {
     const first = Math.max(0, at - BEFORE_BYTES);
-    const read = source.look(first, Math.min(source.bytes, at + SLICE_BYTES));
+    const read = source.readShared(first, Math.min(source.bytes, at + SLICE_BYTES));
     const skipped = first === 0 ? 0 : firstCharacter(read);
     const slice = read.subarray(skipped);
     const begin = first + skipped;

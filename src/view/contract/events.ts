@@ -5,7 +5,7 @@ import type { LiveFileName, Trouble } from './addresses.ts';
  * The query of `api/events`. To look at something else, the page opens another stream and closes this one; a hidden
  * page closes its stream. Nothing is watched that no stream names.
  */
-export interface Looks {
+export interface StreamTopics {
   /** `jobs=1`: all jobs, as `jobs`. */
   readonly jobs?: '1';
   /** `job=501`, up to 8 of them: a job with its files, as `job` and `files`. */

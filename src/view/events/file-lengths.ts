@@ -35,19 +35,19 @@ export class FileLengths {
     this.#options = options;
   }
 
-  /** Looks at a mirror from now on, together with others who do. */
-  look(jobId: JobId, live: LiveFileKey): WatchedMirror {
+  /** StreamTopics at a mirror from now on, together with others who do. */
+  watch(jobId: JobId, live: LiveFileKey): WatchedMirror {
     const name = `${jobId}/${keyText(live)}`;
     const watched = this.#watched.get(name) ?? new WatchedMirror(this.#options, name, jobId, live);
     this.#watched.set(name, watched);
-    watched.lookers++;
+    watched.pages++;
     return watched;
   }
 
   /** The last page that showed it is gone. */
   leave(watched: WatchedMirror): void {
-    watched.lookers--;
-    if (watched.lookers > 0) return;
+    watched.pages--;
+    if (watched.pages > 0) return;
     watched.close();
     this.#watched.delete(watched.name);
   }
@@ -59,7 +59,7 @@ export class FileLengths {
 }
 
 class WatchedMirror {
-  lookers = 0;
+  pages = 0;
   /** As the page names it. */
   readonly name: string;
   readonly #options: FileLengthsOptions;
@@ -81,8 +81,8 @@ class WatchedMirror {
     this.#jobId = jobId;
     this.#live = live;
     this.#file = path.join(mirrorDirectory, ...liveParts(jobId, live));
-    this.#timer = setInterval(() => this.#look(), onNetwork ? POLLING_MS : SLOW_TICK_MS);
-    this.#look();
+    this.#timer = setInterval(() => this.#check(), onNetwork ? POLLING_MS : SLOW_TICK_MS);
+    this.#check();
   }
 
   /** What was last seen; undefined while there is no mirror. */
@@ -104,7 +104,7 @@ class WatchedMirror {
   }
 
   /** Sees how long it is; what came is counted. */
-  #look(): void {
+  #check(): void {
     const { contents, indexes } = this.#options;
     const onChange = () => this.#options.onChange(this.name);
     try {
@@ -133,23 +133,23 @@ class WatchedMirror {
     this.#watcher?.close();
     try {
       this.#watcher = fs.watch(this.#file, { persistent: false }, () => this.#gather());
-      this.#watcher.on('error', () => this.#lookEach(POLLING_MS));
+      this.#watcher.on('error', () => this.#checkEvery(POLLING_MS));
     } catch {
-      this.#lookEach(POLLING_MS);
+      this.#checkEvery(POLLING_MS);
     }
     // What came before it was watched.
     this.#gather();
   }
 
-  #lookEach(ms: number): void {
+  #checkEvery(ms: number): void {
     clearInterval(this.#timer);
-    this.#timer = setInterval(() => this.#look(), ms);
+    this.#timer = setInterval(() => this.#check(), ms);
   }
 
   #gather(): void {
     this.#gathering ??= setTimeout(() => {
       this.#gathering = undefined;
-      this.#look();
+      this.#check();
     }, GATHER_MS);
   }
 }

@@ -17,7 +17,7 @@ interface Known {
   readonly live: LiveSums;
   readonly reported: JobInformationRow | undefined;
   readonly counts: ResultCounts | undefined;
-  readonly isLooking: boolean;
+  readonly isSearching: boolean;
 }
 
 export class JobsView {
@@ -37,12 +37,12 @@ export class JobsView {
     const live = totals.liveByJob();
     const reported = new Map(jobInformation.all().map((row) => [row.jobId, row]));
     const counts = results.countsByJob();
-    const looking = new Set(taskSearches.all().flatMap((row) => (row.nextLookAt === null ? [] : row.jobId)));
+    const searching = new Set(taskSearches.all().flatMap((row) => (row.nextLookAt === null ? [] : row.jobId)));
     const shown = jobs.all().filter(({ state }) => state !== 'ended');
     for (const jobId of this.#resultsSeen.keys()) if (!counts.has(jobId)) this.#resultsSeen.delete(jobId);
     return shown.map((job) => {
       const { jobId } = job;
-      const known = { reported: reported.get(jobId), counts: counts.get(jobId), isLooking: looking.has(jobId) };
+      const known = { reported: reported.get(jobId), counts: counts.get(jobId), isSearching: searching.has(jobId) };
       return this.#summaryOf(job, { ...known, live: live.get(jobId) ?? NO_FILES });
     });
   }
@@ -58,7 +58,7 @@ export class JobsView {
       live: store.totals.liveByJob(jobId).get(jobId) ?? NO_FILES,
       reported,
       counts: store.results.counts(jobId),
-      isLooking: (search?.nextLookAt ?? null) !== null,
+      isSearching: (search?.nextLookAt ?? null) !== null,
     };
     const { tasks = [] } = reported?.information ?? {};
     return {
@@ -85,7 +85,7 @@ export class JobsView {
     }));
   }
 
-  #summaryOf(job: JobRow, { live, reported, counts, isLooking }: Known): JobSummary {
+  #summaryOf(job: JobRow, { live, reported, counts, isSearching }: Known): JobSummary {
     const { jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, refused } = job;
     const isFollowed = state === 'watched' || state === 'ending';
     const { name = null, state: jobState = null, submitTime, startTime, endTime } = reported?.information ?? {};
@@ -96,7 +96,7 @@ export class JobsView {
       ...{ submitTime: submitTime ?? null, startTime: startTime ?? null, endTime: endTime ?? null },
       phase: phaseOf(jobState) ?? null,
       tasks: live.tasks,
-      lookingForTasks: isFollowed && isLooking,
+      lookingForTasks: isFollowed && isSearching,
       liveFiles: live.files,
       liveBytes: live.bytes,
       changedAt: Math.max(...changes.map((at) => at ?? 0)),

@@ -21,7 +21,7 @@ export interface ShownJob {
 const COARSE_BYTES = 64 * 1024 * 1024;
 const TICK_MS = 1_000;
 /** Many jobs are added up less often: a hundred of them take a millisecond. */
-const LOOK_MS_A_JOB = 5;
+const READ_MS_A_JOB = 5;
 
 export class Snapshots {
   readonly #store: OpenStore;
@@ -34,8 +34,8 @@ export class Snapshots {
   #isJobsStale = true;
   #version = -1;
   #pidSeen: number | null | undefined;
-  #lookers = 0;
-  #looking: NodeJS.Timeout | undefined;
+  #pages = 0;
+  #timer: NodeJS.Timeout | undefined;
   trouble: Events['trouble'] = null;
 
   constructor(store: OpenStore, growth: Growth, onChange: () => void) {
@@ -45,21 +45,21 @@ export class Snapshots {
   }
 
   close(): void {
-    clearInterval(this.#looking);
+    clearInterval(this.#timer);
   }
 
   /** A page is open, until `leave`. */
-  look(): void {
-    this.#lookers++;
-    this.#looking ??= setInterval(() => this.#readStore(), TICK_MS);
+  join(): void {
+    this.#pages++;
+    this.#timer ??= setInterval(() => this.#readStore(), TICK_MS);
     this.#readStore();
   }
 
   leave(): void {
-    this.#lookers--;
-    if (this.#lookers > 0) return;
-    clearInterval(this.#looking);
-    this.#looking = undefined;
+    this.#pages--;
+    if (this.#pages > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   /** The same object as before if nothing changed. */
@@ -71,7 +71,7 @@ export class Snapshots {
         .map((job) => [job.jobId, { job, text: JSON.stringify({ ...job, polledAt: 0 }) }] as const);
       this.#jobs = new Map(shown);
       this.#isJobsStale = false;
-      this.#jobsDueAt = performance.now() + shown.length * LOOK_MS_A_JOB;
+      this.#jobsDueAt = performance.now() + shown.length * READ_MS_A_JOB;
     });
     return this.#jobs;
   }
@@ -118,7 +118,7 @@ export class Snapshots {
 
   #readStore(): void {
     this.#unlessTroubled(() => {
-      const isOther = this.#store.look();
+      const isOther = this.#store.closeIfGone();
       const version = this.#store.get().version();
       const pid = this.#agentPid();
       if (isOther || version !== this.#version || pid !== this.#pidSeen || this.trouble !== null) {

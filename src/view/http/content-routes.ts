@@ -76,7 +76,7 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
       isExpression: query.flag('regex'),
     });
     const where = { from: query.number('from'), before: query.number('before'), most: query.number('most') };
-    return looked(parts, context, (content) => matchesOf(content, pattern, where));
+    return withContent(parts, context, (content) => matchesOf(content, pattern, where));
   });
 
   app.get('/api/numbers', (context) => {
@@ -84,7 +84,7 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
     const [like, words] = [query.number('like'), query.text('words')];
     if ((like === undefined) === (words === undefined)) throw new Refused(400, 'like or words, and not both');
     const from = query.number('from') ?? 0;
-    return looked(parts, context, (content) => {
+    return withContent(parts, context, (content) => {
       const shape = words === undefined ? shapeAt(content, Math.min(like ?? 0, content.bytes)) : { words, columns: [] };
       return thinnedRows(content, shape, Math.min(from, content.bytes));
     });
@@ -148,7 +148,11 @@ function opened(
 }
 
 /** Lines of JSON about a content that is looked through. */
-function looked(parts: ViewParts, context: ViewContext, make: (content: Content) => AsyncIterable<unknown>): Response {
+function withContent(
+  parts: ViewParts,
+  context: ViewContext,
+  make: (content: Content) => AsyncIterable<unknown>,
+): Response {
   return opened(parts, context, 'searches', (content, end) =>
     streamed(parts, context, jsonLines(make(content)), { headers: NDJSON, end }),
   );

@@ -22,8 +22,8 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
     const jobs = query.jobs(MAX_JOBS);
     const { snapshots, recorder, lengths, limits } = parts;
     const release = limits.take('streams');
-    const watched = files.map(({ jobId, live }) => lengths.look(jobId, live));
-    snapshots.look();
+    const watched = files.map(({ jobId, live }) => lengths.watch(jobId, live));
+    snapshots.join();
     const topics: Topic[] = [
       whenOther('trouble', () => snapshots.trouble, 'null'),
       whenOther('agent', () => snapshots.agent()),

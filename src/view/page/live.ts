@@ -1,4 +1,4 @@
-/** What the server pushes: one stream a tab, of what the tab looks at, into signals. A hidden tab closes it. */
+/** What the server pushes: one stream a tab, of what the tab topics at, into signals. A hidden tab closes it. */
 import { computed, effect, type Signal, signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
@@ -10,8 +10,8 @@ import type {
   FileState,
   JobDetail,
   JobSummary,
-  Looks,
   ServiceState,
+  StreamTopics,
 } from '../contract/events.ts';
 import { address } from './api.ts';
 import { type Connection, conditionOf } from './condition.ts';
@@ -43,8 +43,8 @@ export class Live {
   );
   /** The server's clock, each second. */
   readonly now = signal(Date.now());
-  readonly #looks = signal<Looks>({});
-  readonly #alsoLooks = signal<readonly Looks[]>([]);
+  readonly #topics = signal<StreamTopics>({});
+  readonly #alsoTopics = signal<readonly StreamTopics[]>([]);
   readonly #lengths = new Map<string, Set<(length: FileLength) => void>>();
   readonly #watchedFiles = signal<readonly string[]>([]);
   readonly #isHidden = signal(document.hidden);
@@ -63,7 +63,7 @@ export class Live {
       if (!document.hidden) this.now.value = Date.now() + this.#clockAhead;
     }, 1000);
     const wanted = computed(() =>
-      this.#isHidden.value ? undefined : address('events', { ...this.#allLooks, file: this.#watchedFiles.value }),
+      this.#isHidden.value ? undefined : address('events', { ...this.#allTopics, file: this.#watchedFiles.value }),
     );
     const attempt = signal(0);
     this.#tabs.onmessage = () => {
@@ -77,20 +77,20 @@ export class Live {
   }
 
   /** What else but files the page shows. */
-  look(looks: Looks): void {
-    if (JSON.stringify(looks) !== JSON.stringify(this.#looks.peek())) this.#looks.value = looks;
+  subscribe(topics: StreamTopics): void {
+    if (JSON.stringify(topics) !== JSON.stringify(this.#topics.peek())) this.#topics.value = topics;
   }
 
   /** Shows this, too, until the returned function is called. */
-  lookAlso(looks: Looks): () => void {
-    this.#alsoLooks.value = [...this.#alsoLooks.peek(), looks];
+  alsoSubscribe(topics: StreamTopics): () => void {
+    this.#alsoTopics.value = [...this.#alsoTopics.peek(), topics];
     return () => {
-      this.#alsoLooks.value = this.#alsoLooks.peek().filter((one) => one !== looks);
+      this.#alsoTopics.value = this.#alsoTopics.peek().filter((one) => one !== topics);
     };
   }
 
-  get #allLooks(): Looks {
-    const all = [this.#looks.value, ...this.#alsoLooks.value];
+  get #allTopics(): StreamTopics {
+    const all = [this.#topics.value, ...this.#alsoTopics.value];
     return { ...Object.assign({}, ...all), job: [...new Set(all.flatMap(({ job = [] }) => job))] };
   }
 

@@ -62,34 +62,34 @@ function setUp(habits: Partial<Pick<TaskRemote, 'mostEntries' | 'strangers'>> = 
       batchLimit: { files: Number.POSITIVE_INFINITY },
       hasJobService,
     });
-    const look = (isListed = false) => search.look({ remote, isListed, signal });
+    const probe = (isListed = false) => search.probe({ remote, isListed, signal });
     const tasks = () => store.taskSearches.knownTasks(jobId).toSorted();
-    return { search, look, tasks };
+    return { search, probe, tasks };
   };
   return { clock, remote, store, said, follow, ...follow(JOB) };
 }
 
-describe('a look', () => {
+describe('a probe', () => {
   it('finds tasks with the numbers of the listing by one call', async () => {
-    const { remote, look, tasks } = setUp();
+    const { remote, probe, tasks } = setUp();
     for (const task of ['9001', '9002', '9003']) remote.task(task, task);
-    expect(await look()).toEqual({ found: 3, nextMs: 600_000 });
+    expect(await probe()).toEqual({ found: 3, nextMs: 600_000 });
     expect(tasks()).toEqual(['9001', '9002', '9003']);
     expect(remote.asked).toHaveLength(1);
     expect(remote.held, 'contents that were not given back').toBe(0);
   });
 
   it('learns what leads from specifications to tasks, and asks for that first the next time', async () => {
-    const { remote, look, tasks, follow, store } = setUp();
+    const { remote, probe, tasks, follow, store } = setUp();
     remote.task('9031', '9001');
-    expect(await look()).toMatchObject({ found: 1 });
+    expect(await probe()).toMatchObject({ found: 1 });
     expect(tasks()).toEqual(['9031']);
     expect(store.capabilities.get('task-shift')).toBe('30');
     const calls = remote.asked.length;
     const other = follow('777' as JobId);
     remote.listed = [];
     remote.task('900030', '900000');
-    expect(await other.look()).toMatchObject({ found: 1 });
+    expect(await other.probe()).toMatchObject({ found: 1 });
     expect(remote.asked.length).toBe(calls + 1);
     expect(remote.asked.at(-1)?.[0]).toBe('900030');
   });
@@ -97,78 +97,78 @@ describe('a look', () => {
   it('makes few calls, whether it finds anything or not', async () => {
     for (const strangers of ['left-out', 'fault'] as const) {
       for (const mostEntries of [1, 2, 5, 100, 1_000]) {
-        const { remote, look } = setUp({ strangers, mostEntries });
+        const { remote, probe } = setUp({ strangers, mostEntries });
         remote.listed = ['/70001/a'];
         for (let count = 0; count < 12; count++) {
           const before = remote.asked.length;
-          await look();
+          await probe();
           expect(remote.asked.length - before, `${strangers}, ${mostEntries} entries`).toBeLessThanOrEqual(9);
         }
       }
     }
   });
 
-  it('finds thousands of tasks whose ids are near to those of the listing, look by look', async () => {
-    const { remote, look, tasks } = setUp();
+  it('finds thousands of tasks whose ids are near to those of the listing, round by round', async () => {
+    const { remote, probe, tasks } = setUp();
     for (let one = 0; one < 3_000; one++) remote.task(String(600 + 2 * one), String(601 + 2 * one));
-    let looks = 0;
-    for (; tasks().length < 3_000 && looks < 20; looks++)
-      expect(await look()).toMatchObject({ nextMs: expect.any(Number) });
+    let rounds = 0;
+    for (; tasks().length < 3_000 && rounds < 20; rounds++)
+      expect(await probe()).toMatchObject({ nextMs: expect.any(Number) });
     expect(tasks()).toHaveLength(3_000);
-    expect(remote.asked.length).toBeLessThanOrEqual(8 * looks);
+    expect(remote.asked.length).toBeLessThanOrEqual(8 * rounds);
   });
 
   it('finds what is near in the end, however few entries a call may have', async () => {
     for (const mostEntries of [1, 2, 5]) {
-      const { remote, look, tasks } = setUp({ mostEntries });
+      const { remote, probe, tasks } = setUp({ mostEntries });
       remote.task('70030', '70001');
-      for (let count = 0; count < 60 && tasks().length === 0; count++) await look();
+      for (let count = 0; count < 60 && tasks().length === 0; count++) await probe();
       expect(tasks()).toEqual(['70030']);
     }
   });
 
   it('finds what is near where ids of others fail a call', async () => {
-    const { remote, look, tasks, store } = setUp({ strangers: 'fault' });
+    const { remote, probe, tasks, store } = setUp({ strangers: 'fault' });
     remote.task('70004', '70001');
     remote.task('70005', '70002');
-    for (let count = 0; count < 12 && tasks().length < 2; count++) await look();
+    for (let count = 0; count < 12 && tasks().length < 2; count++) await probe();
     expect(tasks()).toEqual(['70004', '70005']);
     expect(store.capabilities.get('strange-tasks')).toBe('fault');
   });
 
   it('believes no server that answers for whatever id', async () => {
-    const { remote, look, tasks, said, store } = setUp({ strangers: 'answered' });
+    const { remote, probe, tasks, said, store } = setUp({ strangers: 'answered' });
     remote.task('70001', '70001');
-    expect(await look()).toMatchObject({ found: 0 });
+    expect(await probe()).toMatchObject({ found: 0 });
     expect(tasks()).toEqual([]);
     expect(store.taskSearches.get(JOB)?.hint).toContain('whatever id');
     expect(said).toContainEqual(expect.stringContaining('not found'));
   });
 
   it('asks for another file each second time, for a task may have none of the usual ones', async () => {
-    const { remote, look, tasks } = setUp();
+    const { remote, probe, tasks } = setUp();
     remote.listed = ['/9001/x'];
     remote.files.set('9001/progress', Buffer.from('50\n'));
-    for (let count = 0; count < 6 && tasks().length === 0; count++) await look();
+    for (let count = 0; count < 6 && tasks().length === 0; count++) await probe();
     expect(tasks()).toEqual(['9001']);
   });
 
   it('that fails for another reason says so, and loses nothing', async () => {
-    const { remote, look, tasks } = setUp();
+    const { remote, probe, tasks } = setUp();
     remote.task('9001', '9001');
     remote.failures.push(new JobtailError('unavailable', 'it is down'));
-    await expect(look()).rejects.toMatchObject({ code: 'unavailable' });
-    expect(await look()).toMatchObject({ found: 1 });
+    await expect(probe()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await probe()).toMatchObject({ found: 1 });
     expect(tasks()).toEqual(['9001']);
   });
 });
 
-describe('the looks of a job', () => {
+describe('the rounds of a job', () => {
   it('come rarer and rarer while nothing is found, and say what helps', async () => {
-    const { remote, look, said, store } = setUp();
+    const { remote, probe, said, store } = setUp();
     remote.listed = ['/70001/a'];
     const pauses: (number | null)[] = [];
-    for (let count = 0; count < 9; count++) pauses.push((await look()).nextMs);
+    for (let count = 0; count < 9; count++) pauses.push((await probe()).nextMs);
     expect(pauses).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600].map((seconds) => seconds * 1_000));
     expect(said.filter((line) => line.includes('not found'))).toHaveLength(1);
     expect(store.taskSearches.get(JOB)).toMatchObject({ hint: expect.stringContaining('--task'), foundBy: null });
@@ -178,45 +178,45 @@ describe('the looks of a job', () => {
     [false, true],
     [true, false],
   ])('name the service that tells of jobs unless there is one (%s)', async (hasJobService, names) => {
-    const { remote, look, store } = setUp({}, hasJobService);
+    const { remote, probe, store } = setUp({}, hasJobService);
     remote.listed = ['/70001/a'];
-    for (let count = 0; count < 4; count++) await look();
+    for (let count = 0; count < 4; count++) await probe();
     const hint = store.taskSearches.get(JOB)?.hint ?? '';
     expect(hint).toContain('agent watch JOB --task ID');
     expect(hint.includes('service.jobsUrl')).toBe(names);
   });
 
   it('make no call once as many tasks are known as the listing names, until it names more', async () => {
-    const { remote, search, look, tasks } = setUp();
+    const { remote, search, probe, tasks } = setUp();
     remote.task('9001', '9001');
     expect(await search.listed(remote.listed)).toBe(true);
-    expect(await look(true)).toEqual({ found: 1, nextMs: null });
+    expect(await probe(true)).toEqual({ found: 1, nextMs: null });
     const calls = remote.asked.length;
     expect(await search.listed([...remote.listed, '/9001/more'])).toBe(false);
-    expect(await look(true)).toEqual({ found: 0, nextMs: null });
+    expect(await probe(true)).toEqual({ found: 0, nextMs: null });
     expect([remote.asked.length, remote.listings]).toEqual([calls, 0]);
     remote.task('9002', '9002');
     expect(await search.listed(remote.listed)).toBe(true);
-    expect(await look(true)).toEqual({ found: 1, nextMs: null });
+    expect(await probe(true)).toEqual({ found: 1, nextMs: null });
     expect(tasks()).toEqual(['9001', '9002']);
   });
 
-  it('look for nothing more once all is known, though nobody else lists; more in a listing is looked for again', async () => {
-    const { remote, look, store } = setUp();
+  it('probe nothing more once all is known, though nobody else lists; more in a listing is looked for again', async () => {
+    const { remote, probe, store } = setUp();
     remote.task('9001', '9001');
-    expect(await look()).toEqual({ found: 1, nextMs: 600_000 });
+    expect(await probe()).toEqual({ found: 1, nextMs: 600_000 });
     expect(store.taskSearches.get(JOB)).toMatchObject({ nextLookAt: null });
     remote.listed.push('/9002/x');
-    await look();
+    await probe();
     expect(store.taskSearches.get(JOB)?.nextLookAt).toBeGreaterThan(0);
   });
 
   it('are over when an order names the tasks', async () => {
-    const { remote, look, store, clock } = setUp();
+    const { remote, probe, store, clock } = setUp();
     remote.task('9001', '9001');
     const named = { tasks: ['7' as TaskId], files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
     store.transaction(() => store.jobs.watch({ ...named, jobId: JOB, source: 'command' }, clock.now()));
-    expect(await look()).toEqual({ found: 0, nextMs: null });
+    expect(await probe()).toEqual({ found: 0, nextMs: null });
     expect(remote.asked).toEqual([]);
   });
 });

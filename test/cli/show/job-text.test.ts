@@ -46,15 +46,15 @@ describe('changes of a job state', () => {
 
   it('are said once each, and the end with its reasons', () => {
     const changes = new JobStateChanges();
-    expect(changes.look(undefined)).toBe('');
-    expect(changes.look(row(null))).toBe('');
-    expect(changes.look(row('Running', [taskOf('7', 'not yet')]))).toBe('job 501 is Running\n');
-    expect(changes.look(row('Running'))).toBe('');
+    expect(changes.changeOf(undefined)).toBe('');
+    expect(changes.changeOf(row(null))).toBe('');
+    expect(changes.changeOf(row('Running', [taskOf('7', 'not yet')]))).toBe('job 501 is Running\n');
+    expect(changes.changeOf(row('Running'))).toBe('');
     const failed = Array.from({ length: 50 }, (_, index) => taskOf(String(index), 'gone'));
-    const end = changes.look(row('Failed', [taskOf('99'), ...failed])).split('\n');
+    const end = changes.changeOf(row('Failed', [taskOf('99'), ...failed])).split('\n');
     expect(end.slice(0, 2)).toEqual(['job 501 is Failed; what it wrote last may still come', '  task 0: gone']);
     expect(end.length).toBeLessThan(10);
-    expect(changes.look(row('Queued')), 'it was started again').toBe('job 501 is Queued\n');
+    expect(changes.changeOf(row('Queued')), 'it was started again').toBe('job 501 is Queued\n');
   });
 });
 

@@ -17,7 +17,7 @@ function tailOf(columns?: number) {
   tail.add(file, 'stdout');
   const look = (passedMs = 0) => {
     nowMs += passedMs;
-    tail.look();
+    tail.read();
     return lines.splice(0);
   };
   const end = () => {

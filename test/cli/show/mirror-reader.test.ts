@@ -11,7 +11,7 @@ const mirrorFile = () => path.join(temporaryDirectory(), 'stdout.log');
 
 /** What one look brings, as text; `|` where a generation begins. */
 const lookOf = (reader: MirrorReader, mostBytes?: number) =>
-  [...reader.look(mostBytes)].map((piece) => (piece === 'generation' ? '|' : piece.toString('latin1'))).join('');
+  [...reader.read(mostBytes)].map((piece) => (piece === 'generation' ? '|' : piece.toString('latin1'))).join('');
 
 /** Keeps what is there as `.1` and cuts the mirror in place, as the agent does; `between` runs before the cut. */
 function rotate(file: string, between = () => {}): void {

@@ -73,15 +73,15 @@ export async function finishRotation(
   await checkpoint('rotation:cut');
   await mirror.cut(0);
   await mirror.flush();
-  const look = await mirror.look();
+  const stat = await mirror.stat();
   const fresh: LiveFileRow = {
     ...at,
     rotation: null,
     copyMark: null,
     generation: at.generation + 1,
     verified: null,
-    inode: look.inode,
-    modifiedNs: look.modifiedNs,
+    inode: stat.inode,
+    modifiedNs: stat.modifiedNs,
   };
   await checkpoint('rotation:end');
   // Reported before the commit: a next owner that has only the copy on record would rotate an empty mirror.

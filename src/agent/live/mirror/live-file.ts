@@ -244,7 +244,7 @@ export class LiveFile {
     const position = this.#compared;
     const fingerprint = await this.#mirror.fingerprint(position);
     const checksum = await this.#checksum(position);
-    const { inode, modifiedNs } = await this.#mirror.look();
+    const { inode, modifiedNs } = await this.#mirror.stat();
     this.#set({ position, fingerprint, checksum, inode, modifiedNs, bootId: null });
     await this.#options.checkpoint('flush:end');
     return this.row;
@@ -296,7 +296,7 @@ export class LiveFile {
     } catch (error) {
       this.#compared = Math.min(this.row.position, this.#mirror.flushedLength);
       await this.#mirror.cut(this.#compared);
-      const { inode, modifiedNs } = await this.#mirror.look();
+      const { inode, modifiedNs } = await this.#mirror.stat();
       this.#set({ inode, modifiedNs });
       throw error;
     }

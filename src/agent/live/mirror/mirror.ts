@@ -31,7 +31,7 @@ interface Checksum {
 }
 
 /** Status of a mirror on disk. */
-export interface MirrorLook {
+export interface MirrorStat {
   readonly length: number;
   readonly inode: string;
   readonly modifiedNs: string;
@@ -151,7 +151,7 @@ export class Mirror {
     return this.#unflushed >= COMMIT_BYTES;
   }
 
-  async look(): Promise<MirrorLook> {
+  async stat(): Promise<MirrorStat> {
     const stat = await this.#stat();
     return { length: Number(stat.size), inode: String(stat.ino), modifiedNs: String(stat.mtimeNs) };
   }
@@ -184,8 +184,8 @@ export class Mirror {
     try {
       await this.write(this.#length, bytes);
     } catch (error) {
-      const look = await this.look().catch(() => undefined);
-      this.#count(Math.max(0, (look?.length ?? 0) - this.#length));
+      const stat = await this.stat().catch(() => undefined);
+      this.#count(Math.max(0, (stat?.length ?? 0) - this.#length));
       throw error;
     }
     this.#count(bytes.length);

@@ -6,7 +6,7 @@ import type { FileMemory } from '../memory.ts';
 import { finishRotation } from './generations.ts';
 import { regionsBefore } from './inexact-regions.ts';
 import { type Integrity, LiveFile, type LiveFileOptions } from './live-file.ts';
-import type { MirrorLook } from './mirror.ts';
+import type { MirrorStat } from './mirror.ts';
 
 /** Opens the mirror (created if missing), finishes a rotation that a kill interrupted, and detects changes. */
 export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options: LiveFileOptions): Promise<LiveFile> {
@@ -15,8 +15,8 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
     let found = await finishRotation(row, mirror, options);
     const begun = found.mismatches.at(-1);
     if (row.rotation !== null && begun !== undefined) options.onMismatch?.(found, begun);
-    const look = await mirror.look();
-    const { inode, modifiedNs, length } = look;
+    const stat = await mirror.stat();
+    const { inode, modifiedNs, length } = stat;
     if (found.inode === null && length === 0) {
       // The inode is committed before the first bytes: otherwise a kill makes the file look foreign.
       found = { ...found, inode, modifiedNs };
@@ -27,10 +27,10 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
     const inexact = regionsBefore(found.inexact, isWritten ? length : Math.min(length, found.position));
     const hasCommittedBytes = async () =>
       found.checksum !== null && (await mirror.checksum(found.position)) === found.checksum;
-    const integrity = await integrityOf(found, look, memory.leftIntact === true, hasCommittedBytes);
+    const integrity = await integrityOf(found, stat, memory.leftIntact === true, hasCommittedBytes);
     const file = new LiveFile({ ...found, bootId: null, inexact }, mirror, integrity, memory, options);
     // Avoids the checksum at the next poll.
-    if (integrity === 'intact' && !isAsCommitted(found, look)) file.markChanged();
+    if (integrity === 'intact' && !isAsCommitted(found, stat)) file.markChanged();
     if (isWritten) await file.promiseWritten();
     return file;
   } catch (error) {
@@ -46,18 +46,18 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
  */
 export async function integrityOf(
   row: LiveFileRow,
-  look: MirrorLook,
+  stat: MirrorStat,
   leftIntact: boolean,
   hasCommittedBytes: () => Promise<boolean>,
 ): Promise<Integrity> {
-  if (row.inode === null) return look.length > 0 ? 'unknown' : 'intact';
-  if (row.modifiedNs === null || look.length < row.position) return 'modified';
-  if (isAsCommitted(row, look)) return 'intact';
-  const wasAppending = row.bootId !== null && !leftIntact && look.length > row.position;
-  if (wasAppending && look.inode === row.inode) return 'intact';
+  if (row.inode === null) return stat.length > 0 ? 'unknown' : 'intact';
+  if (row.modifiedNs === null || stat.length < row.position) return 'modified';
+  if (isAsCommitted(row, stat)) return 'intact';
+  const wasAppending = row.bootId !== null && !leftIntact && stat.length > row.position;
+  if (wasAppending && stat.inode === row.inode) return 'intact';
   return (await hasCommittedBytes()) ? 'intact' : 'modified';
 }
 
 /** Whether inode and modification time are those that were committed. */
-const isAsCommitted = (row: LiveFileRow, look: MirrorLook) =>
-  look.inode === row.inode && look.modifiedNs === row.modifiedNs;
+const isAsCommitted = (row: LiveFileRow, stat: MirrorStat) =>
+  stat.inode === row.inode && stat.modifiedNs === row.modifiedNs;

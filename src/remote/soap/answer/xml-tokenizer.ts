@@ -20,7 +20,7 @@ const APOSTROPHE = 0x27;
 const BANG = 0x21;
 const QUESTION = 0x3f;
 
-const NOT_LOOKED: { readonly length: number; readonly quote: number } = { length: 1, quote: 0 };
+const NOT_SCANNED: { readonly length: number; readonly quote: number } = { length: 1, quote: 0 };
 
 const COMMENT = Buffer.from('<!--');
 const CDATA = Buffer.from('<![CDATA[');
@@ -46,7 +46,7 @@ export class XmlTokenizer {
   readonly #chunks = new Chunks();
   readonly #take = (bytes: Buffer, at: number) => this.#step(bytes, at);
   /** How far a held tag or instruction was looked through for its end, and the quote that was open there. */
-  #looked = NOT_LOOKED;
+  #scanned = NOT_SCANNED;
   /** Inside of it nothing but its end counts. */
   #section: 'comment' | 'cdata' | undefined;
   #rootSeen = false;
@@ -138,8 +138,8 @@ export class XmlTokenizer {
   }
 
   #instruction(bytes: Buffer, at: number): number {
-    const end = bytes.indexOf('?>', at + Math.max(2, this.#looked.length - 1));
-    this.#looked = end === -1 ? { length: bytes.length - at, quote: 0 } : NOT_LOOKED;
+    const end = bytes.indexOf('?>', at + Math.max(2, this.#scanned.length - 1));
+    this.#scanned = end === -1 ? { length: bytes.length - at, quote: 0 } : NOT_SCANNED;
     if (end === -1) return at;
     if (end + 2 - at > MAX_TAG_BYTES) throw malformed(`an instruction longer than ${MAX_TAG_BYTES} bytes`);
     const text = markupText(bytes.subarray(at, end + 2));
@@ -167,20 +167,20 @@ export class XmlTokenizer {
 
   /** Past the `>` that ends the tag at `at`: one in a quoted value does not. -1 if it has not arrived. */
   #endOfTag(bytes: Buffer, at: number): number {
-    let { quote } = this.#looked;
-    for (let index = at + this.#looked.length; index < bytes.length; index += 1) {
+    let { quote } = this.#scanned;
+    for (let index = at + this.#scanned.length; index < bytes.length; index += 1) {
       const byte = bytes[index] ?? 0;
       if (quote !== 0) {
         if (byte === quote) quote = 0;
       } else if (byte === QUOTE || byte === APOSTROPHE) {
         quote = byte;
       } else if (byte === GREATER_THAN) {
-        this.#looked = NOT_LOOKED;
+        this.#scanned = NOT_SCANNED;
         return index + 1;
       }
     }
     // What is held is not looked through again: it may arrive byte by byte.
-    this.#looked = { length: bytes.length - at, quote };
+    this.#scanned = { length: bytes.length - at, quote };
     return -1;
   }
 

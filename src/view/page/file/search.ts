@@ -58,8 +58,8 @@ export class Search {
     this.#content = content;
   }
 
-  /** Looks for something else; `near` is the byte from which on the first match is shown. */
-  look(query: Query, near: number): void {
+  /** StreamTopics for something else; `near` is the byte from which on the first match is shown. */
+  start(query: Query, near: number): void {
     this.stop();
     this.query.value = query;
     this.current.value = undefined;
@@ -73,7 +73,7 @@ export class Search {
     const found = this.found.value;
     if (this.#isGathering || found?.isDone !== true || found.problem !== undefined || bytes <= this.#to) return;
     this.#isGathering = true;
-    this.#timer = setTimeout(() => void this.#lookOn(bytes), GATHER_MS);
+    this.#timer = setTimeout(() => void this.#searchOn(bytes), GATHER_MS);
   }
 
   stop(): void {
@@ -145,7 +145,7 @@ export class Search {
     }
   }
 
-  async #lookOn(bytes: number): Promise<void> {
+  async #searchOn(bytes: number): Promise<void> {
     const before = this.#to;
     const { signal } = this.#running;
     const came: Match[] = [];

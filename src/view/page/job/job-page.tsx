@@ -18,7 +18,7 @@ interface JobPageProps {
 
 export function JobPage({ jobId, tab, children }: JobPageProps) {
   const live = useLive();
-  useEffect(() => live.look({ job: [jobId] }), [live, jobId]);
+  useEffect(() => live.subscribe({ job: [jobId] }), [live, jobId]);
   const job = live.details.value.get(jobId);
   const isMissing = live.missing.value.has(jobId);
   return (

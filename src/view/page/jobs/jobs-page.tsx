@@ -22,7 +22,7 @@ const chosen = {
 export function JobsPage() {
   const live = useLive();
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => live.look({ jobs: '1' }), [live]);
+  useEffect(() => live.subscribe({ jobs: '1' }), [live]);
   // A user who sees the page can use its keys.
   useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {

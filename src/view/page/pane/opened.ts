@@ -161,7 +161,7 @@ export class Opened {
   #beginAnew(): void {
     this.kinds.value = undefined;
     this.selection.value = undefined;
-    if (this.isSearching.value) this.search.look(this.search.query.value, 0);
+    if (this.isSearching.value) this.search.start(this.search.query.value, 0);
   }
 }
 

@@ -119,7 +119,7 @@ export function PlotPanel({ content, kinds, bytes, onLine, onClose }: PlotPanelP
 function useCompared(content: () => ContentQuery, jobs: readonly string[], words: string | undefined) {
   const live = useLive();
   const own = content();
-  useEffect(() => live.lookAlso({ job: jobs }), [live, jobs]);
+  useEffect(() => live.alsoSubscribe({ job: jobs }), [live, jobs]);
   const files = useComputed(() => live.files.value);
   const key = JSON.stringify(jobs.map((jobId) => [jobId, contentOf(own, jobId, files.value)]));
   const compared = useMemo(
@@ -159,7 +159,7 @@ interface OtherJobsProps {
 /** Adds jobs to the plot, and removes them. */
 function OtherJobs({ own, chosen, onChange }: OtherJobsProps) {
   const live = useLive();
-  useEffect(() => live.lookAlso({ jobs: '1' }), [live]);
+  useEffect(() => live.alsoSubscribe({ jobs: '1' }), [live]);
   const free = [...(live.jobs.value?.values() ?? [])].filter(({ jobId }) => jobId !== own && !chosen.includes(jobId));
   return (
     <>

@@ -1,6 +1,6 @@
 /** One row of a file: the number of its line, and its text as a terminal would show it. */
 import { Component } from 'preact';
-import { coloursOf, decode, type Look, pieces, type Run, shown } from '../text/terminal.ts';
+import { coloursOf, decode, pieces, type Run, shown, type TextStyle } from '../text/terminal.ts';
 
 interface RowProps {
   /** Where it begins in the content. */
@@ -39,7 +39,7 @@ export class Row extends Component<RowProps> {
     const classes = ['row', row.isSelected && 'selected', row.isFound && 'found', row.isOverwritten && 'overwritten'];
     const text = decode(bytes).replace(/\n$/, '');
     const colours = !isRaw && before.includes(ESCAPE) ? coloursOf(decode(before)) : '';
-    const runs = isRaw ? [{ text, look: null }] : shown(text, colours);
+    const runs = isRaw ? [{ text, style: null }] : shown(text, colours);
     return (
       <div class={classes.filter(Boolean).join(' ')} data-continued={row.isContinued ? '' : undefined}>
         <button
@@ -62,7 +62,7 @@ export class Row extends Component<RowProps> {
   }
 }
 
-function Styled({ run: { text, look } }: { run: Run }) {
+function Styled({ run: { text, style } }: { run: Run }) {
   const shownPieces = pieces(text).map(({ text: piece, means }, index) =>
     means === undefined ? (
       piece
@@ -72,10 +72,10 @@ function Styled({ run: { text, look } }: { run: Run }) {
       </span>
     ),
   );
-  return look === null ? (
+  return style === null ? (
     <span>{shownPieces}</span>
   ) : (
-    <span class={look.decorations.map((name) => `ansi-${name}`).join(' ')} style={coloursIn(look)}>
+    <span class={style.decorations.map((name) => `ansi-${name}`).join(' ')} style={coloursIn(style)}>
       {shownPieces}
     </span>
   );
@@ -90,7 +90,7 @@ function cssOf(colour: string | null): string | undefined {
 }
 
 /** On one of the sixteen, whose shade depends on the theme, text has the ground of the page as its colour unless it is exact. */
-function coloursIn({ colour, background }: Look) {
+function coloursIn({ colour, background }: TextStyle) {
   const isOnNamed = background !== null && !isRgb(background);
   return {
     color: isOnNamed && !isRgb(colour) ? 'var(--surface)' : cssOf(colour),

@@ -17,7 +17,7 @@ export function SearchBar({ search, near, onStep, onClose }: SearchBarProps) {
   // At once, not after the next frame: until then, what is typed would be taken for keys of the pane.
   useLayoutEffect(() => field.current?.focus(), []);
   const query = search.query.value;
-  const change = (part: Partial<Query>) => search.look({ ...query, ...part }, near());
+  const change = (part: Partial<Query>) => search.start({ ...query, ...part }, near());
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter') onStep(event.shiftKey);
     if (event.key === 'Escape') onClose();

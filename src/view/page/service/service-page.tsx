@@ -10,7 +10,7 @@ import { type Curves, callCurves, countCurves, failureCurves, latencyCurves, rat
 
 export function ServicePage() {
   const live = useLive();
-  useEffect(() => live.look({ service: '1' }), [live]);
+  useEffect(() => live.subscribe({ service: '1' }), [live]);
   const service = live.service.value;
   const all = live.figures.value;
   const now = live.now.value;

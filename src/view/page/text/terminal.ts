@@ -89,7 +89,7 @@ function mark(character: string): Piece {
 }
 
 /** How a piece of text looks. Colours are the name of one of a terminal's sixteen (`ansi-red`), or `rgb(...)`. */
-export interface Look {
+export interface TextStyle {
   readonly colour: string | null;
   readonly background: string | null;
   readonly decorations: readonly string[];
@@ -97,7 +97,7 @@ export interface Look {
 
 export interface Run {
   readonly text: string;
-  readonly look: Look | null;
+  readonly style: TextStyle | null;
 }
 
 const ESC = '\u001b';
@@ -157,7 +157,7 @@ function paint(painter: Anser, text: string): Run[] {
   const clean = text.replaceAll(SEQUENCE, (_, colour?: string) => (colour === undefined ? '' : plainColours(colour)));
   return painter
     .ansiToJson(clean, { use_classes: true, remove_empty: true })
-    .map((entry) => ({ text: entry.content, look: lookOf(entry) }));
+    .map((entry) => ({ text: entry.content, style: styleOf(entry) }));
 }
 
 /** The newer form with colons, as the older one that everybody reads. */
@@ -210,32 +210,32 @@ const WIDE =
 /** Writes text over what is there; the column behind it. */
 function put(cells: (Run | undefined)[], from: number, runs: readonly Run[]): number {
   let column = from;
-  for (const { text, look } of runs)
+  for (const { text, style } of runs)
     for (const { segment } of CHARACTERS.segment(text)) {
-      cells[column++] = { text: segment, look };
+      cells[column++] = { text: segment, style };
       // Its second column holds nothing of its own.
-      if (WIDE.test(segment)) cells[column++] = { text: '', look };
+      if (WIDE.test(segment)) cells[column++] = { text: '', style };
     }
   return column;
 }
 
 /** Cells as runs; what nothing was written to is blank. */
 function joined(cells: readonly (Run | undefined)[]): Run[] {
-  const runs: { text: string; look: Look | null }[] = [];
-  for (const cell of Array.from(cells, (one) => one ?? { text: ' ', look: null })) {
+  const runs: { text: string; style: TextStyle | null }[] = [];
+  for (const cell of Array.from(cells, (one) => one ?? { text: ' ', style: null })) {
     const last = runs.at(-1);
-    if (last !== undefined && sameLook(last.look, cell.look)) last.text += cell.text;
+    if (last !== undefined && sameStyle(last.style, cell.style)) last.text += cell.text;
     else runs.push({ ...cell });
   }
   return runs;
 }
 
-const sameLook = (a: Look | null, b: Look | null) => a === b || JSON.stringify(a) === JSON.stringify(b);
+const sameStyle = (a: TextStyle | null, b: TextStyle | null) => a === b || JSON.stringify(a) === JSON.stringify(b);
 
 /** Decorations that hide nothing and do not move. */
 const SHOWN = ['bold', 'dim', 'italic', 'underline', 'strikethrough'];
 
-function lookOf(entry: Anser.AnserJsonEntry): Look | null {
+function styleOf(entry: Anser.AnserJsonEntry): TextStyle | null {
   const colour = colourOf(entry.fg, entry.fg_truecolor);
   const background = colourOf(entry.bg, entry.bg_truecolor);
   const decorations = entry.decorations.filter((name) => SHOWN.includes(name));

@@ -47,7 +47,7 @@ afterEach(() => {
 
 async function searched(text: string, near: number, regex = false): Promise<Search> {
   const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
-  search.look({ text, matchesCase: true, word: false, regex }, near);
+  search.start({ text, matchesCase: true, word: false, regex }, near);
   await until('the search', () => search.found.value?.isDone);
   return search;
 }

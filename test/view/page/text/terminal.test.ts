@@ -33,32 +33,32 @@ describe('a line as a terminal shows it', () => {
 
   it('has the colours of the terminal, of the palette, and any others', () => {
     expect(shown(`a${ESC}[1;31mb${ESC}[0mc${ESC}[38;5;196md${ESC}[48;2;1;2;3me${ESC}[m`)).toEqual([
-      { text: 'a', look: null },
-      { text: 'b', look: { colour: 'ansi-red', background: null, decorations: ['bold'] } },
-      { text: 'c', look: null },
-      { text: 'd', look: { colour: 'rgb(255, 0, 0)', background: null, decorations: [] } },
-      { text: 'e', look: { colour: 'rgb(255, 0, 0)', background: 'rgb(1, 2, 3)', decorations: [] } },
+      { text: 'a', style: null },
+      { text: 'b', style: { colour: 'ansi-red', background: null, decorations: ['bold'] } },
+      { text: 'c', style: null },
+      { text: 'd', style: { colour: 'rgb(255, 0, 0)', background: null, decorations: [] } },
+      { text: 'e', style: { colour: 'rgb(255, 0, 0)', background: 'rgb(1, 2, 3)', decorations: [] } },
     ]);
-    expect(shown(`${ESC}[38:2::9:8:7mx`)[0]?.look?.colour).toBe('rgb(9, 8, 7)');
-    expect(shown(`${ESC}[38;5;244mx`)[0]?.look?.colour).toBe('rgb(128, 128, 128)');
+    expect(shown(`${ESC}[38:2::9:8:7mx`)[0]?.style?.colour).toBe('rgb(9, 8, 7)');
+    expect(shown(`${ESC}[38;5;244mx`)[0]?.style?.colour).toBe('rgb(128, 128, 128)');
   });
 
   it('keeps the colour of each character that another one does not replace', () => {
     expect(shown(`${ESC}[31mabc\r${ESC}[32mX`)).toEqual([
-      { text: 'X', look: { colour: 'ansi-green', background: null, decorations: [] } },
-      { text: 'bc', look: { colour: 'ansi-red', background: null, decorations: [] } },
+      { text: 'X', style: { colour: 'ansi-green', background: null, decorations: [] } },
+      { text: 'bc', style: { colour: 'ansi-red', background: null, decorations: [] } },
     ]);
   });
 
   it('goes on with the colours of the line before', () => {
     expect(coloursOf(`${ESC}[31ma${ESC}[0mb${ESC}[1mc${ESC}[33md`)).toBe(`${ESC}[1m${ESC}[33m`);
     expect(shown('text', `${ESC}[33m`)).toEqual([
-      { text: 'text', look: { colour: 'ansi-yellow', background: null, decorations: [] } },
+      { text: 'text', style: { colour: 'ansi-yellow', background: null, decorations: [] } },
     ]);
   });
 
   it('hides no text by conceal', () => {
-    expect(shown(`${ESC}[8mhidden`)).toEqual([{ text: 'hidden', look: null }]);
+    expect(shown(`${ESC}[8mhidden`)).toEqual([{ text: 'hidden', style: null }]);
   });
 
   it('loses no character that moves nothing', () => {
