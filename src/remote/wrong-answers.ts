@@ -61,7 +61,7 @@ export function isSessionLost(status: number, words: string, isSessionFault: (wo
 
 export const LOST: StatusMeaning = {
   code: 'session-lost',
-  hint: 'signing in again did not help: a wrong job id may look the same as a lost session',
+  hint: 'signing in again did not help: a wrong job id, or a job of another user, may look like a lost session',
 };
 
 export const FAULT: StatusMeaning = {
