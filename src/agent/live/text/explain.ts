@@ -12,9 +12,9 @@
  */
 import { isAscii } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
-import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
+import { BYTE_ORDER_MARK, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
 import type { Content, Follow, Part } from '../../ports.ts';
-import { HALF_BLOCK_BYTES, match, WITHIN_BLOCK_BYTES } from '../match.ts';
+import { match, WITHIN_BLOCK_BYTES } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { FollowContext } from '../steps.ts';
 import type { Family, TextEncoding } from './encoding.ts';
@@ -25,8 +25,6 @@ export interface Explained {
   readonly reading: Reading;
   /** For other responses for this file. */
   readonly decode: Decode;
-  /** A response from half a block later, if that was requested. */
-  readonly second?: Part | undefined;
 }
 
 /** How a server may have made a text: as UTF-8, also without the byte-order mark of the file, or by a code page. */
@@ -51,13 +49,13 @@ export async function* explain(
   if (from === 0 && UTF16_MARKS.some((mark) => startsAlike(mark, known) && known.length > 0)) return 'again';
   // Most empty files stay empty for long: only the last pass checks for a file that is a byte-order mark alone.
   const mayBeMarked = (content.length > 0 || final) && (from === 0 || known.length > 0);
-  const { decoder, isAscii: isAllAscii, second } = yield* identify(from, content, known, encoding, mayBeMarked);
+  const { decoder, isAscii: isAllAscii } = yield* identify(from, content, known, encoding, mayBeMarked);
   if (decoder === undefined) return 'again';
   const onChanged = (reason: string) => file.reportDecoder(reason);
   if (decoder !== 'code-page') {
     if (!isAllAscii || decoder === 'without-mark') encoding.learnUtf8(onChanged);
     const whole = decoder === 'without-mark' ? new Marked(content) : content;
-    return { reading: decodeUtf8(whole), decode: decodeUtf8, second };
+    return { reading: decodeUtf8(whole), decode: decodeUtf8 };
   }
   const shown = await new Reading(content).text();
   const showing = isAscii(known) ? [] : encoding.codePagesShowing(known, shown);
@@ -70,7 +68,6 @@ export async function* explain(
 interface Identified {
   /** Undefined: none or several make this text, or the file changed. */
   readonly decoder: Decoder | undefined;
-  readonly second?: Part | undefined;
 }
 
 /** Identifies the decoder of the text from `from` on, where the file has the bytes `known`. */
@@ -137,29 +134,19 @@ async function* request(
   const offsets = [first.length > 0 && !standsAt(first, 0, REPLACEMENT) ? asciiBytes + 1 : 1];
   // In a text that repeats itself, what stands at its beginning may decide.
   if (offsets[0] !== 1) offsets.push(1);
-  // Where block edges cut characters, a response from half a block later is needed, too.
-  const block = await content.read(0, HALF_BLOCK_BYTES + WITHIN_BLOCK_BYTES);
-  const isCut = asciiBytes < content.length && content.length > block.length && !block.includes(REPLACEMENT);
-  if (isCut && !possible.includes('code-page')) offsets.unshift(characterStart(block, HALF_BLOCK_BYTES));
 
   let left = possible;
-  let second: Part | undefined;
   let evidenceBytes = 0;
-  let mayHaveGrown = false;
   for (const at of offsets) {
     const part = yield from + at;
     if (part === undefined) return { decoder: undefined };
-    if (at >= HALF_BLOCK_BYTES - WIDEST_BYTES) second = part;
     const found = await part.content.read(0, WITHIN_BLOCK_BYTES);
     const fitting: Decoder[] = [];
     for (const decoder of left) {
       const text = await predict(decoder, content, at);
       // The server may strip a mark there, too.
       const isStripped = standsAt(text, 0, BYTE_ORDER_MARK) && shows(found, text.subarray(BYTE_ORDER_MARK.length));
-      if (!isStripped && !shows(found, text)) {
-        mayHaveGrown ||= text.length === 0;
-        continue;
-      }
+      if (!isStripped && !shows(found, text)) continue;
       // Behind an empty text, there is a mark alone, or nothing.
       if (content.length === 0 && found.length > text.length) continue;
       fitting.push(decoder);
@@ -172,14 +159,14 @@ async function* request(
   if (decoder === undefined || others.length > 0) return { decoder: undefined };
   // An empty text proves nothing, and a text without U+FFFD little: the file may have been truncated meanwhile.
   const isNothing = content.length === 0 && decoder === 'utf-8';
-  // Nor is a decoder refuted that predicts no more text, unless the file kept its length.
-  const isUnrefuted = mayHaveGrown && decoder === 'without-mark';
-  const isSure = content.length > 0 && evidenceBytes > 0 && decoder !== 'code-page' && !isUnrefuted;
-  if (isSure || isNothing) return { decoder, second };
+  // A file that changed meanwhile refutes UTF-8 as well: no mark is put before a text that did not stand still.
+  const isMarked = decoder === 'without-mark';
+  const isSure = content.length > 0 && evidenceBytes > 0 && decoder === 'utf-8';
+  if (isSure || isNothing) return { decoder };
   const again = yield from;
   const isSame =
     again !== undefined &&
-    !(isUnrefuted && again.content.length !== content.length) &&
+    (!isMarked || again.content.length === content.length) &&
     shows(await again.content.read(0, WITHIN_BLOCK_BYTES), await content.read(0, WITHIN_BLOCK_BYTES));
   return { decoder: isSame ? decoder : undefined };
 }
