@@ -242,7 +242,11 @@ describe('a path', () => {
         expect((await place.ask(`/api/${route}${route.includes('?') ? '&' : '?'}job=501&${query}`)).status, query).toBe(
           404,
         );
-    expect(JSON.parse((await place.ask(`/api/generations?${STDOUT}`)).text)).toEqual({ now: 'g1', former: [], began: [] });
+    expect(JSON.parse((await place.ask(`/api/generations?${STDOUT}`)).text)).toEqual({
+      now: 'g1',
+      former: [],
+      began: [],
+    });
     expect((await place.ask('/api/archive?job=501')).body.includes('SECRET')).toBe(false);
     // A directory of the mirrors themselves.
     const task = path.dirname(place.mirrorOf());
