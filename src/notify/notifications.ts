@@ -9,7 +9,7 @@ import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
-import { HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
+import type { HttpClient } from '../remote/http/http-client.ts';
 import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
 import type { JobRow, LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -28,7 +28,8 @@ export interface NotificationsOptions {
   readonly source: string;
   /** Why the agent cannot do its work now; undefined if it can. */
   readonly degraded: () => string | undefined;
-  readonly http: Omit<HttpClientOptions, 'limits'>;
+  /** Closed at the stop. */
+  readonly http: Pick<HttpClient, 'request' | 'close'>;
 }
 
 const TICK_MS = 1_000;
@@ -38,13 +39,11 @@ const DEGRADED_MS = 60_000;
 const KEPT_MS = 7 * 86_400_000;
 /** A stop waits for the deliveries on their way no longer than this. */
 const STOP_MS = 5_000;
-export const NOTIFY_LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 30_000, totalMs: 60_000 };
 
 export class Notifications {
   readonly #options: NotificationsOptions;
   readonly #rules: readonly Rule[];
   readonly #wantsFiles: boolean;
-  readonly #http: HttpClient;
   readonly #deliveries: Deliveries;
   readonly #startedAt: number;
   /** How far the bytes of files without a further complete line were looked at. */
@@ -57,12 +56,11 @@ export class Notifications {
   #failure: string | undefined;
 
   constructor(options: NotificationsOptions) {
-    const { config, clock, store, log, source } = options;
+    const { config, clock, store, log, source, http } = options;
     this.#options = options;
     this.#rules = config.notify.map((settings) => new Rule(settings));
     this.#wantsFiles = this.#rules.some(({ wantsFiles }) => wantsFiles);
-    this.#http = new HttpClient({ ...options.http, limits: NOTIFY_LIMITS });
-    this.#deliveries = new Deliveries({ rules: this.#rules, store, clock, log, http: this.#http, source });
+    this.#deliveries = new Deliveries({ rules: this.#rules, store, clock, log, http, source });
     this.#startedAt = clock.now();
   }
 
@@ -86,7 +84,7 @@ export class Notifications {
     await this.#ticking;
     if (this.#rules.length > 0) await this.#tick();
     await this.#deliveries.stop(STOP_MS);
-    await this.#http.close();
+    await this.#options.http.close();
   }
 
   #plan(): void {

@@ -15,7 +15,7 @@ const SENDMAIL = ['/usr/sbin/sendmail', '/usr/lib/sendmail'];
 const MAX_SECRET_BYTES = 4_096;
 
 export interface SendersOptions {
-  readonly http: HttpClient;
+  readonly http: Pick<HttpClient, 'request'>;
   /** Of the agent that sends: the `source` of CloudEvents. */
   readonly source: string;
 }

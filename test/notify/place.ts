@@ -1,6 +1,7 @@
 /** A state with one watched job and its mirrors, written as the engine writes them, and a reader of notifications on it. */
 import fs from 'node:fs';
 import path from 'node:path';
+import { notifyHttp } from '../../src/daemon/notifying.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';
 import { liveParts } from '../../src/mirror-paths.ts';
@@ -145,7 +146,7 @@ export class NotifyPlace {
       mirror: { directory: this.mirrors, keepGenerations: KEEP, minFreeBytes: 0 },
     };
     const notifications = new Notifications({
-      ...{ config, store, clock, log, source: 'jobtail/test', http: {} },
+      ...{ config, store, clock, log, source: 'jobtail/test', http: notifyHttp({ service: { proxy: null } }) },
       degraded: () => this.degraded,
     });
     notifications.start();

@@ -1,15 +1,13 @@
 /** `agent notify`: what waits to be delivered, and a test event through every rule. */
 import { type Config, hasFleet } from '../../config/config.ts';
-import { httpOf, sourceOf } from '../../daemon/notifying.ts';
+import { notifyHttp, sourceOf } from '../../daemon/notifying.ts';
 import { openSharedStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { newEvent } from '../../notify/events.ts';
-import { NOTIFY_LIMITS } from '../../notify/notifications.ts';
 import { Rule } from '../../notify/rules.ts';
 import { send } from '../../notify/senders.ts';
 import { countOf, showAge } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
-import { HttpClient } from '../../remote/http/http-client.ts';
 import type { DeliveryRow } from '../../store/outbox.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
@@ -35,7 +33,7 @@ async function testRules(config: Config, rules: readonly Rule[], json: boolean):
     const hint = 'add a rule, such as notify: [{on: [failed], mail: you@example.org}]';
     throw new JobtailError('config', 'the configuration has no notify rules', { hint });
   }
-  const http = new HttpClient({ ...httpOf(config), limits: NOTIFY_LIMITS });
+  const http = notifyHttp(config);
   const results: { target: string; error: string | null; hint: string | null }[] = [];
   try {
     await untilStopped(async (signal) => {
