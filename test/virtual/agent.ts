@@ -2,13 +2,17 @@
 
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Log } from '../../src/agent/ports.ts';
+import type { Log, Remote } from '../../src/agent/ports.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine, type Engine } from '../../src/daemon/compose.ts';
+import { AgentHealth } from '../../src/daemon/health.ts';
+import { newNotifications } from '../../src/daemon/notifying.ts';
 import { configuredJobs, type OwnedStore, openOwnStore } from '../../src/daemon/state.ts';
+import type { ErrorCode } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
+import type { Notifications } from '../../src/notify/notifications.ts';
 import { logLine } from '../../src/printable.ts';
 import { Secrets } from '../../src/redact.ts';
 import { SignIn } from '../../src/remote/signin/sign-in.ts';
@@ -17,8 +21,12 @@ import type { Holder } from '../support/memory-content.ts';
 import type { Chance } from './chance.ts';
 import { Line } from './line.ts';
 import { SimulatedPorts } from './ports.ts';
+import type { SimulatedReceiver } from './receiver.ts';
 import type { SimulatedService } from './service.ts';
 import { SimulatedProcess, type SimulatedTime } from './time.ts';
+
+/** Where notifications go. */
+const RECEIVER = 'https://pager.example.org/hook/the-secret-path';
 
 /** What a run changes of the configuration. */
 export interface Settings {
@@ -31,16 +39,32 @@ export interface Settings {
   readonly keepGenerations: number;
   readonly mine: boolean;
   readonly watch: readonly JobId[];
+  readonly overlapBytes: number;
+  readonly stallAfterMinutes: number | null;
+  readonly results: boolean;
+  readonly exclude: readonly string[];
+  readonly bandwidthLimit: number | null;
+  /** Whether anyone is notified. */
+  readonly notify: boolean;
+  readonly level: 'info' | 'debug';
 }
 
 export interface AgentPlace {
   readonly directory: string;
   readonly time: SimulatedTime;
   readonly service: SimulatedService;
+  readonly receiver: SimulatedReceiver;
   readonly chance: Chance;
   /** Called with each line of the log, and each call. */
   readonly note: (line: string) => void;
+  /** Called with what else is logged. */
+  readonly log: (text: string) => void;
 }
+
+/** As the daemon has it. */
+const TURN_MS = 5_000;
+
+const NOTIFY = `[{on: [finished, failed, canceled, started, results-complete, rewritten, stalled, agent-degraded], url: "${RECEIVER}"}, {on: [match], match: "řádek 7 ", url: "${RECEIVER}"}]`;
 
 const yamlOf = (directory: string, settings: Settings) => `service:
   fileTransferUrl: https://m.example.org/FileTransferWs
@@ -53,15 +77,18 @@ const yamlOf = (directory: string, settings: Settings) => `service:
 auth: {username: alice, passwordFile: password}
 mirror: {directory: ${directory}/mirror, keepGenerations: ${settings.keepGenerations}, minFreeBytes: 0}
 state: {directory: ${directory}/state}
-poll: {minIntervalSeconds: ${settings.minIntervalSeconds}, maxIntervalSeconds: ${settings.maxIntervalSeconds}}
-results: {intervalSeconds: ${settings.resultsIntervalSeconds}, transfer: soap}
+poll: {minIntervalSeconds: ${settings.minIntervalSeconds}, maxIntervalSeconds: ${settings.maxIntervalSeconds}, overlapBytes: ${settings.overlapBytes}}
+results: {intervalSeconds: ${settings.resultsIntervalSeconds}, transfer: soap, enabled: ${settings.results}, exclude: ${JSON.stringify(settings.exclude)}, bandwidthLimit: ${settings.bandwidthLimit}}
+stallAfterMinutes: ${settings.stallAfterMinutes}
+logging: {level: ${settings.level}}
+notify: ${settings.notify ? NOTIFY : '[]'}
 watch: ${JSON.stringify(settings.watch.map((job) => ({ job: Number(job), settleAfterMinutes: 30 })))}
 watchMine: ${settings.mine ? '{mostJobs: 4}' : 'false'}
 `;
 
 /** Writes the configuration, and what it names. */
 export async function configured(directory: string, settings: Settings): Promise<Config> {
-  writeFileSync(path.join(directory, 'password'), 'the password\n', { mode: 0o600 });
+  writeFileSync(path.join(directory, 'password'), 'hunter-secret-0501\n', { mode: 0o600 });
   const file = path.join(directory, 'config.yaml');
   writeFileSync(file, yamlOf(directory, settings));
   return loadConfig(file);
@@ -73,10 +100,12 @@ export class SimulatedAgent {
   readonly clock: Clock;
   config: Config;
   engine!: Engine;
-  line!: Line;
+  line: Line | undefined;
   readonly #place: AgentPlace;
   readonly #owned: OwnedStore;
   readonly #secrets = new Secrets();
+  health!: AgentHealth;
+  #notifications!: Notifications;
   #endKeepUp: () => Promise<void> = async () => {};
 
   constructor(config: Config, place: AgentPlace) {
@@ -89,6 +118,12 @@ export class SimulatedAgent {
 
   get store() {
     return this.#owned.store;
+  }
+
+  /** A command woke it up. */
+  refresh(): void {
+    this.line?.explain();
+    this.engine.agent.refresh();
   }
 
   /** Stops, and follows by another configuration, as the daemon does. */
@@ -111,34 +146,64 @@ export class SimulatedAgent {
     this.#owned.close();
   }
 
-  #follow(): void {
+  /** The service as a command reaches it, which is a process of its own. */
+  beside(): Remote {
+    return this.#connect(this.#place.time.clockOf(this.process), () => {}).ports;
+  }
+
+  #connect(clock: Clock, onOutcome: (outcome: 'ok' | ErrorCode) => void) {
     const { time, service, chance } = this.#place;
-    const { clock, config, holder } = this;
+    const { config, holder } = this;
     const { monotonic } = clock;
     const { requestsPerMinute, concurrency, timeoutMs, baseUrl } = config.service;
     const share = new ServerShare({ requestsPerMinute, monotonic });
     const offend = (what: string) => service.offences.push(`at ${time.passedMs}: ${what}`);
-    this.line = new Line({ clock, share, concurrency, requestsPerMinute, offend });
+    const line = new Line({ clock, share, concurrency, requestsPerMinute, offend });
     const session = new SignIn({
       ...{ baseUrl, auth: config.auth, http: service.http(clock), secrets: this.#secrets, env: {} },
       ...{ nowMs: monotonic, random: chance.next, onWarning: () => {} },
-      onSignIn: ({ kind }) => this.#note(`sign-in ${kind}`),
+      onSignIn: (event) => {
+        onOutcome(event.kind === 'failed' ? event.error.code : 'ok');
+        this.#note(`sign-in ${event.kind}`);
+      },
     });
-    const onCall = (operation: string, outcome: string) => this.#note(`${operation} ${outcome}`);
+    const onCall = (operation: string, outcome: 'ok' | ErrorCode) => {
+      onOutcome(outcome);
+      this.#note(`${operation} ${outcome}`);
+    };
     const ports = new SimulatedPorts({
-      ...{ service, line: this.line, session, secrets: this.#secrets, timeoutMs, holder, onCall },
+      ...{ service, line, session, secrets: this.#secrets, timeoutMs, holder, onCall },
     });
+    return { ports, line, share };
+  }
+
+  #follow(): void {
+    const { chance, receiver } = this.#place;
+    const { clock, config } = this;
+    const health = new AgentHealth(clock.monotonic);
+    this.health = health;
+    const { ports, line, share } = this.#connect(clock, (outcome) => health.note(outcome));
+    this.line = line;
     const { store, transfers } = this.#owned;
     this.engine = buildEngine({
       ...{ config, store, transfers, remote: ports, jobService: ports, share, clock, random: chance.next },
       log: this.#log(),
     });
+    const { agent } = this.engine;
+    this.#notifications = newNotifications({
+      ...{ config, store, clock, log: this.#log(), http: receiver.http(clock) },
+      degraded: () => health.unready(),
+    });
     this.#endKeepUp = transfers.keepUp(ports);
-    this.engine.agent.start(configuredJobs(config), config.watchMine);
+    agent.onTurn(TURN_MS, () => health.turned());
+    agent.start(configuredJobs(config), config.watchMine);
+    this.#notifications.start();
+    health.isReady = true;
   }
 
   async #stopFollowing(): Promise<void> {
     await this.engine.agent.stop();
+    await this.#notifications.stop();
     await this.#endKeepUp();
   }
 
@@ -147,8 +212,17 @@ export class SimulatedAgent {
   }
 
   #log(): Log {
-    const note = (level: string) => (fields: object, phrase: string) =>
-      this.#note(`${level} ${logLine({ ...fields }, phrase)}`);
-    return { debug: () => {}, info: note('info'), warn: note('warn'), error: note('error') };
+    const lineOf = (fields: object, phrase: string) => {
+      const line = logLine({ ...fields }, phrase);
+      this.#place.log(JSON.stringify(fields));
+      // Ids of events are others in each run.
+      return line.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID');
+    };
+    const note = (level: string) => (fields: object, phrase: string) => {
+      this.line?.explain();
+      this.#note(`${level} ${lineOf(fields, phrase)}`);
+    };
+    const debug = (fields: object, phrase: string) => this.#place.log(lineOf(fields, phrase));
+    return { debug, info: note('info'), warn: note('warn'), error: note('error') };
   }
 }

@@ -1,7 +1,9 @@
 /** What happens in a run, by chance: on the cluster, by commands, to the service, the disk, the machine. */
 
-import { writeFileSync } from 'node:fs';
+import fs, { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
+import { isHere, proofs, type Verified } from '../../src/cli/commands/verify.ts';
 import { openSharedStore } from '../../src/daemon/state.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -9,9 +11,11 @@ import { CODES, type Fault } from './faults.ts';
 import { settingsOf, type World } from './world.ts';
 
 const MAX_JOBS = 5;
+const MINUTE_MS = 60_000;
+/** A verification of a few small files, each of which may hang up to its time limit. */
+const VERIFIED_WITHIN_MS = 120 * MINUTE_MS;
 /** A stop takes no longer, whatever hangs (docs/guarantees.md). */
 const MAX_STOP_MS = 10_000;
-const MINUTE_MS = 60_000;
 /** A file is flushed so late after the end of its job, at most. */
 const FLUSHED_WITHIN_MS = 40_000;
 
@@ -28,16 +32,22 @@ const WEIGHTS = {
   watch: 8,
   unwatch: 2,
   sync: 3,
+  verify: 1,
   mine: 2,
   reload: 2,
   stop: 2,
   fault: 12,
   'sign-in': 2,
+  release: 1,
+  receiver: 2,
   disk: 5,
+  'slow-disk': 1,
+  'full-disk': 1,
   kill: 4,
   'kill-in-call': 4,
   'wall-clock': 2,
   suspend: 1,
+  standstill: 1,
   nothing: 10,
 } as const;
 export type Happening = keyof typeof WEIGHTS;
@@ -137,11 +147,11 @@ const ACTS: Readonly<Record<Happening, Act>> = {
   fault({ service, chance, time }) {
     const names = ['/out/result-1.dat', '/out/result-2.dat'];
     const fault: Fault = {
-      code: chance.is(0.3) ? chance.among(['silent', 'slow'] as const) : chance.among(CODES),
+      code: chance.is(0.4) ? chance.among(['silent', 'slow', 'cut', 'cut'] as const) : chance.among(CODES),
       ...(chance.is(0.5) ? { operations: [chance.among(OPERATIONS)] } : {}),
       ...(chance.is(0.4) && service.jobs.size > 0 ? { jobId: chance.among([...service.jobs.keys()]) } : {}),
       ...(chance.is(0.1) ? { file: chance.among(names) } : {}),
-      ...(chance.is(0.25) ? { retryAfterMs: chance.spread(1_000, 10 * MINUTE_MS) } : {}),
+      ...(chance.is(0.5) ? { retryAfterMs: chance.spread(1_000, 10 * MINUTE_MS) } : {}),
       share: chance.among([1, 1, 0.3]),
       until: time.passedMs + chance.spread(1_000, 60 * MINUTE_MS),
     };
@@ -150,6 +160,26 @@ const ACTS: Readonly<Record<Happening, Act>> = {
   'sign-in'({ service, chance }) {
     service.forgetSessions();
     if (chance.is(0.3)) service.refusesSignIn = !service.refusesSignIn;
+  },
+  release: ({ service }) => service.upgrade(),
+  receiver({ receiver, chance }) {
+    receiver.state = chance.among(['takes', 'refuses', 'silent']);
+  },
+  'slow-disk'({ disk, chance }) {
+    disk.flushMs = chance.is(0.4) ? 0 : chance.spread(10, 20_000);
+  },
+  'full-disk'(world) {
+    world.disk.isFull = true;
+    world.later(world.chance.spread(1_000, 120 * MINUTE_MS), () => {
+      world.disk.isFull = false;
+    });
+  },
+  standstill({ agent, time, chance }) {
+    agent.process.stoppedUntil = time.passedMs + chance.spread(1_000, 30 * MINUTE_MS);
+  },
+  async verify(world) {
+    const job = world.isUp ? world.chance.any(world.agent.store.jobs.all()) : undefined;
+    if (job !== undefined) await verified(world, job.jobId);
   },
   disk({ disk, chance }) {
     disk.failAfter(chance.whole(0, 60), chance.among(['EIO', 'ENOSPC', 'EACCES']));
@@ -199,6 +229,7 @@ export async function step(world: World): Promise<void> {
   const { chance } = world;
   const happening = chance.weighted(WEIGHTS);
   world.note(`- ${happening}`);
+  world.agent.line?.explain();
   await ACTS[happening](world);
   await world.pass(chance.is(0.7) ? chance.spread(20, 5 * MINUTE_MS) : chance.spread(5 * MINUTE_MS, 240 * MINUTE_MS));
   if (world.disk.isDead) await world.kill(chance.is(0.6));
@@ -206,6 +237,17 @@ export async function step(world: World): Promise<void> {
 }
 
 type Job = ReturnType<World['service']['job']>;
+
+/** All bytes of the files of a job are in its mirrors and results. */
+function requireAllHere(mirrors: string, job: Job): void {
+  for (const { id, files } of job.tasks)
+    for (const file of LIVE_FILE_NAMES) {
+      const { content } = files[file];
+      const at = mirrorPath(mirrors, job.id, { taskId: id, file });
+      if (content !== undefined && !(fs.existsSync(at) && fs.readFileSync(at).equals(content)))
+        throw new Error(`verify finds all of job ${job.id} here, and ${at} is not all of it`);
+    }
+}
 
 function withJob(world: World, isMeant: (job: Job) => boolean, work: (job: Job) => unknown): void {
   const job = world.chance.any([...world.service.jobs.values()].filter(isMeant));
@@ -219,8 +261,7 @@ function command(world: World, work: (store: Store) => void): void {
   work(store);
   store.close();
   const { agent } = world;
-  if (world.chance.is(0.8))
-    world.later(world.chance.spread(1, 1_000), () => agent.process.isAlive && agent.engine.agent.refresh());
+  if (world.chance.is(0.8)) world.later(world.chance.spread(1, 1_000), () => agent.process.isAlive && agent.refresh());
 }
 
 function withWatched(world: World, work: (store: Store, jobId: JobId) => void): void {
@@ -239,13 +280,38 @@ function watch(world: World, jobId: JobId, known: readonly Job['tasks'][number][
   );
 }
 
+/** What `agent verify` proves is so: each file that it finds equal is the whole file of the service. */
+async function verified(world: World, jobId: JobId): Promise<void> {
+  const { agent, mirrors, time } = world;
+  const { store, config } = agent;
+  const { signal } = new AbortController();
+  const options = { config, store, jobId, remote: agent.beside(), signal };
+  const found: Verified[] = [];
+  const work = async () => {
+    for await (const one of proofs(options)) found.push(one);
+  };
+  const isDone = await time.passWhile(
+    work().then(
+      () => true,
+      () => false,
+    ),
+    VERIFIED_WITHIN_MS,
+  );
+  const job = world.service.job(jobId);
+  // What changed meanwhile was proven as it was.
+  if (!isDone || !job.isOver) return;
+  world.note(`verify ${jobId}: ${found.length} files, ${found.filter(isHere).length} here`);
+  if (found.length > 0 && found.every(isHere)) world.disk.aside(() => requireAllHere(mirrors, job));
+}
+
 /** The agent stops within seconds, whatever hangs. */
 async function ended(world: World, end: Promise<void>): Promise<void> {
   await world.time.passWhile(end, MAX_STOP_MS);
 }
 
 /** A person wrote the secret anew, which the agent notices. */
-export function mendSecret({ agent, directory, isUp }: World): void {
-  writeFileSync(path.join(directory, 'password'), 'the right password\n');
+export function mendSecret({ agent, directory, isUp, service }: World): void {
+  service.refusals = new WeakMap();
+  writeFileSync(path.join(directory, 'password'), 'hunter-secret-0502\n');
   if (isUp) agent.engine.agent.tryAgain((policy) => policy.secretMends);
 }

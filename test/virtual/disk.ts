@@ -25,6 +25,9 @@ interface Renamed {
 /** The system's name of its boot. */
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
+/** Makes a call; of a write, a part of it. */
+export type Make<T> = (share: number) => T;
+
 const NEVER = new Promise<never>(() => {});
 
 export class SimulatedDisk {
@@ -33,7 +36,11 @@ export class SimulatedDisk {
   /** The process has ended: nothing that it still calls has any effect. */
   isDead = false;
   /** Files below this path cannot be used. */
-  broken: { readonly under: string; readonly code: string } | undefined;
+  broken: { readonly under: string; readonly code: string; hits: number } | undefined;
+  /** There is no room: of what is written, a part fits. */
+  isFull = false;
+  /** A flush takes so long. */
+  flushMs = 0;
   /** Which boot of the machine this is. */
   boots = 0;
   readonly #root: string;
@@ -49,8 +56,11 @@ export class SimulatedDisk {
   #fails: { left: number; readonly code: string } | undefined;
   #ends: { left: number; readonly end: () => void } | undefined;
 
+  readonly #sleep: (ms: number) => Promise<void>;
+
   /** Only calls below `root` are of this disk, and only those below `mirrors` fail. */
-  constructor(root: string, mirrors: string) {
+  constructor(root: string, mirrors: string, sleep: (ms: number) => Promise<void>) {
+    this.#sleep = sleep;
     this.#root = `${root}${path.sep}`;
     this.#mirrors = `${mirrors}${path.sep}`;
     this.#restore = replaced([...this.#sync(), ...this.#async()]);
@@ -87,6 +97,13 @@ export class SimulatedDisk {
     this.#fails = undefined;
     this.#ends = undefined;
     this.broken = undefined;
+    this.isFull = false;
+    this.flushMs = 0;
+  }
+
+  /** Bytes of a file that a loss of power leaves. */
+  durableLength(file: string): number {
+    return this.#durable.get(file)?.length ?? this.#real.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   }
 
   /** Closes what an ended process had open, and serves the next one. */
@@ -128,9 +145,9 @@ export class SimulatedDisk {
     return typeof at === 'string' && at.startsWith(this.#root);
   }
 
-  /** Counts a call; throws if it is to fail. */
-  #step(call: string, at: string): void {
-    if (!at.startsWith(this.#mirrors)) return;
+  /** Counts a call; returns the error with which it is to fail. */
+  #step(call: string, at: string): NodeJS.ErrnoException | undefined {
+    if (!at.startsWith(this.#mirrors)) return undefined;
     this.calls += 1;
     if (this.#ends !== undefined && this.#ends.left-- <= 0) {
       const { end } = this.#ends;
@@ -138,12 +155,16 @@ export class SimulatedDisk {
       this.isDead = true;
       end();
     }
-    if (this.isDead) throw Object.assign(new Error('the process has ended'), { isEnd: true });
-    if (this.broken !== undefined && at.startsWith(this.broken.under)) throw failure(this.broken.code, call, at);
-    if (this.#fails === undefined || this.#fails.left-- > 0) return;
+    if (this.isDead) return Object.assign(new Error('the process has ended'), { isEnd: true });
+    if (this.broken !== undefined && at.startsWith(this.broken.under)) {
+      this.broken.hits += 1;
+      return failure(this.broken.code, call, at);
+    }
+    if (this.isFull && (call === 'write' || call === 'mkdir')) return failure('ENOSPC', call, at);
+    if (this.#fails === undefined || this.#fails.left-- > 0) return undefined;
     const { code } = this.#fails;
     this.#fails = undefined;
-    throw failure(code, call, at);
+    return failure(code, call, at);
   }
 
   #noteWrite(file: string): void {
@@ -166,14 +187,18 @@ export class SimulatedDisk {
   }
 
   /** A call by a path, or on an open file. */
-  #call<T>(name: string, at: unknown, make: () => T): T {
+  #call<T>(name: string, at: unknown, make: Make<T>): T {
     const file = typeof at === 'number' ? this.#opened.get(at) : at;
-    if (this.#isAside || !this.#isMine(file)) return make();
+    if (this.#isAside || !this.#isMine(file)) return make(1);
+    const wasDead = this.isDead;
     // Closing takes effect whatever else fails.
-    if (name !== 'close' || this.isDead) this.#step(name, file);
+    const failed = name !== 'close' || this.isDead ? this.#step(name, file) : undefined;
     const writes = name === 'write' || name === 'truncate';
-    if (writes) this.#noteWrite(file);
-    const made = this.aside(make);
+    if (writes && !wasDead) this.#noteWrite(file);
+    // A write that fails, or within which the process ends, is torn.
+    if (failed !== undefined && name === 'write' && !wasDead && this.broken === undefined) this.aside(() => make(0.5));
+    if (failed !== undefined) throw failed;
+    const made = this.aside(() => make(1));
     if (name === 'open') this.#opened.set(Number(made), file);
     if (name === 'close') this.#opened.delete(Number(at));
     if (name === 'datasync' || name === 'sync') this.#noteFlush(file);
@@ -181,8 +206,10 @@ export class SimulatedDisk {
   }
 
   /** The same call, as one that answers later; of an ended process, it never does. */
-  readonly #later = async <T>(name: string, at: unknown, make: () => T): Promise<T> => {
+  readonly #later = async <T>(name: string, at: unknown, make: Make<T>): Promise<T> => {
     try {
+      const isFlush = name === 'datasync' || name === 'sync';
+      if (isFlush && this.flushMs > 0 && !this.isDead && this.#opened.has(Number(at))) await this.#sleep(this.flushMs);
       return this.#call(name, at, make);
     } catch (error) {
       if ((error as { isEnd?: boolean }).isEnd === true) return NEVER;
@@ -195,7 +222,12 @@ export class SimulatedDisk {
     const names = ['open', 'close', 'lstat', 'stat', 'fstat', 'read', 'write', 'chmod', 'readlink'];
     const sync = names.map((name): [object, string, unknown] => {
       const make = real[`${name}Sync`] as (...args: unknown[]) => unknown;
-      return [cjs, `${name}Sync`, (...args: unknown[]) => this.#call(name, args[0], () => make(...args))];
+      const call = (...args: unknown[]) =>
+        this.#call(name, args[0], (share) => {
+          const isPart = name === 'write' && share < 1;
+          return isPart ? make(...args.slice(0, 3), Math.floor(Number(args[3]) * share), args[4]) : make(...args);
+        });
+      return [cjs, `${name}Sync`, call];
     });
     const readFileSync = (file: string, ...options: unknown[]) =>
       file === BOOT_ID ? `boot ${this.boots}` : real['readFileSync']?.(file, ...options);

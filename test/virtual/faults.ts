@@ -4,8 +4,8 @@ import type { JobId } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
 
 export interface Fault {
-  /** What the call ends with. `silent`: no answer until its time limit. */
-  readonly code: ErrorCode | 'silent' | 'slow';
+  /** What the call ends with. `silent`: no answer until its time limit. `cut`: a part of the answer. */
+  readonly code: ErrorCode | 'silent' | 'slow' | 'cut';
   /** Left out: all operations, all jobs, all files. */
   readonly operations?: readonly Operation[];
   readonly jobId?: JobId;
@@ -15,6 +15,8 @@ export interface Fault {
   /** In [0, 1]: of the calls it is for. */
   readonly share: number;
   readonly until: number;
+  /** Calls that met it. */
+  hits?: number;
 }
 
 /** Codes with which a service answers, or fails to; each is one of the table in src/errors.ts. */

@@ -25,15 +25,18 @@ export const HUNG_BOUND_MS = 26 * HOUR_MS;
 /** A part that stays broken. */
 export interface Broken {
   readonly what: string;
-  readonly jobId: JobId;
+  /** Undefined if it is of no job. */
+  readonly jobId: JobId | undefined;
   /** Breaks it from now on. */
   readonly begin: (world: World) => void;
+  /** How often that was met. */
+  readonly hits: (world: World) => number;
 }
 
-const forEver =
-  (fault: Omit<Fault, 'share' | 'until'>): Broken['begin'] =>
-  (world) =>
-    void world.service.faults.push({ ...fault, share: 1, until: Number.POSITIVE_INFINITY });
+function forEver(fault: Omit<Fault, 'share' | 'until'>): Pick<Broken, 'begin' | 'hits'> {
+  const broken: Fault = { ...fault, share: 1, until: Number.POSITIVE_INFINITY };
+  return { begin: ({ service }) => void service.faults.push(broken), hits: () => broken.hits ?? 0 };
+}
 
 /** One of the parts of a world that can stay broken. */
 export function chooseBroken(world: World): Broken | undefined {
@@ -41,34 +44,47 @@ export function chooseBroken(world: World): Broken | undefined {
   const jobId = chance.any([...service.jobs.keys()]);
   if (jobId === undefined) return undefined;
   const under = path.join(mirrors, jobId);
-  const kinds: Record<string, Broken['begin']> = {
-    'the files of a job cannot be written': ({ disk }) => {
-      disk.broken = { under, code: 'EIO' };
+  const kinds: Record<string, Pick<Broken, 'begin' | 'hits'>> = {
+    'the files of a job cannot be written': {
+      begin: ({ disk }) => {
+        disk.broken = { under, code: 'EIO', hits: 0 };
+      },
+      hits: ({ disk }) => disk.broken?.hits ?? 0,
     },
     'the live files of a job cannot be read': forEver({
-      code: 'malformed',
-      jobId,
-      operations: ['DownloadPartsOfJobFilesFromCluster'],
+      ...{ code: 'malformed', jobId, operations: ['DownloadPartsOfJobFilesFromCluster'] },
     }),
     'the calls for a job hang': forEver({ code: 'silent', jobId, operations: ['DownloadPartsOfJobFilesFromCluster'] }),
     'the results of a job are not listed': forEver({
-      code: 'malformed',
-      jobId,
-      operations: ['ListChangedFilesForJob'],
+      ...{ code: 'malformed', jobId, operations: ['ListChangedFilesForJob'] },
     }),
     'a result cannot be downloaded': forEver({ code: 'http-status', jobId, file: '/out/result-1.dat' }),
   };
-  const what = chance.among(Object.keys(kinds));
-  return { what, jobId, begin: kinds[what] as Broken['begin'] };
+  const what = chance.among([...Object.keys(kinds), RECEIVER_BROKEN]);
+  return what === RECEIVER_BROKEN ? BROKEN_RECEIVER : { what, jobId, ...(kinds[what] as (typeof kinds)[string]) };
 }
+
+const RECEIVER_BROKEN = 'the receiver of notifications is silent';
+const BROKEN_RECEIVER: Broken = {
+  what: RECEIVER_BROKEN,
+  jobId: undefined,
+  begin({ receiver }) {
+    receiver.state = 'silent';
+    receiver.missed = 0;
+  },
+  hits: ({ receiver }) => receiver.missed,
+};
 
 /** Everything works again, but for one part. */
 export async function heal(world: World, broken?: Broken): Promise<void> {
-  const { service, disk } = world;
-  world.note(`everything is healed${broken === undefined ? '' : `, but ${broken.what} (${broken.jobId})`}`);
+  const { service, disk, receiver } = world;
+  world.note(`everything is healed${broken === undefined ? '' : `, but ${broken.what} (${broken.jobId ?? 'no job'})`}`);
+  world.agent.line?.explain();
   if (disk.isDead) await world.kill(true);
   service.faults = [];
   disk.heal();
+  receiver.state = 'takes';
+  await world.pass(Math.max(0, world.agent.process.stoppedUntil - world.time.passedMs));
   broken?.begin(world);
   service.refusesSignIn = false;
   if (!world.isUp) world.start();
@@ -89,6 +105,24 @@ export async function becomesComplete(world: World, broken?: Broken): Promise<vo
   }
 }
 
+/** Polls wait for their longest interval again after so long, results for theirs. */
+const CALM_MS = 2 * HOUR_MS;
+/** Calls an hour for job states, and for what a job without news costs beside its polls and listings. */
+const STATES_AN_HOUR = 130;
+const SEARCHES_AN_HOUR = 20;
+
+/** When all is complete and nothing happens, a job costs its polls and its listings, and job states a call a half minute. */
+export async function isQuiet(world: World): Promise<void> {
+  const { service, settings } = world;
+  await world.pass(CALM_MS);
+  const before = service.calls;
+  await world.pass(HOUR_MS);
+  const calls = service.calls - before;
+  const ofJob = 3_600 / settings.maxIntervalSeconds + 3_600 / Math.min(600, settings.resultsIntervalSeconds);
+  const allowed = STATES_AN_HOUR + service.jobs.size * (1.5 * ofJob + SEARCHES_AN_HOUR);
+  if (calls > allowed) throw new Error(`${calls} calls in an hour in which nothing happens, ${allowed} are explained`);
+}
+
 interface Lack {
   readonly what: string;
   readonly boundMs: number;
@@ -106,6 +140,7 @@ export function lacking(world: World, broken?: Broken): Lack[] {
     ...lacks,
     ...requests.map(({ jobId, kind }) => live(`${kind} of ${jobId} is not answered`)),
     ...lacksOfRule(world),
+    ...lacksOfOutbox(world, broken),
   ];
 }
 
@@ -153,6 +188,7 @@ function lacksOfResults({ agent, mirrors }: World, job: SimulatedJob): Lack[] {
   const directory = resultsDirectory(mirrors, job.id);
   return [...job.results].flatMap(([name, { contents }]) => {
     const row = agent.store.results.get(job.id, name);
+    if (row?.state === 'left-out' && agent.config.results.exclude.length > 0) return [];
     const boundMs = (row?.hangs ?? 0) > 0 ? HUNG_BOUND_MS : RESULTS_BOUND_MS;
     const file = path.join(directory, name);
     const bytes = fs.existsSync(file) ? fs.readFileSync(file) : undefined;
@@ -176,11 +212,25 @@ function lacksOfRule({ agent, service }: World): Lack[] {
   return left.map(({ id }) => live(`job ${id} is not followed, though the rule is for it`));
 }
 
-/** Whether what is broken says so: in the row of its job, of one of its files, or of a result. */
-export function saysSo({ agent }: World, { jobId }: Broken): boolean {
+/** All that is to be sent was sent. */
+function lacksOfOutbox({ agent, receiver }: World, broken?: Broken): Lack[] {
+  if (!agent.config.notify.length || broken === BROKEN_RECEIVER || receiver.state !== 'takes') return [];
+  const waiting = agent.store.outbox.all().filter(({ dueAt }) => dueAt !== null);
+  return waiting.length === 0 ? [] : [live(`${waiting.length} notifications wait`)];
+}
+
+/** What is broken and was met says so: in the row of its job, of one of its files, of a result, of a delivery. */
+export function requireSaysSo(world: World, broken: Broken): void {
+  if (broken.hits(world) === 0 || saysSo(world, broken)) return;
+  throw new Error(`nothing says that ${broken.what} (${broken.jobId})`);
+}
+
+function saysSo({ agent }: World, { jobId }: Broken): boolean {
   const { store } = agent;
+  if (jobId === undefined) return store.outbox.all().some(({ lastError }) => lastError !== null);
   const row = store.jobs.get(jobId);
   if (row === undefined || row.error !== null) return true;
+  if (row.state !== 'watched' && row.state !== 'ending') return true;
   if (store.liveFiles.ofJob(jobId).some(({ error }) => error !== null)) return true;
   return store.results.notSynced(jobId, 1_000).length > 0;
 }

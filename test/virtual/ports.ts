@@ -1,6 +1,6 @@
 /** The ports of the agent over the simulated service, with the real session calls between them. */
 import type { JobService, Listing, Part, PartRequest, Parts, Remote, Session, Sink } from '../../src/agent/ports.ts';
-import { JobtailError } from '../../src/errors.ts';
+import { type ErrorCode, JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';
 import type { Operation } from '../../src/operations.ts';
@@ -9,6 +9,7 @@ import { SessionCalls, secretOf } from '../../src/remote/session-calls.ts';
 import { sleep } from '../../src/system/clock.ts';
 import { decodeBytes } from '../support/decode-bytes.ts';
 import { type Holder, MemoryContent } from '../support/memory-content.ts';
+import type { Fault } from './faults.ts';
 import type { Line } from './line.ts';
 import type { SimulatedService } from './service.ts';
 
@@ -21,7 +22,7 @@ export interface PortsOptions {
   /** Counts the texts that were not given back. */
   readonly holder: Holder;
   /** Called with each call and its outcome. */
-  readonly onCall: (operation: string, outcome: string) => void;
+  readonly onCall: (operation: string, outcome: 'ok' | ErrorCode) => void;
 }
 
 interface Wanted {
@@ -50,15 +51,18 @@ export class SimulatedPorts implements Remote, JobService {
   }
 
   readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
-    const files = wanted.map(keyText);
-    return this.#call({ operation: 'DownloadPartsOfJobFilesFromCluster', jobId, files, signal }, () => {
-      const job = this.#options.service.job(jobId);
-      const parts = wanted.flatMap((request): Part[] => {
+    const { service } = this.#options;
+    // The offsets are a part of what is asked for; faults are for files.
+    const files = wanted.flatMap((one) => [keyText(one), `from ${one.offset}`]);
+    return this.#call({ operation: 'DownloadPartsOfJobFilesFromCluster', jobId, files, signal }, (cut) => {
+      const job = service.job(jobId);
+      const served = cut === undefined ? wanted : wanted.slice(0, wanted.length / 2);
+      const parts = served.flatMap((request): Part[] => {
         const file = job.tasks.find(({ id }) => id === request.taskId)?.files[request.file];
         if (file?.content === undefined || job.state === 'Deleted') return [];
         file.show();
         const { taskId, file: name, offset } = request;
-        const text = Buffer.from(decodeBytes(file.content, offset));
+        const text = Buffer.from(decodeBytes(file.content, offset, service.decoding));
         const content = new MemoryContent(text, this.#options.holder);
         return [{ taskId, file: name, offset, relativePath: `/${taskId}/${name}.txt`, content }];
       });
@@ -67,32 +71,35 @@ export class SimulatedPorts implements Remote, JobService {
   }
 
   listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing> {
-    return this.#call({ operation: 'ListChangedFilesForJob', jobId, signal }, () => {
-      const { tasks, results, state } = this.#options.service.job(jobId);
+    const { service, line } = this.#options;
+    return this.#call({ operation: 'ListChangedFilesForJob', jobId, signal }, async () => {
+      const { tasks, results, state } = service.job(jobId);
       if (state === 'Deleted') return [];
       const live = tasks.flatMap(({ id, files }) =>
         LIVE_FILE_NAMES.filter((name) => files[name].content !== undefined).map((name) => `/${id}/${name}.txt`),
       );
       const names = [...live, ...results.keys()];
-      if (!this.#options.service.hasStamps) return names;
       const seconds = (at: number) => new Date(Math.floor(at / 1000) * 1000).toISOString();
-      return Object.assign(names, {
-        stamps: new Map([...results].map(([name, { writtenAt }]) => [name, seconds(writtenAt)])),
-      });
+      const stamps = new Map([...results].map(([name, { writtenAt }]) => [name, seconds(writtenAt)]));
+      // Files may change meanwhile.
+      await service.pause(line.clock, signal);
+      return service.hasStamps ? Object.assign(names, { stamps }) : names;
     });
   }
 
   downloadFile(jobId: JobId, name: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number> {
     const { service, line } = this.#options;
     const wanted = { operation: 'DownloadFileFromCluster', jobId, files: [name], signal, silentMs } as const;
-    return this.#call(wanted, async () => {
+    return this.#call(wanted, async (cut) => {
       const job = service.job(jobId);
       const bytes = job.state === 'Deleted' ? undefined : contentOf(job, name);
       if (bytes === undefined) throw new JobtailError('not-found', `there is no file ${name}`);
       for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
         if (at > 0) await sleep(line.clock, 5, signal);
+        if (cut !== undefined && at >= bytes.length / 2) break;
         await sink(bytes.subarray(at, at + CHUNK_BYTES));
       }
+      if (cut !== undefined) throw new JobtailError('interrupted', 'the connection broke within the answer');
       return bytes.length;
     });
   }
@@ -115,13 +122,13 @@ export class SimulatedPorts implements Remote, JobService {
     );
   }
 
-  #call<T>(wanted: Wanted, answer: () => T | Promise<T>): Promise<T> {
+  #call<T>(wanted: Wanted, answer: (cut: Fault | undefined) => T | Promise<T>): Promise<T> {
     const { operation, jobId, files = [], signal } = wanted;
     const { service, line, timeoutMs } = this.#options;
     const attempt = async (grant: Parameters<typeof secretOf>[0]) => {
       const { silentMs = timeoutMs } = wanted;
-      await service.serve({ operation, jobId, files, session: secretOf(grant), signal, silentMs }, line);
-      return await answer();
+      const cut = await service.serve({ operation, jobId, files, session: secretOf(grant), signal, silentMs }, line);
+      return await answer(cut);
     };
     return this.#calls.call(operation, attempt, signal);
   }

@@ -7,7 +7,7 @@ export function realCalls() {
 
 export type Real = ReturnType<typeof realCalls>;
 
-type Later = <T>(name: string, at: unknown, make: () => T) => Promise<T>;
+type Later = <T>(name: string, at: unknown, make: (share: number) => T) => Promise<T>;
 
 /** What is used of a `FileHandle`. */
 export function handleOf(fd: number, real: Real, later: Later) {
@@ -17,7 +17,10 @@ export function handleOf(fd: number, real: Real, later: Later) {
     read: (bytes: Buffer, offset: number, length: number, position: number | null) =>
       later('read', fd, () => ({ bytesRead: real.readSync(fd, bytes, offset, length, position), buffer: bytes })),
     write: (bytes: Buffer, offset: number, length: number, position: number | null) =>
-      later('write', fd, () => ({ bytesWritten: real.writeSync(fd, bytes, offset, length, position), buffer: bytes })),
+      later('write', fd, (share) => {
+        const bytesWritten = real.writeSync(fd, bytes, offset, Math.ceil(length * share), position);
+        return { bytesWritten, buffer: bytes };
+      }),
     readFile: () => later('read', fd, () => real.readFileSync(fd)),
     truncate: (length: number) => later('truncate', fd, () => real.ftruncateSync(fd, length)),
     datasync: () => later('datasync', fd, () => real.fdatasyncSync(fd)),

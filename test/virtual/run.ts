@@ -1,7 +1,7 @@
 /** Runs of worlds by their seeds. */
 import { execFileSync } from 'node:child_process';
 import { begin, step } from './commands.ts';
-import { becomesComplete, chooseBroken, heal } from './liveness.ts';
+import { becomesComplete, chooseBroken, heal, isQuiet, requireSaysSo } from './liveness.ts';
 import { World } from './world.ts';
 
 /** What happens in one run, by default. */
@@ -20,8 +20,10 @@ export async function run(seed: number, steps = STEPS) {
     const broken = chooseBroken(world);
     await heal(world, broken);
     await becomesComplete(world, broken);
+    if (broken !== undefined) requireSaysSo(world, broken);
     await heal(world);
     await becomesComplete(world);
+    await isQuiet(world);
     return { simulatedMs: world.time.passedMs, calls: world.service.calls, digest: world.digest };
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${again(seed)}\n${world.shown()}`, { cause: error });

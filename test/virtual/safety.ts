@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import Database from 'better-sqlite3';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../src/agent/results/results.ts';
 import { keyText } from '../../src/job.ts';
@@ -10,6 +11,8 @@ import type { LiveFileRow } from '../../src/store/rows.ts';
 import type { SimulatedFile, SimulatedJob } from './cluster.ts';
 import type { World } from './world.ts';
 
+/** An event is delivered again only if a kill came before its delivery was committed. */
+const MAX_DELIVERIES = 3;
 /** Timers, open files and calls of an agent for each job it follows, and beside them. */
 const MAX_EACH = 24;
 const MAX_BESIDE = 40;
@@ -19,9 +22,12 @@ export function checkSafety(world: World): void {
     checkMirrors(world, job);
     checkResults(world, job);
   }
+  for (const [id, times] of world.receiver.taken)
+    if (times > MAX_DELIVERIES) throw new Error(`the event ${id} was delivered ${times} times`);
   if (!world.isUp) return;
   const { store, engine, process, holder } = world.agent;
   for (const row of store.jobs.all()) for (const file of store.liveFiles.ofJob(row.jobId)) checkRow(world, file);
+  checkRows(world.agent.config.state.directory);
   const most = MAX_BESIDE + MAX_EACH * world.service.jobs.size;
   const counts = { timers: process.timers, open: world.disk.open, texts: holder.held, waiting: engine.callsWaiting() };
   for (const [what, count] of Object.entries(counts))
@@ -29,6 +35,28 @@ export function checkSafety(world: World): void {
   const followed = store.jobs.followedByRule();
   const { mostJobs = Number.POSITIVE_INFINITY } = store.watchMine.inForce() ?? {};
   if (followed > Math.max(mostJobs, MOST_BEFORE)) throw new Error(`${followed} jobs are followed by the rule`);
+}
+
+/** Nothing is in the store that no row of `agent status` shows: each row of a job has its job. */
+function checkRows(state: string): void {
+  const db = new Database(path.join(state, 'agent.db'), { readonly: true });
+  try {
+    const tables = db
+      .prepare(
+        "SELECT DISTINCT m.name FROM sqlite_master AS m, pragma_table_info(m.name) AS column WHERE m.type = 'table' AND column.name = 'job_id'",
+      )
+      .pluck()
+      .all() as string[];
+    for (const table of tables) {
+      const found = db
+        .prepare(`SELECT job_id FROM ${table} WHERE job_id NOT IN (SELECT job_id FROM jobs) LIMIT 1`)
+        .pluck()
+        .get();
+      if (found !== undefined) throw new Error(`the table ${table} has rows of ${found}, which is no job of the store`);
+    }
+  } finally {
+    db.close();
+  }
 }
 
 /** Jobs that an earlier rule took. */
@@ -53,11 +81,12 @@ const isBeginning = (bytes: Buffer, { contents }: SimulatedFile) =>
   bytes.length === 0 || contents.some((content) => content.subarray(0, bytes.length).equals(bytes));
 
 /** Nothing is promised that is not there, and no generation is invented. */
-function checkRow({ service, mirrors }: World, row: LiveFileRow): void {
+function checkRow({ service, mirrors, disk }: World, row: LiveFileRow): void {
   const name = `${row.jobId} ${keyText(row)}`;
   const file = mirrorPath(mirrors, row.jobId, row);
-  const length = fs.existsSync(file) ? fs.statSync(file).size : 0;
-  if (row.position > length) throw new Error(`${name}: ${row.position} bytes are committed, the mirror has ${length}`);
+  const length = disk.durableLength(file);
+  if (row.position > length)
+    throw new Error(`${name}: ${row.position} bytes are committed, and ${length} safely in the mirror`);
   const remote = service.jobs.get(row.jobId)?.tasks.find(({ id }) => id === row.taskId)?.files[row.file];
   const shown = Math.max(1, remote?.changesShown ?? 0);
   if (row.generation > shown) throw new Error(`${name}: generation ${row.generation} of ${shown} that were shown`);

@@ -3,6 +3,7 @@
  * did to it that an agent must not do.
  */
 
+import type { DecodingOptions } from '../../simulator/operations/decoding.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
@@ -24,20 +25,27 @@ export interface Call {
   readonly silentMs: number;
 }
 
+/** docs/guarantees.md: after a refusal the agent waits 5 minutes, a quarter more or less by chance. */
+const REFUSED_MS = 3.7 * 60_000;
+
 export class SimulatedService {
   readonly jobs = new Map<JobId, SimulatedJob>();
   faults: Fault[] = [];
   /** Passwords are refused. */
   refusesSignIn = false;
   /** Whether listings have the times at which their files were changed. */
-  readonly hasStamps: boolean;
+  hasStamps: boolean;
+  /** How it turns bytes into text. */
+  decoding: DecodingOptions = {};
   /** What an agent did that it must not do. */
   readonly offences: string[] = [];
   calls = 0;
   signIns = 0;
+  /** When the secret of a process was refused; an entry is removed with what excuses another attempt. */
+  refusals = new WeakMap<Clock, number>();
   readonly #chance: Chance;
   readonly #workMs: number;
-  #session = 'none';
+  readonly #open = new Set<string>();
   #sessions = 0;
 
   constructor(chance: Chance) {
@@ -58,17 +66,30 @@ export class SimulatedService {
     return job;
   }
 
-  /** All sessions are lost. */
-  forgetSessions(): void {
-    this.#session = 'none';
+  /** Another release from now on. */
+  upgrade(): void {
+    this.hasStamps = this.#chance.is(0.5);
+    this.decoding = { stream: this.#chance.is(0.5) };
+    this.forgetSessions();
   }
 
-  /** Serves one call: resolves when its answer is made, with the time that took. */
-  async serve(call: Call, line: Line): Promise<void> {
+  /** All sessions are lost. */
+  forgetSessions(): void {
+    this.#open.clear();
+  }
+
+  /** Some time passes between two looks at the files, or at two parts of one. */
+  pause(clock: Clock, signal: AbortSignal): Promise<void> {
+    return sleep(clock, this.#chance.spread(1, 2_000), signal);
+  }
+
+  /** Serves one call: resolves when its answer is made; with the fault, if only a part of it comes. */
+  async serve(call: Call, line: Line): Promise<Fault | undefined> {
     const { clock, share } = line;
     if (call.signal.aborted) throw new JobtailError('aborted', 'it was stopped');
     this.calls += 1;
-    line.begun(call.operation);
+    const asked = line.begun(call);
+    let isAnswered = false;
     try {
       const fault = this.#faultOf(call, clock);
       const slow = fault?.code === 'slow' ? 400 : 1;
@@ -79,11 +100,12 @@ export class SimulatedService {
       }
       await sleep(clock, Math.min(workMs, call.silentMs), call.signal);
       if (workMs > call.silentMs) throw new JobtailError('timeout', 'the service did not start to respond in time');
-      const isLost = call.session !== this.#session;
+      const isLost = !this.#open.has(call.session);
       const code = isLost ? 'session-lost' : fault?.code;
-      if (code === undefined || code === 'slow') {
+      if (code === undefined || code === 'slow' || code === 'cut') {
         share.answered({ status: 200, firstByteMs: workMs, workMs, retryAfterMs: undefined });
-        return;
+        isAnswered = code !== 'cut';
+        return code === 'cut' ? fault : undefined;
       }
       const status = statusOf({ code });
       const retryAfterMs = isLost || (status ?? 0) < 400 ? undefined : fault?.retryAfterMs;
@@ -92,24 +114,30 @@ export class SimulatedService {
         if (retryAfterMs !== undefined) line.pausedUntil = clock.monotonic() + retryAfterMs;
       }
       const hint = 'a fault of the simulation';
-      throw new JobtailError(code, `the service answers ${code}`, { hint, retryAfterMs });
+      // It quotes the secret that it was sent.
+      throw new JobtailError(code, `the service answers ${code} to ${call.session}`, { hint, retryAfterMs });
     } finally {
-      line.ended();
+      line.ended(asked, isAnswered);
     }
   }
 
   /** What the sign-in is sent over. */
   http(clock: Clock): Pick<HttpClient, 'request'> {
+    // Of another connection.
+    this.refusals.delete(clock);
     return {
       request: async ({ signal }) => {
         this.signIns += 1;
+        this.#checkSignIn(clock);
         await sleep(clock, this.#workMs, signal);
         const fault = this.faults.find((each) => each.operations === undefined && each.jobId === undefined);
         const isDown = fault !== undefined && fault.share === 1 && fault.until > clock.monotonic();
         if (isDown && statusOf(fault) === undefined) throw new JobtailError('unreachable', 'no way to the service');
         const isRefused = this.refusesSignIn;
-        if (!isRefused) this.#session = `session-${++this.#sessions}-of-the-simulation`;
-        const text = isRefused ? 'Wrong credentials' : JSON.stringify(this.#session);
+        this.refusals.set(clock, isRefused ? clock.monotonic() : Number.NEGATIVE_INFINITY);
+        const session = `session-${++this.#sessions}-of-the-simulation`;
+        if (!isRefused) this.#open.add(session);
+        const text = isRefused ? 'Wrong credentials' : JSON.stringify(session);
         const body = (async function* () {
           yield Buffer.from(text);
         })();
@@ -119,9 +147,17 @@ export class SimulatedService {
     };
   }
 
+  /** A refused secret is not sent again for minutes. */
+  #checkSignIn(clock: Clock): void {
+    const againMs = clock.monotonic() - (this.refusals.get(clock) ?? Number.NEGATIVE_INFINITY);
+    if (againMs < REFUSED_MS) this.offences.push(`a refused secret is sent again after ${againMs} ms`);
+  }
+
   #faultOf(call: Call, clock: Clock): Fault | undefined {
     const now = clock.monotonic();
     this.faults = this.faults.filter(({ until }) => until > now);
-    return this.faults.find((fault) => isFor(fault, call) && this.#chance.is(fault.share));
+    const fault = this.faults.find((one) => isFor(one, call) && this.#chance.is(one.share));
+    if (fault !== undefined) fault.hits = (fault.hits ?? 0) + 1;
+    return fault;
   }
 }

@@ -6,7 +6,7 @@ import { Heap } from 'heap-js';
 import type { Clock } from '../../src/system/clock.ts';
 
 interface Waiting {
-  readonly at: number;
+  at: number;
   readonly order: number;
   readonly process: SimulatedProcess;
   readonly callback: () => void;
@@ -18,6 +18,8 @@ export class SimulatedProcess {
   isAlive = true;
   /** Timers that are set. */
   timers = 0;
+  /** Stopped until then, as by SIGSTOP: the clocks go on. */
+  stoppedUntil = 0;
 }
 
 /** So much may happen at one moment: more is a loop that does not end. */
@@ -34,6 +36,8 @@ export class SimulatedTime {
   #atThisMoment = 0;
   /** Events that took place. */
   events = 0;
+  /** Whose event takes place. */
+  current: SimulatedProcess | undefined;
 
   /** `settle` resolves when nothing goes on without time. */
   constructor(settle: () => Promise<void>, wallMs = Date.UTC(2026, 10, 5)) {
@@ -72,6 +76,7 @@ export class SimulatedTime {
       this.#waiting.pop();
       next.isCancelled = true;
       next.process.timers -= 1;
+      this.current = next.process;
       if (next.at > this.#passedMs) this.#atThisMoment = 0;
       this.#passedMs = Math.max(this.#passedMs, next.at);
       this.events += 1;
@@ -103,8 +108,12 @@ export class SimulatedTime {
 
   #next(): Waiting | undefined {
     for (let next = this.#waiting.peek(); next !== undefined; next = this.#waiting.peek()) {
-      if (!next.isCancelled && next.process.isAlive) return next;
+      const isDue = next.at >= next.process.stoppedUntil;
+      if (!next.isCancelled && next.process.isAlive && isDue) return next;
       this.#waiting.pop();
+      if (isDue || next.isCancelled || !next.process.isAlive) continue;
+      next.at = next.process.stoppedUntil;
+      this.#waiting.push(next);
     }
     return undefined;
   }

@@ -11,10 +11,15 @@ import { configured, type Settings, SimulatedAgent } from './agent.ts';
 import { Chance } from './chance.ts';
 import { SimulatedDisk } from './disk.ts';
 import { Machine } from './machine.ts';
+import { SimulatedReceiver } from './receiver.ts';
 import { checkSafety } from './safety.ts';
 import { SimulatedService } from './service.ts';
 import { SimulatedProcess, SimulatedTime } from './time.ts';
 
+/** Parts of passwords, session codes and the addresses of receivers. */
+const SECRETS = /hunter-secret|-of-the-simulation|the-secret-path/;
+/** So late after a standstill, the scheduler has gone round. */
+const MAX_TURN_MS = 60_000;
 /** Lines of what happened that a failure shows. */
 const MAX_SHOWN = 60;
 
@@ -24,6 +29,7 @@ export class World {
   readonly chance: Chance;
   readonly time: SimulatedTime;
   readonly service: SimulatedService;
+  readonly receiver = new SimulatedReceiver();
   readonly disk: SimulatedDisk;
   /** What was done, and what came of it. */
   readonly history: string[] = [];
@@ -41,16 +47,18 @@ export class World {
     this.directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-virtual-'));
     this.time = new SimulatedTime(() => this.#machine.settle());
     this.#machine = new Machine(() => this.time.passedMs);
-    this.disk = new SimulatedDisk(this.directory, path.join(this.directory, 'mirror'));
+    const sleep = (ms: number) =>
+      new Promise<void>((resolve) => void this.time.clockOf(this.agent.process).timer(ms, resolve));
+    this.disk = new SimulatedDisk(this.directory, path.join(this.directory, 'mirror'), sleep);
     this.service = new SimulatedService(new Chance(seed, 'service'));
     this.settings = settingsOf(this.chance);
     this.time.onEvent = () => this.#checkConduct();
   }
 
-  static async make(seed: number): Promise<World> {
+  static async make(seed: number, changes: Partial<Settings> = {}): Promise<World> {
     const world = new World(seed);
     try {
-      await world.configure(world.settings);
+      await world.configure({ ...world.settings, ...changes });
       world.start();
       return world;
     } catch (error) {
@@ -74,11 +82,18 @@ export class World {
 
   /** Writes down what happens, with the time. */
   note(line: string): void {
+    this.log(line);
     // Its place has another name in each run.
     const text = `${(this.time.passedMs / 1000).toFixed(3)} s ${line.replaceAll(this.directory, '')}`;
     for (const character of text) this.#digest = (Math.imul(this.#digest, 31) + (character.codePointAt(0) ?? 0)) | 0;
+    if (line.endsWith(' ok')) return;
     this.history.push(text);
     if (this.history.length > 20 * MAX_SHOWN) this.history.splice(0, 10 * MAX_SHOWN);
+  }
+
+  /** What stands in the log; no secret does. */
+  log(text: string): void {
+    if (SECRETS.test(text)) this.service.offences.push(`a secret is logged: ${text}`);
   }
 
   async configure(settings: Settings): Promise<Config> {
@@ -93,11 +108,9 @@ export class World {
     const { directory, time, service } = this;
     const chance = new Chance(this.seed, `agent ${time.passedMs}`);
     this.agent = new SimulatedAgent(this.#config, {
-      directory,
-      time,
-      service,
-      chance,
+      ...{ directory, time, service, chance, receiver: this.receiver },
       note: (line) => this.note(line),
+      log: (text) => this.log(text),
     });
   }
 
@@ -128,6 +141,9 @@ export class World {
     if (stray !== undefined) throw new Error(`a timer is not of the injected clock: ${stray}`);
     const [offence] = this.service.offences;
     if (offence !== undefined) throw new Error(`the service was called as it must not be: ${offence}`);
+    if (!this.isUp || this.agent.process.stoppedUntil > this.time.passedMs - MAX_TURN_MS) return;
+    const unhealthy = this.agent.health.unhealthy();
+    if (unhealthy !== undefined) throw new Error(unhealthy);
   }
 
   /** After a delay, something happens on the cluster. */
@@ -139,7 +155,7 @@ export class World {
     return [...this.service.jobs.keys()];
   }
 
-  /** What happened last. */
+  /** What happened last; the calls that succeeded are left out. */
   shown(): string {
     return this.history.slice(-MAX_SHOWN).join('\n');
   }
@@ -157,13 +173,22 @@ export function settingsOf(chance: Chance): Settings {
   const minIntervalSeconds = chance.among([1, 2, 5]);
   return {
     minIntervalSeconds,
-    maxIntervalSeconds: chance.among([15, 60, 300]),
-    resultsIntervalSeconds: chance.among([20, 60, 300]),
+    maxIntervalSeconds: chance.among([30, 120, 600]),
+    resultsIntervalSeconds: chance.among([60, 300, 900]),
     concurrency: chance.whole(1, 4),
-    requestsPerMinute: chance.among([null, null, 60, 600]),
+    requestsPerMinute: chance.among([null, null, 20, 600]),
     timeoutSeconds: chance.among([10, 60]),
     keepGenerations: chance.among([0, 2, 5]),
     mine: chance.is(0.5),
     watch: [],
+    // Longer than a line: a rewrite that the overlap does not show is found by a complete pass alone.
+    overlapBytes: chance.among([128, 256, 4096]),
+    stallAfterMinutes: chance.among([null, 10, 60]),
+    results: chance.is(0.85),
+    exclude: chance.among([[], [], ['*-4.dat']]),
+    bandwidthLimit: chance.among([null, null, 20_000]),
+    // A reader of each second costs more than all else.
+    notify: chance.is(0.25),
+    level: chance.among(['info', 'debug']),
   };
 }

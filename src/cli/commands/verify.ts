@@ -21,7 +21,7 @@ import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
 
 /** A file and its proof; missing: the server lists it, and it is not here. Exit code 0 allows to delete the original. */
-interface Verified {
+export interface Verified {
   readonly name: string;
   readonly proof: Proof | { readonly outcome: 'missing'; readonly reason: string };
 }
@@ -73,7 +73,7 @@ async function verifyAll(what: ProofsOptions, secrets: Secrets, { json }: Verify
 }
 
 /** Whether the original could be deleted: every byte of it is here. */
-const isHere = ({ proof }: Verified) => proof.outcome === 'equal' && proof.bytes === proof.remoteBytes;
+export const isHere = ({ proof }: Verified) => proof.outcome === 'equal' && proof.bytes === proof.remoteBytes;
 
 interface ProofsOptions {
   readonly config: Config;
@@ -83,7 +83,7 @@ interface ProofsOptions {
   readonly signal: AbortSignal;
 }
 
-async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions): AsyncGenerator<Verified> {
+export async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions): AsyncGenerator<Verified> {
   const { directory } = config.mirror;
   const listed = await remote.listChangedFiles(jobId, signal);
   const rows = store.liveFiles.ofJob(jobId).sort(byTaskAndFile);
