@@ -57,9 +57,14 @@ interface ErrorSearch {
   readonly signal?: AbortSignal;
 }
 
+/** One expression for all patterns; null: the usual ones. */
+export function errorExpression(patterns: readonly string[] | null): string {
+  return (patterns ?? ERROR_PATTERNS).map((pattern) => `(?:${pattern})`).join('|');
+}
+
 /** The tasks with errors, in the order of the files. */
 export async function errorsIn({ files, patterns, onUnreadable, signal }: ErrorSearch): Promise<TaskErrors[]> {
-  const source = (patterns ?? ERROR_PATTERNS).map((pattern) => `(?:${pattern})`).join('|');
+  const source = errorExpression(patterns);
   const tasks = new Map<string, TaskErrors>();
   const wanted = { what: 'ends', numbered: true } as const;
   for await (const event of search({ files, pattern: { source, ignoreCase: true }, wanted, signal })) {

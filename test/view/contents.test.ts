@@ -112,6 +112,25 @@ describe('a search', () => {
     expect(previous[0]).toEqual({ at: [[12, 6]] });
   });
 
+  it('for errors takes the lines that look like errors, by the patterns of the configuration', async () => {
+    const content = 'no errors\nstep 1: Error: an error\nCUDA error 2';
+    const errors = async (place: ViewPlace) =>
+      (await place.lines<SearchLine>(`/api/search?${STDOUT}&errors=1`)).flatMap((line) =>
+        'at' in line ? line.at : [],
+      );
+    expect(await errors(await placeWith(content))).toEqual([
+      [18, 15],
+      [39, 7],
+    ]);
+    const place = await ViewPlace.serve({ errorPatterns: ['^cuda', '\\bstep\\b'] });
+    place.addJob();
+    place.write('stdout', content);
+    expect(await errors(place)).toEqual([
+      [10, 23],
+      [34, 12],
+    ]);
+  });
+
   it('that nobody reads any more ends, and gives its place back', async () => {
     const place = await placeWith(Buffer.alloc(16 * 1024 * 1024, 'abcdefg\n'));
     for (let each = 0; each < 40; each++) {

@@ -34,10 +34,11 @@ const EXPRESSION_MS = 300;
 
 /** @throws Refused (400) */
 export function patternOf(options: PatternOptions): Pattern {
-  const { text, isExpression } = options;
+  const { text, matchCase, wholeWord, isExpression } = options;
   if (text === '' || text.length > MAX_CHARACTERS || /[\r\n]/.test(text))
     throw new Refused(400, `what is looked for has 1 to ${MAX_CHARACTERS} characters, on one line`);
-  return isExpression ? expressionPattern(options) : textPattern(options);
+  if (!isExpression) return textPattern(options);
+  return expressionPattern(wholeWord ? `(?<![\\p{L}\\p{N}_])(?:${text})(?![\\p{L}\\p{N}_])` : text, matchCase);
 }
 
 const WORD_BYTE = '[0-9A-Za-z_\\x80-\\xff]';
@@ -80,8 +81,8 @@ const FIND = `
     return found;
   })`;
 
-function expressionPattern({ text, matchCase, wholeWord }: PatternOptions): Pattern {
-  const source = wholeWord ? `(?<![\\p{L}\\p{N}_])(?:${text})(?![\\p{L}\\p{N}_])` : text;
+/** @throws Refused (400) */
+export function expressionPattern(source: string, matchCase = false): Pattern {
   // In another realm: what runs there can be ended.
   const context = vm.createContext({ source, flags: matchCase ? 'gmu' : 'gimu' });
   try {

@@ -124,15 +124,16 @@ export interface Generations {
 export type PreviewKind = 'text' | 'csv' | 'notebook' | 'image' | 'pdf' | 'html';
 
 /**
- * `text` is what is looked for, at most 256 characters; `regex` takes it as a regular expression, line by line. Without
- * `from` and `before`: the whole content, counting everything. With `from`, `most` matches that begin at or behind it;
+ * `text` is what is looked for, at most 256 characters; `regex` takes it as a regular expression, line by line. `errors`
+ * instead of them: the lines that `agent errors` shows, each from its error to its end. Without `from` and `before`: the whole content, counting everything. With `from`, `most` matches that begin at or behind it;
  * with `before`, the last one that begins before it. The search ends when the page closes the answer.
  */
 export interface SearchQuery {
-  readonly text: string;
+  readonly text?: string;
   readonly case?: '1';
   readonly word?: '1';
   readonly regex?: '1';
+  readonly errors?: '1';
   readonly from?: number | undefined;
   readonly before?: number | undefined;
   readonly most?: number | undefined;

@@ -1,9 +1,10 @@
 /** What is asked of one content: bytes, lines, matches and numbers. */
 import { keyText } from '../../job.ts';
+import { errorExpression } from '../../search/errors.ts';
 import { type Content, piecesOf, windowOf } from '../content/content.ts';
 import type { ContentName } from '../content/contents.ts';
 import { shapeAt, thinnedRows } from '../content/numbers.ts';
-import { matchesOf, patternOf } from '../content/search.ts';
+import { expressionPattern, matchesOf, patternOf } from '../content/search.ts';
 import type { LinesHeaders, Place } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { type Limited, Refused } from '../refused.ts';
@@ -69,12 +70,14 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
 
   app.get('/api/search', (context) => {
     const query = new Query(context.req.url);
-    const pattern = patternOf({
-      text: query.text('text') ?? '',
-      matchCase: query.flag('case'),
-      wholeWord: query.flag('word'),
-      isExpression: query.flag('regex'),
-    });
+    const pattern = query.flag('errors')
+      ? expressionPattern(`(?:${errorExpression(parts.settings.errorPatterns)}).*`)
+      : patternOf({
+          text: query.text('text') ?? '',
+          matchCase: query.flag('case'),
+          wholeWord: query.flag('word'),
+          isExpression: query.flag('regex'),
+        });
     const where = { from: query.number('from'), before: query.number('before'), most: query.number('most') };
     return withContent(parts, context, (content) => matchesOf(content, pattern, where));
   });

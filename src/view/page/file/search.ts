@@ -2,13 +2,15 @@
 import { computed, type Signal, signal } from '@preact/signals';
 import type { ContentQuery, SearchLine } from '../../contract/addresses.ts';
 import { address, askLines } from '../api.ts';
-import { decode } from '../text/terminal.ts';
+import { decode, plainLine } from '../text/terminal.ts';
 
 export interface Query {
   readonly text: string;
   readonly matchesCase: boolean;
   readonly word: boolean;
   readonly regex: boolean;
+  /** The lines that look like errors, instead of a text. */
+  readonly errors?: boolean;
 }
 
 export interface Found {
@@ -42,9 +44,8 @@ export class Search {
    */
   readonly #needle = computed(() => needleOf(this.query.value));
   readonly found: Signal<Found | undefined> = signal(undefined);
-  /** Where the shown match starts, and its number from 0, if it is among the reported ones. */
-  readonly current: Signal<{ readonly byte: number; readonly index: number | undefined } | undefined> =
-    signal(undefined);
+  /** Where the shown match starts and how long it is. */
+  readonly current: Signal<Match | undefined> = signal(undefined);
   readonly #content: () => ContentQuery;
   /** The reported matches, in order. */
   #reported: Match[] = [];
@@ -64,8 +65,8 @@ export class Search {
     this.query.value = query;
     this.current.value = undefined;
     this.#reported = [];
-    this.found.value = query.text === '' ? undefined : NOTHING;
-    if (query.text !== '') this.#timer = setTimeout(() => void this.#run(near), PAUSE_MS);
+    this.found.value = isEmpty(query) ? undefined : NOTHING;
+    if (!isEmpty(query)) this.#timer = setTimeout(() => void this.#run(near), PAUSE_MS);
   }
 
   /** The content is so long by now: what came is looked through, too. */
@@ -83,22 +84,29 @@ export class Search {
     this.#running = new AbortController();
   }
 
-  /** The next match behind a byte, or the one before it; the other end of the content follows. */
-  async step(isBack: boolean, from: number): Promise<number | undefined> {
-    const at = this.current.value?.byte ?? from - 1;
-    const known = this.#among(at, isBack);
-    const byte = known ?? (await this.#askNext(at, isBack));
-    if (byte !== undefined) this.#show(byte);
-    return byte;
+  /** The number of the shown match, from 0; undefined if it is not among the reported ones. */
+  get place(): number | undefined {
+    const index = this.#reported.findIndex(([byte]) => byte === this.current.value?.[0]);
+    return index < 0 ? undefined : index;
+  }
+
+  /** Shows the next match, from a byte on if none is shown, or the one before; the other end of the content follows. */
+  async step(isBack: boolean, from: number): Promise<void> {
+    const [at, length] = this.current.value ?? [from, 0];
+    const match = this.#among(isBack ? at : at + length, isBack) ?? (await this.#askNext(isBack, at, length));
+    // Another object, so that one that is shown already is shown again.
+    if (match !== undefined) this.current.value = [match[0], match[1]];
   }
 
   /** The ranges to mark in a row that starts at a byte: for a regular expression, the reported matches. */
   needleIn(bytes: Uint8Array, start: number): RegExp | undefined {
-    const { text, regex } = this.query.value;
-    if (text === '' || !regex) return this.#needle.value;
+    const { regex, errors } = this.query.value;
+    if (!regex && errors !== true) return this.#needle.value;
     const matched = this.#reported
       .filter(([byte]) => byte >= start && byte < start + bytes.length)
-      .map(([byte, length]) => decode(bytes.subarray(byte - start, byte - start + length)));
+      .map(([byte, length]) => decode(bytes.subarray(byte - start, byte - start + length)))
+      // As a terminal shows it, and with its control characters.
+      .flatMap((text) => [text, plainLine(text)]);
     return matched.length === 0 ? undefined : new RegExp([...new Set(matched)].map(literal).join('|'), 'gu');
   }
 
@@ -106,30 +114,30 @@ export class Search {
     this.#reported.push(...matches.slice(0, MAX_LISTED - this.#reported.length));
   }
 
-  #show(byte: number): void {
-    const index = this.#reported.findIndex(([reported]) => reported === byte);
-    this.current.value = { byte, index: index < 0 ? undefined : index };
-  }
-
-  /** Found among the reported matches; undefined if the server must be asked. */
-  #among(at: number, isBack: boolean): number | undefined {
+  /** Found among the reported matches, which are the first ones; undefined if the server must be asked. */
+  #among(at: number, isBack: boolean): Match | undefined {
     const found = this.found.value;
     const all = this.#reported;
     const hasAll = found?.isDone === true && all.length === found.count;
-    const next = isBack ? all.findLast(([byte]) => byte < at) : all.find(([byte]) => byte > at);
-    return (next ?? (hasAll ? all.at(isBack ? -1 : 0) : undefined))?.[0];
+    if (!isBack) return all.find(([byte]) => byte >= at) ?? (hasAll ? all[0] : undefined);
+    const reaches = hasAll || (all.at(-1)?.[0] ?? -1) >= at;
+    return reaches ? (all.findLast(([byte]) => byte < at) ?? (hasAll ? all.at(-1) : undefined)) : undefined;
   }
 
-  async #askNext(at: number, isBack: boolean): Promise<number | undefined> {
-    const where = isBack ? { before: at } : { from: at + 1, most: 1 };
-    for await (const line of this.#ask(where)) if ('at' in line) return line.at[0]?.[0];
-    return isBack ? undefined : this.#reported[0]?.[0];
+  async #askNext(isBack: boolean, at: number, length: number): Promise<Match | undefined> {
+    const where = isBack ? { before: at } : { from: at + length, most: 1 };
+    for await (const line of this.#ask(where)) if ('at' in line) return line.at[0];
+    return isBack ? undefined : this.#reported[0];
   }
 
   #ask(where: object): AsyncGenerator<SearchLine> {
-    const { text, matchesCase, word, regex } = this.query.value;
+    const { text, matchesCase, word, regex, errors } = this.query.value;
     const flags = { case: matchesCase ? '1' : undefined, word: word ? '1' : undefined, regex: regex ? '1' : undefined };
-    const to = address('search', { ...this.#content(), text, ...flags, ...where });
+    const to = address('search', {
+      ...this.#content(),
+      ...(errors === true ? { errors: '1' } : { text, ...flags }),
+      ...where,
+    });
     return askLines<SearchLine>(to, { signal: this.#running.signal });
   }
 
@@ -154,8 +162,8 @@ export class Search {
       for await (const line of this.#ask(where))
         if ('at' in line)
           for (const [byte, length] of line.at) {
-            // Others were whole before, and are counted.
-            if (byte + length > before) came.push([byte, length]);
+            // Others are counted: they were whole before, or had begun.
+            if (byte + length > before && byte > (this.#reported.at(-1)?.[0] ?? -1)) came.push([byte, length]);
             this.#to = Math.max(this.#to, byte + length);
           }
       this.#to = Math.max(this.#to, bytes);
@@ -172,14 +180,12 @@ export class Search {
   #take(line: SearchLine, near: number): void {
     if ('at' in line) {
       this.#keep(line.at);
-      const first = this.#reported.find(([byte]) => byte >= near)?.[0];
-      if (this.current.value === undefined && first !== undefined) this.#show(first);
+      this.current.value ??= this.#reported.find(([byte]) => byte >= near);
     } else if ('done' in line) {
       this.#to = this.found.value?.of ?? 0;
       this.#set({ count: line.count, isDone: true, problem: line.cut, searched: this.#to });
-      const last = this.#reported.at(-1)?.[0];
       // All of them lie before what is on the screen.
-      if (this.current.value === undefined && last !== undefined) this.#show(last);
+      this.current.value ??= this.#reported.at(-1);
     } else if ('marks' in line) this.#set({ marks: line.marks });
     else this.#set({ searched: line.searched, of: line.of, count: line.count });
   }
@@ -188,6 +194,8 @@ export class Search {
     this.found.value = { ...(this.found.value ?? NOTHING), ...change };
   }
 }
+
+const isEmpty = ({ text, errors }: Query) => text === '' && errors !== true;
 
 function needleOf({ text, matchesCase, word, regex }: Query): RegExp | undefined {
   if (text === '' || regex) return undefined;

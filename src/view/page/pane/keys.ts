@@ -18,6 +18,8 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['/'], words: 'search; in the list of jobs: filter', act: openSearch },
   { keys: ['n'], words: 'the next match', act: (opened) => opened.step(false) },
   { keys: ['N'], words: 'the previous match', act: (opened) => opened.step(true) },
+  { keys: ['e'], words: 'the next line that looks like an error', act: (opened) => opened.stepErrors(false) },
+  { keys: ['E'], words: 'the previous one', act: (opened) => opened.stepErrors(true) },
   { keys: ['w'], words: 'wrap lines', act: ({ wraps }) => toggle(wraps) },
   { keys: ['r'], words: 'show control characters, and what they overwrite', act: ({ isRaw }) => toggle(isRaw) },
   { keys: ['p'], words: 'plot the numbers', act: (opened) => opened.togglePlot() },

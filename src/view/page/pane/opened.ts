@@ -58,7 +58,7 @@ export class Opened {
     const { file, search } = this;
     let version: string | undefined;
     const stops = [
-      search.current.subscribe((match) => match !== undefined && file.jumpTo(match.byte)),
+      search.current.subscribe((match) => match !== undefined && file.jumpTo(match[0])),
       effect(() => {
         if (search.found.value?.isDone === true) search.grow(file.condition.value.bytes);
       }),
@@ -75,8 +75,16 @@ export class Opened {
   }
 
   async step(isBack: boolean): Promise<void> {
-    const byte = await this.search.step(isBack, this.seen.value.from).catch(() => undefined);
-    if (byte !== undefined) this.file.jumpTo(byte);
+    await this.search.step(isBack, this.seen.value.from).catch(() => undefined);
+  }
+
+  /** Goes to the next line that looks like an error, or to the one before. */
+  async stepErrors(isBack: boolean): Promise<void> {
+    const { query } = this.search;
+    const isForErrors = this.isSearching.value && query.value.errors === true;
+    if (!isForErrors) this.search.start({ ...query.value, text: '', errors: true }, this.seen.value.from);
+    this.isSearching.value = true;
+    await this.step(isBack);
   }
 
   closeSearch(): void {

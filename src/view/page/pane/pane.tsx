@@ -96,7 +96,7 @@ function Content({ opened, label }: { opened: Opened; label: string }) {
       <Rows
         opened={opened}
         label={label}
-        found={isSearching.value ? search.current.value?.byte : undefined}
+        found={isSearching.value ? search.current.value?.[0] : undefined}
         search={isSearching.value ? search : undefined}
       />
       <Overview opened={opened} />

@@ -1,6 +1,7 @@
 /** One row of a file: the number of its line, and its text as a terminal would show it. */
 import { Component } from 'preact';
 import { coloursOf, decode, pieces, type Run, shown, type TextStyle } from '../text/terminal.ts';
+import { levelOf } from '../text/values.ts';
 
 interface RowProps {
   /** Where it begins in the content. */
@@ -36,10 +37,12 @@ export class Row extends Component<RowProps> {
   }
 
   override render({ start, bytes, before, line, isRaw, onSelect, ...row }: RowProps) {
-    const classes = ['row', row.isSelected && 'selected', row.isFound && 'found', row.isOverwritten && 'overwritten'];
     const text = decode(bytes).replace(/\n$/, '');
     const colours = !isRaw && before.includes(ESCAPE) ? coloursOf(decode(before)) : '';
     const runs = isRaw ? [{ text, style: null }] : shown(text, colours);
+    const level = row.isContinued ? undefined : levelOf(runs.map((run) => run.text).join(''));
+    const states = [row.isSelected && 'selected', row.isFound && 'found', row.isOverwritten && 'overwritten'];
+    const classes = ['row', ...states, level && `level-${level}`];
     return (
       <div class={classes.filter(Boolean).join(' ')} data-continued={row.isContinued ? '' : undefined}>
         <button

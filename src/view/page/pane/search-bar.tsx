@@ -14,9 +14,12 @@ interface SearchBarProps {
 
 export function SearchBar({ search, near, onStep, onClose }: SearchBarProps) {
   const field = useRef<HTMLInputElement>(null);
-  // At once, not after the next frame: until then, what is typed would be taken for keys of the pane.
-  useLayoutEffect(() => field.current?.focus(), []);
   const query = search.query.value;
+  const isForErrors = query.errors === true;
+  // At once, not after the next frame: until then, what is typed would be taken for keys of the pane.
+  useLayoutEffect(() => {
+    if (!isForErrors) field.current?.focus();
+  }, []);
   const change = (part: Partial<Query>) => search.start({ ...query, ...part }, near());
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter') onStep(event.shiftKey);
@@ -29,11 +32,11 @@ export function SearchBar({ search, near, onStep, onClose }: SearchBarProps) {
         ref={field}
         type="search"
         aria-label="Search in the whole file"
-        placeholder="Search in the whole file"
+        placeholder={isForErrors ? 'Lines that look like errors' : 'Search in the whole file'}
         maxLength={256}
         spellcheck={false}
         value={query.text}
-        onInput={(event) => change({ text: event.currentTarget.value })}
+        onInput={(event) => change({ text: event.currentTarget.value, errors: false })}
         onKeyDown={onKeyDown}
       />
       <Flag
@@ -44,6 +47,12 @@ export function SearchBar({ search, near, onStep, onClose }: SearchBarProps) {
       />
       <Flag label="Whole words" sign="ab" isOn={query.word} onClick={() => change({ word: !query.word })} />
       <Flag label="Regular expression" sign=".*" isOn={query.regex} onClick={() => change({ regex: !query.regex })} />
+      <Flag
+        label="Lines that look like errors"
+        sign="!"
+        isOn={isForErrors}
+        onClick={() => change({ text: '', errors: !isForErrors })}
+      />
       <Count search={search} />
       <IconButton icon="previous" label="Previous match" keyName="Shift+Enter" onClick={() => onStep(true)} />
       <IconButton icon="next" label="Next match" keyName="Enter" onClick={() => onStep(false)} />
@@ -78,7 +87,7 @@ function Count({ search }: { search: Search }) {
   const found = search.found.value;
   if (found === undefined) return <span class="fine count" role="status" />;
   const { count, isDone, searched, of, problem } = found;
-  const place = search.current.value?.index;
+  const { place } = search;
   const so = place === undefined ? grouped(count) : `${grouped(place + 1)} of ${grouped(count)}`;
   const words = isDone && count === 0 && problem === undefined ? 'nothing found' : so;
   const percent = of === 0 ? 0 : Math.floor((searched / of) * 100);

@@ -1,6 +1,6 @@
 /**
  * What is read out of text: the rows of a table, how far a job is, which lines have numbers that can be plotted, where
- * to go.
+ * to go, the level of a line of a log.
  */
 /** What divides the values of a table (RFC 4180, and what spreadsheets make of it). */
 const DIVIDERS = [',', ';', '\t'];
@@ -158,4 +158,34 @@ export function destination(typed: string, total: number): Destination | undefin
   return percent === undefined
     ? undefined
     : { byte: Math.min(Math.max(0, total - 1), Math.floor((Number(percent) / 100) * total)) };
+}
+
+const LEVELS = {
+  error: ['FATAL', 'CRITICAL', 'SEVERE', 'ERROR'],
+  warning: ['WARNING', 'WARN'],
+  info: ['INFO', 'NOTICE'],
+  debug: ['DEBUG', 'TRACE'],
+} as const;
+type Level = keyof typeof LEVELS;
+
+/** In capitals anywhere; else as `[error]`, `error: text` (but not `error: 0.02`), `level=error` or `ValueError: text`. */
+const LEVEL_PATTERNS = Object.entries(LEVELS).map(([level, words]) => {
+  const small = words.map((word) => `[${word.charAt(0)}${word.charAt(0).toLowerCase()}]${word.slice(1).toLowerCase()}`);
+  const any = [
+    `\\b(?:${words.join('|')})\\b`,
+    `(?<=^|\\[|[:;] )(?:${small.join('|')})(?=\\]|:(?! ?[-+.\\d])|$)`,
+    `(?<=\\blevel"?[=:] ?"?)(?:${small.join('|')})\\b`,
+  ];
+  if (level === 'error') any.push('^Traceback \\(', '\\w(?:Error|Exception):');
+  return [level as Level, new RegExp(any.join('|'))] as const;
+});
+/** A level stands after a time, a host and the name of a module at most. */
+const LEVEL_CHARACTERS = 100;
+
+/** The level that the beginning of a line names first; undefined if it names none. */
+export function levelOf(line: string): Level | undefined {
+  const start = line.slice(0, LEVEL_CHARACTERS);
+  return LEVEL_PATTERNS.map(([level, pattern]) => ({ level, at: start.search(pattern) }))
+    .filter(({ at }) => at >= 0)
+    .sort((a, b) => a.at - b.at)[0]?.level;
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { Search } from '../../../../src/view/page/file/search.ts';
+import { type Found, Search } from '../../../../src/view/page/file/search.ts';
 import { until } from '../../../support/e2e-until.ts';
 
 let content = '';
@@ -56,14 +56,32 @@ it('counts everything, and shows the first match from what is on the screen on',
   content = 'error ... error ... error';
   const search = await searched('error', 5);
   expect(search.found.value?.count).toBe(3);
-  expect(search.current.value).toEqual({ byte: 10, index: 1 });
-  expect([await search.step(false, 0), await search.step(false, 0), await search.step(true, 0)]).toEqual([20, 0, 20]);
+  expect([search.current.value, search.place]).toEqual([[10, 5], 1]);
+  const shown: unknown[] = [];
+  for (const isBack of [false, false, true]) {
+    await search.step(isBack, 0);
+    shown.push(search.current.value?.[0]);
+  }
+  expect(shown).toEqual([20, 0, 20]);
+});
+
+it('goes back to a match that was not reported yet', async () => {
+  content = 'error ... error ... error';
+  const search = await searched('error', 0);
+  // More were found than reported: only the first one is known here.
+  places = [[0, 5]];
+  const capped = await searched('error', 0);
+  capped.found.value = { ...(search.found.value as Found), count: 3 };
+  capped.current.value = [20, 5];
+  places = undefined;
+  await capped.step(true, 0);
+  expect(capped.current.value).toEqual([10, 5]);
 });
 
 it('shows the last one where all lie before the screen', async () => {
   content = 'error ... error ...';
   const search = await searched('error', 18);
-  expect(search.current.value?.byte).toBe(10);
+  expect(search.current.value?.[0]).toBe(10);
 });
 
 it('counts what comes, each match once, also one that the end cut', async () => {
@@ -86,7 +104,8 @@ it('finds nothing where there is nothing', async () => {
   content = 'all is well';
   const search = await searched('error', 0);
   expect(search.found.value).toMatchObject({ count: 0, isDone: true, problem: undefined });
-  expect(await search.step(false, 0)).toBeUndefined();
+  await search.step(false, 0);
+  expect(search.current.value).toBeUndefined();
 });
 
 it.each([
