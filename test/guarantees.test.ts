@@ -5,9 +5,9 @@
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { LONG_BACKLOG_BYTES } from '../src/agent/live/append/append.ts';
-import { DEBOUNCE_TIMES } from '../src/agent/live/debounce.ts';
+import { PERSISTS_MS } from '../src/agent/live/debounce.ts';
 import { IDLE_INTERVAL_MS, INTERVAL_MS } from '../src/agent/loop/job-states.ts';
+import { LONG_BACKLOG_BYTES } from '../src/agent/poll/file-poll.ts';
 import { MAX_INTERVAL_MS } from '../src/agent/results/ledger.ts';
 import * as share from '../src/agent/server-share.ts';
 import { FIRST_TASKS_MS } from '../src/cli/commands/watch.ts';
@@ -67,15 +67,15 @@ it.each([...shown, ['what is not guaranteed', below]])('%s is shown by a test th
 
 /** A document, a phrase with `{}` for a value of the program, and that value. */
 const CONSTANTS: readonly (readonly [document: string, phrase: string, value: string])[] = [
-  ['ARCHITECTURE.md', 'Raw bytes decide what stays open for {}', time(DEBOUNCE_TIMES.tailMs)],
-  ['ARCHITECTURE.md', 'a shorter file for {}', time(DEBOUNCE_TIMES.staleMs)],
-  ['guarantees.md', 'Raw bytes of the whole file decide this after {}', time(DEBOUNCE_TIMES.tailMs)],
-  ['guarantees.md', 'has a backlog, and makes no progress for {}, has an error', time(DEBOUNCE_TIMES.stuckMs)],
+  ['ARCHITECTURE.md', 'Raw bytes decide what stays open for {}', time(PERSISTS_MS.tail)],
+  ['ARCHITECTURE.md', 'a shorter file for {}', time(PERSISTS_MS.shorter)],
+  ['guarantees.md', 'Raw bytes of the whole file decide this after {}', time(PERSISTS_MS.tail)],
+  ['guarantees.md', 'has a backlog, and makes no progress for {}, has an error', time(PERSISTS_MS.stuck)],
   ['guarantees.md', 'The first fill of a file longer than {} downloads its raw bytes', size(LONG_BACKLOG_BYTES)],
   ['guarantees.md', '{} of it is granted at most', time(MAX_RETRY_AFTER_MS)],
   ['guarantees.md', 'Each attempt waits {} for the lock', time(BUSY_TIMEOUT_MS)],
   ['hostile.md', '{} at most; a date counts by the server', time(MAX_RETRY_AFTER_MS)],
-  ['servers.md', 'one that makes the file shorter has to be seen for {}.', time(DEBOUNCE_TIMES.staleMs)],
+  ['servers.md', 'one that makes the file shorter has to be seen for {}.', time(PERSISTS_MS.shorter)],
   ['servers.md', 'for its `Retry-After`, up to {}, otherwise', time(MAX_RETRY_AFTER_MS)],
   ['servers.md', 'otherwise for {}, doubling', time(share.FIRST_PAUSE_MS)],
   ['servers.md', 'doubling up to {}. `service.requestsPerMinute`', time(share.MAX_PAUSE_MS)],

@@ -5,12 +5,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/append.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { Debounce } from '../../src/agent/live/debounce.ts';
 import { Mirrors } from '../../src/agent/live/mirror/mirror.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
+import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
 import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
 import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.ts';
 import { parseJobId, parseTaskId } from '../../src/job.ts';
@@ -87,11 +87,11 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     commit: (write, withinMs) => commits.commit(write, withinMs),
     encoding: new TextEncoding('auto', store.capabilities),
     debounce: new Debounce(systemClock.monotonic),
-    rawBytes: new RawBytes({
+    rawBytes: new RawBytes(
       remote,
-      newContent: () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }),
-      now: systemClock.monotonic,
-    }),
+      () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }),
+      systemClock.monotonic,
+    ),
     longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: new BatchLimit(store.capabilities),
     now: Date.now,

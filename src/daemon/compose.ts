@@ -1,6 +1,5 @@
 /** The composition root: connects the parts of the engine for one configuration. */
 import { type CallBudget, Calls, QueuedJobService, QueuedRemote } from '../agent/calls.ts';
-import { LONG_BACKLOG_BYTES } from '../agent/live/append/append.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { Debounce } from '../agent/live/debounce.ts';
 import { Mirrors } from '../agent/live/mirror/mirror.ts';
@@ -9,6 +8,7 @@ import { Agent } from '../agent/loop/agent.ts';
 import { ALONE, type JobRegister, type Ownership } from '../agent/ownership.ts';
 import type { CompletePassOptions } from '../agent/pass/complete-pass.ts';
 import { BatchLimit } from '../agent/poll/batch.ts';
+import { LONG_BACKLOG_BYTES } from '../agent/poll/file-poll.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
 import type { JobService, Log, Remote } from '../agent/ports.ts';
 import type { Refusals } from '../agent/results/listing.ts';
@@ -92,11 +92,7 @@ export function buildEngine(options: EngineOptions): Engine {
     commit: (write, withinMs) => commits.commit(write, withinMs),
     encoding: new TextEncoding(service.contentEncoding, store.capabilities),
     debounce: new Debounce(monotonic),
-    rawBytes: new RawBytes({
-      remote: new QueuedRemote(remote, calls, 'raw'),
-      newContent: () => contentWriter(spillPlace(config)),
-      now: monotonic,
-    }),
+    rawBytes: new RawBytes(new QueuedRemote(remote, calls, 'raw'), () => contentWriter(spillPlace(config)), monotonic),
     longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: new BatchLimit(store.capabilities),
     now,

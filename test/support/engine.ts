@@ -1,12 +1,12 @@
 /** The real engine over a model service: real SQLite, real files, a clock that the test holds. */
 import path from 'node:path';
-import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/append.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { Debounce } from '../../src/agent/live/debounce.ts';
 import { Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { completePass, type PassSummary } from '../../src/agent/pass/complete-pass.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
+import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
 import { JobPolls, type PollContext, type Polled } from '../../src/agent/poll/poll.ts';
 import type { ContentWriter, Remote } from '../../src/agent/ports.ts';
 import { Results } from '../../src/agent/results/results.ts';
@@ -69,7 +69,7 @@ export class Engine {
       commit: (write, withinMs) => commits.commit(write, withinMs),
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.capabilities),
       debounce: new Debounce(now),
-      rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
+      rawBytes: new RawBytes(remote, options.newContent ?? (() => memoryWriter()), now),
       longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
       batchLimit: new BatchLimit(this.store.capabilities),
       maxTogether: options.maxTogether,

@@ -1,8 +1,7 @@
 /** One live file in a directory of its own, and what was committed of it; without a store. */
 import fs from 'node:fs';
 import path from 'node:path';
-import type { FileMemory } from '../../src/agent/live/memory.ts';
-import type { LiveFile, LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
+import type { FileMemory, LiveFile, LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
 import { Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { openLiveFile } from '../../src/agent/live/mirror/open-live-file.ts';
 import type { Mismatch } from '../../src/mismatch.ts';

@@ -1,48 +1,50 @@
 /**
- * Debounces the symptoms of a live file. Network file systems show stale sizes for seconds (docs/servers.md 1.6). So a
+ * Debounces the symptoms of live files. Network file systems show stale sizes for seconds (docs/servers.md 1.6). So a
  * rewrite must be seen by two polls, and a truncation for some seconds, before the agent acts.
  */
-import type { Symptom, SymptomKind } from './memory.ts';
-import type { LiveFile } from './mirror/live-file.ts';
+import type { FileMemory, LiveFile } from './mirror/live-file.ts';
 
 /**
- * How long a file must look shorter; a cut character or undetermined bytes must last before raw bytes are requested; a
- * file must make no progress before it is reported as stuck. Documents name these times (test/guarantees.test.ts).
+ * shorter, different: as the comparison found the file (match.ts). tail: it ends inside a character. unclear: responses
+ * contradict each other. stuck: polls leave work undone.
  */
-export const DEBOUNCE_TIMES = { staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 } as const;
+type SymptomKind = 'shorter' | 'different' | 'tail' | 'unclear' | 'stuck';
+
+/**
+ * How long a symptom must last before the agent acts, in milliseconds; 0: the next poll sees it, too. Documents name
+ * these times (test/guarantees.test.ts).
+ */
+export const PERSISTS_MS: Readonly<Record<SymptomKind, number>> = {
+  ...{ shorter: 5_000, different: 0, tail: 30_000, unclear: 30_000, stuck: 60_000 },
+};
+
+interface Symptom {
+  /** When it was first seen, in milliseconds. */
+  readonly since: number;
+  /** Length of the mirror at that time. */
+  readonly length: number;
+}
 
 export class Debounce {
   readonly #now: () => number;
+  readonly #symptoms = new WeakMap<FileMemory, Map<SymptomKind, Symptom>>();
 
   /** `now`: monotonic clock, in milliseconds. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Records that a file differs from its mirror. Returns whether an earlier poll saw it too, long enough ago. */
-  confirm(file: LiveFile, kind: 'shorter' | 'different'): boolean {
-    const seen = this.#first(file, 'difference');
-    if (seen === undefined) return false;
-    return kind === 'different' || this.#now() - seen.since >= DEBOUNCE_TIMES.staleMs;
+  /** Records a symptom. Returns whether an earlier poll saw it, long enough ago, and the mirror kept its length. */
+  hasPersisted({ memory, length }: LiveFile, kind: SymptomKind): boolean {
+    const symptoms = this.#symptoms.get(memory) ?? new Map<SymptomKind, Symptom>();
+    this.#symptoms.set(memory, symptoms);
+    const seen = symptoms.get(kind);
+    if (seen?.length === length) return this.#now() - seen.since >= PERSISTS_MS[kind];
+    symptoms.set(kind, { since: this.#now(), length });
+    return false;
   }
 
-  /** Whether the symptom has persisted for its time while the mirror kept its length. */
-  hasPersisted(file: LiveFile, kind: Exclude<SymptomKind, 'difference'>): boolean {
-    const seen = this.#first(file, kind);
-    const longMs = kind === 'stuck' ? DEBOUNCE_TIMES.stuckMs : DEBOUNCE_TIMES.tailMs;
-    return seen !== undefined && this.#now() - seen.since >= longMs;
-  }
-
-  clear(file: LiveFile, kind: SymptomKind): void {
-    file.memory.symptoms?.delete(kind);
-  }
-
-  /** Returns the symptom of an earlier poll; records a new one if there is none, or the mirror has another length. */
-  #first(file: LiveFile, kind: SymptomKind): Symptom | undefined {
-    file.memory.symptoms ??= new Map();
-    const seen = file.memory.symptoms.get(kind);
-    if (seen !== undefined && seen.length === file.length) return seen;
-    file.memory.symptoms.set(kind, { since: this.#now(), length: file.length });
-    return undefined;
+  clear({ memory }: LiveFile, ...kinds: readonly SymptomKind[]): void {
+    for (const kind of kinds) this.#symptoms.get(memory)?.delete(kind);
   }
 }

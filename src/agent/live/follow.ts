@@ -78,7 +78,7 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
         if (found === 'same') return 'current';
         if (found !== undefined) return yield* resolve(found, file, context);
       }
-      context.debounce.clear(file, 'difference');
+      context.debounce.clear(file, 'shorter', 'different');
       let response: Response = first;
       if (shown.kind === 'same' && shown.open) {
         const filled = yield* fillInexact(file, shown.at, first);
@@ -107,7 +107,7 @@ async function* decideWith(
   }
   if (!isNeeded(decision, 'confirmation')) return decision;
   const kind = facts.shown.kind === 'shorter' ? 'shorter' : 'different';
-  return decide({ ...facts, isConfirmed: context.debounce.confirm(file, kind) });
+  return decide({ ...facts, isConfirmed: context.debounce.hasPersisted(file, kind) });
 }
 
 /** Whether the remote file still has the committed end of a mirror that was changed at `at`, before it. */
@@ -122,7 +122,7 @@ async function* showsEnd(at: number, file: LiveFile, { decode }: Response): Foll
 
 /** Executes a decision. Returns whether the mirror changed, so that the file can be requested again. */
 async function act(decision: Decision, file: LiveFile, { debounce }: FollowContext): Promise<boolean> {
-  if (decision.kind !== 'undetermined') debounce.clear(file, 'difference');
+  if (decision.kind !== 'undetermined') debounce.clear(file, 'shorter', 'different');
   switch (decision.kind) {
     case 'mirror-damaged':
       await file.cut(decision.at, decision.reason);

@@ -1,39 +1,24 @@
-/**
- * One live file in a poll: its requests, their responses, and how it ends. Of a quiet file, the same response to the
- * same request means the same as last time, as long as its mirror is as the agent left it: no mirror is opened then,
- * and nothing is compared.
- */
+/** One live file in a poll: its requests, their responses, how it ends, and what is remembered for the next poll. */
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, EXIT, type JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
-import { enoughTextOf } from '../live/append/append.ts';
 import { follow } from '../live/follow.ts';
-import type { FileMemory, QuietPoll } from '../live/memory.ts';
-import type { LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
-import type { Mirrors } from '../live/mirror/mirror.ts';
+import type { FileMemory, LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { FollowContext, FollowEnd } from '../live/steps.ts';
 import type { Follow, Part, PartRequest } from '../ports.ts';
 import type { Batch } from './batch.ts';
+import { isSamePart, isUnchanged, type QuietPoll, quietPoll } from './quiet.ts';
 import { type Exchange, isUnfinished, stuckError } from './stuck.ts';
 
-/** What live files are polled with, whichever job they are of. */
+/** What live files of all jobs are polled with. */
 export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWholeFiles' | 'signal'> {
   readonly liveFiles: LiveFileOptions;
   /** Bytes of text that make a backlog a long one. */
   readonly longBacklogBytes: number;
-  /** A clock that never jumps, in milliseconds. */
+  /** Monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
-}
-
-/** Repeated requests for one broken file load the service, so the pause grows. Without jitter, it is the whole of it. */
-const PAUSES = { firstMs: 1_000, maxMs: 30 * 60_000, random: () => 1 };
-
-/** Which file is polled, and what is remembered of it from poll to poll. */
-interface PolledFile {
-  readonly row: LiveFileRow;
-  readonly memory: FileMemory;
 }
 
 /** How a job is polled this time. */
@@ -41,22 +26,46 @@ export interface FilePollOptions extends Pick<FollowContext, 'final' | 'signal'>
   readonly hasWholeFiles?: boolean | undefined;
 }
 
+/** The memory of one live file from poll to poll, for as long as this process follows its job. It starts empty. */
+export interface PollMemory extends FileMemory {
+  /** The last poll, if it changed nothing. */
+  quiet?: QuietPoll | undefined;
+  /** The start of a long text did not suffice, so all of it is requested. */
+  wantsWholeText?: boolean;
+  /** The last poll failed for this file alone; the file is requested again after the pause. */
+  failed?: { readonly error: JobtailError; readonly pause: BackOff } | undefined;
+}
+
+/** Repeated requests for one broken file load the service, so the pause doubles. */
+const PAUSES = { firstMs: 1_000, maxMs: 30 * 60_000, random: () => 1 };
+
+/** A longer text is downloaded raw. A file six times as long costs at most 1.5 times its raw bytes. */
+export const LONG_BACKLOG_BYTES = 64 * 1024;
+/** A mirror up to this fraction of it is negligible: a raw download starts at the beginning of the file. */
+const MIRRORED_PART = 1 / 256;
+/** The part of it that is enough of later responses, once the text is known to be long. */
+const ENOUGH_PART = 1 / 16;
+
+/** idle: not begun, or the whole poll failed. waits: `resume` receives the response to a request of `offset`. */
+type State =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'waits'; readonly offset: number; readonly resume: (part: Part | undefined) => Promise<State> }
+  | { readonly kind: 'ended'; readonly end: FollowEnd }
+  | { readonly kind: 'failed'; readonly error: JobtailError };
+
 export class FilePoll {
   readonly name: string;
   readonly row: LiveFileRow;
-  readonly #memory: FileMemory;
+  readonly #memory: PollMemory;
   readonly #context: FilePollContext & FollowContext;
-  /** How it went the last time, if that was quiet and the mirror lies there as it did. */
-  #quiet: QuietPoll | undefined;
-  #mirror: LiveFile | undefined;
-  #steps: Follow<FollowEnd> | undefined;
-  #asks: number | undefined;
-  #end: FollowEnd | undefined;
-  #error: JobtailError | undefined;
   readonly #exchanges: Exchange[] = [];
+  #state: State = { kind: 'idle' };
+  /** Undefined as long as the file is quiet. */
+  #opened: { readonly mirror: LiveFile; readonly steps: Follow<FollowEnd> } | undefined;
 
   constructor(
-    { row, memory }: PolledFile,
+    row: LiveFileRow,
+    memory: PollMemory,
     context: FilePollContext,
     { final, hasWholeFiles = true, signal }: FilePollOptions,
   ) {
@@ -66,146 +75,132 @@ export class FilePoll {
     this.#context = { ...context, final, hasWholeFiles, signal };
   }
 
-  /** The offset it waits for; undefined once it has ended. */
-  get asks(): number | undefined {
-    return this.#asks;
+  /** The offset whose response it waits for. */
+  get wantedOffset(): number | undefined {
+    return this.#state.kind === 'waits' ? this.#state.offset : undefined;
   }
 
   get end(): FollowEnd | undefined {
-    return this.#end;
+    return this.#state.kind === 'ended' ? this.#state.end : undefined;
   }
 
   get error(): JobtailError | undefined {
-    return this.#error;
+    return this.#state.kind === 'failed' ? this.#state.error : undefined;
   }
 
-  /** The mirror, unless the file was quiet. */
   get mirror(): LiveFile | undefined {
-    return this.#mirror;
+    return this.#opened?.mirror;
   }
 
   request(): PartRequest {
     const { taskId, file } = this.row;
-    const { final, longBacklogBytes } = this.#context;
-    const mirror = final ? undefined : this.#mirror;
-    const enoughBytes = mirror && enoughTextOf(mirror, longBacklogBytes, this.#hasBeginning);
-    return { taskId, file, offset: this.#asks ?? 0, enoughBytes };
+    return { taskId, file, offset: this.wantedOffset ?? 0, enoughBytes: this.#enoughBytes };
   }
 
-  begin(): Promise<void> {
-    return this.#guard(async () => {
-      const { final, liveFiles } = this.#context;
-      const { failed } = this.#memory;
-      if (!final && failed !== undefined && failed.pause.remainingMs > 0) {
-        this.#error = failed.error;
-        return;
-      }
-      this.#quiet = final ? undefined : await lastQuietPoll(this.row, this.#memory, liveFiles.mirrors);
-      if (this.#quiet === undefined) await this.#open();
-      else this.#asks = this.#quiet.offset;
+  async begin(): Promise<void> {
+    const { final, liveFiles } = this.#context;
+    const { failed, quiet } = this.#memory;
+    await this.#enter(async () => {
+      if (!final && failed !== undefined && failed.pause.remainingMs > 0)
+        return { kind: 'failed', error: failed.error };
+      const isQuiet = !final && quiet !== undefined && (await isUnchanged(this.row, liveFiles.mirrors));
+      return isQuiet ? this.#repeat(quiet) : await this.#open();
     });
   }
 
   /** Takes its part of the responses; from now on it releases that part. */
   take(batch: Batch): void {
-    this.#exchanges.push({ offset: this.#asks ?? 0, part: batch.parts.get(this.name) });
+    this.#exchanges.push({ offset: this.wantedOffset ?? 0, part: batch.parts.get(this.name) });
   }
 
-  /** Goes on with what it took. */
+  /** Continues with the part that it took. */
   async resume(batch: Batch): Promise<void> {
+    const state = this.#state;
+    if (state.kind !== 'waits') return;
     const part = batch.parts.get(this.name);
-    await this.#guard(async () => {
-      const error = batch.errors.get(this.name);
-      // A first question shows that the text is too long to be sent; the recipe goes on from there.
-      const isTooLong = part?.isBeginning === true && this.#exchanges.length === 1;
+    const error = batch.errors.get(this.name);
+    // The first response may be a text that is too long to be sent: then the raw bytes are downloaded.
+    const isTooLong = part?.isBeginning === true && this.#exchanges.length === 1;
+    await this.#enter(async () => {
       if (error !== undefined && !isTooLong) throw error;
-      if (this.#quiet === undefined) await this.#advance(part);
-      else if (await isSame(this.#quiet, part, this.row)) this.#repeat(this.#quiet);
-      else await this.#wake(this.#quiet, part);
+      return await state.resume(part);
     });
   }
 
   /** Flushes appended bytes and releases the texts and the mirror; never rejects. */
   async close(): Promise<void> {
-    const mirror = this.#mirror;
     // A generator that is not resumed releases what it owns.
-    await this.#guardEnd(async () => void (await this.#steps?.return('unclear')));
-    if (this.#hasBeginning && this.#end !== 'current') this.#memory.wantsWholeText = true;
-    await this.#guardEnd(async () => void (await mirror?.flushToRow()));
+    await this.#guardEnd(async () => void (await this.#opened?.steps.return('unclear')));
+    if (this.#hasBeginning && this.end !== 'current') this.#memory.wantsWholeText = true;
+    await this.#guardEnd(async () => void (await this.mirror?.flushToRow()));
     await this.#guardEnd(() => this.#noteQuiet());
     this.#noteFailure();
     await this.#guardEnd(() => this.#noteStuck());
     for (const { part } of this.#exchanges) await this.#guardEnd(async () => part?.content.release());
-    await this.#guardEnd(async () => mirror?.close());
+    await this.#guardEnd(async () => this.mirror?.close());
   }
 
   get #hasBeginning(): boolean {
     return this.#exchanges.some(({ part }) => part?.isBeginning === true);
   }
 
-  /** The response is the same as the last one, so the poll ends the same way. */
-  #repeat({ end }: QuietPoll): void {
-    this.#asks = undefined;
-    this.#end = end;
+  /** Bytes of text that suffice for now: a long backlog is downloaded raw. Undefined if all of it is needed. */
+  get #enoughBytes(): number | undefined {
+    const { final, longBacklogBytes } = this.#context;
+    if (final || this.mirror === undefined || this.#memory.wantsWholeText === true) return undefined;
+    if (this.mirror.length > MIRRORED_PART * longBacklogBytes) return undefined;
+    return this.#hasBeginning ? ENOUGH_PART * longBacklogBytes : longBacklogBytes;
   }
 
-  /** It was quiet, and is no longer. */
-  async #wake(quiet: QuietPoll, part: Part | undefined): Promise<void> {
-    this.#quiet = undefined;
-    await this.#open();
-    // The recipe asks what was asked already, unless the mirror was changed just now.
-    if (this.#asks === quiet.offset) await this.#advance(part);
+  /** Makes the request of a quiet poll. If the response is the same, the poll ends in the same way. */
+  #repeat(quiet: QuietPoll): State {
+    const { offset, end } = quiet;
+    const resume = async (part: Part | undefined): Promise<State> => {
+      if (await isSamePart(quiet, part, this.row)) return { kind: 'ended', end };
+      const state = await this.#open();
+      // It waits for the same response, unless the mirror was changed just now.
+      return state.kind === 'waits' && state.offset === offset ? await state.resume(part) : state;
+    };
+    return { kind: 'waits', offset, resume };
   }
 
-  async #open(): Promise<void> {
+  async #open(): Promise<State> {
     this.#memory.quiet = undefined;
-    this.#asks = undefined;
-    this.#mirror = await openLiveFile(this.row, this.#memory, this.#context.liveFiles);
-    this.#steps = follow(this.#mirror, this.#context);
-    await this.#advance(undefined);
+    const mirror = await openLiveFile(this.row, this.#memory, this.#context.liveFiles);
+    const steps = follow(mirror, this.#context);
+    this.#opened = { mirror, steps };
+    return await advance(steps, undefined);
   }
 
-  async #advance(part: Part | undefined): Promise<void> {
-    this.#asks = undefined;
-    const step = await this.#steps?.next(part);
-    if (step === undefined) return;
-    if (step.done) this.#end = step.value;
-    else this.#asks = step.value;
-  }
-
-  /**
-   * A failure of one file is its own; one that stops the agent, or of the state or the right to the job, ends the poll.
-   */
-  async #guard(work: () => Promise<void>): Promise<void> {
+  /** One file fails by itself; a failure that stops the agent, or of the state or the lease, ends the whole poll. */
+  async #enter(work: () => Promise<State>): Promise<void> {
     try {
-      await work();
+      this.#state = await work();
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      this.#asks = undefined;
+      this.#state = error.policy.endsPoll ? { kind: 'idle' } : { kind: 'failed', error };
       if (error.policy.endsPoll) throw error;
-      this.#error = error;
     }
   }
 
   /** At the end, one failure does not prevent the other releases. */
   async #guardEnd(work: () => Promise<void>): Promise<void> {
     await work().catch((error: unknown) => {
-      this.#error ??= asJobtailError(error);
+      if (this.#state.kind !== 'failed') this.#state = { kind: 'failed', error: asJobtailError(error) };
     });
   }
 
-  /** A poll of one question that found the mirror to be all there is, or no file, is how quiet ones go. */
+  /** Remembers a poll of one request that found all bytes in the mirror, or no file. */
   async #noteQuiet(): Promise<void> {
     const [exchange, ...more] = this.#exchanges;
-    const end = this.#end;
-    if (this.#context.final || this.#mirror === undefined || this.#mirror.changed || this.#error !== undefined) return;
-    if (exchange === undefined || more.length > 0 || (end !== 'current' && end !== 'absent')) return;
-    this.#memory.quiet = await quietPoll(exchange, end);
+    if (this.#context.final || this.mirror === undefined || this.mirror.changed) return;
+    if (exchange === undefined || more.length > 0 || (this.end !== 'current' && this.end !== 'absent')) return;
+    this.#memory.quiet = await quietPoll(exchange, this.end);
   }
 
   /** Requests for a file that fails are repeated with back-off. */
   #noteFailure(): void {
-    const error = this.#error;
+    const { error } = this;
     // A complete pass does not wait, so it sets no pause.
     if (this.#exchanges.length === 0 || this.#context.final) return;
     if (error === undefined || error.policy.exitCode === EXIT.local) {
@@ -217,46 +212,19 @@ export class FilePoll {
     this.#memory.failed = { error, pause };
   }
 
-  /** Reports a file as stuck that leaves work undone poll after poll, and does not grow. */
+  /** Reports a file as stuck whose polls leave work undone for a minute without progress. */
   async #noteStuck(): Promise<void> {
-    const mirror = this.#mirror;
+    const { mirror, end } = this;
     const { debounce } = this.#context;
-    const end = this.#end;
-    if (mirror === undefined || this.#error !== undefined) return;
+    if (mirror === undefined || this.#state.kind === 'failed') return;
     if (!isUnfinished(end)) return debounce.clear(mirror, 'stuck');
     if (!debounce.hasPersisted(mirror, 'stuck')) return;
-    this.#error = await stuckError(end, this.#exchanges);
-    this.#end = undefined;
+    this.#state = { kind: 'failed', error: await stuckError(end, this.#exchanges) };
   }
 }
 
-/** The response of a quiet poll is kept up to this length. */
-const MAX_TEXT_BYTES = 4 * 1024;
-
-/** The last poll of the file, if it was quiet and the mirror is as it was then. */
-async function lastQuietPoll(
-  row: LiveFileRow,
-  { quiet }: FileMemory,
-  mirrors: Mirrors,
-): Promise<QuietPoll | undefined> {
-  if (quiet === undefined || row.rotation !== null || row.inexact.length > 0) return undefined;
-  return (await mirrors.isAsLeft(row)) ? quiet : undefined;
-}
-
-/** What is kept of a poll of one request that changed nothing; undefined if its response is too long. */
-async function quietPoll({ offset, part }: Exchange, end: QuietPoll['end']): Promise<QuietPoll | undefined> {
-  if ((part?.content.length ?? 0) > MAX_TEXT_BYTES) return undefined;
-  return { offset, text: await textOf(part), end };
-}
-
-/** Whether a part is that of the quiet poll before. */
-async function isSame(quiet: QuietPoll, part: Part | undefined, row: LiveFileRow): Promise<boolean> {
-  if (part === undefined) return quiet.text === null;
-  if (part.isBeginning) return false;
-  if (part.content.length !== quiet.text?.length || part.relativePath !== row.relativePath) return false;
-  return (await textOf(part)) === quiet.text;
-}
-
-async function textOf(part: Part | undefined): Promise<string | null> {
-  return part === undefined ? null : (await part.content.read(0, part.content.length)).toString('latin1');
+async function advance(steps: Follow<FollowEnd>, part: Part | undefined): Promise<State> {
+  const step = await steps.next(part);
+  if (step.done) return { kind: 'ended', end: step.value };
+  return { kind: 'waits', offset: step.value, resume: (next) => advance(steps, next) };
 }

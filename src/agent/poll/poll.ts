@@ -1,18 +1,17 @@
 /**
- * The polls of one job: the questions of all its live files travel in one call, the answers go to each file's recipe,
- * and what was appended is committed in one transaction. Of a job with very many files, so many at a time do so, for each
- * may have its mirror open meanwhile.
+ * The polls of one job. One call carries the requests of all its live files, and each file continues with its response
+ * (file-poll.ts), until none waits. Then one transaction commits what was appended. At most a thousand files are polled
+ * together, because each may have an open mirror.
  */
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
 import type { LiveFileRow, Trouble } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { FileMemory } from '../live/memory.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { Remote } from '../ports.ts';
 import { type Batch, type BatchLimit, BatchReader } from './batch.ts';
-import { FilePoll, type FilePollContext, type FilePollOptions } from './file-poll.ts';
+import { FilePoll, type FilePollContext, type FilePollOptions, type PollMemory } from './file-poll.ts';
 
 /** What the polls of all jobs share. */
 export interface PollContext extends FilePollContext {
@@ -25,30 +24,30 @@ export interface PollContext extends FilePollContext {
   readonly maxTogether?: number | undefined;
 }
 
-/** Resolves when what `write` writes is on the disk, which is at most `withinMs` from now. */
+/** Resolves when what `write` writes is on the disk, at most `withinMs` from now. */
 export type Commit = (write: () => void, withinMs?: number) => Promise<void>;
 
 export interface PollOptions extends FilePollOptions {
   readonly remote: Remote;
-  /** Waits until the service may be asked; until then nothing is opened. Once for all that is open at a time. */
+  /** Waits until requests are allowed; nothing is opened before. Called for each group of files. */
   readonly begin?: () => Promise<void>;
 }
 
-/** What a poll brought. */
+/** The result of a poll. */
 export interface Polled {
   /** Bytes appended to the mirrors of the job. */
   readonly appended: number;
-  /** Entries of answers that were refused. */
+  /** Entries of responses that were refused. */
   readonly refused: number;
-  /** How each file stands, by `keyText`; a file that failed is not in it. */
+  /** How the poll of each file ended, by `keyText`, except of files that failed. */
   readonly ends: ReadonlyMap<string, FollowEnd>;
   /** The files that failed by themselves. */
   readonly errors: ReadonlyMap<string, JobtailError>;
-  /** What ended the poll after the first of several groups of files; the other fields are of the groups before. */
+  /** The failure that ended the poll after some groups of files; the other fields are of the groups before. */
   readonly failure?: JobtailError | undefined;
 }
 
-/** Live files that are polled together: the system allows a process some thousands of open files. */
+/** Maximum live files that are polled together: the system allows a process some thousands of open files. */
 export const MAX_TOGETHER = 1_000;
 
 export class JobPolls {
@@ -56,8 +55,8 @@ export class JobPolls {
   readonly #context: PollContext;
   readonly #batches: BatchReader;
   /** By `keyText`, of each live file that was polled. */
-  readonly #memories = new Map<string, FileMemory>();
-  /** Which of the files that are polled together come first: others, once the first ones brought nothing but a failure. */
+  readonly #memories = new Map<string, PollMemory>();
+  /** Number of the group that comes first: another one after the poll of the first group failed. */
   #first = 0;
 
   constructor(jobId: JobId, context: PollContext) {
@@ -87,14 +86,14 @@ export class JobPolls {
 
   async #pollTogether(rows: readonly LiveFileRow[], isFirst: boolean, options: PollOptions): Promise<Polled> {
     await options.begin?.();
-    const files = rows.map((row) => new FilePoll({ row, memory: this.#memoryOf(row) }, this.#context, options));
+    const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), this.#context, options));
     let [refused, failure] = [0, undefined as unknown];
     try {
       for (const file of files) await file.begin();
-      for (let asking = files, begins = isFirst; ; begins = false) {
-        asking = asking.filter((file) => file.asks !== undefined);
-        if (asking.length === 0) break;
-        refused += (await this.#ask(asking, begins, options)).refused;
+      for (let waiting = files, begins = isFirst; ; begins = false) {
+        waiting = waiting.filter((file) => file.wantedOffset !== undefined);
+        if (waiting.length === 0) break;
+        refused += (await this.#request(waiting, begins, options)).refused;
       }
     } catch (error) {
       failure = error;
@@ -114,24 +113,24 @@ export class JobPolls {
     for (const memory of this.#memories.values()) memory.failed = undefined;
   }
 
-  #memoryOf(key: LiveFileKey): FileMemory {
+  #memoryOf(key: LiveFileKey): PollMemory {
     const name = keyText(key);
     const memory = this.#memories.get(name) ?? {};
     this.#memories.set(name, memory);
     return memory;
   }
 
-  /** One round of questions and answers. */
-  async #ask(asking: readonly FilePoll[], begins: boolean, { remote, signal }: PollOptions): Promise<Batch> {
-    const wanted = asking.map((file) => file.request());
+  /** One round of requests and responses. */
+  async #request(waiting: readonly FilePoll[], begins: boolean, { remote, signal }: PollOptions): Promise<Batch> {
+    const wanted = waiting.map((file) => file.request());
     const batch = await this.#batches.read(remote, { wanted, begins }, signal);
     // All of them first: the poll may end within that of any file.
-    for (const file of asking) file.take(batch);
-    for (const file of asking) await file.resume(batch);
+    for (const file of waiting) file.take(batch);
+    for (const file of waiting) await file.resume(batch);
     return batch;
   }
 
-  /** Flushes what was appended, commits it in one transaction, and gives everything back. */
+  /** Flushes what was appended, releases everything, and commits in one transaction. */
   async #finish(files: readonly FilePoll[]): Promise<void> {
     const { store, now, commit } = this.#context;
     const writes: (() => void)[] = [];
@@ -139,7 +138,7 @@ export class JobPolls {
       await file.close();
       const { mirror, row } = file;
       const error = troubleFrom(file.error, row.error, now());
-      // Only an opened mirror may be saved whole: what failed to open may have committed a step of its own.
+      // A mirror that failed to open may have committed a step of its rotation, so only its error is saved.
       if (mirror?.changed) {
         const grownAt = mirror.appended > 0 ? now() : mirror.row.grownAt;
         writes.push(() => store.liveFiles.save({ ...mirror.row, grownAt, error }));
@@ -161,7 +160,7 @@ function joined(polled: readonly Polled[]): Polled {
   };
 }
 
-/** A failure as it is kept: since when it is known stays as long as it is the same. */
+/** A failure as it is stored; `since` is when it was first seen, as long as its code is the same. */
 export function troubleFrom(error: JobtailError | undefined, before: Trouble | null, now: number): Trouble | null {
   if (error === undefined) return null;
   const { code, message } = error;

@@ -157,19 +157,3 @@ async function* appendUndecodable(
   }
   return 'raw';
 }
-
-/** A longer text is downloaded raw. A file six times as long costs at most 1.5 times its raw bytes. */
-export const LONG_BACKLOG_BYTES = 64 * 1024;
-/** A mirror up to this fraction of it is negligible: a raw download starts at the beginning of the file. */
-const MIRRORED_PART = 1 / 256;
-/** The part of it that is enough of later responses, once the text is known to be long. */
-const ENOUGH_PART = 1 / 16;
-
-/**
- * Bytes of text that suffice for now, if `longBytes` of text are a long backlog; undefined if all of it is needed.
- * `isLong`: an earlier response of the poll was long.
- */
-export function enoughTextOf(file: LiveFile, longBytes: number, isLong: boolean): number | undefined {
-  if (file.memory.wantsWholeText === true || file.length > MIRRORED_PART * longBytes) return undefined;
-  return isLong ? ENOUGH_PART * longBytes : longBytes;
-}

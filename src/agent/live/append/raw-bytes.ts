@@ -11,22 +11,8 @@ import { endsWith, partsOf } from '../../../path-parts.ts';
 import { inSlices } from '../../../slices.ts';
 import type { Content, ContentWriter, Follow, Part, Remote, Sink } from '../../ports.ts';
 import type { Difference } from '../match.ts';
-import type { RawBytesTries } from '../memory.ts';
-import type { LiveFile } from '../mirror/live-file.ts';
+import type { FileMemory, LiveFile } from '../mirror/live-file.ts';
 import { AnotherFile, RawDownload, type ShownPart } from './raw-download.ts';
-
-export interface RawBytesOptions {
-  readonly remote: Remote;
-  readonly newContent: () => ContentWriter;
-  /** Monotonic clock, in milliseconds. */
-  readonly now: () => number;
-}
-
-/** The pass that requests raw bytes: the final one does not wait for the back-off. */
-export interface RawBytesPass {
-  readonly final: boolean;
-  readonly signal: AbortSignal;
-}
 
 /** The text of the file: known before a raw download, or requested near its end. */
 export type Shown = ShownPart | ((from: number, part: Part) => Promise<ShownPart>);
@@ -35,7 +21,13 @@ export type Shown = ShownPart | ((from: number, part: Part) => Promise<ShownPart
  * The purpose: to extend a mirror whose text matches, to decide where the text is ambiguous, or to mend the inexact
  * ranges of a mirror that grows without them.
  */
-type Purpose = Exclude<keyof RawBytesTries, 'refusals'>;
+type Purpose = 'toExtend' | 'toDecide' | 'toMend';
+
+/** When raw bytes may be requested again, in milliseconds, for each purpose. */
+interface Tries extends Record<Purpose, number> {
+  /** Consecutive failures. */
+  refusals: number;
+}
 
 /** A file of this size is downloaded again after one second at the earliest, a larger one proportionally later. */
 const BYTES_A_SECOND = 256 * 1024;
@@ -60,10 +52,16 @@ interface Found {
 }
 
 export class RawBytes {
-  readonly #options: RawBytesOptions;
+  readonly #remote: Remote;
+  readonly #newContent: () => ContentWriter;
+  readonly #now: () => number;
+  readonly #tries = new WeakMap<FileMemory, Tries>();
 
-  constructor(options: RawBytesOptions) {
-    this.#options = options;
+  /** `now`: monotonic clock, in milliseconds. */
+  constructor(remote: Remote, newContent: () => ContentWriter, now: () => number) {
+    this.#remote = remote;
+    this.#newContent = newContent;
+    this.#now = now;
   }
 
   /**
@@ -74,11 +72,13 @@ export class RawBytes {
   async *compare(
     file: LiveFile,
     shown: Shown,
-    pass: RawBytesPass,
+    { final, signal }: { readonly final: boolean; readonly signal: AbortSignal },
     purpose: Purpose,
   ): Follow<'same' | Difference | undefined> {
-    if (!pass.final && this.#options.now() < (file.memory.rawBytes?.[purpose] ?? 0)) return undefined;
-    const found = yield* this.#find(file, shown, purpose, pass.signal);
+    const tries = this.#triesOf(file);
+    // The last pass does not wait for the back-off.
+    if (!final && this.#now() < tries[purpose]) return undefined;
+    const found = yield* this.#find(file, shown, purpose, signal);
     try {
       if (found?.compared === 'same') {
         if (found.pieces !== undefined && found.pieces.length > 0) await file.mend(found.pieces);
@@ -91,17 +91,16 @@ export class RawBytes {
     } finally {
       await found?.rest.release();
     }
-    const tries = triesOf(file);
     const textBytes = found === undefined && typeof shown !== 'function' ? (shown.texts[0]?.remaining() ?? 0) : 0;
     const waitMs = purpose === 'toMend' && found === undefined ? MAX_WAIT_MS : pauseAfter(file.length + textBytes);
-    tries[purpose] = this.#options.now() + waitMs;
+    tries[purpose] = this.#now() + waitMs;
     if (purpose !== 'toMend') tries.refusals = found === undefined ? tries.refusals + 1 : 0;
     return found?.compared;
   }
 
   /** Whether raw bytes were refused often enough to go on without them. */
   areRefused(file: LiveFile, final: boolean): boolean {
-    return (file.memory.rawBytes?.refusals ?? 0) >= (final ? 1 : REFUSALS);
+    return this.#triesOf(file).refusals >= (final ? 1 : REFUSALS);
   }
 
   /** Tries the listed files that may be the live file; one that was proven before suffices. */
@@ -111,7 +110,9 @@ export class RawBytes {
     const known = await knownName(file);
     const seen = known === undefined ? undefined : yield* this.#compareWith(file, known, shown, isToExtend, signal);
     if (seen !== undefined) return seen;
-    const names = (await this.#listedNames(file, signal)).filter((name) => name !== known);
+    const { jobId, relativePath } = file.row;
+    const listed = await listedFiles(this.#remote, jobId, signal);
+    const names = (await namesThatMayBe(listed, relativePath)).filter((name) => name !== known);
     const isSingle = names.length === 1;
     try {
       for (const name of names) {
@@ -140,7 +141,7 @@ export class RawBytes {
     isSure: boolean,
     signal: AbortSignal,
   ): Follow<Found | undefined> {
-    const writer = this.#options.newContent();
+    const writer = this.#newContent();
     let isFinished = false;
     try {
       const isPart = typeof shown !== 'function';
@@ -160,9 +161,10 @@ export class RawBytes {
     }
   }
 
-  async #listedNames(file: LiveFile, signal: AbortSignal): Promise<string[]> {
-    const listed = await listedFiles(this.#options.remote, file.row.jobId, signal);
-    return await namesThatMayBe(listed, file.row.relativePath);
+  #triesOf({ memory }: LiveFile): Tries {
+    const tries = this.#tries.get(memory) ?? { toExtend: 0, toDecide: 0, toMend: 0, refusals: 0 };
+    this.#tries.set(memory, tries);
+    return tries;
   }
 
   /** Downloads a listed file; returns whether it arrived completely and may be the live file. */
@@ -173,7 +175,7 @@ export class RawBytes {
       return taken;
     };
     try {
-      await this.#options.remote.downloadFile(file.row.jobId, listed, sink, signal);
+      await this.#remote.downloadFile(file.row.jobId, listed, sink, signal);
       await download.end();
       return true;
     } catch (error) {
@@ -212,11 +214,6 @@ export async function namesThatMayBe(listed: readonly string[], relativePath: st
 async function knownName({ row }: LiveFile): Promise<string | undefined> {
   const { listedName, relativePath } = row;
   return listedName === null ? undefined : (await namesThatMayBe([listedName], relativePath))[0];
-}
-
-function triesOf({ memory }: LiveFile): RawBytesTries {
-  memory.rawBytes ??= { toExtend: 0, toDecide: 0, toMend: 0, refusals: 0 };
-  return memory.rawBytes;
 }
 
 /** Pause before a file of this size is downloaded again, in milliseconds. */

@@ -6,7 +6,6 @@
  */
 import { type KeptMismatch, type Mismatch, type MismatchKind, withMismatch } from '../../../mismatch.ts';
 import type { InexactRegion, LiveFileRow } from '../../../store/rows.ts';
-import type { FileMemory } from '../memory.ts';
 import { beginGeneration, type GenerationOptions } from './generations.ts';
 import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
 import type { Mirror, Mirrors } from './mirror.ts';
@@ -23,6 +22,12 @@ export interface LiveFileOptions extends GenerationOptions {
   readonly mark: (row: LiveFileRow) => void;
   /** Called once for each mismatch that was acted upon. */
   readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
+}
+
+/** The memory of one live file from poll to poll, for as long as this process follows its job. It starts empty. */
+export interface FileMemory {
+  /** This process left the mirror as it was committed, so a change by another process is detected. */
+  leftIntact?: boolean;
 }
 
 /**
