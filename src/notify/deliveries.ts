@@ -47,8 +47,9 @@ export class Deliveries {
   /** Starts what is due; a rule whose target is slow keeps no other one waiting. */
   startDue(): void {
     const { rules, store, clock } = this.#options;
+    const due = store.outbox.dueRules(clock.now());
     for (const rule of rules) {
-      if (this.#running.has(rule) || store.outbox.due(rule.id, clock.now(), 1).length === 0) continue;
+      if (this.#running.has(rule) || !due.includes(rule.id)) continue;
       const run = this.#run(rule).finally(() => this.#running.delete(rule));
       this.#running.set(rule, run);
     }

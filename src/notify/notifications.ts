@@ -53,7 +53,10 @@ export class Notifications {
   #isStopped = false;
   #degradedSince: number | undefined;
   #isDegraded = false;
-  #failure: string | undefined;
+  /** The version of the state that was read without a failure. */
+  #readVersion = -1;
+  /** Failures of the last tick, which are logged once. */
+  #failures: ReadonlySet<string> = new Set();
 
   constructor(options: NotificationsOptions) {
     const { config, clock, store, log, source, http } = options;
@@ -67,13 +70,12 @@ export class Notifications {
   /** Begins, if there are rules. */
   start(): void {
     const { store, clock } = this.#options;
-    this.#try(() => {
-      const rules = this.#rules.map(({ id }) => id);
-      store.transaction(() => {
-        store.outbox.forget(clock.now() - KEPT_MS, rules);
-        store.outbox.tryAgain(clock.now());
-      });
-    });
+    const rules = this.#rules.map(({ id }) => id);
+    const forget = () => {
+      store.outbox.forget(clock.now() - KEPT_MS, rules);
+      store.outbox.tryAgain(clock.now());
+    };
+    void this.#attempt(() => store.transaction(forget), new Set());
     if (this.#rules.length > 0) this.#plan();
   }
 
@@ -95,17 +97,22 @@ export class Notifications {
     });
   }
 
+  /** Reads the state if it changed, and starts what is due: an agent at rest costs two small queries. */
   async #tick(): Promise<void> {
     const { store } = this.#options;
-    this.#try(() => this.#readJobs());
-    this.#try(() => this.#readAgent());
-    try {
+    const failures = new Set<string>();
+    await this.#attempt(() => this.#readAgent(), failures);
+    await this.#attempt(async () => {
+      const version = store.version();
+      if (version === this.#readVersion) return;
+      this.#readJobs();
+      // A file that cannot be read keeps no other one waiting.
       for (const { jobId, ...key } of this.#wantsFiles ? store.outbox.unreadFiles() : [])
-        await this.#readFile(jobId, key);
-    } catch (thrown) {
-      this.#failed(thrown);
-    }
-    this.#try(() => this.#deliveries.startDue());
+        await this.#attempt(() => this.#readFile(jobId, key), failures);
+      if (failures.size === 0) this.#readVersion = version;
+    }, failures);
+    await this.#attempt(() => this.#deliveries.startDue(), failures);
+    this.#failures = failures;
   }
 
   /** The state of jobs. */
@@ -242,21 +249,16 @@ export class Notifications {
     );
   }
 
-  #try(work: () => void): void {
-    try {
-      work();
-      this.#failure = undefined;
-    } catch (thrown) {
-      this.#failed(thrown);
-    }
-  }
-
   /** A state or a mirror that cannot be read is read at the next tick. */
-  #failed(thrown: unknown): void {
-    const error = asJobtailError(thrown);
-    if (this.#failure === error.message) return;
-    this.#failure = error.message;
-    this.#options.log.warn({ code: error.code, err: error.message, hint: error.hint }, 'creating notifications failed');
+  async #attempt(work: () => unknown, failures: Set<string>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      const { code, message, hint } = asJobtailError(thrown);
+      if (!this.#failures.has(message) && !failures.has(message))
+        this.#options.log.warn({ code, err: message, hint }, 'creating notifications failed');
+      failures.add(message);
+    }
   }
 }
 

@@ -112,6 +112,12 @@ export class Outbox {
     }
   }
 
+  /** The rules with deliveries whose time has come. */
+  dueRules(now: number): string[] {
+    const select = 'SELECT DISTINCT rule FROM outbox WHERE due_at <= ?';
+    return this.#sql.all<{ readonly rule: string }>(select, now).map(({ rule }) => rule);
+  }
+
   /** Those of a rule whose time has come, the oldest first. */
   due(rule: string, now: number, limit: number): DeliveryRow[] {
     return this.#deliveries.all('WHERE rule = ? AND due_at <= ? ORDER BY made_at, rowid LIMIT ?', rule, now, limit);

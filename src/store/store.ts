@@ -96,10 +96,10 @@ export class Store {
     }
   }
 
-  /** A number that is another one after every commit of another process or thread. */
+  /** A number that is another one after every change of the database, by this process or another. */
   version(): number {
-    return this.#sql.sums<{ readonly version: number }>('SELECT data_version AS version FROM pragma_data_version')
-      .version;
+    const select = 'SELECT data_version + total_changes() AS version FROM pragma_data_version';
+    return this.#sql.sums<{ readonly version: number }>(select).version;
   }
 
   /** From now on nothing can be written by this one. */

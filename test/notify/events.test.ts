@@ -1,4 +1,5 @@
 /** Which events follow from what happens to a job, and to the agent. */
+import fs from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { jobTimeOf } from '../../src/job-information.ts';
@@ -152,6 +153,24 @@ describe('a job', () => {
     expect(place.warnings).toContain('the pattern of a notification takes too long, lines skipped');
     expect(place.shown).toEqual([`match 1 ${'a'.repeat(60)}b`, 'match 2 aaa']);
   });
+});
+
+it('a mirror that cannot be read is one log line, and keeps no other one waiting', async () => {
+  const place = placeWith(ruleOf({ match: 'ERROR' }));
+  place.start();
+  for (const jobId of ['501', '502'] as JobId[]) {
+    place.watch(jobId);
+    place.grow('ERROR\n', jobId);
+  }
+  fs.renameSync(place.mirror(), `${place.mirror()}.mine`);
+  fs.symlinkSync(`${place.mirror()}.mine`, place.mirror());
+  await place.clock.pass(60_000);
+  expect(place.waiting.map(({ jobId }) => jobId)).toEqual(['502']);
+  const failures = place.warnings.filter((warning) => warning === 'creating notifications failed');
+  expect(failures).toHaveLength(1);
+  fs.renameSync(`${place.mirror()}.mine`, place.mirror());
+  await place.tick();
+  expect(place.waiting.map(({ jobId }) => jobId)).toEqual(['502', '501']);
 });
 
 it('an agent that cannot do its work for a minute is one event, until it recovers', async () => {

@@ -124,7 +124,7 @@ export class NotifyPlace {
     const store = new Proxy(this.store, {
       get: (target, name) => {
         const found = Reflect.get(target, name) as unknown;
-        if (name !== 'transaction') return found;
+        if (name !== 'transaction') return typeof found === 'function' ? found.bind(target) : found;
         return (work: () => unknown) => {
           if (!isAlive || left-- <= 0) throw new Error('killed');
           return target.transaction(work);

@@ -267,6 +267,9 @@ it('that is only read says when another one wrote, and writes nothing itself', (
   expect(reader.version()).toBe(before);
   owner.capabilities.set('a', 'b');
   expect(reader.version()).not.toBe(before);
+  const own = owner.version();
+  owner.capabilities.set('a', 'b');
+  expect(owner.version()).not.toBe(own);
   expect(() => reader.capabilities.set('a', 'c')).toThrow(JobtailError);
   expect(owner.capabilities.all()).toEqual([{ name: 'a', value: 'b' }]);
   reader.close();
