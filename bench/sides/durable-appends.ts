@@ -14,7 +14,7 @@ import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
 import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
 import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.ts';
 import { parseJobId, parseTaskId } from '../../src/job.ts';
-import { contentWriter } from '../../src/remote/content/held-texts.ts';
+import { contentWriter } from '../../src/remote/content/response-texts.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { readBootId } from '../../src/system/directories.ts';

@@ -270,12 +270,12 @@ export class CallSlot {
   /** Waits for a place among the calls; rejects with `aborted` if the signal fires before. */
   async take(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      const held = () =>
+      const occupied = () =>
         new Promise<void>((giveBack) => {
           this.#giveBack = giveBack;
           resolve();
         });
-      this.#calls.run(this.#lane, this.#signal, held).catch(reject);
+      this.#calls.run(this.#lane, this.#signal, occupied).catch(reject);
     });
   }
 

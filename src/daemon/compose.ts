@@ -18,7 +18,7 @@ import type { Config } from '../config/config.ts';
 import type { JobId } from '../job.ts';
 import { MISMATCH_EVENTS } from '../mismatch.ts';
 import { printable } from '../printable.ts';
-import { contentWriter } from '../remote/content/held-texts.ts';
+import { contentWriter } from '../remote/content/response-texts.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { JobRow, ResultSyncRow } from '../store/rows.ts';
 import { Commits, type Store } from '../store/store.ts';

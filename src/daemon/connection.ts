@@ -7,7 +7,7 @@ import { type Config, serviceAddress } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
 import type { MismatchKind } from '../mismatch.ts';
 import { Secrets } from '../redact.ts';
-import type { SpillPlace } from '../remote/content/held-texts.ts';
+import type { SpillPlace } from '../remote/content/response-texts.ts';
 import { Compression } from '../remote/http/compression.ts';
 import { type AnswerTiming, HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
 import { type KeptCapabilities, RestCapabilities } from '../remote/rest/capabilities.ts';

@@ -196,7 +196,7 @@ async function receiveAll(
       const file = wanted.get(name);
       if (file === undefined || unsure.isRepeated(name)) line.reply(NO);
       else if (name.includes('\uFFFD')) {
-        if (!(await receiveFile(file, bytes, line, run, (arrival) => unsure.hold(name, arrival)))) return;
+        if (!(await receiveFile(file, bytes, line, run, (arrival) => unsure.add(name, arrival)))) return;
       } else {
         wanted.delete(name);
         if (!(await receiveFile(file, bytes, line, run))) return;
@@ -252,7 +252,7 @@ class UnsureNames {
     return this.#repeated.has(name);
   }
 
-  async hold(name: string, arrival: DirectArrival): Promise<void> {
+  async add(name: string, arrival: DirectArrival): Promise<void> {
     this.#arrivals.set(name, arrival);
   }
 

@@ -55,21 +55,21 @@ export class Taking {
 
   /** Goes on with what it owns by the database: of the process before, or taken by a call whose answer was lost. */
   async reclaim(): Promise<void> {
-    const { held, joined } = this.#membership;
-    this.#hold((await joined.claims.owned()).filter(({ jobId }) => held.get(jobId) === undefined));
+    const { leased, joined } = this.#membership;
+    this.#add((await joined.claims.owned()).filter(({ jobId }) => leased.get(jobId) === undefined));
   }
 
   /** As many as are this agent's share, or more if others leave jobs waiting. How many it took. */
   async take(summary: FleetSummary | undefined): Promise<number> {
-    const { held, joined, member, log } = this.#membership;
+    const { leased, joined, member, log } = this.#membership;
     if (summary === undefined) return 0;
-    if (summary.own.some(({ jobId }) => held.get(jobId) === undefined)) await this.reclaim();
+    if (summary.own.some(({ jobId }) => leased.get(jobId) === undefined)) await this.reclaim();
     if (summary.waiting === 0) return 0;
     const most = Math.min(MAX_TAKEN, await this.#wanted(summary));
     if (most <= 0) return 0;
     const taken = await joined.claims.take(most);
     if (taken.length === 0) return 0;
-    this.#hold(taken);
+    this.#add(taken);
     const takeovers = taken.filter(({ isTakeover }) => isTakeover).length;
     this.takeovers += takeovers;
     log.info({ jobs: taken.length, takeovers, agent: member.name }, 'jobs acquired');
@@ -79,10 +79,10 @@ export class Taking {
   /** What is missing of its share; beyond it, only what the agents that have room do not take. */
   async #wanted(summary: FleetSummary): Promise<number> {
     const { jobs, agents, waitingMs } = summary;
-    const { held, joined, member } = this.#membership;
+    const { leased, joined, member } = this.#membership;
     const shares = sharesOf(jobs, agents);
-    const missing = (shares.get(member.name) ?? 0) - held.size;
-    const room = (agents.find(({ name }) => name === member.name)?.able ?? 0) - held.size;
+    const missing = (shares.get(member.name) ?? 0) - leased.size;
+    const room = (agents.find(({ name }) => name === member.name)?.able ?? 0) - leased.size;
     if (missing > 0 || room <= 0 || waitingMs <= WAITING_MS) return missing;
     const idle = agents.filter(({ name, jobs: own }) => name !== member.name && own < (shares.get(name) ?? 0));
     if (idle.some(({ idleMs }) => idleMs <= WAITING_MS)) return 0;
@@ -93,8 +93,8 @@ export class Taking {
 
   /** Brings the rows of what was taken here; those whose rows are here by now. */
   async bring(): Promise<readonly TakenJob[]> {
-    const { held, handover } = this.#membership;
-    const jobs = held.all('taken').slice(0, MAX_TAKEN);
+    const { leased, handover } = this.#membership;
+    const jobs = leased.all('taken').slice(0, MAX_TAKEN);
     if (jobs.length === 0) return [];
     await this.#following.left(jobs);
     try {
@@ -110,7 +110,7 @@ export class Taking {
 
   /** A job whose rows cannot be brought is logged, is tried again after the others, and keeps none of them waiting. */
   async #bringEach(jobs: readonly TakenJob[]): Promise<readonly TakenJob[]> {
-    const { held, handover, onFailure } = this.#membership;
+    const { leased, handover, onFailure } = this.#membership;
     const brought: TakenJob[] = [];
     for (const job of jobs) {
       try {
@@ -119,7 +119,7 @@ export class Taking {
       } catch (thrown) {
         const error = asJobtailError(thrown);
         if (!this.#readiness.failed(error)) onFailure(error);
-        held.requeue(job);
+        leased.requeue(job);
       }
     }
     return brought;
@@ -127,12 +127,12 @@ export class Taking {
 
   /** What was brought is followed, as far as it is still owned. */
   follow(brought: readonly TakenJob[]): void {
-    const owned = brought.filter((job) => this.#membership.held.get(job.jobId) === job);
+    const owned = brought.filter((job) => this.#membership.leased.get(job.jobId) === job);
     if (owned.length > 0) this.#following.follow(owned);
   }
 
-  #hold(taken: readonly TakenJob[]): void {
-    for (const job of taken) this.#membership.held.add(job);
+  #add(taken: readonly TakenJob[]): void {
+    for (const job of taken) this.#membership.leased.add(job);
   }
 }
 
@@ -160,14 +160,14 @@ export class Giving {
 
   /** Jobs without remaining work have no owner. */
   async finish(): Promise<void> {
-    const { held, store, joined } = this.#membership;
+    const { leased, store, joined } = this.#membership;
     const states = store.jobs.states();
     const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
     const isOver = ({ jobId }: LeasedJob) => {
       const state = states.get(jobId);
       return state !== 'watched' && state !== 'ending' && !open.has(jobId) && !this.#fulfilment.isAsked(jobId);
     };
-    for (const job of held.all('following').filter(isOver).slice(0, MAX_GIVEN)) {
+    for (const job of leased.all('following').filter(isOver).slice(0, MAX_GIVEN)) {
       await this.#end([job], 'done', async (sql) => {
         if (await joined.orders.hasOpen(sql, job.jobId)) throw new Wanted();
       }).catch((error: unknown) => {
@@ -178,22 +178,22 @@ export class Giving {
 
   /** Releases a part of the jobs above the share of this agent. */
   async giveExcess(summary: FleetSummary): Promise<void> {
-    const { held, member } = this.#membership;
+    const { leased, member } = this.#membership;
     if (summary !== this.#summary) this.#given = 0;
     this.#summary = summary;
     const shares = sharesOf(summary.jobs, summary.agents);
     const room = summary.agents
       .filter(({ name }) => name !== member.name)
       .reduce((sum, { name, jobs }) => sum + Math.max(0, (shares.get(name) ?? 0) - jobs), 0);
-    await this.give(Math.min(MAX_GIVEN, excessOf(held.size, shares.get(member.name) ?? 0, room - this.#given)));
+    await this.give(Math.min(MAX_GIVEN, excessOf(leased.size, shares.get(member.name) ?? 0, room - this.#given)));
   }
 
   /** Gives up to so many jobs back, for others to take them at once. */
   async give(most: number): Promise<void> {
-    const { held, log } = this.#membership;
+    const { leased, log } = this.#membership;
     if (most === 0) return;
-    const jobs = held.all('following').slice(-most);
-    const stuck = held.all('taken', 'paused').slice(0, most - jobs.length);
+    const jobs = leased.all('following').slice(-most);
+    const stuck = leased.all('taken', 'paused').slice(0, most - jobs.length);
     if (jobs.length + stuck.length === 0) return;
     const given = await this.#end([...jobs, ...stuck], 'handed-over', async () => {});
     if (given.length === 0) return;
@@ -207,11 +207,11 @@ export class Giving {
     how: 'handed-over' | 'done',
     check: (sql: Sql) => Promise<void>,
   ): Promise<readonly LeasedJob[]> {
-    const { held, joined, handover, attached, endTransfer } = this.#membership;
+    const { leased, joined, handover, attached, endTransfer } = this.#membership;
     const { claims, orders } = joined;
     // The agent that stops may still write: what it has stays.
     if (attached.follower === undefined) return [];
-    held.move(jobs, 'give');
+    leased.move(jobs, 'give');
     try {
       await this.#following.leave(jobs);
       await Promise.allSettled(jobs.map(({ jobId }) => endTransfer(jobId)));
@@ -221,13 +221,13 @@ export class Giving {
         await orders.notify(sql);
       });
       for (const { jobId } of ended) {
-        held.remove(jobId);
+        leased.remove(jobId);
         this.#fulfilment.forgetJob(jobId);
       }
       await handover.forgetAll(idsOf(ended));
       return ended;
     } catch (thrown) {
-      held.move(jobs, 'keep');
+      leased.move(jobs, 'keep');
       throw thrown instanceof Wanted ? thrown : asJobtailError(thrown);
     }
   }

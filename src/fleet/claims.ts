@@ -95,7 +95,7 @@ export class Claims {
     const run = async (sql: Sql) => {
       const rows = await sql.query<{ readonly jobId: JobId }>(
         `SELECT jobs.job_id AS "jobId" FROM {s}.jobs
-         JOIN unnest($2::text[], $3::int[]) AS held (job_id, attempt) ON jobs.job_id = held.job_id AND jobs.attempt = held.attempt
+         JOIN unnest($2::text[], $3::int[]) AS leased (job_id, attempt) ON jobs.job_id = leased.job_id AND jobs.attempt = leased.attempt
          WHERE owner = $1 AND NOT EXISTS (SELECT 1 FROM {s}.agents WHERE name = $1 AND instance <> $4)
          ORDER BY jobs.job_id FOR UPDATE OF jobs`,
         [this.#owner, idsOf(jobs), jobs.map(({ attempt }) => attempt), this.#instance],

@@ -31,7 +31,7 @@ export interface Membership {
   /** Releases the grants of a job, if that is possible at once. */
   readonly endTransfer: (jobId: JobId) => Promise<void>;
   readonly attached: Attached;
-  readonly held: LeasedJobs;
+  readonly leased: LeasedJobs;
   readonly joined: Joined;
   readonly handover: Handover;
   readonly member: Member;
@@ -53,8 +53,8 @@ export class Following {
   }
 
   follow(jobs: readonly LeasedJob[]): void {
-    const { held, attached } = this.#membership;
-    held.move(jobs, 'follow');
+    const { leased, attached } = this.#membership;
+    leased.move(jobs, 'follow');
     attached.follower?.take(idsOf(jobs));
   }
 
@@ -73,10 +73,10 @@ export class Following {
 
   /** Jobs whose lease may be over are left alone until there is word of them. */
   pauseUnsure(): void {
-    const { held, log } = this.#membership;
-    const unsure = held.isSure ? [] : held.all('following');
+    const { leased, log } = this.#membership;
+    const unsure = leased.isSure ? [] : leased.all('following');
     if (unsure.length === 0) return;
-    held.move(unsure, 'pause');
+    leased.move(unsure, 'pause');
     this.#unawaited(this.leave(unsure));
     const hint = 'check the database and the network';
     log.error({ scope: 'the fleet', jobs: unsure.length, hint }, 'jobs paused, lease possibly expired');
@@ -84,8 +84,8 @@ export class Following {
 
   /** Jobs that were paused, and are still owned, go on. */
   resumeSure(): void {
-    const { held, log } = this.#membership;
-    const sure = held.isSure ? held.all('paused').filter(({ jobId }) => !this.#leaving.has(jobId)) : [];
+    const { leased, log } = this.#membership;
+    const sure = leased.isSure ? leased.all('paused').filter(({ jobId }) => !this.#leaving.has(jobId)) : [];
     if (sure.length === 0) return;
     this.follow(sure);
     log.info({ scope: 'the fleet', jobs: sure.length }, 'jobs resumed');
@@ -93,12 +93,12 @@ export class Following {
 
   /** Leaves jobs that another agent owns: nothing of them stays here. */
   lost(jobs: readonly LeasedJob[]): void {
-    const { held, log } = this.#membership;
+    const { leased, log } = this.#membership;
     // One that was taken anew meanwhile is another attempt by now.
-    const known = jobs.filter((job) => held.get(job.jobId) === job);
+    const known = jobs.filter((job) => leased.get(job.jobId) === job);
     if (known.length === 0) return;
     for (const { jobId } of known) {
-      held.remove(jobId);
+      leased.remove(jobId);
       this.#onLost(jobId);
     }
     this.#unawaited(this.#forget(known));

@@ -178,10 +178,10 @@ export class Handover {
     const { store } = this.#options;
     let changes: readonly RowChange[] = [];
     let rows: readonly PortableRow[] = [];
-    const owned = await this.#fenced(jobs, async (sql, held) => {
-      await work(sql, held);
-      changes = this.#changesOf(held, most);
-      const keys = [...changes, ...(most === ALL_ROWS ? this.#lateOf(held) : [])];
+    const owned = await this.#fenced(jobs, async (sql, fenced) => {
+      await work(sql, fenced);
+      changes = this.#changesOf(fenced, most);
+      const keys = [...changes, ...(most === ALL_ROWS ? this.#lateOf(fenced) : [])];
       const once = new Map(keys.map((key) => [nameOf(key), key]));
       rows = [...once.values()].map((key) => this.#outward(store.portableRows.read(key)));
       // Until the database has them, nothing is known to be written.

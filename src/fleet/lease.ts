@@ -21,14 +21,14 @@ const MARGIN_MS = 1_000;
  * taken: its rows are still to come. following: the agent follows it. paused: the lease may be over, the agent waits
  * for the database. leaving: the agent hands it over, or is done with it. returning: the same before its rows came.
  */
-export type HeldState = 'taken' | 'following' | 'paused' | 'leaving' | 'returning';
+export type LeasedState = 'taken' | 'following' | 'paused' | 'leaving' | 'returning';
 
 /**
  * keep: the release failed, or its outcome is unknown; the next heartbeat shows whether it is still owned.
  */
-export type HeldEvent = 'follow' | 'pause' | 'give' | 'keep';
+export type LeasedEvent = 'follow' | 'pause' | 'give' | 'keep';
 
-const NEXT: Readonly<Record<HeldEvent, Readonly<Record<HeldState, HeldState>>>> = {
+const NEXT: Readonly<Record<LeasedEvent, Readonly<Record<LeasedState, LeasedState>>>> = {
   follow: {
     taken: 'following',
     following: 'following',
@@ -45,7 +45,7 @@ const NEXT: Readonly<Record<HeldEvent, Readonly<Record<HeldState, HeldState>>>> 
  * Whether files of a job may be written while the lease is valid. Before its rows arrive, work of an earlier lease may
  * still run.
  */
-const MAY_WRITE: Readonly<Record<HeldState, boolean>> = {
+const MAY_WRITE: Readonly<Record<LeasedState, boolean>> = {
   taken: false,
   following: true,
   paused: true,
@@ -55,7 +55,7 @@ const MAY_WRITE: Readonly<Record<HeldState, boolean>> = {
 
 interface Entry {
   readonly job: TakenJob;
-  state: HeldState;
+  state: LeasedState;
 }
 
 /** A moment, by both clocks. */
@@ -87,7 +87,7 @@ export class LeasedJobs {
     return this.#jobs.size;
   }
 
-  all(...states: readonly HeldState[]): TakenJob[] {
+  all(...states: readonly LeasedState[]): TakenJob[] {
     const wanted = [...this.#jobs.values()].filter(({ state }) => states.length === 0 || states.includes(state));
     return wanted.map(({ job }) => job);
   }
@@ -96,7 +96,7 @@ export class LeasedJobs {
     return this.#jobs.get(jobId)?.job;
   }
 
-  stateOf(jobId: JobId): HeldState | undefined {
+  stateOf(jobId: JobId): LeasedState | undefined {
     return this.#jobs.get(jobId)?.state;
   }
 
@@ -105,7 +105,7 @@ export class LeasedJobs {
   }
 
   /** Ignores jobs that are not owned any more. */
-  move(jobs: readonly LeasedJob[], event: HeldEvent): void {
+  move(jobs: readonly LeasedJob[], event: LeasedEvent): void {
     for (const { jobId } of jobs) {
       const entry = this.#jobs.get(jobId);
       if (entry !== undefined) entry.state = NEXT[event][entry.state];
@@ -157,7 +157,7 @@ export class LeasedJobs {
 
 export interface HeartbeatOptions {
   readonly joined: Joined;
-  readonly held: LeasedJobs;
+  readonly leased: LeasedJobs;
   readonly member: Member;
   readonly monotonic: () => number;
   readonly report: () => Report;
@@ -238,18 +238,18 @@ export class Heartbeat {
 
   /** Renews the lease: in the database by `Register.report`, then here by `LeasedJobs.prolong`. */
   async #renew(): Promise<void> {
-    const { joined, held, member, monotonic, report, onBeat, onLost, onSummary } = this.#options;
-    const sentAt = held.moment();
+    const { joined, leased, member, monotonic, report, onBeat, onLost, onSummary } = this.#options;
+    const sentAt = leased.moment();
     this.#nextAt = sentAt.monotonic + member.leaseMs / BEATS;
-    const jobs = held.all();
+    const jobs = leased.all();
     const summary = await joined.register.report(member, report());
     onBeat(monotonic() - sentAt.monotonic);
     const owned = new Map(summary.own.map(({ jobId, attempt }) => [jobId, attempt]));
     // Skips jobs that were released or acquired again meanwhile.
-    const current = jobs.filter((job) => held.get(job.jobId) === job);
+    const current = jobs.filter((job) => leased.get(job.jobId) === job);
     const lost = current.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt);
     if (lost.length > 0) onLost(lost);
-    held.prolong(sentAt);
+    leased.prolong(sentAt);
     onSummary(summary);
     if (summary.silent > 0 && monotonic() >= this.#releaseFrom) this.#releaseSilent();
   }

@@ -68,7 +68,7 @@ const DRAIN_MS = 60_000;
 export class FleetMember implements Ownership {
   readonly #options: MemberOptions;
   readonly #member: Member;
-  readonly #held: LeasedJobs;
+  readonly #leased: LeasedJobs;
   readonly #stop = new AbortController();
   /** All jobs of the fleet. */
   readonly register = new FleetRegister(() => (this.#phase.kind === 'joined' ? this.#phase.joined : undefined));
@@ -100,7 +100,7 @@ export class FleetMember implements Ownership {
       mirror,
       about,
     };
-    this.#held = new LeasedJobs(clock, leaseMs);
+    this.#leased = new LeasedJobs(clock, leaseMs);
     const { monotonic, now } = clock;
     this.#readiness = new Readiness({ ...options, monotonic, now, leaseMs });
     this.#changes = store.noteChanges();
@@ -134,31 +134,31 @@ export class FleetMember implements Ownership {
   }
 
   owns(jobId: JobId): boolean {
-    return this.#held.stateOf(jobId) === 'following';
+    return this.#leased.stateOf(jobId) === 'following';
   }
 
   requireLease(jobId: JobId): void {
-    this.#held.require(jobId);
+    this.#leased.require(jobId);
   }
 
   async fence(row: LiveFileRow): Promise<void> {
     const { jobId } = row;
-    this.#held.require(jobId);
-    const [job, phase] = [this.#held.get(jobId), this.#phase];
+    this.#leased.require(jobId);
+    const [job, phase] = [this.#leased.get(jobId), this.#phase];
     if (job !== undefined && phase.kind === 'joined' && (await phase.rounds.fence(job, row))) return;
-    this.#held.refused += 1;
+    this.#leased.refused += 1;
     throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
   }
 
   /** Resolves when the database has the rows of a job, as far as that is possible now. */
   async keep(jobId: JobId): Promise<void> {
-    const [job, phase] = [this.#held.get(jobId), this.#phase];
+    const [job, phase] = [this.#leased.get(jobId), this.#phase];
     if (job === undefined || phase.kind === 'joining') return;
     await phase.rounds.keep(job).catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
   }
 
   copyMark(jobId: JobId): string | null {
-    return String(this.#held.get(jobId)?.attempt ?? 0);
+    return String(this.#leased.get(jobId)?.attempt ?? 0);
   }
 
   get numbers(): MemberNumbers {
@@ -166,13 +166,13 @@ export class FleetMember implements Ownership {
     const isJoined = phase.kind === 'joined';
     return {
       isUp: isJoined && phase.heartbeat.isHeard,
-      leaseAgeSeconds: this.#held.leaseAgeMs / 1000,
+      leaseAgeSeconds: this.#leased.leaseAgeMs / 1000,
       takeovers: isJoined ? phase.rounds.taking.takeovers : 0,
       lost: isJoined ? phase.rounds.following.lostJobs : 0,
-      refusedWrites: this.#held.refused,
+      refusedWrites: this.#leased.refused,
       summary: this.#summary,
-      jobs: this.#held.size,
-      notFollowed: this.#held.all('taken', 'paused').length,
+      jobs: this.#leased.size,
+      notFollowed: this.#leased.all('taken', 'paused').length,
     };
   }
 
@@ -181,11 +181,11 @@ export class FleetMember implements Ownership {
     const { log, clock } = this.#options;
     this.#isDraining = true;
     const endsAt = clock.monotonic() + DRAIN_MS;
-    while (this.#held.size > 0 && clock.monotonic() < endsAt && this.#phase.kind === 'joined') {
+    while (this.#leased.size > 0 && clock.monotonic() < endsAt && this.#phase.kind === 'joined') {
       this.#wakeable.wake();
       await sleep(TICK_MS);
     }
-    const left = this.#held.size;
+    const left = this.#leased.size;
     if (left === 0) log.info({}, 'drained');
     else log.warn({ jobs: left }, 'jobs not handed off, other agents acquire them later');
   }
@@ -241,7 +241,9 @@ export class FleetMember implements Ownership {
     const joined = await openFleet({ ...this.#options, onIgnored }, settings.name, this.#member.instance);
     try {
       if (!settings.separateMirrors) await joined.register.requireSameMirror(this.#member);
-      this.#held.prolong(await takeName(joined.register, this.#member, () => this.#held.moment(), this.#stop.signal));
+      this.#leased.prolong(
+        await takeName(joined.register, this.#member, () => this.#leased.moment(), this.#stop.signal),
+      );
       await bringOwnJobs(store, mirror, joined, log);
       const phase = this.#parts(joined);
       await phase.rounds.begin();
@@ -264,7 +266,7 @@ export class FleetMember implements Ownership {
     const onLost = (jobs: readonly LeasedJob[]) => rounds.following.lost(jobs);
     const onFailure = (error: JobtailError) => this.#failed(error);
     const handover = new Handover({ store, database, claims, mirror, bootId, onLost, monotonic }, this.#changes);
-    const own = { held: this.#held, member: this.#member, joined, onFailure };
+    const own = { leased: this.#leased, member: this.#member, joined, onFailure };
     const rounds = new Rounds({ ...this.#options, ...own, attached: this.#attached, handover }, this.#readiness);
     const heartbeat = new Heartbeat({
       ...{ ...own, onLost, monotonic, report: () => this.#report() },
@@ -304,7 +306,7 @@ export class FleetMember implements Ownership {
 
   #report(): Report {
     const { budget, lagMs, settings } = this.#options;
-    const capacity = this.#readiness.capacity(settings.mostJobs, this.#held.size);
+    const capacity = this.#readiness.capacity(settings.mostJobs, this.#leased.size);
     return {
       ...{ lagMs: lagMs(), callsLastMinute: budget.callsLastMinute, isDraining: this.#isDraining },
       ...{ capacity, lacks: this.#readiness.lacks, notFollowed: this.numbers.notFollowed },

@@ -42,11 +42,11 @@ export class Rounds {
 
   /** Goes on with what the process before this one owned. */
   async begin(): Promise<void> {
-    const { held, store, handover } = this.#membership;
+    const { leased, store, handover } = this.#membership;
     await this.taking.reclaim();
     const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
     // Grants of a job that another agent owns are released first.
-    const others = store.jobs.all().filter(({ jobId }) => held.get(jobId) === undefined && !open.has(jobId));
+    const others = store.jobs.all().filter(({ jobId }) => leased.get(jobId) === undefined && !open.has(jobId));
     await handover.forgetAll(idsOf(others));
     await this.#upkeep.begin();
   }
@@ -78,26 +78,26 @@ export class Rounds {
 
   /** What changed of all jobs that are owned is written. */
   async writeAll(): Promise<void> {
-    const { held, handover } = this.#membership;
-    await handover.writeAnd(held.all('following', 'paused'), async () => {});
+    const { leased, handover } = this.#membership;
+    await handover.writeAnd(leased.all('following', 'paused'), async () => {});
   }
 
   /** Executes commands; their changes are in the database before a command is reported as done. */
   async #fulfil(brought: readonly LeasedJob[]): Promise<void> {
-    const { joined, held, handover, member, clock, attached } = this.#membership;
+    const { joined, leased, handover, member, clock, attached } = this.#membership;
     const isAsked = this.#fulfilment.asked.length > 0 || this.#isNoticed || brought.length > 0;
     if (!isAsked && clock.monotonic() - this.#ordersAt < ORDERS_EVERY_MS) return;
     [this.#ordersAt, this.#isNoticed] = [clock.monotonic(), false];
     const open = await joined.orders.openOf(member.name, this.#fulfilment.asked, MAX_ORDERS);
     // Of one whose rows are still to come, they would begin anew by it.
-    const here = [...held.all('following'), ...brought.filter((job) => held.get(job.jobId) === job)];
+    const here = [...leased.all('following'), ...brought.filter((job) => leased.get(job.jobId) === job)];
     const isHere = new Set(idsOf(here));
     const mine = open.filter(({ jobId }) => isHere.has(jobId));
     // The others are looked at again when their jobs are here: no notification comes for that.
     if (mine.length < open.length) this.#isNoticed = true;
     const settled = [...this.#fulfilment.apply(mine), ...this.#fulfilment.answered()];
     if (settled.length === 0) return;
-    const jobs = [...new Set(idsOf(settled))].flatMap((jobId) => held.get(jobId) ?? []);
+    const jobs = [...new Set(idsOf(settled))].flatMap((jobId) => leased.get(jobId) ?? []);
     if (jobs.length > 0) await handover.writeAnd(jobs, (sql, owned) => this.#settle(sql, settled, owned));
     this.#fulfilment.forget(settled.filter(({ answer }) => answer !== null));
     for (const job of jobs) handover.noteTaken(job);
@@ -116,9 +116,9 @@ export class Rounds {
   }
 
   async #write(): Promise<void> {
-    const { held, handover, clock } = this.#membership;
+    const { leased, handover, clock } = this.#membership;
     if (clock.monotonic() - this.#writtenAt < WRITE_EVERY_MS) return;
     this.#writtenAt = clock.monotonic();
-    while (await handover.write(held.all('following')));
+    while (await handover.write(leased.all('following')));
   }
 }

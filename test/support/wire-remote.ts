@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import type { Grant, Session } from '../../src/agent/ports.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
-import type { SpillPlace } from '../../src/remote/content/held-texts.ts';
+import type { SpillPlace } from '../../src/remote/content/response-texts.ts';
 import { HttpClient, type HttpLimits } from '../../src/remote/http/http-client.ts';
 import type { CallEvent } from '../../src/remote/session-calls.ts';
 import { SoapRemote, type SoapRemoteOptions } from '../../src/remote/soap/client.ts';

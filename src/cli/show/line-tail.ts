@@ -43,14 +43,14 @@ interface Tailed {
   /** The beginning of a line whose end has not come. */
   unfinished: string;
   /** Since when it has been held back. */
-  heldSince: number;
+  unfinishedSince: number;
   /** What of it was shown last. */
   shown: string;
 }
 
 const COLOURS = [pc.cyan, pc.yellow, pc.green, pc.magenta, pc.blue, pc.red];
 /** A line that does not end is shown as it stands once it is so old, and again when it has changed after as long. */
-const HELD_MS = 1_000;
+const UNFINISHED_MS = 1_000;
 /** A line without an end is ended here. */
 const LONGEST_LINE = 64 * 1024;
 
@@ -81,7 +81,7 @@ export class LineTail {
     let more = false;
     for (const tailed of this.#tailed) {
       more = this.#read(tailed, MAX_BYTES) || more;
-      if (this.#now() - tailed.heldSince >= HELD_MS) this.#showUnfinished(tailed);
+      if (this.#now() - tailed.unfinishedSince >= UNFINISHED_MS) this.#showUnfinished(tailed);
     }
     return more;
   }
@@ -97,7 +97,7 @@ export class LineTail {
   #freshLine() {
     // Latin-1 takes every byte as a character, and gives every byte back.
     const decoder = new StringDecoder(this.#options.raw === true ? 'latin1' : 'utf8');
-    return { decoder, unfinished: '', heldSince: this.#now(), shown: '' };
+    return { decoder, unfinished: '', unfinishedSince: this.#now(), shown: '' };
   }
 
   #read(tailed: Tailed, mostBytes: number): boolean {
@@ -122,7 +122,7 @@ export class LineTail {
   }
 
   #take(tailed: Tailed, text: string): void {
-    if (tailed.unfinished === '') tailed.heldSince = this.#now();
+    if (tailed.unfinished === '') tailed.unfinishedSince = this.#now();
     const lines = (tailed.unfinished + text).split('\n');
     tailed.unfinished = lines.pop() ?? '';
     for (const line of lines) this.#end(tailed, this.#stateOf(line));
@@ -137,14 +137,14 @@ export class LineTail {
     const isNew = tailed.shown === '' || line !== tailed.shown || this.#options.rewrites === true;
     if (isNew) this.#show(tailed, line, false);
     tailed.shown = '';
-    tailed.heldSince = this.#now();
+    tailed.unfinishedSince = this.#now();
   }
 
   #showUnfinished(tailed: Tailed): void {
     const state = this.#stateOf(tailed.unfinished);
     if (state === '' || state === tailed.shown) return;
     this.#show(tailed, state, true);
-    tailed.heldSince = this.#now();
+    tailed.unfinishedSince = this.#now();
     // What is passed on as it is is passed on once.
     if (this.#options.raw === true) tailed.unfinished = '';
     else tailed.shown = state;

@@ -4,28 +4,28 @@ import { GrowingBuffer } from '../../growing-buffer.ts';
 import { malformed } from '../wrong-answers.ts';
 
 export class Chunks {
-  readonly #held = new GrowingBuffer();
+  readonly #rest = new GrowingBuffer();
   #begun = false;
 
   /** Bytes of a piece that has not come whole. */
-  get heldBytes(): number {
-    return this.#held.length;
+  get restBytes(): number {
+    return this.#rest.length;
   }
 
   /** `take` takes one piece from `at` on and returns where the next one begins; `at` if more bytes are needed for it. */
   push(chunk: Buffer, take: (bytes: Buffer, at: number) => number): void {
-    const isHeld = this.#held.length > 0;
-    if (isHeld) this.#held.append(chunk);
-    const bytes = isHeld ? this.#held.view() : chunk;
+    const hasRest = this.#rest.length > 0;
+    if (hasRest) this.#rest.append(chunk);
+    const bytes = hasRest ? this.#rest.view() : chunk;
     let at = this.#begin(bytes);
     while (this.#begun && at < bytes.length) {
       const next = take(bytes, at);
       if (next === at) break;
       at = next;
     }
-    if (isHeld && at === 0) return;
-    this.#held.clear();
-    this.#held.append(bytes.subarray(at));
+    if (hasRest && at === 0) return;
+    this.#rest.clear();
+    this.#rest.append(bytes.subarray(at));
   }
 
   /** Where the document begins; not before it is clear whether there is a mark. */

@@ -3,8 +3,8 @@ import type { Listing, Part, PartRequest, Parts, Remote, Sink, TransferMethod } 
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Secrets } from '../../redact.ts';
-import { holdParts, type SpillPlace } from '../content/held-texts.ts';
 import { StreamedFile } from '../content/lifted.ts';
+import { readParts, type SpillPlace } from '../content/response-texts.ts';
 import { ITEM } from './answer/scanner.ts';
 import { type Call, RestCalls, type RestCallsOptions } from './calls.ts';
 import type { PathForm, RestCapabilities } from './capabilities.ts';
@@ -133,7 +133,7 @@ export class RestRemote implements Remote {
   async #readSlice(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
     const members: MembersOf = () => partsMembers(jobId, wanted);
     try {
-      return await holdParts(wanted, this.#options.spill, async (lifted) => {
+      return await readParts(wanted, this.#options.spill, async (lifted) => {
         const answered = await this.#calls.call({
           ...{ operation: 'DownloadPartsOfJobFilesFromCluster', members, lifted, bulky: true, signal },
           rule: { path: [ITEM, PART.content.toLowerCase()], as: 'text' },

@@ -1,7 +1,7 @@
 /** Results as they came, checked against the contract (docs/rest.md 3). Nothing is taken on trust. */
 import type { Content, TransferMethod } from '../../agent/ports.ts';
 import { type LiveFileName, parseLong, parseTaskId } from '../../job.ts';
-import { NO_CONTENT, type PartEntry } from '../content/held-texts.ts';
+import { NO_CONTENT, type PartEntry } from '../content/response-texts.ts';
 import { malformed } from '../wrong-answers.ts';
 import { ADDRESSES, CREDENTIALS, FILE_TYPES, PART, PROTOCOLS, TRANSFER_METHOD } from './contract.ts';
 import { unexpected } from './refusals.ts';

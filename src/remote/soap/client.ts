@@ -2,8 +2,8 @@
 import type { PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { holdParts, type SpillPlace } from '../content/held-texts.ts';
 import { ListedNames, StreamedFile } from '../content/lifted.ts';
+import { readParts, type SpillPlace } from '../content/response-texts.ts';
 import { type Call, SoapCalls, type SoapCallsOptions } from './calls.ts';
 import { taskFileOffsets, textArgument, transferMethodArgument } from './envelope.ts';
 import { entriesOf, resultOf, transferMethodOf } from './results.ts';
@@ -32,7 +32,7 @@ export class SoapRemote implements Remote {
   async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
     const operation = 'DownloadPartsOfJobFilesFromCluster';
     const fields = { taskFileOffsets: taskFileOffsets(wanted) };
-    return await holdParts(wanted, this.#options.spill, async (lifted) => {
+    return await readParts(wanted, this.#options.spill, async (lifted) => {
       const response = await this.#call({ operation, jobId, fields, lifted, bulky: true, signal });
       return entriesOf(resultOf(operation, response), lifted.texts);
     });

@@ -5,7 +5,7 @@
 import type { Content, TransferMethod } from '../../agent/ports.ts';
 import { parseTaskId } from '../../job.ts';
 import type { Operation } from '../../operations.ts';
-import { NO_CONTENT, type PartEntry } from '../content/held-texts.ts';
+import { NO_CONTENT, type PartEntry } from '../content/response-texts.ts';
 import { malformed } from '../wrong-answers.ts';
 import { fileOfType, PROTOCOLS } from './contract.ts';
 

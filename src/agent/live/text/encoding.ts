@@ -87,7 +87,7 @@ export class TextEncoding {
     const inUse = able.filter((name) => this.#identified.includes(name));
     const names = inUse.length > 0 ? inUse : able;
     if (names.length === 0) throw unidentified(names, UnknownCodePage);
-    this.#holdAgainstSetting(names);
+    this.#compareWithSetting(names);
     return new CodePage(names.includes(this.#setting) ? [this.#setting] : names);
   }
 
@@ -97,7 +97,7 @@ export class TextEncoding {
   }
 
   #learn(names: readonly string[], onChanged: OnDecoderChanged = () => {}): void {
-    this.#holdAgainstSetting(names);
+    this.#compareWithSetting(names);
     const before = this.#identified.length > 0 ? this.#identified : this.#learnedBefore;
     this.#identified = names;
     if (before.length > 0 && !names.some((name) => before.includes(name)))
@@ -111,7 +111,7 @@ export class TextEncoding {
     return this.#capabilities.get(ENCODING_HABIT)?.split(OR) ?? [];
   }
 
-  #holdAgainstSetting(names: readonly string[]): void {
+  #compareWithSetting(names: readonly string[]): void {
     if (this.#setting === AUTO || names.includes(this.#setting)) return;
     const found = names.join(OR);
     throw new JobtailError('unexpected-answer', `the service decodes files as ${found}, not as ${this.#setting}`, {

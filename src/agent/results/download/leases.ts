@@ -40,7 +40,7 @@ const GRACE_MS = 5_000;
 
 export class Leases {
   readonly #options: LeasesOptions;
-  readonly #held = new Map<JobId, Lease>();
+  readonly #leases = new Map<JobId, Lease>();
   #report: (jobId: JobId) => Promise<void> = async () => {};
 
   /** For the owner of the store only: pending requests in it belong to an ended process. */
@@ -62,8 +62,10 @@ export class Leases {
 
   /** The lease of a job that can be used without requesting one. */
   inHand(jobId: JobId): Lease | undefined {
-    const held = this.#held.get(jobId);
-    return held !== undefined && this.#options.clock.now() - held.openedAt < RENEWED_AFTER_MS ? held : undefined;
+    const current = this.#leases.get(jobId);
+    return current !== undefined && this.#options.clock.now() - current.openedAt < RENEWED_AFTER_MS
+      ? current
+      : undefined;
   }
 
   /** The host that the service named last for a job; null if it named none. */
@@ -79,8 +81,8 @@ export class Leases {
   /** The lease of a job; requests one if there is none in hand. Null if the service has no method for it. */
   async take(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<Lease | null> {
     const { store, clock } = this.#options;
-    const held = this.inHand(jobId);
-    if (held !== undefined) return held;
+    const current = this.inHand(jobId);
+    if (current !== undefined) return current;
     await this.end(jobId, remote, signal);
     await this.#at('lease:ask');
     const leaseId = store.transaction(() => store.leases.ask(jobId, clock.now()));
@@ -92,7 +94,7 @@ export class Leases {
     // Nothing may come between the answer and this.
     store.transaction(() => store.leases.open({ leaseId, protocol, host, basePath, ...known }, clock.now()));
     const lease = { leaseId, method, openedAt: clock.now(), way: null };
-    this.#held.set(jobId, lease);
+    this.#leases.set(jobId, lease);
     await this.#report(jobId);
     await this.#at('lease:open');
     return lease;
@@ -122,7 +124,7 @@ export class Leases {
     const isUsed = ({ leaseId, jobId, openedAt }: LeaseRow) => {
       const state = store.jobs.get(jobId)?.state;
       const isOld = clock.now() - (openedAt ?? 0) > RENEWED_AFTER_MS + HOUR_MS;
-      return this.#held.get(jobId)?.leaseId === leaseId && (state === 'watched' || state === 'ending') && !isOld;
+      return this.#leases.get(jobId)?.leaseId === leaseId && (state === 'watched' || state === 'ending') && !isOld;
     };
     await this.#endAll((row) => !isUsed(row), remote, signal);
   }
@@ -154,7 +156,7 @@ export class Leases {
       const refused = await this.#endOne(row, remote, signal);
       await this.#at('lease:ending');
       store.transaction(() => store.leases.end(row.leaseId, clock.now(), refused));
-      if (this.#held.get(row.jobId)?.leaseId === row.leaseId) this.#held.delete(row.jobId);
+      if (this.#leases.get(row.jobId)?.leaseId === row.leaseId) this.#leases.delete(row.jobId);
       if (refused !== null) {
         log.warn({ jobId: row.jobId, err: refused }, 'EndFileTransfer refused');
       }
@@ -164,8 +166,8 @@ export class Leases {
 
   /** The method as it was granted, if the service requires that, otherwise as far as the store has it. */
   #methodOf(row: LeaseRow): TransferMethod {
-    const held = this.#held.get(row.jobId);
-    return held?.leaseId === row.leaseId && held.method.given !== undefined ? held.method : methodOf(row);
+    const current = this.#leases.get(row.jobId);
+    return current?.leaseId === row.leaseId && current.method.given !== undefined ? current.method : methodOf(row);
   }
 
   /** The refusal of the service; null if it accepted. Rejects if it did not respond. */

@@ -76,7 +76,7 @@ export class JsonTokenizer {
   finish(): void {
     // A number at its end is only complete when something else follows.
     this.push(SPACE);
-    if (this.#next !== 'nothing' || this.#chunks.heldBytes > 0) throw malformed('it ends before its last value');
+    if (this.#next !== 'nothing' || this.#chunks.restBytes > 0) throw malformed('it ends before its last value');
   }
 
   /**

@@ -58,12 +58,12 @@ export class XmlTokenizer {
   /** Takes the next bytes. @throws JobtailError malformed */
   push(chunk: Buffer): void {
     this.#chunks.push(chunk, this.#take);
-    if (this.#chunks.heldBytes > MAX_TAG_BYTES) throw malformed(`a tag longer than ${MAX_TAG_BYTES} bytes`);
+    if (this.#chunks.restBytes > MAX_TAG_BYTES) throw malformed(`a tag longer than ${MAX_TAG_BYTES} bytes`);
   }
 
   /** Ends the document. @throws JobtailError malformed if it is not complete */
   finish(): void {
-    if (!this.#rootSeen || this.#open.length > 0 || this.#section !== undefined || this.#chunks.heldBytes > 0) {
+    if (!this.#rootSeen || this.#open.length > 0 || this.#section !== undefined || this.#chunks.restBytes > 0) {
       throw malformed('it ends before its last tag');
     }
   }

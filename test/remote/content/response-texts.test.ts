@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
-import { contentWriter, HeldTexts } from '../../../src/remote/content/held-texts.ts';
+import { contentWriter, ResponseTexts } from '../../../src/remote/content/response-texts.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { openFilesIn } from '../../support/wire-files.ts';
 import { spillTo } from '../../support/wire-remote.ts';
@@ -24,7 +24,7 @@ test('texts are what was put in, wherever they are held', async () => {
       fc.nat(200),
       fc.nat(200),
       async (texts, memoryBytes, start, end) => {
-        const held = new HeldTexts(spillTo(directory, memoryBytes));
+        const held = new ResponseTexts(spillTo(directory, memoryBytes));
         for (const pieces of texts) {
           held.begin();
           for (const piece of pieces) {
@@ -53,7 +53,7 @@ test('texts are what was put in, wherever they are held', async () => {
 });
 
 test('many texts of one answer fill neither the memory nor the table of open files', async () => {
-  const held = new HeldTexts(spillTo(directory, 200_000));
+  const held = new ResponseTexts(spillTo(directory, 200_000));
   for (let index = 0; index < 400; index += 1) {
     held.begin();
     held.bytes(Buffer.alloc(190_000, index));
@@ -68,7 +68,7 @@ test('many texts of one answer fill neither the memory nor the table of open fil
 });
 
 test('so many short texts that no memory is enough are refused', async () => {
-  const held = new HeldTexts(spillTo(directory, 1_000));
+  const held = new ResponseTexts(spillTo(directory, 1_000));
   let texts = 0;
   const more = async () => {
     for (; texts < 1_000; texts += 1) {
@@ -93,7 +93,7 @@ test('what would take the room that is to stay free is refused, and the room tak
       if (asked.length > 3) throw outOfRoom;
     },
   };
-  const held = new HeldTexts({ directory, reserve, memoryBytes: 10 });
+  const held = new ResponseTexts({ directory, reserve, memoryBytes: 10 });
   held.begin();
   for (let piece = 0; piece < 3; piece += 1) {
     held.bytes(Buffer.alloc(100));
@@ -110,7 +110,7 @@ test('what would take the room that is to stay free is refused, and the room tak
 });
 
 test('a directory that is not there is told', async () => {
-  const held = new HeldTexts(spillTo(join(directory, 'none'), 1));
+  const held = new ResponseTexts(spillTo(join(directory, 'none'), 1));
   held.begin();
   held.bytes(Buffer.from('ab'));
   await expect(held.flush()).rejects.toMatchObject({ code: 'local-io', message: expect.stringContaining('none') });
@@ -119,7 +119,7 @@ test('a directory that is not there is told', async () => {
 });
 
 test('a text that is ended early is all that is left of its answer', async () => {
-  const held = new HeldTexts(spillTo(directory, 10), 50);
+  const held = new ResponseTexts(spillTo(directory, 10), 50);
   held.begin();
   held.bytes(Buffer.alloc(100, 'x'));
   await held.flush();
@@ -146,7 +146,7 @@ test('bytes that come when the writer was given back leave nothing open', async 
 });
 
 test('what was released cannot be read', async () => {
-  const held = new HeldTexts(spillTo(directory, 1));
+  const held = new ResponseTexts(spillTo(directory, 1));
   held.begin();
   held.end();
   await held.close();

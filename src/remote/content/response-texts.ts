@@ -35,19 +35,19 @@ export const NO_CONTENT: Content = {
  * The parts for `wanted` in the answer that `read` reads: it puts the texts into what it is given, as far as that wants
  * them, and returns the entries. Releases contents of entries that were not requested, and all of them if it throws.
  */
-export async function holdParts(
+export async function readParts(
   wanted: readonly PartRequest[],
   place: SpillPlace,
-  read: (held: HeldTexts) => Promise<readonly PartEntry[]>,
+  read: (texts: ResponseTexts) => Promise<readonly PartEntry[]>,
 ): Promise<Parts> {
   const [only, ...others] = wanted;
-  const held = new HeldTexts(place, enoughOf(wanted));
+  const texts = new ResponseTexts(place, enoughOf(wanted));
   try {
-    const entries = await read(held);
-    if (only === undefined || !held.hasEnough) return await matchParts(entries, wanted);
+    const entries = await read(texts);
+    if (only === undefined || !texts.hasEnough) return await matchParts(entries, wanted);
     // What names the file would have come after its text.
     const { taskId, file, offset } = only;
-    const content = await held.endEarly();
+    const content = await texts.endEarly();
     if (others.length > 0) {
       await content.release();
       return { parts: [], refused: 0, isCut: true };
@@ -58,10 +58,10 @@ export async function holdParts(
       isCut: false,
     };
   } catch (error) {
-    await held.discard();
+    await texts.discard();
     throw error;
   } finally {
-    await held.close();
+    await texts.close();
   }
 }
 
@@ -107,10 +107,10 @@ const MIN_SPILL_BYTES = 64 * 1024;
 const MAX_IN_MEMORY = 4 * TEXTS_IN_MEMORY;
 
 /** The texts of one answer. They share one temporary file, so that an answer never needs more than one. */
-export class HeldTexts implements Lifted {
+export class ResponseTexts implements Lifted {
   readonly #place: SpillPlace;
   readonly #enoughBytes: number;
-  readonly #texts: HeldText[] = [];
+  readonly #texts: ResponseText[] = [];
   readonly #file: SpillFile;
   #memoryBytes = 0;
   #tail = new GrowingBuffer();
@@ -140,7 +140,7 @@ export class HeldTexts implements Lifted {
     this.#inside = false;
     const tail = this.#tail.take();
     this.#memoryBytes += tail.length;
-    this.#texts.push(new HeldText(this.#file, this.#spilled, tail));
+    this.#texts.push(new ResponseText(this.#file, this.#spilled, tail));
     if (this.#memoryBytes <= MAX_IN_MEMORY * this.#place.memoryBytes) return;
     throw new JobtailError('answer-too-large', `the answer has ${this.#texts.length} texts and more`, {
       hint: 'fewer files are requested at once; if the error persists, check what the service sends',
@@ -197,7 +197,7 @@ export class HeldTexts implements Lifted {
   }
 }
 
-class HeldText implements Content {
+class ResponseText implements Content {
   readonly length: number;
   readonly #file: SpillFile;
   readonly #spilled: { readonly start: number; readonly length: number };
@@ -233,23 +233,23 @@ class HeldText implements Content {
   }
 }
 
-/** Holds bytes as the texts of an answer are held: in memory while they are few, else in a temporary file. */
+/** Holds bytes as the texts of an answer are texts: in memory while they are few, else in a temporary file. */
 export function contentWriter(place: SpillPlace): ContentWriter {
-  const held = new HeldTexts(place);
-  held.begin();
+  const texts = new ResponseTexts(place);
+  texts.begin();
   return {
     async write(bytes) {
-      held.bytes(bytes);
-      await held.flush();
+      texts.bytes(bytes);
+      await texts.flush();
     },
     async finish() {
-      const content = await held.endEarly();
-      await held.close();
+      const content = await texts.endEarly();
+      await texts.close();
       return content;
     },
     async discard() {
-      await held.discard();
-      await held.close();
+      await texts.discard();
+      await texts.close();
     },
   };
 }
