@@ -50,7 +50,7 @@ export const latency: Measurement = {
       ...({ kind: 'limit', figure: 'medianMs', ours: sideOf(jobs), atMost: 1_000 } as const),
     },
     { what: 'the same: 99 %', kind: 'limit', figure: 'latest99Ms', ours: sideOf(jobs), atMost: 2_100 } as const,
-    { what: 'the same: the latest', kind: 'limit', figure: 'mostMs', ours: sideOf(jobs), atMost: 2_500 } as const,
+    { what: 'the same: the latest', kind: 'limit', figure: 'maxMs', ours: sideOf(jobs), atMost: 2_500 } as const,
     {
       what: 'of the median, until the call that brings it',
       ...({ kind: 'limit', figure: 'askedAfterMs', ours: sideOf(jobs), atMost: 1_000 } as const),

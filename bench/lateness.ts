@@ -19,7 +19,7 @@ export interface LateFigures {
   readonly latest90Ms: number;
   readonly latest95Ms: number;
   readonly latest99Ms: number;
-  readonly mostMs: number;
+  readonly maxMs: number;
 }
 
 export class Lateness {
@@ -44,14 +44,14 @@ export class Lateness {
     for (const watcher of this.#watchers) watcher.close();
     const sorted = this.#lateMs.toSorted((a, b) => a - b);
     const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
-    const mostMs = sorted.at(-1) ?? Number.NaN;
+    const maxMs = sorted.at(-1) ?? Number.NaN;
     return {
       lines: sorted.length,
       medianMs: at(0.5),
       latest90Ms: at(0.9),
       latest95Ms: at(0.95),
       latest99Ms: at(0.99),
-      mostMs,
+      maxMs,
     };
   }
 }

@@ -42,7 +42,7 @@ export class Traffic {
   /** Bytes of answers. */
   bytesSent = 0;
   /** The most calls that ran at the same time. */
-  mostParallelCalls = 0;
+  maxParallelCalls = 0;
   #parallel = 0;
   /** The youngest last. */
   readonly recent: RecordedCall[] = [];
@@ -55,7 +55,7 @@ export class Traffic {
 
   begin(): void {
     this.#parallel += 1;
-    this.mostParallelCalls = Math.max(this.mostParallelCalls, this.#parallel);
+    this.maxParallelCalls = Math.max(this.maxParallelCalls, this.#parallel);
   }
 
   end(): void {

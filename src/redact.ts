@@ -15,7 +15,7 @@ import { printable } from './printable.ts';
 export type SecretKind = 'sign-in' | 'session' | 'transfer-key';
 const KEPT = 8;
 
-const DEFAULT_MOST_CHARACTERS = 200;
+const DEFAULT_MAX_CHARACTERS = 200;
 /** Text longer than this is not even looked at to its end. */
 const MAX_EXAMINED = 2048;
 const HIDDEN = '***';
@@ -41,10 +41,10 @@ type Runs = ReadonlyMap<number, ReadonlySet<string>>;
 export class Secrets {
   /** The runs of a secret are made when there is a text to look at: most secrets are never quoted. */
   readonly #kept = new Map<SecretKind, Map<string, Map<Author, Runs>>>();
-  readonly #most: number;
+  readonly #max: number;
 
-  constructor(most = KEPT) {
-    this.#most = most;
+  constructor(max = KEPT) {
+    this.#max = max;
   }
 
   /** Nothing of `secret` is shown from now on. */
@@ -55,7 +55,7 @@ export class Secrets {
     kept.delete(secret);
     kept.set(secret, runs);
     const [oldest = ''] = kept.keys();
-    if (kept.size > this.#most) kept.delete(oldest);
+    if (kept.size > this.#max) kept.delete(oldest);
   }
 
   /** `text`, which came from outside, with nothing of a secret in it, else as it is. */
@@ -96,12 +96,12 @@ export class Secrets {
   }
 
   /** Text of another program or host on one line, short and printable, without secrets. */
-  safeText(text: string, mostCharacters = DEFAULT_MOST_CHARACTERS): string {
+  safeText(text: string, maxCharacters = DEFAULT_MAX_CHARACTERS): string {
     const line = this.hideAll(text.slice(0, MAX_EXAMINED)).trim().replaceAll(/\s+/g, ' ');
     // Once more: what blanks held apart may stand together now.
     const characters = [...printable(this.hide(line))];
-    const cut = characters.slice(0, mostCharacters).join('');
-    return characters.length > mostCharacters ? `${cut}...` : cut;
+    const cut = characters.slice(0, maxCharacters).join('');
+    return characters.length > maxCharacters ? `${cut}...` : cut;
   }
 
   /** The same error without secrets, for one that quotes programs and remote hosts. */

@@ -13,10 +13,10 @@ export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<Ite
   }
 }
 
-/** The items in arrays of at most `most`. */
-export function slicesOf<Item>(items: readonly Item[], most: number): Item[][] {
+/** The items in arrays of at most `max`. */
+export function slicesOf<Item>(items: readonly Item[], max: number): Item[][] {
   const slices: Item[][] = [];
-  const size = Math.min(most, Math.max(1, items.length));
+  const size = Math.min(max, Math.max(1, items.length));
   for (let start = 0; start < items.length; start += size) slices.push(items.slice(start, start + size));
   return slices;
 }

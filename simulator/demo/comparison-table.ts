@@ -94,12 +94,12 @@ function foldSmall(files: readonly ComparedFile[]): Row[] {
 }
 
 /** A name cut in its middle: its end is the most specific part. */
-function shorten(name: string, mostColumns: number): string {
-  if (stringWidth(name) <= mostColumns) return name;
+function shorten(name: string, maxColumns: number): string {
+  if (stringWidth(name) <= maxColumns) return name;
   const [first = '', ...others] = name.split('/');
   for (let dropped = 1; dropped < others.length; dropped++) {
     const short = [first, '…', ...others.slice(dropped)].join('/');
-    if (stringWidth(short) <= mostColumns) return short;
+    if (stringWidth(short) <= maxColumns) return short;
   }
-  return cutToColumns(name, mostColumns);
+  return cutToColumns(name, maxColumns);
 }

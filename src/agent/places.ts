@@ -21,7 +21,7 @@ export class Places {
   /** Answers until the next sign counts: those that were on their way show the same one. */
   #ignored = 0;
   /** Never forgotten: under a load that lasts, a newer one would hold the waiting in the server. */
-  #leastMs = Number.POSITIVE_INFINITY;
+  #minMs = Number.POSITIVE_INFINITY;
   #usualMs: number | undefined;
 
   constructor(min: number, max: number) {
@@ -32,7 +32,7 @@ export class Places {
 
   /** Calls at a time, where so many agents share the server. */
   among(agents: number): number {
-    const byWay = this.#leastMs === Number.POSITIVE_INFINITY ? 0 : Math.floor(this.#leastMs / MS_PER_PLACE);
+    const byWay = this.#minMs === Number.POSITIVE_INFINITY ? 0 : Math.floor(this.#minMs / MS_PER_PLACE);
     const max = Math.max(this.#min, Math.min(this.#min + byWay, Math.floor(this.#max / agents)));
     return Math.min(max, Math.floor(this.#allowed));
   }
@@ -46,7 +46,7 @@ export class Places {
     this.#measure(firstByteMs);
     this.#ignored = Math.max(0, this.#ignored - 1);
     const places = this.among(1);
-    const isSlow = (this.#usualMs ?? 0) > MAX_SLOWNESS * this.#leastMs;
+    const isSlow = (this.#usualMs ?? 0) > MAX_SLOWNESS * this.#minMs;
     if (isSlow && this.#ignored === 0) this.#backOffTo(places / 2);
     else if (!isSlow && isWanted) this.#grow(places);
   }
@@ -67,7 +67,7 @@ export class Places {
   }
 
   #measure(ms: number): void {
-    this.#leastMs = Math.min(this.#leastMs, ms);
+    this.#minMs = Math.min(this.#minMs, ms);
     this.#usualMs = this.#usualMs === undefined ? ms : this.#usualMs + WEIGHT * (ms - this.#usualMs);
   }
 }

@@ -141,9 +141,9 @@ export function isQuickExpression(pattern: string, flags = 'i'): boolean {
   }
 }
 
-function matchesAny(pattern: string, texts: readonly string[], mostMs: number, flags = 'i'): boolean | undefined {
+function matchesAny(pattern: string, texts: readonly string[], maxMs: number, flags = 'i'): boolean | undefined {
   return withinProcessorTime(
-    mostMs,
+    maxMs,
     (timeout) => vm.runInNewContext(MATCHES, { pattern, texts, flags }, { timeout }) === true,
   );
 }

@@ -287,10 +287,10 @@ function repeats(items: readonly unknown[]): { readonly index: number; readonly 
 
 const URL_KEYS = ['url', 'urlFile', 'urlCredential'] as const;
 /** A heartbeat that is shorter is refused by pg-boss. */
-const SHORTEST_HEARTBEAT_SECONDS = 10;
-const LONGEST_HEARTBEAT_SECONDS = 600;
+const MIN_HEARTBEAT_SECONDS = 10;
+const MAX_HEARTBEAT_SECONDS = 600;
 /** pg-boss's schema beside it bears a longer name, and PostgreSQL cuts names of more than 63 bytes. */
-const LONGEST_SCHEMA = 40;
+const MAX_SCHEMA_CHARACTERS = 40;
 
 const EXPECTED_NAME = 'a name of at most 63 letters, digits, dots, dashes and underscores';
 const nameOfHost = () =>
@@ -314,9 +314,9 @@ export function fleetSection(directory: string) {
     /** Jobs that this agent owns at a time. */
     mostJobs: wholeNumber(1, 100_000).prefault(2000),
     /** How long an agent may be silent until others take its jobs over. */
-    heartbeatSeconds: wholeNumber(SHORTEST_HEARTBEAT_SECONDS, LONGEST_HEARTBEAT_SECONDS).prefault(15),
-    schema: text(`a name of at most ${LONGEST_SCHEMA} small letters, digits and underscores`, (found) =>
-      new RegExp(`^[a-z_][a-z0-9_]{0,${LONGEST_SCHEMA - 1}}$`).test(found),
+    heartbeatSeconds: wholeNumber(MIN_HEARTBEAT_SECONDS, MAX_HEARTBEAT_SECONDS).prefault(15),
+    schema: text(`a name of at most ${MAX_SCHEMA_CHARACTERS} small letters, digits and underscores`, (found) =>
+      new RegExp(`^[a-z_][a-z0-9_]{0,${MAX_SCHEMA_CHARACTERS - 1}}$`).test(found),
     ).prefault('jobtail'),
     /** Whether a stop hands the jobs over, instead of leaving them to the next start of this agent for a heartbeat. */
     drainOnStop: trueOrFalse().prefault(false),

@@ -73,7 +73,7 @@ export class RsyncArrivals {
     while (!signal.aborted) {
       await sleep(HAND_OVER_MS, undefined, { signal }).catch(() => {});
       // rsync does not verify the size that the other side sent.
-      if (this.#isTooLarge(this.#digests.mostBytes)) {
+      if (this.#isTooLarge(this.#digests.maxBytes)) {
         throw unacceptable(`${this.#options.host} sends more bytes of a file than it announced`);
       }
       const told = this.#told;
@@ -140,7 +140,7 @@ export class GrowingDigests {
   readonly #growing = new Map<number, Growing>();
   readonly #closing = new AbortController();
   readonly #polling: Promise<void>;
-  #mostBytes = 0;
+  #maxBytes = 0;
 
   /** `directory` is where the files are while they grow. */
   constructor(directory: string) {
@@ -151,8 +151,8 @@ export class GrowingDigests {
   }
 
   /** The length of the longest file so far. */
-  get mostBytes(): number {
-    return this.#mostBytes;
+  get maxBytes(): number {
+    return this.#maxBytes;
   }
 
   /** Whether it followed the file while that grew. */
@@ -190,7 +190,7 @@ export class GrowingDigests {
   async #follow(file: string): Promise<void> {
     const stat = await fs.lstat(file).catch(() => undefined);
     if (stat?.isFile() !== true) return;
-    this.#mostBytes = Math.max(this.#mostBytes, stat.size);
+    this.#maxBytes = Math.max(this.#maxBytes, stat.size);
     if (stat.size < LARGE_BYTES || this.#growing.has(stat.ino)) return;
     const handle = await fs.open(file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW).catch(() => undefined);
     const opened = await handle?.stat().catch(() => undefined);

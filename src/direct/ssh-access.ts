@@ -78,7 +78,7 @@ const CIPHERS = [
 
 /** A setting for those of them that this machine has. */
 async function ciphersOf(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
-  const asked = { command: 'ssh', args: ['-Q', 'cipher'], limit: { totalMs: ANSWER_MS }, mostBytes: 65_536, signal };
+  const asked = { command: 'ssh', args: ['-Q', 'cipher'], limit: { totalMs: ANSWER_MS }, maxBytes: 65_536, signal };
   const shown = await printedBy(asked).catch((error: unknown) => {
     if (error instanceof NotInstalled) return { printed: '' };
     throw error;

@@ -65,9 +65,9 @@ export class Taking {
     if (summary === undefined) return 0;
     if (summary.own.some(({ jobId }) => leased.get(jobId) === undefined)) await this.reclaim();
     if (summary.waiting === 0) return 0;
-    const most = Math.min(MAX_TAKEN, await this.#wanted(summary));
-    if (most <= 0) return 0;
-    const taken = await joined.claims.take(most);
+    const max = Math.min(MAX_TAKEN, await this.#wanted(summary));
+    if (max <= 0) return 0;
+    const taken = await joined.claims.take(max);
     if (taken.length === 0) return 0;
     this.#add(taken);
     const takeovers = taken.filter(({ isTakeover }) => isTakeover).length;
@@ -189,11 +189,11 @@ export class Giving {
   }
 
   /** Gives up to so many jobs back, for others to take them at once. */
-  async give(most: number): Promise<void> {
+  async give(max: number): Promise<void> {
     const { leased, log } = this.#membership;
-    if (most === 0) return;
-    const jobs = leased.all('following').slice(-most);
-    const stuck = leased.all('taken', 'paused').slice(0, most - jobs.length);
+    if (max === 0) return;
+    const jobs = leased.all('following').slice(-max);
+    const stuck = leased.all('taken', 'paused').slice(0, max - jobs.length);
     if (jobs.length + stuck.length === 0) return;
     const given = await this.#end([...jobs, ...stuck], 'handed-over', async () => {});
     if (given.length === 0) return;

@@ -98,10 +98,10 @@ export class Budget implements CallBudget {
 
   /** Takes slots for the calls that wait. */
   async #ask(): Promise<void> {
-    const most = Math.max(1, Math.floor(AHEAD_MS / this.#spacingMs));
+    const max = Math.max(1, Math.floor(AHEAD_MS / this.#spacingMs));
     // Slots for the next seconds, too, by how many calls there were in the last minute.
     const expected = Math.ceil((this.callsLastMinute * VALID_MS) / 60_000);
-    const wanted = Math.min(Math.max(this.#waiting, expected), most);
+    const wanted = Math.min(Math.max(this.#waiting, expected), max);
     if (this.#database === undefined) return this.#takeAlone(wanted);
     try {
       const waitMs = await this.#askDatabase(this.#database, wanted);

@@ -38,18 +38,18 @@ export class Claims {
   }
 
   /** Acquires up to this many jobs without an owner; none while a command for one of them is being placed. */
-  async take(most: number): Promise<TakenJob[]> {
+  async take(max: number): Promise<TakenJob[]> {
     try {
-      return await this.#database.transaction((sql) => this.#take(sql, most));
+      return await this.#database.transaction((sql) => this.#take(sql, max));
     } catch (error) {
       if (error instanceof Busy) return [];
       throw error;
     }
   }
 
-  async #take(sql: Sql, most: number): Promise<TakenJob[]> {
+  async #take(sql: Sql, max: number): Promise<TakenJob[]> {
     // A job without a job id leaves the queue: no agent can follow it.
-    const waiting = this.#database.border.jobs(await this.#queue.take(sql, most));
+    const waiting = this.#database.border.jobs(await this.#queue.take(sql, max));
     if (waiting.length === 0) return [];
     const ids = idsOf(waiting);
     const [there] = await sql.query<{ readonly count: number }>(

@@ -48,10 +48,10 @@ export class FleetRegister implements JobRegister {
     });
   }
 
-  async follow(orders: readonly WatchOrder[], most: number): Promise<number> {
+  async follow(orders: readonly WatchOrder[], max: number): Promise<number> {
     let followed = 0;
     for (const some of slicesOf(orders, ORDERS_AT_ONCE)) {
-      const given = await this.#ask(NOTHING_GIVEN, (joined) => orderFresh(joined, some, most));
+      const given = await this.#ask(NOTHING_GIVEN, (joined) => orderFresh(joined, some, max));
       followed += given.count;
       if (!given.isRoom) break;
     }
@@ -80,7 +80,7 @@ interface Given {
 const NOTHING_GIVEN: Given = { count: 0, isRoom: false };
 
 /** Places commands for those of these jobs that have none, as long as there is room. */
-function orderFresh({ database, orders: given }: Joined, orders: readonly WatchOrder[], most: number): Promise<Given> {
+function orderFresh({ database, orders: given }: Joined, orders: readonly WatchOrder[], max: number): Promise<Given> {
   return database.transaction(async (sql) => {
     // Agents that look at the same moment take turns, and find what the one before ordered.
     await sql.query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s} mine'::text, 0::bigint))`);
@@ -94,7 +94,7 @@ function orderFresh({ database, orders: given }: Joined, orders: readonly WatchO
     );
     const isKnown = new Set(idsOf(known));
     const fresh = orders.filter(({ jobId }) => !isKnown.has(jobId));
-    const taken = fresh.slice(0, Math.max(0, most - count));
+    const taken = fresh.slice(0, Math.max(0, max - count));
     if (taken.length > 0) {
       await given.giveWithin(
         sql,

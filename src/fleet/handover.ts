@@ -172,7 +172,7 @@ export class Handover {
   /** Does `work`, and writes what changed, in one fenced transaction. */
   async #writing(
     jobs: readonly LeasedJob[],
-    most: number,
+    max: number,
     work: (sql: Sql, owned: readonly LeasedJob[]) => Promise<void> = async () => {},
   ) {
     const { store } = this.#options;
@@ -180,8 +180,8 @@ export class Handover {
     let rows: readonly PortableRow[] = [];
     const owned = await this.#fenced(jobs, async (sql, fenced) => {
       await work(sql, fenced);
-      changes = this.#changesOf(fenced, most);
-      const keys = [...changes, ...(most === ALL_ROWS ? this.#lateOf(fenced) : [])];
+      changes = this.#changesOf(fenced, max);
+      const keys = [...changes, ...(max === ALL_ROWS ? this.#lateOf(fenced) : [])];
       const once = new Map(keys.map((key) => [nameOf(key), key]));
       rows = [...once.values()].map((key) => this.#outward(store.portableRows.read(key)));
       // Until the database has them, nothing is known to be written.
@@ -194,11 +194,11 @@ export class Handover {
     return { owned, written: changes.length };
   }
 
-  #changesOf(jobs: readonly LeasedJob[], most: number): RowChange[] {
+  #changesOf(jobs: readonly LeasedJob[], max: number): RowChange[] {
     const changes: RowChange[] = [];
     for (const { jobId } of jobs) {
-      if (changes.length >= most) break;
-      changes.push(...this.#changes.ofJob(jobId, most - changes.length));
+      if (changes.length >= max) break;
+      changes.push(...this.#changes.ofJob(jobId, max - changes.length));
     }
     return changes.filter((change) => !this.#ahead.has(nameOf(change)));
   }

@@ -38,8 +38,8 @@ export class Queue {
   }
 
   /** Removes up to so many, which no other transaction removes; their ids as they stand there. */
-  async take(sql: Sql, most: number): Promise<{ readonly jobId: string }[]> {
-    const found = await this.#database.call((boss) => boss.fetch(QUEUE, { batchSize: most, db: sql.db }));
+  async take(sql: Sql, max: number): Promise<{ readonly jobId: string }[]> {
+    const found = await this.#database.call((boss) => boss.fetch(QUEUE, { batchSize: max, db: sql.db }));
     const ids = found.map(({ id }) => id);
     if (ids.length > 0) await this.#database.call((boss) => boss.deleteJob(QUEUE, ids, { db: sql.db }));
     return found.map(({ data }) => ({ jobId: String((data as { jobId?: unknown } | null)?.jobId) }));
@@ -121,11 +121,11 @@ export class Orders {
    * Those without an answer, for jobs of an owner, the oldest first, but for some that are known. An order that this
    * version does not understand is answered with an error, so that it keeps no other one waiting.
    */
-  async openOf(owner: string, known: readonly string[], most: number): Promise<OpenOrder[]> {
+  async openOf(owner: string, known: readonly string[], max: number): Promise<OpenOrder[]> {
     const orders = await this.#database.query<OpenOrder>(
       `SELECT ${COLUMNS}
        FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE owner = $1 AND answer IS NULL AND order_id <> ALL($2::bigint[])
-       ORDER BY order_id LIMIT ${most}`,
+       ORDER BY order_id LIMIT ${max}`,
       [owner, known],
     );
     const sound = this.#understood(orders);

@@ -181,9 +181,9 @@ export class RowChanges {
   }
 
   /** Those of a job, the oldest first. */
-  ofJob(jobId: JobId, most: number): RowChange[] {
+  ofJob(jobId: JobId, max: number): RowChange[] {
     const select = 'SELECT change, job_id AS jobId, of AS "table", key FROM row_changes';
-    return this.#sql.all(`${select} WHERE job_id = ? ORDER BY change LIMIT ?`, jobId, most);
+    return this.#sql.all(`${select} WHERE job_id = ? ORDER BY change LIMIT ?`, jobId, max);
   }
 
   /** They are known elsewhere; what was changed since is not. */

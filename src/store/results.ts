@@ -47,9 +47,9 @@ export class ResultFiles {
   }
 
   /** Those with a reason, at most so many. */
-  notSynced(jobId: JobId, most: number): ResultRow[] {
+  notSynced(jobId: JobId, max: number): ResultRow[] {
     const rest = 'INDEXED BY result_files_not_synced WHERE job_id = ? AND reason IS NOT NULL LIMIT ?';
-    return this.#table.all(rest, jobId, most);
+    return this.#table.all(rest, jobId, max);
   }
 
   /** Saves many in one transaction. */
@@ -116,10 +116,10 @@ export class ResultFiles {
   }
 
   /** The names of one level, one query each, without what is below directories. */
-  *#entries(jobId: JobId, { under, after, most }: LevelQuery): Generator<string, void> {
+  *#entries(jobId: JobId, { under, after, max }: LevelQuery): Generator<string, void> {
     const next = 'SELECT name FROM result_files WHERE job_id = ? AND name >= ? ORDER BY name LIMIT 1';
     let from = after === '' ? under : behind(after, under);
-    for (let found = 0; found < most; found++) {
+    for (let found = 0; found < max; found++) {
       const name = this.#sql.get<Pick<ResultRow, 'name'>>(next, jobId, from)?.name;
       if (name === undefined || !name.startsWith(under)) return;
       const slash = name.indexOf('/', under.length);
@@ -141,7 +141,7 @@ function behind(entry: string, under: string): string {
 export interface LevelQuery {
   readonly under: string;
   readonly after: string;
-  readonly most: number;
+  readonly max: number;
 }
 
 /** The names of one state that begin with the name of a directory, which ends in a slash, or the one that is `name`. */

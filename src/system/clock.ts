@@ -61,15 +61,15 @@ export class Throttle {
 const MAX_TRIES = 20;
 
 /**
- * What `run` returns, which runs a script of `node:vm` with this timeout; undefined if it takes more than `mostMs` of the
+ * What `run` returns, which runs a script of `node:vm` with this timeout; undefined if it takes more than `maxMs` of the
  * processor, for the clock goes on where a busy machine lets the thread wait.
  * @throws what `run` throws
  */
-export function withinProcessorTime<T>(mostMs: number, run: (timeout: number) => T): T | undefined {
+export function withinProcessorTime<T>(maxMs: number, run: (timeout: number) => T): T | undefined {
   const before = threadMs();
-  for (let tries = 0; tries < MAX_TRIES && threadMs() - before < mostMs; tries++) {
+  for (let tries = 0; tries < MAX_TRIES && threadMs() - before < maxMs; tries++) {
     try {
-      return run(mostMs);
+      return run(maxMs);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
     }

@@ -87,17 +87,17 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
 
 /** What a program prints, and how it ended. @throws as `runProgram`; JobtailError `answer-too-large` */
 export async function printedBy(
-  options: Omit<ProgramOptions, 'talk'> & { readonly mostBytes: number },
+  options: Omit<ProgramOptions, 'talk'> & { readonly maxBytes: number },
 ): Promise<ProgramEnd & { readonly printed: Buffer }> {
-  const { command, mostBytes } = options;
+  const { command, maxBytes } = options;
   const pieces: Buffer[] = [];
   let bytes = 0;
   const talk = async (output: AsyncIterable<Buffer>) => {
     for await (const piece of output) {
       pieces.push(piece);
       bytes += piece.length;
-      if (bytes > mostBytes) {
-        throw new JobtailError('answer-too-large', `the program ${command} printed more than ${mostBytes} bytes`);
+      if (bytes > maxBytes) {
+        throw new JobtailError('answer-too-large', `the program ${command} printed more than ${maxBytes} bytes`);
       }
     }
   };

@@ -98,7 +98,7 @@ it('is a tree of names, level by level, in pages of any size', () => {
     { maxLength: 25 },
   );
   fc.assert(
-    fc.property(names, fc.integer({ min: 1, max: 5 }), (found, most) => {
+    fc.property(names, fc.integer({ min: 1, max: 5 }), (found, max) => {
       store.results.forgetAll([...store.results.ofJob(job as JobId)]);
       store.results.saveAll(
         found.map((name, index) => rowOf(job as JobId, name, STATES[index % STATES.length] ?? 'synced', index)),
@@ -106,7 +106,7 @@ it('is a tree of names, level by level, in pages of any size', () => {
       const walk = (under: string): string[] => {
         const level: { name: string; isDirectory: number; files: number }[] = [];
         for (let after = ''; ; ) {
-          const page = store.results.level(job as JobId, { under, after, most });
+          const page = store.results.level(job as JobId, { under, after, max });
           if (page.length === 0) break;
           level.push(...page);
           after = page.at(-1)?.name ?? '';

@@ -62,7 +62,7 @@ const isWithin = (at: number, { takenAt, endedAt }: Attempt) =>
   at >= takenAt - NOTICE_MS && at <= (endedAt ?? Number.POSITIVE_INFINITY) + NOTICE_MS;
 
 /** The most calls in any time of `windowMs`, as the service counts them. */
-export function mostCallsWithin(calls: readonly Pick<RecordedCall, 'atMs'>[], windowMs: number): number {
+export function maxCallsWithin(calls: readonly Pick<RecordedCall, 'atMs'>[], windowMs: number): number {
   const times = calls.map(({ atMs }) => atMs).sort((a, b) => a - b);
   let [most, first] = [0, 0];
   for (const [index, time] of times.entries()) {

@@ -65,9 +65,9 @@ export class HeldClock implements Clock {
   }
 
   /** Moves on until `look` is true. */
-  async passUntil(what: string, look: () => boolean, mostMs = 60 * 60_000): Promise<void> {
-    for (const end = this.#passed + mostMs; !look(); await this.pass(1_000)) {
-      if (this.#passed >= end) throw new Error(`${mostMs / 1_000} s passed in vain for ${what}`);
+  async passUntil(what: string, look: () => boolean, maxMs = 60 * 60_000): Promise<void> {
+    for (const end = this.#passed + maxMs; !look(); await this.pass(1_000)) {
+      if (this.#passed >= end) throw new Error(`${maxMs / 1_000} s passed in vain for ${what}`);
     }
   }
 }

@@ -110,7 +110,7 @@ it('a program is answered', async () => {
 });
 
 it('what a program prints is kept up to a limit', async () => {
-  const options = { command: 'yes', args: [], limit, mostBytes: 1_000, signal };
+  const options = { command: 'yes', args: [], limit, maxBytes: 1_000, signal };
   await expect(printedBy(options)).rejects.toMatchObject({ message: 'the program yes printed more than 1000 bytes' });
   expect((await printedBy({ ...options, command: 'cat' })).printed).toHaveLength(0);
 });

@@ -48,7 +48,7 @@ const STEP_BYTES = 64 * 1024;
 const LOOKAHEAD_BYTES = 4 * 1024;
 /** Bytes after U+FFFD that must be equal. */
 const RESUME_BYTES = 64;
-const LONGEST_UNIT_BYTES = 4;
+const MAX_UNIT_BYTES = 4;
 const MAX_BYTES_A_REPLACEMENT = 3;
 const LAST_LEAD = 0xf4;
 /** Lead bytes that allow only some continuation bytes as the second byte. */
@@ -127,26 +127,26 @@ async function endOfReplaced(
   const count = await behind.skipUncertain();
   const follows = Buffer.from(await behind.peek(RESUME_BYTES));
   const mayResume = follows.length > 0 || behind.atEnd();
-  let [fewest, most, predicted] = [0, 0, 0];
+  let [min, max, predicted] = [0, 0, 0];
   // Where the text goes on, by RESUME_BYTES equal bytes; and where it may, by fewer, or none.
   let [sure, possible]: (number | undefined)[] = [];
   let [window, windowAt] = [Buffer.alloc(0), at];
   let position = at;
-  while (fewest <= count) {
+  while (min <= count) {
     const windowEnd = windowAt + window.length;
-    if (position + LONGEST_UNIT_BYTES + RESUME_BYTES > windowEnd && windowEnd < to) {
+    if (position + MAX_UNIT_BYTES + RESUME_BYTES > windowEnd && windowEnd < to) {
       window = Buffer.from(await bytes.read(position, Math.min(to, position + LOOKAHEAD_BYTES)));
       windowAt = position;
     }
     const rest = window.subarray(position - windowAt);
     if (position === to) {
       // More U+FFFD stand for the bytes that follow.
-      if (fewest === most) await reading.skipUncertain(most);
-      if (fewest === most) return { position };
+      if (min === max) await reading.skipUncertain(max);
+      if (min === max) return { position };
       if (sure === undefined) return { position, open: true };
       break;
     }
-    if (position > at && most >= count && mayResume && startsAlike(rest, follows)) {
+    if (position > at && max >= count && mayResume && startsAlike(rest, follows)) {
       const isPredicted = predicted === count;
       if (follows.length > 0 && (isPredicted || beginsAlike(rest, follows))) sure ??= position;
       if (follows.length > 0 && isPredicted) sure = position;
@@ -156,8 +156,8 @@ async function endOfReplaced(
     const isUnknown = bytes.unknownUntil?.(position) !== undefined;
     const unit = isUnknown ? UNKNOWN_UNIT : unitAt(rest, position - offset);
     if (unit === undefined) break;
-    fewest += unit.fewest;
-    most += unit.most;
+    min += unit.min;
+    max += unit.max;
     predicted += unit.predicted;
     position += unit.width;
   }
@@ -175,15 +175,15 @@ function beginsAlike(a: Buffer, b: Buffer): boolean {
 /** One sequence of bytes, and how many U+FFFD the server sends for it. */
 interface Unit {
   readonly width: number;
-  readonly fewest: number;
-  readonly most: number;
+  readonly min: number;
+  readonly max: number;
   readonly predicted: number;
 }
 
 const UNKNOWN_UNIT: Unit = {
   width: 1,
-  fewest: 1 / MAX_BYTES_A_REPLACEMENT,
-  most: 1,
+  min: 1 / MAX_BYTES_A_REPLACEMENT,
+  max: 1,
   predicted: Number.POSITIVE_INFINITY,
 };
 
@@ -203,12 +203,11 @@ function unitAt(bytes: Buffer, at: number): Unit | undefined {
   const isCut = beforeEdge < width;
   const asCut = 1 + width - Math.min(beforeEdge, width);
   // A sequence that the end cuts may continue in the next bytes: then one more U+FFFD may stand for it.
-  if (width < needed && width === bytes.length) return { width, fewest: 1, most: width + 1, predicted: asCut };
-  if (width < needed || width === 1 || isReplacementLike(bytes))
-    return { width, fewest: 1, most: width, predicted: asCut };
+  if (width < needed && width === bytes.length) return { width, min: 1, max: width + 1, predicted: asCut };
+  if (width < needed || width === 1 || isReplacementLike(bytes)) return { width, min: 1, max: width, predicted: asCut };
   // A whole character is shown, unless the edge of a block or a short read cuts it: into two parts at least.
   if (at + width <= WITHIN_BLOCK_BYTES) return undefined;
-  return { width, fewest: 2, most: width, predicted: isCut ? asCut : Number.POSITIVE_INFINITY };
+  return { width, min: 2, max: width, predicted: isCut ? asCut : Number.POSITIVE_INFINITY };
 }
 
 /** U+FFFD itself, and U+FFFE and U+FFFF, which XML cannot contain. */

@@ -46,7 +46,7 @@ const SCOPE = 'the job service';
 export const INTERVAL_MS = 30_000;
 /** While no job is active, and none is waited for. */
 export const IDLE_INTERVAL_MS = 120_000;
-const LONGEST_PAUSE_MS = 5 * 60_000;
+const MAX_PAUSE_MS = 5 * 60_000;
 /** Jobs that no list names are requested one by one: this many at a time, the others at the next times. */
 const MAX_REQUESTED = 8;
 /** After so many looks in a row that failed, tasks are searched for as if there were no such service. */
@@ -72,7 +72,7 @@ export class JobStates implements Scheduled {
     const { clock, random } = options;
     this.#options = options;
     const nowMs = () => clock.monotonic();
-    this.#backOff = new BackOff({ firstMs: INTERVAL_MS, maxMs: LONGEST_PAUSE_MS, nowMs, random });
+    this.#backOff = new BackOff({ firstMs: INTERVAL_MS, maxMs: MAX_PAUSE_MS, nowMs, random });
   }
 
   get nextDue(): number {

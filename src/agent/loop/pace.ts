@@ -10,7 +10,7 @@ const JITTER = 0.1;
 /** What is due within this share of its delay is done together: to wake up for each would cost more than the work. */
 const GATHERED = 1 / 16;
 /** More at a time would save little, and be a burst for the service. */
-const LONGEST_STEP_MS = 256;
+const MAX_STEP_MS = 256;
 /** A poll that took longer makes the next one of its job patient. */
 const SLOW_MS = 5_000;
 
@@ -60,6 +60,6 @@ export function withJitter(intervalMs: number, random: number): number {
 
 /** `dueAt`, or a little before it, where others with about the same delay are due, too. */
 export function gathered(dueAt: number, delayMs: number): number {
-  const stepMs = Math.min(LONGEST_STEP_MS, 2 ** Math.floor(Math.log2(delayMs * GATHERED)));
+  const stepMs = Math.min(MAX_STEP_MS, 2 ** Math.floor(Math.log2(delayMs * GATHERED)));
   return stepMs < 1 ? dueAt : Math.floor(dueAt / stepMs) * stepMs;
 }

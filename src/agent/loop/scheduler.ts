@@ -73,8 +73,8 @@ export class Scheduler {
     const next = this.#heap.peek()?.at;
     if (this.#stopped || (next === undefined && this.#turn === undefined)) return;
     const now = this.#clock.monotonic();
-    const longestMs = this.#turn?.everyMs ?? MAX_TIMER_MS;
-    this.#armedFor = Math.min(Math.max(now, next ?? Number.POSITIVE_INFINITY), now + longestMs);
+    const maxMs = this.#turn?.everyMs ?? MAX_TIMER_MS;
+    this.#armedFor = Math.min(Math.max(now, next ?? Number.POSITIVE_INFINITY), now + maxMs);
     this.#cancelTimer = this.#clock.timer(this.#armedFor - now, () => this.#startDue());
   }
 

@@ -20,7 +20,7 @@ const STRANGERS_HABIT = 'strange-tasks';
 export const strangersFail = (capabilities: CapabilityStore): boolean => capabilities.get(STRANGERS_HABIT) === 'fault';
 
 /** Candidates per round, as far as the server's limit is known. */
-export function mostCandidates(capabilities: CapabilityStore): number {
+export function maxCandidates(capabilities: CapabilityStore): number {
   return Math.min(MAX_CANDIDATES, MAX_CALLS * Number(capabilities.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
 }
 
@@ -37,7 +37,7 @@ interface ProbeOptions {
   readonly remote: Remote;
   readonly capabilities: CapabilityStore;
   /** Entries of a call, as far as polls have found out. */
-  readonly mostEntries: number;
+  readonly maxEntries: number;
   /** The kind of the requested file. */
   readonly file: LiveFileName;
   /** All there can be. */
@@ -85,15 +85,15 @@ class Probing {
   asked = 0;
   /** How many the next call has. */
   entries: number;
-  #most: number;
+  #max: number;
   /** The length of a call that failed, as long as none with less went through. */
   #failed: number | undefined;
 
   constructor(options: ProbeOptions) {
     this.#options = options;
-    const { capabilities, mostEntries } = options;
-    this.#most = Math.min(mostEntries, MAX_ENTRIES, Number(capabilities.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
-    this.entries = Math.min(FIRST_ENTRIES, this.#most);
+    const { capabilities, maxEntries } = options;
+    this.#max = Math.min(maxEntries, MAX_ENTRIES, Number(capabilities.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
+    this.entries = Math.min(FIRST_ENTRIES, this.#max);
   }
 
   /** Whether these need no other request in this round. */
@@ -121,11 +121,11 @@ class Probing {
   #wentThrough(entries: number, hadStrangers: boolean): void {
     if (hadStrangers) this.#learn(STRANGERS_HABIT, 'left-out');
     if (hadStrangers && this.#failed !== undefined) {
-      this.#most = entries;
+      this.#max = entries;
       this.#learn(ENTRIES_HABIT, String(entries));
     }
     this.#failed = undefined;
-    this.entries = Math.min(this.#most, entries * GROWTH);
+    this.entries = Math.min(this.#max, entries * GROWTH);
   }
 
   /** Where all that was asked about was answered, a task that cannot be there shows whether that means anything. */

@@ -13,7 +13,7 @@ import type { Log, Remote } from '../ports.ts';
 import {
   type Clues,
   candidatesOf,
-  mostCandidates,
+  maxCandidates,
   type Probed,
   probe,
   shiftBetween,
@@ -46,7 +46,7 @@ export interface ProbeRound {
 
 const SHIFT_HABIT = 'task-shift';
 const FIRST_PAUSE_MS = 5_000;
-const LONGEST_PAUSE_MS = 10 * 60_000;
+const MAX_PAUSE_MS = 10 * 60_000;
 /** So many looks that find nothing, of a job that lists files, are worth a word. */
 const REPORTED_AFTER_ROUNDS = 4;
 
@@ -104,7 +104,7 @@ export class TaskSearch {
     const pauseMs = pauseAfter(fruitless);
     // Once all tasks are known, the search ends; without syncs of results, the listing is still read now and then.
     const nextLookAt = isOver ? null : clock.now() + pauseMs;
-    const nextMs = !isOver ? pauseMs : isListed ? null : LONGEST_PAUSE_MS;
+    const nextMs = !isOver ? pauseMs : isListed ? null : MAX_PAUSE_MS;
     const isMissing = !isOver && specifications.length > 0;
     const reason = probed.answersAll ? ANSWERS_ALL : isMissing && fruitless >= REPORTED_AFTER_ROUNDS ? NOT_FOUND : null;
     const hint = reason === null ? null : adviceFor(reason, hasJobService);
@@ -118,14 +118,14 @@ export class TaskSearch {
     const { specifications, known } = clues;
     const missing = specifications.length - known.length;
     const together = {
-      eachTime: Math.min(EACH_TIME, mostCandidates(capabilities) / 2),
+      eachTime: Math.min(EACH_TIME, maxCandidates(capabilities) / 2),
       round: Number.POSITIVE_INFINITY,
     };
     const window = strangersFail(capabilities) ? BY_ITSELF : together;
     const probed = await probe(this.#next(candidatesOf(clues), window), {
       ...{ jobId: this.#jobId, remote, capabilities, signal },
       file: this.#fileOfRound(),
-      mostEntries: batchLimit.files,
+      maxEntries: batchLimit.files,
       isEnough: (found) => missing > 0 && found.length >= missing,
     });
     this.#rounds += 1;
@@ -184,7 +184,7 @@ const ANSWERS_ALL = 'the service answers for whatever id';
 const adviceFor = (reason: string, hasJobService: boolean) =>
   `name them (agent watch JOB --task ID)${hasJobService ? '' : ', or set service.jobsUrl'}: ${reason}`;
 
-const pauseAfter = (fruitless: number) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, fruitless - 1));
+const pauseAfter = (fruitless: number) => Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, fruitless - 1));
 
 function shiftOf(capabilities: CapabilityStore): bigint | undefined {
   const shift = capabilities.get(SHIFT_HABIT);

@@ -49,7 +49,7 @@ export async function journalOf(configFile: string | undefined, signal: AbortSig
       command: 'journalctl',
       args,
       limit,
-      mostBytes: 4 * MAX_SECTION_BYTES,
+      maxBytes: 4 * MAX_SECTION_BYTES,
       signal,
     });
     if (code !== 0) throw new JobtailError('local-io', `journalctl ended with exit code ${code}: ${stderr}`);

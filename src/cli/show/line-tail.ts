@@ -52,7 +52,7 @@ const COLOURS = [pc.cyan, pc.yellow, pc.green, pc.magenta, pc.blue, pc.red];
 /** A line that does not end is shown as it stands once it is so old, and again when it has changed after as long. */
 const UNFINISHED_MS = 1_000;
 /** A line without an end is ended here. */
-const LONGEST_LINE = 64 * 1024;
+const MAX_LINE_CHARACTERS = 64 * 1024;
 
 /** Bytes read of one mirror per tick. */
 const MAX_BYTES = 1024 * 1024;
@@ -100,16 +100,16 @@ export class LineTail {
     return { decoder, unfinished: '', unfinishedSince: this.#now(), shown: '' };
   }
 
-  #read(tailed: Tailed, mostBytes: number): boolean {
+  #read(tailed: Tailed, maxBytes: number): boolean {
     let taken = 0;
-    for (const piece of tailed.reader.read(mostBytes)) {
+    for (const piece of tailed.reader.read(maxBytes)) {
       if (piece === 'generation') this.#beginGeneration(tailed);
       else {
         this.#take(tailed, tailed.decoder.write(piece));
         taken += piece.length;
       }
     }
-    return taken >= mostBytes;
+    return taken >= maxBytes;
   }
 
   #beginGeneration(tailed: Tailed): void {
@@ -126,7 +126,7 @@ export class LineTail {
     const lines = (tailed.unfinished + text).split('\n');
     tailed.unfinished = lines.pop() ?? '';
     for (const line of lines) this.#end(tailed, this.#stateOf(line));
-    if (tailed.unfinished.length > LONGEST_LINE) {
+    if (tailed.unfinished.length > MAX_LINE_CHARACTERS) {
       this.#end(tailed, this.#stateOf(tailed.unfinished));
       tailed.unfinished = '';
     }
@@ -265,7 +265,7 @@ export class MirrorReader {
   }
 
   /** Bytes that arrived since the last tick, up to a limit, and where a new generation starts. */
-  *read(mostBytes = Number.POSITIVE_INFINITY): Generator<Buffer | 'generation'> {
+  *read(maxBytes = Number.POSITIVE_INFINITY): Generator<Buffer | 'generation'> {
     const handle = openIfThere(this.#file);
     if (handle === undefined) return;
     try {
@@ -283,7 +283,7 @@ export class MirrorReader {
         this.#at = this.#keeps ? size : 0;
         if (!this.#keeps) yield 'generation';
       }
-      yield* this.#bytesOf(handle, mostBytes);
+      yield* this.#bytesOf(handle, maxBytes);
     } finally {
       fs.closeSync(handle);
     }
@@ -299,8 +299,8 @@ export class MirrorReader {
     }
   }
 
-  *#bytesOf(handle: number, mostBytes: number): Generator<Buffer> {
-    for (let taken = 0; taken < mostBytes; ) {
+  *#bytesOf(handle: number, maxBytes: number): Generator<Buffer> {
+    for (let taken = 0; taken < maxBytes; ) {
       const bytes = Buffer.allocUnsafe(READ_BYTES);
       const read = fs.readSync(handle, bytes, 0, bytes.length, this.#at);
       if (read === 0) return;

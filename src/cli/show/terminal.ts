@@ -34,8 +34,8 @@ const COLOUR = new RegExp(`(${ESC}\\[[0-9;:]*m)`);
 const CHARACTERS = new Intl.Segmenter();
 
 /** The text, cut to so many columns; an ellipsis stands where something was cut. */
-export function cutToColumns(text: string, mostColumns: number): string {
-  if (stringWidth(text) <= mostColumns) return text;
+export function cutToColumns(text: string, maxColumns: number): string {
+  if (stringWidth(text) <= maxColumns) return text;
   const parts = text.split(COLOUR).flatMap((part, index) =>
     // Every second one is a colour.
     index % 2 === 1 ? [part] : Array.from(CHARACTERS.segment(part), ({ segment }) => segment),
@@ -43,7 +43,7 @@ export function cutToColumns(text: string, mostColumns: number): string {
   let columns = 0;
   const end = parts.findIndex((part) => {
     columns += stringWidth(part);
-    return columns >= mostColumns;
+    return columns >= maxColumns;
   });
   const shown = parts.slice(0, end).join('');
   return `${shown}${shown.includes(ESC) ? RESET : ''}…`;
@@ -53,14 +53,14 @@ export function cutToColumns(text: string, mostColumns: number): string {
  * The text as lines of so many columns, broken between words; all are indented as the first one. Not by wrap-ansi,
  * which composes characters: the name of a file would no longer be the one on the disk.
  */
-export function wrapToColumns(text: string, mostColumns: number): string[] {
-  if (stringWidth(text) <= mostColumns) return [text];
+export function wrapToColumns(text: string, maxColumns: number): string[] {
+  if (stringWidth(text) <= maxColumns) return [text];
   const [indent = ''] = /^ */.exec(text) ?? [];
   const lines: string[] = [];
   let line = '';
   for (const word of text.trimStart().split(' ')) {
     const longer = line === '' ? `${indent}${word}` : `${line} ${word}`;
-    if (line !== '' && stringWidth(longer) > mostColumns) {
+    if (line !== '' && stringWidth(longer) > maxColumns) {
       lines.push(line);
       line = `${indent}${word}`;
     } else line = longer;

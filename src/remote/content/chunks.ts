@@ -58,8 +58,8 @@ export class Base64Decoder {
    * @throws JobtailError malformed
    */
   push(piece: Buffer): Buffer {
-    const most = Math.ceil((this.#carry.length + piece.length) / 4) * 3;
-    if (this.#space.length < most) this.#space = Buffer.allocUnsafeSlow(most);
+    const max = Math.ceil((this.#carry.length + piece.length) / 4) * 3;
+    if (this.#space.length < max) this.#space = Buffer.allocUnsafeSlow(max);
     const bytes = this.#space;
     let length = 0;
     for (let at = 0; at < piece.length; at += SLICE_BYTES) {

@@ -35,7 +35,7 @@ interface JobRecordsOptions {
 }
 
 /** More of a text is cut off. */
-const LONGEST_TEXT = 4_096;
+const MAX_TEXT_CHARACTERS = 4_096;
 const BYTES_PER_TEXT = 64;
 
 type Texts = Map<string, string>;
@@ -84,7 +84,7 @@ export class JobRecords implements Lifted {
   };
 
   bytes(bytes: Buffer): void {
-    const room = LONGEST_TEXT - this.#text.length;
+    const room = MAX_TEXT_CHARACTERS - this.#text.length;
     const fits = bytes.length <= room ? bytes.length : characterStart(bytes, room);
     if (room > 0) this.#text.append(bytes.subarray(0, fits));
   }

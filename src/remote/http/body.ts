@@ -61,7 +61,7 @@ export interface BodyLimits {
 const MAX_WAITING = 4;
 
 /** A reader that is never kept waiting lets others have their turn after so long. */
-const LONGEST_TURN_MS = 10;
+const MAX_TURN_MS = 10;
 
 /**
  * Only the time spent waiting for the server counts, not the time the reader takes. Chunks are handed on as they
@@ -135,7 +135,7 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
   }
 
   async #giveTurn(): Promise<void> {
-    if (performance.now() - this.#turnMs < LONGEST_TURN_MS) return;
+    if (performance.now() - this.#turnMs < MAX_TURN_MS) return;
     await immediate();
     this.#turnMs = performance.now();
   }

@@ -22,7 +22,7 @@ const addressCapability = (operation: Operation) => `rest-address-${operation}`;
 
 /** Characters of a path that every release takes, and that none takes more than (docs/rest.md 3.4). */
 const SHORT_PATH = 50;
-const LONGEST_OF_ALL = 255;
+const MAX_PATH_CHARACTERS = 255;
 /** Nothing else shows that long paths are taken by now. */
 const BELIEVED_MS = 24 * 60 * 60_000;
 /** The smallest limit of a release (docs/rest.md 2.1): no request for parts is ever longer. */
@@ -75,9 +75,11 @@ export class RestCapabilities {
   }
 
   /** Characters of the longest path that is worth asking for. */
-  get longestPath(): number {
+  get maxPathCharacters(): number {
     const { now } = this.#options;
-    return this.#longRefusedAt === undefined || now() - this.#longRefusedAt > BELIEVED_MS ? LONGEST_OF_ALL : SHORT_PATH;
+    return this.#longRefusedAt === undefined || now() - this.#longRefusedAt > BELIEVED_MS
+      ? MAX_PATH_CHARACTERS
+      : SHORT_PATH;
   }
 
   /** A path of this length was refused: some releases accept only short ones, and do not report that. */

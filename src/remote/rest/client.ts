@@ -47,7 +47,7 @@ export class RestRemote implements Remote {
 
   divide(jobId: JobId, wanted: readonly PartRequest[]): PartRequest[][] {
     const { sessionBytes } = this.#calls;
-    return divideByBytes(jobId, wanted, { mostBytes: this.#capabilities.partsBytes, sessionBytes });
+    return divideByBytes(jobId, wanted, { maxBytes: this.#capabilities.partsBytes, sessionBytes });
   }
 
   async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
@@ -104,12 +104,12 @@ export class RestRemote implements Remote {
   }
 
   reasonAgainst(name: string): string | undefined {
-    const { longestPath } = this.#capabilities;
+    const { maxPathCharacters } = this.#capabilities;
     const character = REFUSED_CHARACTER.exec(name)?.[0];
     if (character !== undefined)
       return `the service hands out no file with the character ${character} in its name${WAY_AROUND}`;
-    if (slashed(name).length <= longestPath) return undefined;
-    return `the service hands out no file with a path of more than ${longestPath} characters${WAY_AROUND}`;
+    if (slashed(name).length <= maxPathCharacters) return undefined;
+    return `the service hands out no file with a path of more than ${maxPathCharacters} characters${WAY_AROUND}`;
   }
 
   async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {

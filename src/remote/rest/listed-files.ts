@@ -6,7 +6,7 @@ import { LISTED_FILE } from './contract.ts';
 const NAME = LISTED_FILE.name.toLowerCase();
 const MODIFIED = LISTED_FILE.modified.toLowerCase();
 /** No date is longer; what is, is none. */
-const LONGEST_STAMP = 64;
+const MAX_STAMP_CHARACTERS = 64;
 
 export class ListedFiles implements Lifted {
   readonly #names: ListedNames;
@@ -45,7 +45,7 @@ export class ListedFiles implements Lifted {
 
   bytes(bytes: Buffer): void {
     if (!this.#isRecord || this.#isAt(NAME)) this.#names.bytes(bytes);
-    else if (this.#isAt(MODIFIED) && this.#stamp.length <= LONGEST_STAMP) this.#stamp += bytes.toString();
+    else if (this.#isAt(MODIFIED) && this.#stamp.length <= MAX_STAMP_CHARACTERS) this.#stamp += bytes.toString();
   }
 
   /** An entry without a name is passed over. */
@@ -53,7 +53,7 @@ export class ListedFiles implements Lifted {
     if (this.#isRecord && !this.#hasName) return;
     this.#names.end();
     const name = this.#names.names.at(-1);
-    const isStamp = this.#stamp !== '' && this.#stamp.length <= LONGEST_STAMP;
+    const isStamp = this.#stamp !== '' && this.#stamp.length <= MAX_STAMP_CHARACTERS;
     if (isStamp && name !== undefined) this.#stamps.set(name, this.#stamp);
   }
 

@@ -80,7 +80,7 @@ function entryOf({ taskId, file, offset }: PartRequest): Json {
 
 interface RequestLimit {
   /** Of a whole body. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   /** Of the session code in it. */
   readonly sessionBytes: number;
 }
@@ -98,9 +98,9 @@ export function partsBytes(jobId: JobId, wanted: readonly PartRequest[], session
 export function divideByBytes(
   jobId: JobId,
   wanted: readonly PartRequest[],
-  { mostBytes, sessionBytes }: RequestLimit,
+  { maxBytes, sessionBytes }: RequestLimit,
 ): PartRequest[][] {
-  const room = mostBytes - partsBytes(jobId, [], sessionBytes);
+  const room = maxBytes - partsBytes(jobId, [], sessionBytes);
   const slices: PartRequest[][] = [];
   let left = 0;
   const add = (together: readonly PartRequest[]) => {

@@ -9,7 +9,7 @@ import { type Json, JsonNumber, JsonObject, jsonObject, LiftedText } from './req
 
 const FILE_OF = new Map(Object.entries(FILE_TYPES).map(([file, type]) => [String(type), file as LiveFileName]));
 
-const LONGEST_PATH = 4_096;
+const MAX_PATH_CHARACTERS = 4_096;
 const HIGHEST_PORT = 65_535;
 
 /** A list; null is an empty one. @throws JobtailError unexpected-answer */
@@ -101,7 +101,7 @@ function portOf(value: Json | undefined): number | undefined {
 /** A name longer than PATH_MAX is dropped: it would be compared with each listed name. */
 function pathOf(value: Json | undefined): string | null {
   const path = textOf(value);
-  return path === null || path.length > LONGEST_PATH ? null : path;
+  return path === null || path.length > MAX_PATH_CHARACTERS ? null : path;
 }
 
 function textOf(value: Json | undefined): string | null {

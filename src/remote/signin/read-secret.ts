@@ -138,7 +138,7 @@ async function printedSecret(
   signal: AbortSignal,
 ): Promise<Buffer> {
   const [command = '', ...args] = argv;
-  const options = { command, args, env: process.env, limit: { totalMs: timeoutMs }, mostBytes: MAX_BYTES, signal };
+  const options = { command, args, env: process.env, limit: { totalMs: timeoutMs }, maxBytes: MAX_BYTES, signal };
   const end = await printedBy(options).catch((thrown: unknown) => {
     const { code, message } = asJobtailError(thrown);
     if (code === 'aborted') throw new JobtailError('aborted', 'the sign-in was stopped');

@@ -9,7 +9,7 @@ import { NO_CONTENT, type PartEntry } from '../content/response-texts.ts';
 import { malformed } from '../wrong-answers.ts';
 import { fileOfType, PROTOCOLS } from './contract.ts';
 
-const LONGEST_PATH = 4_096;
+const MAX_PATH_CHARACTERS = 4_096;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -73,7 +73,7 @@ function protocolOf(value: unknown): TransferMethod['protocol'] {
 /** A name longer than PATH_MAX is dropped: it would be compared with each listed name. */
 function pathOf(value: unknown): string | null {
   const path = textOf(value);
-  return path === null || path.length > LONGEST_PATH ? null : path;
+  return path === null || path.length > MAX_PATH_CHARACTERS ? null : path;
 }
 
 function textOf(value: unknown): string | null {

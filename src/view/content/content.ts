@@ -94,16 +94,16 @@ const MAX_BACK_BYTES = 64 * 1024;
 /** Of `from`, `at` and `to` there is one, or none for the end. Positions beyond the end count as the end. */
 export function windowOf(
   source: Source,
-  { from, at, to, bytes: most }: Required<Pick<LinesQuery, 'bytes'>> & LinesQuery,
+  { from, at, to, bytes: max }: Required<Pick<LinesQuery, 'bytes'>> & LinesQuery,
 ): Window {
   const within = (position: number) => Math.min(position, source.bytes);
-  if (at !== undefined) return forward(source, within(at), most);
-  if (from !== undefined) return forward(source, startOfLine(source, within(from)), most);
-  return backward(source, within(to ?? source.bytes), most);
+  if (at !== undefined) return forward(source, within(at), max);
+  if (from !== undefined) return forward(source, startOfLine(source, within(from)), max);
+  return backward(source, within(to ?? source.bytes), max);
 }
 
-function forward(source: Source, start: number, most: number): Window {
-  const bytes = source.read(start, Math.min(source.bytes, start + most));
+function forward(source: Source, start: number, max: number): Window {
+  const bytes = source.read(start, Math.min(source.bytes, start + max));
   const isEnd = start + bytes.length === source.bytes;
   const cut = isEnd ? bytes.length : bytes.lastIndexOf(NEWLINE) + 1;
   // A line that is longer than the window, and that of a file that is no text, is cut somewhere.
@@ -111,8 +111,8 @@ function forward(source: Source, start: number, most: number): Window {
   return { start, bytes: bytes.subarray(0, end), beginsLine: beginsLine(source, start) };
 }
 
-function backward(source: Source, end: number, most: number): Window {
-  const first = Math.max(0, end - most);
+function backward(source: Source, end: number, max: number): Window {
+  const first = Math.max(0, end - max);
   const bytes = source.read(first, end);
   if (first === 0 || beginsLine(source, first)) return { start: first, bytes, beginsLine: true };
   // The line end at the very end is that of the last line.

@@ -224,11 +224,11 @@ const MAX_LISTED = 10_000;
 const MARKS = 256;
 const REPORT_MS = 150;
 
-/** All matches, up to `most` from a byte on, or the last one before a byte: as they are found. */
+/** All matches, up to `max` from a byte on, or the last one before a byte: as they are found. */
 export async function* matchesOf(
   content: Content,
   pattern: Pattern,
-  { from, before, most = 1 }: Pick<SearchQuery, 'from' | 'before' | 'most'>,
+  { from, before, max = 1 }: Pick<SearchQuery, 'from' | 'before' | 'max'>,
 ): AsyncGenerator<SearchLine> {
   const { version } = content;
   try {
@@ -238,7 +238,7 @@ export async function* matchesOf(
       const match = await searchBackward(content, pattern, Math.min(before, content.bytes));
       if (match !== undefined) found.push(match);
     } else {
-      const wanted = Math.min(most, MAX_LISTED);
+      const wanted = Math.min(max, MAX_LISTED);
       for await (const { matches } of searchForward(content, pattern, from ?? 0)) {
         found.push(...matches.slice(0, wanted - found.length));
         if (found.length === wanted) break;

@@ -125,7 +125,7 @@ export type PreviewKind = 'text' | 'csv' | 'notebook' | 'image' | 'pdf' | 'html'
 
 /**
  * `text` is what is looked for, at most 256 characters; `regex` takes it as a regular expression, line by line. `errors`
- * instead of them: the lines that `agent errors` shows, each from its error to its end. Without `from` and `before`: the whole content, counting everything. With `from`, `most` matches that begin at or behind it;
+ * instead of them: the lines that `agent errors` shows, each from its error to its end. Without `from` and `before`: the whole content, counting everything. With `from`, `max` matches that begin at or behind it;
  * with `before`, the last one that begins before it. The search ends when the page closes the answer.
  */
 export interface SearchQuery {
@@ -136,7 +136,7 @@ export interface SearchQuery {
   readonly errors?: '1';
   readonly from?: number | undefined;
   readonly before?: number | undefined;
-  readonly most?: number | undefined;
+  readonly max?: number | undefined;
 }
 
 /** One line of JSON each (application/x-ndjson). */

@@ -70,14 +70,14 @@ const MAX_FIGURES = 1_440;
 
 /** When it is full, each two figures become one. */
 export class FigureHistory {
-  readonly #most: number;
+  readonly #max: number;
   #figures: Figure[] = [];
   /** Figures of ten seconds that one holds by now. */
   #each = 1;
   #gathered: Figure[] = [];
 
-  constructor(most = MAX_FIGURES) {
-    this.#most = most;
+  constructor(max = MAX_FIGURES) {
+    this.#max = max;
   }
 
   /** The one that it became part of, as it stands in the history then. */
@@ -86,7 +86,7 @@ export class FigureHistory {
     if (this.#gathered.length < this.#each) return;
     this.#figures.push(together(this.#gathered));
     this.#gathered = [];
-    if (this.#figures.length < this.#most) return;
+    if (this.#figures.length < this.#max) return;
     const halved: Figure[] = [];
     for (let at = 0; at < this.#figures.length; at += 2) halved.push(together(this.#figures.slice(at, at + 2)));
     this.#figures = halved;

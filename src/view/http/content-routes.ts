@@ -12,7 +12,7 @@ import { attachment, jsonLines, previewTypeOf, rangeOf, streamed, type ViewApp, 
 import { PREVIEW_POLICY } from './gate.ts';
 import { Query } from './query.ts';
 
-const WINDOW = { least: 4 * 1024, usual: 256 * 1024, most: 1024 * 1024 } as const;
+const WINDOW = { min: 4 * 1024, usual: 256 * 1024, max: 1024 * 1024 } as const;
 /** Of a window, passed to the socket at a time. */
 const PIECE_BYTES = 64 * 1024;
 const NDJSON = { 'content-type': 'application/x-ndjson' } as const;
@@ -27,7 +27,7 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
 
   app.get('/api/lines', (context) => {
     const query = new Query(context.req.url);
-    const bytes = Math.max(WINDOW.least, Math.min(WINDOW.most, query.number('bytes') ?? WINDOW.usual));
+    const bytes = Math.max(WINDOW.min, Math.min(WINDOW.max, query.number('bytes') ?? WINDOW.usual));
     const where = { from: query.number('from'), at: query.number('at'), to: query.number('to') };
     return opened(parts, context, 'windows', (content, end) => {
       const window = windowOf(content, { ...where, bytes });
@@ -78,7 +78,7 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
           wholeWord: query.flag('word'),
           isExpression: query.flag('regex'),
         });
-    const where = { from: query.number('from'), before: query.number('before'), most: query.number('most') };
+    const where = { from: query.number('from'), before: query.number('before'), max: query.number('max') };
     return withContent(parts, context, (content) => matchesOf(content, pattern, where));
   });
 

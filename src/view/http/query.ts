@@ -24,9 +24,9 @@ export class Query {
     return this.#parameters.get(name) === '1';
   }
 
-  all(name: string, most: number): string[] {
+  all(name: string, max: number): string[] {
     const found = this.#parameters.getAll(name);
-    if (found.length > most) throw new Refused(400, `at most ${most} of ${name}`);
+    if (found.length > max) throw new Refused(400, `at most ${max} of ${name}`);
     return [...new Set(found)];
   }
 
@@ -56,8 +56,8 @@ export class Query {
   }
 
   /** Live files as `501/9001/stdout`. */
-  liveFiles(most: number): { readonly jobId: JobId; readonly live: LiveFileKey }[] {
-    return this.all('file', most).map((text) => {
+  liveFiles(max: number): { readonly jobId: JobId; readonly live: LiveFileKey }[] {
+    return this.all('file', max).map((text) => {
       const slash = text.indexOf('/');
       const jobId = parseJobId(text.slice(0, slash));
       const live = liveFileOf(text.slice(slash + 1));
@@ -66,8 +66,8 @@ export class Query {
     });
   }
 
-  jobs(most: number): JobId[] {
-    return this.all('job', most).map((text) => {
+  jobs(max: number): JobId[] {
+    return this.all('job', max).map((text) => {
       const jobId = parseJobId(text);
       if (jobId === undefined) throw wrong('job');
       return jobId;

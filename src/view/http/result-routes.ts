@@ -47,7 +47,7 @@ function directoryOf(query: Query): string {
 
 function entriesOf(parts: ViewParts, jobId: JobId, under: string, after: string): ResultEntries {
   const { results } = parts.store.get();
-  const found = results.level(jobId, { under, after, most: MAX_ENTRIES + 1 });
+  const found = results.level(jobId, { under, after, max: MAX_ENTRIES + 1 });
   const byName = new Map<string, LevelEntry[]>();
   for (const entry of found) byName.set(entry.name, [...(byName.get(entry.name) ?? []), entry]);
   // Names that begin with a slash have nothing before it to be looked at.

@@ -42,7 +42,7 @@ export class FilesRemote implements Remote {
   /** How long each of them might be silent. */
   readonly silences: (number | undefined)[] = [];
   running = 0;
-  mostAtATime = 0;
+  maxAtATime = 0;
   method: TransferMethod | null | JobtailError = null;
   readonly transferCalls: string[] = [];
 
@@ -73,7 +73,7 @@ export class FilesRemote implements Remote {
     this.downloads.push(name);
     this.silences.push(silentMs);
     this.running++;
-    this.mostAtATime = Math.max(this.mostAtATime, this.running);
+    this.maxAtATime = Math.max(this.maxAtATime, this.running);
     try {
       // As the real one: nothing is handed on in the moment of the call.
       await Promise.resolve();

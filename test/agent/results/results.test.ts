@@ -184,7 +184,7 @@ describe('what is fetched', () => {
       return threeRun;
     };
     await place.sync();
-    expect(place.remote.mostAtATime).toBe(3);
+    expect(place.remote.maxAtATime).toBe(3);
     expect(place.tree()).toHaveLength(20);
   });
 });

@@ -16,7 +16,7 @@ const FAULT = () => new JobtailError('fault', 'no such task');
 
 /** A server with the habits that matter here. */
 class TaskRemote extends ModelRemote {
-  mostEntries = Number.POSITIVE_INFINITY;
+  maxEntries = Number.POSITIVE_INFINITY;
   strangers: 'left-out' | 'fault' | 'answered' = 'left-out';
   listed: string[] = [];
   /** Ids that were asked about, call by call. */
@@ -31,7 +31,7 @@ class TaskRemote extends ModelRemote {
 
   override async readParts(jobId: JobId, wanted: readonly PartRequest[], stop: AbortSignal): Promise<Parts> {
     this.asked.push(wanted.map(({ taskId }) => taskId));
-    if (wanted.length > this.mostEntries) throw FAULT();
+    if (wanted.length > this.maxEntries) throw FAULT();
     const tasks = new Set([...this.files.keys()].map((name) => name.split('/')[0]));
     const strangers = wanted.filter(({ taskId }) => !tasks.has(taskId));
     if (this.strangers === 'fault' && strangers.length > 0) throw FAULT();
@@ -46,7 +46,7 @@ class TaskRemote extends ModelRemote {
   }
 }
 
-function setUp(habits: Partial<Pick<TaskRemote, 'mostEntries' | 'strangers'>> = {}, hasJobService = false) {
+function setUp(habits: Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> = {}, hasJobService = false) {
   const clock = new HeldClock();
   const remote = Object.assign(new TaskRemote(), habits);
   const store = new Store({ directory: newState(temporaryDirectory()), service: 'x', owner: true, now: clock.now });
@@ -96,13 +96,13 @@ describe('a probe', () => {
 
   it('makes few calls, whether it finds anything or not', async () => {
     for (const strangers of ['left-out', 'fault'] as const) {
-      for (const mostEntries of [1, 2, 5, 100, 1_000]) {
-        const { remote, probe } = setUp({ strangers, mostEntries });
+      for (const maxEntries of [1, 2, 5, 100, 1_000]) {
+        const { remote, probe } = setUp({ strangers, maxEntries });
         remote.listed = ['/70001/a'];
         for (let count = 0; count < 12; count++) {
           const before = remote.asked.length;
           await probe();
-          expect(remote.asked.length - before, `${strangers}, ${mostEntries} entries`).toBeLessThanOrEqual(9);
+          expect(remote.asked.length - before, `${strangers}, ${maxEntries} entries`).toBeLessThanOrEqual(9);
         }
       }
     }
@@ -119,8 +119,8 @@ describe('a probe', () => {
   });
 
   it('finds what is near in the end, however few entries a call may have', async () => {
-    for (const mostEntries of [1, 2, 5]) {
-      const { remote, probe, tasks } = setUp({ mostEntries });
+    for (const maxEntries of [1, 2, 5]) {
+      const { remote, probe, tasks } = setUp({ maxEntries });
       remote.task('70030', '70001');
       for (let count = 0; count < 60 && tasks().length === 0; count++) await probe();
       expect(tasks()).toEqual(['70030']);

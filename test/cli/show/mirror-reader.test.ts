@@ -10,8 +10,8 @@ import { temporaryDirectory } from '../../support/temp-directory.ts';
 const mirrorFile = () => path.join(temporaryDirectory(), 'stdout.log');
 
 /** What one look brings, as text; `|` where a generation begins. */
-const lookOf = (reader: MirrorReader, mostBytes?: number) =>
-  [...reader.read(mostBytes)].map((piece) => (piece === 'generation' ? '|' : piece.toString('latin1'))).join('');
+const lookOf = (reader: MirrorReader, maxBytes?: number) =>
+  [...reader.read(maxBytes)].map((piece) => (piece === 'generation' ? '|' : piece.toString('latin1'))).join('');
 
 /** Keeps what is there as `.1` and cuts the mirror in place, as the agent does; `between` runs before the cut. */
 function rotate(file: string, between = () => {}): void {

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Attempt } from '../../support/fleet.ts';
 import { WrittenFile } from '../../support/fleet-files.ts';
-import { lateGrowths, mostCallsWithin, overlaps } from '../../support/fleet-proof.ts';
+import { lateGrowths, maxCallsWithin, overlaps } from '../../support/fleet-proof.ts';
 import { Relay } from '../../support/fleet-relay.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
@@ -83,7 +83,7 @@ it('a mirror that grows by somebody who does not own the job is found', () => {
 
 it('the most calls of any window are counted, wherever it begins', () => {
   const calls = [0, 900, 950, 1_000, 1_050, 3_000].map((atMs) => ({ atMs }));
-  expect([mostCallsWithin(calls, 1_000), mostCallsWithin(calls, 100), mostCallsWithin([], 100)]).toEqual([4, 2, 0]);
+  expect([maxCallsWithin(calls, 1_000), maxCallsWithin(calls, 100), maxCallsWithin([], 100)]).toEqual([4, 2, 0]);
 });
 
 it('a relay passes bytes on, holds them back while it is silent, and cuts', async () => {

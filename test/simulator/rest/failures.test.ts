@@ -267,7 +267,7 @@ describe('load', () => {
     const { sandbox, session } = await startJob(release, { habits: { parallelUnsafe: 'release' } });
     sandbox.faults.add({ kind: 'delay', ms: 400, times: 1 });
     const first = list(sandbox, '501', session);
-    while (sandbox.counters.mostParallelCalls === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (sandbox.counters.maxParallelCalls === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     expect((await post(sandbox, PARTS, partsOf(session))).status).toBe(status);
     expect((await first).status).toBe(200);
   });

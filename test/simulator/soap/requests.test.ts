@@ -339,6 +339,6 @@ describe('requests in general', () => {
     stop.abort();
     expect(await first).toBe('AbortError');
     while ((await call(sandbox, LIST, jobAnd('1', session))).status !== 200);
-    expect(sandbox.counters.mostParallelCalls).toBe(2);
+    expect(sandbox.counters.maxParallelCalls).toBe(2);
   });
 });

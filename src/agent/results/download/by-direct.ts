@@ -48,7 +48,7 @@ const MANY_FILES = 100;
 const MAX_KEYS = 5;
 /** After a failure, the direct way is tried again after so long; twice as long after each further one. */
 const FIRST_PAUSE_MS = 5 * 60_000;
-const LONGEST_PAUSE_MS = 4 * 60 * 60_000;
+const MAX_PAUSE_MS = 4 * 60 * 60_000;
 /** How often it is asked whether there is room on the disk. */
 const ROOM_MS = 1_000;
 
@@ -134,7 +134,7 @@ export class DirectResults {
 
   #close<Key>(all: Map<Key, Closed>, key: Key, error: JobtailError): void {
     const { clock, random } = this.#options;
-    const pauses = { firstMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS, nowMs: () => clock.monotonic(), random };
+    const pauses = { firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, nowMs: () => clock.monotonic(), random };
     const backOff = all.get(key)?.backOff ?? new BackOff(pauses);
     backOff.lengthen();
     all.set(key, { backOff, reason: reasonOf(error) });

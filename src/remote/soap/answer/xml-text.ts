@@ -32,7 +32,7 @@ const NAMED: ReadonlyMap<number, number> = new Map([
   [packed('quot'), 0x22],
   [packed('apos'), 0x27],
 ]);
-const LONGEST_NAME = 4;
+const MAX_NAME_CHARACTERS = 4;
 
 /**
  * The text that the XML characters `bytes` stand for, as UTF-8 bytes; `bytes` itself if there is no reference in it.
@@ -94,7 +94,7 @@ function endOfReference(bytes: Buffer, start: number): number {
 function pointOf(bytes: Buffer, start: number, end: number): number {
   if (bytes[start] === NUMBER_SIGN) return pointOfNumber(bytes, start + 1, end);
   let name = 1;
-  for (let at = start; at < end && end - start <= LONGEST_NAME; at += 1) name = name * 256 + (bytes[at] ?? 0);
+  for (let at = start; at < end && end - start <= MAX_NAME_CHARACTERS; at += 1) name = name * 256 + (bytes[at] ?? 0);
   const point = NAMED.get(name);
   if (point === undefined) throw malformed('a reference to an unknown entity');
   return point;

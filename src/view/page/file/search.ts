@@ -125,7 +125,7 @@ export class Search {
   }
 
   async #askNext(isBack: boolean, at: number, length: number): Promise<Match | undefined> {
-    const where = isBack ? { before: at } : { from: at + length, most: 1 };
+    const where = isBack ? { before: at } : { from: at + length, max: 1 };
     for await (const line of this.#ask(where)) if ('at' in line) return line.at[0];
     return isBack ? undefined : this.#reported[0];
   }
@@ -158,7 +158,7 @@ export class Search {
     const { signal } = this.#running;
     const came: Match[] = [];
     try {
-      const where = { from: Math.max(0, before - OVERLAP_BYTES), most: MAX_LISTED };
+      const where = { from: Math.max(0, before - OVERLAP_BYTES), max: MAX_LISTED };
       for await (const line of this.#ask(where))
         if ('at' in line)
           for (const [byte, length] of line.at) {

@@ -111,9 +111,9 @@ export class TextWindow {
   }
 
   /** The bytes before a row: at most so many, none of other lines than those that the window has. */
-  bytesBefore(index: number, most: number): Uint8Array {
+  bytesBefore(index: number, max: number): Uint8Array {
     const to = (this.#rows[index] ?? this.end) - this.start;
-    return this.#bytes.subarray(Math.max(0, to - most), to);
+    return this.#bytes.subarray(Math.max(0, to - max), to);
   }
 
   /** The number of the line of a row, from 0; undefined if it is not known, or if the row goes on with a line. */

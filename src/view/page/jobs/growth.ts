@@ -22,9 +22,9 @@ export function within(growth: Growth, now: number): { readonly grown: number; r
 export function curvePath(growth: Growth, now: number): string {
   const { since } = within(growth, now);
   const values = growth.map(([, bytes]) => bytes);
-  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const [min, max] = [Math.min(...values), Math.max(...values)];
   const y = (value: number) =>
-    HEIGHT - MARGIN - (most > least ? ((value - least) / (most - least)) * (HEIGHT - 2 * MARGIN) : 0);
+    HEIGHT - MARGIN - (max > min ? ((value - min) / (max - min)) * (HEIGHT - 2 * MARGIN) : 0);
   const x = (at: number) => Math.min(1, Math.max(0, (at - since) / (now - since))) * WIDTH;
   const [first = [since, 0], last = first] = [growth[0], growth.at(-1)];
   const points = [[since, first[1]] as const, ...growth, [now, last[1]] as const];

@@ -2,7 +2,7 @@
 
 const NAME = 'match';
 /** Maximum rows on one screen. */
-const MOST = 2_000;
+const MAX_MARKS = 2_000;
 
 /** Paints in the rows below `element` what is to be marked in each; what is returned takes it away again. */
 export function highlight(element: HTMLElement | null, needleIn: (index: number) => RegExp | undefined): () => void {
@@ -11,7 +11,7 @@ export function highlight(element: HTMLElement | null, needleIn: (index: number)
   CSS.highlights.set(NAME, painted);
   const ranges = [...element.querySelectorAll<HTMLElement>('[data-index]')]
     .flatMap((row) => rangesIn(row.querySelector('.text'), needleIn(Number(row.dataset['index']))))
-    .slice(0, MOST);
+    .slice(0, MAX_MARKS);
   for (const range of ranges) painted.add(range);
   return () => {
     for (const range of ranges) painted.delete(range);

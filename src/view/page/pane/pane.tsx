@@ -163,7 +163,7 @@ function Overview({ opened: { file, search, seen, isSearching } }: { opened: Ope
     event.preventDefault();
     file.jumpTo(Math.round(Math.min(total, Math.max(0, from + step * total))));
   };
-  const most = Math.max(1, ...marks);
+  const max = Math.max(1, ...marks);
   return (
     <div
       class="overview"
@@ -190,7 +190,7 @@ function Overview({ opened: { file, search, seen, isSearching } }: { opened: Ope
           <span
             key={index}
             class="match"
-            style={{ top: `${(index / marks.length) * 100}%`, opacity: 0.4 + (0.6 * count) / most }}
+            style={{ top: `${(index / marks.length) * 100}%`, opacity: 0.4 + (0.6 * count) / max }}
           />
         ),
       )}

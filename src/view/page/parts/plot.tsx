@@ -114,7 +114,7 @@ function hours(_: uPlot, all: number[]): string[] {
   return all.map((at) => clock(at * 1000).slice(11, isShort ? 19 : 16));
 }
 
-const fromNought = (_: uPlot, __: number, most: number): [number, number] => [0, most > 0 ? most * 1.1 : 1];
+const fromNought = (_: uPlot, __: number, max: number): [number, number] => [0, max > 0 ? max * 1.1 : 1];
 
 const scaleOf = (axis: number) => `y${axis}`;
 

@@ -60,9 +60,9 @@ export function axesOf(curves: readonly Column[]): number[] {
 
 /** The largest distance from zero; 1 for a curve of zeros alone. */
 function rangeOf(curve: Column): number {
-  let most = 0;
-  for (const value of curve) most = Math.max(most, Math.abs(value ?? 0));
-  return most === 0 ? 1 : most;
+  let max = 0;
+  for (const value of curve) max = Math.max(max, Math.abs(value ?? 0));
+  return max === 0 ? 1 : max;
 }
 
 /** A number as it stands at an axis: with what distinguishes it, and short however small or large it is. */

@@ -29,7 +29,7 @@ const POLLS_TO_BE_EQUAL = 10;
 /** A poll may request so much before the overlap: a proof of the decoder, and whole characters and marks. */
 const MAX_BEFORE_OVERLAP = 1_100;
 const BETWEEN_POLLS_MS = 15_000;
-const LONGEST_PAUSE_MS = 30 * 60_000;
+const MAX_PAUSE_MS = 30 * 60_000;
 
 /** A remote file as the model knows it. */
 interface Subject {
@@ -201,7 +201,7 @@ export class World {
   async checkProgress(): Promise<void> {
     this.#calm();
     // A file that failed by itself is asked for half an hour later at the latest.
-    if (this.#hasFailed) this.#now += LONGEST_PAUSE_MS;
+    if (this.#hasFailed) this.#now += MAX_PAUSE_MS;
     this.#hasFailed = false;
     let reason: string | undefined = 'is not polled';
     for (let polls = 0; polls < POLLS_TO_BE_EQUAL && reason !== undefined; polls++) {
