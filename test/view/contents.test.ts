@@ -101,7 +101,7 @@ describe('a search', () => {
 
   it('goes on from a byte, and back from one', async () => {
     const place = await placeWith('a needle, a needle and a needle\n'.repeat(2));
-    const next = await place.lines<SearchLine>(`/api/search?${STDOUT}&text=needle&from=3&most=2`);
+    const next = await place.lines<SearchLine>(`/api/search?${STDOUT}&text=needle&from=3&max=2`);
     expect(next[0]).toEqual({
       at: [
         [12, 6],
