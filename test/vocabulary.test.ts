@@ -54,7 +54,7 @@ function proseOf(markdown: string): string {
 
 const documents = (): Text[] => {
   const names = fs.readdirSync(`${ROOT}docs`).filter((name) => name.endsWith('.md'));
-  return ['README.md', 'CONTRIBUTING.md', ...names.map((name) => `docs/${name}`)].map((file) => ({
+  return ['README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md', ...names.map((name) => `docs/${name}`)].map((file) => ({
     file,
     text: proseOf(fs.readFileSync(ROOT + file, 'utf8')),
   }));
@@ -132,10 +132,12 @@ describe.each(TEXTS)('replaced words in %s', (_, texts) => {
 });
 
 /** Words that are replaced in identifiers, too. */
-const REPLACED_PARTS = 'told untold tell tells said say says nobody somebody whoever standing visit visits'.split(' ');
-const REPLACED_START = /^MOST_/;
-/** In src alone: the simulated cluster has habits that its users set. */
-const REPLACED_IN_SRC = /[Hh]abits?$/;
+const REPLACED_PARTS = [
+  'told untold tell tells said say says nobody somebody whoever standing visit visits',
+  'look looks looked looking most longest fewest trouble troubled',
+].flatMap((words) => words.split(' '));
+/** In src alone: the simulated cluster has habits, and jobs that are held as Slurm holds them. */
+const REPLACED_IN_SRC = /[Hh]abits?$|^(?:is)?[Hh]eld|^HELD|[a-z]Held/;
 
 /** Identifiers that are contracts. */
 const CONTRACTS: Readonly<Record<string, string>> = {
@@ -145,6 +147,16 @@ const CONTRACTS: Readonly<Record<string, string>> = {
   setToldAt: 'of that column',
   nobody: 'a label of a metric',
   habits: 'a table',
+  job_looks: 'a table',
+  lookedAt: 'a column',
+  looked_at: 'that column',
+  lastLook: 'a key of status --json',
+  nextLookAt: 'a key of status --json, and a column',
+  next_look_at: 'that column',
+  lookingFor: 'a key of status --json',
+  lookingForTasks: 'a key of what the view sends',
+  mostJobs: 'a key of the configuration, and of status --json',
+  most_jobs: 'a column',
 };
 
 /** The identifiers of a source, without its comments and texts. */
@@ -157,14 +169,14 @@ function identifiersOf(source: string): string[] {
 }
 
 const isReplaced = (identifier: string) =>
-  REPLACED_START.test(identifier) ||
   identifier.split(/_|(?<=[a-z0-9])(?=[A-Z])/).some((part) => REPLACED_PARTS.includes(part.toLowerCase()));
 
 describe('identifiers', () => {
   it('are made of the words of the glossary', () => {
     expect(identifiersOf("const toldJobs = 'said'; // tell\n")).toEqual(['const', 'toldJobs']);
     expect(['toldJobs', 'MOST_BYTES', 'isTold', 'SAY_MS', 'toldAt'].every(isReplaced)).toBe(true);
-    expect(['untellable', 'almostDone', 'mostJobs', 'essay'].some(isReplaced)).toBe(false);
+    expect(['wantsLook', 'longestMs', 'mostJobs'].every(isReplaced)).toBe(true);
+    expect(['untellable', 'almostDone', 'essay', 'LOOKAHEAD'].some(isReplaced)).toBe(false);
     const found = ['src', 'simulator'].flatMap((folder) =>
       fs
         .readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' })

@@ -36,7 +36,7 @@ const STATE_CODES: readonly string[] = ['disk-full', 'store', 'permission', 'loc
 export class Readiness {
   readonly #options: ReadinessOptions;
   #roundTrips: number[] = [];
-  #stateTrouble: string | undefined;
+  #stateError: string | undefined;
   #unreadySince: number | undefined;
   #pauseMs = PAUSE_MS;
   #trialAt = 0;
@@ -55,38 +55,38 @@ export class Readiness {
   /** Whether the rows of a job could not be stored: that is logged once, as what this agent lacks. */
   failed({ code, message }: JobtailError): boolean {
     if (!STATE_CODES.includes(code)) return false;
-    this.#stateTrouble = message;
+    this.#stateError = message;
     return true;
   }
 
   stored(): void {
-    this.#stateTrouble = undefined;
+    this.#stateError = undefined;
   }
 
   /** Jobs that this agent may own now, of `mostJobs`, while it owns `jobs`. */
   capacity(mostJobs: number, jobs: number): number {
     const now = this.#options.monotonic();
-    const trouble = this.#trouble(now);
+    const obstacle = this.#obstacle(now);
     if (this.lacks === null) {
-      if (trouble !== undefined) this.#pause(trouble, now);
+      if (obstacle !== undefined) this.#pause(obstacle, now);
       else if (now - this.#soundSince > SOUND_MS) this.#pauseMs = PAUSE_MS;
     } else if (now >= this.#trialAt) {
       // Without a job, what is known of the service is old.
       const isOver = now >= this.#trialAt + TRIAL_MS;
-      if (trouble === undefined && jobs > 0) this.#resume(now);
-      else if (isOver && trouble !== undefined) this.#pause(trouble, now);
+      if (obstacle === undefined && jobs > 0) this.#resume(now);
+      else if (isOver && obstacle !== undefined) this.#pause(obstacle, now);
     }
     if (this.lacks === null) return mostJobs;
     return now >= this.#trialAt ? 1 : 0;
   }
 
-  #pause(trouble: string, now: number): void {
+  #pause(obstacle: string, now: number): void {
     const { log } = this.#options;
     if (this.lacks === null) {
       const hint = 'mend what it lacks; it takes jobs again by itself';
-      log.warn({ scope: 'the fleet', reason: trouble, hint }, 'agent not ready');
+      log.warn({ scope: 'the fleet', reason: obstacle, hint }, 'agent not ready');
     } else this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
-    this.lacks = trouble;
+    this.lacks = obstacle;
     this.#trialAt = now + this.#pauseMs;
   }
 
@@ -96,7 +96,7 @@ export class Readiness {
     this.#options.log.info({ scope: 'the fleet' }, 'agent takes jobs again');
   }
 
-  #trouble(now: number): string | undefined {
+  #obstacle(now: number): string | undefined {
     return this.#slowness() ?? this.#noState() ?? this.#noService(now);
   }
 
@@ -111,7 +111,7 @@ export class Readiness {
     const { directory } = this.#options.store;
     const { bavail, bsize } = fs.statfsSync(directory);
     if (bavail * bsize < MIN_FREE_BYTES) return `no space left on device: ${directory}`;
-    return this.#stateTrouble;
+    return this.#stateError;
   }
 
   #noService(now: number): string | undefined {

@@ -101,7 +101,7 @@ const REST = `interval '15 s'`;
 const MAX_DOUBLINGS = 6;
 
 const SUMMARY = `SELECT
-  (SELECT coalesce(json_agg(json_build_object('name', name, 'mostJobs', ${ROOM}, 'able', least(most_jobs, capacity), 'atMost', most_jobs, 'jobs', ${JOBS},
+  (SELECT coalesce(json_agg(json_build_object('name', name, 'mostJobs', ${ROOM}, 'able', least(most_jobs, capacity), 'maxJobs', most_jobs, 'jobs', ${JOBS},
      'idleMs', extract(epoch FROM now() - took_at)::float8 * 1000::float8) ORDER BY name), '[]'::json)
    FROM {s}.agents WHERE ${SEEN} AND NOT is_draining AND format IS NOT NULL) AS agents,
   (SELECT count(*)::int FROM {s}.jobs WHERE owner IS NOT NULL) AS owned,
@@ -112,7 +112,7 @@ const SUMMARY = `SELECT
   (SELECT coalesce(extract(epoch FROM now() - min(start_after))::float8 * 1000::float8, 0::float8) FROM ${WAITING_ROWS}) AS "waitingMs"`;
 
 interface SummaryRow extends Omit<FleetSummary, 'agents' | 'jobs' | 'drainAsked'> {
-  readonly agents: readonly (Taker & { readonly atMost: number })[];
+  readonly agents: readonly (Taker & { readonly maxJobs: number })[];
   readonly owned: number;
 }
 
@@ -151,8 +151,8 @@ export class Register {
     const { agents, owned, ...rest } = row;
     // Where no agent can follow jobs, each keeps its own.
     const isAnyAble = agents.some(({ able }) => able > 0);
-    const takers = agents.map(({ atMost, ...agent }) =>
-      isAnyAble ? agent : { ...agent, mostJobs: atMost, able: atMost },
+    const takers = agents.map(({ maxJobs, ...agent }) =>
+      isAnyAble ? agent : { ...agent, mostJobs: maxJobs, able: maxJobs },
     );
     return { ...rest, ...own, agents: takers, jobs: owned + row.waiting };
   }

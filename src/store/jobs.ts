@@ -161,7 +161,7 @@ export class JobInformations extends JobTable<JobInformationRow> {
   }
 
   /** Undefined if there was none. */
-  lastLook(): JobStatesRow | undefined {
+  lastListing(): JobStatesRow | undefined {
     return this.#listings.get('');
   }
 

@@ -1,7 +1,7 @@
 /** The committed state of the live mirrors. */
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileKey, type LiveFileName, type TaskId } from '../job.ts';
 import type { PortableRow } from './portable-rows.ts';
-import type { LiveFileRow, Trouble } from './rows.ts';
+import type { LiveFileRow, StoredError } from './rows.ts';
 import { jsonOf, type Sql, Table } from './sql.ts';
 
 /** The tasks of a job that are followed. */
@@ -50,7 +50,7 @@ export class LiveFiles {
     return { jobId, table: 'live_files', key: JSON.stringify([taskId, file]), row: this.#table.portable(row) };
   }
 
-  setError(jobId: JobId, { taskId, file }: LiveFileKey, error: Trouble | null): void {
+  setError(jobId: JobId, { taskId, file }: LiveFileKey, error: StoredError | null): void {
     const set = 'UPDATE live_files SET error = ? WHERE job_id = ? AND task_id = ? AND file = ?';
     this.#sql.run(set, jsonOf(error), jobId, taskId, file);
   }

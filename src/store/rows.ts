@@ -17,7 +17,7 @@ type JobSource = 'config' | 'command' | 'mine';
 export type WatchState = 'watched' | 'ending' | 'ended' | 'settled';
 
 /** A failure as it is kept and shown. Holds no secret: JobtailError messages are made without them (src/redact.ts). */
-export interface Trouble {
+export interface StoredError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly hint: string | null;
@@ -44,7 +44,7 @@ export interface JobRow {
   readonly refused: number;
   /** Consecutive failures. */
   readonly failures: number;
-  readonly error: Trouble | null;
+  readonly error: StoredError | null;
   /** Grows with every command and every change of a state, not with notes of a poll. */
   readonly revision: number;
 }
@@ -85,7 +85,7 @@ export interface LiveFileRow extends LiveFileKey {
   readonly verified: number | null;
   /** The last mismatches, in order: why generations began, and what was repaired. */
   readonly mismatches: readonly KeptMismatch[];
-  readonly error: Trouble | null;
+  readonly error: StoredError | null;
 }
 
 /** A stretch of a mirror whose width is right but whose bytes could not be had. */
@@ -225,7 +225,7 @@ export interface JobStatesRow {
   readonly nextLookAt: number;
   /** Looks in a row that failed, and why the last one did. */
   readonly failures: number;
-  readonly error: Trouble | null;
+  readonly error: StoredError | null;
   /** Jobs of the user in the last list that came. */
   readonly listed: number;
   /** Jobs that `watchMine` would take if it might follow more at a time. */

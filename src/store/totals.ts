@@ -1,6 +1,6 @@
 /** What the store holds, added up: all of it for the metrics, and the little that `systemctl status` shows. */
 import type { JobId } from '../job.ts';
-import type { Trouble } from './rows.ts';
+import type { StoredError } from './rows.ts';
 import type { Sql } from './sql.ts';
 
 /** The live files of one job, added up. */
@@ -11,7 +11,7 @@ export interface LiveSums {
   readonly bytes: number;
   readonly failing: number;
   /** Of one of those that fail. */
-  readonly error: Trouble | null;
+  readonly error: StoredError | null;
   readonly inexactBytes: number;
 }
 
@@ -80,7 +80,7 @@ export class Totals {
     return new Map(
       rows.map(({ jobId, firstError, ...sums }) => [
         jobId,
-        { ...sums, error: firstError === null ? null : (JSON.parse(firstError) as Trouble) },
+        { ...sums, error: firstError === null ? null : (JSON.parse(firstError) as StoredError) },
       ]),
     );
   }

@@ -1,12 +1,12 @@
 /** Rows come back from their tables as they were saved, whatever type a member has. */
 import { expect, it, onTestFinished } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
-import type { LiveFileRow, Trouble } from '../../src/store/rows.ts';
+import type { LiveFileRow, StoredError } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const JOB = '501' as JobId;
-const TROUBLE: Trouble = { code: 'fault', message: 'č "quoted"', hint: null, since: 3, retryAt: 4 };
+const TROUBLE: StoredError = { code: 'fault', message: 'č "quoted"', hint: null, since: 3, retryAt: 4 };
 
 function openStore(): Store {
   const store = new Store({ directory: temporaryDirectory(), service: 'x', owner: true, now: () => 0 });

@@ -3,13 +3,13 @@ import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../src/job.ts';
-import type { Trouble } from '../../src/store/rows.ts';
+import type { StoredError } from '../../src/store/rows.ts';
 import type { FileLength } from '../../src/view/contract/events.ts';
 import { until } from '../support/e2e-until.ts';
 import { JOB, type ViewPlace as Place, STDOUT, ViewPlace } from '../support/view-place.ts';
 
 const FILE = `file=${JOB}/9001/stdout`;
-const TROUBLE: Trouble = { code: 'timeout', message: '<b>no\u202e answer', hint: 'wait', since: 7 };
+const TROUBLE: StoredError = { code: 'timeout', message: '<b>no\u202e answer', hint: 'wait', since: 7 };
 
 async function placeWithJob(): Promise<Place> {
   const place = await ViewPlace.serve();
@@ -168,10 +168,10 @@ describe('jobs', () => {
     await page.until('jobs');
     const file = `${place.settings.stateDirectory}/agent.db`;
     fs.renameSync(file, `${file}.away`);
-    const trouble = await page.until('trouble', (reported) => reported !== null);
-    expect(trouble?.message).toContain('there is no state');
+    const stateError = await page.until('stateError', (reported) => reported !== null);
+    expect(stateError?.message).toContain('there is no state');
     fs.renameSync(`${file}.away`, file);
-    await page.until('trouble', (reported) => reported === null);
+    await page.until('stateError', (reported) => reported === null);
     expect((await place.ask(`/api/lines?${STDOUT}`)).status).toBe(200);
   });
 });

@@ -4,7 +4,7 @@ import { asJobtailError, type ErrorCode, type ErrorPolicy, type JobtailError } f
 import type { JobId } from '../../job.ts';
 import type { Clock } from '../../system/clock.ts';
 import { sourceStack } from '../../system/package-file.ts';
-import { type PollContext, troubleFrom } from '../poll/poll.ts';
+import { type PollContext, storedErrorFrom } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
 import type { IntervalLimits } from './pace.ts';
 import { DUE_RUNS, type DueRun } from './scheduler.ts';
@@ -125,8 +125,8 @@ export class JobRuns {
     const [first] = DUE_RUNS.flatMap((kind) => this.#failing.get(kind) ?? []);
     return commit(() => {
       const before = first === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
-      const trouble = troubleFrom(first?.error, before, polledAt);
-      const error = first === undefined || trouble === null ? null : { ...trouble, retryAt: first.retryAt };
+      const stored = storedErrorFrom(first?.error, before, polledAt);
+      const error = first === undefined || stored === null ? null : { ...stored, retryAt: first.retryAt };
       const grownAt = grew ? polledAt : null;
       const stall = stalledMs == null ? stalledMs : Math.round(polledAt - stalledMs);
       store.jobs.endRun(jobId, {

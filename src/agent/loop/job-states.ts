@@ -7,10 +7,10 @@ import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../error
 import type { JobId } from '../../job.ts';
 import { type JobInformation, phaseOf } from '../../job-information.ts';
 import { inSlices } from '../../slices.ts';
-import type { Trouble } from '../../store/rows.ts';
+import type { StoredError } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
-import { type Commit, troubleFrom } from '../poll/poll.ts';
+import { type Commit, storedErrorFrom } from '../poll/poll.ts';
 import type { JobService, Log } from '../ports.ts';
 import { type FoundTasksOptions, saveReported } from '../tasks/task-search.ts';
 import { type MineOptions, takeMine } from './configured-jobs.ts';
@@ -60,7 +60,7 @@ export class JobStates implements Scheduled {
   #dueAt = Number.POSITIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
-  #failing: { readonly error: JobtailError; readonly trouble: Trouble } | undefined;
+  #failing: { readonly error: JobtailError; readonly stored: StoredError } | undefined;
   #listed = 0;
   #waiting = 0;
   /** Rows to write at the end of a request. */
@@ -201,8 +201,8 @@ export class JobStates implements Scheduled {
     const { failures, clock, followed } = this.#options;
     this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
-    const trouble = troubleFrom(error, this.#failing?.trouble ?? null, clock.now());
-    if (trouble !== null) this.#failing = { error, trouble };
+    const stored = storedErrorFrom(error, this.#failing?.stored ?? null, clock.now());
+    if (stored !== null) this.#failing = { error, stored };
     failures.failed(error.code === 'store' ? STATE : SCOPE, error);
     if (this.#backOff.failures < LASTING_FAILURES) return;
     for (const job of followed()) job.unreported();
@@ -220,7 +220,7 @@ export class JobStates implements Scheduled {
     const { clock, commit, store, signal } = this.#options;
     const lookedAt = clock.now();
     const failures = this.#backOff.failures;
-    const error = this.#failing?.trouble ?? null;
+    const error = this.#failing?.stored ?? null;
     const counts = { listed: this.#listed, waiting: this.#waiting };
     const row = { lookedAt, nextLookAt: lookedAt + Math.round(delayMs), failures, error, ...counts };
     if (!signal.aborted) await commit(() => store.jobInformation.saveListing(row)).catch(() => {});

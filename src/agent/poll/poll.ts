@@ -6,7 +6,7 @@
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
-import type { LiveFileRow, Trouble } from '../../store/rows.ts';
+import type { LiveFileRow, StoredError } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { Remote } from '../ports.ts';
@@ -137,7 +137,7 @@ export class JobPolls {
     for (const file of files) {
       await file.close();
       const { mirror, row } = file;
-      const error = troubleFrom(file.error, row.error, now());
+      const error = storedErrorFrom(file.error, row.error, now());
       // A mirror that failed to open may have committed a step of its rotation, so only its error is saved.
       if (mirror?.changed) {
         const grownAt = mirror.appended > 0 ? now() : mirror.row.grownAt;
@@ -161,7 +161,11 @@ function joined(polled: readonly Polled[]): Polled {
 }
 
 /** A failure as it is stored; `since` is when it was first seen, as long as its code is the same. */
-export function troubleFrom(error: JobtailError | undefined, before: Trouble | null, now: number): Trouble | null {
+export function storedErrorFrom(
+  error: JobtailError | undefined,
+  before: StoredError | null,
+  now: number,
+): StoredError | null {
   if (error === undefined) return null;
   const { code, message } = error;
   const since = before?.code === code ? before.since : now;

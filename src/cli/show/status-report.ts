@@ -37,7 +37,7 @@ export function reportOf(config: Config, store: Store, only: JobId | undefined) 
     version: 1,
     agent: { running: pid !== undefined, pid: pid ?? null },
     /** Null without a job service. */
-    jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastLook()) : null,
+    jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastListing()) : null,
     watchMine: watchMineReport(store),
     notify: { rules: config.notify.length, ...store.outbox.counts() },
     jobs: jobs.map((job) => jobReport(config, store, job, only !== undefined)),
@@ -49,7 +49,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   const files = store.liveFiles.ofJob(job.jobId).sort(byTaskAndFile);
   const reported = store.jobInformation.get(job.jobId);
   const found = new Set(files.map(({ taskId }) => taskId)).size;
-  const troubled = whole ? store.results.notSynced(job.jobId, MAX_NOT_SYNCED) : [];
+  const unsynced = whole ? store.results.notSynced(job.jobId, MAX_NOT_SYNCED) : [];
   return {
     jobId: job.jobId,
     state: job.state,
@@ -70,7 +70,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
       directory: job.results ? resultsDirectory(directory, job.jobId) : null,
       lastLook: shownSync(store.resultSyncs.get(job.jobId)),
       transferMethod: leaseReport(store.leases.lastOf(job.jobId)),
-      notSynced: troubled.map(({ name, state, reason }: ResultRow) => ({ name, state, reason })),
+      notSynced: unsynced.map(({ name, state, reason }: ResultRow) => ({ name, state, reason })),
     },
   };
 }
@@ -133,7 +133,7 @@ function tasksReport({ service }: Config, store: Store, job: JobRow, found: numb
   const isFollowed = job.state === 'watched' || job.state === 'ending';
   const isSearched = isFollowed && search !== undefined;
   // Without a probe of its own, a job gets its tasks with the report about all jobs.
-  const nextReported = hasJobService(service) ? (store.jobInformation.lastLook()?.nextLookAt ?? null) : null;
+  const nextReported = hasJobService(service) ? (store.jobInformation.lastListing()?.nextLookAt ?? null) : null;
   return {
     found,
     by: search === undefined ? ('named' as const) : search.foundBy,
@@ -153,7 +153,7 @@ function watchMineReport(store: Store) {
     ...{ source, since, include, exclude, mostJobs },
     maxAgeDays: maxAgeMs / DAY_MS,
     following: store.jobs.followedByRule(),
-    waiting: store.jobInformation.lastLook()?.waiting ?? 0,
+    waiting: store.jobInformation.lastListing()?.waiting ?? 0,
   };
 }
 

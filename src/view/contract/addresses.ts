@@ -36,7 +36,7 @@ export interface Refusal {
 }
 
 /** A failure, with what to do. */
-export interface Trouble {
+export interface ShownError {
   readonly code: string;
   readonly message: string;
   readonly hint: string | null;

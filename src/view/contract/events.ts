@@ -1,5 +1,5 @@
 /** The messages that the server pushes to the page. */
-import type { LiveFileName, Trouble } from './addresses.ts';
+import type { LiveFileName, ShownError } from './addresses.ts';
 
 /**
  * The query of `api/events`. To look at something else, the page opens another stream and closes this one; a hidden
@@ -33,7 +33,7 @@ export interface Events {
   readonly figures: Figures;
   readonly figure: Figure;
   /** Why the server cannot report, such as a store that cannot be read; null when it is over. */
-  readonly trouble: { readonly message: string; readonly hint: string | null } | null;
+  readonly stateError: { readonly message: string; readonly hint: string | null } | null;
 }
 
 export interface Hello {
@@ -50,7 +50,7 @@ export interface AgentState {
   /** Jobs of the user that are followed without being named; null if none are. */
   readonly watchMine: { readonly following: number; readonly waiting: number } | null;
   /** Why the service answers no job; null while it answers one of them. */
-  readonly serviceError: Trouble | null;
+  readonly serviceError: ShownError | null;
   /** The last poll of any job, if no agent runs. */
   readonly lastPolledAt: number | null;
 }
@@ -108,7 +108,7 @@ export interface JobSummary {
   readonly hasResults: boolean;
   readonly results: ResultCounts | null;
   /** The first failure of the job or of one of its files. */
-  readonly error: Trouble | null;
+  readonly error: ShownError | null;
   readonly failingFiles: number;
   readonly inexactBytes: number;
   readonly refusedEntries: number;
@@ -178,7 +178,7 @@ export interface FileState {
   /** Proven against the raw bytes of the server, all of it. */
   readonly verified: boolean;
   readonly grownAt: number | null;
-  readonly error: Trouble | null;
+  readonly error: ShownError | null;
 }
 
 /**
@@ -206,7 +206,7 @@ export interface ServiceState {
     readonly lookedAt: number | null;
     readonly nextLookAt: number | null;
     readonly failures: number;
-    readonly error: Trouble | null;
+    readonly error: ShownError | null;
     readonly listed: number | null;
   } | null;
   /** Calls at a time and a minute that the configuration allows. */

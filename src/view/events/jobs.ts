@@ -8,7 +8,7 @@ import type { Store } from '../../store/store.ts';
 import type { LiveSums } from '../../store/totals.ts';
 import type { FileState, JobDetail, JobSummary } from '../contract/events.ts';
 import type { Growth } from './figures.ts';
-import { shownTrouble } from './service-error.ts';
+import { shownError } from './service-error.ts';
 
 const NO_FILES: LiveSums = { files: 0, tasks: 0, bytes: 0, failing: 0, error: null, inexactBytes: 0 };
 
@@ -80,7 +80,7 @@ export class JobsView {
     const rows = this.#store().liveFiles.ofJob(jobId);
     return rows.sort(byTaskAndFile).map((row) => ({
       ...shownLiveFile(row),
-      error: shownTrouble(row.error),
+      error: shownError(row.error),
       version: `g${row.generation}`,
     }));
   }
@@ -89,7 +89,7 @@ export class JobsView {
     const { jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, refused } = job;
     const isFollowed = state === 'watched' || state === 'ending';
     const { name = null, state: jobState = null, submitTime, startTime, endTime } = reported?.information ?? {};
-    const error = shownTrouble(job.error ?? live.error);
+    const error = shownError(job.error ?? live.error);
     const changes = [watchedAt, grownAt, reported?.since, error?.since, this.#resultsChangedAt(jobId, counts)];
     return {
       ...{ jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, error, name, jobState },

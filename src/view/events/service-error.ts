@@ -1,19 +1,19 @@
 /** The failure of the service as a whole, from the failures of the jobs that the agent follows. */
 import { ERROR_POLICIES } from '../../errors.ts';
-import type { JobRow, Trouble as StoredTrouble } from '../../store/rows.ts';
-import type { Trouble } from '../contract/addresses.ts';
+import type { JobRow, StoredError } from '../../store/rows.ts';
+import type { ShownError } from '../contract/addresses.ts';
 
 type Followed = Pick<JobRow, 'state' | 'polledAt' | 'error'>;
 
-const isOfService = ({ code }: StoredTrouble) => ERROR_POLICIES[code].isOfService;
+const isOfService = ({ code }: StoredError) => ERROR_POLICIES[code].isOfService;
 
 /** A failure with its policy, as the page needs it. */
-export function shownTrouble(error: StoredTrouble | null): Trouble | null {
+export function shownError(error: StoredError | null): ShownError | null {
   return error === null ? null : { ...error, isOfService: isOfService(error) };
 }
 
 /** The first failure since the service last answered a poll of any job; null while it answers one of them. */
-export function serviceErrorOf(jobs: readonly Followed[]): Trouble | null {
+export function serviceErrorOf(jobs: readonly Followed[]): ShownError | null {
   const followed = jobs.filter(({ state }) => state === 'watched' || state === 'ending');
   const errors = followed.flatMap(({ error }) => (error !== null && isOfService(error) ? [error] : []));
   const answered = followed.filter(({ error }) => error === null || !isOfService(error));

@@ -36,7 +36,7 @@ export class Snapshots {
   #pidSeen: number | null | undefined;
   #pages = 0;
   #timer: NodeJS.Timeout | undefined;
-  trouble: Events['trouble'] = null;
+  stateError: Events['stateError'] = null;
 
   constructor(store: OpenStore, growth: Growth, onChange: () => void) {
     this.#store = store;
@@ -65,7 +65,7 @@ export class Snapshots {
   /** The same object as before if nothing changed. */
   jobs(): ReadonlyMap<string, ShownJob> | undefined {
     if (!this.#isJobsStale || performance.now() < this.#jobsDueAt) return this.#jobs;
-    this.#unlessTroubled(() => {
+    this.#orStateError(() => {
       const shown = this.#view
         .all()
         .map((job) => [job.jobId, { job, text: JSON.stringify({ ...job, polledAt: 0 }) }] as const);
@@ -89,7 +89,7 @@ export class Snapshots {
       const pid = this.#agentPid();
       const rule = watchMine.inForce();
       const all = jobs.all();
-      const waiting = jobInformation.lastLook()?.waiting ?? 0;
+      const waiting = jobInformation.lastListing()?.waiting ?? 0;
       return {
         running: pid !== undefined,
         pid: pid ?? null,
@@ -109,7 +109,7 @@ export class Snapshots {
       return {
         ...{ address, protocol, concurrency, requestsPerMinute },
         learned: capabilities.all(),
-        jobService: hasJobService ? shownJobService(jobInformation.lastLook()) : null,
+        jobService: hasJobService ? shownJobService(jobInformation.lastListing()) : null,
         disks: disksOf(this.#store.settings).map(coarse),
         withinAgent: agentPid !== null,
       };
@@ -117,16 +117,16 @@ export class Snapshots {
   }
 
   #readStore(): void {
-    this.#unlessTroubled(() => {
+    this.#orStateError(() => {
       const isOther = this.#store.closeIfGone();
       const version = this.#store.get().version();
       const pid = this.#agentPid();
-      if (isOther || version !== this.#version || pid !== this.#pidSeen || this.trouble !== null) {
+      if (isOther || version !== this.#version || pid !== this.#pidSeen || this.stateError !== null) {
         this.#isJobsStale ||= isOther || version !== this.#version;
         this.#pidSeen = pid;
         this.#version = version;
         this.#read = new Map();
-        this.trouble = null;
+        this.stateError = null;
         this.#onChange();
       } else if (this.#isJobsStale && performance.now() >= this.#jobsDueAt) this.#onChange();
     });
@@ -138,18 +138,18 @@ export class Snapshots {
   }
 
   #once<T>(name: string, read: () => T): T | undefined {
-    if (!this.#read.has(name)) this.#unlessTroubled(() => this.#read.set(name, read()));
+    if (!this.#read.has(name)) this.#orStateError(() => this.#read.set(name, read()));
     return this.#read.get(name) as T | undefined;
   }
 
   /** An error of the store is reported, and the read is repeated. */
-  #unlessTroubled(work: () => unknown): void {
+  #orStateError(work: () => unknown): void {
     try {
       work();
     } catch (thrown) {
       const { message, hint = null } = asJobtailError(thrown);
-      const isNew = this.trouble?.message !== message;
-      this.trouble = { message, hint };
+      const isNew = this.stateError?.message !== message;
+      this.stateError = { message, hint };
       this.#store.close();
       this.#version = -1;
       if (isNew) this.#onChange();

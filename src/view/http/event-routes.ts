@@ -25,7 +25,7 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
     const watched = files.map(({ jobId, live }) => lengths.watch(jobId, live));
     snapshots.join();
     const topics: Topic[] = [
-      whenOther('trouble', () => snapshots.trouble, 'null'),
+      whenOther('stateError', () => snapshots.stateError, 'null'),
       whenOther('agent', () => snapshots.agent()),
       ...(query.flag('jobs') ? [jobsTopic(snapshots)] : []),
       ...jobs.map((jobId) => jobTopic(snapshots, jobId)),
@@ -83,8 +83,8 @@ function whenOther<Name extends keyof Events>(
   };
 }
 
-export function jobTopic(snapshots: Pick<Snapshots, 'trouble' | 'job'>, jobId: JobSummary['jobId']): Topic {
-  const missing = whenOther('missing', () => (snapshots.trouble === null ? { jobId } : undefined));
+export function jobTopic(snapshots: Pick<Snapshots, 'stateError' | 'job'>, jobId: JobSummary['jobId']): Topic {
+  const missing = whenOther('missing', () => (snapshots.stateError === null ? { jobId } : undefined));
   const job = whenOther('job', () => snapshots.job(jobId)?.detail);
   let sent: ReadonlyMap<string, string> = new Map();
   let seen: unknown;

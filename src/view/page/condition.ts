@@ -1,5 +1,5 @@
 /** Whether the page shows what is true now; if not, why, since when, and when it is tried again. */
-import type { Trouble } from '../contract/addresses.ts';
+import type { ShownError } from '../contract/addresses.ts';
 import type { AgentState, Events } from '../contract/events.ts';
 
 /** `open`: everything is current. `lost`: it is tried again. `refused`: the session is over, or there was none. */
@@ -23,11 +23,11 @@ export interface Known {
   /** When the connection broke. */
   readonly lostAt: number | null;
   readonly agent: AgentState | undefined;
-  readonly trouble: NonNullable<Events['trouble']> | null;
+  readonly stateError: NonNullable<Events['stateError']> | null;
 }
 
 /** What is nearest to the page comes first: behind a lost view nothing else is known. */
-export function conditionOf({ connection, lostAt, agent, trouble }: Known): Condition {
+export function conditionOf({ connection, lostAt, agent, stateError }: Known): Condition {
   if (connection === 'connecting' || connection === 'refused') return { kind: connection };
   if (connection === 'lost')
     return problem('view-lost', {
@@ -36,7 +36,7 @@ export function conditionOf({ connection, lostAt, agent, trouble }: Known): Cond
       since: lostAt,
       next: 'every few seconds',
     });
-  if (trouble !== null) return problem('state-unreadable', { ...trouble, since: null, next: 'every second' });
+  if (stateError !== null) return problem('state-unreadable', { ...stateError, since: null, next: 'every second' });
   if (agent?.running === false)
     return problem('agent-stopped', {
       message: 'No agent runs: nothing new arrives.',
@@ -71,5 +71,5 @@ export const CONDITION_WORDS: Readonly<Record<Condition['kind'], string>> = {
 export const isStale = ({ kind }: Condition): boolean => kind !== 'current' && kind !== 'connecting';
 
 /** The banner shows a failure of the service once; others belong to their job or file. */
-export const isOwn = (error: Trouble, condition: Condition): boolean =>
+export const isOwn = (error: ShownError, condition: Condition): boolean =>
   error.isOfService !== true || condition.kind === 'current';

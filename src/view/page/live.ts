@@ -30,7 +30,7 @@ export class Live {
   readonly files = signal<ReadonlyMap<string, readonly FileState[]>>(new Map());
   readonly service = signal<ServiceState | undefined>(undefined);
   readonly figures = signal<Figures | undefined>(undefined);
-  readonly trouble = signal<Events['trouble']>(null);
+  readonly stateError = signal<Events['stateError']>(null);
   readonly #lostAt = signal<number | null>(null);
   /** Whether all of this is true now. */
   readonly condition = computed(() =>
@@ -38,7 +38,7 @@ export class Live {
       connection: this.connection.value,
       lostAt: this.#lostAt.value,
       agent: this.agent.value,
-      trouble: this.trouble.value,
+      stateError: this.stateError.value,
     }),
   );
   /** The server's clock, each second. */
@@ -181,14 +181,17 @@ export class Live {
       const { startedAt, figures } = this.figures.value ?? { startedAt: figure.at, figures: [] };
       this.figures.value = { startedAt, figures: [...figures, figure].slice(-MAX_FIGURES) };
     });
-    const whole = <K extends 'agent' | 'service' | 'figures' | 'trouble'>(name: K, to: Signal<Events[K] | undefined>) =>
+    const whole = <K extends 'agent' | 'service' | 'figures' | 'stateError'>(
+      name: K,
+      to: Signal<Events[K] | undefined>,
+    ) =>
       take(name, (data) => {
         to.value = data;
       });
     whole('agent', this.agent);
     whole('service', this.service);
     whole('figures', this.figures);
-    whole('trouble', this.trouble);
+    whole('stateError', this.stateError);
   }
 }
 

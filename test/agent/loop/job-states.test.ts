@@ -217,8 +217,8 @@ describe('while the service that tells of jobs is down', () => {
   it('all else goes on, and that is said', async () => {
     const { clock, service, grow, mirror, store, warnings, tell, watchState } = await follow();
     service.failure = DOWN;
-    await clock.passUntil('the failure to be kept', () => store.jobInformation.lastLook()?.error !== null);
-    expect(store.jobInformation.lastLook()).toMatchObject({ failures: 1, error: { code: 'unavailable' } });
+    await clock.passUntil('the failure to be kept', () => store.jobInformation.lastListing()?.error !== null);
+    expect(store.jobInformation.lastListing()).toMatchObject({ failures: 1, error: { code: 'unavailable' } });
     expect(warnings).toContainEqual(expect.stringContaining('it is down'));
     grow('while it was down\n');
     await clock.passUntil('what came then', () => mirror()?.endsWith('down\n') === true);
@@ -229,7 +229,7 @@ describe('while the service that tells of jobs is down', () => {
     service.failure = undefined;
     tell('Finished');
     await clock.passUntil('its end', () => watchState() === 'settled');
-    expect(store.jobInformation.lastLook()).toMatchObject({ failures: 0, error: null });
+    expect(store.jobInformation.lastListing()).toMatchObject({ failures: 0, error: null });
   });
 
   it('a job with tasks that nobody reported is searched for them', async () => {

@@ -91,7 +91,7 @@ describe('all jobs of the user', () => {
     await clock.passUntil('the first jobs', () => inState('watched').length === 18, MINUTE_MS);
     const running = inState('watched').filter(({ jobId }) => service.jobs.get(jobId)?.state === 'Running');
     expect(running).toHaveLength(15);
-    expect(store.jobInformation.lastLook()).toMatchObject({ listed: 90, waiting: 42 });
+    expect(store.jobInformation.lastListing()).toMatchObject({ listed: 90, waiting: 42 });
     expect(said).toContainEqual('jobs of the user followed taken=18 waiting=42');
     for (const [id, job] of service.jobs)
       service.set({ ...job, state: 'Finished', endTime: at(clock.now()), id: id as never });

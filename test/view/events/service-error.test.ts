@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Trouble } from '../../../src/store/rows.ts';
+import type { StoredError } from '../../../src/store/rows.ts';
 import { serviceErrorOf } from '../../../src/view/events/service-error.ts';
 
-const failure = (since: number, more: Partial<Trouble> = {}): Trouble => ({
+const failure = (since: number, more: Partial<StoredError> = {}): StoredError => ({
   code: 'unreachable',
   message: `failed at ${since}`,
   hint: null,
@@ -10,7 +10,7 @@ const failure = (since: number, more: Partial<Trouble> = {}): Trouble => ({
   retryAt: since + 100,
   ...more,
 });
-const job = (polledAt: number | null, error: Trouble | null = null, state: 'watched' | 'settled' = 'watched') => ({
+const job = (polledAt: number | null, error: StoredError | null = null, state: 'watched' | 'settled' = 'watched') => ({
   ...{ polledAt, error, state },
 });
 

@@ -4,7 +4,7 @@ import { conditionOf, isOwn, isStale, type Known } from '../../../src/view/page/
 
 const error = { code: 'unreachable', message: 'refused', hint: 'wait', since: 5, retryAt: 9, isOfService: true };
 const agent: AgentState = { running: true, pid: 1, watchMine: null, serviceError: null, lastPolledAt: null };
-const known: Known = { connection: 'open', lostAt: null, agent, trouble: null };
+const known: Known = { connection: 'open', lostAt: null, agent, stateError: null };
 
 describe('the condition of the page', () => {
   it.each<[string, Partial<Known>, string, boolean]>([
@@ -13,7 +13,7 @@ describe('the condition of the page', () => {
     ['nothing of the agent came so far', { agent: undefined }, 'current', false],
     ['the service is down', { agent: { ...agent, serviceError: error } }, 'service-down', true],
     ['no agent runs', { agent: { ...agent, running: false, serviceError: error } }, 'agent-stopped', true],
-    ['the state cannot be read', { trouble: { message: 'no state', hint: null } }, 'state-unreadable', true],
+    ['the state cannot be read', { stateError: { message: 'no state', hint: null } }, 'state-unreadable', true],
     [
       'the view is gone',
       { connection: 'lost', lostAt: 7, agent: { ...agent, serviceError: error } },

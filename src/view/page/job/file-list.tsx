@@ -172,7 +172,7 @@ function Task({ jobId, task, isOpen, onTurn }: TaskProps) {
       <td class="task-grown fine">{grownAt === null ? task.bytes === 0 && 'no output' : ago(grownAt, now)}</td>
       <td class="task-size fine">{task.bytes > 0 && bytes(task.bytes)}</td>
       <td class="task-more">
-        {errorMessage !== null && <Failure trouble={{ message: errorMessage, hint: null }} />}
+        {errorMessage !== null && <Failure error={{ message: errorMessage, hint: null }} />}
         <TaskProgress jobId={jobId} file={files.find(({ file }) => file === 'progress')} />
       </td>
     </>

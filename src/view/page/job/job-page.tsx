@@ -44,9 +44,9 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
           </nav>
         )}
       </header>
-      <OwnFailure trouble={job?.error} />
+      <OwnFailure error={job?.error} />
       {job?.tasksHint != null && (
-        <Failure trouble={{ message: 'The agent has found no task yet.', hint: job.tasksHint }} />
+        <Failure error={{ message: 'The agent has found no task yet.', hint: job.tasksHint }} />
       )}
       {isMissing ? (
         <p class="empty">

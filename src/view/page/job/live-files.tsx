@@ -114,7 +114,7 @@ function FoundPane({ jobId, opened, state, generations, isGone, onShow, onSelect
         </header>
       }
     >
-      <OwnFailure trouble={state?.error} />
+      <OwnFailure error={state?.error} />
       {isGone && (
         <p class="notice">The generation of this link was rotated, and is not kept. This is the present one.</p>
       )}

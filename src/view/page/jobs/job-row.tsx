@@ -42,7 +42,7 @@ export function JobRow({ job, now }: { job: JobSummary; now: number }) {
       </Cell>
       {job.error !== null && isOwn(job.error, condition) && (
         <td class="job-error">
-          <OwnFailure trouble={job.error} />
+          <OwnFailure error={job.error} />
         </td>
       )}
     </>

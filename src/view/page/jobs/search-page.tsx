@@ -87,9 +87,9 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
           {summary(outcome.value, hits.value)}
         </span>
       </form>
-      {outcome.value.kind === 'failed' && <Failure trouble={{ message: outcome.value.message, hint: null }} />}
+      {outcome.value.kind === 'failed' && <Failure error={{ message: outcome.value.message, hint: null }} />}
       {outcome.value.kind === 'done' && outcome.value.cut !== undefined && (
-        <Failure trouble={{ message: `Not everything was searched: ${outcome.value.cut}`, hint: null }} />
+        <Failure error={{ message: `Not everything was searched: ${outcome.value.cut}`, hint: null }} />
       )}
       {text === '' && <Errors />}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys */}
@@ -172,7 +172,7 @@ function Errors() {
         {value === 'reading' ? 'reading' : value !== undefined && 'groups' in value ? counted(value.tasks, 'task') : ''}
       </span>
       {value !== undefined && value !== 'reading' && 'message' in value && (
-        <Failure trouble={{ message: value.message, hint: null }} />
+        <Failure error={{ message: value.message, hint: null }} />
       )}
       {value !== undefined && value !== 'reading' && 'groups' in value && (
         <ol>

@@ -44,7 +44,7 @@ export function Difference({ before, after, at }: DifferenceProps) {
     return () => over.abort();
   }, []);
   if (problem.value !== undefined)
-    return <Failure trouble={{ message: problem.value.message, hint: problem.value.hint ?? null }} />;
+    return <Failure error={{ message: problem.value.message, hint: problem.value.hint ?? null }} />;
   if (compared.value === undefined) return null;
   const { lines, isWhole } = compared.value;
   return (

@@ -114,7 +114,7 @@ function Notices({ file }: { file: OpenFile }) {
   return (
     <>
       {problem !== undefined && (
-        <Failure trouble={{ message: problem.message, hint: (problem as Refused).hint ?? null }} />
+        <Failure error={{ message: problem.message, hint: (problem as Refused).hint ?? null }} />
       )}
       {isFormer && (
         <p class="notice">

@@ -1,7 +1,7 @@
 /** Text from outside, states and failures, as they stand anywhere on the page. */
 import type { ComponentChildren } from 'preact';
 import { printable } from '../../../printable.ts';
-import type { Trouble } from '../../contract/addresses.ts';
+import type { ShownError } from '../../contract/addresses.ts';
 import type { JobSummary } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
 import { useLive } from '../live.ts';
@@ -24,22 +24,22 @@ export function Hint({ text }: { text: string }) {
 }
 
 /** What is wrong, and what to do. */
-export function Failure({ trouble }: { trouble: Pick<Trouble, 'message' | 'hint'> }) {
+export function Failure({ error }: { error: Pick<ShownError, 'message' | 'hint'> }) {
   return (
     <p class="failure">
       <Icon name="warning" />
       <span>
-        <Outside text={trouble.message} />
-        {trouble.hint !== null && <Hint text={trouble.hint} />}
+        <Outside text={error.message} />
+        {error.hint !== null && <Hint text={error.hint} />}
       </span>
     </p>
   );
 }
 
 /** What is wrong with a job or a file, unless the banner shows it for all. */
-export function OwnFailure({ trouble }: { trouble: Trouble | null | undefined }) {
+export function OwnFailure({ error }: { error: ShownError | null | undefined }) {
   const condition = useLive().condition.value;
-  return trouble != null && isOwn(trouble, condition) ? <Failure trouble={trouble} /> : null;
+  return error != null && isOwn(error, condition) ? <Failure error={error} /> : null;
 }
 
 /** The state of a job on the cluster, or in the agent if the middleware reports none. */

@@ -39,7 +39,7 @@ export function CsvTable({ content }: { content: ContentQuery }) {
       });
     return () => stopped.abort();
   }, [content, beginning, problem]);
-  if (problem.value !== undefined) return <Failure trouble={{ message: problem.value.message, hint: null }} />;
+  if (problem.value !== undefined) return <Failure error={{ message: problem.value.message, hint: null }} />;
   if (beginning.value === undefined) return null;
   const { rows, isCut, second, total } = beginning.value;
   return (

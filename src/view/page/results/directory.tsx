@@ -53,7 +53,7 @@ export function Directory(props: DirectoryProps) {
     <ul class="entries">
       {problem.value !== undefined && (
         <li>
-          <Failure trouble={{ message: problem.value.message, hint: null }} />
+          <Failure error={{ message: problem.value.message, hint: null }} />
         </li>
       )}
       {entries.map((entry) => (
@@ -86,7 +86,7 @@ interface FolderProps extends DirectoryProps {
 function Folder(props: FolderProps) {
   const { jobId, under, directory } = props;
   const isOpen = useSignal(props.isAlone || (props.opened?.startsWith(directory.name) ?? false));
-  const troubled = (directory.states.failed ?? 0) + (directory.states.refused ?? 0);
+  const failed = (directory.states.failed ?? 0) + (directory.states.refused ?? 0);
   return (
     <>
       <div class="entry">
@@ -101,7 +101,7 @@ function Folder(props: FolderProps) {
           <Icon name="folder" />
           <Outside text={shortName(directory.name, under)} />
         </button>
-        {troubled > 0 && <span class="state bad">{grouped(troubled)} failed</span>}
+        {failed > 0 && <span class="state bad">{grouped(failed)} failed</span>}
         <span class="fine">
           {counted(directory.files, 'file')}, {bytes(directory.bytes)}
         </span>

@@ -27,9 +27,7 @@ export function LastSync({ job: { lastLook } }: { job: Pick<JobDetail, 'lastLook
         {by}
         {rate}
       </span>
-      {fallback !== null && (
-        <Failure trouble={{ message: 'Files come by the service, not directly.', hint: fallback }} />
-      )}
+      {fallback !== null && <Failure error={{ message: 'Files come by the service, not directly.', hint: fallback }} />}
     </>
   );
 }

@@ -25,7 +25,7 @@ export function Notebook({ content, bytes }: { content: ContentQuery; bytes: num
         });
     return () => stopped.abort();
   }, [content, bytes, cells, problem]);
-  if (problem.value !== undefined) return <Failure trouble={{ message: problem.value, hint: 'choose "as text"' }} />;
+  if (problem.value !== undefined) return <Failure error={{ message: problem.value, hint: 'choose "as text"' }} />;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
     <section class="notebook" tabIndex={0} aria-label="Notebook">

@@ -56,7 +56,7 @@ export function ResultView({ jobId, file }: ResultViewProps) {
           </Fact>
         )}
       </dl>
-      {file.reason !== null && <Failure trouble={{ message: file.reason, hint: null }} />}
+      {file.reason !== null && <Failure error={{ message: file.reason, hint: null }} />}
       {isHere && file.live === null && <Preview jobId={jobId} file={file} />}
       {!isHere && (
         <div class="empty">

@@ -61,7 +61,7 @@ function Opened({ jobId, name, changed }: { jobId: string; name: string; changed
   if (file.value !== undefined) return <ResultView key={file.value.fetchedAt ?? ''} jobId={jobId} file={file.value} />;
   return problem.value === undefined ? null : (
     <section class="result" aria-label="Result">
-      <Failure trouble={{ message: problem.value, hint: 'choose another result, or wait for the next listing' }} />
+      <Failure error={{ message: problem.value, hint: 'choose another result, or wait for the next listing' }} />
     </section>
   );
 }

@@ -146,7 +146,7 @@ function JobService({ service: { jobService }, now }: { service: ServiceState; n
         {listed !== null && <Fact word="jobs reported">{grouped(listed)}</Fact>}
         {failures > 0 && <Fact word="failed requests">{grouped(failures)}</Fact>}
       </dl>
-      {error !== null && <Failure trouble={error} />}
+      {error !== null && <Failure error={error} />}
     </section>
   );
 }
