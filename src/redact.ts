@@ -20,15 +20,15 @@ const DEFAULT_MAX_CHARACTERS = 200;
 const MAX_EXAMINED = 2048;
 const HIDDEN = '***';
 
-const LONGEST_RUN = 8;
+const MAX_RUN = 8;
 /** Of short secrets. Runs of fewer characters are in every sentence. */
-const SHORTEST_RUN = 4;
+const MIN_RUN = 4;
 
 /**
  * Whose words a text is: those of the program itself hold pieces of a short secret by chance ("FirecREST": "secret").
  */
 type Author = 'outside' | 'program';
-const SHORTEST_RUN_OF: Readonly<Record<Author, number>> = { outside: SHORTEST_RUN, program: LONGEST_RUN };
+const MIN_RUN_OF: Readonly<Record<Author, number>> = { outside: MIN_RUN, program: MAX_RUN };
 
 /** GUIDs, JSON web tokens, Authorization values and private keys are secrets, whosever they are. */
 const LIKE_SECRETS =
@@ -118,7 +118,7 @@ export class Secrets {
     const all = new Map<number, ReadonlySet<string>[]>();
     for (const kept of this.#kept.values()) {
       for (const [secret, known] of kept) {
-        const runs = known.get(author) ?? runsOf(secret, SHORTEST_RUN_OF[author]);
+        const runs = known.get(author) ?? runsOf(secret, MIN_RUN_OF[author]);
         known.set(author, runs);
         for (const [length, set] of runs) all.set(length, [...(all.get(length) ?? []), set]);
       }
@@ -137,9 +137,9 @@ export function safeText(text: string, secrets: readonly string[]): string {
 /** Empty for a secret of fewer characters, which only text from outside can be searched for. */
 function runsOf(secret: string, shortest: number): Runs {
   const runs = new Map<number, Set<string>>();
-  if (shortest === LONGEST_RUN && secret.length < LONGEST_RUN) return runs;
+  if (shortest === MAX_RUN && secret.length < MAX_RUN) return runs;
   const half = Math.ceil(secret.length / 2);
-  const length = Math.min(secret.length, Math.max(shortest, Math.min(half, LONGEST_RUN)));
+  const length = Math.min(secret.length, Math.max(shortest, Math.min(half, MAX_RUN)));
   if (length === 0) return runs;
   const add = (form: string, run: number) => {
     const set = runs.get(run) ?? new Set();
@@ -148,7 +148,7 @@ function runsOf(secret: string, shortest: number): Runs {
     runs.set(run, set);
   };
   add(secret, length);
-  if (length < SHORTEST_RUN) return runs;
+  if (length < MIN_RUN) return runs;
   add(JSON.stringify(secret).slice(1, -1), length);
   add(encodeURIComponent(secret.toWellFormed()), length);
   for (const signs of [/[&<>]/g, /[&<>"']/g])

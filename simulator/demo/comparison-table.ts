@@ -18,8 +18,8 @@ export interface TableOptions {
 const MAX_ROWS = 30;
 const SMALL_FILE_BYTES = 1024 * 1024;
 const DIGEST_DIGITS = 64;
-const FEWEST_DIGITS = 10;
-const FEWEST_NAME_COLUMNS = 16;
+const MIN_DIGITS = 10;
+const MIN_NAME_COLUMNS = 16;
 const GAP = '  ';
 
 interface Row {
@@ -38,10 +38,10 @@ export function comparisonTable({ files }: Comparison, { columns, all }: TableOp
   const rest = columns - bytesColumns - 'equal'.length - 4 * GAP.length;
   const names = rows.map((row) => printable(row.name));
   const nameColumns = Math.max(
-    FEWEST_NAME_COLUMNS,
-    Math.min(Math.max(...names.map((name) => stringWidth(name))), rest - 2 * FEWEST_DIGITS),
+    MIN_NAME_COLUMNS,
+    Math.min(Math.max(...names.map((name) => stringWidth(name))), rest - 2 * MIN_DIGITS),
   );
-  const digits = Math.max(FEWEST_DIGITS, Math.min(DIGEST_DIGITS, Math.floor((rest - nameColumns) / 2)));
+  const digits = Math.max(MIN_DIGITS, Math.min(DIGEST_DIGITS, Math.floor((rest - nameColumns) / 2)));
   const cells = rows.map((row, index) => [
     shorten(names[index] ?? '', nameColumns),
     (bytes[index] ?? '').padStart(bytesColumns),

@@ -64,7 +64,7 @@ export function readDecoder(options: DecodingOptions): ReadDecoder {
 }
 
 /** Bytes that a byte-order mark has at most. */
-const LONGEST_MARK_BYTES = 3;
+const MAX_MARK_BYTES = 3;
 
 /** One decoder to the end; which one is decided by the first bytes, as soon as there are enough. */
 function streamDecoder(): ReadDecoder {
@@ -78,7 +78,7 @@ function streamDecoder(): ReadDecoder {
     decode(read) {
       if (decoder !== undefined) return decoder.decode(read, { stream: true });
       head = Buffer.concat([head, read]);
-      return head.length < LONGEST_MARK_BYTES ? '' : begin();
+      return head.length < MAX_MARK_BYTES ? '' : begin();
     },
     end: () => (decoder === undefined ? begin() : '') + (decoder?.decode() ?? ''),
   };

@@ -23,7 +23,7 @@ const AHEAD_MS = 500;
 /** Slots for the calls of this time are taken at once, as far as `AHEAD_MS` allows, and expire after it. */
 const VALID_MS = 5_000;
 /** A call that would have to wait longer asks again then: its slot is not taken before. */
-const LONGEST_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 1_000;
 
 export class Budget implements CallBudget {
   readonly #options: BudgetOptions;
@@ -105,7 +105,7 @@ export class Budget implements CallBudget {
     if (this.#database === undefined) return this.#takeAlone(wanted);
     try {
       const waitMs = await this.#askDatabase(this.#database, wanted);
-      if (waitMs === undefined) await sleep(LONGEST_WAIT_MS / 2);
+      if (waitMs === undefined) await sleep(MAX_WAIT_MS / 2);
       else this.#add(this.#options.monotonic() + waitMs, wanted, this.#spacingMs);
     } catch {
       // The heartbeat reports a lost database and its return: until then, no call waits for it again.
@@ -124,7 +124,7 @@ export class Budget implements CallBudget {
          ELSE greatest(b.next_slot, clock_timestamp()) END
        WHERE b.next_slot <= clock_timestamp() + $3 * interval '1 ms' OR b.next_slot > clock_timestamp() + interval '3 minutes'
        RETURNING (extract(epoch FROM next_slot - clock_timestamp()) * 1000 - $2)::float AS "waitMs"`,
-      [this.#options.name, wanted * this.#spacingMs, LONGEST_WAIT_MS],
+      [this.#options.name, wanted * this.#spacingMs, MAX_WAIT_MS],
     );
     return row && Math.max(0, row.waitMs);
   }

@@ -165,7 +165,7 @@ class Planning {
       const unproven = { ...row, stampProven: false };
       // Saved before the fetch is begun: killed in it, the agent would spare what it did not bring.
       if (row.stampProven) ledger.add(unproven);
-      const weight = links.candidates(parts).reduce((most, { position }) => Math.max(most, position), -1);
+      const weight = links.candidates(parts).reduce((max, { position }) => Math.max(max, position), -1);
       const alike = this.#due.get(weight) ?? [];
       alike.push(new DueResult(unproven, directory));
       this.#due.set(weight, alike);

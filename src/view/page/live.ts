@@ -16,7 +16,7 @@ import type {
 import { address } from './api.ts';
 import { type Connection, conditionOf } from './condition.ts';
 
-const LONGEST_RECONNECT_MS = 5_000;
+const MAX_RECONNECT_MS = 5_000;
 /** Figures of a day, each ten seconds; the server thins its own. */
 const MAX_FIGURES = 1_440;
 
@@ -120,7 +120,7 @@ export class Live {
     };
     const goOn = async () => {
       if (await this.#isRefused()) this.connection.value = 'refused';
-      else if (!isOver) timer = setTimeout(again, Math.min(LONGEST_RECONNECT_MS, 250 * 2 ** this.#failures++));
+      else if (!isOver) timer = setTimeout(again, Math.min(MAX_RECONNECT_MS, 250 * 2 ** this.#failures++));
     };
     const take = <K extends keyof Events>(name: K, taken: (data: Events[K]) => void) =>
       stream.addEventListener(name, ({ data }: MessageEvent<string>) => taken(JSON.parse(data) as Events[K]));

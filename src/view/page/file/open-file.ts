@@ -14,7 +14,7 @@ const BEFORE_BYTES = 16 * 1024;
 /** Further behind the end than this, following begins anew at the end. */
 const FAR_BEHIND_BYTES = 256 * 1024;
 const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 
 /** Where the bytes come from. `version` undefined: what stands there now. */
 export interface ByteSource {
@@ -240,7 +240,7 @@ export class OpenFile {
       return;
     }
     this.#set({ problem: error });
-    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++);
+    const wait = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++);
     await this.#source.wait(retryAfterMs ?? wait, signal).catch(() => undefined);
   }
 
