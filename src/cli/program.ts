@@ -29,7 +29,9 @@ import { versionOfProgram } from './process.ts';
 
 export function programOf(): Command {
   const program = new Command('agent')
-    .description('Keeps byte-exact local mirrors of the live files of cluster jobs, and syncs their results.')
+    .description(
+      'Follows cluster jobs through HEAppE Middleware: mirrors their output files while they grow, and fetches results.',
+    )
     .version(versionOfProgram())
     .addHelpText('after', exitCodesHelp())
     .showHelpAfterError('(see agent --help, or agent COMMAND --help)')
@@ -45,12 +47,16 @@ export function programOf(): Command {
 }
 
 function addFollowing(program: Command): void {
-  command(program, 'run', 'follow the watched jobs until stopped (the daemon, in the foreground)')
+  command(program, 'run', 'run the agent: follow the watched jobs until it is stopped (the daemon, in the foreground)')
     .option('--drain', 'in a fleet: let the running agent hand off its jobs to the other agents, and exit')
     .addHelpText('after', examples('agent run', 'agent run -c /etc/agent/config.yaml'))
     .action(async (options) => (await loaded(import('./commands/run.ts'))).run(options));
 
-  command(program, 'watch', 'follow a job, or all jobs of the user, and print the paths of its mirrors')
+  command(
+    program,
+    'watch',
+    'add a job, or all jobs of the user, to the jobs that the agent follows; print the mirror paths',
+  )
     .argument('[job]', 'id of the job', jobArgument)
     .addOption(taskOption('follow the live files of this task only (repeatable)', 'all tasks of the job'))
     .addOption(fileOption())
@@ -87,9 +93,13 @@ function addFollowing(program: Command): void {
       else await (await loaded(import('./commands/watch-mine.ts'))).watchMine(options);
     });
 
-  command(program, 'unwatch', 'do one last complete pass over a job, then stop following it; its files stay')
+  command(
+    program,
+    'unwatch',
+    'compare and fetch all files of a job one last time, then stop following it; the files stay',
+  )
     .argument('[job]', 'id of the job', jobArgument)
-    .option('--now', 'do not do the last pass')
+    .option('--now', 'stop at once, without the last comparison')
     .addOption(mineOption('take no new jobs of the user; follow the current ones until they are settled'))
     .addHelpText('after', examples('agent unwatch 501', 'agent unwatch 501 --now', 'agent unwatch --mine'))
     .action(async (job, options) => {
@@ -138,7 +148,7 @@ function addReading(program: Command): void {
   // Without -c for the configuration: it counts, as in grep.
   program
     .command('grep')
-    .description('print the lines of the mirrors that match a regular expression (exit code 0: found, 1: not found)')
+    .description('print the lines of the mirrors that match a regular expression (exit code 1: no line matches)')
     .argument('<pattern>', 'a regular expression of JavaScript')
     .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument), [])
     .option('-i, --ignore-case', 'ignore the case of letters')
@@ -148,11 +158,11 @@ function addReading(program: Command): void {
     .option('-n, --line-number', 'print the numbers of the lines')
     .option('-A, --after-context <lines>', 'lines to print after each selected line', contextArgument)
     .option('-B, --before-context <lines>', 'lines to print before each selected line', contextArgument)
-    .option('-C, --context <lines>', 'both', contextArgument)
+    .option('-C, --context <lines>', 'lines to print before and after each selected line', contextArgument)
     .addOption(taskOption('only this task (repeatable)', 'all'))
     .addOption(fileOption())
     .option('--since <time>', 'only mirrors that grew since this time: 90s, 30m, 2h, 1d or a date', sinceArgument)
-    .option('--all-generations', 'also older generations (stdout.log.1, .2, ...)')
+    .option('--all-generations', 'also search older generations (stdout.log.1, .2, ...)')
     .option('--json', 'print JSON, one object on each line (format version 1)')
     .option('--config <file>', 'the configuration (default: $AGENT_CONFIG, ./config.yaml, /etc/agent/config.yaml)')
     .addHelpText(
@@ -167,9 +177,9 @@ function addReading(program: Command): void {
       (await loaded(import('./commands/grep.ts'))).grep(pattern, jobs, options),
     );
 
-  command(program, 'errors', 'show the lines of the mirrors that look like errors, grouped over the tasks')
+  command(program, 'errors', 'show lines that look like errors, and group similar lines of all tasks')
     .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument), [])
-    .option('--json', 'print JSON (format version 1): the first and the last one of each task, and the groups')
+    .option('--json', 'print JSON (format version 1): the first and the last error of each task, and the groups')
     .addHelpText('after', examples('agent errors', 'agent errors 501', "agent errors --json | jq '.groups[0]'"))
     .action(async (jobs, options) => (await loaded(import('./commands/errors.ts'))).errors(jobs, options));
 
@@ -189,7 +199,11 @@ function addPasses(program: Command): void {
     .addHelpText('after', examples('agent wait 501 && make report', 'agent wait 501 502 --any --timeout 2h30m'))
     .action(async (jobs, options) => (await loaded(import('./commands/wait.ts'))).wait(jobs, options));
 
-  command(program, 'sync', 'do one complete pass over a watched job, then exit (a running agent does the pass)')
+  command(
+    program,
+    'sync',
+    'compare and fetch all files of a watched job once, then exit (a running agent does the work)',
+  )
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent sync 501', '*/10 * * * *  agent sync 501 -c ~/cluster/config.yaml'))
@@ -203,8 +217,8 @@ function addPasses(program: Command): void {
 }
 
 function addSetup(program: Command): void {
-  command(program, 'notify', 'list the notifications that wait, or send a test event through every rule')
-    .option('--list', 'what waits to be delivered, and what was given up')
+  command(program, 'notify', 'list undelivered notifications, or send a test event by every rule')
+    .option('--list', 'list the notifications that wait for delivery, and those that were given up')
     .option('--test', 'send an event of the type test to the target of each rule')
     .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent notify --test', 'agent notify --list'))
@@ -272,7 +286,11 @@ function addHelp(program: Command): void {
     .addHelpText('after', examples('agent version', 'agent version --json'))
     .action(async (options) => (await loaded(import('./commands/version.ts'))).version(options));
 
-  command(program, 'report', 'write one file to attach to a request for help, without secrets')
+  command(
+    program,
+    'report',
+    'write versions, configuration and log to one file for a request for help, without secrets',
+  )
     .option('-o, --output <file>', 'the file to write, or - for the standard output (default: jobtail-report-TIME.txt)')
     .option('--log <file>', 'the log of the agent (default: the journal of systemd)')
     .addHelpText('after', examples('agent report', 'sudo agent report', 'agent report --log ~/agent.log'))
@@ -286,9 +304,9 @@ function addTryOut(program: Command): void {
     .option('--directory <dir>', 'directory of its jobs', './sandbox')
     .option('--port <number>', 'TCP port; any free port if omitted', portArgument, 0)
     .option('--job', 'submit the job of the demo at the start')
-    .option('--no-jobs', 'without the service that reports jobs, as on servers without it')
+    .option('--no-jobs', 'simulate a server without the service that reports jobs')
     .addOption(protocolOption('protocol of the printed configuration'))
-    .option('--release <version>', 'the simulated release of REST', '6.3')
+    .option('--release <version>', 'the HEAppE release to simulate, with --protocol rest', '6.3')
     .addHelpText('after', examples('agent sandbox --port 8090 --job', 'agent sandbox --protocol rest --release 4.2'))
     .action(async (options) => (await loaded(import('../../simulator/commands/sandbox.ts'))).sandbox(options));
 
@@ -296,10 +314,10 @@ function addTryOut(program: Command): void {
     .command('demo')
     .description('run sandbox and agent together: follow a job, kill the agent, and compare every byte')
     .option('--fleet', 'three agents with one PostgreSQL; kill one agent, and stop another one')
-    .option('--seconds <number>', 'time that the job writes (15), or the jobs of a fleet (25)', secondsArgument)
+    .option('--seconds <number>', 'how long the jobs write (default: 15; with --fleet: 25)', secondsArgument)
     .option('--all', 'print a row for every file')
     .addOption(protocolOption('protocol between agent and sandbox'))
-    .option('--release <version>', 'the release of REST that the sandbox simulates', '6.3')
+    .option('--release <version>', 'the HEAppE release to simulate, with --protocol rest', '6.3')
     .addHelpText(
       'after',
       examples('agent demo', 'agent demo --seconds 60 --all', 'agent demo --protocol rest', 'agent demo --fleet'),
