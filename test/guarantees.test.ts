@@ -85,8 +85,8 @@ const CONSTANTS: readonly (readonly [document: string, phrase: string, value: st
   ['servers.md', 'at most {}, unless the file of the secret', time(signIn.MAX_PAUSE_AFTER_REFUSAL_MS)],
   ['servers.md', 'The agent requests the list every {}, or every', time(INTERVAL_MS)],
   ['servers.md', 'or every {} while it follows no job', time(IDLE_INTERVAL_MS)],
-  ['service.md', 'a request has {}, and of', time(metricsServer.REQUEST_MS)],
-  ['service.md', 'of more than {} connections', String(metricsServer.MAX_CONNECTIONS)],
+  ['service.md', 'a request may take {}.', time(metricsServer.REQUEST_MS)],
+  ['service.md', 'Beyond {} connections', String(metricsServer.MAX_CONNECTIONS)],
   ['transfers.md', '`results.intervalSeconds`, at most {}', time(MAX_INTERVAL_MS)],
   ['transfers.md', 'a line every {} elsewhere', time(PACE.line.everyMs)],
   ['fleet.md', 'when one of these lasts {}', time(readiness.PERSISTS_MS)],
@@ -94,7 +94,7 @@ const CONSTANTS: readonly (readonly [document: string, phrase: string, value: st
   ['fleet.md', 'then after pauses that double up to {}, until', time(readiness.MAX_PAUSE_MS)],
   ['view.md', 'which opens the view once, within {}', time(TICKET_MS)],
   ['view.md', 'a stream sends something every {}', time(HEARTBEAT_MS)],
-  ['commands.md', 'waits up to {} for the first ones', time(FIRST_TASKS_MS)],
+  ['commands.md', 'waits up to {} for the first tasks', time(FIRST_TASKS_MS)],
 ];
 
 /** A time as documents write it: `30 s`, `5 min`, `1 h`. */
