@@ -1,4 +1,6 @@
-/** How the jobs are spread over the agents: the share of each, and what this agent takes and gives to reach its own. */
+/**
+ * How jobs are spread over the agents: the share of each, and which jobs this agent acquires or releases to reach it.
+ */
 
 import { asJobtailError } from '../errors.ts';
 import type { TakenJob } from './claims.ts';
@@ -9,8 +11,7 @@ import { type FleetSummary, idsOf, type LeasedJob, type Taker } from './register
 import type { Sql } from './tables.ts';
 
 /**
- * The share of each agent by its name: all have the same, but for those that may not own as many, whose rest the others
- * share. Together they are at least as many as there are jobs, if there is room.
+ * The share of each agent by its name. Shares are equal, up to each agent's maximum; the other agents share the rest.
  */
 export function sharesOf(jobs: number, agents: readonly Pick<Taker, 'name' | 'mostJobs'>[]): Map<string, number> {
   const shares = new Map<string, number>();
@@ -24,27 +25,23 @@ export function sharesOf(jobs: number, agents: readonly Pick<Taker, 'name' | 'mo
   return shares;
 }
 
-/**
- * How many jobs an agent releases now, so that agents with fewer than their share acquire them: a part of what exceeds
- * its own share, so that the move takes half a minute and no agent is flooded.
- */
+/** How many jobs above its share an agent releases now: a part of them, so that the move takes half a minute. */
 export function excessOf(own: number, share: number, room: number): number {
   const excess = Math.min(own - share, room);
   return excess <= 0 ? 0 : Math.max(1, Math.ceil(excess / 10));
 }
 
-/** Taken at once: their rows are here within about a second. */
+/** Acquired at once: their rows arrive here within about a second. */
 export const MAX_TAKEN = 50;
-/** Agents that have room leave a job waiting no longer than that, or are passed over. */
+/** A job that waits longer than this was passed over by the agents that have room. */
 const WAITING_MS = 4_000;
 
-/** Jobs that this agent comes to own, and goes on to own: as many as are its share. */
 export class Taking {
   readonly #membership: Membership;
   readonly #following: Following;
   readonly #readiness: Readiness;
   takeovers = 0;
-  /** In which agents have room that were passed over since: nothing is given to them by it. */
+  /** The summary in which other agents had room and left jobs waiting; each summary counts once. */
   passedOver: FleetSummary | undefined;
 
   constructor(membership: Membership, following: Following, readiness: Readiness) {
@@ -53,13 +50,16 @@ export class Taking {
     this.#readiness = readiness;
   }
 
-  /** Goes on with what it owns by the database: of the process before, or taken by a call whose answer was lost. */
+  /**
+   * Continues with the jobs that this agent owns in the database: of the process before, or of a call whose response
+   * was lost.
+   */
   async reclaim(): Promise<void> {
     const { leased, joined } = this.#membership;
     this.#add((await joined.claims.owned()).filter(({ jobId }) => leased.get(jobId) === undefined));
   }
 
-  /** As many as are this agent's share, or more if others leave jobs waiting. How many it took. */
+  /** Acquires jobs up to this agent's share, or more if other agents leave jobs waiting. Returns how many. */
   async take(summary: FleetSummary | undefined): Promise<number> {
     const { leased, joined, member, log } = this.#membership;
     if (summary === undefined) return 0;
@@ -76,7 +76,6 @@ export class Taking {
     return taken.length;
   }
 
-  /** What is missing of its share; beyond it, only what the agents that have room do not take. */
   async #wanted(summary: FleetSummary): Promise<number> {
     const { jobs, agents, waitingMs } = summary;
     const { leased, joined, member } = this.#membership;
@@ -91,7 +90,7 @@ export class Taking {
     return room;
   }
 
-  /** Brings the rows of what was taken here; those whose rows are here by now. */
+  /** Copies the rows of acquired jobs into the store. Returns the jobs whose rows are here. */
   async bring(): Promise<readonly TakenJob[]> {
     const { leased, handover } = this.#membership;
     const jobs = leased.all('taken').slice(0, MAX_TAKEN);
@@ -108,7 +107,7 @@ export class Taking {
     }
   }
 
-  /** A job whose rows cannot be brought is logged, is tried again after the others, and keeps none of them waiting. */
+  /** A job whose rows cannot be copied is logged, and tried again after the others. */
   async #bringEach(jobs: readonly TakenJob[]): Promise<readonly TakenJob[]> {
     const { leased, handover, onFailure } = this.#membership;
     const brought: TakenJob[] = [];
@@ -125,7 +124,6 @@ export class Taking {
     return brought;
   }
 
-  /** What was brought is followed, as far as it is still owned. */
   follow(brought: readonly TakenJob[]): void {
     const owned = brought.filter((job) => this.#membership.leased.get(job.jobId) === job);
     if (owned.length > 0) this.#following.follow(owned);
@@ -138,17 +136,15 @@ export class Taking {
 
 export const MAX_GIVEN = 20;
 
-/** Within a transaction: an order came meanwhile. */
+/** Ends a transaction because a command arrived in the meantime. */
 class Wanted extends Error {}
 
-/**
- * Jobs that this agent gives up: to others, which have fewer than their share, or because nothing is left to be done.
- */
+/** Releases jobs: those above this agent's share, and those without remaining work. */
 export class Giving {
   readonly #membership: Membership;
   readonly #following: Following;
   readonly #fulfilment: Fulfilment;
-  /** What the others were last heard of, and how many were given since. */
+  /** The last summary of the fleet, and how many jobs were released since. */
   #summary: FleetSummary | undefined;
   #given = 0;
 
@@ -158,7 +154,6 @@ export class Giving {
     this.#fulfilment = fulfilment;
   }
 
-  /** Jobs without remaining work have no owner. */
   async finish(): Promise<void> {
     const { leased, store, joined } = this.#membership;
     const states = store.jobs.states();
@@ -176,7 +171,6 @@ export class Giving {
     }
   }
 
-  /** Releases a part of the jobs above the share of this agent. */
   async giveExcess(summary: FleetSummary): Promise<void> {
     const { leased, member } = this.#membership;
     if (summary !== this.#summary) this.#given = 0;
@@ -188,7 +182,7 @@ export class Giving {
     await this.give(Math.min(MAX_GIVEN, excessOf(leased.size, shares.get(member.name) ?? 0, room - this.#given)));
   }
 
-  /** Gives up to so many jobs back, for others to take them at once. */
+  /** Releases up to `max` jobs, for other agents to acquire at once. */
   async give(max: number): Promise<void> {
     const { leased, log } = this.#membership;
     if (max === 0) return;
@@ -201,7 +195,7 @@ export class Giving {
     log.info({ jobs: given.length }, 'jobs handed off');
   }
 
-  /** The agent leaves them alone, their rows are written, and they are not owned any more: the last two at once. */
+  /** The agent stops following the jobs; then one transaction writes their rows and ends the ownership. */
   async #end(
     jobs: readonly LeasedJob[],
     how: 'handed-over' | 'done',
@@ -209,7 +203,7 @@ export class Giving {
   ): Promise<readonly LeasedJob[]> {
     const { leased, joined, handover, attached, endTransfer } = this.#membership;
     const { claims, orders } = joined;
-    // The agent that stops may still write: what it has stays.
+    // The agent stops, and may still write: it keeps its jobs.
     if (attached.follower === undefined) return [];
     leased.move(jobs, 'give');
     try {

@@ -1,6 +1,6 @@
 /**
- * Parses what comes from the database of the fleet. Other programs can write there, and newer agents do: a row that is
- * malformed, or of an unknown kind, is reported once and passed over.
+ * Parses rows of the fleet's database. Other programs and newer agents can write there: a row that is malformed, or of
+ * an unknown kind, is reported once and ignored.
  */
 import * as z from 'zod';
 import { ERROR_POLICIES } from '../errors.ts';
@@ -13,8 +13,8 @@ import { PORTABLE_KEYS, type PortableRow, type PortableTable } from '../store/po
 import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
 
 /**
- * watch: follow it so. unwatch: one last pass, then no longer; end: no longer, at once. sync: one pass. drop: no
- * configuration names it any more. resume: it was settled, and was started again.
+ * watch: follow the job. unwatch: one last pass, then stop following. end: stop at once. sync: one pass. drop: no
+ * configuration names the job any more. resume: a settled job was started again.
  */
 export const ORDER_KINDS = ['watch', 'unwatch', 'end', 'sync', 'drop', 'resume'] as const;
 export type OrderKind = (typeof ORDER_KINDS)[number];
@@ -22,26 +22,23 @@ export type OrderKind = (typeof ORDER_KINDS)[number];
 export interface Order {
   readonly jobId: JobId;
   readonly kind: OrderKind;
-  /** Of `watch`. */
   readonly body?: WatchOrder | null;
 }
 
 export interface OpenOrder extends Order {
-  /** In decimal. */
   readonly orderId: string;
-  /** What it does to the rows of the job is done: only its answer is missing. */
+  /** Whether the rows of the job have the effect of the command, so that only its answer is missing. */
   readonly isApplied: boolean;
   readonly body: WatchOrder | null;
 }
 
-/** Reported at most, so that a table full of them costs no memory. */
+/** Limits the memory that a table full of malformed rows can take. */
 const MAX_REPORTS = 1_000;
 const MAX_SHOWN = 100;
-/** Why a sound row is refused, where the store of this version cannot hold it. */
 export const NOT_STORED = 'this version cannot store it';
 
 const whole = z.int().min(0);
-/** Canonical decimal text alone: a path is built of it. */
+/** Paths are built from it, so only canonical decimal text is accepted. */
 const jobId = z.custom<JobId>((found) => typeof found === 'string' && parseJobId(found) === found);
 const taskId = z.string().refine((found) => parseTaskId(found) === found);
 const liveFile = z.enum(LIVE_FILE_NAMES);
@@ -94,11 +91,10 @@ const EVENT = z.object({
   jobs: z.array(jobId).optional(),
 });
 
-/** What a column holds, by its name; any other one is a text, a whole number or null. */
+/** Columns with another type than text, whole number or null. */
 const COLUMNS: Readonly<Record<string, z.ZodType>> = {
   task_id: taskId,
   file: liveFile,
-  /** A part of the name of a file. */
   copy_mark: z
     .string()
     .regex(/^\d{1,16}$/)
@@ -117,7 +113,6 @@ const COLUMNS: Readonly<Record<string, z.ZodType>> = {
 const isUsual = (found: unknown) =>
   found === null || typeof found === 'string' || (Number.isSafeInteger(found) && Number(found) >= 0);
 
-/** A row of `rows`, as the database has it. */
 export interface FoundRow {
   readonly jobId: string;
   readonly table: string;
@@ -133,7 +128,6 @@ export class Border {
     this.#report = report;
   }
 
-  /** Passes over rows whose job id is not canonical decimal text. */
   jobs<Row extends { readonly jobId: string }>(rows: readonly Row[]): (Row & { readonly jobId: JobId })[] {
     return rows.filter((row): row is Row & { readonly jobId: JobId } => this.isJob(row.jobId));
   }
@@ -142,7 +136,6 @@ export class Border {
     return jobId.safeParse(found).success || this.#refuse('job', String(found), 'malformed id');
   }
 
-  /** The rows of jobs that this version can read. */
   rows(found: readonly FoundRow[]): (PortableRow & { readonly row: string })[] {
     return found.flatMap((one) => {
       const row = this.#row(one);
@@ -150,13 +143,11 @@ export class Border {
     });
   }
 
-  /** Reports a row of a job that is not used. */
   refuse({ jobId: job, table, key }: Omit<FoundRow, 'row'>, why: string): [] {
     this.#refuse(`row of job ${job}`, `${table} ${key}`, why);
     return [];
   }
 
-  /** Undefined for an order that this version does not understand. */
   order({ kind, body, jobId: job, orderId }: Pick<OpenOrder, 'kind' | 'jobId' | 'orderId'> & { body: unknown }) {
     const order = body === null ? null : ORDER.safeParse(body).data;
     const isSound = order !== undefined && (order?.jobId ?? job) === job && (kind !== 'watch' || order !== null);
@@ -169,7 +160,6 @@ export class Border {
     return ABOUT.safeParse(found).data ?? { host: '', pid: 0, version: '' };
   }
 
-  /** Undefined where there is none. */
   rule(found: unknown): WatchMineRow | undefined {
     if (found === undefined) return undefined;
     const { data } = RULE.safeParse(found);
@@ -177,13 +167,11 @@ export class Border {
     return data;
   }
 
-  /** The start time of a job, from the text of its `job_information` row. */
   startTime(row: string): string | null {
     const information = objectIn(row)?.['information'];
     return jsonOf(INFORMATION).safeParse(information).data?.startTime?.text ?? null;
   }
 
-  /** The parsed row, or why it is refused. */
   #row(one: FoundRow): (Pick<PortableRow, 'jobId' | 'table'> & { readonly row: string }) | string {
     const { table, key } = one;
     if (!isPortable(table)) return 'unknown kind';
@@ -197,7 +185,7 @@ export class Border {
       const isSound = COLUMNS[name]?.safeParse(found).success ?? isUsual(found);
       if (isSound) continue;
       if (name !== 'error') return `column ${name} is malformed`;
-      // It informs people alone, and a newer agent has other codes.
+      // The value is for people only, and a newer agent has other codes.
       columns['error'] = null;
     }
     return { jobId: id, table, row: JSON.stringify(columns) };
@@ -214,7 +202,6 @@ export class Border {
 
 const isPortable = (table: string): table is PortableTable => Object.hasOwn(PORTABLE_KEYS, table);
 
-/** Text that is JSON of `schema`. */
 function jsonOf<T>(schema: z.ZodType<T>) {
   return z
     .string()

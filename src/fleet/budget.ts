@@ -1,42 +1,36 @@
 /**
- * The calls a minute that all agents of one service and user may make together: each call has a slot, and the slots
- * follow each other at the same distance, by the clock of the database. An agent takes several at once where it has
- * many calls, and keeps to its share of the minute while the database cannot be asked.
+ * The budget of calls per minute of all agents of one service and user. Each call takes a slot; slots are evenly spaced
+ * by the clock of the database. An agent with many calls takes several slots at once. While the database is away, it
+ * keeps to its share of the minute.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallBudget } from '../agent/calls.ts';
 import type { Database } from './database.ts';
 
 export interface BudgetOptions {
-  /** The service and the user. */
   readonly name: string;
   /** Null: no fixed limit; each agent keeps its part of the measured share. */
   readonly callsPerMinute: number | null;
   readonly monotonic: () => number;
 }
 
-/**
- * Slots that are taken at once lie within this time: an agent has no more of them unused, and leaves no more if it
- * dies.
- */
+/** Slots taken at once lie within this time: so many are unused at most, also after the agent died. */
 const AHEAD_MS = 500;
-/** Slots for the calls of this time are taken at once, as far as `AHEAD_MS` allows, and expire after it. */
+/** Calls expected in this time get their slots at once, as far as `AHEAD_MS` allows. */
 const VALID_MS = 5_000;
-/** A call that would have to wait longer asks again then: its slot is not taken before. */
+/** A call that would have to wait longer takes no slot, and asks again later. */
 const MAX_WAIT_MS = 1_000;
 
 export class Budget implements CallBudget {
   readonly #options: BudgetOptions;
   readonly #spacingMs: number;
   #database: Pick<Database, 'query'> | undefined;
-  /** Agents that share it, as far as was heard last. */
   #sharers = 1;
-  /** Slots that were taken, by the clock that only goes forward. */
+  /** By the monotonic clock. */
   #slots: number[] = [];
   #waiting = 0;
   #asking: Promise<void> | undefined;
   #nextAlone = 0;
-  /** When calls of the last minute were made. */
   readonly #made: number[] = [];
   calls = 0;
   waitedMs = 0;
@@ -46,7 +40,6 @@ export class Budget implements CallBudget {
     this.#spacingMs = 60_000 / (options.callsPerMinute ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Sets the connection to the database for the budget; undefined while there is none. */
   use(database: Pick<Database, 'query'> | undefined, sharers: number): void {
     this.#database = database;
     this.#sharers = Math.max(1, sharers);
@@ -61,7 +54,6 @@ export class Budget implements CallBudget {
     return this.#made.length;
   }
 
-  /** Resolves when a call may be made. */
   async take(signal: AbortSignal): Promise<void> {
     const { monotonic, callsPerMinute } = this.#options;
     const from = monotonic();
@@ -96,10 +88,9 @@ export class Budget implements CallBudget {
     while ((this.#made[0] ?? Number.POSITIVE_INFINITY) <= since) this.#made.shift();
   }
 
-  /** Takes slots for the calls that wait. */
   async #ask(): Promise<void> {
     const max = Math.max(1, Math.floor(AHEAD_MS / this.#spacingMs));
-    // Slots for the next seconds, too, by how many calls there were in the last minute.
+    // Slots for the next seconds too, as many as the calls of the last minute suggest.
     const expected = Math.ceil((this.callsLastMinute * VALID_MS) / 60_000);
     const wanted = Math.min(Math.max(this.#waiting, expected), max);
     if (this.#database === undefined) return this.#takeAlone(wanted);
@@ -108,15 +99,15 @@ export class Budget implements CallBudget {
       if (waitMs === undefined) await sleep(MAX_WAIT_MS / 2);
       else this.#add(this.#options.monotonic() + waitMs, wanted, this.#spacingMs);
     } catch {
-      // The heartbeat reports a lost database and its return: until then, no call waits for it again.
+      // The heartbeat reports the lost database and its return; until then no call waits for it.
       this.#database = undefined;
       this.#takeAlone(wanted);
     }
   }
 
-  /** How long it takes until the first of the slots, which are taken; undefined if that would be too long. */
+  /** Milliseconds until the first of the taken slots; undefined if that is longer than the limit. */
   async #askDatabase(database: Pick<Database, 'query'>, wanted: number): Promise<number | undefined> {
-    // A slot that is further away than any can be is of a clock that was set back since.
+    // A slot further ahead than possible comes from a clock that was set back.
     const [row] = await database.query<{ readonly waitMs: number }>(
       `INSERT INTO {s}.budgets AS b (name, next_slot) VALUES ($1, clock_timestamp() + $2 * interval '1 ms')
        ON CONFLICT (name) DO UPDATE SET next_slot = $2 * interval '1 ms' + CASE

@@ -9,18 +9,16 @@ import type { Queue } from './orders.ts';
 import { idsOf, type LeasedJob, SILENT } from './register.ts';
 import type { Sql } from './tables.ts';
 
-/** A job that was taken. */
 export interface TakenJob extends LeasedJob {
-  /** The mirror directory of the owner before; null if there was none. */
+  /** The mirror directory of the previous owner; null if there was none. */
   readonly mirror: string | null;
-  /** The owner before did not give it back. */
+  /** Whether the previous owner's lease expired: it did not release the job. */
   readonly isTakeover: boolean;
 }
 
-/** How an attempt ended. */
 export type End = 'handed-over' | 'done';
 
-/** Freed in one transaction. */
+/** Maximum jobs released in one transaction. */
 const MAX_FREED = 100;
 
 export class Claims {
@@ -37,7 +35,7 @@ export class Claims {
     this.#instance = instance;
   }
 
-  /** Acquires up to this many jobs without an owner; none while a command for one of them is being placed. */
+  /** Acquires up to `max` jobs without an owner; skips jobs for which a command is being placed. */
   async take(max: number): Promise<TakenJob[]> {
     try {
       return await this.#database.transaction((sql) => this.#take(sql, max));
@@ -48,7 +46,7 @@ export class Claims {
   }
 
   async #take(sql: Sql, max: number): Promise<TakenJob[]> {
-    // A job without a job id leaves the queue: no agent can follow it.
+    // An entry without a valid job id leaves the queue: no agent can follow it.
     const waiting = this.#database.border.jobs(await this.#queue.take(sql, max));
     if (waiting.length === 0) return [];
     const ids = idsOf(waiting);
@@ -78,7 +76,10 @@ export class Claims {
     return taken;
   }
 
-  /** What this agent owns: taken by the process before it, or by a call whose answer was lost. */
+  /**
+   * The jobs that this agent owns in the database: acquired by an earlier process, or by a call whose response was
+   * lost.
+   */
   async owned(): Promise<TakenJob[]> {
     const rows = await this.#database.query<TakenJob>(
       `SELECT job_id AS "jobId", attempt, mirror, false AS "isTakeover" FROM {s}.jobs WHERE owner = $1`,
@@ -88,8 +89,8 @@ export class Claims {
   }
 
   /**
-   * Does `work` for those of `jobs` that are still owned, which stay so until it is over; these are returned. Nothing
-   * is done if there are none. No file is touched meanwhile: other agents wait for these rows.
+   * Runs `work` with those of `jobs` that this agent still owns, and locks their rows until it ends; returns them.
+   * `work` must touch no file: other agents wait for these rows.
    */
   fenced(jobs: readonly LeasedJob[], work: (sql: Sql, owned: LeasedJob[]) => Promise<void>): Promise<LeasedJob[]> {
     const run = async (sql: Sql) => {
@@ -105,13 +106,13 @@ export class Claims {
       if (owned.length > 0) await work(sql, owned);
       return owned;
     };
-    // One after the other: what was begun later is known later.
+    // One after the other, so that results arrive in the order of the calls.
     const done = this.#last.then(() => this.#database.transaction(run));
     this.#last = done.catch(() => {});
     return done;
   }
 
-  /** Within `fenced`: they have no owner from now on, and wait for one unless everything is done. */
+  /** Within `fenced`: the jobs have no owner from now on, and wait for one unless all work is done. */
   async end(sql: Sql, jobs: readonly LeasedJob[], how: End): Promise<void> {
     const ids = idsOf(jobs);
     await sql.query('UPDATE {s}.jobs SET owner = NULL WHERE job_id = ANY($1)', [ids]);
@@ -120,8 +121,8 @@ export class Claims {
   }
 
   /**
-   * Frees jobs of agents that are silent for longer than their leases; how many. An agent that renews its lease just
-   * now, and a job that is written for just now, are passed over.
+   * Releases jobs of agents whose leases expired; returns how many. Skips an agent that renews its lease, and a job
+   * that is written, at this moment.
    */
   freeSilent(): Promise<number> {
     return this.#database.transaction(async (sql) => {
@@ -146,5 +147,4 @@ export class Claims {
   }
 }
 
-/** Of an order for a job that is about to be taken. */
 class Busy extends Error {}

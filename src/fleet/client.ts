@@ -1,4 +1,4 @@
-/** A fleet for commands, which are no part of it: they give orders, wait for answers, and read. */
+/** Access of commands to a fleet: they place commands, wait for answers, and read. */
 import type { JobId } from '../job.ts';
 import type { PortableRow } from '../store/portable-rows.ts';
 import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
@@ -10,13 +10,11 @@ import type { Answer } from './orders.ts';
 import { type AgentRow, Register } from './register.ts';
 import { requireKnown, versionOf } from './tables.ts';
 
-/** The owner of a job; null without one. */
 export interface OwnerRow {
   readonly jobId: JobId;
   readonly state: string;
   readonly source: string;
   readonly owner: string | null;
-  /** Grows with each owner. */
   readonly attempt: number;
 }
 
@@ -32,12 +30,11 @@ export class FleetClient {
     return new FleetClient(await openFleet(address, 'command'));
   }
 
-  /** For a command that gives no orders: it changes nothing. @throws JobtailError fleet, config */
+  /** For commands that only read. @throws JobtailError fleet, config */
   static async openReadOnly(address: FleetAddress): Promise<FleetClient> {
     return new FleetClient(await openFleetReadOnly(address));
   }
 
-  /** The server and the database, for people. */
   get where(): string {
     return this.#joined.database.where;
   }
@@ -46,7 +43,6 @@ export class FleetClient {
     return (await this.#joined.orders.give([order]))[0] ?? '';
   }
 
-  /** Undefined until an agent answered. */
   answerOf(orderId: string): Promise<Answer | undefined> {
     return this.#joined.orders.answerOf(orderId);
   }
@@ -55,7 +51,10 @@ export class FleetClient {
     return this.#joined.register.all();
   }
 
-  /** What is shown of all jobs, or of one. Their last polls are at least as late as their owners' lag has it. */
+  /**
+   * The rows of all jobs, or of one, that a display needs. The time of the last poll is a lower bound: the heartbeat of
+   * the owner less its lag.
+   */
   async rows(only: JobId | undefined): Promise<PortableRow[]> {
     const { database, register } = this.#joined;
     const polled = await register.polledSince(only);
@@ -68,25 +67,22 @@ export class FleetClient {
     });
   }
 
-  /** Commands for jobs that no agent has had yet; times are milliseconds since 1970. */
+  /** Commands for jobs that no agent has had yet. */
   async newOrders(): Promise<(WatchOrder & { readonly madeAt: number })[]> {
     const orders = await this.#joined.orders.ofNew();
     return orders.flatMap(({ kind, body, madeAt }) => (kind === 'watch' && body !== null ? [{ ...body, madeAt }] : []));
   }
 
-  /** Reports a row that the store refuses. */
   ignore(row: PortableRow): void {
     this.#joined.database.border.refuse(row, NOT_STORED);
   }
 
-  /** All rows of a job, its results among them. */
   async allRows(jobId: JobId): Promise<PortableRow[]> {
     const rows: PortableRow[] = [];
     for await (const page of new KeptRows(this.#joined.database).ofJobs([jobId])) rows.push(...page);
     return rows;
   }
 
-  /** Of all jobs, or of one. */
   async owners(only?: JobId): Promise<OwnerRow[]> {
     const { database } = this.#joined;
     const rows = await database.query<OwnerRow>(
@@ -97,7 +93,6 @@ export class FleetClient {
     return database.border.jobs(rows);
   }
 
-  /** The rule of a command for jobs of the user; undefined if there is none. */
   async rule(): Promise<WatchMineRow | undefined> {
     const { database } = this.#joined;
     const [row] = await database.query<{ readonly rule: unknown }>('SELECT rule FROM {s}.rules');
@@ -116,7 +111,6 @@ export class FleetClient {
     await orders.notify(database);
   }
 
-  /** False if no such agent is there. */
   askToDrain(name: string): Promise<boolean> {
     return this.#joined.register.askToDrain(name);
   }
@@ -128,22 +122,19 @@ export class FleetClient {
 
 export interface FleetServer {
   readonly where: string;
-  /** As it calls itself: `15.18`. */
+  /** As the server reports it: `15.18`. */
   readonly version: string;
   readonly isNewEnough: boolean;
   readonly isEncrypted: boolean;
-  /** Whether it is reached by a socket of this machine, or its loopback interface. */
+  /** Whether the connection is a local socket or loopback. */
   readonly isHere: boolean;
-  /** Whether tables may be made. */
   readonly mayCreate: boolean;
   readonly hasTables: boolean;
-  /** Agents that are there. */
   readonly agents: number;
-  /** How far its clock is ahead of this one, in milliseconds. */
   readonly aheadMs: number;
 }
 
-/** PostgreSQL 13, as it numbers itself. */
+/** PostgreSQL 13, in the numbers of `server_version_num`. */
 const OLDEST = 130_000;
 
 /** @throws JobtailError fleet; config if the tables are those of a newer version */

@@ -1,6 +1,6 @@
 /**
- * The database of the fleet: SQL, transactions and notifications, on the connections of pg-boss. Every query has an
- * end.
+ * The database of the fleet: SQL, transactions and notifications, on the connections of pg-boss. Every query has a time
+ * limit.
  */
 import type { PgBoss, PgDatabase, PgPool } from 'pg-boss';
 import { JobtailError as Failure, JobtailError } from '../errors.ts';
@@ -9,11 +9,9 @@ import { Border } from './border.ts';
 import { migrate, type Sql, type Tables } from './tables.ts';
 
 export interface DatabaseOptions {
-  /** With the password, if it has one. */
   readonly url: string;
-  /** Of the tables here; those of pg-boss are in `<schema>_boss`. */
+  /** Schema of the tables here; the tables of pg-boss are in `<schema>_boss`. */
   readonly schema: string;
-  /** For `pg_stat_activity`. */
   readonly name: string;
   readonly secrets?: Secrets;
   readonly connections?: number;
@@ -25,14 +23,13 @@ export interface DatabaseOptions {
 const QUERY_MS = 4_000;
 const MAX_CONNECTIONS = 3;
 /**
- * A transaction of a process that stands still holds back takeovers. All names are qualified: what another role puts
- * into `public` is never found instead of what PostgreSQL brings.
+ * The limit for idle transactions: a process that stands still must not block takeovers. The search path: objects that
+ * another role puts into `public` must never be found.
  */
 const SESSION = '-c idle_in_transaction_session_timeout=5000 -c search_path=pg_catalog,pg_temp';
 
 export class Database implements Tables {
   readonly schema: string;
-  /** The server and the database, for people. */
   readonly where: string;
   readonly boss: PgBoss;
   readonly border: Border;
@@ -74,7 +71,7 @@ export class Database implements Tables {
       ...{ supervise: false, schedule: false, monitorIntervalSeconds: 5 },
       ...{ query_timeout: QUERY_MS, connectionTimeoutMillis: QUERY_MS, options: SESSION },
     });
-    // The failed call throws the error, too.
+    // The failed call also throws the error.
     boss.on('error', () => {});
     const database = new Database(boss, whereOf(url), options);
     await database.#try(() => database.#pool.open());
@@ -89,7 +86,7 @@ export class Database implements Tables {
     return this.#try(async () => (await this.#pool.executeSql(this.#inSchema(text), values)).rows as Row[]);
   }
 
-  /** All of `work`, or nothing: what it throws is thrown, as it is, when it was taken back. */
+  /** Runs `work` in a transaction; rolls back and rethrows what it throws. */
   async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     const { db, commit, rollback } = await this.#try(() => this.#pool.beginTransaction());
     const query = <Row>(text: string, values: readonly unknown[] = []) =>
@@ -104,12 +101,11 @@ export class Database implements Tables {
     }
   }
 
-  /** Calls back for each notification, and after notifications may have been missed; the result ends that. */
+  /** Calls back for each notification, and after a connection loss. The result ends that. */
   listen(channel: string, onNotice: () => void): Promise<{ close(): Promise<void> }> {
     return this.#try(() => this.#pool.listen(`${this.schema}_${channel}`, onNotice, onNotice));
   }
 
-  /** Runs a call of pg-boss. */
   call<T>(work: (boss: PgBoss) => Promise<T>): Promise<T> {
     return this.#try(() => work(this.boss));
   }
@@ -144,7 +140,6 @@ function missing(cause: unknown): Failure {
   });
 }
 
-/** The host, the port and the database of an address; never its user or password. */
 export function whereOf(url: string): string {
   if (!URL.canParse(url)) return 'its address is none';
   const { hostname, port, pathname, searchParams } = new URL(url);
@@ -175,12 +170,11 @@ const HINTS: readonly (readonly [code: RegExp, hint: string])[] = [
 ];
 const USUAL_HINT = 'check it with agent check; the agent continues when it is back, a command must be run again';
 
-/** `where` names the database without secrets. */
 export function asFleetError(thrown: unknown, where: string, secrets: Secrets): JobtailError {
   if (thrown instanceof JobtailError) return thrown;
   const { code, message } = wordsOf(thrown);
   const hint = HINTS.find(([known]) => known.test(code))?.[1] ?? USUAL_HINT;
-  // No cause: what the driver throws may hold the address.
+  // Without `cause`: what the driver throws may contain the address.
   return new JobtailError(
     'fleet',
     `the database of the fleet (${where}) cannot be used: ${secrets.safeText(message)}`,
@@ -191,7 +185,7 @@ export function asFleetError(thrown: unknown, where: string, secrets: Secrets): 
 }
 
 function wordsOf(thrown: unknown): { readonly code: string; readonly message: string } {
-  // Of an address with several numbers, each has its failure.
+  // A host with several addresses has one failure for each.
   const one = thrown instanceof AggregateError ? (thrown.errors[0] as unknown) : thrown;
   if (!(one instanceof Error)) return { code: '', message: safeText(String(one), []) };
   const { code } = one as NodeJS.ErrnoException;

@@ -1,4 +1,7 @@
-/** The jobs of a whole fleet, for the agent that looks which of them go on, and which others the user has. */
+/**
+ * The jobs of the whole fleet, for the agent that requests job states: which jobs run again, and which other jobs the
+ * user has.
+ */
 
 import type { JobRegister } from '../agent/ownership.ts';
 import { asJobtailError } from '../errors.ts';
@@ -11,11 +14,10 @@ import { idsOf } from './register.ts';
 
 interface SettledRow {
   readonly jobId: JobId;
-  /** The last state that the middleware reported. */
   readonly row: string | null;
 }
 
-/** While the database is away, nothing is known, and nothing is ordered. */
+/** While the database is away, it returns no jobs and places no commands. */
 export class FleetRegister implements JobRegister {
   readonly #joined: () => Joined | undefined;
 
@@ -64,7 +66,6 @@ export class FleetRegister implements JobRegister {
     try {
       return await work(joined);
     } catch (thrown) {
-      // The heartbeat reports a lost database.
       if (asJobtailError(thrown).code === 'fleet') return nothing;
       throw thrown;
     }
@@ -73,16 +74,14 @@ export class FleetRegister implements JobRegister {
 
 interface Given {
   readonly count: number;
-  /** More may be followed by the rule for jobs of the user. */
   readonly isRoom: boolean;
 }
 
 const NOTHING_GIVEN: Given = { count: 0, isRoom: false };
 
-/** Places commands for those of these jobs that have none, as long as there is room. */
 function orderFresh({ database, orders: given }: Joined, orders: readonly WatchOrder[], max: number): Promise<Given> {
   return database.transaction(async (sql) => {
-    // Agents that look at the same moment take turns, and find what the one before ordered.
+    // Agents that do this at the same time take turns; the second one finds the commands of the first.
     await sql.query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s} mine'::text, 0::bigint))`);
     const ids = idsOf(orders);
     const known = await sql.query<{ readonly jobId: JobId }>(

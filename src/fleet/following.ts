@@ -1,6 +1,6 @@
 /**
- * Passes on to the agent which jobs to follow, because it owns them, and which to leave, because another agent owns
- * them, or may own them.
+ * Reports to the agent which jobs it owns and must follow, and which ones it must stop following because another agent
+ * owns them, or may own them.
  */
 import type { Follower } from '../agent/ownership.ts';
 import type { Log } from '../agent/ports.ts';
@@ -14,36 +14,33 @@ import type { Joined } from './joined.ts';
 import type { LeasedJobs } from './lease.ts';
 import { idsOf, type LeasedJob, type Member } from './register.ts';
 
-/** The agent of this process, and the jobs that its configuration names. */
 export interface Attached {
-  /** Undefined while the agent stops, perhaps for a moment. */
+  /** Undefined while the agent stops or restarts. */
   follower: Follower | undefined;
   configured: readonly WatchOrder[];
 }
 
-/** What the parts of one agent of a fleet share. */
 export interface Membership {
   readonly store: Store;
   readonly log: Log;
   readonly clock: Clock;
-  /** Of the mirror directory: agents that have the same one see the same files. */
+  /** Id of the mirror directory: the same for agents that see the same files. */
   readonly mirror: string;
-  /** Releases the grants of a job, if that is possible at once. */
+  /** Releases the transfer grants of a job, if that is possible at once. */
   readonly endTransfer: (jobId: JobId) => Promise<void>;
   readonly attached: Attached;
   readonly leased: LeasedJobs;
   readonly joined: Joined;
   readonly handover: Handover;
   readonly member: Member;
-  /** Called with what fails beside a round. */
+  /** Called with failures outside of a round. */
   readonly onFailure: (error: JobtailError) => void;
 }
 
 export class Following {
   readonly #membership: Membership;
-  /** Called with each job that another agent owns by now. */
   readonly #onLost: (jobId: JobId) => void;
-  /** Jobs that the agent is about to leave alone. */
+  /** Jobs that the agent is about to stop following. */
   readonly #leaving = new Map<JobId, Promise<void>>();
   lostJobs = 0;
 
@@ -58,7 +55,6 @@ export class Following {
     attached.follower?.take(idsOf(jobs));
   }
 
-  /** Resolves when the agent leaves these alone. */
   leave(jobs: readonly LeasedJob[]): Promise<void> {
     const { follower } = this.#membership.attached;
     return this.#during(jobs, async () => {
@@ -66,12 +62,11 @@ export class Following {
     });
   }
 
-  /** Resolves when the agent leaves alone what it followed of these before. */
   async left(jobs: readonly LeasedJob[]): Promise<void> {
     await Promise.all(jobs.map(({ jobId }) => this.#leaving.get(jobId)));
   }
 
-  /** Jobs whose lease may be over are left alone until there is word of them. */
+  /** Pauses the jobs whose lease may have expired, until the database answers. */
   pauseUnsure(): void {
     const { leased, log } = this.#membership;
     const unsure = leased.isSure ? [] : leased.all('following');
@@ -82,7 +77,6 @@ export class Following {
     log.error({ scope: 'the fleet', jobs: unsure.length, hint }, 'jobs paused, lease possibly expired');
   }
 
-  /** Jobs that were paused, and are still owned, go on. */
   resumeSure(): void {
     const { leased, log } = this.#membership;
     const sure = leased.isSure ? leased.all('paused').filter(({ jobId }) => !this.#leaving.has(jobId)) : [];
@@ -91,10 +85,9 @@ export class Following {
     log.info({ scope: 'the fleet', jobs: sure.length }, 'jobs resumed');
   }
 
-  /** Leaves jobs that another agent owns: nothing of them stays here. */
   lost(jobs: readonly LeasedJob[]): void {
     const { leased, log } = this.#membership;
-    // One that was taken anew meanwhile is another attempt by now.
+    // A job that was acquired again in the meantime has another fencing token.
     const known = jobs.filter((job) => leased.get(job.jobId) === job);
     if (known.length === 0) return;
     for (const { jobId } of known) {
@@ -116,7 +109,7 @@ export class Following {
     });
   }
 
-  /** Does `work` when what is under way of these jobs has ended, however it did. */
+  /** Runs `work` after the agent stopped following these jobs. */
   #during(jobs: readonly LeasedJob[], work: () => Promise<void>): Promise<void> {
     const before = jobs.map(({ jobId }) => this.#leaving.get(jobId));
     const done = Promise.allSettled(before)

@@ -1,9 +1,8 @@
 /**
- * What one owner of a job hands to the next: its rows, which go from the database into this agent's store when a job is
- * taken, and back, as they change, in transactions that only its owner can make.
- *
- * The rows of a step of a new generation are written before the step is taken; all others may be some seconds old: then
- * the mirror has more bytes than they promise, and these are compared with the remote file.
+ * The rows of a job that one owner hands to the next. They are copied from the database into the agent's store when a
+ * job is acquired, and back when they change, in transactions that only the owner can commit. The rows of a step of a
+ * new generation are written before the step. All others may be some seconds old: then the mirror has more bytes than
+ * they record, and the next owner compares these with the remote file.
  */
 import type { JobId } from '../job.ts';
 import { slicesOf } from '../slices.ts';
@@ -20,25 +19,22 @@ export interface HandoverOptions {
   readonly store: Store;
   readonly database: Database;
   readonly claims: Pick<Claims, 'fenced'>;
-  /** Of the mirror directory: agents that have the same one see the same files. */
+  /** Id of the mirror directory: the same for agents that see the same files. */
   readonly mirror: string;
   readonly monotonic: () => number;
-  /** Of the machine; null where what was written on it need not be there. */
+  /** Boot id of the machine; null where bytes may be lost although they were written. */
   readonly bootId: string | null;
-  /** Called with jobs that another agent owns. */
   readonly onLost: (jobs: readonly LeasedJob[]) => void;
 }
 
-/** Rows of one transaction, here and there. */
 const ROWS_AT_ONCE = 1_000;
-/** That are forgotten in one transaction, which is one flush of the disk. */
+/** Maximum jobs removed in one transaction, which is one flush of the disk. */
 const JOBS_AT_ONCE = 20;
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
-/** What is written behind a position stands there without being known as written: another boot than any. */
+/** A boot id that no machine has: the next owner must not trust bytes after the committed offset. */
 const NO_BOOT = 'elsewhere';
-/** Columns that change with each poll, by their tables. */
 const TIMES: Partial<Record<PortableTable, string>> = { jobs: 'polled_at', job_information: 'told_at' };
-/** Rows that differ in these columns alone are written together, once in this time. */
+/** Rows that differ in these columns only are written at most once in this time. */
 const MAX_AGE_OF_TIMES_MS = 60 * 60_000;
 const LOST_KEY = 'another agent may have requested a key: if there is one, it expires after a day';
 
@@ -46,11 +42,11 @@ export class Handover {
   readonly #options: HandoverOptions;
   readonly #changes: RowChanges;
   readonly #kept: KeptRows;
-  /** Rows that the database has as they will be here in a moment. */
+  /** Rows that the database got before the store. */
   readonly #ahead = new Set<string>();
   /** Rows as they were written, without their times. */
   readonly #written = new Map<string, string>();
-  /** Rows that differ from these in their times alone. */
+  /** Rows that differ from the written ones in their times only. */
   readonly #late = new Map<string, RowKey>();
   #timesWrittenAt: number;
 
@@ -61,7 +57,7 @@ export class Handover {
     this.#timesWrittenAt = options.monotonic();
   }
 
-  /** Brings the rows of jobs that were taken into the store, unless they are there under this very attempt. */
+  /** Copies the rows of acquired jobs into the store, unless they are there with this fencing token. */
   async bring(jobs: readonly TakenJob[]): Promise<void> {
     const { store, mirror } = this.#options;
     const here = new Map(store.fleetLeases.all().map(({ jobId, attempt }) => [jobId, attempt]));
@@ -86,15 +82,14 @@ export class Handover {
     });
   }
 
-  /** The rows here are those of this attempt: a start of this agent goes on with them. */
+  /** Records the fencing token of the rows here, so that a restart of this agent continues with them. */
   noteTaken(job: LeasedJob): void {
     const { store } = this.#options;
     if (store.jobs.get(job.jobId) !== undefined) store.fleetLeases.save(job);
   }
 
   /**
-   * Writes what changed of these jobs, some of it; whether more is left. A poll that found nothing costs the database
-   * nothing: its time is in a row that differs in that alone.
+   * Writes some of the changed rows of these jobs; returns whether more are left. A poll without news writes nothing.
    */
   async write(jobs: readonly LeasedJob[]): Promise<boolean> {
     const byId = new Map(jobs.map((job) => [job.jobId, job]));
@@ -106,19 +101,19 @@ export class Handover {
   }
 
   /**
-   * Writes all that changed of these jobs, times too, and does `work` in the same transaction; returns those that were
-   * owned.
+   * Writes all changed rows of these jobs, times included, and runs `work` in the same transaction; returns the jobs
+   * that were owned.
    */
   async writeAnd(
     jobs: readonly LeasedJob[],
     work: (sql: Sql, owned: readonly LeasedJob[]) => Promise<void>,
   ): Promise<LeasedJob[]> {
-    // What is much is written before, for the transaction keeps others waiting.
+    // Most rows are written before, because the transaction blocks other agents.
     while (await this.write(jobs));
     return (await this.#writing(jobs, ALL_ROWS, work)).owned;
   }
 
-  /** Resolves when the next owner would go on from this row; false if the job is not owned. */
+  /** Writes a row ahead of the store; false if the job is not owned. */
   async fence(job: LeasedJob, row: LiveFileRow): Promise<boolean> {
     const portable = this.#outward(this.#options.store.liveFiles.portable(row));
     const name = nameOf(portable);
@@ -127,12 +122,11 @@ export class Handover {
       const owned = await this.#fenced([job], (sql) => KeptRows.write(sql, [portable]));
       return owned.length > 0;
     } finally {
-      // When it is in the store, too.
+      // By then the store has the row, too.
       setImmediate(() => this.#ahead.delete(name));
     }
   }
 
-  /** Removes all rows of these jobs from this agent: it does not own them any more. */
   async forgetAll(jobIds: readonly JobId[]): Promise<void> {
     const { store } = this.#options;
     for (const slice of slicesOf(jobIds, JOBS_AT_ONCE)) {
@@ -169,7 +163,6 @@ export class Handover {
     }
   }
 
-  /** Does `work`, and writes what changed, in one fenced transaction. */
   async #writing(
     jobs: readonly LeasedJob[],
     max: number,
@@ -184,12 +177,12 @@ export class Handover {
       const keys = [...changes, ...(max === ALL_ROWS ? this.#lateOf(fenced) : [])];
       const once = new Map(keys.map((key) => [nameOf(key), key]));
       rows = [...once.values()].map((key) => this.#outward(store.portableRows.read(key)));
-      // Until the database has them, nothing is known to be written.
+      // Until the transaction succeeds, it is unknown what the database has.
       for (const row of rows) this.#written.delete(nameOf(row));
       await KeptRows.write(sql, rows);
     });
     for (const row of rows) this.#noteWritten(row);
-    // What was changed meanwhile has another number by now.
+    // Rows changed in the meantime have a higher number, and stay.
     store.transaction(() => this.#changes.done(changes));
     return { owned, written: changes.length };
   }
@@ -203,7 +196,7 @@ export class Handover {
     return changes.filter((change) => !this.#ahead.has(nameOf(change)));
   }
 
-  /** Changes of times alone wait for the other times. */
+  /** Rows that changed in their times only are written later, together. */
   #setAside(jobIds: readonly JobId[]): void {
     const { store } = this.#options;
     const late = jobIds
@@ -236,7 +229,7 @@ export class Handover {
     else this.#written.set(nameOf(row), text);
   }
 
-  /** As it is for others: whatever comes behind the position is not known as written, but on the same boot. */
+  /** The row for other agents: bytes after the committed offset count only on the same boot. */
   #outward(one: PortableRow): PortableRow {
     if (one.table !== 'live_files' || one.row === null) return one;
     const row = JSON.parse(one.row) as object;
@@ -252,19 +245,17 @@ function withoutTime({ table, row }: PortableRow): string | undefined {
 
 const nameOf = ({ jobId, table, key }: Pick<PortableRow, 'jobId' | 'table' | 'key'>) => `${jobId} ${table} ${key}`;
 
-/** Read at a time: how many there are, the cluster decides. */
+/** The cluster decides how many rows there are, so they are read in pages. */
 const PAGE_ROWS = 5_000;
-/** What a display of jobs needs, without their results one by one. */
 const ALL_BUT_RESULTS = `kind <> 'result_files'`;
 
 type Kept = PortableRow & { readonly row: string };
 
-/** Before all there are. */
 const FIRST = { jobId: '', table: '', key: '' };
 
 const COLUMNS = 'job_id AS "jobId", kind AS "table", key, row::text AS row';
 
-/** The rows of jobs as their owners store them in the database, for the next owner and for displays. */
+/** The rows of jobs in the database, for the next owner and for displays. */
 export class KeptRows {
   readonly #database: Database;
 
@@ -272,7 +263,7 @@ export class KeptRows {
     this.#database = database;
   }
 
-  /** All rows of some jobs, a page at a time: first those of the jobs themselves, which the others refer to. */
+  /** All rows of some jobs in pages: the rows of the jobs first, because the others refer to them. */
   async *ofJobs(jobIds: readonly JobId[]): AsyncGenerator<Kept[], void> {
     const select = `SELECT ${COLUMNS} FROM {s}.rows WHERE job_id = ANY($1)`;
     const { border } = this.#database;
@@ -287,7 +278,6 @@ export class KeptRows {
     }
   }
 
-  /** What a display needs of the followed and settled jobs, or of one job. */
   async shown(only: JobId | undefined): Promise<Kept[]> {
     const order = `ORDER BY kind <> 'jobs', job_id`;
     if (only !== undefined) {
@@ -298,7 +288,6 @@ export class KeptRows {
     return this.#database.border.rows(await this.#database.query<FoundRow>(select));
   }
 
-  /** Within a fenced transaction. */
   static async write(sql: Sql, rows: readonly PortableRow[]): Promise<void> {
     const kept = rows.filter((one): one is PortableRow & { row: string } => one.row !== null);
     const gone = rows.filter(({ row }) => row === null);

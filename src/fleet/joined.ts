@@ -1,4 +1,4 @@
-/** The way of one agent into its fleet: the database, and what it had before it came. */
+/** Joins an agent to its fleet: opens the database, takes the agent's name, and brings its own jobs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
@@ -16,11 +16,9 @@ export interface FleetAddress {
   readonly url: string;
   readonly schema: string;
   readonly secrets: Secrets;
-  /** Called with each row that is malformed, or of an unknown kind: it is ignored. */
   readonly onIgnored?: (what: string) => void;
 }
 
-/** The parts of a fleet, over one database. */
 export interface Joined {
   close(): Promise<void>;
   readonly database: Database;
@@ -31,8 +29,8 @@ export interface Joined {
 }
 
 /**
- * For an agent, whose heartbeats have a connection of their own, so that they wait for nothing; or for a command, which is
- * called `command` and is no `instance`. @throws JobtailError fleet, config
+ * For an agent, whose heartbeats have their own connection; or for a command (name `command`, no `instance`). @throws
+ * JobtailError fleet, config
  */
 export async function openFleet(address: FleetAddress, name: string, instance?: string): Promise<Joined> {
   return await orClose(await Database.open({ ...address, name }), async (database) => {
@@ -43,7 +41,7 @@ export async function openFleet(address: FleetAddress, name: string, instance?: 
   });
 }
 
-/** For a command that only reads: it makes and migrates nothing, and needs only the right to SELECT. @throws JobtailError fleet, config */
+/** For commands that only read: it needs no right but SELECT. @throws JobtailError fleet, config */
 export async function openFleetReadOnly(address: FleetAddress): Promise<Joined> {
   return await orClose(await Database.connect({ ...address, name: 'command', connections: 1 }), async (database) => {
     await requireCurrent(database);
@@ -68,8 +66,8 @@ function joinedBy(database: Database, name: string, instance = '', heartbeats = 
 }
 
 /**
- * Takes the name of an agent, and with it the lease: waits for one that is gone, but is not known to be. Returns when the
- * call was sent that took it. @throws JobtailError locked
+ * Takes the name of an agent, and with it the lease; waits while another process has it. Returns the moment before the
+ * successful call. @throws JobtailError locked
  */
 export async function takeName<Moment>(
   register: Register,
@@ -90,7 +88,7 @@ export async function takeName<Moment>(
 
 const TICK_MS = 1_000;
 
-/** Jobs that this agent followed alone, before there was a fleet, become jobs of the fleet. */
+/** Jobs that this agent followed before it joined become jobs of the fleet. */
 export async function bringOwnJobs(
   store: Store,
   mirror: string,

@@ -58,7 +58,6 @@ interface Entry {
   state: LeasedState;
 }
 
-/** A moment, by both clocks. */
 export interface Moment {
   readonly monotonic: number;
   readonly wall: number;
@@ -68,9 +67,8 @@ export class LeasedJobs {
   readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly #leaseMs: number;
   readonly #jobs = new Map<JobId, Entry>();
-  /** When the last successful heartbeat was sent. */
   #heard: Moment = { monotonic: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
-  /** Writes that were refused because the lease was over. */
+  /** Writes that were refused because the lease had expired. */
   refused = 0;
 
   constructor(clock: Pick<Clock, 'monotonic' | 'now'>, leaseMs: number) {
@@ -78,7 +76,6 @@ export class LeasedJobs {
     this.#leaseMs = leaseMs;
   }
 
-  /** Taken right before a call is sent. */
   moment(): Moment {
     return { monotonic: this.#clock.monotonic(), wall: this.#clock.now() };
   }
@@ -104,7 +101,6 @@ export class LeasedJobs {
     this.#jobs.set(job.jobId, { job, state: 'taken' });
   }
 
-  /** Ignores jobs that are not owned any more. */
   move(jobs: readonly LeasedJob[], event: LeasedEvent): void {
     for (const { jobId } of jobs) {
       const entry = this.#jobs.get(jobId);
@@ -112,7 +108,6 @@ export class LeasedJobs {
     }
   }
 
-  /** Puts a job behind the others. */
   requeue(job: LeasedJob): void {
     const entry = this.#jobs.get(job.jobId);
     if (entry?.job !== job) return;
@@ -124,13 +119,13 @@ export class LeasedJobs {
     this.#jobs.delete(jobId);
   }
 
-  /** The database renewed the lease by a call that was sent at `sentAt`. */
+  /** Renews the lease from `sentAt`, when the successful call was sent. */
   prolong({ monotonic, wall }: Moment): void {
-    // The wall clock may have been set back.
+    // The monotonic clock never goes back, so an older call shortens nothing. The wall clock may have been set back.
     this.#heard = { monotonic: Math.max(this.#heard.monotonic, monotonic), wall };
   }
 
-  /** Whether this agent may write for its jobs. */
+  /** Whether the lease is valid, so that this agent may write. */
   get isSure(): boolean {
     const { monotonic, wall } = this.#heard;
     const forMs = this.#leaseMs - MARGIN_MS;
@@ -149,7 +144,7 @@ export class LeasedJobs {
     });
   }
 
-  /** Milliseconds since the lease was renewed last; 0 while there are no jobs. */
+  /** 0 while there are no jobs. */
   get leaseAgeMs(): number {
     return this.#jobs.size === 0 ? 0 : Math.max(0, this.#clock.monotonic() - this.#heard.monotonic);
   }
@@ -161,26 +156,23 @@ export interface HeartbeatOptions {
   readonly member: Member;
   readonly monotonic: () => number;
   readonly report: () => Report;
-  /** Called with how long each heartbeat took that went through. */
   readonly onBeat: (roundTripMs: number) => void;
-  /** Called after each beat that went through. */
   readonly onSummary: (summary: FleetSummary) => void;
   readonly onLost: (jobs: readonly LeasedJob[]) => void;
-  /** Called with each beat that failed. */
   readonly onFailure: (error: JobtailError) => void;
 }
 
 /** Beats in a lease, which survives one lost beat and one query that times out. */
 const BEATS = 3;
-/** After a beat that failed. */
+/** Pause after a failed heartbeat. */
 const AGAIN_MS = 1_000;
-/** If the short timer of `tick` comes this late, the process stood still. */
+/** If `tick` comes this late, the process was paused. */
 const STANDSTILL_MS = 3_000;
 
 /**
- * The heartbeat of an agent: renews its leases, reports, and releases the jobs of silent agents. An agent that was
- * silent itself, or had no response from the database, releases no jobs for a whole lease. So after a database outage
- * all agents report first, and keep their jobs.
+ * The heartbeat of an agent: renews its lease, reports, and releases the jobs of silent agents. An agent that was
+ * silent itself, or had no response from the database, releases no jobs for a whole lease: after a database outage all
+ * agents report first.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
@@ -189,7 +181,6 @@ export class Heartbeat {
   #tickedAt: number;
   #beating: Promise<void> | undefined;
   #releasing: Promise<void> | undefined;
-  /** Whether the last beat went through. */
   isHeard = true;
 
   constructor(options: HeartbeatOptions) {
@@ -199,7 +190,6 @@ export class Heartbeat {
     this.#releaseFrom = this.#tickedAt + options.member.leaseMs;
   }
 
-  /** Called several times a second; beats if it is time. */
   tick(): void {
     const { monotonic } = this.#options;
     const now = monotonic();
@@ -211,13 +201,12 @@ export class Heartbeat {
     });
   }
 
-  /** Resolves when nothing of it is under way. */
   async ended(): Promise<void> {
     await this.#beating;
     await this.#releasing;
   }
 
-  /** Reads the fleet again; does not prolong the lease. */
+  /** Reads the fleet without renewing the lease. */
   async refresh(): Promise<void> {
     const { joined, member, report, onSummary } = this.#options;
     onSummary(await joined.register.report(member, report()));
@@ -245,7 +234,7 @@ export class Heartbeat {
     const summary = await joined.register.report(member, report());
     onBeat(monotonic() - sentAt.monotonic);
     const owned = new Map(summary.own.map(({ jobId, attempt }) => [jobId, attempt]));
-    // Skips jobs that were released or acquired again meanwhile.
+    // Skips jobs that were released or acquired again in the meantime.
     const current = jobs.filter((job) => leased.get(job.jobId) === job);
     const lost = current.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt);
     if (lost.length > 0) onLost(lost);
@@ -254,7 +243,7 @@ export class Heartbeat {
     if (summary.silent > 0 && monotonic() >= this.#releaseFrom) this.#releaseSilent();
   }
 
-  /** This may take long, so no beat waits for it. */
+  /** May take long, so no heartbeat waits for it. */
   #releaseSilent(): void {
     const { claims, orders, database } = this.#options.joined;
     const releaseAll = async () => {

@@ -29,13 +29,11 @@ export interface MemberOptions
   readonly bootId: string | null;
   readonly about: AgentAbout;
   readonly budget: Budget;
-  /** Milliseconds since the job that waits longest was visited; null if there is none. */
+  /** Milliseconds since the last poll of the job that waits longest; null if there is none. */
   readonly lagMs: () => number | null;
-  /** What `/readyz` reports; undefined if the agent can work. */
   readonly unready: () => string | undefined;
 }
 
-/** What the metrics show of it. */
 export interface MemberNumbers {
   readonly isUp: boolean;
   readonly leaseAgeSeconds: number;
@@ -44,11 +42,10 @@ export interface MemberNumbers {
   readonly refusedWrites: number;
   readonly summary: FleetSummary | undefined;
   readonly jobs: number;
-  /** Of these, those that it does not follow. */
   readonly notFollowed: number;
 }
 
-/** Joining: it has no jobs yet. Joined: so it stays, also while the database is away. */
+/** Joining: no jobs yet. Joined: also while the database is away. */
 type Phase = { readonly kind: 'joining' } | JoinedPhase;
 
 interface JoinedPhase {
@@ -60,9 +57,7 @@ interface JoinedPhase {
 
 const TICK_MS = 250;
 const ROUND_MS = 1_000;
-/** Between attempts to reach the database at the start. */
 const CONNECT_AGAIN_MS = 2_000;
-/** Limit for handing off all jobs at a stop. */
 const DRAIN_MS = 60_000;
 
 export class FleetMember implements Ownership {
@@ -70,14 +65,12 @@ export class FleetMember implements Ownership {
   readonly #member: Member;
   readonly #leased: LeasedJobs;
   readonly #stop = new AbortController();
-  /** All jobs of the fleet. */
   readonly register = new FleetRegister(() => (this.#phase.kind === 'joined' ? this.#phase.joined : undefined));
   readonly #changes: RowChanges;
   readonly #wakeable = new Wakeable();
   readonly #notices = new Notices(() => this.#noticed());
   readonly #failing: Failing;
   readonly #readiness: Readiness;
-  /** Resolves when a command drains this agent. */
   readonly drainAsked: Promise<void>;
   #askToDrain: () => void = () => {};
   readonly #attached: Attached = { follower: undefined, configured: [] };
@@ -110,25 +103,24 @@ export class FleetMember implements Ownership {
     });
   }
 
-  /** Begins to be a part of the fleet, now or as soon as the database can be reached. */
   start(): void {
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#running = this.#run();
   }
 
-  /** From now on, this agent follows what is owned, and this configuration orders. */
+  /** Follows the owned jobs from now on, with this configuration. */
   attach(follower: Follower, configured: readonly WatchOrder[]): void {
     this.#attached.follower = follower;
     this.#attached.configured = configured;
     this.#wakeable.wake();
   }
 
-  /** The agent stops, perhaps for a moment: what is owned stays owned. */
+  /** The agent stops, or restarts in this process: it keeps its jobs. */
   detach(): void {
     this.#attached.follower = undefined;
   }
 
-  /** Rejects if it cannot be a part of the fleet: its name is taken, or the tables are those of a newer version. */
+  /** Rejects if the agent cannot join: its name is taken, or the tables are those of a newer version. */
   get failed(): Promise<never> {
     return this.#failing.forGood;
   }
@@ -150,7 +142,6 @@ export class FleetMember implements Ownership {
     throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
   }
 
-  /** Resolves when the database has the rows of a job, as far as that is possible now. */
   async keep(jobId: JobId): Promise<void> {
     const [job, phase] = [this.#leased.get(jobId), this.#phase];
     if (job === undefined || phase.kind === 'joining') return;
@@ -176,7 +167,7 @@ export class FleetMember implements Ownership {
     };
   }
 
-  /** Hands off all jobs; other agents acquire the rest when the leases expire. */
+  /** Hands off all jobs; other agents acquire what is left when the lease expires. */
   async drain(): Promise<void> {
     const { log, clock } = this.#options;
     this.#isDraining = true;
@@ -190,7 +181,7 @@ export class FleetMember implements Ownership {
     else log.warn({ jobs: left }, 'jobs not handed off, other agents acquire them later');
   }
 
-  /** What is owned stays so for a lease, for the next start of this agent; its rows are written. */
+  /** Writes the rows of the owned jobs and leaves. The next start within a lease continues with them. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#wakeable.wake();
@@ -283,7 +274,6 @@ export class FleetMember implements Ownership {
     this.#options.log.warn({ scope: 'the fleet', agents, hint }, 'agents of an older version follow no jobs');
   }
 
-  /** A command was placed, or jobs were released. */
   async #noticed(): Promise<void> {
     const phase = this.#phase;
     if (phase.kind === 'joining' || !phase.heartbeat.isHeard) return;
@@ -316,9 +306,9 @@ export class FleetMember implements Ownership {
 
 const SCOPE = 'the fleet';
 
-/** Failures of the fleet, each logged when it starts and when it clears; and whether the agent can join it at all. */
+/** Logs each failure of the fleet when it starts and when it clears. */
 class Failing {
-  /** Rejects if it cannot be a part of the fleet: its name is taken, or the tables are those of a newer version. */
+  /** Rejects if the agent cannot join: its name is taken, or the tables are those of a newer version. */
   readonly forGood: Promise<never>;
   readonly #log: Log;
   #end: (error: JobtailError) => void = () => {};
@@ -340,7 +330,6 @@ class Failing {
     this.#isFailing = true;
   }
 
-  /** Clears a failure without a log line of its own. */
   begin(): void {
     this.#isFailing = false;
   }

@@ -10,15 +10,15 @@ import type { Database } from './database.ts';
 import type { Sql } from './tables.ts';
 
 const QUEUE = 'waiting';
-/** Of seconds until a row that waits is removed: as good as for ever. */
+/** Seconds until pg-boss removes a row: in practice never. */
 const NEVER = 2_000_000_000;
 
-/** The rows of pg-boss, which are read here alone: each is a job that waits, for one that is taken is deleted. */
+/** The rows of pg-boss: jobs that wait. An acquired job has no row. */
 export const WAITING_ROWS = `{s}_boss.job WHERE name = '${QUEUE}'`;
 
 /**
- * The jobs that wait for an owner, each of them once, as pg-boss keeps them. Who owns a job stands in `jobs`, and until
- * when in `agents`: an owner costs pg-boss nothing.
+ * The jobs that wait for an owner, once each, in pg-boss. Owners are in `jobs`, leases in `agents`, so an owned job
+ * costs pg-boss nothing.
  */
 export class Queue {
   readonly #database: Database;
@@ -27,17 +27,16 @@ export class Queue {
     this.#database = database;
   }
 
-  /** Makes it if it is not there. */
   async make(): Promise<void> {
     await this.#database.call((boss) => boss.createQueue(QUEUE, { policy: 'exclusive', retentionSeconds: NEVER }));
   }
 
-  /** Changes nothing for a job that waits already. */
+  /** Does nothing if the job waits already. */
   async send(sql: Sql, jobId: JobId): Promise<void> {
     await this.#database.call((boss) => boss.send(QUEUE, { jobId }, { singletonKey: jobId, db: sql.db }));
   }
 
-  /** Removes up to so many, which no other transaction removes; their ids as they stand there. */
+  /** Removes up to `max` waiting jobs that no other transaction removes; returns their ids. */
   async take(sql: Sql, max: number): Promise<{ readonly jobId: string }[]> {
     const found = await this.#database.call((boss) => boss.fetch(QUEUE, { batchSize: max, db: sql.db }));
     const ids = found.map(({ id }) => id);
@@ -46,14 +45,14 @@ export class Queue {
   }
 }
 
-/** A command without a client that waits. */
+/** The answer of a command for which no client waits. */
 export const DONE = {};
 const REFUSED = { error: 'the agent does not understand this order', hint: 'update the agents of the fleet' };
 export type Answer = PassAnswer | typeof DONE;
 
 export const ORDERS_CHANNEL = 'orders';
 
-/** Placed in one transaction, which agents that acquire these jobs, or execute their commands, wait for. */
+/** Limits how long agents wait that acquire these jobs or execute their commands. */
 export const ORDERS_AT_ONCE = 100;
 
 const COLUMNS = 'order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied"';
@@ -67,17 +66,17 @@ export class Orders {
     this.#queue = queue;
   }
 
-  /** The ids of the orders, by the ids of their jobs. */
+  /** Places commands. Returns their ids, by job id. */
   give(orders: readonly Order[]): Promise<string[]> {
     return this.#database.transaction((sql) => this.giveWithin(sql, orders));
   }
 
   async giveWithin(sql: Sql, orders: readonly Order[]): Promise<string[]> {
     const ids: string[] = [];
-    // One transaction, for any number of commands.
+    // Sorted, so that two transactions never wait for each other.
     const sorted = [...orders].sort((a, b) => (a.jobId < b.jobId ? -1 : 1));
     for (const { jobId, kind, body = null } of sorted) {
-      // The row is held until the end: the owner who finds that everything is done looks again behind this.
+      // Locks the row: an owner that finds no more work checks again after this transaction.
       const [job] = await sql.query<{ readonly owner: string | null }>(
         `INSERT INTO {s}.jobs (job_id, source) VALUES ($1, $2) ON CONFLICT (job_id) DO UPDATE SET job_id = excluded.job_id
          RETURNING owner`,
@@ -94,12 +93,10 @@ export class Orders {
     return ids;
   }
 
-  /** Wakes agents up: there is something to be done, or to be taken. */
   async notify(sql: Sql): Promise<void> {
     await sql.query(`SELECT pg_notify('{s}_${ORDERS_CHANNEL}', '')`);
   }
 
-  /** Undefined while it is open. */
   async answerOf(orderId: string): Promise<Answer | undefined> {
     const [row] = await this.#database.query<{ readonly answer: Answer | null }>(
       'SELECT answer FROM {s}.orders WHERE order_id = $1',
@@ -108,7 +105,7 @@ export class Orders {
     return row === undefined ? DONE : (row.answer ?? undefined);
   }
 
-  /** Commands without an answer for jobs without any other row, because no agent has had them yet. */
+  /** Open commands for jobs that no agent has had yet. */
   async ofNew(): Promise<(OpenOrder & { readonly madeAt: number })[]> {
     const orders = await this.#database.query<OpenOrder & { readonly madeAt: number }>(
       `SELECT ${COLUMNS}, extract(epoch FROM made_at)::float * 1000 AS "madeAt"
@@ -118,8 +115,8 @@ export class Orders {
   }
 
   /**
-   * Those without an answer, for jobs of an owner, the oldest first, but for some that are known. An order that this
-   * version does not understand is answered with an error, so that it keeps no other one waiting.
+   * Open commands for the jobs of an owner, oldest first, without the `known` ones. One that this version does not
+   * understand gets an error as its answer, so that it blocks no other.
    */
   async openOf(owner: string, known: readonly string[], max: number): Promise<OpenOrder[]> {
     const orders = await this.#database.query<OpenOrder>(
@@ -135,7 +132,7 @@ export class Orders {
     return sound;
   }
 
-  /** Within a fenced transaction, with the rows that they led to; without an answer, one is still to come. */
+  /** Within a fenced transaction. A null answer follows later. */
   async settle(sql: Sql, orderIds: readonly string[], answer: Answer | null): Promise<void> {
     if (orderIds.length === 0) return;
     await sql.query(`UPDATE {s}.orders SET is_applied = true, answer = $2 WHERE order_id = ANY($1::bigint[])`, [
@@ -151,14 +148,13 @@ export class Orders {
     });
   }
 
-  /** Within a fenced transaction, in which the row of the job is held. */
+  /** Within a fenced transaction, which locks the row of the job. */
   async hasOpen(sql: Sql, jobId: JobId): Promise<boolean> {
     const rows = await sql.query('SELECT 1 FROM {s}.orders WHERE job_id = $1 AND answer IS NULL LIMIT 1', [jobId]);
     return rows.length > 0;
   }
 }
 
-/** What is known of an order by now; a null answer is still to come. */
 export interface Settled {
   readonly jobId: JobId;
   readonly orderId: string;
@@ -167,18 +163,13 @@ export interface Settled {
 
 interface Asked {
   readonly jobId: JobId;
-  /** In the store. */
   readonly requestId: number;
 }
 
-/**
- * Orders for the jobs that this agent owns: brought into its store, where the agent finds them, and answered from
- * there.
- */
+/** Executes commands for the jobs that this agent owns: puts them into its store, and collects the answers there. */
 export class Fulfilment {
   readonly #store: Store;
   readonly #now: () => number;
-  /** Commands for a pass that was requested in the store, by their ids. */
   readonly #asked = new Map<string, Asked>();
 
   constructor(store: Store, now: () => number) {
@@ -186,18 +177,16 @@ export class Fulfilment {
     this.#now = now;
   }
 
-  /** Commands that wait for what was requested in the store. */
   get asked(): string[] {
     return [...this.#asked.keys()];
   }
 
-  /** Brings orders that are new here into the store; what is to be written of them. */
+  /** Executes new commands in the store; returns what is to be written about them. */
   apply(orders: readonly OpenOrder[]): Settled[] {
     if (orders.length === 0) return [];
     return this.#store.transaction(() => orders.map((order) => this.#apply(order)));
   }
 
-  /** Orders whose answer has come. */
   answered(): Settled[] {
     return [...this.#asked].flatMap(([orderId, { jobId, requestId }]) => {
       const request = this.#store.requests.get(requestId);
@@ -206,17 +195,14 @@ export class Fulfilment {
     });
   }
 
-  /** Their answers are written. */
   forget(settled: readonly Settled[]): void {
     for (const { orderId } of settled) this.#asked.delete(orderId);
   }
 
-  /** Whether a client waits for an answer about a job. */
   isAsked(jobId: JobId): boolean {
     return [...this.#asked.values()].some((asked) => asked.jobId === jobId);
   }
 
-  /** Forgets the commands of a job that another agent owns. */
   forgetJob(jobId: JobId): void {
     for (const [orderId, asked] of this.#asked) if (asked.jobId === jobId) this.#asked.delete(orderId);
   }

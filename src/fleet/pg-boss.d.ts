@@ -7,7 +7,6 @@ declare module 'pg-boss' {
   export interface PgTransaction {
     readonly db: PgDatabase;
     commit(): Promise<void>;
-    /** Never rejects. */
     rollback(): Promise<void>;
   }
 

@@ -1,6 +1,6 @@
 /**
- * Whether this agent can follow jobs now. What it lacks decides how many it may own: none while it lacks something, and
- * then, after a pause that grows, one, until that one proves that it can.
+ * Whether this agent can follow jobs now. While something is missing, it may own no jobs. After a pause that grows it
+ * may own one, until that job succeeds.
  */
 import fs from 'node:fs';
 import type { Log } from '../agent/ports.ts';
@@ -14,22 +14,20 @@ export interface ReadinessOptions {
   readonly monotonic: () => number;
   readonly now: () => number;
   readonly leaseMs: number;
-  /** What `/readyz` reports; undefined if it is ready. */
   readonly unready: () => string | undefined;
 }
 
-/** What is over sooner moves no jobs. */
+/** Shorter failures move no jobs. */
 export const PERSISTS_MS = 10_000;
-/** Until the first trial; the pause doubles with each trial that failed. */
+/** Pause before the first trial; doubles with each failed trial. */
 export const PAUSE_MS = 30_000;
 export const MAX_PAUSE_MS = 15 * 60_000;
-/** How long one job is tried. */
 const TRIAL_MS = 30_000;
-/** After so long without anything lacking, the pauses begin anew. */
+/** After so long without a failure, the pauses start again at the minimum. */
 const SOUND_MS = 10 * 60_000;
-/** The state needs some to be written. */
+/** The state needs this much space to be written. */
 const MIN_FREE_BYTES = 2 ** 20;
-/** Heartbeats whose round trips are looked at: one that is slow is no slow database. */
+/** Heartbeats whose round trips are measured: a single slow one does not count. */
 const BEATS = 3;
 const STATE_CODES: readonly string[] = ['disk-full', 'store', 'permission', 'local-io'];
 
@@ -41,7 +39,7 @@ export class Readiness {
   #pauseMs = PAUSE_MS;
   #trialAt = 0;
   #soundSince = 0;
-  /** Why this agent not ready; null if it does. */
+  /** Why this agent is not ready; null if it is ready. */
   lacks: string | null = null;
 
   constructor(options: ReadinessOptions) {
@@ -52,7 +50,7 @@ export class Readiness {
     this.#roundTrips = [...this.#roundTrips, roundTripMs].slice(-BEATS);
   }
 
-  /** Whether the rows of a job could not be stored: that is logged once, as what this agent lacks. */
+  /** Records that rows could not be stored; returns whether that is already logged as the missing thing. */
   failed({ code, message }: JobtailError): boolean {
     if (!STATE_CODES.includes(code)) return false;
     this.#stateError = message;
@@ -63,7 +61,7 @@ export class Readiness {
     this.#stateError = undefined;
   }
 
-  /** Jobs that this agent may own now, of `mostJobs`, while it owns `jobs`. */
+  /** Maximum jobs that this agent may own now, while it owns `jobs`. */
   capacity(mostJobs: number, jobs: number): number {
     const now = this.#options.monotonic();
     const obstacle = this.#obstacle(now);
@@ -71,7 +69,7 @@ export class Readiness {
       if (obstacle !== undefined) this.#pause(obstacle, now);
       else if (now - this.#soundSince > SOUND_MS) this.#pauseMs = PAUSE_MS;
     } else if (now >= this.#trialAt) {
-      // Without a job, what is known of the service is old.
+      // Without a job, the last result of the service is old.
       const isOver = now >= this.#trialAt + TRIAL_MS;
       if (obstacle === undefined && jobs > 0) this.#resume(now);
       else if (isOver && obstacle !== undefined) this.#pause(obstacle, now);
@@ -121,7 +119,7 @@ export class Readiness {
     return now - (this.#unreadySince ?? now) >= PERSISTS_MS ? unready : undefined;
   }
 
-  /** Every job fails by the service: that one of its addresses answers does not help them. */
+  /** Whether the service fails all jobs: one working address does not help them. */
   #failingJobs(): string | undefined {
     const followed = this.#options.store.jobs.all().filter(({ state }) => state === 'watched' || state === 'ending');
     const errors = followed.flatMap(({ error }) =>

@@ -1,6 +1,6 @@
 /**
- * The agents of the fleet, and their leases: each heartbeat renews the row of its agent. Who is there, how many jobs
- * each owns and may own, and how many jobs wait for an owner.
+ * The agents of the fleet and their leases: each heartbeat renews the row of its agent, and returns the state of the
+ * fleet.
  */
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
@@ -9,10 +9,8 @@ import type { Database } from './database.ts';
 import { WAITING_ROWS } from './orders.ts';
 import { FORMAT } from './tables.ts';
 
-/** A job that an agent owns. */
 export interface LeasedJob {
   readonly jobId: JobId;
-  /** The fencing token: grows with each owner of the job. */
   readonly attempt: number;
 }
 
@@ -20,34 +18,30 @@ export const idsOf = (jobs: readonly Pick<LeasedJob, 'jobId'>[]) => jobs.map(({ 
 
 export interface Member {
   readonly name: string;
-  /** Identifies its state directory: one process at a time has the lock of it. */
+  /** Id of the state directory, whose lock one process at a time has. */
   readonly stateId: string;
-  /** Of this process. */
   readonly instance: string;
   readonly mostJobs: number;
   readonly leaseMs: number;
-  /** Of its mirror directory: agents that have the same one see the same files. */
+  /** Id of the mirror directory: the same for agents that see the same files. */
   readonly mirror: string;
   readonly about: AgentAbout;
 }
 
-/** Other facts about an agent. */
 export interface AgentAbout {
   readonly host: string;
   readonly pid: number;
   readonly version: string;
 }
 
-/** The state of an agent, in each heartbeat. */
 export interface Report {
   readonly lagMs: number | null;
   readonly callsLastMinute: number;
   readonly isDraining: boolean;
-  /** Jobs that it may own now; fewer than `mostJobs` while it cannot follow them. */
+  /** Maximum jobs that it may own now; below `mostJobs` while it is not ready. */
   readonly capacity: number;
-  /** Why it takes no jobs; null if it does. */
+  /** Why it is not ready; null if it is. */
   readonly lacks: string | null;
-  /** Jobs that it owns and does not follow. */
   readonly notFollowed: number;
 }
 
@@ -61,42 +55,38 @@ export interface AgentRow extends Omit<Report, 'capacity'>, AgentAbout {
   readonly seenAt: number;
 }
 
-/** An agent that takes jobs, in the eyes of the others. */
+/** An agent that acquires jobs, as the others see it. */
 export interface Taker {
   readonly name: string;
   readonly mostJobs: number;
   readonly jobs: number;
-  /** Jobs that it may own, also while it is offered none. */
+  /** Maximum jobs that it may own, also while it is offered none. */
   readonly able: number;
-  /** Milliseconds since it took one. */
   readonly idleMs: number;
 }
 
-/** What the heartbeat of an agent returns. */
 export interface FleetSummary {
-  /** Those that take jobs, this one among them. */
+  /** Agents that acquire jobs, this one included. */
   readonly agents: readonly Taker[];
-  /** All that have an owner or wait for one, those that wait, and how long the first of these does. */
+  /** Jobs with an owner or in the queue, jobs in the queue, and the age of the oldest of these. */
   readonly jobs: number;
   readonly waiting: number;
   readonly waitingMs: number;
-  /** Jobs of agents that are silent for longer than their leases. */
+  /** Jobs of agents whose leases expired. */
   readonly silent: number;
-  /** Those of this agent. */
   readonly own: readonly LeasedJob[];
-  /** This agent is asked to hand its jobs over and end. */
   readonly drainAsked: boolean;
 }
 
-/** Its lease is over. */
+/** Condition: the lease expired. */
 export const SILENT = `agents.seen_at <= now() - agents.lease_ms::float8 * interval '1 ms'`;
 const SEEN = `NOT (${SILENT}) AND NOT is_ended`;
 
-/** As it is just now, not as it was when the agent reported. */
+/** The current number, not the number at the last report. */
 const JOBS = '(SELECT count(*)::int FROM {s}.jobs WHERE owner = agents.name)';
-/** An agent that took nothing of what was offered keeps what it has, and is offered nothing, for a while. */
+/** An agent that left offered jobs waiting keeps its jobs and is offered none for a while. */
 const ROOM = `least(most_jobs, capacity, CASE WHEN rests_until > now() THEN ${JOBS} END)`;
-/** The first of these pauses; each one is twice as long. */
+/** The first of these pauses; each is twice as long as the one before. */
 const REST = `interval '15 s'`;
 const MAX_DOUBLINGS = 6;
 
@@ -123,7 +113,7 @@ export class Register {
     this.#database = database;
   }
 
-  /** False while an agent with another state has the name and is seen. */
+  /** False while an agent with another state uses the name. */
   async join({ name, stateId, instance, mostJobs, leaseMs, mirror, about }: Member): Promise<boolean> {
     const rows = await this.#database.query(
       `INSERT INTO {s}.agents (name, state_id, instance, most_jobs, lease_ms, mirror, about, format) VALUES ($1, $2, $3, $4, $5, $6, $7, ${FORMAT})
@@ -138,10 +128,9 @@ export class Register {
   }
 
   /**
-   * One heartbeat: renews the lease, and returns what stands then. The row is renewed before the jobs are read: an
-   * agent that frees them holds it until they are freed.
-   *
-   * @throws JobtailError locked if another agent took the name
+   * One heartbeat: renews the lease and returns the state of the fleet. The row is renewed before the jobs are read: an
+   * agent that releases them locks it until they are released. @throws JobtailError locked if another agent took the
+   * name
    */
   async report(member: Member, report: Report): Promise<FleetSummary> {
     const own = (await this.#renew(member, report)) ?? (await this.#rejoin(member, report));
@@ -149,7 +138,7 @@ export class Register {
     const [row] = await this.#database.query<SummaryRow>(SUMMARY, [name]);
     if (row === undefined) throw new Error('a SELECT without FROM has a row');
     const { agents, owned, ...rest } = row;
-    // Where no agent can follow jobs, each keeps its own.
+    // Where no agent is ready, each keeps its jobs.
     const isAnyAble = agents.some(({ able }) => able > 0);
     const takers = agents.map(({ maxJobs, ...agent }) =>
       isAnyAble ? agent : { ...agent, mostJobs: maxJobs, able: maxJobs },
@@ -178,7 +167,7 @@ export class Register {
     return own;
   }
 
-  /** Agents that left jobs waiting though they have room are offered none for a while, longer each time. */
+  /** Agents that left jobs waiting although they have room are offered none for a while, longer each time. */
   async skipAgents(names: readonly string[]): Promise<void> {
     await this.#database.query(
       `UPDATE {s}.agents SET passed_over = least(passed_over + 1, ${MAX_DOUBLINGS}),
@@ -189,9 +178,8 @@ export class Register {
   }
 
   /**
-   * Refuses an agent that does not see the mirrors of the others: a shared directory that is not mounted.
-   *
-   * @throws JobtailError config
+   * Refuses an agent that does not see the mirrors of the others: the shared directory is not mounted. @throws
+   * JobtailError config
    */
   async requireSameMirror({ name, mirror }: Member): Promise<void> {
     const [other] = await this.#database.query<{ readonly name: string }>(
@@ -205,7 +193,7 @@ export class Register {
     });
   }
 
-  /** Agents of versions that the tables are too new for: they follow no jobs, and have to be updated. */
+  /** Agents whose version is too old for the tables: they follow no jobs. */
   async tooOld(): Promise<string[]> {
     const rows = await this.#database.query<{ readonly name: string }>(
       `SELECT name FROM {s}.agents WHERE format IS NULL AND NOT is_ended AND seen_at > now() - interval '1 day' ORDER BY name`,
@@ -213,7 +201,6 @@ export class Register {
     return rows.map(({ name }) => printable(name));
   }
 
-  /** It stops in order. */
   async leave({ name, instance }: Member): Promise<void> {
     await this.#database.query('UPDATE {s}.agents SET is_ended = true WHERE name = $1 AND instance = $2', [
       name,
@@ -221,7 +208,6 @@ export class Register {
     ]);
   }
 
-  /** False if no such agent is there. */
   async askToDrain(name: string): Promise<boolean> {
     const rows = await this.#database.query(
       `UPDATE {s}.agents SET drain_asked = true WHERE name = $1 AND ${SEEN} AND format IS NOT NULL RETURNING 1`,
@@ -230,7 +216,7 @@ export class Register {
     return rows.length > 0;
   }
 
-  /** All that are there, and those that were seen within a week and did not end in order. */
+  /** The agents that are alive, and those that were seen within a week and did not stop in order. */
   async all(): Promise<AgentRow[]> {
     const rows = await this.#database.query<Omit<AgentRow, keyof AgentAbout> & { readonly about: unknown }>(
       `SELECT name, most_jobs AS "mostJobs", ${JOBS} AS jobs, lag_ms::float8 AS "lagMs", calls_last_minute AS "callsLastMinute",
@@ -243,10 +229,7 @@ export class Register {
     return rows.map(({ about, ...rest }) => ({ ...rest, ...this.#database.border.about(about) }));
   }
 
-  /**
-   * Since when each followed job of an agent that is seen has been polled, in milliseconds since 1970: owners write no
-   * poll that found nothing.
-   */
+  /** Lower bounds of the last poll of each job, in milliseconds since 1970: owners do not write a poll without news. */
   async polledSince(only?: JobId): Promise<ReadonlyMap<JobId, number>> {
     const rows = await this.#database.query<{ readonly jobId: JobId; readonly since: number }>(
       `SELECT job_id AS "jobId", floor(extract(epoch FROM seen_at)::float8 * 1000::float8 - lag_ms::float8) AS since

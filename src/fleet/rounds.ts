@@ -11,7 +11,7 @@ import { Upkeep } from './upkeep.ts';
 
 const MAX_ORDERS = 500;
 const WRITE_EVERY_MS = 2_000;
-/** Orders come with a notification; this is for one that was missed. */
+/** Commands come with a notification; this finds one that was missed. */
 const ORDERS_EVERY_MS = 15_000;
 
 export class Rounds {
@@ -34,13 +34,12 @@ export class Rounds {
     this.#giving = new Giving(membership, this.following, this.#fulfilment);
   }
 
-  /** Orders may have been given. */
   noticed(): void {
     this.#isNoticed = true;
     this.#upkeep.noticed();
   }
 
-  /** Goes on with what the process before this one owned. */
+  /** Continues with the jobs of the process before this one. */
   async begin(): Promise<void> {
     const { leased, store, handover } = this.#membership;
     await this.taking.reclaim();
@@ -51,7 +50,7 @@ export class Rounds {
     await this.#upkeep.begin();
   }
 
-  /** Whether another one is to begin at once: there is more to be taken, or to be ordered. */
+  /** Runs a round; returns whether the next one is due at once: more jobs or commands wait. */
   async round(summary: FleetSummary | undefined, isDraining: boolean): Promise<boolean> {
     const { follower } = this.#membership.attached;
     if (follower === undefined) return false;
@@ -71,29 +70,27 @@ export class Rounds {
     return this.#membership.handover.fence(job, row);
   }
 
-  /** What changed of a job is written. */
   async keep(job: LeasedJob): Promise<void> {
     while (await this.#membership.handover.write([job]));
   }
 
-  /** What changed of all jobs that are owned is written. */
   async writeAll(): Promise<void> {
     const { leased, handover } = this.#membership;
     await handover.writeAnd(leased.all('following', 'paused'), async () => {});
   }
 
-  /** Executes commands; their changes are in the database before a command is reported as done. */
+  /** Executes commands; their changes are in the database before the command is reported as done. */
   async #fulfil(brought: readonly LeasedJob[]): Promise<void> {
     const { joined, leased, handover, member, clock, attached } = this.#membership;
     const isAsked = this.#fulfilment.asked.length > 0 || this.#isNoticed || brought.length > 0;
     if (!isAsked && clock.monotonic() - this.#ordersAt < ORDERS_EVERY_MS) return;
     [this.#ordersAt, this.#isNoticed] = [clock.monotonic(), false];
     const open = await joined.orders.openOf(member.name, this.#fulfilment.asked, MAX_ORDERS);
-    // Of one whose rows are still to come, they would begin anew by it.
+    // Jobs whose rows are still to arrive are left out: they would start again from the beginning.
     const here = [...leased.all('following'), ...brought.filter((job) => leased.get(job.jobId) === job)];
     const isHere = new Set(idsOf(here));
     const mine = open.filter(({ jobId }) => isHere.has(jobId));
-    // The others are looked at again when their jobs are here: no notification comes for that.
+    // The rest is checked again when their jobs are here: no notification follows.
     if (mine.length < open.length) this.#isNoticed = true;
     const settled = [...this.#fulfilment.apply(mine), ...this.#fulfilment.answered()];
     if (settled.length === 0) return;

@@ -1,9 +1,7 @@
 /**
- * The tables of the fleet: SQL on them, and the list of numbered migrations: entry n brings them from version n to n +
- * 1. An entry that was released is never changed; a new one is added, also where another version of pg-boss comes with
- * it. `{s}` is the schema.
- *
- * `json`, never `jsonb`: names may hold what jsonb refuses, such as U+0000.
+ * The tables of the fleet, and the numbered migrations: entry n upgrades version n to n + 1. A released entry is never
+ * changed. A new version of pg-boss also needs a new entry. `{s}` is the schema. Columns are `json`, never `jsonb`:
+ * names may contain U+0000, which jsonb refuses.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,20 +10,16 @@ import { JobtailError } from '../errors.ts';
 
 export interface Sql {
   query<Row = unknown>(text: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** For the calls of pg-boss. */
   readonly db: PgDatabase;
 }
 
-/** Where the tables are. */
 export interface Tables extends Sql {
   readonly schema: string;
-  /** The server and the database, for people. */
   readonly where: string;
-  /** All of `work`, or nothing. */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
 }
 
-/** For another agent that makes the tables. */
+/** Maximum wait for another agent that creates the tables. */
 const MAX_WAIT_MS = 60_000;
 const TICK_MS = 200;
 
@@ -107,7 +101,7 @@ const MIGRATIONS: readonly string[] = [
     next_slot timestamptz NOT NULL
   );
   `,
-  // One lease an agent, instead of one a job: what an agent lacks, and what it left waiting, stands in its row.
+  // One lease for each agent replaces one for each job; its row also has what the agent lacks.
   `
   ALTER TABLE {s}.jobs DROP COLUMN boss_id, DROP COLUMN retry_count;
   ALTER TABLE {s}.attempts DROP COLUMN boss_id;
@@ -123,7 +117,6 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE {s}.budgets SET (fillfactor = 50);
   ALTER TABLE {s}.rows SET (fillfactor = 80);
   `,
-  // Which mirror directory each agent has.
   'ALTER TABLE {s}.agents ADD COLUMN mirror text',
   // Agents of the first version renew leases that pg-boss keeps. Those end here, and a lease begins for the jobs of each
   // agent, so that no other agent takes them before the last of these leases is over. An agent that joined without a format
@@ -139,12 +132,11 @@ const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-/** The latest format of the tables that this version supports. */
 export const FORMAT = MIGRATIONS.length;
 
 /**
- * Safe when several agents start at once: they take turns, with the tables that `makeOthers` makes, too. @throws
- * JobtailError config if the tables are newer
+ * Safe when several agents start at once: they take turns, also for the tables of `makeOthers`. @throws JobtailError
+ * config if the tables are newer
  */
 export async function migrate(tables: Tables, makeOthers: () => Promise<void>): Promise<void> {
   const version = await versionOf(tables);
@@ -158,14 +150,13 @@ export async function migrate(tables: Tables, makeOthers: () => Promise<void>): 
   }
 }
 
-/** False while another agent does so. */
 function migrateAlone(tables: Tables, makeOthers: () => Promise<void>): Promise<boolean> {
   return tables.transaction(async ({ query }) => {
     const [lock] = await query<{ readonly isOurs: boolean }>(
       `SELECT pg_try_advisory_xact_lock(hashtextextended('jobtail {s}'::text, 0::bigint)) AS "isOurs"`,
     );
     if (lock?.isOurs !== true) return false;
-    // It stands idle while the tables of pg-boss are made.
+    // The transaction is idle while pg-boss creates its tables.
     await query('SET LOCAL idle_in_transaction_session_timeout = 0');
     await query(`CREATE SCHEMA IF NOT EXISTS {s}`);
     await query(
@@ -179,7 +170,6 @@ function migrateAlone(tables: Tables, makeOthers: () => Promise<void>): Promise<
       'INSERT INTO {s}.version (one, version) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET version = excluded.version',
       [MIGRATIONS.length],
     );
-    // Under the same lock: they are made once.
     await makeOthers();
     return true;
   });
@@ -193,7 +183,7 @@ export async function versionOf(tables: Tables): Promise<number> {
   return row?.version ?? 0;
 }
 
-/** For who only looks. @throws JobtailError fleet, config */
+/** For a process that only reads. @throws JobtailError fleet, config */
 export async function requireCurrent(tables: Tables): Promise<void> {
   const version = await versionOf(tables);
   requireKnown(tables, version);

@@ -1,7 +1,4 @@
-/**
- * What concerns the fleet as a whole and is looked after now and then, by each agent: so nothing is left to one of
- * them.
- */
+/** Work for the fleet as a whole, which every agent does now and then. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Follower } from '../agent/ownership.ts';
@@ -13,7 +10,7 @@ import type { Membership } from './following.ts';
 import { ORDERS_AT_ONCE, WAITING_ROWS } from './orders.ts';
 import { idsOf } from './register.ts';
 
-/** The rule comes with a notification; the rest is there in case that something went wrong. */
+/** A changed rule comes with a notification; this interval is for the rest, and for missed ones. */
 const EVERY_MS = 30_000;
 
 interface KnownJob {
@@ -24,30 +21,26 @@ interface KnownJob {
 
 export class Upkeep {
   readonly #membership: Membership;
-  /** The configured jobs that are known to the fleet. */
+  /** The configured jobs for which commands were placed. */
   #known: readonly WatchOrder[] | undefined;
-  /** Those that are made known to it, and how many of them are. */
   #ordering: { readonly configured: readonly WatchOrder[]; readonly count: number } | undefined;
   #doneAt = Number.NEGATIVE_INFINITY;
   #isNoticed = false;
-  /** The server capabilities at the last comparison. */
   #capabilities: ReadonlyMap<string, string> | undefined;
 
   constructor(membership: Membership) {
     this.#membership = membership;
   }
 
-  /** Before anything is followed. */
   async begin(): Promise<void> {
     await this.#exchangeCapabilities();
   }
 
-  /** The rule of a command may have changed. */
   noticed(): void {
     this.#isNoticed = true;
   }
 
-  /** Whether all that is configured is ordered. */
+  /** Returns whether all configured jobs have their commands. */
   async round(follower: Follower): Promise<boolean> {
     const { attached } = this.#membership;
     if (this.#known !== attached.configured) await this.#takeConfigured(attached.configured);
@@ -80,7 +73,7 @@ export class Upkeep {
     if (end >= configured.length) this.#known = configured;
   }
 
-  /** What no configuration names any more is ended. */
+  /** Ends jobs that no configuration names any more. */
   async #dropOthers(ids: readonly JobId[]): Promise<void> {
     const { joined, member } = this.#membership;
     const { database, orders } = joined;
@@ -136,13 +129,13 @@ export class Upkeep {
     });
   }
 
-  /** The rule of a command is in force for all agents; whether it is another one than before. */
+  /** Applies the rule of a command in the database; returns whether it changed. */
   async #takeRule(): Promise<boolean> {
     const { joined, store } = this.#membership;
     const { database } = joined;
     const [row] = await database.query<{ readonly rule: unknown }>('SELECT rule FROM {s}.rules');
     const rule = database.border.rule(row?.rule);
-    // One that is malformed changes nothing.
+    // A malformed rule changes nothing.
     if (row !== undefined && rule === undefined) return false;
     const before = store.watchMine.of('command');
     if (isDeepStrictEqual(before, rule)) return false;
@@ -151,7 +144,7 @@ export class Upkeep {
     return true;
   }
 
-  /** What was found out of the service is known to all: the latest counts. */
+  /** Shares the detected server capabilities with all agents: the latest value counts. */
   async #exchangeCapabilities(): Promise<void> {
     const { joined, store } = this.#membership;
     const { database } = joined;
@@ -159,7 +152,7 @@ export class Upkeep {
     const own = capabilitiesIn(store);
     const fresh = [...own].filter(([name, value]) => this.#capabilities?.get(name) !== value);
     if (fresh.length > 0) {
-      // What was known before the fleet is, counts less than what is known there.
+      // Values from before this agent joined count less than those of the fleet.
       const onConflict = this.#capabilities === undefined ? 'NOTHING' : 'UPDATE SET value = excluded.value';
       await database.query(
         `INSERT INTO {s}.habits (service, name, value) SELECT $1, * FROM unnest($2::text[], $3::text[])
@@ -175,12 +168,11 @@ export class Upkeep {
     this.#capabilities = capabilitiesIn(store);
   }
 
-  /** Jobs for which there is something to be done wait for an owner, if they have none. */
+  /** Jobs with remaining work and without an owner go to the queue. */
   async #sendMissing(): Promise<void> {
     const { joined, log } = this.#membership;
     const { database, queue, orders } = joined;
     await database.transaction(async (sql) => {
-      // An older backup may name agents that joined later.
       await sql.query(
         `UPDATE {s}.jobs SET owner = NULL WHERE owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {s}.agents WHERE name = owner)`,
       );

@@ -3,12 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from './database.ts';
 import { ORDERS_CHANNEL } from './orders.ts';
 
-/** They are gathered for so long. */
+/** Notifications within this time count as one. */
 const TOGETHER_MS = 20;
 
-/** Notifications of the database: a command was placed, or jobs were released. Several at once count as one. */
+/** Notifications of the database: a command was placed, or jobs were released. */
 export class Notices {
-  /** Processes the notified change. */
   readonly #process: () => Promise<void>;
   #listening: { close(): Promise<void> } | undefined;
   #processing: Promise<void> | undefined;
@@ -24,7 +23,6 @@ export class Notices {
     this.#listening = await database.listen(ORDERS_CHANNEL, () => this.#reported());
   }
 
-  /** Resolves when nothing is processed any more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#listening?.close().catch(() => {});
@@ -43,13 +41,12 @@ export class Notices {
     while (this.#isReportedAgain && !this.#isClosed) {
       await sleep(TOGETHER_MS);
       this.#isReportedAgain = false;
-      // The heartbeat reports a lost database.
       await this.#process().catch(() => {});
     }
   }
 }
 
-/** A pause that a notification ends, also one from before it begins. */
+/** A pause that a notification ends, also a notification from before the pause. */
 export class Wakeable {
   #isWanted = false;
   #end: () => void = () => {};

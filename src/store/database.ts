@@ -1,4 +1,4 @@
-/** Opens the database of the state directory: checks it, brings it to the newest version, sets how it is written. */
+/** Opens the database of the state directory: checks it, upgrades it, and sets how it is written. */
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
@@ -7,9 +7,8 @@ import { NEWEST_VERSION, OLDEST_VERSION, SCHEMA, UPGRADES } from './schema.ts';
 import { asStoreError, keepAlive, openNative, pragma } from './sql.ts';
 import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
 
-/** Between the name of the database and the format that it was upgraded to, in the name of the copy made before. */
+/** In the name of a copy made before an upgrade: between the name of the database and the new format. */
 const BACKUP = '.before-v';
-/** How long a statement waits for another process that writes. */
 export const BUSY_TIMEOUT_MS = 5_000;
 
 /**
@@ -21,34 +20,30 @@ const NETWORK_FILE_SYSTEMS = new Set([
   0x00c36400, 0xaad7aaea,
 ]);
 
-/** What is asked of the file system of a directory. */
 export type Statfs = (directory: string) => Pick<fs.StatsFs, 'type' | 'bavail' | 'bsize'>;
 
-/** Whether a directory lies on a network file system (where there is no shared memory between hosts, nor inotify). */
+/** Whether a directory is on a network file system: no shared memory between hosts, and no inotify. */
 export function isOnNetworkFileSystem(directory: string, statfs: Statfs = fs.statfsSync): boolean {
   return NETWORK_FILE_SYSTEMS.has(statfs(directory).type >>> 0);
 }
 
 export interface OpenDatabaseOptions {
-  /** The file of the database; its directory exists. */
   readonly file: string;
-  /** Migrate it, and set a broken one aside: only with the lock of the state directory. */
+  /** Whether to migrate it and to set a broken one aside: only with the lock of the state directory. */
   readonly owner: boolean;
-  /** Wall clock in milliseconds, for the names of what is set aside. */
   readonly now: () => number;
-  /** Tests put another file system in its place. */
+  /** Replaced in tests. */
   readonly statfs?: Statfs;
 }
 
 export interface OpenedDatabase {
   readonly db: Database.Database;
-  /** Where a broken database was set aside, if one was found. */
   readonly quarantined: string | undefined;
 }
 
 /**
- * Opens the database; errors have code `store`. An owner that finds a broken file keeps it under a name with the time
- * and starts a new one: the offsets are recovered from the mirrors themselves.
+ * Opens the database. An owner that finds a broken file renames it and starts a new one; offsets are recovered from the
+ * mirrors. @throws JobtailError store
  */
 export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
   if (!options.owner && !fs.existsSync(options.file)) {
@@ -103,15 +98,15 @@ function isBroken(error: unknown): boolean {
 }
 
 /**
- * Creates the tables, or upgrades those of an older version, in one transaction: after a kill or a failure the database
- * has the version it had, and the older program goes on with it.
+ * Creates the tables, or upgrades those of an older version, in one transaction: after a kill or a failure the older
+ * program can continue.
  */
 function migrate(db: Database.Database, file: string, now: number): void {
   const version = versionOf(db);
   if (version >= NEWEST_VERSION || isTooOld(version)) return;
   if (version > 0) {
     const backup = `${file}${BACKUP}${NEWEST_VERSION}.${stamp(now)}`;
-    // Under its name only once it is whole; one that a kill tore is made anew.
+    // Renamed when complete: a kill leaves only a partial copy, which is made again.
     const partial = `${file}${BACKUP}${NEWEST_VERSION}.partial`;
     for (const suffix of ['', '-journal']) fs.rmSync(partial + suffix, { force: true });
     keepAlive(db.prepare('VACUUM INTO ?')).run(partial);
@@ -134,7 +129,6 @@ function migrate(db: Database.Database, file: string, now: number): void {
 
 const isTooOld = (version: number) => version > 0 && version < OLDEST_VERSION;
 
-/** Whether a statement fails because the tables are not those of the format. */
 const isOfTables = (error: unknown) =>
   error instanceof Database.SqliteError && /^SQLITE_(ERROR|CONSTRAINT)/.test(error.code);
 
@@ -163,7 +157,7 @@ function requireVersion(db: Database.Database, file: string): void {
   }
 }
 
-/** The newer version kept a copy when it upgraded the file: the latest one that this version reads. */
+/** The latest copy that a newer version made before its upgrade, if this version can read it. */
 function wayBack(file: string): string {
   const names = fs.readdirSync(path.dirname(file)).filter((name) => name.startsWith(`${path.basename(file)}${BACKUP}`));
   const copies = names
@@ -174,7 +168,6 @@ function wayBack(file: string): string {
   return `rename ${copy} to ${path.basename(file)} after removing ${path.basename(file)}, its -wal and its -shm`;
 }
 
-/** The time is the end of the name of a copy. */
 const byTime = (one: string, other: string) => (endOf(one) < endOf(other) ? -1 : 1);
 const endOf = (name: string) => name.slice(name.lastIndexOf(BACKUP) + BACKUP.length).replace(/^\d+\./, '');
 

@@ -1,6 +1,4 @@
-/**
- * The watched jobs: their orders and states, what the middleware reports of them, and what commands request for them.
- */
+/** The watched jobs: orders and states, what the middleware reports of them, and requests of commands. */
 import type { JobId, TaskId } from '../job.ts';
 import { addFiles, tasksOf } from './live-files.ts';
 import type {
@@ -16,15 +14,14 @@ import type {
 import { JobTable, jsonOf, type Sql, Table } from './sql.ts';
 
 /**
- * The result of a poll or pass of a job. `grownAt` is set if one of its live files grew; `stalledAt` stays as it was if
- * it is left out.
+ * The result of a poll or pass of a job. `grownAt` is set if a live file grew; without `stalledAt`, the stored one
+ * stays.
  */
 export type RunEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> & {
   readonly polledAt: number;
   readonly stalledAt?: number | null;
 };
 
-/** Tasks are to be found, from now on or as before. */
 const SEARCH = `INSERT INTO task_searches (job_id, files) VALUES (?, ?)
   ON CONFLICT (job_id) DO UPDATE SET files = excluded.files, fruitless = 0, hint = NULL`;
 
@@ -56,24 +53,22 @@ export class Jobs {
     return this.#ids("WHERE state = 'settled'");
   }
 
-  /** All that were ever ordered. */
   known(): Set<JobId> {
     return new Set(this.#ids(''));
   }
 
-  /** How many are followed because all jobs of the user are. */
   followedByRule(): number {
     return this.#ids("WHERE source = 'mine' AND state IN ('watched', 'ending')").length;
   }
 
-  /** Those that were ordered, or changed their state, since `revision`; all of them since -1. */
+  /** Jobs with a command or a new state since `revision`; all since -1. */
   changedSince(revision: number): JobRow[] {
     return this.#table.all('WHERE revision > ?', revision);
   }
 
   /**
-   * Registers a job, or brings a known one to the new order: files are added, none is taken away. Without tasks, those
-   * that it has are to be found, and those that are known get the files. Called within a transaction.
+   * Registers a job, or updates a known one: live files are added, never removed. Without tasks, the tasks are
+   * searched, and the known ones get the files. Called within a transaction.
    */
   watch({ jobId, tasks, files, results, settleAfterMs, stallAfterMs = null, source }: WatchOrder, now: number): void {
     const order = `
@@ -88,7 +83,6 @@ export class Jobs {
     else this.#sql.run(SEARCH, jobId, jsonOf(files));
   }
 
-  /** A job that was settled is followed again. */
   resume(jobId: JobId): void {
     const set = `UPDATE jobs SET state = 'watched', failures = 0, error = NULL, revision = ${NEXT_REVISION}
       WHERE job_id = ? AND state = 'settled'`;
@@ -101,7 +95,7 @@ export class Jobs {
     this.#sql.run(set, { jobId, state });
   }
 
-  /** A person ended it: that counts, also against the configuration at the next start. */
+  /** Ends a job by a command of the operator, which also overrules the configuration at the next start. */
   unwatch(jobId: JobId, state: 'ending' | 'ended'): void {
     const set = `UPDATE jobs SET state = ?, source = 'command', stalled_at = NULL, revision = ${NEXT_REVISION} WHERE job_id = ?`;
     this.#sql.run(set, state, jobId);
@@ -113,7 +107,6 @@ export class Jobs {
         failures = @failures, error = @error WHERE job_id = @jobId`;
     this.#sql.run(set, { jobId, ...end, error: jsonOf(end.error) });
     if (stalledAt === undefined) return;
-    // The time at which it was first seen stays.
     const stall = `UPDATE jobs SET stalled_at = iif(@stalledAt IS NULL, NULL, coalesce(stalled_at, @stalledAt))
       WHERE job_id = @jobId AND (stalled_at IS NULL) <> (@stalledAt IS NULL)`;
     this.#sql.run(stall, { jobId, stalledAt });
@@ -124,7 +117,7 @@ export class Jobs {
   }
 }
 
-/** The searches for tasks that no order names; a job whose order names its tasks has none. */
+/** The searches for tasks. A job whose order names its tasks has none. */
 export class TaskSearches extends JobTable<TaskSearchRow> {
   readonly #sql: Sql;
 
@@ -133,18 +126,16 @@ export class TaskSearches extends JobTable<TaskSearchRow> {
     this.#sql = sql;
   }
 
-  /** The tasks of a job that are followed. */
   knownTasks(jobId: JobId): TaskId[] {
     return tasksOf(this.#sql, jobId);
   }
 
-  /** Found tasks get their live files. Called within a transaction. */
+  /** Adds the live files of found tasks. Called within a transaction. */
   addTasks({ jobId, files }: TaskSearchRow, tasks: readonly TaskId[]): void {
     addFiles(this.#sql, jobId, tasks, files);
   }
 }
 
-/** What the middleware reports of jobs, and how the last request for it went. */
 export class JobInformations extends JobTable<JobInformationRow> {
   readonly #sql: Sql;
   readonly #listings: Table<JobStatesRow & { readonly one: 1 }>;
@@ -155,12 +146,10 @@ export class JobInformations extends JobTable<JobInformationRow> {
     this.#listings = new Table(sql, 'job_looks', { error: 'json' });
   }
 
-  /** The same was reported again. */
   setToldAt(jobId: JobId, toldAt: number): void {
     this.#sql.run('UPDATE job_information SET told_at = ? WHERE job_id = ?', toldAt, jobId);
   }
 
-  /** Undefined if there was none. */
   lastListing(): JobStatesRow | undefined {
     return this.#listings.get('');
   }
@@ -170,13 +159,12 @@ export class JobInformations extends JobTable<JobInformationRow> {
   }
 }
 
-/** The last request to the job service, as reports and the view show it. */
 export function shownJobService(row: JobStatesRow | undefined) {
   const { lookedAt = null, nextLookAt = null, failures = 0, error = null, listed = null } = row ?? {};
   return { lookedAt, nextLookAt, failures, error, listed };
 }
 
-/** The rules by which jobs of the user are followed without being named: one of the configuration, one of a command. */
+/** The rules for jobs of the user: one of the configuration, one of a command. */
 export class WatchMine {
   readonly #sql: Sql;
   readonly #table: Table<WatchMineRow>;
@@ -186,7 +174,7 @@ export class WatchMine {
     this.#table = new Table(sql, 'watch_mine', { include: 'json', exclude: 'json' });
   }
 
-  /** The rule in force: that of a command, else that of the configuration; undefined if there is none. */
+  /** The rule of a command, else that of the configuration. */
   inForce(): WatchMineRow | undefined {
     return this.#table.get("ORDER BY source = 'config'");
   }
@@ -204,7 +192,7 @@ export class WatchMine {
   }
 }
 
-/** What commands request of the running agent. The row counts; the wake file only makes it quicker. */
+/** Requests of commands to the running agent. The wake file only makes it read them sooner. */
 export class Requests {
   readonly #sql: Sql;
   readonly #table: Table<RequestRow>;
@@ -214,13 +202,11 @@ export class Requests {
     this.#table = new Table(sql, 'requests', {});
   }
 
-  /** The id of the new request. */
   add(jobId: JobId, kind: RequestRow['kind'], now: number): number {
     const insert = 'INSERT INTO requests (job_id, kind, made_at) VALUES (?, ?, ?)';
     return Number(this.#sql.run(insert, jobId, kind, now).lastInsertRowid);
   }
 
-  /** The ones without an answer, oldest first. */
   open(): RequestRow[] {
     return this.#table.all('WHERE answer IS NULL ORDER BY request_id');
   }
@@ -233,7 +219,6 @@ export class Requests {
     this.#sql.run('UPDATE requests SET answer = ? WHERE request_id = ?', answer, requestId);
   }
 
-  /** Removes answered ones made before `before`. */
   forgetAnswered(before: number): void {
     this.#sql.run('DELETE FROM requests WHERE answer IS NOT NULL AND made_at < ?', before);
   }

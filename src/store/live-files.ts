@@ -4,13 +4,12 @@ import type { PortableRow } from './portable-rows.ts';
 import type { LiveFileRow, StoredError } from './rows.ts';
 import { jsonOf, type Sql, Table } from './sql.ts';
 
-/** The tasks of a job that are followed. */
 export function tasksOf(sql: Sql, jobId: JobId): TaskId[] {
   const select = 'SELECT DISTINCT task_id AS taskId FROM live_files WHERE job_id = ?';
   return sql.all<Pick<LiveFileRow, 'taskId'>>(select, jobId).map(({ taskId }) => taskId);
 }
 
-/** Gives each of these tasks of a job each of these files, unless it has it. Called within a transaction. */
+/** Adds these live files to these tasks. Called within a transaction. */
 export function addFiles(sql: Sql, jobId: JobId, tasks: readonly TaskId[], files: readonly LiveFileName[]): void {
   const insert = 'INSERT OR IGNORE INTO live_files (job_id, task_id, file) VALUES (?, ?, ?)';
   for (const task of tasks) for (const file of files) sql.run(insert, jobId, task, file);
@@ -39,12 +38,10 @@ export class LiveFiles {
     return this.#sql.get<Pick<LiveFileRow, 'generation'>>(select, jobId, taskId, file)?.generation;
   }
 
-  /** Commits the state of a mirror: only after its bytes were flushed. */
   save(row: LiveFileRow): void {
     this.#table.save(row);
   }
 
-  /** A row as it travels to another store. */
   portable(row: LiveFileRow): PortableRow {
     const { jobId, taskId, file } = row;
     return { jobId, table: 'live_files', key: JSON.stringify([taskId, file]), row: this.#table.portable(row) };
@@ -56,12 +53,10 @@ export class LiveFiles {
   }
 }
 
-/** Orders live files by task; standard output first. */
 export function byTaskAndFile(a: LiveFileKey, b: LiveFileKey): number {
   return compareIds(a.taskId, b.taskId) || LIVE_FILE_NAMES.indexOf(a.file) - LIVE_FILE_NAMES.indexOf(b.file);
 }
 
-/** A live file as reports and the view show it. */
 export function shownLiveFile(row: LiveFileRow) {
   const { taskId, file, generation, position, verified, grownAt, error } = row;
   return {

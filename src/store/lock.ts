@@ -1,6 +1,6 @@
 /**
- * The single writer of a state directory. The lock is an exclusive SQLite transaction on a file of its own: the
- * kernel lets go of it when the process ends, however it ends, so there is no stale lock to be cleared.
+ * The single writer of a state directory. The lock is an exclusive SQLite transaction on a file of its own. The kernel
+ * releases it when the process ends, so no stale lock is left.
  */
 import fs, { constants } from 'node:fs';
 import path from 'node:path';
@@ -16,18 +16,17 @@ export interface DirectoryLock {
 const lockFile = (directory: string) => path.join(directory, 'agent.lock');
 const pidFile = (directory: string) => path.join(directory, 'agent.pid');
 
-/** Of a pid, and more than any has. */
+/** More digits than any pid has. */
 const MAX_DIGITS = 16;
 
-/** A reader that only looks who has the lock holds it for a moment; taking the lock waits that long. */
+/** A reader that checks who has the lock holds it for a moment; taking the lock waits that long. */
 const BUSY_TIMEOUT_MS = 1_000;
 
-/** Takes the lock, or throws `locked` with the pid of the process that has it. */
 export function lockDirectory(directory: string): DirectoryLock {
   try {
     makePrivateDatabase(lockFile(directory));
   } catch (error) {
-    // Another agent that starts at the same moment made it.
+    // Another agent that starts at the same time created it.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw asJobtailError(error);
   }
   const db = unlessBusy(lockFile(directory), { timeout: BUSY_TIMEOUT_MS }, 'BEGIN EXCLUSIVE');
@@ -52,7 +51,7 @@ export function lockDirectory(directory: string): DirectoryLock {
   };
 }
 
-/** The process with the lock: its pid, `null` if the pid is unknown, undefined if no process has it. */
+/** The pid of the process with the lock, `null` if it is unknown; undefined if no process has it. */
 export function lockHolder(directory: string): number | null | undefined {
   if (!fs.existsSync(lockFile(directory))) return undefined;
   const db = unlessBusy(lockFile(directory), { timeout: 0, readonly: true }, 'SELECT 1 FROM sqlite_schema');
@@ -60,7 +59,6 @@ export function lockHolder(directory: string): number | null | undefined {
   return db === undefined ? (holderOf(directory) ?? null) : undefined;
 }
 
-/** The opened lock file after `sql` ran on it, or undefined if another process has the lock. */
 function unlessBusy(file: string, options: Database.Options, sql: string): Database.Database | undefined {
   requireRegularDatabase(file);
   let db: Database.Database | undefined;

@@ -1,51 +1,45 @@
 /**
- * The notifications: how far each job and each live file was read for them, and the deliveries that are not done. The
- * reader compares the state with these rows and commits what follows from it together with the new ones, so nothing is
- * missed or found twice, whatever ends the process.
+ * The notifications: how far each job and live file was read for them, and the open deliveries. Events are committed
+ * together with these positions, so a kill neither loses nor repeats one.
  */
 import type { JobId, LiveFileKey } from '../job.ts';
 import type { NotifyEvent } from '../notification.ts';
 import type { LiveFileRow, WatchState } from './rows.ts';
 import { JobTable, type Sql, Table } from './sql.ts';
 
-/** A job as it was when events were last made of it. */
 export interface NotifiedJobRow {
   readonly jobId: JobId;
   readonly jobState: string | null;
   readonly watchState: WatchState;
   readonly stalledAt: number | null;
-  /** Whether its live files are read: how far is in their rows. A file without a row was not begun. */
+  /** Whether its live files are read; how far is in their rows. A file without a row was not started. */
   readonly hasFiles: boolean;
 }
 
-/** How far a live file was read for complete lines. */
 export interface ReadPositionRow extends LiveFileKey {
   readonly jobId: JobId;
   readonly generation: number;
-  /** Bytes; the beginning of a line. */
+  /** Byte offset of the start of a line. */
   readonly position: number;
   /** Lines before it; null where they were not counted. */
   readonly lines: number | null;
 }
 
-/** An event on its way to the target of one rule. */
 export interface DeliveryRow {
   readonly deliveryId: string;
   /** Null for an event of the agent itself. */
   readonly jobId: JobId | null;
-  /** Which rule: a digest of its text. */
+  /** Digest of the text of the rule. */
   readonly rule: string;
   readonly event: NotifyEvent;
   readonly madeAt: number;
-  /** Null: it was given up. */
+  /** Null: given up. */
   readonly dueAt: number | null;
-  /** That failed. */
   readonly attempts: number;
-  /** Why the last one failed. */
   readonly lastError: string | null;
 }
 
-/** Of one rule and job, so many deliveries wait at most: more events are counted in the last one. */
+/** Maximum waiting deliveries of one rule and job; further events are counted in the last one. */
 export const MAX_WAITING = 10;
 
 export class Outbox {
@@ -61,7 +55,6 @@ export class Outbox {
     this.#deliveries = new Table<DeliveryRow>(sql, 'outbox', { event: 'json' });
   }
 
-  /** Jobs that are not as they were when events were last made of them. */
   changedJobs(wantsFiles: boolean): JobId[] {
     const select = `SELECT jobs.job_id AS jobId FROM jobs
       LEFT JOIN notified_jobs AS before USING (job_id) LEFT JOIN job_information USING (job_id)
@@ -71,7 +64,6 @@ export class Outbox {
     return this.#sql.all<{ readonly jobId: JobId }>(select, Number(wantsFiles)).map(({ jobId }) => jobId);
   }
 
-  /** Live files with bytes or generations that were not read. */
   unreadFiles(): (LiveFileKey & { readonly jobId: JobId })[] {
     const select = `SELECT job_id AS jobId, task_id AS taskId, file FROM live_files
       JOIN notified_jobs USING (job_id) LEFT JOIN read_positions AS before USING (job_id, task_id, file)
@@ -88,13 +80,13 @@ export class Outbox {
     this.#positions.save(row);
   }
 
-  /** What is there now counts as read: lines are not counted. */
+  /** Marks the current content as read, without counting lines. */
   skip({ jobId, taskId, file, generation, position }: LiveFileRow): void {
     if (generation > 1 || position > 0)
       this.#positions.save({ jobId, taskId, file, generation, position, lines: position === 0 ? 0 : null });
   }
 
-  /** Adds events to those that wait; beyond `MAX_WAITING` of one rule, job and type, the newest counts the others. */
+  /** Adds deliveries; above `MAX_WAITING` of one rule, job and type, the newest one counts the others. */
   add(deliveries: readonly DeliveryRow[]): void {
     const kindOf = ({ rule, jobId, event }: DeliveryRow) => JSON.stringify([rule, jobId, event.type]);
     for (const kind of new Set(deliveries.map(kindOf))) {
@@ -112,13 +104,11 @@ export class Outbox {
     }
   }
 
-  /** The rules with deliveries whose time has come. */
   dueRules(now: number): string[] {
     const select = 'SELECT DISTINCT rule FROM outbox WHERE due_at <= ?';
     return this.#sql.all<{ readonly rule: string }>(select, now).map(({ rule }) => rule);
   }
 
-  /** Those of a rule whose time has come, the oldest first. */
   due(rule: string, now: number, limit: number): DeliveryRow[] {
     return this.#deliveries.all('WHERE rule = ? AND due_at <= ? ORDER BY made_at, rowid LIMIT ?', rule, now, limit);
   }
@@ -135,12 +125,12 @@ export class Outbox {
     this.#sql.run('DELETE FROM outbox WHERE delivery_id = ?', deliveryId);
   }
 
-  /** What waits for its next attempt is tried now: the target may be mended. */
+  /** Makes waiting deliveries due now: their target may work again. */
   tryAgain(now: number): void {
     this.#sql.run('UPDATE outbox SET due_at = @now WHERE due_at > @now', { now });
   }
 
-  /** Given-up ones that are older, and those of rules that are in no configuration any more. */
+  /** Removes old given-up deliveries, and those of rules that no configuration has. */
   forget(before: number, rules: readonly string[]): number {
     const inForce = JSON.stringify(rules);
     const remove = `DELETE FROM outbox WHERE (due_at IS NULL AND made_at < ?)
@@ -148,7 +138,6 @@ export class Outbox {
     return this.#sql.run(remove, before, inForce).changes;
   }
 
-  /** Deliveries that wait, and that were given up. */
   counts(): { readonly waiting: number; readonly givenUp: number; readonly oldestAt: number | null } {
     return this.#sql.sums(`SELECT count(due_at) AS waiting, count(*) - count(due_at) AS givenUp,
       min(made_at) FILTER (WHERE due_at IS NOT NULL) AS oldestAt FROM outbox`);

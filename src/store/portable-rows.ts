@@ -1,13 +1,13 @@
 /**
  * The rows of a job in transit from one store to another, so that the next owner continues from them. A row is JSON of
- * the columns of its table. Key columns identify it within its job, in any store.
+ * the columns of its table; key columns identify it within its job.
  */
 import { randomUUID } from 'node:crypto';
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { JobTable, type Sql } from './sql.ts';
 
-/** By table: the columns that identify a row within its job. The column that all refer to comes first. */
+/** By table: the columns that identify a row within its job. The table that the others refer to comes first. */
 export const PORTABLE_KEYS = {
   jobs: [],
   live_files: ['task_id', 'file'],
@@ -28,19 +28,18 @@ export const PORTABLE_TABLES = Object.keys(PORTABLE_KEYS) as PortableTable[];
 export interface RowKey {
   readonly jobId: JobId;
   readonly table: PortableTable;
-  /** The columns of `PORTABLE_KEYS`, as JSON of a list. */
   readonly key: string;
 }
 
 export interface PortableRow extends RowKey {
-  /** JSON of its columns; null if there is no such row any more. */
+  /** JSON of its columns; null if the row was removed. */
   readonly row: string | null;
 }
 
-/** Columns of this store alone: the order of changes, and the row id. */
+/** Columns that have a meaning in this store only. */
 const OWN_COLUMNS = ['revision', 'lease_id'];
 
-/** The columns for a mirror directory without these files: everything is requested again. */
+/** Replaced columns for a mirror directory without these files: everything is requested again. */
 const ELSEWHERE: Partial<Record<PortableTable, Readonly<Record<string, unknown>>>> = {
   live_files: {
     ...{ position: 0, fingerprint: null, checksum: null, inexact: '[]', inode: null, modified_ns: null, boot_id: null },
@@ -52,9 +51,7 @@ const NOT_ELSEWHERE: readonly PortableTable[] = ['result_files', 'result_counts'
 export interface TakeOptions {
   /** Whether the rows of files are valid for the mirror directory here. */
   readonly isSameDirectory: boolean;
-  /**
-   * The rows of results are among them, so that they are counted as they come; else their counts are taken as they are.
-   */
+  /** Whether the rows include those of results, which are then counted; otherwise their stored counts are used. */
   readonly hasResults: boolean;
 }
 
@@ -68,7 +65,6 @@ export class PortableRows {
     this.#sql = sql;
   }
 
-  /** As it stands now. */
   read({ jobId, table, key }: RowKey): PortableRow {
     const names = PORTABLE_KEYS[table];
     const where = ['job_id', ...names].map((name) => `${name} = ?`).join(' AND ');
@@ -91,7 +87,7 @@ export class PortableRows {
   }
 
   /**
-   * Inserts or updates rows of another store. Omits columns that only one of both has; returns rows that the table
+   * Inserts or updates rows of another store. Ignores columns that only one store has; returns rows that a table
    * refuses. Called within a transaction, with the row of a job before its others.
    */
   take(rows: readonly PortableRow[], { isSameDirectory, hasResults }: TakeOptions): PortableRow[] {
@@ -109,7 +105,6 @@ export class PortableRows {
     });
   }
 
-  /** Nothing of a job stays. Called within a transaction. */
   forget(jobId: JobId): void {
     this.#sql.run('DELETE FROM requests WHERE job_id = ?', jobId);
     this.#sql.run('DELETE FROM jobs WHERE job_id = ?', jobId);
@@ -123,7 +118,6 @@ export class PortableRows {
     return names;
   }
 
-  /** The others were counted when they came. */
   #setUnkept({ job_id, state, unkept }: Columns): void {
     const set = `INSERT INTO result_counts (job_id, state, kept, unkept, bytes) VALUES (?, ?, 0, ?, 0)
       ON CONFLICT (job_id, state) DO UPDATE SET unkept = excluded.unkept`;
@@ -135,7 +129,7 @@ export class PortableRows {
     const values = names.map((name) => row[name]);
     const keys = table === 'outbox' ? ['delivery_id'] : ['job_id', ...PORTABLE_KEYS[table]];
     if (table === 'transfer_leases') {
-      // Its primary key is its place in one store.
+      // Its primary key is valid in one store only.
       this.#sql.run('DELETE FROM transfer_leases WHERE job_id = ? AND asked_at = ?', row['job_id'], row['asked_at']);
     }
     const assigned = names.filter((name) => !keys.includes(name)).map((name) => `${name} = excluded.${name}`);
@@ -146,19 +140,18 @@ export class PortableRows {
   }
 }
 
-/** SQLite took back that statement alone: the transaction goes on. */
+/** SQLite rolled back only that statement; the transaction continues. */
 const isConstraint = (error: unknown) =>
   error instanceof JobtailError &&
   /^SQLITE_CONSTRAINT/.test((error.cause as { code?: string } | undefined)?.code ?? '');
 
-/** A changed row, by the number of its last change. */
 export interface RowChange extends RowKey {
   readonly change: number;
 }
 
 /**
- * Changed rows of jobs that the fleet's database does not have yet. Temporary triggers of this connection record them
- * in memory, so the tables need no column, and an agent without a fleet has no cost.
+ * Changed rows of jobs that the fleet's database does not have yet. Temporary triggers record them in memory, so an
+ * agent without a fleet has no cost.
  */
 export class RowChanges {
   readonly #sql: Sql;
@@ -166,13 +159,13 @@ export class RowChanges {
   constructor(sql: Sql) {
     this.#sql = sql;
     sql.pragma('temp_store = MEMORY');
-    // A number is never given twice: a row that is changed while it is written elsewhere is written again.
+    // Numbers are never reused: a row that changes while it is written elsewhere is written again.
     sql.run(`CREATE TEMP TABLE row_changes (change INTEGER PRIMARY KEY AUTOINCREMENT, of TEXT, job_id TEXT, key TEXT)`);
     sql.run('CREATE UNIQUE INDEX temp.row_changes_by_row ON row_changes (job_id, of, key)');
     for (const table of PORTABLE_TABLES) for (const event of ['INSERT', 'UPDATE', 'DELETE']) this.#note(table, event);
   }
 
-  /** The jobs with changes, those first that wait longest. */
+  /** The jobs with changes, the longest waiting first. */
   jobs(): JobId[] {
     const rows = this.#sql.all<{ readonly jobId: JobId }>(
       'SELECT job_id AS jobId FROM row_changes GROUP BY job_id ORDER BY min(change)',
@@ -180,18 +173,16 @@ export class RowChanges {
     return rows.map(({ jobId }) => jobId);
   }
 
-  /** Those of a job, the oldest first. */
   ofJob(jobId: JobId, max: number): RowChange[] {
     const select = 'SELECT change, job_id AS jobId, of AS "table", key FROM row_changes';
     return this.#sql.all(`${select} WHERE job_id = ? ORDER BY change LIMIT ?`, jobId, max);
   }
 
-  /** They are known elsewhere; what was changed since is not. */
+  /** Removes written changes; later changes of the same rows stay. */
   done(changes: readonly RowChange[]): void {
     for (const { change } of changes) this.#sql.run('DELETE FROM row_changes WHERE change = ?', change);
   }
 
-  /** What there is of a job need not be known elsewhere. */
   forget(jobId: JobId): void {
     this.#sql.run('DELETE FROM row_changes WHERE job_id = ?', jobId);
   }
@@ -200,7 +191,7 @@ export class RowChanges {
     const row = event === 'DELETE' ? 'old' : 'new';
     const names = PORTABLE_KEYS[table].map((name) => `${row}.${name}`);
     const key = names.length === 0 ? "'[]'" : `json_array(${names.join(', ')})`;
-    // Not REPLACE: the conflict clause of a statement applies to the triggers that it fires, too.
+    // Not REPLACE: the conflict clause of a statement also applies to the triggers that it fires.
     this.#sql.run(`CREATE TEMP TRIGGER ${table}_${event.toLowerCase()}ed AFTER ${event} ON main.${table}
       WHEN ${row}.job_id IS NOT NULL BEGIN
       DELETE FROM row_changes WHERE job_id = ${row}.job_id AND of = '${table}' AND key = ${key};
@@ -211,11 +202,10 @@ export class RowChanges {
 
 export interface FleetLeaseRow {
   readonly jobId: JobId;
-  /** Grows with each owner of the job. */
   readonly attempt: number;
 }
 
-/** Under which lease the rows of each job were taken over, and the id of this state, in a fleet. */
+/** The fencing token of the rows of each job, and the id of this state, in a fleet. */
 export class FleetLeases extends JobTable<FleetLeaseRow> {
   readonly #sql: Sql;
 
@@ -224,7 +214,6 @@ export class FleetLeases extends JobTable<FleetLeaseRow> {
     this.#sql = sql;
   }
 
-  /** Differs from the id of any other agent's state. */
   stateId(): string {
     const insert =
       'INSERT INTO fleet_member (one, state_id) VALUES (1, ?) ON CONFLICT DO UPDATE SET state_id = state_id';

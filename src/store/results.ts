@@ -1,12 +1,11 @@
-/** The ledger of the result files: what was listed, what was fetched, and when each is looked at again. */
+/** The ledger of the result files: what was listed, what was fetched, and when each is due again. */
 import type { JobId } from '../job.ts';
 import type { ResultCounts, ResultRow, ResultSyncRow } from './rows.ts';
 import { type Sql, Table } from './sql.ts';
 
-/** Rows that are read at a time: how many there are, the cluster decides. */
+/** The cluster decides how many rows there are, so they are read in pages. */
 const PAGE_ROWS = 500;
 
-/** What is counted of the results of a job. total() is 0 of nothing, where sum() is null. */
 const COUNTS = `
   total(names) AS listed, total(names) FILTER (WHERE state IN ('synced', 'in-flux', 'linked')) AS synced,
   total(names) FILTER (WHERE state = 'linked') AS linked,
@@ -17,7 +16,6 @@ const COUNTS = `
   total(names) FILTER (WHERE state = 'left-out') AS leftOut, total(bytes) AS bytes
   FROM (SELECT job_id, state, kept + unkept AS names, bytes FROM result_counts)`;
 
-/** Maximum names in a row. */
 export type UnkeptNames = Readonly<Record<'refused' | 'left-out', number>>;
 
 export class ResultFiles {
@@ -35,31 +33,28 @@ export class ResultFiles {
       const rows = this.#table.all('WHERE job_id = ? AND name >= ? ORDER BY name LIMIT ?', jobId, from, PAGE_ROWS);
       yield* rows;
       const last = rows.length === PAGE_ROWS ? rows.at(-1) : undefined;
-      // The next name there can be.
+      // The smallest name after it.
       from = last === undefined ? undefined : `${last.name}\0`;
     }
   }
 
-  /** The names that are live files, each with what `keyText` writes of it. */
+  /** Names that are live files, each with the `keyText` of the live file. */
   links(jobId: JobId): { readonly name: string; readonly live: string }[] {
     const select = 'SELECT name, live FROM result_files INDEXED BY result_files_linked';
     return this.#sql.all(`${select} WHERE job_id = ? AND live IS NOT NULL`, jobId);
   }
 
-  /** Those with a reason, at most so many. */
   notSynced(jobId: JobId, max: number): ResultRow[] {
     const rest = 'INDEXED BY result_files_not_synced WHERE job_id = ? AND reason IS NOT NULL LIMIT ?';
     return this.#table.all(rest, jobId, max);
   }
 
-  /** Saves many in one transaction. */
   saveAll(rows: readonly ResultRow[]): void {
     this.#sql.transaction(() => {
       for (const row of rows) this.#table.save(row);
     });
   }
 
-  /** Removes many rows in one transaction. */
   forgetAll(rows: readonly Pick<ResultRow, 'jobId' | 'name'>[]): void {
     const forget = 'DELETE FROM result_files WHERE job_id = ? AND name = ?';
     this.#sql.transaction(() => {
@@ -67,14 +62,14 @@ export class ResultFiles {
     });
   }
 
-  /** How many listed names have no row. */
+  /** Sets how many listed names have no row. */
   setUnkept(jobId: JobId, unkept: UnkeptNames): void {
     const get = 'SELECT unkept FROM result_counts WHERE job_id = ? AND state = ?';
     const set = `
       INSERT INTO result_counts (job_id, state, kept, unkept, bytes) VALUES (@jobId, @state, 0, @count, 0)
       ON CONFLICT DO UPDATE SET unkept = @count`;
     for (const [state, count] of Object.entries(unkept)) {
-      // Mostly nothing changed, and then nothing is written.
+      // Usually nothing changed, and nothing is written.
       const before = this.#sql.get<{ unkept: number }>(get, jobId, state)?.unkept ?? 0;
       if (count !== before) this.#sql.run(set, { jobId, state, count });
     }
@@ -83,7 +78,6 @@ export class ResultFiles {
   counts(jobId: JobId): ResultCounts {
     return this.#sql.sums(`SELECT ${COUNTS} WHERE job_id = ?`, jobId);
   }
-  /** The same of every job that has any. */
   countsByJob(): Map<JobId, ResultCounts> {
     const rows = this.#sql.all<ResultCounts & Pick<ResultRow, 'jobId'>>(
       `SELECT job_id AS jobId, ${COUNTS} GROUP BY job_id`,
@@ -96,8 +90,8 @@ export class ResultFiles {
   }
 
   /**
-   * One level of the names as a tree: what follows `under`, a text that names begin with, up to the next slash. In the
-   * order of the names, those behind `after`, at most so many.
+   * One level of the names as a tree: after `after`, in the order of the names, what follows `under` up to the next
+   * slash.
    */
   level(jobId: JobId, query: LevelQuery): LevelEntry[] {
     const { under } = query;
@@ -124,7 +118,7 @@ export class ResultFiles {
       if (name === undefined || !name.startsWith(under)) return;
       const slash = name.indexOf('/', under.length);
       const entry = slash < 0 ? name : name.slice(0, slash + 1);
-      // One that is empty is no name.
+      // A name without a first part: it is skipped.
       if (entry === '') found--;
       else yield entry;
       from = behind(entry, under);
@@ -132,19 +126,18 @@ export class ResultFiles {
   }
 }
 
-/** The first text behind an entry and, if it is a directory, behind all that begin with it: '0' follows the slash. */
+/** The smallest text after an entry and, for a directory, after all names in it: '0' follows the slash. */
 function behind(entry: string, under: string): string {
   return entry.length > under.length && entry.endsWith('/') ? `${entry.slice(0, -1)}0` : `${entry}\0`;
 }
 
-/** `under` is '' or ends in a slash. */
 export interface LevelQuery {
   readonly under: string;
   readonly after: string;
   readonly max: number;
 }
 
-/** The names of one state that begin with the name of a directory, which ends in a slash, or the one that is `name`. */
+/** A directory with the number and bytes of its names in one state, or a single name. */
 export interface LevelEntry {
   readonly name: string;
   readonly isDirectory: 0 | 1;
@@ -153,12 +146,10 @@ export interface LevelEntry {
   readonly bytes: number;
 }
 
-/** The mean speed of a sync since it began. */
 export function bytesPerSecond({ startedAt, updatedAt, bytes }: ResultSyncRow): number {
   return updatedAt > startedAt ? (bytes * 1000) / (updatedAt - startedAt) : 0;
 }
 
-/** A sync of results as reports and the view show it; null if there was none. */
 export function shownSync(row: ResultSyncRow | undefined) {
   if (row === undefined) return null;
   const { jobId: _, ...sync } = row;

@@ -1,4 +1,4 @@
-/** What was found out about a service, and what it lent. */
+/** What was detected of a service, and the grants that it made. */
 import type { JobId } from '../job.ts';
 import type { LeaseRow } from './rows.ts';
 import { type Sql, Table } from './sql.ts';
@@ -9,12 +9,11 @@ interface CapabilityRow {
   readonly value: string;
 }
 
-/** What was learned about a service and holds until it is learned anew: text encoding, batch limit, ... */
+/** Detected properties of a service: text encoding, batch limit and others. */
 export class Capabilities {
   readonly #service: string;
   readonly #table: Table<CapabilityRow>;
 
-  /** `service` is the address of the file-transfer service. */
   constructor(sql: Sql, service: string) {
     this.#service = service;
     this.#table = new Table(sql, 'habits', {});
@@ -28,7 +27,6 @@ export class Capabilities {
     return this.#table.get('WHERE service = ? AND name = ?', this.#service, name)?.value;
   }
 
-  /** All that is known of the service. */
   all(): Pick<CapabilityRow, 'name' | 'value'>[] {
     return this.#table
       .all('WHERE service = ? ORDER BY name', this.#service)
@@ -40,14 +38,13 @@ export class Capabilities {
   }
 }
 
-/** What is recorded of the answer of GetFileTransferMethod. */
 export type OpenedLease = Pick<LeaseRow, 'leaseId' | 'protocol' | 'host' | 'basePath' | 'username' | 'publicKey'>;
 
-/** Some services count the keys of a job over its whole life: the rows of keys that have ended are kept for that. */
+/** The rows of ended keys stay: some services count the keys of a job over its whole life. */
 const IS_KEY = "(state = 'unknown' OR opened_at IS NOT NULL)";
 const MAX_ROWS = 20;
 
-/** The transfer methods that the service lent, recorded before they are used; never their private keys. */
+/** The transfer grants, recorded before they are used, without their private keys. */
 export class TransferLeases {
   readonly #sql: Sql;
   readonly #table: Table<LeaseRow>;
@@ -57,12 +54,12 @@ export class TransferLeases {
     this.#table = new Table(sql, 'transfer_leases', {});
   }
 
-  /** Notes that a method is about to be requested; the id of the lease. Rows that stand for no key are forgotten. */
+  /** Records that a method is about to be requested; returns the id. Removes rows without a key. */
   ask(jobId: JobId, now: number): number {
     const forget = `DELETE FROM transfer_leases WHERE job_id = @jobId AND state IN ('ended', 'unknown') AND lease_id NOT IN
       (SELECT lease_id FROM transfer_leases WHERE job_id = @jobId AND ${IS_KEY} ORDER BY lease_id DESC LIMIT ${MAX_ROWS})`;
     this.#sql.run(forget, { jobId });
-    // Its time makes the row unique among those of the job, in any store.
+    // The time makes the row unique among those of the job, in any store.
     const insert = `INSERT INTO transfer_leases (job_id, state, asked_at) VALUES (@jobId, 'asked',
       max(@now, (SELECT coalesce(max(asked_at) + 1, 0) FROM transfer_leases WHERE job_id = @jobId)))`;
     return Number(this.#sql.run(insert, { jobId, now }).lastInsertRowid);
@@ -79,12 +76,12 @@ export class TransferLeases {
     this.#sql.run(`${set} WHERE lease_id = ? AND state <> 'ended'`, now, reason, leaseId);
   }
 
-  /** The response did not arrive: a key may exist, but its name is unknown. */
+  /** Marks a grant as unknown: the response did not arrive, so a key may exist. */
   lose(leaseId: number, reason: string): void {
     this.#sql.run("UPDATE transfer_leases SET state = 'unknown', reason = ? WHERE lease_id = ?", reason, leaseId);
   }
 
-  /** Marks grants as unknown that an ended process requested, for one job or all: a response may have been lost. */
+  /** Marks grants as unknown that an ended process requested. */
   loseAsked(reason: string, jobId: JobId | null = null): LeaseRow[] {
     const set = `UPDATE transfer_leases SET state = 'unknown', reason = @reason
       WHERE state = 'asked' AND job_id = coalesce(@jobId, job_id)`;
@@ -95,12 +92,10 @@ export class TransferLeases {
     this.#sql.run('UPDATE transfer_leases SET way = ? WHERE lease_id = ?', way, leaseId);
   }
 
-  /** All that are open, of all jobs, the oldest first. */
   allOpen(): LeaseRow[] {
     return this.#table.all("WHERE state = 'open' ORDER BY lease_id");
   }
 
-  /** How many keys the service made, or may have made, for a job. */
   countKeys(jobId: JobId): number {
     const count = `SELECT count(*) AS keys FROM transfer_leases WHERE job_id = ? AND ${IS_KEY}`;
     return this.#sql.get<{ readonly keys: number }>(count, jobId)?.keys ?? 0;

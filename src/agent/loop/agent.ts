@@ -1,4 +1,4 @@
-/** The agent: the set of jobs, by the store, the configuration and commands. */
+/** The agent: the set of followed jobs, from the store, the configuration and commands. */
 import { asJobtailError, type ErrorPolicy } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { JobRow, WatchMineRule, WatchOrder } from '../../store/rows.ts';
@@ -15,24 +15,23 @@ import { Scheduler } from './scheduler.ts';
 export interface AgentOptions
   extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'search' | 'onFollowed' | 'onOver'> {
   readonly search: Omit<JobContext['search'], 'hasJobService'>;
-  /** Called with the result of each request to it. */
   readonly onJobStates?: ((outcome: 'ok' | 'failed') => void) | undefined;
-  /** Whether results are wanted of jobs that are followed without being named. */
+  /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
   readonly resultsOfMine: boolean;
   readonly commits: Commits;
   readonly mirrorDirectory: string;
-  /** Follow these jobs alone, whatever else is watched. */
+  /** Follow these jobs only. */
   readonly only?: ReadonlySet<JobId> | undefined;
-  /** Which of the watched jobs are followed: all of them if left out. */
+  /** Which watched jobs are followed; all if omitted. */
   readonly ownership?: Ownership | undefined;
-  /** All jobs, for requests to the job service: those of the store by default. */
+  /** All jobs, for requests to the job service; those of the store if omitted. */
   readonly register?: JobRegister | undefined;
 }
 
 /** Many jobs that start together are spread over this time. */
 const SPREAD_MS = 1_000;
 const FEW_JOBS = 16;
-/** Over SOAP: over REST, it is part of the others. */
+/** For SOAP; REST always has a job service. */
 const NO_SERVICE = 'set service.jobsUrl to the address of JobManagementWs';
 
 export class Agent {
@@ -40,13 +39,10 @@ export class Agent {
   readonly #context: JobContext;
   readonly #stop = new AbortController();
   readonly #jobs = new Map<JobId, FollowedJob>();
-  /** Undefined without a job service. */
   readonly #jobStates: JobStates | undefined;
-  /** How far the store was looked through. */
+  /** The revision of the last read change of the store. */
   #revision = -1;
-  /** The rule for jobs of the user that was last looked at, as JSON. */
   #rule: string | undefined;
-  /** Takes back another look at a store that could not be read. */
   #cancelRefresh: () => void = () => {};
 
   constructor(options: AgentOptions) {
@@ -74,22 +70,22 @@ export class Agent {
   }
 
   /**
-   * Starts to follow the jobs of the store and the configuration, or the store alone; `mine`: all jobs of the user by
-   * this rule.
+   * Starts to follow the jobs of the store, and of the configuration unless `configured` is null. `mine`: the rule for
+   * all jobs of the user.
    */
   start(configured: readonly WatchOrder[] | null, mine: WatchMineRule | null = null): void {
     const { poll, clock, log, only } = this.#options;
     const { store } = poll;
     if (configured !== null) takeConfigured(configured, { store, clock, log });
     if (only === undefined) takeRule(mine, { store, clock, log });
-    // One that was settled may be started again.
+    // A settled job may have been started again.
     if (store.jobs.settled().length > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
     this.refresh();
   }
 
   /**
-   * Reads the store: new jobs, jobs that must end, and requests of commands. A process that changes the store sends a
-   * notification; later reads find changes without one, and those that could not be read.
+   * Reads the store: new jobs, jobs that must end, requests of commands. Another process that changes the store sends a
+   * notification; the timer finds changes without one.
    */
   refresh(): void {
     const { clock, intervals } = this.#options;
@@ -104,20 +100,20 @@ export class Agent {
     if (!this.#stop.signal.aborted) this.#cancelRefresh = clock.timer(intervals.maxIntervalMs, () => this.refresh());
   }
 
-  /** Tries at once what failed with something that is mended by now. */
+  /** Retries at once what failed with an error whose cause is gone. */
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
     for (const job of this.#jobs.values()) job.tryAgain(isMended);
     this.#jobStates?.tryAgain(isMended);
   }
 
-  /** Calls back at least every `everyMs` while the scheduler advances: it goes round, and calls get their turn. */
+  /** Calls back at least every `everyMs` while the scheduler and the queue of calls advance. */
   onTurn(everyMs: number, callback: () => void): void {
     this.#context.scheduler.onTurn(everyMs, () => {
       if (!this.#options.calls.stalled) callback();
     });
   }
 
-  /** Ends calls in flight, waits until everything that was appended is committed. */
+  /** Cancels calls in flight; resolves when everything appended is committed. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#cancelRefresh();
@@ -126,7 +122,6 @@ export class Agent {
     this.#options.commits.flush();
   }
 
-  /** Follows jobs of the store that it owns from now on. */
   take(jobIds: readonly JobId[]): void {
     for (const jobId of jobIds) {
       const job = this.#options.poll.store.jobs.get(jobId);
@@ -135,9 +130,7 @@ export class Agent {
     this.refresh();
   }
 
-  /**
-   * Follows a job no longer, because it is another's or may be soon: what was appended is committed when this resolves.
-   */
+  /** Stops following a job that another agent owns, or may own soon; resolves when everything appended is committed. */
   async release(jobId: JobId): Promise<void> {
     const { commits, results } = this.#options;
     const job = this.#jobs.get(jobId);
@@ -147,12 +140,10 @@ export class Agent {
     results.forgetJob(jobId);
   }
 
-  /** Jobs that are followed. */
   get jobs(): number {
     return [...this.#jobs.values()].filter((job) => job.isFollowed).length;
   }
 
-  /** Reads only what changed since the last read. */
   #readStore(): void {
     const { store } = this.#options.poll;
     let revision = this.#revision;
@@ -161,7 +152,7 @@ export class Agent {
       this.#update(job);
     }
     this.#revision = revision;
-    // After the changes: a job that is left cancels its tasks, and a requested pass runs all the same.
+    // After the changes: leaving a job cancels its runs, but a requested pass runs anyway.
     for (const jobId of this.#context.passes.asked()) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
     this.#updateRule();
   }
@@ -180,7 +171,7 @@ export class Agent {
     else this.#jobs.get(jobId)?.leave();
   }
 
-  /** Follows a new rule soon; without a job service, none can be. */
+  /** Applies a new rule for jobs of the user; without a job service, none can apply. */
   #updateRule(): void {
     const { poll, log } = this.#options;
     const rule = poll.store.watchMine.inForce();

@@ -1,4 +1,4 @@
-/** The jobs that the configuration names, and those of the user that its rule selects. */
+/** The jobs that the configuration names, and the jobs of the user that its rule selects. */
 import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { type JobInformation, latestMsOf, phaseOf } from '../../job-information.ts';
 import { inSlices } from '../../slices.ts';
@@ -15,7 +15,7 @@ export interface ConfiguredJobsOptions {
   readonly log: Log;
 }
 
-/** Brings the jobs of the configuration into the store; a job that left it is brought to its end. */
+/** Copies the jobs of the configuration into the store, and ends those that it no longer names. */
 export function takeConfigured(configured: readonly WatchOrder[], { store, clock, log }: ConfiguredJobsOptions): void {
   const wanted = new Set(configured.map((order) => order.jobId));
   store.transaction(() => {
@@ -32,9 +32,7 @@ export function takeConfigured(configured: readonly WatchOrder[], { store, clock
   });
 }
 
-/**
- * Brings the rule of the configuration into the store, or takes it away; one that stays the same goes on as it began.
- */
+/** Stores or removes the rule of the configuration; an unchanged rule keeps its start time. */
 export function takeRule(rule: WatchMineRule | null, { store, clock }: ConfiguredJobsOptions): void {
   store.transaction(() => {
     const before = store.watchMine.of('config');
@@ -48,13 +46,11 @@ export interface MineOptions {
   readonly register: JobRegister;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether the results of jobs are followed. */
   readonly results: boolean;
-  /** All jobs of the user. */
   readonly listed: readonly JobInformation[];
 }
 
-/** Takes as many jobs as the rule allows at a time; how many it took, and how many it would take if it might. */
+/** Takes jobs up to the maximum of the rule. Returns how many it took, and how many wait. */
 export async function takeMine(options: MineOptions): Promise<{ readonly taken: number; readonly waiting: number }> {
   const { store, register, clock, log, results, listed } = options;
   const rule = store.watchMine.inForce();
@@ -70,10 +66,7 @@ export async function takeMine(options: MineOptions): Promise<{ readonly taken: 
   return { taken, waiting };
 }
 
-/**
- * Of the listed jobs, those that were never ordered, those of them that the rule is for, and as many as may be
- * followed.
- */
+/** The listed jobs that were never ordered, those that the rule selects, and those that it takes now. */
 export async function choiceOf(listed: readonly JobInformation[], rule: WatchMineRow, store: Store, now: number) {
   const known = store.jobs.known();
   const fresh = listed.filter(({ id }) => !known.has(id));
@@ -88,7 +81,6 @@ interface Fitting {
   readonly now: number;
 }
 
-/** Of the listed jobs, those that were never ordered and that the rule is for. */
 function fittingOf(listed: readonly JobInformation[], { known, rule, now }: Fitting) {
   return chooseMine(
     listed.filter(({ id }) => !known.has(id)),
@@ -97,10 +89,10 @@ function fittingOf(listed: readonly JobInformation[], { known, rule, now }: Fitt
   );
 }
 
-/** Running jobs first, then those that will run, then ended ones, the youngest first. */
+/** The order in which jobs are taken: running, waiting, then ended ones, the newest first. */
 const RANKS = ['Running', 'Queued', 'Submitted', 'Configuring'];
 
-/** The jobs that a rule is for, in the order in which they are to be taken. `now` is in milliseconds since 1970. */
+/** The jobs that a rule selects, in the order in which they are taken. `now` is in milliseconds since 1970. */
 export async function chooseMine(
   jobs: readonly JobInformation[],
   rule: WatchMineRow,
@@ -123,18 +115,18 @@ function rankOf({ state }: JobInformation): number {
   return phaseOf(state) === 'over' ? RANKS.length + 1 : RANKS.length;
 }
 
-/** A job that is over is too old if it ended before the rule began, and longer ago than the rule allows. */
+/** Whether a job is young enough: not over, or ended after the rule began or within the maximum age. */
 function isRecent(job: JobInformation, { maxAgeMs, since }: WatchMineRow, now: number): boolean {
   if (phaseOf(job.state) !== 'over') return true;
   const endedAt = endOf(job);
   return endedAt !== undefined && (endedAt >= since || now - endedAt <= maxAgeMs);
 }
 
-/** When a job ended at the latest, in milliseconds since 1970; without a reported time, when it was last seen. */
+/** When a job ended at the latest, in milliseconds since 1970: without a reported end, its last known time. */
 function endOf({ endTime, startTime, submitTime, creationTime }: JobInformation): number | undefined {
   const time = endTime ?? startTime ?? submitTime ?? creationTime;
   return time === null ? undefined : latestMsOf(time);
 }
 
-/** A name in the form of a path: patterns match only these. */
+/** A name as a path, because the patterns match paths only. */
 const asPath = (name: string | null) => (name ?? '').replace(/^[./]+/, '') || '_';

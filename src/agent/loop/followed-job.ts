@@ -1,7 +1,4 @@
-/**
- * A job that is followed, or has its last pass: what is due of it, how often it is polled, what fails of it, and what
- * its polls remember. All of that ends with it.
- */
+/** One followed job: its due runs, polling interval, failures, and the memory of its polls. */
 
 import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
@@ -22,31 +19,26 @@ import { JobStage } from './job-stage.ts';
 import { Pace, restOf, withJitter } from './pace.ts';
 import { DUE_RUNS, type DueRun, DueRuns, type Scheduler } from './scheduler.ts';
 
-/** What all jobs share. */
 export interface JobContext extends RunsContext, JobSearchContext {
   readonly scheduler: Scheduler;
   readonly results: Results;
-  /** Reports the states of jobs; null if there is no such service. */
   readonly jobService: JobService | null;
   readonly passes: RequestedPasses;
   readonly resultsIntervalMs: number;
-  /** A running job that does not grow for so long is stalled; null: none is. */
+  /** A running job without growth for this time is stalled; null: never. */
   readonly stallAfterMs: number | null;
-  /** Called with the bytes that were appended to the live mirrors of a job. */
   readonly onAppended?: ((bytes: number) => void) | undefined;
-  /** A job is followed from now on, or by another order. */
+  /** Called when a job is followed, or followed with another order. */
   readonly onFollowed: () => void;
-  /** It is not followed, and nothing is left to be done for it. */
+  /** Called when the job is not followed and has no run. */
   readonly onOver: (job: FollowedJob) => void;
 }
 
-/** That a quiet job was polled is committed with something else, or after this time. */
+/** Maximum delay of the commit of a poll without news. */
 const QUIET_COMMIT_MS = 1_000;
-/** A search that waits for the listing of a sync of the results does so no longer than this. */
+/** Maximum time that a search waits for the listing of a sync. */
 const LISTING_MS = 30_000;
-/**
- * So many listings in a row that the service refuses, of a job that is over and has no live file left: it was deleted.
- */
+/** A job that is over, has no live file left, and whose listing is refused this often in a row was deleted. */
 const MIN_REFUSED_LISTINGS = 2;
 
 export class FollowedJob {
@@ -59,11 +51,10 @@ export class FollowedJob {
   readonly #pace: Pace;
   readonly #stop = new AbortController();
   readonly #stage: JobStage;
-  /** In the words of the middleware. */
   #jobState: string | null = null;
   /**
-   * What its last poll found: no live file; one rewritten or shorter, maybe from the archive of a deleted job; or
-   * others.
+   * The result of the last poll: no live file; a truncated or rewritten one, maybe from the archive of a deleted job;
+   * or others.
    */
   #contents: 'none' | 'different' | 'others' = 'others';
   #refusedListings = 0;
@@ -80,7 +71,7 @@ export class FollowedJob {
     this.#search = new JobSearch(jobId, this.#due, context);
     this.#pace = new Pace(intervals);
     this.#stage = new JobStage(clock);
-    // Every call in flight listens to it.
+    // Every call in flight adds a listener.
     setMaxListeners(0, this.#stop.signal);
   }
 
@@ -88,7 +79,6 @@ export class FollowedJob {
     return this.#stage.isFollowed;
   }
 
-  /** Polls it from now on, or goes on by its newer order. */
   follow(job: JobRow, delayMs: number): void {
     if (this.#stage.current === 'stopped') return;
     const { intervals, log, poll, onFollowed } = this.#context;
@@ -108,7 +98,7 @@ export class FollowedJob {
     this.#search.plan(job.results ? LISTING_MS : delayMs);
     log.info({ jobId, source }, 'job followed');
     if (!job.results) return;
-    // A first poll identifies the live files among the listed ones.
+    // The first poll proves which listed files are live files.
     this.#due.plan('results', store.liveFiles.ofJob(jobId).length > 0 ? intervals.minIntervalMs : 0);
   }
 
@@ -117,7 +107,7 @@ export class FollowedJob {
     if (this.isFollowed) this.#search.reported(undefined);
   }
 
-  /** Takes in what the middleware reports of the job; `newTasks` of its tasks were not known. */
+  /** Applies a report of the middleware; `newTasks` of its tasks are new. */
   reported({ state: jobState, tasks }: JobInformation, newTasks: number): void {
     if (!this.isFollowed) return;
     this.#search.reported(tasks.length > 0);
@@ -139,12 +129,14 @@ export class FollowedJob {
     if (isNewlyOver || isNewlySubmitted || newTasks > 0) this.#due.plan('poll', 0);
   }
 
-  /** One pass that runs, or that failed and waits for its time, is enough, unless a command asked since it began. */
+  /**
+   * Starts a pass unless one runs or waits for its retry. A requested pass is not merged with one that began before.
+   */
   startPass(isAsked: boolean): void {
     if (isAsked || !this.#due.has('pass')) this.#due.plan('pass', 0);
   }
 
-  /** It is given up: what runs comes to its end, and nothing more is begun. */
+  /** Ends after the running run. */
   leave(): void {
     this.#stage.send('leave');
     this.#due.cancel();
@@ -152,12 +144,11 @@ export class FollowedJob {
     this.#idle();
   }
 
-  /** Retries at once what failed with an error whose cause is gone. */
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
     for (const kind of this.#runs.mended(isMended)) this.#due.plan(kind, 0);
   }
 
-  /** The agent stops, or has lost it: ends calls in flight; resolves when what runs has ended. */
+  /** Cancels calls in flight; resolves when no run is left. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#stage.send('stop');
@@ -168,7 +159,6 @@ export class FollowedJob {
     if (!this.isFollowed) this.#context.onOver(this);
   }
 
-  /** Does what is due; never rejects. */
   async #run(kind: DueRun): Promise<void> {
     try {
       if (kind === 'poll') await this.#poll();
@@ -182,7 +172,6 @@ export class FollowedJob {
     }
   }
 
-  /** A run that succeeded, or that has nothing to do any more, fails no longer. */
   async #clear(kind: DueRun): Promise<void> {
     this.#runs.failures.cleared(this.#runs.scopeOf(kind));
     if (this.#runs.isFailing(kind)) await this.#runs.succeeded([kind], { grew: false });
@@ -196,7 +185,7 @@ export class FollowedJob {
     const { store } = poll;
     if (this.#contents === 'different' && (await isDeleted(this.jobId, { ...this.#context, store, signal })))
       return this.#endDeleted();
-    // One that answered slowly, or not at all, must not delay the others.
+    // A slow or failing job must not delay the others.
     const isPatient = this.#pace.isSlow || this.#runs.isFailing('poll');
     const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
     const slotted = new QueuedRemote(remote, slot, isPatient ? 'patient' : 'begun');
@@ -231,7 +220,7 @@ export class FollowedJob {
     else this.#due.planAgain('poll', restOf(nextMs, clock.monotonic() - startedAt));
   }
 
-  /** Logs and stores the result of a poll; waits for the commit only after news. */
+  /** Logs and stores the result of a poll; waits for the commit only if there was news. */
   async #notePoll({ appended, refused, errors, ends, failure }: Polled): Promise<void> {
     const { jobId } = this;
     const { log } = this.#context;
@@ -242,14 +231,14 @@ export class FollowedJob {
     this.#grew(appended);
     if (refused > 0) log.warn({ jobId, refused }, 'unrequested entries ignored');
     const failed = this.#runs.isFailing('poll');
-    // A poll that broke off is no success, so its back-off goes on.
+    // An interrupted poll is no success, so its back-off continues.
     if (failure !== undefined) return await this.#runs.succeeded([], { grew, refused });
     const stalledMs = this.#noteStall();
     if (grew || refused > 0 || failed) await this.#runs.succeeded(['poll'], { grew, refused, stalledMs });
     else this.#runs.inBackground(this.#runs.succeeded(['poll'], { grew, withinMs: QUIET_COMMIT_MS, stalledMs }));
   }
 
-  /** Milliseconds since it runs without growth, if it is stalled. */
+  /** Milliseconds of running without growth, if the job is stalled. */
   #noteStall(): number | null {
     const { jobId } = this;
     const stalledMs = this.#stage.stalledMs(this.#stallAfterMs);
@@ -263,7 +252,7 @@ export class FollowedJob {
     const { jobId } = this;
     const { poll, results, resultsIntervalMs, calls, remote, random, log } = this.#context;
     const { signal } = this.#stop;
-    // A newer order may want no results.
+    // A newer order may exclude results.
     if (poll.store.jobs.get(jobId)?.results !== true || this.#stage.current === 'deleted') return;
     const patient = new QueuedRemote(remote, calls, 'patient');
     const onListed = (names: readonly string[]) => this.#search.listed(names);
@@ -274,7 +263,7 @@ export class FollowedJob {
     if (this.isFollowed) this.#due.planAgain('results', withJitter(resultsIntervalMs, random()));
   }
 
-  /** Searches for unnamed tasks; found ones are polled at once. */
+  /** Searches for tasks; polls found ones at once. */
   async #searchTasks(): Promise<void> {
     const { found, nextMs } = await this.#search.probe(this.#stop.signal);
     if (!this.isFollowed) return;
@@ -299,7 +288,6 @@ export class FollowedJob {
     if (end.again) this.#due.plan('pass', 0);
   }
 
-  /** After a pass, it is polled again as before. */
   #resume(job: JobRow, delayMs: number): void {
     if (!this.isFollowed) {
       this.follow(job, delayMs);
@@ -320,7 +308,7 @@ export class FollowedJob {
         this.#endDeleted();
         return;
       }
-      // A pass that a command requested is not retried: the command has its answer. One that ends the job is.
+      // A pass that a command requested is not retried: the command has its answer. A pass that ends the job is.
       if (kind === 'pass' && job?.state !== 'ending') {
         this.#runs.giveUp('pass');
         if (job?.state === 'watched') this.#resume(job, delayMs);
@@ -336,7 +324,7 @@ export class FollowedJob {
     if (kind === 'pass' || this.isFollowed) this.#due.plan(kind, delayMs);
   }
 
-  /** Ends a deleted job: no more requests for it, and its mirrors stay as they are. */
+  /** Ends a deleted job: no more requests, and its mirrors stay. */
   #endDeleted(): void {
     const before = this.#stage.report(DELETED);
     if (this.#stage.current === before) return;
@@ -346,10 +334,7 @@ export class FollowedJob {
     this.#due.plan('pass', 0);
   }
 
-  /**
-   * Whether all that an older release shows of a deleted job was seen twice: it is over, without live files or a
-   * listing.
-   */
+  /** Whether an older release showed twice that the job was deleted: over, no live files, no listing. */
   #isGone(kind: DueRun, { policy, code }: JobtailError): boolean {
     const { store } = this.#context.poll;
     const reported = store.jobInformation.get(this.jobId)?.information;

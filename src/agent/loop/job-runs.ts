@@ -1,4 +1,4 @@
-/** How the runs of one job end: a failure is logged once, saved, and retried after a back-off. */
+/** The results of the runs of one job: a failure is logged once, stored, and retried after a back-off. */
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorCode, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -11,7 +11,6 @@ import { DUE_RUNS, type DueRun } from './scheduler.ts';
 
 export interface RunsContext {
   readonly poll: PollContext;
-  /** Of the agent as a whole. */
   readonly failures: Failures;
   readonly intervals: IntervalLimits;
   readonly clock: Clock;
@@ -20,28 +19,23 @@ export interface RunsContext {
   readonly random: () => number;
 }
 
-/** A kind of run that failed the last time. */
 interface Failing {
-  /** How often in a row. */
   readonly times: number;
   readonly retryAt: number;
   readonly error: JobtailError;
   readonly backOff: BackOff;
 }
 
-/** The result of a successful poll or pass. */
 interface RunEnd {
   readonly grew: boolean;
-  /** Entries of answers that were refused. */
   readonly refused?: number;
-  /** Maximum delay of the commit, in milliseconds; the usual delay if left out. */
+  /** Maximum delay of the commit, in milliseconds; the usual delay if omitted. */
   readonly withinMs?: number;
-  /** Milliseconds since it stalled; null: not stalled; left out: unchanged. */
+  /** Milliseconds since it stalled; null: not stalled; omitted: unchanged. */
   readonly stalledMs?: number | null;
 }
 
 export class JobRuns {
-  /** Of this job, its files among them. */
   readonly failures: Failures;
   readonly #jobId: JobId;
   readonly #scope: string;
@@ -55,17 +49,15 @@ export class JobRuns {
     this.failures = new Failures(context.log, context.failures);
   }
 
-  /** What fails, as the log names it: each kind of run fails, and works again, by itself. */
+  /** The scope of a kind of run in the log. */
   scopeOf(kind: DueRun): string {
     return kind === 'poll' ? this.#scope : `${this.#scope} ${kind}`;
   }
 
-  /** Logs that a kind of run works again: the service answered one. */
   worked(kind: DueRun): void {
     this.failures.worked(this.scopeOf(kind));
   }
 
-  /** Whether a kind of run failed the last time. */
   isFailing(kind: DueRun): boolean {
     return this.#failing.has(kind);
   }
@@ -96,18 +88,15 @@ export class JobRuns {
     return delayMs;
   }
 
-  /** Retries a failed run no more. */
   giveUp(kind: DueRun): void {
     this.#failing.delete(kind);
   }
 
-  /** Records successful runs. Resolves when that is committed. */
   succeeded(kinds: readonly DueRun[], end: RunEnd): Promise<void> {
     for (const kind of kinds) this.#failing.delete(kind);
     return this.#note(end);
   }
 
-  /** Leaves a commit to itself; logs its failure. */
   inBackground(commit: Promise<void>): void {
     const { failures } = this.#context;
     commit.then(
@@ -116,7 +105,6 @@ export class JobRuns {
     );
   }
 
-  /** Stores the end of a poll or pass, and the first of the current failures. */
   #note({ grew, refused = 0, withinMs, stalledMs }: RunEnd): Promise<void> {
     const jobId = this.#jobId;
     const { clock, poll } = this.#context;
@@ -138,27 +126,25 @@ export class JobRuns {
 }
 
 const SERVICE = 'the service';
-/** The scope of failures of the store. */
 export const STATE = 'the state';
 
 interface Ongoing {
   readonly code: ErrorCode;
   failures: number;
-  /** The end of the longest wait that was logged. */
+  /** The latest end of a pause that was logged. */
   readonly waitsUntil: number;
 }
 
-/** Waits of several jobs that end within this time of each other count as one. */
+/** Pauses of several jobs that end within this time of each other are logged once. */
 const ONE_WAIT_MS = 60_000;
 
 /**
- * Logs each failure once: when it starts, and when it clears, with the number of failures in between. A failure of the
- * service as a whole is one failure, however many jobs meet it.
+ * Logs each failure when it starts and when it clears, with the number of failed attempts. A failure of the service as
+ * a whole is logged once for all jobs.
  */
 export class Failures {
   readonly #log: Log;
   readonly #ofAll: Failures;
-  /** By their scopes. */
   readonly #ongoing = new Map<string, Ongoing>();
 
   /** `ofAll`: the failures of the agent, if these are of one job. */
@@ -176,13 +162,12 @@ export class Failures {
     else this.#write(scope, error, waitsUntil);
   }
 
-  /** Records a success of `scope`; so the service responds, too. */
+  /** Records a success of `scope`, and thus of the service. */
   worked(scope: string): void {
     this.cleared(scope);
     this.#ofAll.cleared(SERVICE);
   }
 
-  /** The failure of `scope` is over, if there was any. */
   cleared(scope: string): void {
     const ongoing = this.#ongoing.get(scope);
     if (ongoing === undefined) return;

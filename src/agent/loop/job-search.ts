@@ -1,4 +1,4 @@
-/** The search for the tasks of one followed job: when it is due, as long as the job service names none. */
+/** When the search for the tasks of one followed job is due, while the job service names none. */
 import type { JobId } from '../../job.ts';
 import { type Calls, QueuedRemote } from '../calls.ts';
 import type { PollContext } from '../poll/poll.ts';
@@ -11,7 +11,7 @@ export interface JobSearchContext {
   readonly poll: PollContext;
   readonly calls: Calls;
   readonly remote: Remote;
-  /** Where a service reports jobs, it is asked for tasks first. */
+  /** The job service is asked for tasks first. */
   readonly search: TaskSearchOptions;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
@@ -22,7 +22,7 @@ export class JobSearch {
   readonly #due: DueRuns;
   readonly #context: JobSearchContext;
   readonly #search: TaskSearch;
-  /** Probes of the file-transfer service search for tasks: no job service names them. */
+  /** Whether probes search for tasks, because no job service names them. */
   #isNeeded: boolean;
 
   constructor(jobId: JobId, due: DueRuns, context: JobSearchContext) {
@@ -33,32 +33,30 @@ export class JobSearch {
     this.#isNeeded = !context.search.hasJobService;
   }
 
-  /** Plans a round after `delayMs`, if tasks are missing and no job service names them. */
   plan(delayMs: number): void {
     const { taskSearches } = this.#context.poll.store;
     if (this.#isNeeded && taskSearches.get(this.#jobId) !== undefined) this.#due.plan('search', delayMs);
   }
 
-  /** Whether the job service names the tasks; undefined if it could not be reached, or has no answer. */
+  /** `namesTasks`: whether the job service names the tasks; undefined if it is not available. */
   reported(namesTasks: boolean | undefined): void {
     const wasNeeded = this.#isNeeded;
     this.#isNeeded = namesTasks === undefined ? wasNeeded || this.#hasNoTask : !namesTasks;
     if (!wasNeeded) this.plan(0);
   }
 
-  /** A sync of the results listed these names; plans a round at once if they show other tasks. */
+  /** Takes the names of a listing; plans a round at once if they suggest other tasks. */
   async listed(names: readonly string[]): Promise<void> {
     if (await this.#search.listed(names)) this.plan(0);
   }
 
-  /** Runs one round. @throws JobtailError */
   probe(signal: AbortSignal): Promise<ProbeRound> {
     const { poll, calls, remote } = this.#context;
     const isListed = poll.store.jobs.get(this.#jobId)?.results === true;
     return this.#search.probe({ remote: new QueuedRemote(remote, calls, 'patient'), isListed, signal });
   }
 
-  /** Plans the round after one that needs another in `nextMs`; null for none. */
+  /** Plans the next round after `nextMs`; null: none. */
   planNext(nextMs: number | null): void {
     if (nextMs !== null && this.#isNeeded) this.#due.planAgain('search', withJitter(nextMs, this.#context.random()));
   }

@@ -19,7 +19,7 @@ export type Stage = 'unfollowed' | 'unclear' | 'unsubmitted' | 'active' | 'over'
 /** `report`: the middleware reports a job state. `leave`: the job is not followed any more. */
 export type StageEvent = 'follow' | 'report' | 'leave' | 'stop';
 
-/** `reported`: the stage of the job state that was reported last. */
+/** `reported`: the stage of the last reported job state. */
 export const NEXT: Readonly<Record<Stage, Readonly<Record<StageEvent, Stage | 'reported'>>>> = {
   unfollowed: { follow: 'reported', report: 'unfollowed', leave: 'unfollowed', stop: 'stopped' },
   unclear: { follow: 'unclear', report: 'reported', leave: 'unfollowed', stop: 'stopped' },
@@ -33,22 +33,22 @@ export const NEXT: Readonly<Record<Stage, Readonly<Record<StageEvent, Stage | 'r
 /** Files are flushed after the job state is final (docs/servers.md 10.3). */
 const FLUSH_MS = 60_000;
 const FLUSH_POLLS = 2;
-/** A job state that was not reported again for so long does not count. */
+/** Maximum age of a reported job state. */
 const REPORTED_MS = 10 * 60_000;
 
 export class JobStage {
   readonly #clock: Clock;
   #current: Stage = 'unfollowed';
   #settleAfterMs: number | null = null;
-  /** Since when all polls succeeded without news. */
+  /** Start of the time in which all polls succeeded without news. */
   #quietSince = 0;
   #reportedAt = 0;
-  /** Since when the job is over and nothing came. */
+  /** Start of the time in which the job is over and no bytes came. */
   #overSince = 0;
-  /** Since when the job is in its job state, and no live file grew. */
+  /** Last growth of a live file, or last change of the job state. */
   #grewAt = 0;
   #jobState: string | null = null;
-  /** Polls that began after that, went through, and brought nothing. */
+  /** Successful polls without news since then. */
   #polls = 0;
 
   constructor(clock: Clock) {
@@ -63,14 +63,12 @@ export class JobStage {
     return this.#current !== 'unfollowed' && this.#current !== 'stopped';
   }
 
-  /**
-   * Takes in an order; returns whether the job was not followed before. `before`: what was reported before this start.
-   */
+  /** Applies an order; returns whether the job is newly followed. `before`: the last report before this start. */
   follow(job: JobRow, before: JobInformationRow | undefined): boolean {
     this.#settleAfterMs = job.settleAfterMs;
     if (this.isFollowed) return false;
     this.send('follow', before?.information.state ?? null);
-    // The wall clock is asked once, for the time before this start: it may have been set back or forth since.
+    // The wall clock is used once, for the time before this start: it may be set at any time.
     const [wall, now] = [this.#clock.now(), this.#clock.monotonic()];
     const quietSince = Math.max(job.grownAt ?? 0, job.watchedAt);
     this.#quietSince = now - Math.max(0, wall - quietSince);
@@ -87,7 +85,6 @@ export class JobStage {
     this.#current = next === 'reported' ? stageOf(jobState) : next;
   }
 
-  /** Returns the stage before. */
   report(jobState: string | null): Stage {
     const before = this.#current;
     this.send('report', jobState);
@@ -98,25 +95,23 @@ export class JobStage {
     return before;
   }
 
-  /** Records that a live file grew. */
   grew(): void {
     this.endQuiet();
     this.#grewAt = this.#quietSince;
   }
 
-  /** Milliseconds since the job runs without growth, if they are at least `limitMs`; else null. */
+  /** Milliseconds of running without growth, if they are at least `limitMs`; else null. */
   stalledMs(limitMs: number | null): number | null {
     const quietMs = this.#clock.monotonic() - this.#grewAt;
     return limitMs !== null && this.isFollowed && isRunning(this.#jobState) && quietMs >= limitMs ? quietMs : null;
   }
 
-  /** Records that there was news, or a poll failed. */
   endQuiet(): void {
     this.#quietSince = this.#clock.monotonic();
     this.#waitAnew();
   }
 
-  /** A poll went through that began at `beganAt`, and brought nothing. */
+  /** Records a poll without news that began at `beganAt`. */
   polled(beganAt: number): void {
     if (beganAt >= this.#overSince) this.#polls += 1;
   }
@@ -125,7 +120,7 @@ export class JobStage {
     return this.settlesInMs <= 0 && (this.#current !== 'over' || this.#polls >= FLUSH_POLLS);
   }
 
-  /** Milliseconds until a poll may settle it, if nothing comes until then; 0 or less from then on. */
+  /** Milliseconds until a poll may settle the job; 0 or less from then on. */
   get settlesInMs(): number {
     if (!this.isFollowed) return Number.POSITIVE_INFINITY;
     if (this.#current === 'deleted') return 0;

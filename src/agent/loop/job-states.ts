@@ -1,6 +1,6 @@
 /**
- * Requests the reports of the middleware about all jobs together (docs/interface.md 10): their tasks, which it starts
- * to follow, their job states, which lead to their end, and the other jobs of the user.
+ * Requests the reports of the middleware about all jobs at once (docs/interface.md 10): their tasks, job states, and
+ * the other jobs of the user.
  */
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
@@ -28,30 +28,26 @@ interface JobStatesOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'
   readonly failures: Failures;
   readonly random: () => number;
   readonly commit: Commit;
-  /** Not oftener than this, however many jobs come to be followed. */
+  /** Minimum interval, however many jobs are added. */
   readonly minIntervalMs: number;
-  /** Follow these jobs alone. */
   readonly only: ReadonlySet<JobId> | undefined;
-  /** The jobs that are followed. */
   readonly followed: () => readonly FollowedJob[];
-  /** Jobs are to be followed that were not. */
   readonly onNewJobs: () => void;
-  /** Called with the result of each request. */
   readonly onRead?: ((outcome: 'ok' | 'failed') => void) | undefined;
   readonly signal: AbortSignal;
 }
 
 const SCOPE = 'the job service';
-/** The middleware looks at its cluster so often (docs/servers.md 10.3). */
+/** The middleware polls its cluster at this interval (docs/servers.md 10.3). */
 export const INTERVAL_MS = 30_000;
-/** While no job is active, and none is waited for. */
+/** While no job is active, and none is expected. */
 export const IDLE_INTERVAL_MS = 120_000;
 const MAX_PAUSE_MS = 5 * 60_000;
-/** Jobs that no list names are requested one by one: this many at a time, the others at the next times. */
+/** Maximum jobs in one round that no list names and that are requested one by one. */
 const MAX_REQUESTED = 8;
-/** After so many looks in a row that failed, tasks are searched for as if there were no such service. */
+/** After so many failed requests in a row, tasks are searched by probes. */
 const LASTING_FAILURES = 2;
-/** Interval for storing that the same was reported again. */
+/** Interval for storing an unchanged report again. */
 const REPORTED_AGAIN_MS = 5 * 60_000;
 
 export class JobStates implements Scheduled {
@@ -63,7 +59,6 @@ export class JobStates implements Scheduled {
   #failing: { readonly error: JobtailError; readonly stored: StoredError } | undefined;
   #listed = 0;
   #waiting = 0;
-  /** Rows to write at the end of a request. */
   readonly #writes: (() => void)[] = [];
   /** Of the jobs that no list names, the next one to request. */
   #turn = 0;
@@ -79,14 +74,12 @@ export class JobStates implements Scheduled {
     return this.#running === undefined ? this.#dueAt : Number.POSITIVE_INFINITY;
   }
 
-  /** Plans a request soon: a new job is followed, or the rule for jobs of the user changed. */
   soon(): void {
     const { clock, minIntervalMs } = this.#options;
     if (this.#backOff.remainingMs > 0) return;
     this.#due(Math.max(0, this.#lookedAt + minIntervalMs - clock.monotonic()));
   }
 
-  /** Tries at once what failed with something that is mended by now. */
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
     if (this.#failing !== undefined && isMended(this.#failing.error.policy)) this.#due(0);
   }
@@ -99,7 +92,6 @@ export class JobStates implements Scheduled {
     });
   }
 
-  /** Resolves when a running request has ended. */
   async ended(): Promise<void> {
     await this.#running;
   }
@@ -109,7 +101,6 @@ export class JobStates implements Scheduled {
     this.#options.scheduler.arrange(this);
   }
 
-  /** Runs one request; never rejects. */
   async #run(): Promise<void> {
     const { clock, random, failures, signal, onRead } = this.#options;
     this.#lookedAt = clock.monotonic();
@@ -157,7 +148,7 @@ export class JobStates implements Scheduled {
     if (resumed.length + mine.taken > 0) onNewJobs();
   }
 
-  /** Requests some of the jobs that no list names; for one that is refused, tasks are searched by probes. */
+  /** Requests some of the jobs that no list names; for a refused one, tasks are searched by probes. */
   async #askFor(jobs: readonly FollowedJob[]): Promise<void> {
     const { service, signal } = this.#options;
     const begin = jobs.length > MAX_REQUESTED ? this.#turn % jobs.length : 0;
@@ -174,7 +165,7 @@ export class JobStates implements Scheduled {
     }
   }
 
-  /** Passes a report on to the followed job. New tasks are saved at once, the rest at the end. */
+  /** Passes a report to the followed job. New tasks are saved at once, the rest at the end. */
   async #report(job: FollowedJob, information: JobInformation): Promise<void> {
     const { id: jobId, tasks } = information;
     this.#writes.push(() => this.#keep(information));
@@ -183,7 +174,6 @@ export class JobStates implements Scheduled {
     job.reported(information, found);
   }
 
-  /** Within a transaction. An unchanged report is written again now and then. */
   #keep(information: JobInformation): void {
     const { store, clock } = this.#options;
     const { id: jobId, state } = information;
@@ -208,14 +198,13 @@ export class JobStates implements Scheduled {
     for (const job of followed()) job.unreported();
   }
 
-  /** Oftener while a job may change its state, or new ones are waited for. */
+  /** Shorter while a job may change its state, or new jobs are expected. */
   get #intervalMs(): number {
     const { followed, store } = this.#options;
     const isIdle = followed().length === 0 && store.watchMine.inForce() === undefined;
     return isIdle ? IDLE_INTERVAL_MS : INTERVAL_MS;
   }
 
-  /** Stores the result of the request, for `status`. */
   async #note(delayMs: number): Promise<void> {
     const { clock, commit, store, signal } = this.#options;
     const lookedAt = clock.now();
@@ -227,12 +216,12 @@ export class JobStates implements Scheduled {
   }
 }
 
-/** Whether a settled job is active, or was again since. */
+/** Whether a settled job is active, or was started again. */
 function runsAgain(information: JobInformation, startedBefore: string | null): boolean {
   return phaseOf(information.state) === 'active' || hasOtherStart(information, startedBefore);
 }
 
-/** A job that was started again has another start. */
+/** A restarted job has another start time. */
 const hasOtherStart = ({ startTime }: JobInformation, before: string | null) =>
   before !== null && startTime !== null && before !== startTime.text;
 

@@ -5,13 +5,13 @@ export interface IntervalLimits {
 }
 
 const STRETCH = 1.5;
-/** Jobs that were watched together shall not be polled together for ever. */
+/** Jobs that were watched together must not be polled together for ever. */
 const JITTER = 0.1;
-/** What is due within this share of its delay is done together: to wake up for each would cost more than the work. */
+/** Runs due within this share of their delay start together: each wakeup costs more than its work. */
 const GATHERED = 1 / 16;
-/** More at a time would save little, and be a burst for the service. */
+/** Larger groups save little, and are a burst for the service. */
 const MAX_STEP_MS = 256;
-/** A poll that took longer makes the next one of its job patient. */
+/** After a slower poll, the next poll of the job goes to the low-priority queue. */
 const SLOW_MS = 5_000;
 
 export class Pace {
@@ -24,7 +24,7 @@ export class Pace {
     this.#intervalMs = limits.minIntervalMs;
   }
 
-  /** Records a successful poll; after news, the next one is due soon. Returns the interval to it. */
+  /** Records a successful poll; returns the interval to the next one, which is short after news. */
   polled(hasNews: boolean, tookMs: number): number {
     const { minIntervalMs, maxIntervalMs } = this.#limits;
     this.#isSlow = tookMs > SLOW_MS;
@@ -34,31 +34,27 @@ export class Pace {
     return this.#intervalMs;
   }
 
-  /** Something is to be expected: short intervals again. */
+  /** Returns to short intervals: bytes are expected. */
   quicken(): void {
     this.#intervalMs = this.#limits.minIntervalMs;
   }
 
-  /** Its last poll took long. */
   get isSlow(): boolean {
     return this.#isSlow;
   }
 }
 
-/**
- * What is left of an interval when `spentMs` of it went into the poll that began it. A service that answers slowly is
- * left alone for half of it.
- */
+/** The rest of an interval after a poll of `spentMs`. A slow service gets a pause of at least half the interval. */
 export function restOf(intervalMs: number, spentMs: number): number {
   return Math.max(intervalMs - spentMs, intervalMs / 2);
 }
 
-/** The interval with jitter, never longer than it is; `random` is in [0, 1). */
+/** The interval less jitter; `random` is in [0, 1). */
 export function withJitter(intervalMs: number, random: number): number {
   return intervalMs * (1 - JITTER * random);
 }
 
-/** `dueAt`, or a little before it, where others with about the same delay are due, too. */
+/** `dueAt`, or a little earlier, together with other runs of about the same delay. */
 export function gathered(dueAt: number, delayMs: number): number {
   const stepMs = Math.min(MAX_STEP_MS, 2 ** Math.floor(Math.log2(delayMs * GATHERED)));
   return stepMs < 1 ? dueAt : Math.floor(dueAt / stepMs) * stepMs;

@@ -1,17 +1,14 @@
 /**
- * When each run of each job is due: one timer for all jobs, and a heap that finds the next one without a scan. A job
- * has one run of a kind at a time. A complete pass runs alone: it waits for the other runs of its job, and they do not
- * start beside it.
+ * When each run of each job is due: one timer for all jobs, and a heap instead of a scan. A job has one run of a kind
+ * at a time. A complete pass runs alone: it waits for the other runs of its job, and they do not start beside it.
  */
 import { Heap } from 'heap-js';
 import type { Clock } from '../../system/clock.ts';
 import { gathered } from './pace.ts';
 
-/** Something with its own due times. */
 export interface Scheduled {
-  /** When that is next, by the monotonic clock; infinite if never. */
+  /** By the monotonic clock; infinite if never. */
   readonly nextDue: number;
-  /** Begins what is due. */
   startDue(now: number): void;
 }
 
@@ -25,7 +22,7 @@ interface Turn {
   readonly callback: () => void;
 }
 
-/** A timer takes at most 2^31 ms; each is set again after an hour. */
+/** Timers have a limit of 2^31 ms; each is set again after an hour. */
 const MAX_TIMER_MS = 60 * 60_000;
 
 export class Scheduler {
@@ -34,7 +31,6 @@ export class Scheduler {
   /** The valid entry of each; others in the heap are stale and skipped. */
   readonly #current = new Map<Scheduled, Entry>();
   #cancelTimer: (() => void) | undefined;
-  /** When the timer goes off. */
   #armedFor = Number.POSITIVE_INFINITY;
   #turn: Turn | undefined;
   #stopped = false;
@@ -43,7 +39,7 @@ export class Scheduler {
     this.#clock = clock;
   }
 
-  /** Reschedules one that is due earlier than it was. */
+  /** Reschedules one that is due earlier than before. */
   arrange(one: Scheduled): void {
     const at = one.nextDue;
     if (at >= (this.#current.get(one)?.at ?? Number.POSITIVE_INFINITY)) return;
@@ -53,15 +49,12 @@ export class Scheduler {
     if (at < this.#armedFor) this.#arm();
   }
 
-  /**
-   * Calls back when all that was due has begun, and at least every `everyMs`: no call means that the loop is stuck.
-   */
+  /** Calls back when all due runs have started, and at least every `everyMs`: no call means that the loop is stuck. */
   onTurn(everyMs: number, callback: () => void): void {
     this.#turn = { everyMs, callback };
     this.#arm();
   }
 
-  /** Starts nothing more. */
   stop(): void {
     this.#stopped = true;
     this.#cancelTimer?.();
@@ -92,26 +85,19 @@ export class Scheduler {
   }
 }
 
-/**
- * poll: of the live files. results: a sync of the results. search: for the tasks of the job. pass: everything, to its
- * end.
- */
+/** poll: the live files. results: a sync of the results. search: for the tasks of the job. pass: the complete pass. */
 export const DUE_RUNS = ['poll', 'results', 'search', 'pass'] as const;
 export type DueRun = (typeof DUE_RUNS)[number];
 
 export interface DueRunsOptions {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** Executes one of them; never rejects. */
   readonly run: (kind: DueRun) => Promise<void>;
-  /** Nothing runs any more, and nothing is due. */
+  /** Called when no run is under way or due. */
   readonly onIdle: () => void;
 }
 
-/**
- * What a run waits for if that is under way. Results wait for a poll, so that a job that does not answer takes one place among
- * the calls, not two.
- */
+/** The runs that a run waits for. Results wait for a poll, so that a slow job occupies one call, not two. */
 const AFTER: Readonly<Record<DueRun, readonly DueRun[]>> = {
   poll: [],
   results: ['poll'],
@@ -127,9 +113,9 @@ const NEVER: Readonly<Record<DueRun, number>> = {
 };
 
 interface Running {
-  /** It no longer waits for others. */
+  /** Whether it no longer waits for others. */
   hasBegun: boolean;
-  /** It became due again since it began. */
+  /** Whether it became due again since it began. */
   isDueAgain: boolean;
   ended: Promise<void>;
 }
@@ -155,30 +141,29 @@ export class DueRuns implements Scheduled {
     return Math.min(poll, results, search, pass);
   }
 
-  /** Makes a run due after `delayMs`, but never later than a time that was requested meanwhile. */
+  /** Makes a run due after `delayMs`, or earlier if that was requested. */
   plan(kind: DueRun, delayMs: number): void {
     this.#dueBy(kind, this.#options.clock.monotonic() + delayMs);
   }
 
-  /** The same for a recurring run; others with about the same delay are due together with it. */
+  /** The same for a recurring run; it starts together with others of about the same delay. */
   planAgain(kind: DueRun, delayMs: number): void {
     this.#dueBy(kind, gathered(this.#options.clock.monotonic() + delayMs, delayMs));
   }
 
-  /** Takes back what is due; what runs goes on. */
+  /** Cancels due runs; running ones continue. */
   cancel(): void {
     Object.assign(this.#dueAt, NEVER);
     for (const running of this.#allRunning) running.isDueAgain = false;
   }
 
-  /** Nothing is due any more, whatever still runs; resolves when that has ended. */
+  /** Cancels due runs; resolves when running ones have ended. */
   async end(): Promise<void> {
     this.#isOver = true;
     this.cancel();
     await Promise.all(this.#allRunning.map(({ ended }) => ended));
   }
 
-  /** Whether a run waits for its time or is under way. */
   has(kind: DueRun): boolean {
     return this.#dueAt[kind] < NEVER[kind] || this.#running[kind] !== undefined;
   }
@@ -192,7 +177,7 @@ export class DueRuns implements Scheduled {
       if (this.#dueAt[kind] > now) continue;
       this.#dueAt[kind] = NEVER[kind];
       const same = this.#running[kind];
-      // One that still waits for others does what is due now, too.
+      // A run that still waits for others does this work, too.
       if (same !== undefined) same.isDueAgain ||= same.hasBegun;
       // A run that is due during a pass is dropped; the end of the pass plans the next one.
       else if (this.#running.pass === undefined) this.#start(kind);
