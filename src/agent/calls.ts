@@ -1,8 +1,7 @@
 /**
- * All calls to the service pass here, the one place that delays them: so many at a time, as often as the agent's share
- * of the server allows, live polls before everything else. Calls that may take long (whole files, jobs that answered
- * slowly or not at all) have the slots that polls leave free, and at least half of them; and one call in five is such a
- * call when there are more polls than the limits allow.
+ * The queue of all calls to the service: limits their number at a time, and their rate by the agent's share of the
+ * server; live polls come first. Calls that may take long (whole files, slow jobs) get the slots that polls leave free,
+ * at least half of them; and one call in five while polls exceed the limits.
  */
 import { setMaxListeners } from 'node:events';
 import PQueue, { type Queue } from 'p-queue';
@@ -14,18 +13,15 @@ import { Places } from './places.ts';
 import type { JobService, Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
 import type { ServerShare } from './server-share.ts';
 
-/** Calls that other agents make to the same service count, too. */
+/** The calls of other agents to the same service. */
 export interface CallBudget {
-  /** Agents that share the service. */
   readonly sharers: number;
-  /** Resolves when a call may be made. */
   take(signal: AbortSignal): Promise<void>;
 }
 
 export interface CallsOptions {
-  /** Calls at a time, at least. */
   readonly concurrency: number;
-  /** Calls at a time on a long wire; `concurrency` if left out. */
+  /** Maximum calls at a time on a connection with a long round trip; `concurrency` if omitted. */
   readonly maxConcurrency?: number;
   readonly share: ServerShare;
   readonly clock?: Pick<Clock, 'monotonic' | 'timer'>;
@@ -33,9 +29,8 @@ export interface CallsOptions {
 }
 
 /**
- * The queues, in the order in which they are served. begun: the next request of a poll, which holds mirrors open
- * meanwhile. live: a poll that people wait for. raw: the whole file of a live file. patient: any other call that may
- * take long, or whose job took long before.
+ * The queues, in the order in which they are served. begun: the next request of a poll, which has mirrors open. live: a
+ * poll. raw: the whole file of a live file. patient: any other call that may take long, or whose job was slow before.
  */
 const LANES = ['begun', 'live', 'raw', 'patient'] as const;
 export type Lane = (typeof LANES)[number];
@@ -44,10 +39,10 @@ const isLong = (lane: Lane) => lane === 'raw' || lane === 'patient';
 /** However many polls wait, one call in so many is a raw one, and one a patient one. */
 const PATIENT_EVERY = 5;
 
-/** Calls that wait this much longer than the share requires, though none runs, would wait forever. */
+/** A queue that waits so much longer than the share requires, without a running call, is stuck. */
 const STALLED_MS = 60_000;
 
-/** Slots that polls used within the last two of these periods are left to polls; a quiet job is polled each minute. */
+/** Slots that polls used within the last two of these periods stay reserved for polls. */
 const PERIOD_MS = 60_000;
 
 type Start = () => Promise<unknown>;
@@ -57,7 +52,6 @@ interface LaneOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The order in which p-queue starts calls. */
 class Lanes implements Queue<Start, LaneOptions> {
   readonly #waiting: Readonly<Record<Lane, Map<string, Start>>> = {
     begun: new Map(),
@@ -65,7 +59,7 @@ class Lanes implements Queue<Start, LaneOptions> {
     raw: new Map(),
     patient: new Map(),
   };
-  /** Calls that began since one of this lane did, while others of it waited. */
+  /** Calls of other lanes that began since one of this lane did, while it had calls waiting. */
   readonly #passedOver: Record<Lane, number> = { begun: 0, live: 0, raw: 0, patient: 0 };
   readonly #hasLongSlot: () => boolean;
 
@@ -73,7 +67,6 @@ class Lanes implements Queue<Start, LaneOptions> {
     this.#hasLongSlot = hasLongSlot;
   }
 
-  /** Calls that may begin if there is a slot. */
   get size(): number {
     return this.#startable().reduce((count, lane) => count + this.#waiting[lane].size, 0);
   }
@@ -122,11 +115,10 @@ export class Calls {
   readonly #queue: PQueue<Lanes, LaneOptions>;
   #waiting = 0;
   readonly #places: Places;
-  /** Raw and patient calls among those that run. */
   #runningLong = 0;
-  /** Most other calls at a time, in this period and the one before. */
+  /** Maximum short calls at a time, in this period and the one before. */
   #maxShort = { now: 0, before: 0, endsAt: 0 };
-  /** When a call last began or ended, or the first one came to wait. */
+  /** When a call last began or ended, or the queue became non-empty. */
   #movedAt = 0;
   #cancelTimer: (() => void) | undefined;
 
@@ -155,15 +147,14 @@ export class Calls {
     return isIdle && this.#clock.monotonic() - since > STALLED_MS;
   }
 
-  /** Calls that wait for their turn. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Runs one call when it is its turn; rejects with `aborted` if the signal fires before. */
+  /** Runs one call in its turn; rejects with `aborted` if the signal fires before. */
   async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
     if (signal.aborted) throw stopped();
-    // One signal may stop many calls that wait. A call that runs ends by itself, and has its slot until then.
+    // One signal may abort many waiting calls. A running call ends by itself, and keeps its slot until then.
     setMaxListeners(0, signal);
     const wait = new AbortController();
     const leave = () => wait.abort(stopped());
@@ -208,7 +199,6 @@ export class Calls {
     }
   }
 
-  /** Holds all calls until the share opens. */
   #pace(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
@@ -224,7 +214,6 @@ export class Calls {
     }
   }
 
-  /** Slots for calls that may take long. */
   get #longSlots(): number {
     const { concurrency } = this.#queue;
     const { now, before } = this.#shortOfPeriod();
@@ -249,12 +238,12 @@ export class Calls {
   }
 }
 
-/** Ends of a call that a server with too many calls may cause. */
+/** Failures that an overloaded server may cause. */
 const LOST: ReadonlySet<ErrorCode> = new Set(['timeout', 'interrupted', 'unreachable']);
 
 const stopped = () => new JobtailError('aborted', 'it was stopped');
 
-/** A slot among the calls for one poll: its first call acquires it before anything is opened. */
+/** A slot in the queue for one poll: its first call acquires it before anything is opened. */
 export class CallSlot {
   readonly #calls: Calls;
   readonly #lane: Lane;
@@ -267,7 +256,6 @@ export class CallSlot {
     this.#signal = signal;
   }
 
-  /** Waits for a place among the calls; rejects with `aborted` if the signal fires before. */
   async take(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       const occupied = () =>
@@ -279,7 +267,7 @@ export class CallSlot {
     });
   }
 
-  /** Makes a call: the first one in the place that was taken, each other one when it is its turn. */
+  /** Makes a call: the first one in the acquired slot, each other one in its turn. */
   async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
     const giveBack = this.#giveBack;
     if (giveBack === undefined) return await this.#calls.run(lane, signal, call);
@@ -287,14 +275,12 @@ export class CallSlot {
     return await call().finally(giveBack);
   }
 
-  /** Gives the place back, if it was taken and not used. */
   end(): void {
     this.#giveBack?.();
     this.#giveBack = undefined;
   }
 }
 
-/** The service, with every call passed through a lane. */
 export class QueuedRemote implements Remote {
   readonly #remote: Remote;
   readonly #calls: Pick<Calls, 'run'>;
@@ -337,7 +323,6 @@ export class QueuedRemote implements Remote {
   }
 }
 
-/** The job service, with every call in the low-priority queue. */
 export class QueuedJobService implements JobService {
   readonly #service: JobService;
   readonly #calls: Pick<Calls, 'run'>;

@@ -1,26 +1,25 @@
 /**
- * How many calls may be on their way at a time: more where the wire is long. There may be one more for each 8 ms of the
- * least time to a first byte, as long as the server bears it: half of the places go when answers usually take twice that
- * time, and all but `min` with a call that is lost or refused for overload.
+ * The number of calls at a time, by the round trip: one more for each 8 ms of the minimum time to a first byte. When
+ * responses usually take twice that time, the number is halved. A lost call, or one refused for overload, sets it to
+ * `min`.
  */
 import type { ServerAnswer } from './server-share.ts';
 
-/** A longer way has room for one more call. */
 const MS_PER_PLACE = 8;
-/** Answers that usually take so many times the least time are a sign that calls wait for each other. */
+/** Usual times above this multiple of the minimum suggest that calls wait for each other in the server. */
 const MAX_SLOWNESS = 2;
-/** Weight of the last answer in the usual time. */
+/** Weight of the last response in the usual time. */
 const WEIGHT = 1 / 8;
 
 export class Places {
   readonly #min: number;
   readonly #max: number;
-  /** Grows by one with each answer until the first sign of overload, then by one with each round of answers. */
+  /** Grows by one with each response until the first sign of overload, then by one with each round of responses. */
   #allowed: number;
   #isCareful = false;
-  /** Answers until the next sign counts: those that were on their way show the same one. */
+  /** Responses to ignore after a sign of overload: those under way show the same one. */
   #ignored = 0;
-  /** Never forgotten: under a load that lasts, a newer one would hold the waiting in the server. */
+  /** Never forgotten: under a lasting load, a newer minimum would include the wait in the server. */
   #minMs = Number.POSITIVE_INFINITY;
   #usualMs: number | undefined;
 
@@ -30,14 +29,12 @@ export class Places {
     this.#allowed = min;
   }
 
-  /** Calls at a time, where so many agents share the server. */
   among(agents: number): number {
     const byWay = this.#minMs === Number.POSITIVE_INFINITY ? 0 : Math.floor(this.#minMs / MS_PER_PLACE);
     const max = Math.max(this.#min, Math.min(this.#min + byWay, Math.floor(this.#max / agents)));
     return Math.min(max, Math.floor(this.#allowed));
   }
 
-  /** Takes an answer into account. `isWanted`: more calls wait. */
   answered({ status, firstByteMs }: Pick<ServerAnswer, 'status' | 'firstByteMs'>, isWanted: boolean): void {
     if (status === 429 || status === 503) {
       this.lost();
@@ -51,7 +48,6 @@ export class Places {
     else if (!isSlow && isWanted) this.#grow(places);
   }
 
-  /** A call ended without an answer, or the server refused it for overload. */
   lost(): void {
     this.#backOffTo(this.#min);
   }

@@ -1,4 +1,4 @@
-/** Parses arguments of the command line; an invalid one is reported in one sentence. */
+/** Parsers for arguments of the command line; an invalid one is reported in one sentence. */
 import { InvalidArgumentError } from 'commander';
 import { JobtailError } from '../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseLong, parseTaskId } from '../job.ts';
@@ -14,7 +14,6 @@ function argument<T>(parse: (text: string) => T | undefined, isNone: string): (t
 }
 
 export const jobArgument = argument(parseJobId, 'job id: a whole number from 1 to 2^63 - 1 was expected');
-/** One of several job ids. */
 export const jobsOf = (text: string, before: readonly JobId[] = []): JobId[] => [...before, jobArgument(text)];
 export const taskArgument = argument(parseTaskId, 'task id: a whole number of 64 bits was expected');
 export const projectArgument = argument(parseLong, 'project id: a whole number was expected');
@@ -42,12 +41,12 @@ export const patternArgument = argument(
   (text) => (text !== '' && isQuickPattern(text) ? text : undefined),
   'pattern: one such as heat-* was expected, with at most two ** before its end',
 );
-/** Days, as milliseconds. */
+/** In milliseconds. */
 export const daysArgument = argument((text) => {
   const days = /^\d{1,5}(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   return days <= 3_650 ? days * 86_400_000 : undefined;
 }, 'number of days up to 3650');
-/** Jobs that are followed at a time; the bounds are those of `watchMine.mostJobs`. */
+/** The limits are those of `watchMine.mostJobs`. */
 export const jobsArgument = argument((text) => {
   const jobs = /^\d{1,6}$/.test(text) ? Number(text) : 0;
   return jobs >= 1 && jobs <= 100_000 ? jobs : undefined;
@@ -60,7 +59,7 @@ export const sinceArgument = argument(
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const MAX_DURATION_MS = 3_650 * 86_400_000;
 
-/** A duration, as milliseconds: a number of seconds, or `2h30m`. */
+/** In milliseconds: a number of seconds, or `2h30m`. */
 export const durationArgument = argument((text) => {
   const parts = [...text.matchAll(/(\d+(?:\.\d+)?)([smhd]?)/gy)];
   const isWhole =
@@ -73,18 +72,16 @@ export const durationArgument = argument((text) => {
 export function parseSince(text: string, now: number): number | undefined {
   const [, number, unit = 's'] = /^(\d+(?:\.\d+)?)(s|m|h|d)?$/.exec(text) ?? [];
   if (number !== undefined) return now - Number(number) * (UNITS_MS[unit] ?? 0);
-  // Without a date, Date.parse would take all sorts of words for one.
+  // Without a date, Date.parse accepts many words.
   if (!/^\d{4}-\d{2}-\d{2}/.test(text)) return undefined;
   const moment = Date.parse(text);
   return Number.isNaN(moment) ? undefined : moment;
 }
 
-/** For an option that may be repeated. */
 export function collect<T>(parse: (text: string) => T): (text: string, before: T[]) => T[] {
   return (text, before) => [...before, parse(text)];
 }
 
-/** What a command is about: one job, or all of the user. */
 interface OneOrMine {
   readonly mine?: boolean;
   readonly include?: readonly string[];
@@ -93,7 +90,7 @@ interface OneOrMine {
   readonly mostJobs?: number;
 }
 
-/** The job, or undefined for all of the user. @throws JobtailError usage */
+/** Undefined for all jobs of the user. @throws JobtailError usage */
 export function jobUnlessMine(
   jobId: JobId | undefined,
   { mine = false, include = [], exclude = [], maxAge, mostJobs }: OneOrMine,

@@ -1,4 +1,4 @@
-/** The configuration that a command was given, and the user who owns its state: as that user the command runs. */
+/** The configuration of a command, and the owner of its state: the command runs as that user. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -11,7 +11,7 @@ import { printable } from '../printable.ts';
 
 export interface ConfigOption {
   readonly config?: string;
-  /** The command line that runs this command again as another user; the one of this process if left out. */
+  /** The command line that is run again as another user; that of this process if omitted. */
   readonly commandLine?: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export function configurationOf({ config }: ConfigOption): Promise<Config> {
   return loadConfig(findConfig({ explicit: config, env: process.env, cwd: process.cwd(), onIgnored }));
 }
 
-/** The configuration, for commands beside the agent: from then on they run as the user who owns its state. */
+/** The configuration for commands beside the agent; from then on they run as the owner of its state. */
 export async function configurationAsOwner(options: ConfigOption): Promise<Config> {
   const config = await configurationOf(options);
   await becomeOwnerOf(config.state.directory, options.commandLine ?? process.argv.slice(2));
@@ -33,15 +33,15 @@ interface Owner {
 }
 
 /**
- * Returns as the owner of the directory; where that takes a new process, that one runs the command line and this one
- * ends with it.
+ * Returns as the owner of the directory. If that needs a new process, runs the command line in it and exits with it.
  */
 export async function becomeOwnerOf(directory: string, commandLine: readonly string[]): Promise<void> {
   if (process.geteuid?.() !== 0) return;
   const owner = ownerOf(directory);
   if (owner.uid === 0) return;
   takeGroupsOf(owner);
-  // util-linux; missing, or without the right to hand a capability on (a container), all rights of root are given up.
+  // setpriv is part of util-linux. Without it, or without the right to pass on a capability (in a container), all
+  // rights of root are given up.
   const becoming = setprivArguments(owner);
   if (spawnSync('setpriv', [...becoming, 'true'], { stdio: 'ignore' }).status === 0)
     await runAgain([...becoming, process.execPath, ...process.execArgv, process.argv[1] ?? '', ...commandLine]);
@@ -50,8 +50,8 @@ export async function becomeOwnerOf(directory: string, commandLine: readonly str
 }
 
 /**
- * Who owns a directory, or the nearest one above it that is there. Links on the way count, too: with one of another
- * user than the owner, it is not the directory that was meant.
+ * The owner of a directory, or of the nearest existing one above it. A link of another user on the way means that it is
+ * not the intended directory.
  */
 function ownerOf(directory: string): Owner {
   const users = new Set<number>();
@@ -65,11 +65,11 @@ function ownerOf(directory: string): Owner {
   });
 }
 
-/** As many as Linux follows. */
+/** The limit of Linux. */
 const MAX_LINKS = 40;
 
 /**
- * Goes down to a directory; takes down who made the links and, unless root owns it itself, the directories above it.
+ * Walks down to a directory; collects the owners of the links and, unless root owns it, of the directories above it.
  */
 function walk(directory: string, users: Set<number>, links: number): Owner {
   const above = new Set<number>();
@@ -86,7 +86,6 @@ function walk(directory: string, users: Set<number>, links: number): Owner {
       break;
     }
     above.add(stat.uid);
-    // No other group gets access with it.
     owner = { uid: stat.uid, gid: stat.gid === 0 ? stat.uid : stat.gid };
     const next = parts[index];
     if (next === undefined) break;
@@ -98,10 +97,10 @@ function walk(directory: string, users: Set<number>, links: number): Owner {
 
 function takeGroupsOf({ uid, gid }: Owner): void {
   try {
-    // Node.js has it; its types do not.
+    // Missing in the types of Node.js.
     (process as { initgroups?(user: number, group: number): void }).initgroups?.(uid, gid);
   } catch {
-    // A user without a name.
+    // The user has no name.
     process.setgroups?.([gid]);
   }
 }
@@ -111,12 +110,11 @@ function setprivArguments({ uid, gid }: Owner): string[] {
   return [
     ...['--reuid', String(uid), '--regid', String(gid), '--keep-groups', '--pdeathsig', 'SIGTERM'],
     ...['--inh-caps', reading, '--ambient-caps', reading, '--bounding-set', reading],
-    // Else access(2), which SQLite and Node.js ask, leaves the capability out of account.
+    // Otherwise access(2), which SQLite and Node.js use, ignores the capability.
     ...['--securebits', '+no_setuid_fixup'],
   ];
 }
 
-/** Runs the command line as the other user, and ends as it ends. */
 async function runAgain(line: readonly string[]): Promise<never> {
   const child = spawn('setpriv', line, { stdio: 'inherit' });
   // A terminal sends Ctrl-C to the child, too.

@@ -19,7 +19,6 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.interrupted, 'stopped by a signal'],
 ];
 
-/** The list of exit codes below the help. */
 export function exitCodesHelp(): string {
   const lines = EXIT_CODES.map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}`);
   return `\nExit codes:\n${lines.join('\n')}`;
@@ -32,15 +31,14 @@ export function completionScript(shell: Shell, { commands }: Command): string {
   return { bash, zsh, fish }[shell](commands);
 }
 
-/** With `--help`, which commander keeps apart. */
+/** With `--help`, which commander keeps separately. */
 const optionsOf = (command: Command) => command.createHelp().visibleOptions(command);
 const flagsOf = ({ short, long }: Option) => [short, long].filter((flag) => flag !== undefined);
-/** The name of its value; undefined if it takes none. */
 const valueNameOf = ({ flags }: Option) => /[<[]([^\]>]+)[\]>]/.exec(flags)?.[1];
 const takesJob = (command: Command) => command.registeredArguments.some((argument) => argument.name() === 'job');
 const choicesOf = (command: Command) => command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
 
-/** Lists job ids, in any shell. */
+/** Lists job ids in any shell. */
 const JOBS = `agent status --json 2>/dev/null | sed -n 's/^ *"jobId": "\\(.*\\)",*$/\\1/p'`;
 
 function bash(commands: readonly Command[]): string {

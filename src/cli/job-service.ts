@@ -1,4 +1,4 @@
-/** The service that reports jobs, and the search for the tasks of one, for one command. */
+/** The job service, and the search for the tasks of one job, for one command. */
 import { BatchLimit } from '../agent/poll/batch.ts';
 import type { JobService, Log } from '../agent/ports.ts';
 import { saveReported, TaskSearch } from '../agent/tasks/task-search.ts';
@@ -12,7 +12,6 @@ import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { commandLog, untilStopped } from './process.ts';
 
-/** Requires the address of a job service: without one, jobs cannot be listed. @throws JobtailError config */
 export function requireJobsUrl({ service, file }: Config): void {
   if (hasJobService(service)) return;
   throw new JobtailError('config', `service.jobsUrl is not set in ${file}: the agent cannot list jobs`, {
@@ -20,7 +19,6 @@ export function requireJobsUrl({ service, file }: Config): void {
   });
 }
 
-/** The jobs of the user, as the job service reports them. @throws JobtailError */
 export async function listJobs(config: Config): Promise<readonly JobInformation[]> {
   requireJobsUrl(config);
   const { jobService, close } = await connect(config, commandLog());
@@ -31,14 +29,14 @@ export async function listJobs(config: Config): Promise<readonly JobInformation[
   }
 }
 
-/** A service that does not answer is not waited for longer: then the number counts as that of a job. */
+/** After this time, the number is assumed to be that of a job. */
 const MAX_CHECK_MS = 10_000;
-/** The words of every release for a number of no job (docs/rest.md 4.2); SOAP has the same in its faults. */
+/** The words of every release for an unknown job (docs/rest.md 4.2), also in SOAP faults. */
 const NO_SUCH_JOB = /\b(?:does not exist|was not found)\b/;
 
 /**
- * Whether the service reports that no job has this number. False where the service reports no jobs, or cannot be asked
- * now, or refuses to answer: a job of another user may look like a lost session.
+ * Whether the service reports that the job does not exist. False if it reports no jobs, is not available, or refuses:
+ * another user's job may look like a lost session.
  */
 export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
   if (!hasJobService(config.service)) return false;
@@ -70,7 +68,7 @@ interface FindTasksOptions extends Pick<Connection, 'remote' | 'jobService'> {
   readonly signal: AbortSignal;
 }
 
-/** Keeps what it finds; nothing if the order of the job names its tasks. @throws JobtailError of the file transfer */
+/** Stores the found tasks, unless the order of the job names its tasks. @throws JobtailError of the file transfer */
 export async function findTasks(jobId: JobId, options: FindTasksOptions): Promise<void> {
   const { store, log, remote, jobService, signal } = options;
   if (store.taskSearches.get(jobId) === undefined) return;
@@ -92,7 +90,7 @@ export async function findTasks(jobId: JobId, options: FindTasksOptions): Promis
   log.warn({ jobId, hint }, 'no task found, no live files to copy');
 }
 
-/** None without a job service, or if it cannot be reached now: the agent probes for the tasks then. */
+/** Empty without an available job service: then the tasks are probed. */
 async function reportedTasks(jobId: JobId, { jobService, log, signal }: FindTasksOptions) {
   try {
     const job = await jobService?.getJob(jobId, signal);

@@ -1,4 +1,4 @@
-/** What a command does with its process: signals that stop it, its version, its last words and its exit code. */
+/** The process of a command: signals, version, error output and exit code. */
 import { setMaxListeners } from 'node:events';
 import fs from 'node:fs';
 import { CommanderError } from 'commander';
@@ -8,12 +8,12 @@ import { logLine, printableLines } from '../printable.ts';
 import { packageFile, sourceStack } from '../system/package-file.ts';
 
 /**
- * Does what ends in order when its signal fires: at the first SIGTERM or SIGINT; a second one
- * ends the process. Afterwards the signals of the process are as they were.
+ * Runs `work` until it ends or a signal arrives: the first SIGTERM or SIGINT fires its signal, a second one ends the
+ * process.
  */
 export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
-  // Every call in flight listens to it.
+  // Every call in flight adds a listener.
   setMaxListeners(0, controller.signal);
   const stop = () => {
     if (controller.signal.aborted) process.exit(EXIT.interrupted);
@@ -29,7 +29,6 @@ export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>)
   }
 }
 
-/** The version of the program, from its package.json. */
 export function versionOfProgram(): string {
   return (JSON.parse(fs.readFileSync(packageFile('package.json'), 'utf8')) as { version: string }).version;
 }
@@ -42,7 +41,7 @@ export function endWhenUnread(): void {
   });
 }
 
-/** Prints what happened and what to do about it, for the person at the terminal; the exit code of the process. */
+/** Prints an error and its hint; returns the exit code. */
 export function reportError(thrown: unknown): number {
   // Commander has printed its own error.
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
@@ -57,7 +56,7 @@ export function reportError(thrown: unknown): number {
   return error.policy.exitCode;
 }
 
-/** Warnings and errors with their hints. Not by pino, which takes longer to load than many a command to end. */
+/** Warnings and errors with hints. Not by pino, which takes longer to load than many commands run. */
 export function commandLog(): Log {
   // A reader that has gone must not end the command.
   process.stderr.on('error', () => {});

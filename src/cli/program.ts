@@ -1,7 +1,4 @@
-/**
- * The command line: names, arguments and help of the commands. Their code is in commands/, and is loaded on demand:
- * help, completion and status need little of the program.
- */
+/** The command line: names, arguments and help of the commands. Their code in commands/ is loaded on demand. */
 import v8 from 'node:v8';
 import { Argument, Command, Option } from 'commander';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
@@ -341,7 +338,6 @@ const protocolOption = (description: string) =>
 const taskOption = (description: string, ifLeftOut: string) =>
   new Option('--task <id>', description).argParser(collect(taskArgument)).default([], ifLeftOut);
 
-/** For commands that otherwise take one job. */
 const mineOption = (description: string) =>
   new Option('--mine', description).conflicts(['task', 'file', 'results', 'wait', 'foreground', 'stallAfter', 'now']);
 

@@ -27,26 +27,21 @@ import { readBootId } from '../system/directories.ts';
 import { type Observer, spillPlace } from './connection.ts';
 import type { Transfers } from './transfers.ts';
 
-/** Results of a job that are being written while the next ones are requested. */
+/** Results of a job that are written while the next ones are requested. */
 const RESULTS_BEHIND = 7;
 const MAX_RESULTS_AT_A_TIME = 64;
-/** A file on which the service hung, and with it all calls, is requested again after no job grew for so long. */
+/** After a hang of the service on a file, it is requested again when no job grew for this time. */
 const QUIET_MS = 10 * 60_000;
-/** Of many names that are refused, so many stand in the log. */
 const MAX_NAMED = 3;
 
-/** One line, however many they are. */
 function refusedResults(jobId: JobId, { count, fresh }: Refusals): object {
   const refused = fresh.slice(0, MAX_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
   return { jobId, count, refused, hint: `agent status ${jobId} shows the reasons` };
 }
 
-/** The composed engine. */
 export interface Engine {
   readonly agent: Agent;
-  /** Calls that wait for their turn. */
   callsWaiting(): number;
-  /** What a complete pass needs, for commands that do one by themselves. */
   pass(signal: AbortSignal): Omit<CompletePassOptions, 'isLast'>;
   polls(jobId: JobId): JobPolls;
 }
@@ -56,24 +51,20 @@ export interface EngineOptions {
   readonly store: Store;
   readonly transfers: Transfers;
   readonly remote: Remote;
-  /** The job service, if there is one. */
   readonly jobService?: JobService | null;
   readonly log: Log;
-  /** Follow these jobs alone, whatever else is watched. */
+  /** Follow these jobs only. */
   readonly only?: ReadonlySet<JobId>;
   readonly observer?: Observer;
   readonly onProgress?: (progress: ResultSyncRow) => void;
-  /** The machine's by default. */
   readonly clock?: Clock;
-  /** In [0, 1), for jitter: `Math.random` by default. */
+  /** In [0, 1), for jitter; `Math.random` if omitted. */
   readonly random?: () => number;
-  /** Which jobs of the store are this agent's: all by default. */
   readonly ownership?: Ownership;
-  /** All jobs there are: those of the store by default. */
   readonly register?: JobRegister;
-  /** How often the service may be called, by its answers; by `service.requestsPerMinute` alone if left out. */
+  /** Measured share of the server; if omitted, `service.requestsPerMinute` is the only limit. */
   readonly share?: ServerShare | undefined;
-  /** What the calls of other agents leave of it; all of it if left out. */
+  /** The budget shared with other agents; none if omitted. */
   readonly budget?: CallBudget;
 }
 
@@ -142,7 +133,7 @@ export function buildEngine(options: EngineOptions): Engine {
     },
     onRefused: (jobId, refusals) => log.warn({ ...refusedResults(jobId, refusals) }, 'results refused'),
     onFallback: (jobId, reason) =>
-      // With auto, the service is a way like the others.
+      // With auto, the service is no exception.
       log[results.transfer === 'auto' ? 'info' : 'warn']({ jobId, err: reason }, 'results not transferred directly'),
   });
   const shared = { mirrorDirectory: mirror.directory, clock };

@@ -1,4 +1,4 @@
-/** The way to the service, put together for one configuration: HTTP, the sign-in, and the service over them. */
+/** The connection to the service for one configuration: HTTP, the sign-in, and the service client. */
 import type { JobService, Log, Remote, Session } from '../agent/ports.ts';
 import type { DownloadKind } from '../agent/results/place/place-files.ts';
 import { ServerShare } from '../agent/server-share.ts';
@@ -23,34 +23,28 @@ import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/files.ts';
 import { spillDirectory } from './state.ts';
 
-/** Name resolution, TCP and TLS together; a host that takes longer is as good as down. */
+/** Name resolution, TCP and TLS together. */
 const CONNECT_MS = 10_000;
-/** A small operation as a whole, in multiples of `service.timeoutSeconds`. */
+/** Total time of a small operation, in multiples of `service.timeoutSeconds`. */
 const TOTAL_TIMEOUTS = 3;
-/** A longer text waits in a temporary file. */
+/** A longer text goes to a temporary file. */
 const TEXT_IN_MEMORY_BYTES = 1024 * 1024;
 
-/** Receives events for the metrics. */
 export interface Observer {
   call(event: CallEvent): void;
-  /** The header of an answer arrived: how long the server worked for it, and whether it pauses all calls. */
+  /** Called when the header of a response arrived. */
   answered(workMs: number, isPause: boolean): void;
   signIn(event: SignInEvent): void;
   appended(bytes: number): void;
   fetched(bytes: number, kind: DownloadKind): void;
-  /** Tasks of a job were found that no order named. */
   tasksFound(tasks: number, by: FoundBy): void;
-  /** A mirror was not the beginning of its remote file. */
   mismatch(kind: MismatchKind): void;
-  /** The job service was requested. */
   jobStatesRead(outcome: 'ok' | 'failed'): void;
 }
 
 export interface Connection extends Services {
   readonly session: Session;
-  /** How often the service may be called, by its answers. */
   readonly share: ServerShare;
-  /** All that went over it. */
   readonly secrets: Secrets;
   close(): Promise<void>;
 }
@@ -58,9 +52,7 @@ export interface Connection extends Services {
 export interface ConnectOptions {
   readonly observer?: Observer;
   readonly newClient?: (options: HttpClientOptions) => HttpClient;
-  /** Those that are known already. */
   readonly secrets?: Secrets;
-  /** What was found out of the service before, and where it is kept. */
   readonly capabilities?: KeptCapabilities;
 }
 
@@ -124,19 +116,18 @@ export async function connect(
   return { remote, jobService: reported, session, share, secrets, close: () => http.close() };
 }
 
-/** How HTTP gets to the services of a configuration. @throws JobtailError of a certificate that cannot be read */
+/** The HTTP options for the services of a configuration. @throws JobtailError if a certificate cannot be read */
 export async function wayTo(config: Config): Promise<Omit<HttpClientOptions, 'limits'>> {
   const { proxy } = config.service;
   return { tls: await loadTls(config), ...(proxy === null ? {} : { proxy }) };
 }
 
-/** Capabilities that a process detects for itself; stored ones are used, and stay as they are. */
+/** Capabilities that this process detects for itself; stored ones are read and never changed. */
 export function passingCapabilities(kept?: Pick<KeptCapabilities, 'get'>): KeptCapabilities {
   const found = new Map<string, string>();
   return { get: (name) => found.get(name) ?? kept?.get(name), set: (name, value) => void found.set(name, value) };
 }
 
-/** Where answers wait that are too long for the memory, and what they leave free there. */
 export function spillPlace(config: Config): SpillPlace {
   const directory = spillDirectory(config);
   return {
@@ -146,7 +137,10 @@ export function spillPlace(config: Config): SpillPlace {
   };
 }
 
-/** The configured faults that mean a lost session; a pattern that takes too long is reported, and does not match. */
+/**
+ * A matcher for the configured faults that mean a lost session; a pattern that takes too long is reported and does not
+ * match.
+ */
 function sessionFaults(pattern: string, log: Log): (words: string) => boolean {
   return (words) => {
     const matches = matchesInTime(pattern, words);
@@ -161,7 +155,6 @@ const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
 
 export interface Services {
   readonly remote: Remote;
-  /** Null unless configured. */
   readonly jobService: JobService | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The running agent: follows jobs by one configuration after the other, and reports its status to systemd and
+ * The running agent: follows jobs with one configuration after the other, and reports its status to systemd and
  * Prometheus.
  */
 import { once } from 'node:events';
@@ -26,7 +26,6 @@ import { PLAIN_VIEW_HINT, plainView, ViewThread, viewSettingsOf } from './view-t
 import { WatchedFiles } from './watch-files.ts';
 
 export interface DaemonOptions {
-  /** Of the program. */
   readonly version: string;
   readonly config: Config;
   readonly store: Store;
@@ -36,11 +35,10 @@ export interface DaemonOptions {
   readonly logLinesLost: () => number;
   readonly notifier: Notifier;
   readonly stop: AbortSignal;
-  /** Called when it follows, by each configuration. */
   readonly onReady: () => void;
 }
 
-/** Another process removed or replaced the state: writes to it are lost, so it must be opened again. */
+/** Another process removed or replaced the state: writes are lost, so it must be opened again. */
 export class StateGone extends JobtailError {
   constructor(directory: string) {
     super('store', `the state in ${directory} was removed or replaced while the agent used it`, {
@@ -49,9 +47,8 @@ export class StateGone extends JobtailError {
   }
 }
 
-/** systemd waits for the first attempt to sign in, but not for ever. */
+/** systemd waits this long for the first attempt to sign in. */
 const FIRST_SIGN_IN_MS = 30_000;
-/** The scheduler goes round at least so often. */
 const TURN_MS = 5_000;
 
 export class Daemon {
@@ -64,7 +61,6 @@ export class Daemon {
   readonly #view: ViewThread;
   #toldAt = Number.NEGATIVE_INFINITY;
   #stateGone: (() => void) | undefined;
-  /** Undefined where there is none. */
   #fleet: DaemonFleet | undefined;
   #isDrained = false;
 
@@ -92,12 +88,12 @@ export class Daemon {
     });
   }
 
-  /** Follows until it is stopped; rejects with StateGone if the store is of no use any more. */
+  /** Follows jobs until it is stopped; rejects with StateGone if the state was removed. */
   async run(): Promise<void> {
     const { config, log, stop, store, secrets } = this.#options;
     let inForce = config;
     const connectBy = (by: Config) => {
-      // Before they are read. Those of a configuration that is refused, too: they may be what has to be mended.
+      // Before they are read; also those of a refused configuration, which may have to be corrected.
       watched.cover([inForce, by]);
       return connect(by, log, { observer: this.#observer, secrets, capabilities: store.capabilities });
     };
@@ -123,10 +119,9 @@ export class Daemon {
     try {
       process.on('SIGHUP', hangup);
       this.#fleet = await this.#joinFleet(config);
-      // While there is none, what is watched is its directory, with every write of the database.
+      // Without the file, chokidar would watch its directory, with every write of the database.
       store.wake();
       let at: Prepared | undefined = { config, connection: await connectBy(config) };
-      // Changes while the file was not watched.
       reload.check({ asked: false });
       while (at !== undefined) {
         inForce = at.config;
@@ -144,7 +139,7 @@ export class Daemon {
     }
   }
 
-  /** Follows by one configuration; resolves with the next one when there is one, with undefined when it is stopped. */
+  /** Follows jobs with one configuration; resolves with the next one, or with undefined at a stop. */
   async #follow({ config, connection }: Prepared, reload: Reload): Promise<Prepared | undefined> {
     const { log, store, transfers, stop, notifier } = this.#options;
     log.level = config.logging.level;
@@ -166,7 +161,7 @@ export class Daemon {
       await this.#port.serve(config);
       await this.#serveView(config);
       agent.onTurn(this.#turnMs, () => this.#turned(agent));
-      // In a fleet, a command is placed for each job of the configuration, and its owner follows it.
+      // In a fleet, a command is placed for each configured job, and its owner follows it.
       agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
       fleet?.member.attach(agent, configuredJobs(config));
       notifications.start();
@@ -199,12 +194,12 @@ export class Daemon {
       await agent.stop();
       await notifications.stop();
       await endKeepUp();
-      // Private keys end with the process and the state that requested them.
+      // Private keys end with the process, or with the state that requested them.
       if (stop.aborted || this.#isDrained || store.isGone()) await transfers.endAll(remote, over.signal);
     }
   }
 
-  /** Undefined where the configuration names none; what an earlier one left here is another agent's then. */
+  /** Without `fleet` in the configuration, other agents own what an earlier membership left here. */
   async #joinFleet(config: Config): Promise<DaemonFleet | undefined> {
     const { store, log } = this.#options;
     if (!hasFleet(config)) {
@@ -224,7 +219,7 @@ export class Daemon {
     this.#isDrained = true;
   }
 
-  /** The attempt counts, not its success: a service that is down now is followed when it comes back. */
+  /** The attempt counts, not its success: the agent waits for a service that is down. */
   async #firstSignIn({ session }: Prepared['connection']): Promise<void> {
     const enough = new LinkedAbort(this.#options.stop);
     const { signal } = enough;
@@ -234,7 +229,6 @@ export class Daemon {
     enough.release();
   }
 
-  /** The scheduler went round, and calls get their turn. */
   #turned(agent: Agent): void {
     const now = performance.now();
     this.#health.turned();
@@ -248,7 +242,7 @@ export class Daemon {
     return this.#health.text(this.#engine?.agent.jobs ?? 0, this.#options.store);
   }
 
-  /** It reads what stands in the state and the mirrors, from a thread of its own. */
+  /** The view reads the state and the mirrors in its own thread. */
   async #serveView(config: Config): Promise<void> {
     const { version, log } = this.#options;
     const plain = plainView(config);

@@ -1,6 +1,6 @@
 /**
- * The fleet of a configuration: where its database is, and this agent as a part of it. What speaks to it is loaded
- * here.
+ * The fleet of a configuration: the address of its database, and this agent as a member. Loads the modules of the
+ * fleet.
  */
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
@@ -21,7 +21,7 @@ import { flushPath, readBootId } from '../system/directories.ts';
 import type { FleetNumbers } from './metrics.ts';
 import type { Transfers } from './transfers.ts';
 
-/** pg-boss needs it. */
+/** Needed by pg-boss. */
 const NODE = [22, 12] as const;
 /** Limit for releasing the grants of a job; the next owner releases the rest. */
 const END_TRANSFER_MS = 5_000;
@@ -57,7 +57,6 @@ export interface DaemonFleetOptions {
   readonly transfers: Transfers;
   readonly secrets: Secrets;
   readonly log: Log;
-  /** What `/readyz` reports; undefined if the agent can work. */
   readonly unready: () => string | undefined;
 }
 
@@ -92,18 +91,16 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet>
   return Object.assign(at, { member, budget });
 }
 
-/** Who has one budget with whom: the service, and the user that it counts for. */
+/** The agents of one service and user share a budget. */
 const budgetNameOf = ({ service, auth }: Config) =>
   `${serviceAddress(service)} ${'username' in auth ? auth.username : 'session-code'}`;
 
 export interface DaemonFleet {
   readonly member: FleetMember;
   readonly budget: Budget;
-  /** How the service is reached now. */
   remote: Remote | undefined;
 }
 
-/** What the metrics show of it. */
 export function numbersOf({ member, budget }: Pick<DaemonFleet, 'member' | 'budget'>): () => FleetNumbers {
   return () => {
     const { summary, notFollowed, jobs: self, takeovers, lost, refusedWrites, leaseAgeSeconds, isUp } = member.numbers;
@@ -120,7 +117,7 @@ export function numbersOf({ member, budget }: Pick<DaemonFleet, 'member' | 'budg
 
 const FILE = '.jobtail-mirror';
 
-/** The first one to ask decides. @throws JobtailError */
+/** The id of a mirror directory; the first agent creates it. @throws JobtailError */
 export async function mirrorIdentity(directory: string): Promise<string> {
   const file = path.join(directory, FILE);
   const own = `${file}.${randomUUID()}`;

@@ -1,10 +1,6 @@
 /**
- * The agent's log: JSON lines for a journal, readable lines for a terminal. Field names are fixed: `jobId`, `file`,
- * `scope`, `code`, `err`, `hint`. Errors are logged by message and code only: their other fields may be large or
- * private.
- *
- * Levels: error = data at risk, or the agent stops. warn = it retries by itself. info = start, stop, rewritten,
- * settled. debug = every call and chunk.
+ * The agent's log: JSON lines, or readable lines on a terminal. Errors are logged by message and code only: their other
+ * fields may be large or private.
  */
 import fs from 'node:fs';
 import { type LoggerOptions, pino, stdTimeFunctions } from 'pino';
@@ -16,12 +12,11 @@ import type { Secrets } from '../redact.ts';
 
 export interface LogOptions {
   readonly level: string;
-  /** Nothing of them is logged. */
   readonly secrets?: Secrets;
   readonly stream: LogStream;
 }
 
-/** Text of a line may come from outside: it is escaped, and secrets are removed. */
+/** Text of a line may come from outside: control characters are escaped, and secrets are removed. */
 export function safeLines(secrets: Secrets | undefined): NonNullable<LoggerOptions['hooks']> {
   const safe = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(safe);
@@ -39,41 +34,36 @@ export function safeLines(secrets: Secrets | undefined): NonNullable<LoggerOptio
   };
 }
 
-/** A log whose level can be changed while it is in use. */
 export interface AdjustableLog extends Log {
   level: string;
 }
 
-/** Readable lines where the standard error is a terminal, JSON lines elsewhere. */
 export async function logFor(options: LogOptions): Promise<AdjustableLog> {
-  // Loaded only for a terminal: elsewhere it is not worth its time.
+  // Loaded only for a terminal, because it takes time.
   return process.stderr.isTTY ? terminalLog(options, (await import('pino-pretty')).default) : createLog(options);
 }
 
-/** JSON lines; their time is that of the process. */
 export function createLog({ level, stream, secrets }: LogOptions): AdjustableLog {
   const formatters = { level: (label: string) => ({ level: label }) };
   const timestamp = pino.stdTimeFunctions.isoTime;
   return pino({ level, base: null, hooks: safeLines(secrets), formatters, timestamp }, stream);
 }
 
-/** What of a stream is used: `process.stderr`, or the stream of a test. */
+/** The used part of a stream: of `process.stderr`, or of a test. */
 export interface LineOutput {
-  /** Throws if the text was not written. */
   write(text: string): unknown;
   readonly writableLength: number;
   on(event: 'error', listener: (error: Error) => void): unknown;
 }
 
-/** Bytes that wait for a reader. */
+/** Maximum bytes that wait for a reader. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 
-/** Levels of syslog, which a line for the journal begins with (sd-daemon(3)). */
+/** Prefixes of lines for the journal: the levels of syslog (sd-daemon(3)). */
 const PRIORITIES: Readonly<Record<string, string>> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' };
 
 export interface LogStreamOptions {
   readonly output: LineOutput;
-  /** The journal reads them: lines get its priorities. */
   readonly journal?: boolean;
 }
 
@@ -90,19 +80,17 @@ export class LogStream {
     output.on('error', () => {});
   }
 
-  /** Lines that were dropped since the start. */
   get lost(): number {
     return this.#lost;
   }
 
-  /** Takes one line with its end. */
   write(line: string): void {
     if (this.#reportLost() && this.#put(line)) return;
     this.#lost++;
     this.#unsaid++;
   }
 
-  /** Logs how many lines were lost, if any; false if that is not written either. */
+  /** Logs how many lines were lost, if any; false if that line was not written. */
   #reportLost(): boolean {
     const lines = this.#unsaid;
     if (lines === 0) return true;
@@ -117,7 +105,6 @@ export class LogStream {
     return true;
   }
 
-  /** Whether a line was taken. */
   #put(line: string): boolean {
     if (this.#output.writableLength > MAX_WAITING_BYTES) return false;
     const level = this.#journal ? /^\{"level":"(\w+)"/.exec(line)?.[1] : undefined;
@@ -130,7 +117,6 @@ export class LogStream {
   }
 }
 
-/** The standard error of this process, made safe. */
 export function standardError(env: Readonly<Record<string, string | undefined>>): LogStream {
   const { dev, ino } = fs.fstatSync(2);
   const journal = env['JOURNAL_STREAM'] === `${dev}:${ino}`;
@@ -138,8 +124,8 @@ export function standardError(env: Readonly<Record<string, string | undefined>>)
 }
 
 /**
- * A file, as an output. Node.js would give it up for good after the first failure, of a full disk for example; here,
- * lines wait in memory until the disk takes them.
+ * A file as an output. A stream of Node.js would end after its first failure, such as a full disk; here, lines wait in
+ * memory.
  */
 export function fileOutput(fd: number): LineOutput {
   const file = new sonic.SonicBoom({ fd, sync: true, maxLength: MAX_WAITING_BYTES });
@@ -158,7 +144,6 @@ export function fileOutput(fd: number): LineOutput {
   };
 }
 
-/** Readable lines on the standard error of the process. */
 function terminalLog({ level, secrets }: LogOptions, pretty: typeof PinoPretty): AdjustableLog {
   const destination = process.stderr.on('error', () => {});
   const messageFormat = ({ msg, level: _, time: __, ...fields }: Record<string, unknown>) =>

@@ -1,4 +1,4 @@
-/** What `metrics.listen` opens: the numbers of the agent, and how it stands, over HTTP. */
+/** The HTTP server of `metrics.listen`: metrics and health. */
 import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import http from 'node:http';
@@ -11,15 +11,12 @@ import type { AgentHealth } from './health.ts';
 import type { FleetNumbers, Metrics } from './metrics.ts';
 
 export interface MetricsPortOptions {
-  /** Of the program. */
   readonly version: string;
   readonly store: Store;
   readonly health: AgentHealth;
   readonly log: Log;
   readonly logLinesLost: () => number;
-  /** Calls that wait for their turn. */
   readonly callsWaiting: () => number;
-  /** How the agent stands in its fleet; undefined where there is none. */
   readonly fleetNumbers: () => (() => FleetNumbers) | undefined;
 }
 
@@ -33,12 +30,12 @@ export class MetricsPort {
     this.#options = options;
   }
 
-  /** From the first configuration on that has them: they take a tenth of a start, and memory. */
+  /** Created with the first configuration that has metrics: they take a tenth of a start, and memory. */
   get metrics(): Metrics | undefined {
     return this.#metrics;
   }
 
-  /** Listens on the configured address. An address that cannot be used disables the metrics, never the mirrors. */
+  /** Listens on the configured address. A failure disables only the metrics. */
   async serve({ metrics: { listen }, mirror, state }: Config): Promise<void> {
     await this.close();
     this.#directories = { mirror: mirror.directory, state: state.directory };
@@ -94,11 +91,9 @@ export interface MetricsServerOptions {
   readonly host: string;
   readonly port: number;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
-  /** Why the agent should be restarted; undefined if it should not. */
   readonly unhealthy: () => string | undefined;
-  /** Why the agent cannot do its work now; undefined if it can. */
   readonly unready: () => string | undefined;
-  /** How long a connection may be busy with one request, in milliseconds. */
+  /** Maximum time of one request on a connection, in milliseconds. */
   readonly requestMs?: number;
 }
 
@@ -107,19 +102,18 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
-/** Beyond it the connection that was longest without a new request gives way: a health check always has its place. */
+/** Above it, the connection that was idle longest is closed, so that a health check always gets a connection. */
 export const MAX_CONNECTIONS = 32;
 export const REQUEST_MS = 10_000;
-/** More on one connection is refused: hundreds of requests can come in one packet. */
+/** More requests on one connection are refused: hundreds can come in one packet. */
 const MAX_REQUESTS = 16;
-/** Node.js looks for requests that are late only every 30 seconds by itself. */
+/** Node.js checks for late requests only every 30 seconds by default. */
 const TICK_MS = 1_000;
 
-/** Rejects with the error of `listen` if the address cannot be used. */
 export async function serveMetrics(options: MetricsServerOptions): Promise<MetricsServer> {
   const { requestMs = REQUEST_MS } = options;
   const limits = { requestTimeout: requestMs, headersTimeout: requestMs, connectionsCheckingInterval: TICK_MS };
-  // However many ask at a time, the numbers are added up once.
+  // Concurrent requests share one computation.
   let adding: ReturnType<typeof options.metrics> | undefined;
   const metrics = () => {
     adding ??= options.metrics().finally(() => {
@@ -139,7 +133,7 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
       },
     );
   });
-  // The client does not read the response.
+  // Applies when the client does not read the response.
   server.timeout = requestMs;
   server.maxRequestsPerSocket = MAX_REQUESTS;
   keepAPlace(server);
@@ -155,9 +149,7 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
   };
 }
 
-/** However many connections are held, there is room for a new one. */
 function keepAPlace(server: http.Server): void {
-  /** The one that was longest without a new request first. */
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);

@@ -1,6 +1,6 @@
 /**
- * The numbers of a running agent for Prometheus. There is no label by job or file, so the number of series does not
- * grow with the work; `agent status --json` has the details. docs/service.md explains every name.
+ * The metrics for Prometheus. No label names a job or a file, so the number of series does not grow with the work.
+ * docs/service.md explains every name.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { DownloadKind } from '../agent/results/place/place-files.ts';
@@ -10,46 +10,36 @@ import type { CallEvent } from '../remote/session-calls.ts';
 import type { FoundBy } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 
-/** What the store holds, added up. Times are milliseconds since 1970. */
 export type StoreTotals = ReturnType<Store['totals']['read']>;
 
 export interface MetricsOptions {
   readonly version: string;
   readonly totals: () => StoreTotals;
-  /** Calls that wait for their turn. */
   readonly callsWaiting: () => number;
   readonly logLinesLost: () => number;
-  /** Seconds since the scheduler last went round. */
   readonly turnAgeSeconds: () => number;
-  /** Free bytes by the name of a directory. */
   readonly freeBytes: () => Promise<Readonly<Record<string, number>>>;
   readonly now: () => number;
-  /** How the agent stands in its fleet; undefined where there is none. */
   readonly fleet?: (() => FleetNumbers) | undefined;
 }
 
-/** Of a fleet. */
 export interface FleetNumbers {
   readonly isUp: boolean;
-  /** Jobs that this agent owns and does not follow. */
   readonly notFollowed: number;
   /** Jobs that this agent owns, that others own, and that wait for an owner. */
   readonly jobs: Readonly<Record<'self' | 'others' | 'nobody', number>>;
-  /** Agents that take jobs, this one among them. */
   readonly agents: number;
-  /** Since the database was heard for the job that waits longest for word of its lease. */
+  /** Since the last renewal of the lease. */
   readonly leaseAgeSeconds: number;
-  /** How long the oldest job without an owner waits. */
   readonly waitingSeconds: number;
   readonly takeovers: number;
   readonly lost: number;
   readonly refusedWrites: number;
-  /** Calls of this agent, and how long they waited for their turn among those of all agents. */
   readonly budgetCalls: number;
   readonly budgetWaitSeconds: number;
 }
 
-/** Seconds: from a call on the local network to a backlog of gigabytes. */
+/** In seconds. */
 const CALL_BUCKETS = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 120, 600];
 const EVENT_LOOP_PRECISION_MS = 50;
 
@@ -71,7 +61,7 @@ export class Metrics {
   readonly #jobStates;
   readonly #reloads;
   #withDefaults = false;
-  /** Of the store, for all gauges of one answer: to add it up takes a while when much is watched. */
+  /** Shared by all gauges of one response: computing them takes a while for many jobs. */
   #totals: StoreTotals | undefined;
 
   constructor(options: MetricsOptions) {
@@ -150,9 +140,8 @@ export class Metrics {
 
   readonly contentType: string = Registry.PROMETHEUS_CONTENT_TYPE;
 
-  /** Everything, in the format that Prometheus reads. */
   async text(): Promise<string> {
-    // These metrics cost time all the time: they start with the first request.
+    // These metrics cost time continuously, so they start with the first request.
     if (!this.#withDefaults) {
       collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
       this.#withDefaults = true;
@@ -217,7 +206,7 @@ export class Metrics {
     total('budget_wait_seconds_total', 'Waiting for the budget', ({ budgetWaitSeconds }) => budgetWaitSeconds);
   }
 
-  /** A number that only grows, and is counted elsewhere. */
+  /** A counter whose value is counted elsewhere. */
   #total(name: string, help: string, value: () => number): void {
     new Counter({
       name: `jobtail_${name}`,
@@ -230,14 +219,14 @@ export class Metrics {
     });
   }
 
-  /** A number that is absent while it is undefined. */
+  /** A gauge that is absent while its value is undefined. */
   #gauge(name: string, help: string, value: () => number | undefined): void {
     new Gauge({
       name: `jobtail_${name}`,
       help,
       registers: [this.#registry],
       collect() {
-        // Not 0, which a reset would make of it.
+        // Not 0, which a reset would show.
         this.remove();
         const found = value();
         if (found !== undefined) this.set(found);
@@ -245,7 +234,6 @@ export class Metrics {
     });
   }
 
-  /** Numbers by the values of a label. */
   #gauges(name: string, help: string, label: string, values: () => NumbersByName | Promise<NumbersByName>): void {
     new Gauge({
       name: `jobtail_${name}`,

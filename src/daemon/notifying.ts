@@ -11,24 +11,20 @@ export interface NotifyingOptions {
   readonly config: Config;
   readonly store: Store;
   readonly log: Log;
-  /** Why the agent cannot do its work now; undefined if it can. */
   readonly degraded?: () => string | undefined;
-  /** The machine's by default. */
   readonly clock?: Clock;
-  /** By the network by default. */
   readonly http?: Pick<HttpClient, 'request' | 'close'>;
 }
 
 const LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 30_000, totalMs: 60_000 };
 
-/** Who sends: of CloudEvents, the `source`. */
+/** The sender: the `source` of CloudEvents. */
 export const sourceOf = ({ fleet }: Pick<Config, 'fleet'>) => `jobtail/${fleet?.name ?? os.hostname()}`;
 
-/** Addresses are reached as the service is, by its proxy; certificates are checked against the roots of the system. */
+/** Uses the proxy of the service; certificates are checked against the roots of the system. */
 export const notifyHttp = ({ service: { proxy } }: { readonly service: Pick<Config['service'], 'proxy'> }) =>
   new HttpClient({ ...(proxy === null ? {} : { proxy }), limits: LIMITS });
 
-/** Not begun yet. */
 export function newNotifications(options: NotifyingOptions): Notifications {
   const { config, degraded = () => undefined, clock = systemClock, http = notifyHttp(config) } = options;
   return new Notifications({ ...options, degraded, clock, http, source: sourceOf(config) });

@@ -1,4 +1,4 @@
-/** The configuration of a running agent: read again when its file changed, or on SIGHUP. */
+/** Reads the configuration of a running agent again, after a change of its file or on SIGHUP. */
 import type { Log } from '../agent/ports.ts';
 import { changesOf } from '../config/changes.ts';
 import type { Config } from '../config/config.ts';
@@ -6,18 +6,16 @@ import { loadConfig } from '../config/load.ts';
 import { asJobtailError } from '../errors.ts';
 import type { Connection } from './connection.ts';
 
-/** A valid configuration with its connection; all files that it names were read. */
 export interface Prepared {
   readonly config: Config;
   readonly connection: Connection;
 }
 
 export interface ReloadOptions {
-  /** The configuration in force. */
   readonly current: Config;
   readonly connect: (config: Config) => Promise<Connection>;
   readonly log: Log;
-  /** Called with the reason why a changed configuration is refused, or undefined if it is accepted. */
+  /** Called with the reason of a refusal, or undefined after an accepted configuration. */
   readonly onVerdict: (refused: string | undefined) => void;
 }
 
@@ -28,7 +26,7 @@ export class Reload {
   readonly #options: ReloadOptions;
   #current: Config;
   #timer: NodeJS.Timeout | undefined;
-  /** A reload was requested, so that even an unchanged configuration renews the connection. */
+  /** Whether a reload was requested: then an unchanged configuration also renews the connection. */
   #asked = false;
   #reading = Promise.resolve();
   #found: Prepared | undefined;
@@ -40,7 +38,7 @@ export class Reload {
     this.#current = options.current;
   }
 
-  /** Reads the file again soon; an invalid one is refused with its message, and the old one stays. */
+  /** Reads the file again soon; an invalid one is refused, and the old one stays. */
   check({ asked }: { readonly asked: boolean }): void {
     this.#asked ||= asked;
     clearTimeout(this.#timer);
@@ -52,7 +50,6 @@ export class Reload {
     }, QUIET_MS);
   }
 
-  /** The next configuration; the caller closes its connection. */
   async next(): Promise<Prepared> {
     const found = this.#found;
     this.#found = undefined;
@@ -93,7 +90,6 @@ export class Reload {
   }
 
   async #offer(prepared: Prepared): Promise<void> {
-    // A configuration that was not applied yet is out of date.
     await this.#found?.connection.close();
     const report = this.#report;
     this.#report = undefined;
@@ -101,7 +97,6 @@ export class Reload {
     report?.(prepared);
   }
 
-  /** Logs a reason once, and again for each request. */
   #refuse(reason: string, isAsked: boolean): void {
     if (reason === this.#refused && !isAsked) return;
     this.#refused = reason;

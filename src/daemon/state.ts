@@ -1,4 +1,4 @@
-/** The directories of a configuration and the state in them: for the one who owns it, and beside a running agent. */
+/** The directories of a configuration and the state in them, for the owner of the state and for other processes. */
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Log } from '../agent/ports.ts';
@@ -12,19 +12,17 @@ import { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { Transfers } from './transfers.ts';
 
-/** Where large answers wait on the disk. */
 export const spillDirectory = (config: Config) => path.join(config.state.directory, 'spill');
 
-/** A user who can read the files of the state can lock them, which stops the agent. */
+/** Users who can read the files of the state can lock them, which stops the agent. */
 const PRIVATE_MODE = 0o700;
 
-/** An older version made the directory with 0750. */
+/** Older versions created the directory with mode 0750. */
 function narrow(directory: string): void {
   const { mode, uid } = fs.statSync(directory);
   if ((mode & 0o077) !== 0 && uid === process.geteuid?.()) fs.chmodSync(directory, PRIVATE_MODE);
 }
 
-/** Creates the directories of the configuration; errors name the key of the directory. */
 export function makeDirectories(config: Config): void {
   const make = (directory: string, key: string, mode: number) => {
     try {
@@ -47,14 +45,13 @@ export function makeDirectories(config: Config): void {
   make(spillDirectory(config), 'state.directory', PRIVATE_MODE);
 }
 
-/** The state, for the one who may write it alone. */
 export interface OwnedStore {
   readonly store: Store;
   readonly transfers: Transfers;
   close(): void;
 }
 
-/** Takes the lock of the state directory and opens the store; `locked` if another agent has it. */
+/** Takes the lock of the state directory and opens the store. @throws JobtailError locked if another agent has it */
 export function openOwnStore(config: Config, log: Log, secrets = new Secrets(), clock = systemClock): OwnedStore {
   refuseForeignState(config);
   makeDirectories(config);
@@ -82,7 +79,7 @@ export function openOwnStore(config: Config, log: Log, secrets = new Secrets(), 
   }
 }
 
-/** Works on the store: as its owner (`openOwnStore`), or beside the agent that runs, which is to be asked then. */
+/** Opens the store as its owner, or beside a running agent. */
 export async function withStore<T>(
   config: Config,
   log: Log,
@@ -107,7 +104,7 @@ function openUnlessAgentRuns(config: Config, log: Log): OwnedStore | undefined {
   }
 }
 
-/** Files that root makes among those of another user would stop the agent of that user at its next start, and worse. */
+/** Files that root creates in the state of another user would stop the agent of that user at its next start. */
 function refuseForeignState({ state }: Config): void {
   if (process.geteuid?.() !== 0 || !fs.existsSync(state.directory)) return;
   const owner = fs.statSync(state.directory).uid;
@@ -117,12 +114,12 @@ function refuseForeignState({ state }: Config): void {
   });
 }
 
-/** The store beside a running agent, or to look into it. */
+/** The store beside a running agent, or for reading. */
 export function openSharedStore(config: Config): Store {
   return new Store({ ...storeOf(config), owner: false });
 }
 
-/** The store beside a running agent; undefined if there is none, or the user may not read it. */
+/** Undefined if there is no store, or the user may not read it. */
 export function sharedStoreIfReadable(config: Config): Store | undefined {
   try {
     return openSharedStore(config);
@@ -137,7 +134,6 @@ const storeOf = (config: Config) => ({
   now: systemClock.now,
 });
 
-/** The jobs that the configuration names. */
 export function configuredJobs(config: Config): WatchOrder[] {
   return config.watch.map(({ job, tasks, files, results, settleAfterMs }) => ({
     jobId: job,
@@ -149,14 +145,14 @@ export function configuredJobs(config: Config): WatchOrder[] {
   }));
 }
 
-/** The state a job has to be in for a pass; `job-unknown` if it is in none. */
+/** The state of a watched job. @throws JobtailError job-unknown */
 export function requireWatched(store: Store, jobId: JobId): WatchState {
   const job = store.jobs.get(jobId);
   if (job === undefined) throw notWatched(jobId);
   return job.state;
 }
 
-/** The same for a command that may write: a job of `watch:` that no agent has taken yet is taken by the command. */
+/** The same for a command that may write: it also takes a job of `watch:` that no agent has taken yet. */
 export function watchIfConfigured(store: Store, config: Config, jobId: JobId): WatchState {
   const order = configuredJobs(config).find((one) => one.jobId === jobId);
   if (order !== undefined && store.jobs.get(jobId) === undefined)

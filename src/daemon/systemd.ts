@@ -5,24 +5,20 @@
 import { createRequire } from 'node:module';
 import { printable } from '../printable.ts';
 
-/** Fields of one message, such as `READY: '1'`. */
 export type NotifyFields = Readonly<Record<string, string>>;
 
 export interface Notifier {
-  /** Never throws; what could not be sent goes out with the next message. */
+  /** Never throws; fields that could not be sent go with the next message. */
   send(fields: NotifyFields): void;
-  /** systemd ends the agent unless WATCHDOG=1 comes within so many milliseconds; undefined without a watchdog. */
+  /** Maximum milliseconds between two WATCHDOG=1; undefined without a watchdog. */
   readonly watchdogMs: number | undefined;
   close(): void;
 }
 
 export interface NotifierOptions {
-  /**
-   * The environment; the variables of the protocol are taken out of it, so that no child process answers in our name.
-   */
+  /** Variables of the protocol are removed from it, so that no child process sends notifications. */
   readonly env: Record<string, string | undefined>;
   readonly pid: number;
-  /** Called once with the reason why systemd cannot be notified. */
   readonly onProblem: (message: string) => void;
 }
 
@@ -67,7 +63,6 @@ function watchdogOf(env: NotifierOptions['env'], pid: number): number | undefine
   return microseconds > 0 && meant === String(pid) ? microseconds / 1000 : undefined;
 }
 
-/** The part of `unix-dgram` that is used. */
 interface DatagramSocket {
   send(bytes: Buffer, offset: number, length: number, path: string, done: (error?: Error) => void): void;
   close(): void;

@@ -1,6 +1,6 @@
 /**
- * Direct transfers of the owner of the state: the temporary keys in use, which outlive a change of the configuration,
- * and the loop that releases unused ones.
+ * The transfer grants of the owner of the state, which survive a change of the configuration, and the loop that
+ * releases unused ones.
  */
 import os from 'node:os';
 import path from 'node:path';
@@ -20,21 +20,19 @@ import { isInstalled } from '../system/program.ts';
 
 /** Interval of the loop: one query, unless there is a grant to release. */
 const TICK_MS = 5_000;
-/** After a failure it waits longer. */
 const PAUSE_MS = 60_000;
 
 export interface TransfersOptions {
   readonly store: Store;
   readonly log: Log;
   readonly secrets: Secrets;
-  /** The machine's by default. */
   readonly clock?: Clock;
 }
 
-/** The shares of a configuration, with what no share may hold in this environment. */
+/** The shares of a configuration, and the directories that no share may contain. */
 export function sharesOf(config: Config, environment: NodeJS.ProcessEnv): ShareTransferOptions {
   const { RUNTIME_DIRECTORY, CREDENTIALS_DIRECTORY, XDG_RUNTIME_DIR } = environment;
-  // Shares may be mounted beside the private keys there.
+  // Shares may be mounted beside the private keys.
   const keys = XDG_RUNTIME_DIR === undefined ? undefined : path.join(XDG_RUNTIME_DIR, 'jobtail-keys');
   const ofUser = ['.ssh', '.gnupg'].map((name) => path.join(os.homedir(), name));
   const directories = [RUNTIME_DIRECTORY?.split(':')[0], CREDENTIALS_DIRECTORY, keys, ...ofUser];
@@ -42,7 +40,7 @@ export function sharesOf(config: Config, environment: NodeJS.ProcessEnv): ShareT
   return { roots: config.results.shareRoots, guarded: [...guardedPathsOf(config), ...guarded] };
 }
 
-/** Whether this machine has the program that all transfers by SSH need. */
+/** Whether the program of all SSH transfers is installed. */
 export const canUseSsh = () => isInstalled('ssh');
 
 export class Transfers {
@@ -52,7 +50,7 @@ export class Transfers {
   readonly #log: Log;
   readonly #clock: Clock;
 
-  /** For the holder of the directory's lock only: clears what a kill left behind. */
+  /** For the owner of the lock only: removes the leftovers of a kill. */
   constructor({ store, log, secrets, clock = systemClock }: TransfersOptions) {
     this.secrets = secrets;
     this.#log = log;
@@ -62,12 +60,11 @@ export class Transfers {
     this.#directory.clearLeftovers();
   }
 
-  /** The direct way as a configuration wants it; null if it wants the service alone. */
   directOf(config: Config): DirectResults | null {
     const { results, state } = config;
     const { transfer, directAboveBytes: aboveBytes, ssh } = results;
     if (transfer === 'soap') return null;
-    // A key that no program here can use is not requested.
+    // No key is requested that no program here can use.
     if (transfer === 'auto' && !canUseSsh() && Object.keys(results.shareRoots).length === 0) return null;
     const knownHostsFile = ssh.knownHostsFile ?? path.join(path.resolve(state.directory), 'known_hosts');
     return new DirectResults({
@@ -83,7 +80,7 @@ export class Transfers {
     });
   }
 
-  /** Output of programs and remote hosts appears in the errors of a transfer: secrets are removed from it. */
+  /** Errors of a transfer contain output of programs and hosts: secrets are removed. */
   #safe(transfer: DirectTransfer): DirectTransfer {
     return {
       fetch: (order) =>
@@ -131,7 +128,6 @@ export class Transfers {
     this.#log.warn({ scope: 'transfers', code, err: message }, what);
   }
 
-  /** Removes the place of private keys. */
   close(): void {
     this.#directory.close();
   }

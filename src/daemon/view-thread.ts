@@ -1,6 +1,6 @@
 /**
- * The view of a running agent, in a thread of its own. If it fails, the agent continues: the failure is logged, and the
- * thread is started again with back-off.
+ * The view of a running agent, in its own thread. If it fails, the failure is logged and the thread is started again
+ * with back-off; the agent continues.
  */
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../agent/ports.ts';
@@ -14,21 +14,18 @@ import type { FromView, ToView } from '../view/worker.ts';
 
 export interface ViewThreadOptions {
   readonly log: Log;
-  /** Calls that wait for their turn. */
   readonly callsWaiting: () => number;
-  /** Called with the reason why there is no view; undefined while it serves, or is not configured. */
   readonly onState: (lacking: string | undefined) => void;
 }
 
-/** A page that wants too much ends the thread, never the agent. */
+/** A page that needs too much memory ends the thread, not the agent. */
 const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
 const PAUSE = { firstMs: 1_000, maxMs: 60_000 };
-/** It served for so long: what ends it then is another failure. */
+/** After this time, the next failure is a new one. */
 const LONG_MS = 60_000;
 const CLOSE_MS = 2_000;
 
 export class ViewThread {
-  /** What the agent counts for it. */
   readonly figures = new AgentFigures();
   readonly #options: ViewThreadOptions;
   readonly #pause = new BackOff({ ...PAUSE, nowMs: () => performance.now(), random: Math.random });
@@ -42,7 +39,7 @@ export class ViewThread {
     this.#options = options;
   }
 
-  /** Serves by these settings from now on; null: not at all. A thread that does so already goes on. */
+  /** Serves with these settings; null: stops. A running thread with equal settings continues. */
   async use(settings: ViewSettings | null): Promise<void> {
     if (JSON.stringify(settings) === JSON.stringify(this.#settings)) return;
     await this.close();
@@ -95,7 +92,6 @@ export class ViewThread {
     });
   }
 
-  /** Logs the failure once, and starts the thread again. */
   #ended(settings: ViewSettings): void {
     const { log, onState } = this.#options;
     this.#thread = undefined;
@@ -112,17 +108,15 @@ export class ViewThread {
   }
 }
 
-/** The defaults of `view: {}`, for a view without a configuration. */
 const USUAL: NonNullable<Config['view']> = {
   listen: { host: '127.0.0.1', port: 9470 },
   tokenFile: null,
   publicUrl: null,
 };
 
-/** A remote client reaches it over plain HTTP. */
 export const PLAIN_VIEW_HINT = 'listen on 127.0.0.1, and put a proxy with TLS before it (docs/view.md)';
 
-/** What is wrong with an address that others than this machine reach; undefined if nothing is. */
+/** A warning about an address that other machines can reach without TLS; undefined if there is none. */
 export function plainView({ view }: Pick<Config, 'view'>): string | undefined {
   if (view === null || 'path' in view.listen || /^(?:localhost|::1|127(?:\.\d+){3})$/.test(view.listen.host))
     return undefined;

@@ -1,6 +1,6 @@
 /**
- * The files of one transfer as they arrive: bytes are counted and limited, and whole files are passed on in batches,
- * because each batch costs a flush, and a kill loses only files that were not passed on.
+ * The files of one transfer as they arrive: counts and limits bytes, and passes complete files on in batches. Each
+ * batch costs a flush, and a kill loses only files that were not passed on.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -20,30 +20,26 @@ export class Arrivals {
   readonly #way: string;
   readonly #throttle: Throttle;
   #hasCome = false;
-  /** Bytes that were written here. */
   #written = 0;
   #waiting: DirectArrival[] = [];
   #waitingBytes = 0;
   #handedOverAt = performance.now();
 
-  /** `way`: the method that is reported to work once a file has arrived. */
+  /** `way`: the method to report as working once a file has arrived. */
   constructor(order: DirectOrder, way: string) {
     this.#order = order;
     this.#way = way;
     this.#throttle = new Throttle(order.bytesPerSecond, systemClock);
   }
 
-  /** Whether any file has come. */
   get hasCome(): boolean {
     return this.#hasCome;
   }
 
-  /** A path for a file that comes. */
   newPath(): string {
     return path.resolve(this.#order.directory, randomBytes(8).toString('hex'));
   }
 
-  /** Writes a file that comes at the pace of the order; its digest. */
   write(file: string, pieces: AsyncIterable<Buffer>): Promise<FileDigest> {
     const { onBytes, signal } = this.#order;
     return writeNewFile(file, 0o600, async (write) => {
@@ -56,7 +52,6 @@ export class Arrivals {
     });
   }
 
-  /** A file is whole. */
   async add(arrival: DirectArrival, bytes: number): Promise<void> {
     if (!this.#hasCome) this.#order.onWay(this.#way);
     this.#hasCome = true;
@@ -66,7 +61,6 @@ export class Arrivals {
     if (isLong || this.#waiting.length >= MANY_FILES || this.#waitingBytes >= MANY_BYTES) await this.handOver();
   }
 
-  /** Passes on the waiting files. */
   async handOver(): Promise<void> {
     const arrivals = this.#waiting;
     this.#waiting = [];
@@ -76,16 +70,16 @@ export class Arrivals {
   }
 }
 
-/** Where rsync keeps what was cut off. No result can have this name: it is the one of temporary files. */
+/** Where rsync keeps partial files. No result can have this name, which is that of temporary files. */
 export const PARTIAL_DIRECTORY = '.jobtail-0000000000000000.partial';
 
-/** Makes the directory of an order; what a kill left in it is removed, except what can be resumed. */
+/** Creates the directory of an order; removes leftovers of a kill, except what can be resumed. */
 export async function prepareDirectory(directory: string): Promise<void> {
   await makeOwnDirectory(directory);
   await clearFiles(directory, PARTIAL_DIRECTORY);
 }
 
-/** Makes a directory of the agent's own; a link or a file in its place is refused. Its parent exists. */
+/** Creates a directory of the agent; refuses a link or a file in its place. Its parent exists. */
 export async function makeOwnDirectory(directory: string): Promise<void> {
   await fs.mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
@@ -93,7 +87,7 @@ export async function makeOwnDirectory(directory: string): Promise<void> {
   if (!(await fs.lstat(directory)).isDirectory()) throw inTheWay(directory, 'directory');
 }
 
-/** Removes the files below `directory`, except in directories with the name `kept`; follows no link. */
+/** Removes the files below `directory`, except in directories named `kept`; follows no link. */
 async function clearFiles(directory: string, kept: string): Promise<void> {
   for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
     const at = path.join(directory, entry.name);
@@ -102,12 +96,12 @@ async function clearFiles(directory: string, kept: string): Promise<void> {
   }
 }
 
-/** The time of last change that is given to a directory; no change leaves it there. */
+/** The modification time given to a directory; any change replaces it. */
 const UNCHANGED_SECONDS = 1;
 
 /**
- * Makes the directories where rsync keeps what came damaged, for files with these names below `directory`, so that it
- * shows afterwards what was never used. One that cannot be made shows as used.
+ * Creates the partial directories of rsync for these files, so that unused ones can be detected afterwards. One that
+ * cannot be created counts as used.
  */
 export async function preparePartialDirectories(directory: string, names: readonly string[]): Promise<void> {
   for (const parent of new Set(names.map((name) => path.dirname(name)))) {
@@ -119,19 +113,17 @@ export async function preparePartialDirectories(directory: string, names: readon
   }
 }
 
-/** Whether nothing came into the partial directory beside a file, or left it, since it was prepared. */
+/** Whether the partial directory beside a file was never used. */
 export async function isPartialUnused(file: string): Promise<boolean> {
   const stat = await fs.lstat(path.join(path.dirname(file), PARTIAL_DIRECTORY)).catch(() => undefined);
   return stat?.mtimeMs === UNCHANGED_SECONDS * 1000;
 }
 
-/** The length of a regular file; undefined if there is none. */
 export async function lengthOf(file: string): Promise<number | undefined> {
   const stat = await fs.lstat(file).catch(() => undefined);
   return stat?.isFile() ? stat.size : undefined;
 }
 
-/** The length of all files below `directory` together. */
 export async function bytesBelow(directory: string): Promise<number> {
   let bytes = 0;
   for (const entry of await fs.readdir(directory, { withFileTypes: true })) {

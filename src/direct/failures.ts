@@ -1,16 +1,16 @@
 /**
- * The errors of a transfer, and what the messages of ssh mean. No hint names a setting that may be the one in force.
+ * The errors of a transfer, and the meaning of messages of ssh. No hint names a setting that may be the one in force.
  */
 import { JobtailError } from '../errors.ts';
 
-/** The service, or a host that it names, is not to be trusted in this, or not understood. */
+/** The service, or a host that it names, sent something unsafe or unknown. */
 export function unacceptable(message: string): JobtailError {
   return new JobtailError('unexpected-answer', message, {
     hint: 'report it to the operators of the service; results come by the service itself',
   });
 }
 
-/** The failure of the connection, from the output of ssh; undefined if the connection as such was fine. */
+/** The failure of the connection, from the output of ssh; undefined if the connection worked. */
 export function connectionFailure(stderr: string, host: string): JobtailError | undefined {
   const is = (pattern: RegExp) => pattern.test(stderr);
   if (is(/IDENTIFICATION HAS CHANGED|Host key verification failed|No \S+ host key is known/)) {
@@ -36,14 +36,12 @@ export function unreachable(stderr: string, host: string): JobtailError {
   });
 }
 
-/** The connection ended in the middle. */
 export function brokeOff(stderr: string, host: string): JobtailError {
   return new JobtailError('interrupted', `the transfer from ${host} broke off: ${lastLine(stderr)}`, {
     hint: 'what arrived is kept, and the next attempt continues from there',
   });
 }
 
-/** The last line that a program printed, for people. */
 export function lastLine(stderr: string): string {
   const lines = stderr.split('\n').map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').trim());
   return lines.findLast((line) => line !== '')?.slice(0, 200) ?? 'ssh printed no reason';

@@ -1,13 +1,13 @@
 /**
- * Where a private key is while OpenSSH needs it as a file: a directory that only the agent can read, in memory (tmpfs)
- * where there is one. The file is gone when the transfer is over, and what a kill left behind at the next start.
+ * The directory for a private key while OpenSSH needs it as a file: readable by the agent only, in memory (tmpfs) if
+ * possible. The file is removed after the transfer; leftovers of a kill are removed at the next start.
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 
 export interface PrivateDirectoryOptions {
-  /** The state directory: its path distinguishes the agents of one machine, and it is the last fallback. */
+  /** Distinguishes the agents of one machine, and is the last fallback. */
   readonly stateDirectory: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -24,7 +24,7 @@ export class PrivateDirectory {
     this.#prefix = privateDirectoryPrefix(stateDirectory);
   }
 
-  /** Removes what earlier processes left; only for the one who has the lock of the state directory. */
+  /** Removes leftovers of earlier processes; only with the lock of the state directory. */
   clearLeftovers(): void {
     const uid = process.getuid?.();
     for (const place of this.#places) {
@@ -39,7 +39,7 @@ export class PrivateDirectory {
     }
   }
 
-  /** Writes files to a directory for the time of `work`; what they hold may name that directory. */
+  /** Writes files to a directory while `work` runs; their content may name that directory. */
   async withFiles<T>(
     contentsFor: (directory: string) => Readonly<Record<string, string>>,
     work: (directory: string) => Promise<T>,
@@ -55,13 +55,12 @@ export class PrivateDirectory {
     }
   }
 
-  /** Removes the directory with all that is in it. */
   close(): void {
     if (this.#directory !== undefined) fs.rmSync(this.#directory, { recursive: true, force: true });
     this.#directory = undefined;
   }
 
-  /** The directory of this process; created when it is first needed, with an unpredictable name. */
+  /** The directory of this process, with an unpredictable name; created when it is first needed. */
   #ours(): string {
     if (this.#directory !== undefined && fs.existsSync(this.#directory)) return this.#directory;
     let failure: unknown;
@@ -77,7 +76,6 @@ export class PrivateDirectory {
   }
 }
 
-/** How the names of the private directories of one agent begin. */
 export function privateDirectoryPrefix(stateDirectory: string): string {
   const agent = createHash('sha256').update(path.resolve(stateDirectory)).digest('hex').slice(0, 16);
   return `jobtail-${agent}-`;

@@ -1,10 +1,8 @@
 /**
- * The files of one run of rsync: passed on as they arrive, because a kill loses only the others. rsync renames a file
- * when it is complete and its checksum matches, so a file with its final name is good.
- *
- * Its digest may not be: if the checksum is wrong, rsync moves the file from where it grew into the partial directory,
- * sends it again over the same inode, and only then names it. So what was hashed while it grew counts only if nothing
- * ever came into the partial directory of this run: rsync changes a file nowhere else once it was written.
+ * The files of one run of rsync, passed on as they arrive: a kill loses only the others. rsync renames a file when it
+ * is complete and its checksum matches, so a file with its final name is good. A digest computed while it grew may be
+ * wrong: after a wrong checksum, rsync moves the file to the partial directory and sends it again over the same inode.
+ * So that digest counts only if nothing ever came into the partial directory of this run.
  */
 
 import { createHash } from 'node:crypto';
@@ -22,9 +20,8 @@ import { unacceptable } from './failures.ts';
 const HAND_OVER_MS = 500;
 
 export interface RsyncArrivalsOptions extends Pick<DirectOrder, 'maxFileBytes' | 'onFiles' | 'onTooLarge' | 'signal'> {
-  /** By path; passed-on ones are removed. */
   readonly files: Map<string, DirectFile>;
-  /** Where they are when they are whole, and before; the partial directories are prepared. */
+  /** The directories of complete and of growing files. */
   readonly arrival: string;
   readonly growing: string;
   readonly host: string;
@@ -46,17 +43,15 @@ export class RsyncArrivals {
     this.#handingOver.catch((error: unknown) => this.#stop.abort(error));
   }
 
-  /** Fires when the run is stopped, or when a file could not be passed on. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** A file has arrived, or nearly: rsync prints its name before it renames the file. */
+  /** rsync prints a name just before it renames the file. */
   report(name: string): void {
     this.#told.push(name);
   }
 
-  /** Passes on the rest after the end of the run. Rejects if that fails. */
   async end(): Promise<void> {
     this.#ended.abort();
     try {
@@ -88,7 +83,7 @@ export class RsyncArrivals {
     return maxFileBytes !== null && bytes > maxFileBytes;
   }
 
-  /** Passes on those of the files that exist; returns the names of the others. */
+  /** Passes on the files that exist; returns the names of the others. */
   async #handOver(names: readonly string[]): Promise<string[]> {
     const { files, arrival, onFiles, onTooLarge } = this.#options;
     const arrivals: DirectArrival[] = [];
@@ -114,7 +109,7 @@ export class RsyncArrivals {
 
   async #digestOf(at: string, { ino }: Stats): Promise<FileDigest | undefined> {
     if (!this.#digests.has(ino)) return undefined;
-    // After the file was seen to be there: what happened to it before has left its trace.
+    // Checked after the file was seen in place, so earlier use has left its trace.
     return (await isPartialUnused(at)) ? this.#digests.take(ino) : undefined;
   }
 }
@@ -124,12 +119,12 @@ function regularFile(file: string): Stats | undefined {
     const stat = lstatSync(file, { throwIfNoEntry: false });
     return stat?.isFile() === true ? stat : undefined;
   } catch {
-    // A file where a directory should be on the way to it.
+    // A file where a directory should be.
     return undefined;
   }
 }
 
-/** Smaller files are read when they are whole. */
+/** Smaller files are read when they are complete. */
 const LARGE_BYTES = 4 * 1024 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 const FLUSH_BYTES = 64 * 1024 * 1024;
@@ -142,7 +137,6 @@ export class GrowingDigests {
   readonly #polling: Promise<void>;
   #maxBytes = 0;
 
-  /** `directory` is where the files are while they grow. */
   constructor(directory: string) {
     this.#directory = directory;
     this.#polling = this.#keepPolling();
@@ -150,17 +144,15 @@ export class GrowingDigests {
     this.#polling.catch(() => {});
   }
 
-  /** The length of the longest file so far. */
   get maxBytes(): number {
     return this.#maxBytes;
   }
 
-  /** Whether it followed the file while that grew. */
   has(inode: number): boolean {
     return this.#growing.has(inode);
   }
 
-  /** The digest of a file that is whole, and was only added to; undefined if it was not followed. */
+  /** The digest of a complete file that was only appended to; undefined if it was not followed. */
   async take(inode: number): Promise<FileDigest | undefined> {
     const growing = this.#growing.get(inode);
     this.#growing.delete(inode);
@@ -194,13 +186,12 @@ export class GrowingDigests {
     if (stat.size < LARGE_BYTES || this.#growing.has(stat.ino)) return;
     const handle = await fs.open(file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW).catch(() => undefined);
     const opened = await handle?.stat().catch(() => undefined);
-    // What cannot be followed while it grows is read when it is whole.
+    // A file that cannot be followed now is read when it is complete.
     if (handle === undefined || opened === undefined || this.#growing.has(opened.ino)) await handle?.close();
     else this.#growing.set(opened.ino, new Growing(handle));
   }
 }
 
-/** One file that grows. */
 class Growing {
   readonly #handle: fs.FileHandle;
   readonly #whole = new AbortController();
@@ -213,12 +204,11 @@ class Growing {
     this.#reading.catch(() => {});
   }
 
-  /** Reads what is left, now that nothing will be added. */
   async finish(): Promise<FileDigest> {
     this.#whole.abort();
     try {
       const digest = await this.#reading;
-      // A failed flush is reported once: it must not be lost.
+      // A failed flush is reported once, and must not be lost.
       await this.#flushing;
       return digest;
     } finally {
@@ -245,7 +235,6 @@ class Growing {
     }
   }
 
-  /** Begins to flush, once the flush before is done. */
   async #flush(): Promise<void> {
     await this.#flushing;
     this.#flushing = this.#handle.datasync();

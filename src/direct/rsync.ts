@@ -1,7 +1,7 @@
 /**
- * rsync over SSH. It writes to a directory of its own, where a file has its name only when it is whole and its checksum
- * was right; what was cut off waits beside it, and is the beginning of the next try: rsync compares it block by block,
- * so a damaged beginning is mended, and of a file that is here already only what changed travels.
+ * rsync over SSH, into its own directory: a file has its final name only when it is complete with the right checksum. A
+ * partial file is the start of the next attempt: rsync compares it block by block, so damage is repaired, and only
+ * changes of an existing file are sent.
  */
 import fs from 'node:fs/promises';
 import path from 'node:path';
@@ -15,16 +15,12 @@ import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
 
 /** Files of one run: rsync compares each name of the other side with all requested ones, in quadratic time. */
 const FILES_A_RUN = 10_000;
-/**
- * While rsync reads a file that is here, to compare it, nothing comes: at least so many bytes are read in a
- * millisecond.
- */
+/** While rsync reads an existing file, no bytes arrive; it reads at least so many bytes per millisecond. */
 const MIN_READ_BYTES_PER_MS = 20_000;
-/** Tries in a row that brought something, and were cut off again. */
+/** Maximum consecutive attempts that made progress and were interrupted. */
 const MAX_CUTS = 5;
 const MAX_SHOWN = 200;
 
-/** Exit codes of rsync. */
 const SOME_FAILED = [23, 24];
 const TIMED_OUT = 30;
 const NO_CONNECTION = 255;
@@ -45,7 +41,7 @@ export async function fetchByRsync(order: SshOrder): Promise<string | undefined>
     }
     return undefined;
   } catch (error) {
-    // What it sent besides is not kept to go on from.
+    // Whatever it sent is not kept for resuming.
     const isHostile = error instanceof JobtailError && error.code === 'unexpected-answer';
     if (isHostile) for (const at of [run.arrival, run.growing]) await fs.rm(at, { recursive: true, force: true });
     throw error;
@@ -54,15 +50,13 @@ export async function fetchByRsync(order: SshOrder): Promise<string | undefined>
 
 interface Run {
   readonly order: SshOrder;
-  /** Where files have their names, and where they grow. */
   readonly arrival: string;
   readonly growing: string;
-  /** Bytes of earlier runs, and of this one. */
   before: number;
   now: number;
 }
 
-/** Brings some files, through cuts; resolves with the reason if rsync is not allowed. */
+/** Transfers files, through interruptions; resolves with the reason if rsync is not allowed. */
 async function bring(files: readonly DirectFile[], run: Run): Promise<string | undefined> {
   const { order } = run;
   const left = new Map(files.map((file) => [file.parts.join('/'), file]));
@@ -78,7 +72,7 @@ async function bring(files: readonly DirectFile[], run: Run): Promise<string | u
       return undefined;
     }
     if (/No space left on device|Disk quota exceeded/.test(end.stderr)) throw diskFull(end);
-    // Progress is reported once a second; the part of a file that was kept gives that of the first second.
+    // Progress is reported once a second; that of the first second comes from the partial file.
     const keptBefore = kept;
     kept = await bytesBelow(run.arrival);
     const isCut = now > 0 || left.size < wanted || kept > keptBefore;
@@ -89,7 +83,7 @@ async function bring(files: readonly DirectFile[], run: Run): Promise<string | u
   }
 }
 
-/** One run; files that came are taken out of `files`. */
+/** One run; received files are removed from `files`. */
 async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<ProgramEnd> {
   const { order, arrival, growing } = run;
   const names = [...files.keys()];
@@ -117,7 +111,7 @@ async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<Progr
       args: argsOf(run),
       input: Buffer.from(names.map((name) => `${name}\0`).join('')),
       talk: (output) => readRsyncOutput(output, news),
-      // rsync's own time limit does not see a silent host as long as its keep-alives can be sent.
+      // The time limit of rsync does not detect a silent host while keep-alives can be sent.
       limit: {
         idleMs: order.idleMs + Math.ceil((await largestPresent(names, run)) / MIN_READ_BYTES_PER_MS),
         progress: async () => (await bytesBelow(growing)) - files.size,
@@ -130,7 +124,7 @@ async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<Progr
   }
 }
 
-/** The bytes of the largest file that rsync may compare with the one on the host. */
+/** The size of the largest file that rsync may compare. */
 async function largestPresent(names: readonly string[], { order, arrival }: Run): Promise<number> {
   let largest = await bytesBelow(arrival);
   for (const name of names) {
@@ -139,7 +133,7 @@ async function largestPresent(names: readonly string[], { order, arrival }: Run)
   return largest;
 }
 
-/** What rsync may report: the files, and directories with a slash: their parents, and entries that are directories. */
+/** Names that rsync may report: the files, and with a slash their parents and entries that are directories. */
 function withDirectories(names: readonly string[]): Set<string> {
   const all = new Set(['./', ...names]);
   for (const name of names) {
@@ -159,7 +153,7 @@ function argsOf({ order, arrival, growing }: Run): string[] {
   const { access, configFile, presentDirectory, maxFileBytes, bytesPerSecond } = order;
   return [
     `--rsh=ssh -F ${inRsh(configFile)}`,
-    // Times prove nothing here: every file is compared.
+    // Times prove nothing here, so every file is compared.
     '--ignore-times',
     '--files-from=-',
     '--from0',
@@ -180,12 +174,12 @@ function argsOf({ order, arrival, growing }: Run): string[] {
   ];
 }
 
-/** A path as a word of `--rsh`, which rsync takes apart itself. */
+/** A path as a word of `--rsh`, which rsync splits itself. */
 function inRsh(file: string): string {
   return `'${file.replaceAll("'", "''")}'`;
 }
 
-/** Why rsync cannot go on; undefined if it ended for a reason of its own. */
+/** The failure of the connection; undefined if rsync ended for a reason of its own. */
 function failureOf({ code, stderr }: ProgramEnd, { access, idleMs }: SshOrder): JobtailError | undefined {
   if (code === TIMED_OUT)
     return new JobtailError('timeout', `the program rsync brought nothing for ${idleMs / 1000} s`);
@@ -200,25 +194,25 @@ function diskFull(end: ProgramEnd): JobtailError {
   });
 }
 
-/** The format of the line that rsync prints for each file; the number in it makes rsync print it after the bytes. */
+/** The line that rsync prints for each file; the number makes it print the line after the bytes. */
 export const OUT_FORMAT = '+%b %n';
 
 const MAX_LINE = 65_536;
 
 export interface RsyncNews {
   onBytes(bytes: number): void;
-  /** By its path. It may have come damaged, and will then be sent again. */
+  /** The file may be damaged, and is then sent again. */
   onFile(name: string): void;
   onTooLarge(name: string): void;
 }
 
-/** Reads all of it. It is ASCII: what is beyond is escaped. */
+/** Reads ASCII: other bytes are escaped. */
 export async function readRsyncOutput(output: AsyncIterable<Buffer>, news: RsyncNews): Promise<void> {
   let rest = '';
   for await (const piece of output) {
     const lines = (rest + piece.toString('latin1')).split(/[\r\n]/);
     rest = lines.pop() ?? '';
-    // No name is as long; the other side can have it print what it likes.
+    // No name is as long, but the other side controls the output.
     if (rest.length > MAX_LINE) throw new JobtailError('unexpected-answer', 'a line of rsync has no end');
     for (const line of lines) {
       const bytes = /^ *([0-9]+) +[0-9]+%/.exec(line)?.[1];
@@ -231,7 +225,7 @@ export async function readRsyncOutput(output: AsyncIterable<Buffer>, news: Rsync
   }
 }
 
-/** rsync writes what is not printable as `\#` and three octal digits, byte by byte. */
+/** rsync writes an unprintable byte as `\#` and three octal digits. */
 function unescaped(name: string): string {
   if (!name.includes('\\#')) return name;
   const bytes = Buffer.from(name, 'utf8').toString('latin1');

@@ -1,4 +1,4 @@
-/** One connection of the old scp protocol: the command, the conversation, and the files that are taken from it. */
+/** One connection of the old scp protocol: the command, the dialogue, and the received files. */
 import fs from 'node:fs/promises';
 import type { DirectArrival, DirectFile } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
@@ -6,11 +6,10 @@ import { runProgram } from '../system/program.ts';
 import type { Arrivals } from './arrivals.ts';
 import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
 
-/** Words of one command. */
 export const MAX_WORDS = 1_000;
-/** A command of more than 128 KiB is refused by Linux. */
+/** Linux refuses a command above 128 KiB. */
 export const MAX_COMMAND_CHARACTERS = 64_000;
-/** The exit code of ssh where the connection was lost. */
+/** Exit code of ssh after a lost connection. */
 export const CONNECTION_LOST = 255;
 export const YES = '\0';
 export const NO = '\u0001not wanted\n';
@@ -18,7 +17,6 @@ export const NO = '\u0001not wanted\n';
 export interface ScpRun {
   readonly order: SshOrder;
   readonly arrivals: Arrivals;
-  /** Whether the other side ever answered. */
   works: boolean;
 }
 
@@ -40,7 +38,7 @@ export async function runScp(
   }
 }
 
-/** Receives an announced file, or refuses it as too large. False if the other side ended before it was whole. */
+/** Receives an announced file, or refuses it as too large. False if the other side ended before the end of the file. */
 export async function receiveFile(
   file: DirectFile,
   bytes: number,
@@ -68,7 +66,6 @@ export async function receiveFile(
   }
 }
 
-/** The other side does not speak the protocol. */
 export class NotScp extends JobtailError {
   constructor(stderr: string) {
     super('unexpected-answer', `it answers scp with ${JSON.stringify(stderr.slice(0, MAX_SHOWN))}`);
@@ -78,7 +75,7 @@ export class NotScp extends JobtailError {
 const MAX_LINE_BYTES = 4096;
 const MAX_SHOWN = 100;
 
-/** A line of the sender: a file that comes now, a directory that begins or ends, an error of one file, or the end. */
+/** A line of the sender: a file, the start or end of a directory, an error of one file, or the end. */
 export type ScpRecord =
   | { readonly kind: 'file'; readonly bytes: number; readonly name: string }
   | { readonly kind: 'directory'; readonly name: string }
@@ -106,7 +103,6 @@ export class ScpRecords {
     return { kind: 'file', bytes: Number(digits), name };
   }
 
-  /** The next bytes of a file; fewer if the other side ends before. */
   async *bytes(count: number): AsyncGenerator<Buffer> {
     for (let left = count; left > 0; ) {
       if (this.#rest.length === 0 && !(await this.#more())) return;
@@ -117,7 +113,7 @@ export class ScpRecords {
     }
   }
 
-  /** Whether the received file is complete: the sender confirms it after the bytes. */
+  /** Whether the file is complete: the sender confirms it after the bytes. */
   async isWhole(): Promise<boolean> {
     if (this.#rest.length === 0 && !(await this.#more())) return false;
     if (this.#rest[0] === 0) {

@@ -1,8 +1,8 @@
 /**
- * Files by scp whose names a forced command would take apart or refuse. Each such character is requested by a wildcard,
- * which the other side matches. The true name that arrives identifies a file; other matches are refused before their
- * first byte. scp names a file without its directory: names of files that do not exist separate the directories of a
- * command, and the errors about them separate the responses.
+ * Transfers files by scp whose names a forced command would split or refuse. Each special character is requested as a
+ * wildcard, which the other side matches. The true name that arrives identifies the file; other matches are refused
+ * before their first byte. scp names a file without its directory: names of missing files separate the directories of a
+ * command, and their errors separate the responses.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -22,16 +22,16 @@ import {
   YES,
 } from './scp-session.ts';
 
-/** Bounds what a host can send without end: files that match besides, and errors. */
+/** Limits what a host can send without end: other matches, and errors. */
 const MAX_RECORDS = 100_000;
 const PLAIN_CHARACTER = /[A-Za-z0-9_./+=:@%,-]/;
-/** Gates look for these anywhere in a command, within quotes, too. */
+/** Forced commands search for these anywhere, also in quotes. */
 const REFUSED_IN_QUOTES = /\.\.|[&;|'\p{Cc}\uFFFD]/u;
 
-/** Whether any forced command takes a path as it is. */
+/** Whether any forced command accepts a path unchanged. */
 export const isPlain = (remote: string) => /^[A-Za-z0-9_./+=:@%,-]+$/.test(remote) && !remote.includes('..');
 
-/** Words that are requested in one directory, whose path (empty, or with a slash at its end) is certain. */
+/** Requested words in one directory, whose path is certain (empty, or with a slash at its end). */
 interface Group {
   readonly directory: string;
   readonly words: string[];
@@ -39,16 +39,18 @@ interface Group {
 
 interface Command {
   readonly groups: Group[];
-  /** Whether directories are requested, too, because their names are odd. */
+  /** Whether directories with special names are requested, too. */
   readonly isRecursive: boolean;
-  /** Between what a mark and a word stand: quotes, or nothing. */
   readonly quote: "'" | '';
 }
 
-/** Brings files with odd names, as far as the gate allows. Resolves with the reason if scp never answered. */
+/**
+ * Transfers files with special names, as far as the forced command allows. Resolves with the reason if scp never
+ * answered.
+ */
 export async function fetchOddNames(files: readonly DirectFile[], run: ScpRun): Promise<string | undefined> {
   const { basePath } = run.order.access;
-  // In the protocol, a line ends with a newline.
+  // In the protocol, a newline ends a line.
   const wanted = new Map(files.map((file) => [file.parts.join('/'), file]));
   for (const name of wanted.keys()) if (name.includes('\n')) wanted.delete(name);
   let refused: string | undefined;
@@ -62,7 +64,7 @@ export async function fetchOddNames(files: readonly DirectFile[], run: ScpRun): 
       await bring(commandsOf(some, { isRecursive, quote: '' }));
     }
   }
-  // A gate whose shell reads the command again after wildcards were expanded takes quotes only.
+  // If a shell interprets the command again after expanding wildcards, only quotes work.
   const items = [...wanted.values()].map((file) => quotedOf(file, basePath)).filter(isQuotable);
   await bring(commandsOf(items, { isRecursive: false, quote: "'" }));
   return run.works ? undefined : refused;
@@ -83,7 +85,7 @@ function quotedOf({ parts }: DirectFile, basePath: string): Item {
 
 const isQuotable = ({ words }: Item) => words.every((word) => !REFUSED_IN_QUOTES.test(word.slice(1, -1)));
 
-/** A file by wildcards; if a directory of it has an odd name, the first one of these. */
+/** The wildcards of a file, or of its first directory with a special name. */
 function wildcardsOf({ parts }: DirectFile, basePath: string): Item & { readonly isRecursive: boolean } {
   const odd = parts.findIndex((part) => !isPlain(part));
   const directory = parts
@@ -95,8 +97,8 @@ function wildcardsOf({ parts }: DirectFile, basePath: string): Item & { readonly
 }
 
 /**
- * A name with a `?` for each character that is not plain. A shell takes a character beyond ASCII for one or for
- * several, as its locale defines: both patterns are requested. The bytes that U+FFFD stands for can be any.
+ * A name with a `?` for each special character. A shell counts a character beyond ASCII as one or as several, depending
+ * on its locale: both patterns are requested. U+FFFD stands for any bytes.
  */
 function patternsOf(name: string): readonly string[] {
   const patternOf = (widthOf: (character: string) => number) => {
@@ -144,7 +146,7 @@ function commandsOf(items: readonly Item[], kind: Pick<Command, 'isRecursive' | 
 
 const MARK_CHARACTERS = 40;
 
-/** Runs one command; what comes is taken out of `wanted`. Resolves with the reason if the gate refused it. */
+/** Runs one command; received files are removed from `wanted`. Resolves with the reason if the command was refused. */
 async function fetchCommand(
   { groups, isRecursive, quote }: Command,
   wanted: Map<string, DirectFile>,
@@ -161,7 +163,7 @@ async function fetchCommand(
     reply(YES);
     const opening = await records.next();
     isUnderstood = opening.kind === 'missing' && opening.message.includes(markOf(0));
-    // The other side may still be writing: a signal then ends it, which ssh reports as a lost connection.
+    // The other side may still be writing: then a signal ends it, which ssh reports as a lost connection.
     isLeft = !isUnderstood && opening.kind !== 'end';
     if (!isUnderstood) return;
     run.works = true;
@@ -207,7 +209,6 @@ async function receiveAll(
   }
 }
 
-/** The files that the other side offers, by their whole names; each is to be replied to. */
 async function* announced(
   { records, reply }: { readonly records: ScpRecords; readonly reply: Reply },
   { directories, markOf }: Marks,
@@ -237,7 +238,7 @@ async function* announced(
   }
 }
 
-/** Files under a name with U+FFFD, which several names on the other side can become: taken if only one came. */
+/** Files with U+FFFD in their names, which several names on the other side can become: accepted if only one came. */
 class UnsureNames {
   readonly #wanted: Map<string, DirectFile>;
   readonly #arrivals = new Map<string, DirectArrival>();

@@ -1,7 +1,7 @@
 /**
- * The receiving end of the old scp protocol: `scp -f FILE...` on the other side sends the requested files, in that
- * order. The program `scp` opens a connection for each file, which takes longer than most files, and it writes what the
- * other side sends; here hundreds of files share a connection, and not a byte is taken that was not announced.
+ * The receiving end of the old scp protocol: `scp -f FILE...` on the other side sends the requested files in that
+ * order. The program `scp` opens a connection for each file, and writes what the other side sends; here hundreds of
+ * files share a connection, and only announced bytes are accepted.
  */
 import type { DirectFile } from '../agent/ports.ts';
 import { Arrivals } from './arrivals.ts';
@@ -21,7 +21,7 @@ import {
 import { fetchOddNames, isPlain } from './scp-wildcards.ts';
 import type { SshOrder } from './ssh-access.ts';
 
-/** Resolves with the reason if the key may not do this. */
+/** Resolves with the reason if the key does not permit this. */
 export async function fetchByScp(order: SshOrder): Promise<string | undefined> {
   const run = { order, arrivals: new Arrivals(order, 'scp'), works: false };
   const hasPlainName = ({ parts }: DirectFile) => isPlain(`${order.access.basePath}/${parts.join('/')}`);
@@ -37,7 +37,7 @@ export async function fetchByScp(order: SshOrder): Promise<string | undefined> {
 async function fetchSessions(sessions: DirectFile[][], run: ScpRun): Promise<string | undefined> {
   const { host } = run.order.access;
   let isOneByOne = false;
-  // More are added on the way.
+  // The loop adds more.
   for (const session of sessions) {
     if (isOneByOne && session.length > 1) {
       sessions.push(...session.map((one) => [one]));
@@ -49,7 +49,7 @@ async function fetchSessions(sessions: DirectFile[][], run: ScpRun): Promise<str
     const failure = connectionFailure(stderr, host);
     if (failure !== undefined) throw failure;
     if (session.length > 1 && code !== CONNECTION_LOST) {
-      // A forced command that allows one file at a time, perhaps.
+      // Perhaps the forced command allows only one file at a time.
       isOneByOne = true;
       sessions.push(...left.map((one) => [one]));
     } else if (!run.works) return lastLine(stderr);
@@ -60,7 +60,6 @@ async function fetchSessions(sessions: DirectFile[][], run: ScpRun): Promise<str
 
 const remoteOf = ({ parts }: DirectFile, { order }: ScpRun) => `${order.access.basePath}/${parts.join('/')}`;
 
-/** Files as sessions bring them. */
 function sessionsOf(files: readonly DirectFile[], run: ScpRun): DirectFile[][] {
   const sessions: DirectFile[][] = [];
   let open: DirectFile[] = [];
@@ -78,11 +77,10 @@ function sessionsOf(files: readonly DirectFile[], run: ScpRun): DirectFile[][] {
   return sessions;
 }
 
-/** Brings files over one connection, as far as the other side answers for them. */
 async function fetchSession(session: readonly DirectFile[], run: ScpRun) {
   let answered = 0;
   const converse = async (records: ScpRecords, reply: Reply) => {
-    // Where nothing will be refused, no round trip is waited for.
+    // Without a size limit nothing is refused, so no round trip is needed.
     const isAgreed = run.order.maxFileBytes === null;
     reply(YES.repeat(isAgreed ? 1 + 2 * session.length : 1));
     for (const file of session) {
@@ -96,7 +94,7 @@ async function fetchSession(session: readonly DirectFile[], run: ScpRun) {
   return { answered, ...end };
 }
 
-/** Receives one file, or that it cannot be had. False if the other side ended before. */
+/** Receives one file, or its error. False if the other side ended before. */
 async function receive(
   file: DirectFile,
   line: { readonly records: ScpRecords; readonly reply: Reply },

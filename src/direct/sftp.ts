@@ -1,4 +1,4 @@
-/** sftp, for keys that may do nothing else: whole files, many over one connection. */
+/** sftp, for keys that permit nothing else: whole files, many over one connection. */
 import fs from 'node:fs/promises';
 import type { DirectFile } from '../agent/ports.ts';
 import { LinkedAbort } from '../linked-abort.ts';
@@ -9,7 +9,7 @@ import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
 
 const FILES_A_SESSION = 1_000;
 const FILE_FAILURE = /File ".*" not found|remote open.*(?:No such file|Permission denied)|not a regular file/i;
-/** What it prints before each command. */
+/** The prompt that it prints before each command. */
 const ECHO = 'sftp> get ';
 
 interface Wanted {
@@ -21,11 +21,9 @@ interface Wanted {
 interface Run {
   readonly order: SshOrder;
   readonly arrivals: Arrivals;
-  /** Of whole files. */
   bytes: number;
 }
 
-/** Why a session is stopped: this file is larger than allowed. */
 class TooLarge {
   readonly one: Wanted;
 
@@ -34,7 +32,7 @@ class TooLarge {
   }
 }
 
-/** Resolves with the reason if the key may not do this. */
+/** Resolves with the reason if the key does not permit this. */
 export async function fetchBySftp(order: SshOrder): Promise<string | undefined> {
   const run = { order, arrivals: new Arrivals(order, 'sftp'), bytes: 0 };
   let left = order.files
@@ -43,7 +41,7 @@ export async function fetchBySftp(order: SshOrder): Promise<string | undefined> 
       remote: `${order.access.basePath}/${file.parts.join('/')}`,
       local: run.arrivals.newPath(),
     }))
-    // sftp takes its commands apart, and expands patterns.
+    // sftp splits its commands, and expands patterns.
     .filter(({ remote }) => !/["'\\*?[\]\p{Cc}\uFFFD]/u.test(remote));
   try {
     while (left.length > 0) {
@@ -57,7 +55,7 @@ export async function fetchBySftp(order: SshOrder): Promise<string | undefined> 
   }
 }
 
-/** Brings files up to the first that cannot be had; resolves with their number, or the reason if the key may not. */
+/** Fetches files up to the first failure; resolves with their number, or the reason if the key does not permit it. */
 async function fetchSession(wanted: readonly Wanted[], run: Run): Promise<number | string> {
   const { order } = run;
   const stop = new LinkedAbort(order.signal);
@@ -90,7 +88,7 @@ async function fetchSession(wanted: readonly Wanted[], run: Run): Promise<number
   } catch (error) {
     if (order.signal.aborted || !stop.signal.aborted) throw error;
     if (!(stop.signal.reason instanceof TooLarge)) throw stop.signal.reason;
-    // Meanwhile the next one may have begun: it is fetched by the next session.
+    // The next file may have begun; the next session fetches it.
     const { one } = stop.signal.reason;
     order.onTooLarge(one.file);
     return Math.max(wanted.indexOf(one) + 1, begun - 1);
@@ -120,7 +118,6 @@ function runSftp(wanted: readonly Wanted[], order: SshOrder, options: SftpOption
   });
 }
 
-/** Takes over a file that is whole. */
 async function take(one: Wanted | undefined, run: Run): Promise<void> {
   if (one === undefined) return;
   const { order, arrivals } = run;
@@ -135,7 +132,7 @@ async function take(one: Wanted | undefined, run: Run): Promise<void> {
   await arrivals.add({ file: one.file, path: one.local }, bytes);
 }
 
-/** Reports the length of the file that grows now; one that is too large stops the program. */
+/** Reports the length of the growing file; a file that is too large stops the program. */
 async function growthOf(one: Wanted | undefined, { order, bytes }: Run, stop: LinkedAbort): Promise<number> {
   const length = (one && (await lengthOf(one.local))) ?? 0;
   try {

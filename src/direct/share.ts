@@ -1,8 +1,7 @@
 /**
  * NetworkShare: the job's directory on the cluster is mounted here (docs/interface.md 2.2). Only the configuration
- * names the directories of this machine that are mounts of the cluster. The server names a path, and a link on the
- * share may lead to any file of this machine. So a file is opened only if it is below such a root after following
- * links.
+ * names the mounts. The server names a path, and a link on the share may lead to any file of this machine, so a file is
+ * opened only if it is below such a root after following links.
  */
 
 import { constants } from 'node:fs';
@@ -15,14 +14,14 @@ import { Arrivals, prepareDirectory } from './arrivals.ts';
 import { unacceptable } from './failures.ts';
 
 export interface ShareTransferOptions {
-  /** Local paths by paths of the server. What none of them covers is not read. */
+  /** Local paths by paths of the server. Paths outside of them are not read. */
   readonly roots: Readonly<Record<string, string>>;
-  /** What no root may hold, or lie in. */
+  /** Paths that no root may contain or be in. */
   readonly guarded: readonly string[];
 }
 
 const READ_BYTES = 1024 * 1024;
-/** A file that changes while it is read is read again, so often. */
+/** A file that changes while it is read is read again, up to this number. */
 const MAX_READS = 3;
 const MAX_SHOWN = 200;
 
@@ -46,7 +45,7 @@ interface Root {
   readonly here: string;
 }
 
-/** The root that covers a path of the server; of several the longest. */
+/** The longest root that covers a path of the server. */
 export function coveringRoot(basePath: string, roots: ShareTransferOptions['roots']): Root | undefined {
   const covering = Object.entries(roots)
     .map(([there, here]) => ({ there: withoutSlash(there), here }))
@@ -56,7 +55,7 @@ export function coveringRoot(basePath: string, roots: ShareTransferOptions['root
 
 const withoutSlash = (directory: string) => path.posix.normalize(directory).replace(/\/$/, '');
 
-/** What a root leads to. @throws JobtailError if it is not there, or may not be one */
+/** The real path of a root. @throws JobtailError if it is missing or not allowed */
 export async function openRoot(root: string, guarded: readonly string[]): Promise<string> {
   const real = await fs.realpath(root).catch(() => {
     throw notMounted(root);
@@ -76,7 +75,6 @@ function notMounted(directory: string): JobtailError {
   });
 }
 
-/** Where the job's directory is here, and what must not be left. */
 async function shareOf(basePath: string | null, { roots, guarded }: ShareTransferOptions) {
   if (basePath === null || !path.posix.isAbsolute(basePath) || /\p{Cc}/u.test(basePath)) {
     throw unacceptable('the transfer method of the service names no path of a share');
@@ -94,7 +92,6 @@ async function shareOf(basePath: string | null, { roots, guarded }: ShareTransfe
   });
 }
 
-/** The service offers a share that the configuration does not allow. */
 export function notCovered(basePath: string): JobtailError {
   const shown = basePath.length > MAX_SHOWN ? `${basePath.slice(0, MAX_SHOWN)}...` : basePath;
   return new JobtailError('config', `the service names the share ${shown}, and results.shareRoots does not cover it`, {
@@ -104,13 +101,13 @@ export function notCovered(basePath: string): JobtailError {
 
 interface CopyOptions {
   readonly file: DirectFile;
-  /** Undefined if it is not there, or leads out of the share. */
+  /** Undefined if it is missing, or leads out of the share. */
   readonly from: fs.FileHandle | undefined;
   readonly order: DirectOrder;
   readonly arrivals: Arrivals;
 }
 
-/** Copies one file; one that is none, or does not hold still, is skipped. */
+/** Copies one file; skips anything else, and a file that keeps changing. */
 async function copy({ file, from, order, arrivals }: CopyOptions): Promise<void> {
   for (let reads = 0; from !== undefined && reads < MAX_READS; reads++) {
     const before = await from.stat({ bigint: true });
@@ -126,7 +123,7 @@ async function copy({ file, from, order, arrivals }: CopyOptions): Promise<void>
   }
 }
 
-/** The bytes of a file; each piece is valid until the next one is requested. */
+/** Each piece is valid until the next one is requested. */
 async function* piecesOf(from: fs.FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(READ_BYTES);
   for (let at = 0; ; ) {
@@ -138,16 +135,16 @@ async function* piecesOf(from: fs.FileHandle, signal: AbortSignal): AsyncGenerat
   }
 }
 
-/** Opens a regular file for reading if it lies within the root once links are followed. */
+/** Opens a regular file if it is within the root after following links. */
 async function openWithin(root: string, file: string): Promise<fs.FileHandle | undefined> {
   const real = await fs.realpath(file).catch(() => '');
-  // Opening alone may do something to what is no file: a device, a pipe.
+  // Opening a device or a pipe may have an effect.
   const isFile = isWithin(root, real) && (await fs.lstat(real).catch(() => undefined))?.isFile() === true;
   if (!isFile) return undefined;
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
   const handle = await fs.open(real, flags).catch(() => undefined);
   if (handle === undefined) return undefined;
-  // An open file cannot be swapped any more. If its path is unknown, it may be anywhere.
+  // An open file cannot be swapped any more. With an unknown path, it may be anywhere.
   const opened = await fs
     .readlink(`/proc/self/fd/${handle.fd}`)
     .catch(() => fs.realpath(real))

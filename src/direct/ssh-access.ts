@@ -1,7 +1,7 @@
 /**
- * The access that a transfer method grants by SSH (docs/interface.md 2.1, docs/servers.md 5.2), as files for OpenSSH:
- * everything is in a configuration file, so that nothing from the server stands on a command line. Words from the
- * server are checked first: a line break or a quote in them would be a line of the configuration.
+ * The SSH access of a transfer method (docs/interface.md 2.1, docs/servers.md 5.2) as a configuration file for OpenSSH,
+ * so that nothing from the server is on a command line. Words from the server are checked first: a line break or a
+ * quote would be a line of the configuration.
  */
 import path from 'node:path';
 import type { DirectOrder, TransferMethod } from '../agent/ports.ts';
@@ -13,11 +13,10 @@ import type { PrivateDirectory } from './private-directory.ts';
 export interface SshOptions {
   readonly hostKeys: 'accept-new' | 'strict';
   readonly knownHostsFile: string;
-  /** If there are any, the host has to show one of them. */
+  /** If there are any, the host must have one of these keys. */
   readonly pinnedKeys: readonly string[];
 }
 
-/** The name of the host in the configuration. */
 export const HOST_ALIAS = 'transfer';
 
 export interface SshAccess {
@@ -25,32 +24,27 @@ export interface SshAccess {
   readonly port: number;
   readonly username: string;
   readonly privateKey: string;
-  /** Of the private key; undefined if it is not locked. */
+  /** Of the private key; undefined if it is not encrypted. */
   readonly passphrase: string | undefined;
-  /** An OpenSSH certificate of the key. */
   readonly certificate: string | undefined;
-  /** The job's directory on the host, without a slash at its end. */
   readonly basePath: string;
 }
 
-/** What a way by SSH is given: the order, and how to reach the host. */
 export interface SshOrder extends DirectOrder {
   readonly access: SshAccess;
   readonly configFile: string;
-  /** A program that brings nothing for so long is ended. */
+  /** A program that transfers nothing for this time is ended. */
   readonly idleMs: number;
 }
 
 const CONNECT_SECONDS = 20;
 const ALIVE_SECONDS = 15;
-/** For a question to a program of this machine. */
 const ANSWER_MS = 10_000;
 
 const USUAL_PORT = 22;
 /** One line of a signed public key. */
 const CERTIFICATE = /^[a-z0-9@.-]+-cert-v01@openssh\.com AAAA[A-Za-z0-9+/]+={0,2}(?: [\x20-\x7e]*)?\r?\n?$/;
 
-/** The access of a method. @throws JobtailError `unexpected-answer` if it is not complete, or not safe to use */
 export function accessOf({ serverHostname, sharedBasepath, port: given, credentials }: TransferMethod): SshAccess {
   const found = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9][A-Za-z0-9._-]*))(?::([0-9]{1,5}))?$/.exec(serverHostname ?? '');
   const plainV6 = /^[0-9A-Fa-f]*(?::[0-9A-Fa-f]*){2,7}$/.test(serverHostname ?? '') ? serverHostname : undefined;
@@ -70,13 +64,12 @@ function unusable(what: string): JobtailError {
   return unacceptable(`the transfer method of the service has no usable ${what}`);
 }
 
-/** What OpenSSH does by itself, but the ones that the processor does first: they are more than twice as quick. */
+/** The default ciphers of OpenSSH, with those first that the processor accelerates: more than twice as fast. */
 const CIPHERS = [
   ...['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'chacha20-poly1305@openssh.com'],
   ...['aes128-ctr', 'aes192-ctr', 'aes256-ctr'],
 ];
 
-/** A setting for those of them that this machine has. */
 async function ciphersOf(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
   const asked = { command: 'ssh', args: ['-Q', 'cipher'], limit: { totalMs: ANSWER_MS }, maxBytes: 65_536, signal };
   const shown = await printedBy(asked).catch((error: unknown) => {
@@ -88,7 +81,7 @@ async function ciphersOf(signal: AbortSignal): Promise<Readonly<Record<string, s
   return ciphers.length === 0 ? {} : { Ciphers: ciphers.join(',') };
 }
 
-/** Runs `work` with the path of a configuration file for OpenSSH; it is gone afterwards, and so is the key. */
+/** Runs `work` with a configuration file for OpenSSH; removes it and the key afterwards. */
 export async function withConfiguration<T>(
   access: SshAccess,
   options: SshOptions & { readonly directory: PrivateDirectory; readonly signal: AbortSignal },
@@ -113,7 +106,6 @@ export async function withConfiguration<T>(
 
 interface ConfigurationOptions extends SshOptions {
   readonly ciphers: Readonly<Record<string, string>>;
-  /** Where the key is. */
   readonly directory: string;
 }
 
@@ -150,7 +142,7 @@ function configuration({ host, port, username, certificate }: SshAccess, options
   return `Host ${HOST_ALIAS}\n${lines.join('\n')}\n`;
 }
 
-/** A path in a configuration of OpenSSH, where a percent sign begins a placeholder. */
+/** In a configuration of OpenSSH, a percent sign begins a placeholder. */
 function quoted(file: string): string {
   if (/["\n\\]/.test(file)) {
     throw new JobtailError('config', `${JSON.stringify(file)} cannot be named in a configuration of OpenSSH`, {
@@ -161,17 +153,17 @@ function quoted(file: string): string {
 }
 
 const UNLOCK_MS = 30_000;
-/** What ssh-keygen asks, word for word. */
+/** The question of ssh-keygen, word for word. */
 const QUESTION = 'Enter old passphrase: ';
 
-/** Unlocks the key in the file. The passphrase stands on no command line. @throws JobtailError unexpected-answer */
+/** Decrypts the key in the file. The passphrase is on no command line. @throws JobtailError unexpected-answer */
 export async function unlockKey(keyFile: string, passphrase: string, signal: AbortSignal): Promise<void> {
   if (/[\0\r\n]/.test(passphrase)) throw refused();
   const { PATH } = process.env;
   const { code } = await runProgram({
     command: 'ssh-keygen',
     args: ['-q', '-p', '-N', '', '-f', keyFile],
-    // The program that answers a question prints what the environment has under the name of the question.
+    // ssh-keygen runs `printenv QUESTION` for the answer.
     env: { PATH, SSH_ASKPASS: 'printenv', SSH_ASKPASS_REQUIRE: 'force', DISPLAY: 'none', [QUESTION]: passphrase },
     limit: { totalMs: UNLOCK_MS },
     signal,

@@ -1,7 +1,7 @@
 /**
- * SftpScp: files over SSH with the temporary key of the method (docs/interface.md 2.2). What the key may do is found
- * out by trying: rsync, which resumes and sends only what changed; else scp in its old protocol; else sftp. Many sites
- * allow the first two by a forced command, and have no SFTP (docs/servers.md 5.3).
+ * SftpScp: files over SSH with the temporary key of the method (docs/interface.md 2.2). Tries what the key permits:
+ * rsync, which resumes and sends only changes; then scp in its old protocol; then sftp. Many sites allow the first two
+ * by a forced command, and have no SFTP (docs/servers.md 5.3).
  */
 import type { DirectOrder, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
@@ -15,14 +15,13 @@ import { accessOf, type SshOptions, type SshOrder, withConfiguration } from './s
 
 export interface SshTransferOptions extends SshOptions {
   readonly directory: PrivateDirectory;
-  /** A transfer that brings nothing for so long is ended; a minute if left out. */
   readonly idleMs?: number;
 }
 
-/** The service takes over sooner than a person asks where the results are. */
+/** Maximum time without a byte; then the service sends the files. */
 const IDLE_MS = 60_000;
 
-/** Resolves with the reason if the key may not be used this way; rejects if no way works now. Calls `onWay`. */
+/** Resolves with the reason if the key does not permit this method; rejects if none works now. Calls `onWay`. */
 type Way = (order: SshOrder) => Promise<string | undefined>;
 
 const WAYS: Readonly<Record<string, Way>> = { rsync: fetchByRsync, scp: fetchByScp, sftp: fetchBySftp };

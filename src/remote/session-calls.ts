@@ -1,14 +1,13 @@
-/** What all calls of the service have in common, whatever its protocol: the session, and the report of each request. */
+/** The session, and a report of each request, for all calls of the service by either protocol. */
 
 import { performance } from 'node:perf_hooks';
 import type { Grant, Session } from '../agent/ports.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
 
-/** The header of releases that take the user's name and password with every call (docs/rest.md 4.1). */
+/** The header of releases that take user name and password with every call (docs/rest.md 4.1). */
 const API_KEY_HEADER = 'x-api-key';
 
-/** The part of a grant that nothing may show. */
 export function secretOf(grant: Grant): string {
   switch (grant.kind) {
     case 'session':
@@ -20,7 +19,7 @@ export function secretOf(grant: Grant): string {
   }
 }
 
-/** The headers that show a grant; none for a session code, which has its place among the arguments. */
+/** The headers of a grant; none for a session code, which is an argument. */
 export function grantHeaders(grant: Grant): Readonly<Record<string, string>> {
   if (grant.kind === 'session') return {};
   const secret = secretOf(grant);
@@ -33,25 +32,23 @@ export function grantHeaders(grant: Grant): Readonly<Record<string, string>> {
   return grant.kind === 'bearer' ? { authorization: `Bearer ${secret}` } : { [API_KEY_HEADER]: secret };
 }
 
-/** One request and its answer, for logs and metrics. */
 export interface CallEvent {
   readonly operation: string;
   readonly durationMs: number;
   readonly outcome: 'ok' | ErrorCode;
-  /** Bytes of the answer. */
   readonly bytes: number;
 }
 
 export interface SessionCallsOptions {
   readonly session: Session;
-  /** What the session gives goes into them, and nothing of them into an error. */
+  /** Grants are added to them, so that no error shows them. */
   readonly secrets: Secrets;
   readonly onCall: (event: CallEvent) => void;
-  /** Waits before each request until the service allows one: a sign-in may take longer than it takes to ask for a pause. */
+  /** Waits before each request until the service allows one: a sign-in may outlast a requested pause. */
   readonly untilAllowed: (signal: AbortSignal) => Promise<void>;
 }
 
-/** One request and its answer; counts the bytes of the answer, also of one that ends in an error. */
+/** One request and its response; counts the bytes of the response, also of one that ends in an error. */
 export type Attempt<T> = (grant: Grant, count: { bytes: number }) => Promise<T>;
 
 interface Permit {
@@ -66,7 +63,7 @@ export class SessionCalls {
     this.#options = options;
   }
 
-  /** A session that is lost is renewed once, and the attempt repeated once. @throws JobtailError */
+  /** After a lost session, signs in and repeats the attempt once. @throws JobtailError */
   async call<T>(operation: string, attempt: Attempt<T>, signal: AbortSignal): Promise<T> {
     const { session } = this.#options;
     const grant = await session.current(signal);

@@ -1,10 +1,9 @@
-/** A service may quote a session, or another secret, in its reports about jobs. */
+/** Removes secrets from the reports of a job service, which may quote them. */
 import type { JobService } from '../agent/ports.ts';
 import type { JobInformation, JobTime } from '../job-information.ts';
 import type { Secrets } from '../redact.ts';
 import { inSlices } from '../slices.ts';
 
-/** Wraps the service and removes secrets from its reports. */
 export function hidingSecrets(service: JobService, secrets: Secrets): JobService {
   return {
     getJob: async (jobId, signal) => hidden(await service.getJob(jobId, signal), secrets),

@@ -3,21 +3,18 @@
 import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, JobtailError } from '../errors.ts';
 
-/** The response breaks the rules of its format; `what` names the place. */
 export function malformed(what: string): JobtailError {
   return new JobtailError('malformed', `the answer is damaged: ${what}`, {
     hint: 'if it stays so, the service or a proxy in front of it sends broken answers; show this to its operator',
   });
 }
 
-/** The response exceeds a limit, besides lifted texts; `than` names it. */
 export function tooLarge(than: string): JobtailError {
   return new JobtailError('answer-too-large', `the answer has ${than} besides the content of files`, {
     hint: 'request fewer files at once; if the error persists, check what the service sends',
   });
 }
 
-/** The meaning of a response that is no success, and what to do. */
 export interface StatusMeaning {
   readonly code: ErrorCode;
   readonly hint: string;
@@ -29,7 +26,6 @@ const DOWN: StatusMeaning = {
   hint: 'wait, or inform the operator of the service: it is down or overloaded, or its proxy cannot reach it',
 };
 
-/** HTTP statuses with one meaning for all requests. */
 export const MEANING_OF_STATUS: Readonly<Record<number, StatusMeaning>> = {
   413: TOO_LONG,
   414: TOO_LONG,
@@ -42,17 +38,17 @@ export const MEANING_OF_STATUS: Readonly<Record<number, StatusMeaning>> = {
   504: DOWN,
 };
 
-/** Observed responses of releases to an unknown session (docs/servers.md 3.3). */
+/** Observed responses to an unknown session (docs/servers.md 3.3). */
 const SESSION_LOST =
   /\b(?:session ?code|access token|bearer token)\b[\s\S]{0,200}?\b(?:not valid|invalid|expired|not present)\b/i;
 
-/** What a refusal means stands at its beginning. */
+/** The meaning of a refusal is at its start. */
 const MAX_EXAMINED = 2048;
 
 /** The words of every release for a job of another user: the session is valid (docs/rest.md 4.2). */
 export const FOREIGN_JOB = /\bnot authorized to (?:query|work with) job info\b|nemá povolení pracovat s jobem/i;
 
-/** Whether a response that is no success means a lost session. It is only a guess (docs/servers.md 3.3). */
+/** Whether a failed response means a lost session. It is only a guess (docs/servers.md 3.3). */
 export function isSessionLost(status: number, words: string, isSessionFault: (words: string) => boolean): boolean {
   const beginning = words.slice(0, MAX_EXAMINED);
   if (FOREIGN_JOB.test(beginning)) return false;
@@ -69,22 +65,21 @@ export const FAULT: StatusMeaning = {
   hint: 'these are the words of the service itself: look at the job id, and whether the job belongs to auth.username',
 };
 
-/** The usual fields of an error object, the most specific first. */
+/** Fields of error objects, the most specific first. */
 const FIELDS = ['message', 'detail', 'error_description', 'exceptionmessage', 'title', 'error'];
 
-/** The default texts of ASP.NET for a status. */
+/** Default texts of ASP.NET for a status. */
 const OF_STATUS: ReadonlySet<string> = new Set([
   ...Object.values(STATUS_CODES).map(String),
   'An error occurred while processing your request.',
 ]);
 
 export interface Problem {
-  /** Its message for people; all of the text if it is no object with a usual field, '' for HTML. */
+  /** The message; the whole text if it is no object with a usual field, '' for HTML. */
   readonly words: string;
   readonly title: string;
-  /** The words are the service's own, and not those of the server around it. */
+  /** Whether the words are those of the service, not of the web server. */
   readonly isOwn: boolean;
-  /** It is HTML. */
   readonly isPage: boolean;
 }
 
@@ -113,10 +108,7 @@ export function problemOf(text: string): Problem {
   };
 }
 
-/**
- * The framework names what is wrong with a request only in `errors`: {"RelativeFilePath": ["... maximum length of
- * 50."]}.
- */
+/** ASP.NET names the reason only in `errors`: {"RelativeFilePath": ["... maximum length of 50."]}. */
 function withErrors(words: string, errors: unknown): string {
   if (typeof errors !== 'object' || errors === null) return words;
   const each = Object.values(errors)

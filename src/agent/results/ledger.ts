@@ -1,6 +1,6 @@
 /**
- * The ledger of one sync of a job's results: rows are saved many at a time, and only after the directories of their
- * files are flushed. With it, the dates of the listing, and the progress that `status` shows.
+ * The ledger of one sync of a job's results: rows are saved in groups, after the directories of their files are
+ * flushed. Also the dates of the listing, and the progress that `status` shows.
  */
 import path from 'node:path';
 import { type JobId, keyText } from '../../job.ts';
@@ -13,7 +13,7 @@ import { type Clock, sleep } from '../../system/clock.ts';
 import { flushAll } from '../../system/directories.ts';
 import type { FileDigest } from '../../system/files.ts';
 
-/** Maximum rows of one transaction; so many waiting rows are saved without delay. */
+/** Maximum rows of one transaction; so many waiting rows are saved at once. */
 const MANY_ROWS = 500;
 const MAX_WAIT_MS = 1_000;
 const DAY_MS = 24 * 60 * 60_000;
@@ -24,20 +24,16 @@ export interface LedgerOptions {
   readonly store: Store;
   readonly jobId: JobId;
   readonly clock: Clock;
-  /** Whether the results lie on a network file system. */
   readonly onNetwork: boolean;
-  /** From one fetch of a file that changes to the next. */
+  /** Minimum interval between two fetches of a file. */
   readonly intervalMs: number;
-  /** Called with each file that is done. */
   readonly progress: Pick<Progress, 'done'>;
-  /** The dates of the listing. */
   readonly stamps: Stamps;
 }
 
 type RowName = Pick<ResultRow, 'jobId' | 'name'>;
 
 export class Ledger {
-  /** By the wall clock. */
   readonly startedAt: number;
   readonly #options: LedgerOptions;
   #rows: ResultRow[] = [];
@@ -51,19 +47,17 @@ export class Ledger {
     this.startedAt = options.clock.now();
   }
 
-  /** The rows of the job as they are saved, in slices. */
   rows(): Iterable<ResultRow> {
     return this.#options.store.results.ofJob(this.#options.jobId);
   }
 
-  /** The row of a name that is listed for the first time. */
   fresh(name: string): ResultRow {
     const { jobId, intervalMs } = this.#options;
     const nothing = { reason: null, bytes: null, sha256: null, live: null, fetchedAt: null, hangs: 0, ...NO_STAMP };
     return { jobId, name, state: 'listed', ...nothing, listedAt: this.startedAt, dueAt: this.startedAt, intervalMs };
   }
 
-  /** Records a row, to be saved with others; `target` is what was put in its place, if anything was. */
+  /** Records a row, to be saved with others; `target`: the path that was written, if any. */
   add(row: ResultRow, target?: string): void {
     this.#begin();
     this.#rows.push(row);
@@ -71,9 +65,9 @@ export class Ledger {
   }
 
   /**
-   * Records a downloaded file, which was put at `target` unless it was there already. The interval doubles if the
-   * file is unchanged, or changed again; it is reset if the file changed after an unchanged fetch. So a file that is
-   * written all the time is not fetched all the time.
+   * Records a downloaded file; `target`: the path that was written, if any. The interval doubles if the file is
+   * unchanged, or changed again; it is reset if the file changed after an unchanged fetch. So a file that changes all
+   * the time is not fetched all the time.
    */
   fetched(row: ResultRow, { bytes, sha256 }: FileDigest, target?: string): void {
     const now = this.#options.clock.now();
@@ -89,7 +83,6 @@ export class Ledger {
     );
   }
 
-  /** A link to a live mirror was put at `target`. */
   linked(row: ResultRow, live: LiveFileRow, target: string): void {
     const nothing = { reason: null, bytes: null, sha256: null, hangs: 0, ...NO_STAMP };
     const fetchedAt = this.#options.clock.now();
@@ -97,7 +90,6 @@ export class Ledger {
     this.add({ ...row, ...nothing, state: 'linked', live: keyText(live), fetchedAt }, target);
   }
 
-  /** The download failed, or the file is left out; it is tried again after a longer interval. */
   postponed(row: ResultRow, state: 'failed' | 'left-out', reason: string): void {
     const intervalMs = longer(row.intervalMs);
     this.#options.progress.done(state);
@@ -106,8 +98,8 @@ export class Ledger {
   }
 
   /**
-   * The service sent no byte of a file for this time. It never finishes a named pipe, and reads a large file completely
-   * before it sends the first byte. Until then it answers no other call, so from the second time on the file is
+   * Records that the service sent no byte for this time. It never finishes a named pipe, and reads a large file
+   * completely before the first byte. Until then it answers no other call, so from the second time on the file is
    * requested once a day.
    */
   hung(row: ResultRow, silentMs: number, isSkippedBySsh = false): void {
@@ -121,30 +113,26 @@ export class Ledger {
     this.add({ ...row, state: 'failed', reason, hangs, intervalMs, dueAt: this.#options.clock.now() + intervalMs });
   }
 
-  /** Counts a file that failed before and is not due. */
   stillFailed(): void {
     this.#options.progress.done('failed');
   }
 
-  /** Deletes the row, unless `add` also saves it. */
   forget(name: string): void {
     this.#begin();
     this.#forgotten.push({ jobId: this.#options.jobId, name });
   }
 
-  /** How many names of the job have no row. */
   setUnkept(unkept: UnkeptNames): void {
     this.#options.store.results.setUnkept(this.#options.jobId, unkept);
   }
 
-  /** Saves what was taken in, if it is much or waits for long. */
+  /** Saves the rows if they are many or wait for long. */
   async keepUp(): Promise<void> {
     const waiting = this.#rows.length + this.#forgotten.length;
     if (waiting === 0) return;
     if (waiting >= MANY_ROWS || this.#options.clock.now() - this.#oldestAt >= MAX_WAIT_MS) await this.flush();
   }
 
-  /** Saves what was taken in. */
   flush(): Promise<void> {
     this.#flushing = this.#flushing.then(async () => {
       const [rows, forgotten, directories] = [this.#rows, this.#forgotten, this.#directories];
@@ -173,7 +161,6 @@ export class Ledger {
 
 const longer = (intervalMs: number) => Math.min(MAX_INTERVAL_MS, intervalMs * 2);
 
-/** The date of a result in the listing, and whether the download proved it. */
 type Stamped = Pick<ResultRow, 'stamp' | 'stampProven'>;
 
 export const NO_STAMP: Stamped = { stamp: null, stampProven: false };
@@ -182,10 +169,10 @@ export const NO_STAMP: Stamped = { stamp: null, stampProven: false };
 const MIN_APART_MS = 2_000;
 
 /**
- * The dates of change in one listing, where it has them (docs/rest.md 3.3). A file whose date is the same before and
+ * The modification dates of one listing, if it has them (docs/rest.md 3.3). A file whose date is the same before and
  * after a download is not downloaded again. Dates have whole seconds, so a download begins two seconds after its
- * listing: a change in between has another date, which the next listing shows. The date is saved with the content, and
- * its proof is withdrawn before the next download begins: after a kill, no date belongs to other content than is here.
+ * listing: a later change has another date. The date is saved with the content, and its proof is withdrawn before the
+ * next download: after a kill, no date belongs to other content.
  */
 export class Stamps {
   readonly #listed: ReadonlyMap<string, string>;
@@ -193,7 +180,6 @@ export class Stamps {
   readonly #listedAt: number;
   #areApart = false;
 
-  /** To be called when the listing has arrived. */
   constructor(listed: ReadonlyMap<string, string> | undefined, clock: Clock) {
     this.#listed = listed ?? new Map();
     this.#clock = clock;
@@ -206,7 +192,7 @@ export class Stamps {
     return isWhole && stampProven && stamp !== null && stamp === this.#listed.get(name);
   }
 
-  /** Waits until the dates of these files prove a download; does not wait for files without dates. */
+  /** Waits until the dates of these files can prove a download. */
   async keepApart(rows: readonly Pick<ResultRow, 'name'>[], signal: AbortSignal): Promise<void> {
     if (!rows.some(({ name }) => this.#listed.has(name))) return;
     const waitMs = this.#listedAt + MIN_APART_MS - this.#clock.monotonic();
@@ -214,7 +200,6 @@ export class Stamps {
     this.#areApart = true;
   }
 
-  /** The date to save with a downloaded file. */
   fetched(name: string): Stamped {
     const stamp = this.#listed.get(name) ?? null;
     return { stamp, stampProven: stamp !== null && this.#areApart };
@@ -225,19 +210,15 @@ export interface ProgressOptions {
   readonly store: Store;
   readonly jobId: JobId;
   readonly clock: Clock;
-  /** Why direct transfers failed in the sync before. */
   readonly fallback: string | null;
   readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
 }
 
-/** How the sync of one file ended. */
 type Outcome = 'changed' | 'same' | 'linked' | 'failed' | 'left-out';
 
 const SAVED_EVERY_MS = 1_000;
 
-/** The progress of one sync: reported, and saved for `status`. */
 export class Progress {
-  /** Files downloaded, those of them that are new or changed, and files that failed. */
   readonly tally = { fetched: 0, changed: 0, failed: 0 };
   readonly #options: ProgressOptions;
   #row: ResultSyncRow;
@@ -251,7 +232,7 @@ export class Progress {
     this.#row = { jobId, startedAt: now, updatedAt: now, endedAt: null, ...nothing, fallback };
   }
 
-  /** Takes in how many files are to be downloaded or linked, and their sizes; null for an unknown size. */
+  /** `sizes`: null for an unknown size. */
   begin(wanted: number, sizes: readonly (number | null)[]): void {
     const wantedBytes = sizes.reduce<number | null>(
       (sum, size) => (sum === null || size === null ? null : sum + size),
@@ -264,19 +245,16 @@ export class Progress {
     return this.#row.bytes;
   }
 
-  /** Takes in bytes that arrived, and the kind of transfer. */
   arrived(bytes: number, way: string): void {
     this.#change({ bytes: this.#row.bytes + bytes, way });
   }
 
-  /** Takes in how a file ended. */
   done(outcome: Outcome): void {
     if (outcome === 'changed' || outcome === 'same') this.tally.fetched += 1;
     if (outcome === 'changed' || outcome === 'failed') this.tally[outcome] += 1;
     this.#change({ done: this.#row.done + 1 });
   }
 
-  /** Takes in why direct transfers are replaced by downloads from the service; null if they work. */
   fallback(reason: string | null): void {
     this.#change({ fallback: reason });
   }

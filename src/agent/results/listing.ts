@@ -1,4 +1,4 @@
-/** What is to be done with each listed name: downloaded to a path of its own, left out by a pattern, or refused. */
+/** Decides about each listed name: downloaded to a path of its own, excluded by a pattern, or refused. */
 import path from 'node:path';
 import { partsOf } from '../../path-parts.ts';
 import { printable } from '../../printable.ts';
@@ -8,7 +8,6 @@ import type { FileCalls } from '../../system/files.ts';
 import { type Patterns, patterned } from '../patterns.ts';
 import type { Ledger } from './ledger.ts';
 
-/** Why a name is not downloaded. */
 export interface Skipped {
   readonly kind: 'left-out' | 'refused';
   readonly reason: string;
@@ -17,7 +16,6 @@ export interface Skipped {
 export type Verdict = { readonly kind: 'fetch'; readonly parts: readonly string[] } | Skipped;
 
 export interface JudgeOptions extends Patterns {
-  /** Why the service refuses a file of this name; undefined if it may send it. */
   readonly reasonAgainst?: ((name: string) => string | undefined) | undefined;
   /** Whether names that differ only by case are one file below the mirror directory. */
   readonly foldsCase: boolean;
@@ -27,9 +25,8 @@ const NOT_INCLUDED = { kind: 'left-out', reason: 'results.include does not name 
 const EXCLUDED = { kind: 'left-out', reason: 'results.exclude names it' } as const;
 
 export interface Judge {
-  /** Judges each name of one listing, once: of those that need the same path, the first one takes it. */
+  /** Decides about each name once: of names that need the same path, the first one takes it. */
   readonly verdictOn: (name: string) => Verdict;
-  /** Whether the path of this name was taken. */
   readonly isTaken: (name: string) => boolean;
 }
 
@@ -51,8 +48,8 @@ export function judgeOf(options: JudgeOptions): Judge {
 }
 
 /**
- * Whether names that differ only by case are one file beside this directory, whose name has letters: as on SMB, macOS,
- * and in some directories of ext4.
+ * Whether the file system of this directory ignores case, as SMB, macOS and some directories of ext4 do; the name of
+ * the directory must contain letters.
  */
 export async function ignoresCase(calls: FileCalls, directory: string): Promise<boolean> {
   const inodeOf = async (file: string) => (await calls.stat(file))?.ino;
@@ -69,12 +66,12 @@ const FILE = -1;
 const ROOT = 0;
 
 /**
- * The paths of one listing that are taken, as a tree: each directory is in it once, however many names lead through it.
- * Names that differ only by Unicode normalisation are one file on some file systems.
+ * The paths of one listing that are taken, as a tree. Names that differ only by Unicode normalisation are one file on
+ * some file systems.
  */
 class TakenPaths {
   readonly #foldsCase: boolean;
-  /** By the number of the directory and the name in it: the number of another directory, or FILE. */
+  /** By directory number and name: the number of another directory, or FILE. */
   readonly #nodes = new Map<string, number>();
   #files = 0;
   #directories = 0;
@@ -83,7 +80,6 @@ class TakenPaths {
     this.#foldsCase = foldsCase;
   }
 
-  /** Takes a path, or returns why it is not available. */
   take(parts: readonly string[]): string | undefined {
     const names = this.#normal(parts);
     let directory = ROOT;
@@ -111,7 +107,6 @@ class TakenPaths {
     return undefined;
   }
 
-  /** Whether a path belongs to a file or a directory. */
   has(parts: readonly string[]): boolean {
     let node: number | undefined = ROOT;
     for (const name of this.#normal(parts)) node = this.#nodes.get(`${node}/${name}`);
@@ -126,22 +121,21 @@ class TakenPaths {
   }
 }
 
-/** Names of each reason that have a row. */
+/** Maximum rows of skipped names, for each reason. */
 const MAX_EXAMPLES = 100;
-/** Rows of an earlier sync that are compared with this one. */
+/** Maximum rows of an earlier sync that are compared with this one. */
 const MAX_FORMER = 10_000;
 const MAX_NAME_LENGTH = 3_000;
 const SHOWN_LENGTH = 200;
 
-/** The number of refused names, and the new ones among their examples. */
 export interface Refusals {
   readonly count: number;
   readonly fresh: readonly { readonly name: string; readonly reason: string }[];
 }
 
 /**
- * The listed names that are not downloaded. The cluster decides how many there are: some of each reason have rows in the
- * ledger, as examples, and the others are only counted.
+ * The listed names that are not downloaded. The cluster decides how many there are, so only some have rows in the
+ * ledger; the others are counted.
  */
 export class SkippedNames {
   readonly #ledger: Ledger;
@@ -154,7 +148,7 @@ export class SkippedNames {
     this.#ledger = ledger;
   }
 
-  /** Takes in a row of the ledger; returns false if it is not that of a skipped name. */
+  /** Takes a row of the ledger; returns false if it is not that of a skipped name. */
   takeFormer(row: ResultRow): boolean {
     if (row.state !== 'refused' && row.reason !== NOT_INCLUDED.reason && row.reason !== EXCLUDED.reason) return false;
     if (this.#former.size < MAX_FORMER) this.#former.set(row.name, row);
@@ -162,14 +156,13 @@ export class SkippedNames {
     return true;
   }
 
-  /** Returns the row of a name that is no longer skipped. */
   admit(name: string): ResultRow | undefined {
     const row = this.#former.get(name);
     this.#former.delete(name);
     return row;
   }
 
-  /** Skips a name; returns whether it is an example, and its row is kept. */
+  /** Skips a name; returns whether its row is kept, as an example. */
   add(row: ResultRow, { kind, reason }: Skipped): boolean {
     const examples = this.#byReason.get(reason) ?? 0;
     const name = shortened(row.name);
@@ -182,7 +175,6 @@ export class SkippedNames {
     return true;
   }
 
-  /** Saves what changed. */
   end(): Refusals {
     const fresh: { name: string; reason: string }[] = [];
     let count = this.#unkept.refused;

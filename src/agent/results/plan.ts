@@ -1,6 +1,6 @@
 /**
- * Compares the ledger with the listing, name by name: the work of one sync of a job's results. Both can have any
- * length, so this runs in slices, and keeps nothing of files that are not due.
+ * Compares the ledger with the listing, name by name, in slices. Keeps no memory of files that are not due, because
+ * both can be very long.
  */
 import path from 'node:path';
 import { keyText } from '../../job.ts';
@@ -11,10 +11,9 @@ import { type Ledger, NO_STAMP, type Stamps } from './ledger.ts';
 import { type Judge, type Refusals, SkippedNames } from './listing.ts';
 import type { LiveLinks } from './place/live-links.ts';
 
-/** A result that is to be fetched. Little is kept of each, for there may be many. */
+/** A result that is due. Small, because there may be many. */
 export class DueResult {
   readonly row: ResultRow;
-  /** `results/` of the job. */
   readonly #directory: string;
 
   constructor(row: ResultRow, directory: string) {
@@ -22,7 +21,6 @@ export class DueResult {
     this.#directory = directory;
   }
 
-  /** Its path below `results/`. */
   get parts(): readonly string[] {
     return partsOf(this.row.name);
   }
@@ -32,7 +30,6 @@ export class DueResult {
   }
 }
 
-/** A result that is proven to be a live file, without fetching it. */
 export interface ProvenLink {
   readonly result: DueResult;
   readonly live: LiveFileRow;
@@ -45,30 +42,25 @@ export interface Plan {
 }
 
 export interface PlanOptions {
-  /** The names of the listing; those that have rows are taken out. */
   readonly left: Set<string>;
-  /** Has the rows of the job, and takes what the listing alone changes. */
   readonly ledger: Ledger;
   readonly links: LiveLinks;
   readonly judge: Judge;
-  /** `results/` of the job. */
   readonly directory: string;
   readonly stamps: Stamps;
-  /** Whether what was fetched of a file still stands there; asked before a fetch is spared. */
+  /** Whether the fetched content is still in place; checked before a fetch is skipped. */
   readonly stands: (result: DueResult) => Promise<boolean>;
-  /** Every file is fetched, whether it is due or not, unless its date proves that nothing would be new. */
+  /** Whether every file is fetched, due or not, unless its date proves that it is unchanged. */
   readonly final: boolean;
-  /** The job has just begun, and the paths of its live files are not all known: a new name may be one of them. */
+  /** Whether not all paths of live files are known yet, so that a new name may be one of them. */
   readonly isEarly: boolean;
 }
 
 const EARLY = 'waits until the live files of the job are known';
-/** Live files that a reason names. */
 const MAX_NAMED = 3;
-/** Files that are here and no longer listed: so many rows of them are kept. */
+/** Maximum rows of files that are here and no longer listed. */
 const MAX_REMOVED = 200_000;
 
-/** The names of a listing, each once. */
 export async function distinct(names: readonly string[]): Promise<Set<string>> {
   const found = new Set<string>();
   for await (const name of inSlices(names)) found.add(name);
@@ -78,7 +70,7 @@ export async function distinct(names: readonly string[]): Promise<Set<string>> {
 export async function planSync(options: PlanOptions): Promise<Plan> {
   const { left, ledger } = options;
   const planning = new Planning(options);
-  // Of names that get in each other's way, the one that was there first stays.
+  // Of conflicting names, the one that was there first is kept.
   for await (const row of inSlices(ledger.rows())) {
     await planning.know(row);
     await ledger.keepUp();
@@ -99,7 +91,6 @@ class Planning {
   /** By what they may prove: the position of the live file that each may be. */
   readonly #due = new Map<number, DueResult[]>();
   readonly #links: ProvenLink[] = [];
-  /** Files that are here and no longer listed, by name. */
   readonly #gone: string[] = [];
 
   constructor(options: PlanOptions) {
@@ -107,7 +98,6 @@ class Planning {
     this.#skipped = new SkippedNames(options.ledger);
   }
 
-  /** A row of the ledger. */
   async know(row: ResultRow): Promise<void> {
     const { ledger, left, judge } = this.#options;
     if (this.#skipped.takeFormer(row)) return;
@@ -120,7 +110,6 @@ class Planning {
     else if (!this.#skipped.add(row, verdict)) ledger.forget(row.name);
   }
 
-  /** A listed name that is new, or was skipped. */
   async meet(name: string): Promise<void> {
     const { ledger, links, judge, isEarly } = this.#options;
     const verdict = judge.verdictOn(name);
@@ -133,14 +122,16 @@ class Planning {
     const live = links.candidates(verdict.parts);
     const { state, reason, dueAt, intervalMs } = fresh;
     let row: ResultRow = { ...fresh, ...former, state, reason, dueAt, intervalMs };
-    // Its mirror is on its way already; fetched a little later, the file is proof, and no second copy.
+    // The mirror is being filled; later the download proves that it is the live file, and no second copy is made.
     const waits = live.length > 0 ? waitsForProof(live) : isEarly ? EARLY : undefined;
     if (former === undefined && waits !== undefined) row = { ...row, reason: waits, dueAt: dueAt + intervalMs };
     ledger.add(row);
     await this.#plan(row, verdict.parts);
   }
 
-  /** A listing that writes the same paths in another way, as after an upgrade of the server, brings each file once. */
+  /**
+   * After an upgrade, the server may list the same paths in another form: each file is fetched once under the new form.
+   */
   async forgetRenamed(): Promise<void> {
     const { ledger, judge } = this.#options;
     for await (const name of inSlices(this.#gone)) {
@@ -150,7 +141,7 @@ class Planning {
   }
 
   end(): Plan {
-    // Live files with much content come first: what they prove helps to identify the others.
+    // The longest live files first: a proof of them helps to identify the others.
     const due = [...this.#due].sort(([a], [b]) => b - a).flatMap(([, results]) => results);
     return { due, links: this.#links, refusals: this.#skipped.end() };
   }
@@ -163,7 +154,7 @@ class Planning {
       if (!isLinked) this.#links.push({ result: new DueResult(row, directory), live });
     } else if (isDue(row, ledger.startedAt, final) && !(await this.#isSpared(row))) {
       const unproven = { ...row, stampProven: false };
-      // Saved before the fetch is begun: killed in it, the agent would spare what it did not bring.
+      // Saved before the fetch: after a kill in between, the old date must not prove the old content.
       if (row.stampProven) ledger.add(unproven);
       const weight = links.candidates(parts).reduce((max, { position }) => Math.max(max, position), -1);
       const alike = this.#due.get(weight) ?? [];
@@ -172,7 +163,7 @@ class Planning {
     }
   }
 
-  /** A file that is not listed any more: a copy here stays as it was fetched; otherwise there is no state to report. */
+  /** Handles a file that is no longer listed: a copy here is kept; otherwise its row is removed. */
   #lose(row: ResultRow): void {
     const { ledger } = this.#options;
     const isHere = row.sha256 !== null || row.live !== null;
@@ -182,21 +173,20 @@ class Planning {
     }
     this.#gone.push(row.name);
     const state = row.live === null ? 'synced' : 'linked';
-    // Should it come back, it may be another file with the time of this one.
+    // If it returns, it may be another file with the same time.
     if (row.state !== state || row.stamp !== null) ledger.add({ ...row, ...NO_STAMP, state, reason: null });
   }
 
-  /** Nothing of it would be new. */
+  /** Whether a fetch is skipped because it would bring nothing new. */
   async #isSpared(row: ResultRow): Promise<boolean> {
     const { ledger, stamps, stands, directory } = this.#options;
     if (!stamps.spares(row) || !(await stands(new DueResult(row, directory)))) return false;
-    // It changed from one download to the next, and not since.
     if (row.state === 'in-flux') ledger.add({ ...row, state: 'synced' });
     return true;
   }
 }
 
-/** A listed path names no task (docs/servers.md 4.2), so with several tasks it could be the file of any of them. */
+/** A listed path names no task (docs/servers.md 4.2), so with several tasks it could belong to any of them. */
 function waitsForProof(live: readonly LiveFileRow[]): string {
   const [only = '', ...others] = live.slice(0, MAX_NAMED).map(keyText);
   if (others.length === 0) return `waits for the proof that it is the live file ${only}`;
@@ -205,8 +195,8 @@ function waitsForProof(live: readonly LiveFileRow[]): string {
 }
 
 function isDue(row: ResultRow, now: number, final: boolean): boolean {
-  // Further away than its interval: the clock was set back since.
+  // A date beyond one interval means that the clock was set back.
   if (row.dueAt <= now || row.dueAt > now + row.intervalMs) return true;
-  // What a pattern leaves out is no result at all; this one was too large.
+  // A file excluded by a pattern is no result; this one was too large.
   return final && row.state !== 'left-out';
 }

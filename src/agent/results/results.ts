@@ -25,73 +25,62 @@ import { type DownloadKind, Placement } from './place/place-files.ts';
 import { clearPartials, digestOf } from './place/temporary-files.ts';
 import { DueResult, distinct, planSync } from './plan.ts';
 
-/** The configuration of results. */
 export interface ResultRules extends Patterns {
   readonly intervalMs: number;
   readonly maxFileBytes: number | null;
-  /** Of all downloads together. */
   readonly bandwidthLimit: number | null;
 }
 
 export interface ResultsOptions {
   readonly store: Store;
   readonly mirrorDirectory: string;
-  /** Checks whether results of a job may be written to their places. */
   readonly ownership?: Pick<Ownership, 'requireLease'>;
-  /** Whether that lies on a network file system, where any call may take for ever. */
+  /** Whether that is a network file system, where any call may hang. */
   readonly onNetwork: boolean;
   readonly rules: ResultRules;
   readonly clock: Clock;
-  /** Room on the disk that results leave free. */
   readonly minFreeBytes: number;
-  /** Downloads of a job at a time. */
   readonly parallel: number;
-  /** How long the service may take until the first byte of a file. */
+  /** Maximum time until the first byte of a file. */
   readonly silentMs: number;
-  /** Whether no call waits and no job grows: only then a file is requested on which the service hung. */
+  /** Whether no call waits and no job grows: only then is a file requested on which the service hung. */
   readonly isQuiet: () => boolean;
-  /** The way beside the service's own; null for that alone. */
+  /** Null: the calls of the service only. */
   readonly direct: DirectResults | null;
-  /** Called with each downloaded file, changed or not. */
   readonly onFetched?: (jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void;
-  /** Called once per sync if names are refused that were not before. */
+  /** Called once per sync if further names are refused. */
   readonly onRefused?: (jobId: JobId, refusals: Refusals) => void;
   /** Called once per sync if files that should be transferred directly come by the service. */
   readonly onFallback?: (jobId: JobId, reason: string) => void;
   readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
 }
 
-/** The options of one sync. */
 export interface SyncOptions {
   readonly remote: Remote;
-  /** Every file is fetched, whether it is due or not, unless its date proves that nothing would be new. */
+  /** Whether every file is fetched, due or not, unless its date proves that it is unchanged. */
   readonly final: boolean;
-  /** Called with the listing. */
   readonly onListed?: (names: readonly string[]) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
-/** What one sync found and did. */
 export interface ResultsEnd {
-  /** Names in the listing. */
   readonly listed: number;
-  /** Files that came, changed or not, and those of them that are new or changed. */
+  /** Downloaded files, and those of them that are new or changed. */
   readonly fetched: number;
   readonly changed: number;
-  /** Files that should have come and did not. */
+  /** Files that are due and were not fetched. */
   readonly failed: number;
-  /** Names that are unsafe, and files that the configuration leaves out. */
+  /** Unsafe names, and files that the configuration excludes. */
   readonly refused: number;
   readonly leftOut: number;
-  /** Bytes that came. */
   readonly bytes: number;
   readonly tookMs: number;
 }
 
-/** In the first minute of a job, its live files are being found. */
+/** In the first minute of a job, not all of its live files are known. */
 const EARLY_MS = 60_000;
 
-/** Where the results of a job are; a contract with those who read them. */
+/** The directory of the results of a job; part of the documented layout. */
 export function resultsDirectory(mirrorDirectory: string, jobId: JobId): string {
   return path.join(mirrorDirectory, ...resultsParts(jobId));
 }
@@ -101,7 +90,6 @@ export class Results {
   readonly #calls: FileCalls;
   readonly #limits: DownloadLimits;
   readonly #cleared = new Set<JobId>();
-  /** Jobs whose earlier results this process found in place. */
   readonly #listed = new Set<JobId>();
 
   constructor(options: ResultsOptions) {
@@ -115,7 +103,7 @@ export class Results {
     this.#limits = { maxFileBytes, bytesPerSecond: bandwidthLimit, parallel, silentMs, service, reserve, throttle };
   }
 
-  /** Lists the results of a job, then fetches what is due. A file that fails by itself stops no other. */
+  /** Lists the results of a job and fetches the due ones. The failure of one file does not stop the others. */
   async sync(jobId: JobId, { remote, final, onListed, signal }: SyncOptions): Promise<ResultsEnd> {
     const { store, mirrorDirectory, rules, clock, direct, onRefused } = this.#options;
     const calls = this.#calls;
@@ -128,14 +116,14 @@ export class Results {
 
     if (listed.length > 0) await makeDirectories(calls, mirrorDirectory, directory);
     const stamps = new Stamps(listed.stamps, clock);
-    // What the service refuses for ever may come directly.
+    // A name that the service always refuses may come directly.
     const reasonAgainst = direct === null ? (name: string) => remote.reasonAgainst?.(name) : undefined;
     const judge = judgeOf({ ...rules, reasonAgainst, foldsCase: await ignoresCase(calls, directory) });
     const left = await distinct(listed);
     const liveFiles = store.liveFiles.ofJob(jobId);
     const linked = store.results.links(jobId).filter(({ name }) => left.has(name));
     const links = new LiveLinks({ mirrorDirectory, calls, liveFiles, linked });
-    // Why the direct way is closed stays to be seen until it works again, however many syncs come by the service.
+    // The stored reason stays until a direct transfer succeeds again.
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
     const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
@@ -173,8 +161,8 @@ export class Results {
   }
 
   /**
-   * Puts links to the mirrors in the places of results that have only the beginning of what the mirror has: of a
-   * deleted job, nothing more of them will come.
+   * Replaces results that are only the start of a mirror by links to the mirror: of a deleted job, no more bytes
+   * follow.
    */
   async linkToMirrors(jobId: JobId): Promise<void> {
     const { store, mirrorDirectory, rules, clock } = this.#options;
@@ -203,7 +191,7 @@ export class Results {
     return new Placement({ ...this.#options, jobId, calls: this.#calls, links, ledger, requireRight });
   }
 
-  /** Whether a job is watched for less than a minute, goes on, and its live files are not all found. */
+  /** Whether the job has been watched for less than a minute, and not all live files are found. */
   #isEarly(jobId: JobId, liveFiles: readonly LiveFileRow[]): boolean {
     const { store, clock } = this.#options;
     const job = store.jobs.get(jobId);
@@ -213,12 +201,11 @@ export class Results {
     return !isOver && (isSearched || liveFiles.some(({ relativePath }) => relativePath === null));
   }
 
-  /** Releases the grants of a direct transfer for a job that is over; what fails now is repeated later. */
+  /** Releases the transfer grants of an ended job; a failure is retried later. */
   async endTransfer(jobId: JobId, { remote, signal }: Pick<SyncOptions, 'remote' | 'signal'>): Promise<void> {
     await this.#options.direct?.end(jobId, remote, signal).catch(() => {});
   }
 
-  /** A job that is given up. */
   forgetJob(jobId: JobId): void {
     this.#cleared.delete(jobId);
     this.#listed.delete(jobId);
@@ -231,17 +218,17 @@ export class Results {
     return stat?.isFile() === true && stat.size === row.bytes;
   }
 
-  /** Removes what a kill left behind, once. */
+  /** Removes the leftovers of a kill, once. */
   async #clear(jobId: JobId, directory: string): Promise<void> {
     if (this.#cleared.has(jobId)) return;
     await clearPartials(directory);
-    // What a direct transfer left to be resumed is of no use where none is wanted any more.
+    // Without direct transfers, nothing resumes a partial one.
     if (this.#options.direct === null) await clearStaging(directory);
     this.#cleared.add(jobId);
   }
 }
 
-/** Does all of them, whether those before failed or not. Rejects with the first failure. */
+/** Runs all steps, also after a failure. Rejects with the first failure. */
 async function allInTurn(steps: readonly (() => void | Promise<void>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) {

@@ -1,10 +1,9 @@
 /**
- * Probes ids that may be those of a job's tasks (docs/servers.md 10.2): requests a live file of each, past every end of
- * it. A response, which holds no text, proves that the task belongs to the job; no response proves nothing. One call
- * probes many ids; how many the service accepts is measured and saved.
- *
- * A listing begins its names with the ids of specifications. Those of tasks are equal to them, or differ by a number
- * that is the same for a while, for one database counts both, and the ids of jobs.
+ * Probes ids that may be task ids of a job (docs/servers.md 10.2): requests a live file of each, at an offset after
+ * every end. A response, with an empty text, proves that the task belongs to the job; no response proves nothing. One
+ * call probes many ids; the maximum is detected and saved. Names in a listing begin with the ids of specifications.
+ * Task ids equal them, or differ by a number that is constant for a while, because one database counts both, and job
+ * ids.
  */
 import { asJobtailError } from '../../errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../job.ts';
@@ -12,23 +11,21 @@ import { inSlices } from '../../slices.ts';
 import type { CapabilityStore } from '../live/text/encoding.ts';
 import { BEHIND_EVERY_END, type Remote } from '../ports.ts';
 
-/** What the service takes in one call, and what it does with ids that are no tasks of the job. */
+/** Stored capabilities: maximum ids in one call, and the response to ids of other jobs. */
 const ENTRIES_HABIT = 'probe-entries';
 const STRANGERS_HABIT = 'strange-tasks';
 
-/** Whether an id that is no task of the job is known to fail the call it is in. */
+/** Whether an id that is no task of the job fails the whole call. */
 export const strangersFail = (capabilities: CapabilityStore): boolean => capabilities.get(STRANGERS_HABIT) === 'fault';
 
-/** Candidates per round, as far as the server's limit is known. */
 export function maxCandidates(capabilities: CapabilityStore): number {
   return Math.min(MAX_CANDIDATES, MAX_CALLS * Number(capabilities.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
 }
 
-/** So few always fit (docs/rest.md 2.1). A call that went through lets the next one have more. */
+/** Every server accepts so few (docs/rest.md 2.1). Each success raises the next call. */
 const FIRST_ENTRIES = 4;
 const GROWTH = 4;
 const MAX_ENTRIES = 256;
-/** Limit for all calls of a round together. */
 const MAX_CANDIDATES = 320;
 const MAX_CALLS = 8;
 
@@ -36,24 +33,22 @@ interface ProbeOptions {
   readonly jobId: JobId;
   readonly remote: Remote;
   readonly capabilities: CapabilityStore;
-  /** Entries of a call, as far as polls have found out. */
   readonly maxEntries: number;
-  /** The kind of the requested file. */
   readonly file: LiveFileName;
-  /** All there can be. */
+  /** Whether these are all tasks. */
   readonly isEnough: (found: readonly TaskId[]) => boolean;
   readonly signal: AbortSignal;
 }
 
 export interface Probed {
   readonly found: readonly TaskId[];
-  /** Candidates that were asked about, or that fail a call by themselves. */
+  /** Probed candidates, also those that fail a call by themselves. */
   readonly asked: number;
-  /** The service answers for whatever id it is asked, so its answers prove nothing. */
+  /** Whether the service answers every id, so that its responses prove nothing. */
   readonly answersAll: boolean;
 }
 
-/** Asks about candidates, the first ones first. @throws JobtailError one that is not about what was asked */
+/** Probes candidates in their order. @throws JobtailError for failures other than those of the ids */
 export async function probe(candidates: Iterator<TaskId>, options: ProbeOptions): Promise<Probed> {
   const probing = new Probing(options);
   const next = (count: number) => {
@@ -83,10 +78,9 @@ class Probing {
   readonly #options: ProbeOptions;
   calls = 0;
   asked = 0;
-  /** How many the next call has. */
   entries: number;
   #max: number;
-  /** The length of a call that failed, as long as none with less went through. */
+  /** The length of a failed call, until one of at least that length succeeds. */
   #failed: number | undefined;
 
   constructor(options: ProbeOptions) {
@@ -96,7 +90,6 @@ class Probing {
     this.entries = Math.min(FIRST_ENTRIES, this.#max);
   }
 
-  /** Whether these need no other request in this round. */
   async ask(slice: readonly TaskId[]): Promise<boolean> {
     try {
       const answered = await this.#call(slice);
@@ -117,7 +110,7 @@ class Probing {
     return true;
   }
 
-  /** Where a call shows that strangers do no harm, a longer one that failed was too long. */
+  /** Once strangers are known to be harmless, a failed longer call was too long. */
   #wentThrough(entries: number, hadStrangers: boolean): void {
     if (hadStrangers) this.#learn(STRANGERS_HABIT, 'left-out');
     if (hadStrangers && this.#failed !== undefined) {
@@ -128,7 +121,7 @@ class Probing {
     this.entries = Math.min(this.#max, entries * GROWTH);
   }
 
-  /** Where all that was asked about was answered, a task that cannot be there shows whether that means anything. */
+  /** If all ids were answered, an impossible id shows whether responses prove anything. */
   async answersStrangers(): Promise<boolean> {
     const { capabilities } = this.#options;
     if (this.found.length === 0 || this.found.length < this.asked || capabilities.get(STRANGERS_HABIT) !== undefined)
@@ -150,7 +143,6 @@ class Probing {
     if (capabilities.get(capability) !== value) capabilities.set(capability, value);
   }
 
-  /** Those of the tasks that are there. */
   async #call(tasks: readonly TaskId[]): Promise<TaskId[]> {
     const { remote, jobId, file, signal } = this.#options;
     this.calls += 1;
@@ -161,32 +153,28 @@ class Probing {
   }
 }
 
-/** No database counts so far. */
+/** No database counts this far. */
 const STRANGER = String(2n ** 62n + 1n) as TaskId;
 
-/** What is known of a job whose tasks are to be found. */
 export interface Clues {
   readonly jobId: JobId;
-  /** Specifications in the listing. */
   readonly specifications: readonly bigint[];
-  /** What was last added to a specification's id to get that of its task. */
+  /** The last known difference between the id of a task and that of its specification. */
   readonly shift: bigint | undefined;
-  /** Tasks that are known; they are no candidates. */
   readonly known: readonly TaskId[];
 }
 
 const LAST_ID = 2n ** 63n - 1n;
-/** So far around what is known, in both directions. */
+/** Maximum distance to known ids, in both directions. */
 const REACH = 2_048n;
-/** More of a listing are not looked at: no job has so many tasks. */
+/** Maximum specifications read from a listing: no job has so many tasks. */
 const MAX_SPECIFICATIONS = 10_000;
-/** So many of them are asked about before anything else is: if none of these is right, the others hardly are. */
+/** Maximum specifications that are probed first: if none is right, the others hardly are. */
 const FIRST_SPECIFICATIONS = 64;
-/** Known tasks that have to fit what is concluded from them, and numbers that are tried for it. */
+/** Maximum known tasks that must fit a difference, and differences that are tried. */
 const MAX_WITNESSES = 32;
 const MAX_SHIFTS = 256;
 
-/** Every candidate once, the likeliest first. */
 export function* candidatesOf({ jobId, specifications, shift = 0n, known }: Clues): Generator<TaskId, void> {
   const seen = new Set(known.map(BigInt));
   const fresh = function* (id: bigint) {
@@ -211,7 +199,6 @@ export function* candidatesOf({ jobId, specifications, shift = 0n, known }: Clue
   for (const id of others) yield* fresh(id);
 }
 
-/** The least and the greatest. */
 function ends(ids: readonly bigint[]): bigint[] {
   const [first, ...others] = ids;
   if (first === undefined) return [];
@@ -220,7 +207,6 @@ function ends(ids: readonly bigint[]): bigint[] {
   return [greatest, least];
 }
 
-/** The specifications that a listing names (docs/servers.md 4.2), each once, in its order. */
 export async function specificationsIn(listed: Iterable<string>): Promise<bigint[]> {
   const found = new Set<string>();
   for await (const name of inSlices(listed)) {
@@ -230,7 +216,7 @@ export async function specificationsIn(listed: Iterable<string>): Promise<bigint
   return [...found].map(BigInt);
 }
 
-/** What leads from each specification to its task; undefined if it is not the same for all of them. */
+/** The difference that leads from each specification to a task; undefined if there is none for all. */
 export function shiftBetween(specifications: readonly bigint[], tasks: readonly TaskId[]): bigint | undefined {
   const from = specifications.toSorted(byNumber);
   const to = tasks.map(BigInt).toSorted(byNumber);
@@ -240,9 +226,7 @@ export function shiftBetween(specifications: readonly bigint[], tasks: readonly 
   return isSame && from.length > 0 ? shift : undefined;
 }
 
-/**
- * What leads from some of the specifications to all of the tasks that are known: the least there is, if there is any.
- */
+/** The smallest difference that leads from some of the specifications to all known tasks. */
 function shiftOfSome(specifications: readonly bigint[], tasks: readonly TaskId[]): bigint | undefined {
   const step = Math.ceil(tasks.length / MAX_WITNESSES);
   const witnesses = tasks.filter((_, index) => index % step === 0).map(BigInt);

@@ -1,7 +1,7 @@
 /**
- * The search for the tasks of one job by the file-transfer service alone. A task without a file is not visible yet, so
- * the search is repeated with growing pauses, and at once when the listing names other specifications. Tasks that were
- * found are saved, and never removed.
+ * The search for the tasks of one job by the file-transfer service alone. A task without a file is not visible, so the
+ * search is repeated with growing pauses, and at once when the listing names other specifications. Found tasks are
+ * saved, and never removed.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
@@ -24,9 +24,8 @@ import {
 export interface TaskSearchOptions extends FoundTasksOptions {
   readonly clock: Clock;
   readonly capabilities: CapabilityStore;
-  /** Entries of a call, as far as polls have found out. */
   readonly batchLimit: { readonly files: number };
-  /** Whether there is a job service: then no configuration helps to find tasks that it does not report. */
+  /** Whether there is a job service: then configuration does not help to find further tasks. */
   readonly hasJobService: boolean;
 }
 
@@ -37,25 +36,23 @@ interface RoundOptions {
   readonly signal: AbortSignal;
 }
 
-/** The result of one probe round. */
 export interface ProbeRound {
   readonly found: number;
-  /** Time until the next round; null if no task is left to find, as far as is known. */
+  /** Time until the next round; null if no task is known to be missing. */
   readonly nextMs: number | null;
 }
 
 const SHIFT_HABIT = 'task-shift';
 const FIRST_PAUSE_MS = 5_000;
 const MAX_PAUSE_MS = 10 * 60_000;
-/** So many looks that find nothing, of a job that lists files, are worth a word. */
+/** Rounds without success, of a job that lists files, before a warning. */
 const REPORTED_AFTER_ROUNDS = 4;
 
 export class TaskSearch {
   readonly #jobId: JobId;
   readonly #options: TaskSearchOptions;
-  /** Undefined while there was no listing. */
   #specifications: readonly bigint[] | undefined;
-  /** How many of the less likely candidates were asked about. */
+  /** How many of the less likely candidates were probed. */
   #passed = 0;
   #rounds = 0;
 
@@ -64,7 +61,6 @@ export class TaskSearch {
     this.#options = options;
   }
 
-  /** Records a listing; returns whether a round is due because it names other specifications. */
   async listed(names: readonly string[]): Promise<boolean> {
     const before = this.#specifications;
     const found = await specificationsIn(names);
@@ -76,7 +72,7 @@ export class TaskSearch {
     return isAnother;
   }
 
-  /** Runs one round; nothing if tasks are not searched. @throws JobtailError */
+  /** Runs one round, unless the tasks of the job need no search. @throws JobtailError */
   async probe({ remote, isListed, signal }: RoundOptions): Promise<ProbeRound> {
     const { store, clock, capabilities, hasJobService } = this.#options;
     const { taskSearches } = store;
@@ -90,11 +86,11 @@ export class TaskSearch {
     const probed = isComplete(specifications, known)
       ? NOTHING_PROBED
       : await this.#probe({ jobId, specifications, shift: shiftOf(capabilities), known }, remote, signal);
-    // The order may have changed meanwhile.
+    // The order may have changed in the meantime.
     const search = taskSearches.get(jobId);
     if (search === undefined) return nothing;
     const found = await keepFound({ ...search, foundBy: 'probes' }, probed.found, this.#options);
-    // What is likely is something else now.
+    // The order of candidates is different now.
     if (found > 0) [this.#passed, this.#rounds] = [0, 0];
     const tasks = taskSearches.knownTasks(jobId);
     const shift = found > 0 ? shiftBetween(specifications, tasks) : undefined;
@@ -102,7 +98,7 @@ export class TaskSearch {
     const isOver = isComplete(specifications, tasks);
     const fruitless = found > 0 || isOver ? 0 : search.fruitless + 1;
     const pauseMs = pauseAfter(fruitless);
-    // Once all tasks are known, the search ends; without syncs of results, the listing is still read now and then.
+    // Without syncs of results, the listing is still read now and then.
     const nextLookAt = isOver ? null : clock.now() + pauseMs;
     const nextMs = !isOver ? pauseMs : isListed ? null : MAX_PAUSE_MS;
     const isMissing = !isOver && specifications.length > 0;
@@ -160,21 +156,19 @@ export class TaskSearch {
   }
 }
 
-/** The candidates of a round. */
 interface Window {
-  /** The likeliest, in each round: they may have got a file since. */
+  /** The likeliest candidates are probed in each round: they may have a file by now. */
   readonly eachTime: number;
-  /** Of all of them, before it begins anew. */
+  /** Maximum candidates, before the round starts at the first one again. */
   readonly round: number;
 }
 
 const EACH_TIME = 20;
-/** Where each one costs a call. */
+/** Where each candidate costs a call. */
 const BY_ITSELF: Window = { eachTime: 0, round: 64 };
 
 const NOTHING_PROBED: Probed = { found: [], asked: 0, answersAll: false };
 
-/** As many tasks are known as the listing names specifications. */
 const isComplete = (specifications: readonly bigint[], tasks: readonly TaskId[]) =>
   tasks.length > 0 && tasks.length >= specifications.length;
 
@@ -194,19 +188,15 @@ function shiftOf(capabilities: CapabilityStore): bigint | undefined {
 export interface FoundTasksOptions {
   readonly store: Store;
   readonly log: Log;
-  /** Called with the number of found tasks, and how they were found. */
   readonly onFound?: ((tasks: number, by: FoundBy) => void) | undefined;
 }
 
-/** More tasks of one job are not followed. */
 const MAX_TASKS = 10_000;
 const MAX_NAMED = 5;
-/** Tasks that are added in one step: the process does nothing else meanwhile. */
+/** Tasks added in one step, which blocks the process. */
 const AT_A_TIME = 500;
 
-/**
- * Adds the live files of the tasks that are new, and returns how many these are. What a kill leaves out is found again.
- */
+/** Adds the live files of new tasks; returns how many are new. After a kill, the rest is found again. */
 export async function keepFound(
   search: TaskSearchRow,
   tasks: readonly TaskId[],
@@ -229,8 +219,8 @@ export async function keepFound(
 }
 
 /**
- * Stores the tasks that the job service names, so that no other search is needed, and returns how many are
- * new. Nothing where it names none, or the order of the job names its tasks.
+ * Stores the tasks that the job service names; returns how many are new. Does nothing if the order of the job names its
+ * tasks.
  */
 export async function saveReported(
   jobId: JobId,

@@ -4,30 +4,27 @@ import { HttpClient, type HttpClientOptions, readBody } from '../../remote/http/
 const LIMIT_MS = 5_000;
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** As it may stand there: what no namespace can hold is none. */
+/** Excludes characters that no namespace contains. */
 const NAMESPACE = /\stargetNamespace="([!#-%'-;=?-[\]_a-z~]+)"/;
-/** An operation that only the file-transfer service has. */
+/** An operation of the file-transfer service only. */
 const OF_FILES = 'DownloadPartsOfJobFilesFromCluster';
-/** An operation that only the job service has. */
+/** An operation of the job service only. */
 const OF_JOBS = 'ListJobsForCurrentUser';
 
-/** How a service is reached, where that is not directly. */
 type Way = Omit<HttpClientOptions, 'limits'>;
 
-/** The namespace of a service; undefined without one. */
 export async function namespaceOf(url: string, signal: AbortSignal, way: Way = {}): Promise<string | undefined> {
   return namespaceIn(await descriptionOf(url, signal, way));
 }
 
-/** The namespace of the file-transfer service at an address; undefined if none describes itself there. */
 export async function serviceIn(url: string, signal: AbortSignal): Promise<string | undefined> {
   const text = await descriptionOf(url, signal, {});
   return text?.includes(OF_FILES) ? namespaceIn(text) : undefined;
 }
 
 /**
- * The address of JobManagementWs, which lies beside the file-transfer service (docs/servers.md 10.1); undefined if
- * there is none of this namespace, or it does not describe itself.
+ * The address of JobManagementWs, beside the file-transfer service (docs/servers.md 10.1); undefined if no service with
+ * this namespace describes itself there.
  */
 export async function jobsUrlBeside(
   { fileTransferUrl, namespace }: { readonly fileTransferUrl: string; readonly namespace: string },
@@ -36,7 +33,7 @@ export async function jobsUrlBeside(
 ): Promise<string | undefined> {
   if (!URL.canParse(fileTransferUrl)) return undefined;
   const url = new URL(fileTransferUrl);
-  // A name such as FileTransferWs.asmx keeps its ending.
+  // A name such as FileTransferWs.asmx keeps its extension.
   url.pathname = url.pathname.replace(/FileTransferWs|[^/.]*(?=\.\w+$)|[^/]*$/, 'JobManagementWs');
   url.search = '';
   const text = await descriptionOf(url.href, signal, way);
@@ -51,7 +48,7 @@ async function descriptionOf(url: string, signal: AbortSignal, way: Way): Promis
   return answer?.status === 200 ? answer.text : undefined;
 }
 
-/** The answer of an address to a GET, or to a POST of `body`; undefined if nothing answers. */
+/** The response to a GET, or to a POST of `body`; undefined without a response. */
 export async function answerOf(
   url: string,
   signal: AbortSignal,

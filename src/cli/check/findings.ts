@@ -3,13 +3,12 @@ import pc from 'picocolors';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import { printable, printableLines } from '../../printable.ts';
 
-/** ok: correct. note: information. warning: it works, but not for long, or not well. */
+/** ok: correct. note: information. warning: it works, but may fail soon, or has a disadvantage. */
 export type Mark = 'ok' | 'note' | 'warning' | 'failure';
 
 export interface Finding {
   readonly mark: Mark;
   readonly text: string;
-  /** What to do about it. */
   readonly hint?: string | undefined;
 }
 
@@ -33,12 +32,10 @@ export class Findings {
     this.#write = write;
   }
 
-  /** Of the first failure; 0 if there is none. */
   get exitCode(): number {
     return this.#exitCode;
   }
 
-  /** Runs one step and prints its findings; an error is a failure. Returns whether the step succeeded. */
   async step(name: string, check: () => Promise<readonly Finding[]> | readonly Finding[]): Promise<boolean> {
     try {
       for (const [index, finding] of (await check()).entries()) this.#print(index === 0 ? name : '', finding);
@@ -51,7 +48,6 @@ export class Findings {
     }
   }
 
-  /** A step that another one stands in the way of. */
   skip(name: string, why: string): void {
     this.#print(name, note(`not tried: ${why}`));
   }

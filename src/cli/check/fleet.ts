@@ -11,7 +11,7 @@ import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { commandLog } from '../process.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
-/** Leases do not depend on it, but the times in `status` do. */
+/** Leases do not depend on the clock, but the times in `status` do. */
 const FAR_MS = 5_000;
 
 /** @throws JobtailError fleet, config, secret-unavailable */

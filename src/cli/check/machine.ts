@@ -1,4 +1,4 @@
-/** `agent check`: what this machine has to offer. Changes nothing. */
+/** `agent check`: this machine. Changes nothing. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { type Config, PLAIN_HINT, plainOrigins, plainText } from '../../config/config.ts';
@@ -37,7 +37,7 @@ export function checkConfigFile(config: Config): Finding[] {
   return found;
 }
 
-/** A directory of the configuration: there or to be made, writable, on what, with how much room. */
+/** Checks a directory of the configuration: exists or can be created, writable, file system, free space. */
 export function checkDirectory(directory: string, key: string, agentRuns: boolean): Finding[] {
   const nearest = nearestExisting(directory);
   const { uid } = fs.statSync(nearest);
@@ -46,7 +46,7 @@ export function checkDirectory(directory: string, key: string, agentRuns: boolea
   const missing = nearest === directory ? '' : ', will be created';
   const found = [ok(`${directory}${missing}, ${showBytes(free)} free`)];
   if (!isWritable(nearest)) {
-    // Of a running agent it is known that it can.
+    // A running agent has already proven that.
     if (!agentRuns) {
       throw new JobtailError('permission', `${key} ${directory}: permission denied: ${nearest}`, {
         hint: `run the agent as the user ${uid}, who owns it, or set ${key} to another directory`,
@@ -76,11 +76,9 @@ export function checkAgent({ state }: Config): Finding[] {
   return [ok(`running${pid === null ? '' : ` (pid ${pid})`}`)];
 }
 
-/** The view in the browser: where it is, whether others may read its token, and how it is reached. */
 export async function checkView({ view }: Config, settings: ViewSettings): Promise<Finding[]> {
   const plain = plainView({ view });
   const file = tokenFileOf(settings);
-  // Throws what is wrong with it.
   const token = readToken(file);
   const made = token === undefined ? 'will be created at the start' : 'only its owner may read it';
   const { listen } = settings;

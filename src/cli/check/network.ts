@@ -1,4 +1,4 @@
-/** `agent check`: the way to the middleware, one layer after the other, so that it shows which one is broken. */
+/** `agent check`: the connection to the middleware, layer by layer, to show which one fails. */
 import dns from 'node:dns/promises';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -17,10 +17,10 @@ import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 const TIMEOUT_MS = 10_000;
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 14;
-/** A certificate or a token may be refused by a clock that is further off. */
+/** A larger difference may invalidate certificates or tokens. */
 const CLOCK_MS = 60_000;
 
-/** What is wrong with a TLS connection, and what to do about it, by the code of Node.js. */
+/** TLS errors and hints, by the code of Node.js. */
 const TLS_WORDS: Readonly<Record<string, readonly [why: string, hint: string]>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', 'use http:// at this port, or the port of https://'],
   CERT_HAS_EXPIRED: [
@@ -35,14 +35,13 @@ const TLS_WORDS: Readonly<Record<string, readonly [why: string, hint: string]>> 
 };
 const OWN_CA_HINT = 'set service.tls.caFile for a private CA, certFile and keyFile for a client certificate';
 
-/** Where connections go to: the hosts of the configuration, or the proxy. */
+/** The target of a connection: a host of the configuration, or the proxy. */
 interface Place {
   readonly host: string;
   readonly port: number;
   readonly url: URL;
 }
 
-/** Goes to each place; whether the way to all of them is open. */
 export async function checkWay(findings: Findings, config: Config): Promise<boolean> {
   let isOpen = true;
   for (const place of placesOf(config)) {
@@ -64,7 +63,7 @@ function placesOf({ service }: Config): Place[] {
 
 function placeOf(url: URL): Place {
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
-  // An IPv6 address stands in brackets in a URL.
+  // A URL has an IPv6 address in brackets.
   return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, url };
 }
 
@@ -115,12 +114,11 @@ async function checkTls(config: Config, { host, port, url }: Place): Promise<Fin
   }
 }
 
-/** Whether a connection came about within its timeout; rejects with the error of the socket. */
 function isOpened(socket: net.Socket, event: 'connect' | 'secureConnect'): Promise<boolean> {
   return Promise.race([once(socket, event).then(() => true), once(socket, 'timeout').then(() => false)]);
 }
 
-/** Whether the configuration has the namespace that the service itself names; a slash at its end counts. */
+/** Compares the namespace with that of the service; a slash at its end counts. */
 export async function checkNamespace(config: Config, signal: AbortSignal): Promise<Finding[]> {
   if (config.service.protocol === 'rest') return [note('nothing to compare: REST has no namespace')];
   const { fileTransferUrl, namespace } = config.service;
@@ -130,7 +128,7 @@ export async function checkNamespace(config: Config, signal: AbortSignal): Promi
   return [warning(`the service has ${printable(found)}, the configuration ${namespace}`, 'correct service.namespace')];
 }
 
-/** The service's clock, by the `Date` of any answer. */
+/** By the `Date` header of any response. */
 async function checkClock(config: Config, { url }: Place): Promise<Finding[]> {
   if (config.service.proxy !== null) return [note('not compared: there is a proxy in between')];
   const material = await loadTls(config);

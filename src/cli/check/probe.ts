@@ -1,7 +1,6 @@
 /**
- * `agent check --probe`: asks a server that speaks REST what real servers were asked, as far as it changes nothing, and
- * reports where it answers otherwise than all of them (docs/rest.md 8). The report has no secret, no name and no
- * content.
+ * `agent check --probe`: sends a REST server the requests of the recordings that change nothing, and reports responses
+ * that no recorded server gave (docs/rest.md 8). The report contains no secret, name or content.
  */
 import type { Config } from '../../config/config.ts';
 import { connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
@@ -14,11 +13,9 @@ interface Question {
   /** As in the recordings of real servers. */
   readonly name: string;
   readonly path: string;
-  /** Of the body; by GET without it. */
   readonly body?: string | Readonly<Record<string, unknown>>;
-  /** Sent in the session of the user. */
   readonly isSignedIn?: true;
-  /** The status and the kind of each answer that was seen. */
+  /** Status and kind of each recorded response. */
   readonly expected: readonly string[];
 }
 
@@ -43,7 +40,7 @@ const parts = (name: string, jobId: number, expected: readonly string[], session
   ...(session === undefined && { isSignedIn: true as const }),
 });
 
-/** In the order in which they are asked. None of them signs in with a wrong password: that may lock an account. */
+/** Requests in their order. No sign-in with a wrong password: that may lock an account. */
 export const QUESTIONS: readonly Question[] = [
   { name: 'sign-in no json', path: SIGN_IN_PATHS.password, body: 'not json', expected: [`400 ${FRAMEWORK}`] },
   { name: 'sign-in by GET', path: SIGN_IN_PATHS.password, expected: ['405 page', '500 nothing'] },
@@ -70,10 +67,9 @@ export const QUESTIONS: readonly Question[] = [
   },
 ];
 
-/** An answer that no recorded server gave. */
 interface Unexpected {
   readonly question: string;
-  /** Null where no answer came. */
+  /** Null without a response. */
   readonly answer: string | null;
   readonly expected: readonly string[];
 }
@@ -84,7 +80,6 @@ export interface ProbeReport {
   readonly unexpected: readonly Unexpected[];
 }
 
-/** @throws JobtailError config, where it is not REST; what the sign-in throws */
 export async function probe(config: Config, signal: AbortSignal): Promise<ProbeReport> {
   const { service } = config;
   if (service.protocol !== 'rest') {
@@ -109,7 +104,7 @@ export async function probe(config: Config, signal: AbortSignal): Promise<ProbeR
   return { version: 1, asked: asked.length, unexpected };
 }
 
-/** The code of the user's session; undefined where calls carry something else. */
+/** Undefined where calls carry no session code. */
 async function sessionOf(config: Config, signal: AbortSignal): Promise<string | undefined> {
   const connection = await connect(config, commandLog(), { capabilities: passingCapabilities(undefined) });
   try {
@@ -120,10 +115,10 @@ async function sessionOf(config: Config, signal: AbortSignal): Promise<string | 
   }
 }
 
-/** Members that failures have. Names of others may be those of files or users. */
+/** Members of failures. Names of other members may be those of files or users. */
 const MEMBERS: ReadonlySet<string> = new Set(['type', 'title', 'status', 'detail', 'errors', 'traceId', 'message']);
 
-/** The status of an answer, and what kind of body it has. */
+/** The status of a response and the kind of its body. */
 export function signatureOf({ status, text }: { readonly status: number; readonly text: string }): string {
   return `${status} ${kindOf(text)}`;
 }

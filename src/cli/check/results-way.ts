@@ -1,4 +1,4 @@
-/** `agent check`: which way results come, and why. Changes nothing: a try would use up a temporary key of a job. */
+/** `agent check`: how results are transferred, and why. Changes nothing: a try would use a temporary key of a job. */
 import type { Config } from '../../config/config.ts';
 import { canUseSsh, sharesOf } from '../../daemon/transfers.ts';
 import { coveringRoot, notCovered, openRoot } from '../../direct/share.ts';
@@ -9,7 +9,6 @@ import type { Store } from '../../store/store.ts';
 import { isInstalled } from '../../system/program.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
-/** Jobs whose last transfer is reported. */
 const MAX_NAMED = 3;
 
 export async function checkResultsWay(config: Config, store: Store | undefined): Promise<Finding[]> {
@@ -28,7 +27,7 @@ export async function checkResultsWay(config: Config, store: Store | undefined):
   return [...found, ...(store === undefined ? [] : lastWays(store)), ...(await checkShares(config, store))];
 }
 
-/** How results came last: by which program from which host, or why not. */
+/** The last transfer of results: program and host, or the reason of the failure. */
 function lastWays({ jobs, leases, resultSyncs }: Store): Finding[] {
   const found = new Map<string, Finding>();
   for (const { jobId } of jobs.all().reverse()) {
@@ -44,7 +43,7 @@ function lastWays({ jobs, leases, resultSyncs }: Store): Finding[] {
   return [...found.values()].slice(0, MAX_NAMED);
 }
 
-/** The shares of the configuration, and those that the service named and the configuration does not allow. */
+/** The configured shares, and those that the service named and the configuration does not allow. */
 async function checkShares(config: Config, store: Store | undefined): Promise<Finding[]> {
   const { roots, guarded } = sharesOf(config, process.env);
   const found: Finding[] = [];
@@ -58,7 +57,6 @@ async function checkShares(config: Config, store: Store | undefined): Promise<Fi
   return found;
 }
 
-/** The shares that the service named last for each job. */
 function namedBy({ jobs, leases }: Store): Set<string> {
   const last = jobs.all().map(({ jobId }) => leases.lastOf(jobId));
   const shares = last.filter((lease) => lease?.protocol === 'NetworkShare').map((lease) => lease?.basePath ?? '');

@@ -1,4 +1,4 @@
-/** `agent check`: what a server reveals of itself: its health, its release, and how it reports jobs and tasks. */
+/** `agent check`: health and release of the server, and how it reports jobs and tasks. */
 
 import { performance } from 'node:perf_hooks';
 import * as z from 'zod';
@@ -20,7 +20,6 @@ import { systemClock } from '../../system/clock.ts';
 import { answerOf, jobsUrlBeside } from './description.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
-/** Characters of a text of the server that are shown. */
 const MAX_SHOWN = 60;
 
 const PART = z.looseObject({ IsHealthy: z.boolean() });
@@ -30,7 +29,7 @@ const HEALTH = z.looseObject({
   Component: z.record(z.string(), z.unknown()).nullish(),
 });
 
-/** Releases before V6.0 have no such page: then there is nothing to show. */
+/** Releases before V6.0 have no such page. */
 export async function healthOf(config: Config, signal: AbortSignal): Promise<Finding[]> {
   const { service } = config;
   if (service.protocol !== 'rest') return [];
@@ -67,7 +66,7 @@ const ASKED = {
   'below the job': 'by their listed names below the id of the job',
 } as const;
 
-/** By what is kept of it, and the names that it has just listed. */
+/** From the stored capabilities and the listed names. */
 export function restCapabilitiesOf(kept: KeptCapabilities, names: readonly string[]): Finding[] {
   const capabilities = new RestCapabilities({ kept, onChange: () => {}, now: systemClock.monotonic });
   const { addresses, pathForm, partsBytes } = capabilities.known;
@@ -100,7 +99,7 @@ function decodingOf(releases: readonly string[]): string {
 const BY_FILES = 'tasks are found by probes for their files, and job states are not reported';
 const ENDS = 'a job ends by agent unwatch, or after settleAfterMinutes';
 
-/** Whether there is a job service. @throws JobtailError of a configured service that does not respond */
+/** @throws JobtailError of a configured service that does not respond */
 export async function checkJobs(
   config: Config,
   jobService: JobService | null,
@@ -122,7 +121,6 @@ export async function checkJobs(
   return [{ mark: 'note', text: `${BY_FILES}: ${ENDS}`, hint }];
 }
 
-/** What was learned of the ids of tasks on this service. */
 export function taskCapabilities({ capabilities }: Pick<Store, 'capabilities'>): Finding[] {
   const shift = capabilities.get('task-shift');
   const found: Finding[] = [];

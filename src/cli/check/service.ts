@@ -22,29 +22,24 @@ import { commandLog } from '../process.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 import { checkJobs, healthOf, restCapabilitiesOf, taskCapabilities } from './server.ts';
 
-/** Of a name. */
 const MAX_SHOWN = 200;
 /** Maximum size of a live file that is requested a second time, in bytes. */
 const MAX_AGAIN = 64 * 1024;
-/** Bytes of a text that are counted at a time. */
 const COUNTED_BYTES = 1024 * 1024;
-/** Maximum reported tasks whose files are requested. */
 const MAX_LISTED = 16;
-/** What is kept of an answer. */
 const MAX_OVERHEARD = 64 * 1024;
 
 export interface ServiceOptions {
-  /** The job to try a call on; one that is known if left out. */
+  /** The job of the test call; a known one if omitted. */
   readonly jobId: JobId | undefined;
-  /** Its tasks; those that are known if there are none. */
+  /** Its tasks; the known ones if empty. */
   readonly tasks: readonly TaskId[];
   readonly store: Store | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Signs in, and calls as far as a job is known. */
 export async function checkService(findings: Findings, config: Config, options: ServiceOptions): Promise<void> {
-  // Long texts go to a temporary directory: that of the agent may be missing, or belong to another user.
+  // The directory of the agent may be missing, or belong to another user.
   const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'agent-check-'));
   try {
     await fs.mkdir(path.join(directory, 'spill'));
@@ -58,7 +53,6 @@ async function checkCalls(findings: Findings, config: Config, options: ServiceOp
   const { store, signal } = options;
   let client: OverheardClient | undefined;
   let listed: readonly string[] = [];
-  // A check changes nothing.
   const capabilities = passingCapabilities(store?.capabilities);
   const newClient = (given: HttpClientOptions) => (client = new OverheardClient(given));
   const connection = await connect(config, commandLog(), { capabilities, newClient });
@@ -91,7 +85,7 @@ interface FilesOptions extends ServiceOptions {
   readonly jobService: JobService | null;
 }
 
-/** The live files of a job that are named by the command line, the configuration, the state or the job service. */
+/** The live files of a job, from the command line, the configuration, the state or the job service. */
 async function filesOf(
   jobId: JobId,
   { tasks, config, store, jobService, signal }: FilesOptions,
@@ -106,7 +100,7 @@ async function filesOf(
     .map((key) => ({ ...key, position: positionOf(key) }));
 }
 
-/** None without a job service: the call itself reports what is wrong. */
+/** Empty without a job service: the call itself reports the error. */
 async function reportedTasks(
   jobId: JobId,
   jobService: JobService | null,
@@ -116,9 +110,8 @@ async function reportedTasks(
   return job?.tasks.map(({ id }) => id).slice(0, MAX_LISTED) ?? [];
 }
 
-/** An HTTP client with an observer: capabilities of a server show only in its raw responses. */
+/** An HTTP client that keeps the start of each response: capabilities only show in raw responses. */
 class OverheardClient extends HttpClient {
-  /** The beginning of the last answer, once it was read. */
   lastAnswer = '';
 
   override async request(request: HttpRequest): Promise<HttpAnswer> {
@@ -150,9 +143,7 @@ interface CallOptions {
   readonly remote: Remote;
   readonly jobId: JobId;
   readonly secrets: Secrets;
-  /** Its live files as far as they are known, each with the bytes of it that are mirrored. */
   readonly files: readonly KnownFile[];
-  /** The beginning of the last answer, as it was sent. */
   readonly lastAnswer: () => string;
   readonly signal: AbortSignal;
 }
@@ -183,7 +174,7 @@ async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signa
     }
     return { parts, refused, sizes };
   };
-  // From a little before the end, as far as that is known: no check needs gigabytes.
+  // Starts a little before the known end: no check needs gigabytes.
   const { parts, refused, sizes } = await ask(
     files.map(({ taskId, file, position }) => ({ taskId, file, offset: Math.max(0, position - 1) })),
   );
@@ -210,7 +201,6 @@ async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signa
   return found;
 }
 
-/** What the agent has learned about this service so far. */
 function capabilitiesOf({ capabilities }: Pick<Store, 'capabilities'>, contentEncoding: string): Finding[] {
   const encoding = capabilities.get('text-encoding');
   const limit = capabilities.get('batch-limit');
@@ -222,7 +212,7 @@ function capabilitiesOf({ capabilities }: Pick<Store, 'capabilities'>, contentEn
   ];
 }
 
-/** The bytes of a live file. Its text has three for each that the service could not decode (U+FFFD). */
+/** The size in bytes. The text has three bytes for each U+FFFD. */
 async function sizeOf({ taskId, file, offset, content }: Part): Promise<string> {
   let undecoded = 0;
   for (let at = 0; at < content.length; at += COUNTED_BYTES) {
@@ -241,7 +231,6 @@ function formOf(name: string): string {
 
 const AS_ASKED = 'as requested';
 
-/** How an entry of the response names its offset. */
 function offsetIn(answer: string, asked: number): string {
   const inJson = /^\s*\[/.test(answer) ? /"offset"\s*:\s*(null|\d+)/i.exec(answer)?.[1] : undefined;
   if (inJson !== undefined) return inJson === 'null' ? 'nil' : inJson === String(asked) ? AS_ASKED : `as ${inJson}`;

@@ -1,4 +1,4 @@
-/** `agent check`: what is wrong between the configuration and the service, and how to mend it. Changes nothing. */
+/** `agent check`: errors of the configuration, the connection and the service, with hints. Changes nothing. */
 import { type Config, hasFleet } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import { viewSettingsOf } from '../../daemon/view-thread.ts';
@@ -16,7 +16,7 @@ import { untilStopped, versionOfProgram } from '../process.ts';
 export interface CheckOptions extends ConfigOption {
   readonly job?: JobId;
   readonly task: readonly TaskId[];
-  /** Only asks the server, and prints as JSON where it answers as no known server does. */
+  /** Sends test requests only, and prints unknown responses as JSON. */
   readonly probe?: boolean;
 }
 

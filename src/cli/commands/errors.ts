@@ -1,4 +1,4 @@
-/** `agent errors [JOB...]`: the lines of the mirrors that look like errors, grouped by likeness over the tasks. */
+/** `agent errors [JOB...]`: the lines of the mirrors that look like errors, in groups of similar ones. */
 import type { JobId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printableJson } from '../../printable.ts';

@@ -1,4 +1,4 @@
-/** `agent grep PATTERN [JOB...]`: the lines of the mirrors that match, with the output and the exit codes of grep. */
+/** `agent grep PATTERN [JOB...]`: matching lines of the mirrors, with the output and the exit codes of grep. */
 import { once } from 'node:events';
 import pc from 'picocolors';
 import { EXIT, JobtailError } from '../../errors.ts';
@@ -55,7 +55,7 @@ export type Outcome = 'found' | 'nothing' | 'failed';
 
 const EXIT_CODES: Readonly<Record<Outcome, number>> = { found: EXIT.ok, nothing: EXIT.failed, failed: EXIT.usage };
 
-/** Sets the exit code, which is that of grep also after an error: scripts test for 1. */
+/** Sets the exit code of grep, also after an error: scripts test for 1. */
 export async function withExitCodeOfGrep(work: () => Promise<Outcome>): Promise<void> {
   try {
     process.exitCode = EXIT_CODES[await work()];
@@ -65,7 +65,6 @@ export async function withExitCodeOfGrep(work: () => Promise<Outcome>): Promise<
   }
 }
 
-/** @throws JobtailError job-unknown, if a job has no mirrors */
 export function mirrorsOrError(directory: string, choice: MirrorChoice): MirrorFile[] {
   const absent = choice.jobs.find((jobId) => !hasMirrors(directory, jobId));
   if (absent === undefined) return mirrorsIn(directory, choice);
@@ -74,13 +73,12 @@ export function mirrorsOrError(directory: string, choice: MirrorChoice): MirrorF
   });
 }
 
-/** The search goes on with the other files. */
 export function reportUnreadable(error: string): Outcome {
   process.stderr.write(`agent: ${printable(error)}\n`);
   return 'failed';
 }
 
-/** Writes to the standard output, and waits for a reader that is slower. */
+/** Writes to the standard output, and waits for a slow reader. */
 export async function print(output: string | Buffer): Promise<void> {
   if (!process.stdout.write(output)) await once(process.stdout, 'drain');
 }
@@ -89,7 +87,6 @@ export async function print(output: string | Buffer): Promise<void> {
 export const labelOf = ({ jobId, taskId, file, generation }: MirrorFile) =>
   `${jobId}/${taskId} ${file}${generation === 0 ? '' : `.${generation}`}`;
 
-/** The text of a line as it is shown on a terminal. */
 export const decoded = (line: FoundLine) => Buffer.from(line.bytes, 'latin1').toString();
 export const harmless = (text: string) => printable(text.replaceAll('\t', '  '));
 
@@ -100,7 +97,7 @@ function wantedBy(options: GrepOptions): Wanted {
   return options.count === true ? { what: 'count' } : { what: 'lines', numbered, before, after };
 }
 
-/** Whether lines that do not follow each other are separated: also with a context of 0. */
+/** Whether a separator is printed between groups of lines: also with a context of 0. */
 const hasGroups = ({ context, afterContext, beforeContext }: GrepOptions) =>
   (context ?? afterContext ?? beforeContext) !== undefined;
 
@@ -110,14 +107,13 @@ interface Format {
   path(file: MirrorFile): string;
 }
 
-/** As grep prints it. The bytes of lines are unchanged, except on a terminal. */
+/** The output of grep. The bytes of lines are unchanged, except on a terminal. */
 class TextFormat implements Format {
   readonly #isTerminal = process.stdout.isTTY;
   readonly #colours = pc.createColors(process.stdout.isTTY && pc.isColorSupported);
   readonly #matches: RegExp | undefined;
   readonly #isNumbered: boolean;
   readonly #separatesGroups: boolean;
-  /** The last line that was printed. */
   #last: { readonly file: MirrorFile; readonly number: number } | undefined;
 
   constructor(pattern: Pattern, options: GrepOptions) {
@@ -150,7 +146,6 @@ class TextFormat implements Format {
     return this.#colours.magenta(labelOf(file));
   }
 
-  /** Between lines that do not follow each other. */
   #separator(file: MirrorFile, { number }: FoundLine): string {
     if (!this.#separatesGroups) return '';
     const last = this.#last;
@@ -174,7 +169,6 @@ class TextFormat implements Format {
   }
 }
 
-/** One object on each line. */
 class JsonFormat implements Format {
   lines(file: MirrorFile, lines: readonly FoundLine[]): string {
     return lines

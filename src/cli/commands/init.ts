@@ -1,4 +1,4 @@
-/** `agent init`: asks for what it needs, writes the configuration, and tries it. */
+/** `agent init`: asks for the settings, writes the configuration, and tests it. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { loadConfig } from '../../config/load.ts';
@@ -13,7 +13,7 @@ export interface InitOptions extends InitFlags {
   readonly force?: boolean;
 }
 
-/** The unit reads its configuration and its password from here (systemd/agent.service). */
+/** The unit reads its configuration and its password here (systemd/agent.service). */
 const SERVICE_DIRECTORY = '/etc/agent';
 
 export async function init(options: InitOptions): Promise<void> {
@@ -25,12 +25,12 @@ export async function init(options: InitOptions): Promise<void> {
   await untilStopped(async (signal) => write(file, await answersOf(file, options, signal), options));
   if (!options.check) return;
   process.stdout.write('\n');
-  // The unit hands the password over as a credential; here, it is read where it lies.
+  // The unit passes the password as a credential; here, it is read from its directory.
   if (options.service) process.env['CREDENTIALS_DIRECTORY'] ??= path.dirname(file);
   await check({ config: file, task: [], commandLine: ['check', '-c', file] });
 }
 
-/** Both files, private to the one who writes them; the configuration of a service is for its user to read. */
+/** Both files are private; the configuration of a service is readable for its user. */
 async function write(file: string, { answers, secret }: Complete, options: InitOptions): Promise<void> {
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: options.service ? 0o755 : 0o700 });
   if (secret !== undefined) {
@@ -38,7 +38,7 @@ async function write(file: string, { answers, secret }: Complete, options: InitO
     process.stdout.write(`${secret.file}: the secret, readable for you alone\n`);
   }
   replaceFile(file, configText(answers), options.service ? 0o644 : 0o600, options);
-  // The schema reports what it refuses.
+  // Validates the answers.
   await loadConfig(file);
   process.stdout.write(`${file}: the configuration${foundText(answers.service)}\n`);
   if (process.geteuid?.() === 0 && !options.service) {

@@ -19,11 +19,10 @@ export async function jobs(options: ConfigOption & { readonly json?: boolean }):
   const listed = reported.map((job) => ({
     jobId: job.id,
     ...jobFields(job),
-    /** What it is to the agent; null if it was never watched. */
     watchState: states.get(job.id) ?? null,
     tasks: job.tasks.map(taskFields),
   }));
-  // The youngest ones stand at the prompt.
+  // The newest jobs are next to the prompt.
   listed.sort((a, b) => compareIds(a.jobId, b.jobId));
   if (options.json === true) process.stdout.write(`${printableJson({ version: 1, jobs: listed }, 2)}\n`);
   else process.stdout.write(jobsTable(listed satisfies readonly ListedJob[], columnsOfTerminal()));
@@ -44,18 +43,15 @@ async function statesInFleet(config: FleetConfig): Promise<Map<JobId, WatchState
   return new Map(owners.flatMap(({ jobId, state }) => (state === 'ordered' ? [] : [[jobId, state as WatchState]])));
 }
 
-/** A job of `agent jobs --json`. */
 export type ListedJob = ReturnType<typeof jobFields> & {
   readonly jobId: JobId;
-  /** What it is to the agent; null if it was never watched. */
+  /** Null if it was never watched. */
   readonly watchState: WatchState | null;
   readonly tasks: readonly TaskFields[];
 };
 
 const MAX_NAME_COLUMNS = 40;
-/** Tasks of a job that are named. */
 const MAX_TASKS = 4;
-/** Messages of one job. */
 const MAX_MESSAGES = 3;
 
 export function jobsTable(jobs: readonly ListedJob[], columns: number): string {
@@ -72,7 +68,7 @@ function rowOf(job: ListedJob): string[] {
   return [job.jobId, nameOf(job), showJobState(job.jobState), ...times, tasksOf(job), job.watchState ?? ''];
 }
 
-/** A job where there is no room for the table. */
+/** For a terminal that is too narrow for the table. */
 function narrowLines(job: ListedJob): string[] {
   const { submitTime, startTime, endTime, watchState } = job;
   const times = { submitted: submitTime, started: startTime, ended: endTime };
@@ -91,7 +87,6 @@ function tasksOf({ tasks }: ListedJob): string {
   return ids.length <= MAX_TASKS ? ids.join(' ') : `${ids[0]} ... ${ids.at(-1)} (${ids.length})`;
 }
 
-/** Why tasks failed. */
 function messagesOf({ jobId, tasks }: ListedJob): string[] {
   const failed = tasks.filter(({ errorMessage }) => hasMessage(errorMessage));
   const more = failed.length - MAX_MESSAGES;

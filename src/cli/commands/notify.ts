@@ -1,4 +1,4 @@
-/** `agent notify`: what waits to be delivered, and a test event through every rule. */
+/** `agent notify`: lists undelivered notifications, and sends test events. */
 import { type Config, hasFleet } from '../../config/config.ts';
 import { notifyHttp, sourceOf } from '../../daemon/notifying.ts';
 import { openSharedStore } from '../../daemon/state.ts';

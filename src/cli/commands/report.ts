@@ -1,7 +1,6 @@
 /**
- * `agent report`: one text file to attach to a request for help. It holds the versions, the configuration, what `status`
- * and `check` print, the metrics and the last log lines. No secret is in it: the secrets that the configuration names are
- * read and removed wherever they occur, and so is all that looks like one.
+ * `agent report`: one text file for a request for help: versions, configuration, the output of `status` and `check`,
+ * metrics and log. Configured secrets are replaced wherever they occur, and so is what looks like one.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +19,6 @@ import { endOfFile, journalOf, printedByProgram, secretsOf } from '../report/sou
 import { versionReport } from './version.ts';
 
 export interface ReportOptions extends ConfigOption {
-  /** `-` is the standard output. */
   readonly output?: string;
   readonly log?: string;
 }
@@ -29,7 +27,7 @@ const STANDARD_OUTPUT = '-';
 /** `check` waits for each step of a connection that does not answer. */
 const MAX_CHECK_MS = 120_000;
 const MAX_STATUS_MS = 30_000;
-/** In command lines of the configuration, arguments may be secrets. */
+/** Arguments of configured commands may be secrets. */
 const COMMAND_KEYS = /^argv$|command$/i;
 
 export async function report(options: ReportOptions): Promise<void> {
@@ -38,8 +36,8 @@ export async function report(options: ReportOptions): Promise<void> {
 }
 
 /**
- * The file belongs to the caller: it is made before the command becomes the owner of the state, by running this command
- * again with the file as its standard output.
+ * The file belongs to the caller: it is created before the command becomes the owner of the state, by running this
+ * command again with the file as its standard output.
  */
 async function writeReport({ output, config, log }: ReportOptions): Promise<void> {
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
@@ -83,7 +81,7 @@ async function printReport(options: ReportOptions, signal: AbortSignal): Promise
     signal.throwIfAborted();
     process.stdout.write(`\n==== ${name} ====\n${secrets.hideAll(withoutCredentials(text)).trimEnd()}\n`);
   };
-  // A command that uses the same configuration, whichever way it was found.
+  // Uses the same configuration, however it was found.
   const own = (args: readonly string[], totalMs: number) => {
     if (config === undefined) throw configError;
     return printedByProgram([...args, '--config', config.file], totalMs, signal);
@@ -104,7 +102,7 @@ async function printReport(options: ReportOptions, signal: AbortSignal): Promise
   });
 }
 
-/** A section that cannot be read holds the reason; the others follow. */
+/** A section that cannot be read contains the error instead. */
 async function textOf(read: () => Promise<string> | string): Promise<string> {
   try {
     return printableLines(await read());
@@ -126,7 +124,7 @@ function headOf(unread: readonly string[]): string {
   return lines.join('\n');
 }
 
-/** As it takes effect, with the defaults; comments of the file are left out. */
+/** With the defaults, without the comments of the file. */
 function configurationText(config: Config): string {
   const shown = (key: string, value: unknown) =>
     COMMAND_KEYS.test(key) && Array.isArray(value) ? [value[0], `(${value.length - 1} arguments, not shown)`] : value;
@@ -143,14 +141,13 @@ async function metricsOf(config: Config | undefined, signal: AbortSignal): Promi
   return answer.status === 200 ? answer.text : `not available: ${url} answers with status ${answer.status}`;
 }
 
-/** Addresses without user, password and query. */
 function withoutCredentials(text: string): string {
   return text
     .replaceAll(/(\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@"'<>]{1,1000}@/gi, '$1***@')
     .replaceAll(/(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s?"'<>]{1,1000}\?)[^\s"'<>]+/gi, '$1***');
 }
 
-/** Log lines without what is assigned to a word for a secret: `password=...`, `"token": "..."`. */
+/** Removes values that are assigned to a word for a secret: `password=...`, `"token": "..."`. */
 function withoutAssignments(text: string): string {
   return text.replaceAll(
     /((?:pass(?:word|wd|phrase)?|token|secret|api[-_]?key|session[-_]?code)["']?\s{0,4}[=:]\s{0,4}["']?)[^\s"',;&]+/gi,

@@ -9,10 +9,10 @@ import { Secrets } from '../../redact.ts';
 import { type ConfigOption, configurationAsOwner, configurationOf } from '../configuration.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
 
-/** Unread log lines do not keep a stopped process alive. */
+/** Unread log lines do not keep a stopped process alive longer. */
 const LAST_LINES_MS = 500;
 
-/** How long a start that finds no room waits before it looks again; well within a watchdog of systemd. */
+/** Interval of checks while the disk is full at the start; well within a watchdog of systemd. */
 const ROOM_MS = 2_000;
 
 export interface RunOptions extends ConfigOption {
@@ -28,7 +28,7 @@ export async function run(options: RunOptions): Promise<void> {
 }
 
 async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void> {
-  // Until the agent can reload, a hangup is no reason to end.
+  // Until the agent can reload, SIGHUP must not end it.
   const ignore = () => {};
   process.on('SIGHUP', ignore);
   const stream = standardError(process.env);
@@ -56,8 +56,8 @@ async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void>
 type FollowOptions = Omit<DaemonOptions, 'store' | 'transfers' | 'onReady'>;
 
 /**
- * Follows until it is stopped, and opens the state again if it was removed. If the disk is full at the start, it waits
- * for space, and logs that once.
+ * Follows until stopped; opens the state again if it was removed. If the disk is full at the start, waits for space and
+ * logs that once.
  */
 async function followUntilStopped(options: FollowOptions): Promise<void> {
   const { log, notifier, stop } = options;
@@ -74,7 +74,7 @@ async function followUntilStopped(options: FollowOptions): Promise<void> {
       if (code !== 'disk-full') throw thrown;
       log[isLogged ? 'debug' : 'error']({ scope: 'the state', code, err: message, hint }, 'waiting for disk space');
       isLogged = true;
-      // It is not ready, but systemd is to wait as long as it does.
+      // Not ready, but systemd must wait.
       notifier.send({
         EXTEND_TIMEOUT_USEC: String(ROOM_MS * 10_000),
         WATCHDOG: '1',

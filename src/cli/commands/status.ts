@@ -1,4 +1,4 @@
-/** `agent status`: what is followed and how it stands. */
+/** `agent status`: the followed jobs and their state. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { notWatched, openSharedStore, requireWatched } from '../../daemon/state.ts';
@@ -78,18 +78,17 @@ async function show(
   else process.stdout.write((await pageOf()).render());
 }
 
-/** A page of so many jobs, and its text with the first `maxJobs` of them. */
 interface Page {
   readonly jobs: number;
   readonly render: (maxJobs?: number) => string;
 }
 type PageOf = () => Promise<Page>;
 
-/** The lines of a page with as many jobs as a screen of `rows` has room for; the last line counts the others. */
+/** The lines for `rows` rows of a screen; the last line counts the jobs that do not fit. */
 export function fittingLines({ jobs, render }: Page, rows: number): string[] {
   const fitting = Math.max(0, rows - 1);
   const linesOf = (maxJobs: number) => render(maxJobs).trimEnd().split('\n');
-  // A job has a line at least.
+  // A job has at least one line.
   let shown = Math.min(jobs, Math.max(1, fitting));
   let lines = linesOf(shown);
   for (; shown > 1 && lines.length > fitting; shown -= 1) lines = linesOf(shown - 1);
@@ -101,10 +100,10 @@ export function fittingLines({ jobs, render }: Page, rows: number): string[] {
   return [...lines.slice(0, fitting), `(${more.join('')}every second; Ctrl-C ends)`];
 }
 
-/** Shows a page again and again in its place, until it is interrupted; the last one stays. */
+/** Refreshes a page in its place until interrupted; the last one stays. */
 async function watchPage(pageOf: PageOf, signal: AbortSignal): Promise<void> {
   const restore = () => void process.stdout.write(FIRST_SCREEN);
-  // A second signal ends the process where it stands.
+  // A second signal ends the process at once.
   process.once('exit', restore);
   process.stdout.write(OTHER_SCREEN);
   try {

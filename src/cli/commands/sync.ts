@@ -1,6 +1,4 @@
-/**
- * `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process while none runs.
- */
+/** `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process if none runs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
@@ -85,11 +83,11 @@ interface Pass extends PassCommand {
 }
 
 const TICK_MS = 100;
-/** Ticks between two checks of the lock of the agent; each opens a file. */
+/** Ticks between two checks of the agent's lock; each opens a file. */
 const TICKS_A_LIFE_SIGN = 10;
 /**
- * Failed checks in a row that mean that the agent stopped. One is not enough: an agent that reloads its configuration
- * releases the lock for a moment.
+ * Consecutive failed checks that mean that the agent stopped: an agent that reloads its configuration releases the lock
+ * for a moment.
  */
 const MISSING_LIFE_SIGNS = 2;
 
@@ -124,7 +122,7 @@ async function askAgent({ config, store, jobId, kind, progress, signal }: Pass):
     await sleep(TICK_MS, undefined, { signal }).catch(() => {
       throw new JobtailError('aborted', 'the command was interrupted');
     });
-    // Before the answer is looked for: it may be the last thing that the agent does.
+    // Before the answer is read: it may be the last action of the agent.
     if (ticks % TICKS_A_LIFE_SIGN === 0) missing = lockHolder(config.state.directory) === undefined ? missing + 1 : 0;
     const answer = store.requests.get(requestId)?.answer;
     if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);

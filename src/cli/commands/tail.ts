@@ -1,4 +1,4 @@
-/** `agent tail JOB`: the mirrors of a job on the terminal, with or without a running agent. */
+/** `agent tail JOB`: the lines of the mirrors of a job, with or without a running agent. */
 import { once } from 'node:events';
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,16 +15,14 @@ import { cutToColumns } from '../show/terminal.ts';
 
 export interface TailOptions extends ConfigOption, LiveFileChoice {
   readonly follow?: boolean;
-  /** Of each file; Infinity for all. */
   readonly lines: number;
-  /** Only files that grew since then, in milliseconds since 1970. */
   readonly since?: number;
   readonly raw?: boolean;
   readonly prefix: boolean;
 }
 
 const TICK_MS = 200;
-/** Tasks may be added to a watched job, and its state changes seldom. */
+/** Interval for new tasks and the job state, which change seldom. */
 const SLOW_TICK_MS = 1_000;
 const ANNOUNCEMENT = '--- the remote file was truncated or rewritten; it begins anew ---';
 const CLEAR_LINE = '\r\u001b[2K';
@@ -65,16 +63,15 @@ interface ShownJob {
   readonly known: KnownJob;
 }
 
-/** The mirrors that are shown, and what they are printed to. */
 class Shown {
   readonly #jobId: JobId;
   readonly #options: TailOptions;
   readonly #tail: LineTail;
   readonly #mirrors: TailedMirrors;
-  /** Where nothing of it may be known, a follow ends only when it is ended. */
+  /** Where the state cannot be read, a follow ends only by a signal. */
   readonly #known: KnownJob;
   readonly #states = new JobStateChanges();
-  /** The mirror whose unfinished line stands on the terminal, to be written over. */
+  /** The mirror whose unfinished line is on the terminal, to be overwritten. */
   #open: string | undefined;
 
   constructor({ config, jobId, known }: ShownJob, options: TailOptions) {
@@ -86,7 +83,7 @@ class Shown {
     const write = (line: string, name: string, unfinished: boolean) => {
       const over = this.#open === undefined ? '' : this.#open === name ? CLEAR_LINE : '\n';
       this.#open = rewrites && unfinished ? name : undefined;
-      // A line that is written over has to fit into one; the others wrap as everywhere.
+      // A line that is overwritten must fit into one row; the others wrap.
       const shown = this.#open === undefined ? line : cutToColumns(line.slice(0, -1), process.stdout.columns - 1);
       process.stdout.write(`${over}${shown}`, raw ? 'latin1' : 'utf8');
     };
@@ -98,18 +95,16 @@ class Shown {
     return this.#mirrors.isEmpty;
   }
 
-  /** Adds the mirrors that exist by now. */
   addFromLastLines(): void {
     this.#mirrors.add((mirror) => this.#sizeIfOld(mirror) ?? startOfLastLines(mirror, this.#options.lines));
   }
 
-  /** Of a mirror that grew last before `--since`; its lines are left out. */
+  /** The size of a mirror that has not grown since `--since`; its lines are omitted. */
   #sizeIfOld(mirror: string): number | undefined {
     const { mtimeMs, size } = fs.lstatSync(mirror);
     return mtimeMs < (this.#options.since ?? Number.NEGATIVE_INFINITY) ? size : undefined;
   }
 
-  /** Everything that is there now. */
   async toEnd(): Promise<void> {
     if (this.isEmpty && this.#options.follow !== true) process.stderr.write(`${this.#whyEmpty}\n`);
     while (this.#tail.read()) await drained();
@@ -117,7 +112,6 @@ class Shown {
     this.#endLine();
   }
 
-  /** Until the job has come to its end, or the signal fires. */
   async follow(signal: AbortSignal): Promise<void> {
     this.#warnIfNothingComes();
     let slowTickAt = 0;
@@ -125,7 +119,7 @@ class Shown {
       const now = performance.now();
       const isSlowTick = now - slowTickAt >= SLOW_TICK_MS;
       if (isSlowTick) await this.#known.refresh();
-      // In this order: what comes before the end is seen after it is known.
+      // Read before the lines, so that no line before the end is missed.
       const end = isSlowTick ? this.#endOfJob() : undefined;
       if (isSlowTick) {
         slowTickAt = now;
@@ -154,7 +148,7 @@ class Shown {
     return `no live file of job ${this.#jobId} found yet (agent status ${this.#jobId})`;
   }
 
-  /** On the standard error: what is piped has lines of the job and nothing else. */
+  /** To the standard error: a pipe gets only lines of the job. */
   #printState(): void {
     const change = this.#states.changeOf(this.#known.information);
     if (change === '') return;
@@ -162,7 +156,7 @@ class Shown {
     process.stderr.write(change);
   }
 
-  /** Why nothing more will come, as far as the state can be read. */
+  /** Why no more lines come, as far as the state can be read. */
   #endOfJob(): 'settled' | 'ended' | undefined {
     const { state } = this.#known;
     return state === 'settled' || state === 'ended' ? state : undefined;

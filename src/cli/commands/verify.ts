@@ -1,4 +1,4 @@
-/** `agent verify JOB`: proof from outside that every mirror and result is what the server has. Changes nothing. */
+/** `agent verify JOB`: compares every mirror and result with the raw bytes of the server. Changes nothing. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { type Proof, proveFile } from '../../agent/pass/comparison.ts';
@@ -20,7 +20,7 @@ import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
 
-/** A file and its proof; missing: the server lists it, and it is not here. Exit code 0 allows to delete the original. */
+/** A file and its proof; missing: listed, and not here. Exit code 0 means that the original can be deleted. */
 export interface Verified {
   readonly name: string;
   readonly proof: Proof | { readonly outcome: 'missing'; readonly reason: string };
@@ -105,7 +105,7 @@ export async function* proofs({ config, store, jobId, remote, signal }: ProofsOp
     }
     missing.delete(row.name);
     const local = path.join(resultsDirectory(directory, jobId), ...found.parts);
-    // The live file that a link leads to was compared above.
+    // The live file behind a link was compared above.
     if (row.live !== null && (await leadsToMirror(local, row.live, directory, jobId))) continue;
     yield { name: printable(row.name), proof: await proveResult(local, row.name, { remote, jobId, signal }) };
   }
@@ -122,7 +122,7 @@ async function leadsToMirror(local: string, live: string, directory: string, job
   return path.resolve(path.dirname(local), text) === path.join(path.resolve(directory), jobId, 'live', `${live}.log`);
 }
 
-/** A result has to be all of the file, not just its beginning. What keeps one file from being read ends nothing else. */
+/** A result must equal the whole file, not just its start. A file that cannot be read does not stop the others. */
 async function proveResult(local: string, name: string, options: Parameters<typeof proveFile>[2]): Promise<Proof> {
   const refused = options.remote.reasonAgainst?.(name);
   if (refused !== undefined) return { outcome: 'unproven', bytes: 0, reason: refused };

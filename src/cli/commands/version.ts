@@ -1,4 +1,4 @@
-/** `agent version`: the program, and what it runs on. */
+/** `agent version`: versions of the program and its environment. */
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -11,7 +11,6 @@ export interface VersionOptions {
   readonly json?: boolean;
 }
 
-/** An installed package that is not bundled. `error`: why a module cannot be used. */
 interface InstalledModule {
   readonly version: string | null;
   readonly isNative: boolean;
@@ -26,7 +25,7 @@ export function version({ json }: VersionOptions): void {
   else process.stdout.write(textOf(report));
 }
 
-/** The contract of `--json`: keys are added, never taken away, while the version is 1. */
+/** The contract of `--json`: while the version is 1, keys are only added. */
 export function versionReport() {
   return {
     version: 1,
@@ -64,7 +63,6 @@ function unlessThrown(read: () => string): string | null {
   }
 }
 
-/** The version of a package, and whether `load` goes through. */
 function installed(name: string, load?: () => void): InstalledModule {
   const found = packageVersion(name);
   const module = { version: found, isNative: load !== undefined };
@@ -86,10 +84,9 @@ function packageVersion(name: string): string | null {
   return null;
 }
 
-/** Null on other systems, and where another C library is used. */
 function glibcVersion(): string | null {
   if (process.platform !== 'linux' || process.report === undefined) return null;
-  // Without it, the report resolves the names of all connections.
+  // Otherwise the report resolves the names of all connections.
   Object.assign(process.report, { excludeNetwork: true });
   const { header } = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
   return header?.glibcVersionRuntime ?? null;

@@ -1,4 +1,4 @@
-/** `agent view`: the link of the view of the running agent, or the view itself, served right here. */
+/** `agent view`: the link of the view of the running agent, or the view served by this command. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs, { constants } from 'node:fs';
@@ -18,7 +18,6 @@ import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
 
 export interface ViewOptions extends ConfigOption {
-  /** In a browser, where there is one. */
   readonly open: boolean;
 }
 
@@ -34,7 +33,7 @@ export async function view(options: ViewOptions): Promise<void> {
   await untilStopped((signal) => serveHere(config, settings, { ...options, signal }));
 }
 
-/** The link of the view that the running agent serves; undefined if nothing there has proven to be it. */
+/** Undefined if the server there has not proven to be the view. */
 async function linkOfAgent(config: Config, settings: ViewSettings): Promise<string | undefined> {
   if (config.view === null || lockHolder(config.state.directory) === undefined) return undefined;
   const token = readToken(tokenFileOf(settings));
@@ -67,7 +66,7 @@ async function serveHere(config: Config, settings: ViewSettings, { signal, ...op
   }
 }
 
-/** Listens at the configured address; a default address gives way to any free one. */
+/** Listens at the configured address; the default address may be replaced by any free one. */
 async function serve(config: Config, settings: ViewSettings): Promise<RunningView> {
   const serveAt = (listen: ViewSettings['listen']) =>
     serveView({
@@ -88,7 +87,6 @@ async function serve(config: Config, settings: ViewSettings): Promise<RunningVie
   }
 }
 
-/** The link on the standard output, for people and programs. */
 function show(link: string, settings: ViewSettings, { open }: ViewOptions): void {
   process.stdout.write(`${link}\n`);
   const { listen, publicUrl } = settings;
@@ -104,12 +102,10 @@ function show(link: string, settings: ViewSettings, { open }: ViewOptions): void
     // Without a browser, the operator opens the link.
     opener.on('error', () => {});
     opener.unref();
-  } catch {
-    // The link stands there.
-  }
+  } catch {}
 }
 
-/** A private file that leads to the link: everybody may read the arguments of a program. */
+/** A private file that redirects to the link: all users can read the arguments of a program. */
 function openingPage(link: string, directory: string): string {
   const file = path.join(directory, 'view-open.html');
   fs.rmSync(file, { force: true });

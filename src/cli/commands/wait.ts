@@ -16,11 +16,9 @@ import { LineTail, startOfLastLines, TailedMirrors } from '../show/line-tail.ts'
 import { type JobReport, reportOf } from '../show/status-report.ts';
 
 export interface WaitOptions extends ConfigOption {
-  /** Until the first of several jobs is over. */
   readonly any?: boolean;
-  /** Prints the lines of the live files meanwhile. */
   readonly tail?: boolean;
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly timeout?: number;
   readonly json?: boolean;
 }
@@ -29,13 +27,12 @@ const TICK_MS = 200;
 /** Intervals for reading the state of jobs, here and from the database of a fleet. */
 const STATE_MS = 500;
 const FLEET_STATE_MS = 2_000;
-/** So long, an agent may be away: it is restarted, or replaced by a newer version. */
+/** Maximum absence of the agent during a restart or an upgrade. */
 const MAX_ABSENT_MS = 120_000;
 const FIRST_LINES = 10;
-/** Failed tasks that get a line. */
 const MAX_TASKS = 5;
 
-/** unproven: a file could not be proven, or it is unknown how the job ended. */
+/** unproven: a file could not be proven, or the end of the job is unknown. */
 export type Outcome = 'finished' | 'failed' | 'canceled' | 'unproven';
 
 const EXIT_CODES: Readonly<Record<Outcome, number>> = {
@@ -44,18 +41,15 @@ const EXIT_CODES: Readonly<Record<Outcome, number>> = {
   canceled: EXIT.jobCanceled,
   finished: EXIT.ok,
 };
-/** Of several jobs, the first one of these that any has is the result. */
+/** Of several jobs, the first of these outcomes is the result. */
 const WORST_FIRST = ['unproven', 'failed', 'canceled', 'finished'] as const;
 
-/** A job that is waited for no longer. */
 export interface Ended {
   readonly outcome: Outcome;
-  /** What could not be proven. */
   readonly unproven: readonly string[];
   readonly job: JobReport;
 }
 
-/** How a job ended; undefined while it is followed. */
 export function endOf(job: JobReport): Ended | undefined {
   if (job.state === 'watched' || job.state === 'ending') return undefined;
   const unproven = job.state === 'settled' ? unprovenOf(job) : ['it is not followed any more'];
@@ -78,7 +72,6 @@ function unprovenOf({ files, results }: JobReport): string[] {
   return [...live, ...counts.flatMap(([count, what]) => (count > 0 ? [`${countOf(count, 'result')}: ${what}`] : []))];
 }
 
-/** The exit code for jobs that are over. */
 export function exitCodeOf(ended: readonly Ended[]): number {
   const worst = WORST_FIRST.find((outcome) => ended.some((one) => one.outcome === outcome));
   return worst === undefined ? EXIT.ok : EXIT_CODES[worst];
@@ -92,12 +85,9 @@ export async function wait(jobIds: readonly JobId[], options: WaitOptions): Prom
   process.exitCode = waiting.exitCode;
 }
 
-/** Where the state of the jobs is read. */
 interface Source {
-  /** Undefined for a job that was never watched. */
   stateOf(jobId: JobId): Promise<JobRow['state'] | undefined>;
   reportOf(jobId: JobId): Promise<JobReport | undefined>;
-  /** Whether an agent runs that may follow the jobs. */
   isFollowed(): Promise<boolean>;
 }
 
@@ -168,7 +158,6 @@ function orderOf(config: Config, jobId: JobId): WatchOrder {
   return configured ?? { jobId, ...usual, results: config.results.enabled };
 }
 
-/** The jobs that are waited for, what was found of them, and their lines. */
 class Waiting {
   readonly jobIds: readonly JobId[];
   readonly #config: Config;
@@ -190,7 +179,6 @@ class Waiting {
     return this.#isTimeUp ? EXIT.timeIsUp : exitCodeOf([...this.#ended.values()]);
   }
 
-  /** @throws JobtailError config if the end of a job would never be seen */
   async requireEnds(jobOf: (jobId: JobId) => Promise<JobRow | undefined>): Promise<void> {
     if (hasJobService(this.#config.service)) return;
     for (const jobId of this.jobIds) {
@@ -203,7 +191,7 @@ class Waiting {
     }
   }
 
-  /** Waits; what it returns prints the result, once nothing is appended any more. */
+  /** The returned function prints the result, after the last bytes are appended. */
   async run(source: Source, signal: AbortSignal): Promise<() => void> {
     const { timeout = Number.POSITIVE_INFINITY } = this.#options;
     const stateMs = hasFleet(this.#config) ? FLEET_STATE_MS : STATE_MS;
@@ -238,7 +226,6 @@ class Waiting {
     return this.#options.any === true ? this.#ended.size > 0 : this.#ended.size === this.jobIds.length;
   }
 
-  /** An agent that is restarted is waited for. */
   #absent(since: number, isNew: boolean): number {
     if (isNew) process.stderr.write('no agent is running: waiting for it (agent run)\n');
     if (performance.now() - since < MAX_ABSENT_MS) return since;
@@ -285,7 +272,6 @@ function textOf({ job, unproven }: Ended): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The lines of the live files of some jobs: the last ones first, then what comes. */
 class Lines {
   readonly #tail: LineTail;
   readonly #mirrors: TailedMirrors;
@@ -297,7 +283,6 @@ class Lines {
     this.#mirrors.add((file) => startOfLastLines(file, FIRST_LINES));
   }
 
-  /** Whether there may be more at once. */
   tick(): boolean {
     if (performance.now() - this.#addedAt >= 1_000) {
       this.#mirrors.add();

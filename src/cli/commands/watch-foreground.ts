@@ -1,4 +1,4 @@
-/** Following in this process: `agent watch JOB --foreground` prints the lines of a job as they come. */
+/** `agent watch JOB --foreground`: follows a job in this process, and prints its lines. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
 import { type Config, warnOfPlainHttp } from '../../config/config.ts';
@@ -20,7 +20,6 @@ const TICK_MS = 200;
 /** Interval for finding tasks and requesting states. */
 const TICKS_A_SLOW_TICK = 5;
 
-/** Until the job is settled or ended, or it is stopped. */
 export function watchHere(config: Config, order: WatchOrder): Promise<void> {
   const { jobId } = order;
   return followHere(config, { jobIds: [jobId], orders: () => [order] }, async (store, signal) => {
@@ -62,13 +61,13 @@ export function watchHere(config: Config, order: WatchOrder): Promise<void> {
 
 interface JobsHere {
   readonly jobIds: readonly JobId[];
-  /** Registered first: others of the jobs are watched as they are. */
+  /** Orders to register first; other watched jobs are not changed. */
   readonly orders: (store: Store) => readonly WatchOrder[];
 }
 
 /**
- * Follows jobs in this process while `work` runs, and ends it at a signal. What `work` returns is called once nothing is
- * appended any more.
+ * Follows jobs in this process while `work` runs, until a signal. What `work` returns is called after the last bytes
+ * are appended.
  */
 export function followHere<T>(
   config: Config,
@@ -109,7 +108,6 @@ export function followHere<T>(
   });
 }
 
-/** Lines about the job itself: its state, and how its tasks are found. */
 class News {
   readonly #config: Config;
   readonly #store: Store;

@@ -1,6 +1,4 @@
-/**
- * `agent watch --mine`, and the end of it: every job of the user is followed as it is submitted, until it is settled.
- */
+/** `agent watch --mine` and `unwatch --mine`: follow every job of the user from its submission until it is settled. */
 import { choiceOf } from '../../agent/loop/configured-jobs.ts';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { makeDirectories, withStore } from '../../daemon/state.ts';
@@ -16,13 +14,10 @@ import { commandLog } from '../process.ts';
 interface WatchMineOptions extends ConfigOption {
   readonly include: readonly string[];
   readonly exclude: readonly string[];
-  /** Milliseconds. */
   readonly maxAge?: number;
-  /** Followed at a time. */
   readonly mostJobs?: number;
 }
 
-/** Default of the command and the configuration. */
 const DAY_MS = 86_400_000;
 const MAX_JOBS = 200;
 
@@ -39,7 +34,6 @@ export async function watchMine({ include, exclude, maxAge, mostJobs, ...options
       mostJobs: mostJobs ?? config.watchMine?.mostJobs ?? MAX_JOBS,
       since: store.watchMine.of('command')?.since ?? now,
     };
-    // Before the agent takes them.
     const count = await countOfTaken(config, store, rule);
     await save(rule);
     process.stdout.write('following every job of the user, from its submission until it is settled\n');
@@ -92,13 +86,12 @@ export async function unwatchMine(options: ConfigOption): Promise<void> {
 
 interface Rules {
   readonly isRunning: boolean;
-  /** Brings the rule of commands to this; undefined: there is none. */
   save(rule: WatchMineRow | undefined): void | Promise<void>;
 }
 
 type Work = (store: Store, rules: Rules) => Promise<void>;
 
-/** With the store, while an agent runs or while none does; in a fleet, with what is known of all jobs. */
+/** In a fleet, the store contains all jobs. */
 async function withRules(config: Config, work: Work): Promise<void> {
   if (hasFleet(config)) return await withRulesOfFleet(config, work);
   makeDirectories(config);

@@ -1,4 +1,4 @@
-/** `agent watch JOB`: registers a job, and prints where its mirrors are. */
+/** `agent watch JOB`: registers a job, and prints the paths of its mirrors. */
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
@@ -21,14 +21,13 @@ export interface WatchOptions extends ConfigOption {
   readonly task: readonly TaskId[];
   readonly file: readonly LiveFileName[];
   readonly results: boolean;
-  /** Limit for the agent's first poll of the job. */
   readonly wait: boolean;
   readonly foreground?: boolean;
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly stallAfter?: number;
 }
 
-/** How long the running agent is given to make the mirrors, and to find the tasks of a job. */
+/** Limits for the running agent: to create the mirrors, and to find the tasks. */
 const PICKED_UP_MS = 5_000;
 export const FIRST_TASKS_MS = 10_000;
 const TICK_MS = 50;
@@ -77,7 +76,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
   });
 }
 
-/** A mistyped number would be requested forever. A job that the agent has followed before is not checked again. */
+/** A mistyped number would be requested forever. A job that was followed before is not checked again. */
 export async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
   const store = hasFleet(config) ? undefined : sharedStoreIfReadable(config);
   const isKnown = store?.jobs.get(jobId) !== undefined;
@@ -94,7 +93,7 @@ interface Registered {
   readonly order: WatchOrder;
 }
 
-/** Waits until the running agent has found tasks, reports why it cannot, or the time is over. */
+/** Waits until the running agent has found tasks or reports an error, or the time is up. */
 function firstTasks({ store, order: { jobId } }: Registered): Promise<void> {
   const hasSearched = () => (store.taskSearches.get(jobId)?.lookedAt ?? null) !== null;
   const isOver = () =>
@@ -107,7 +106,6 @@ async function until(isSo: () => boolean, limitMs: number): Promise<void> {
   for (let waitedMs = 0; waitedMs < limitMs && !isSo(); waitedMs += TICK_MS) await sleep(TICK_MS);
 }
 
-/** The requested mirrors; without a task, those of all known tasks. */
 function pathsOf({ config, store, order }: Registered): string[] {
   const { tasks, files } = order;
   const rows = store.liveFiles
@@ -117,7 +115,7 @@ function pathsOf({ config, store, order }: Registered): string[] {
   return rows.map((row) => mirrorPath(config.mirror.directory, order.jobId, row));
 }
 
-/** Paths on the standard output, for programs; the rest on the standard error, for people. */
+/** Paths go to the standard output, for programs; the rest to the standard error. */
 function print(paths: readonly string[], registered: Registered, note: string): void {
   const { config, order } = registered;
   for (const file of paths) process.stdout.write(`${process.stdout.isTTY ? shellWord(file) : file}\n`);
@@ -128,7 +126,6 @@ function print(paths: readonly string[], registered: Registered, note: string): 
   process.stderr.write(`${lines.join('\n')}\n`);
 }
 
-/** What is known of its tasks, what is still looked for, and what to do if they are not found. */
 function searchOf({ config, store, order: { jobId } }: Registered): string[] {
   const [job] = reportOf(config, store, jobId).jobs;
   if (job === undefined) return [];
@@ -139,5 +136,5 @@ function searchOf({ config, store, order: { jobId } }: Registered): string[] {
   return [...error, ...searchLines(job), advice];
 }
 
-/** A path as a shell takes it, ready to be pasted behind `tail -F`. */
+/** A path quoted for a shell, to be pasted after `tail -F`. */
 const shellWord = (file: string) => (/^[\w./,:@%+=-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`);

@@ -1,4 +1,4 @@
-/** The fleet of a configuration for a command: its client, its jobs as a store, its report, and one job of it. */
+/** Access of a command to its fleet: the client, the jobs as a store, the report, and one job. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -16,12 +16,12 @@ import { commandLog } from '../process.ts';
 import type { KnownJob } from '../show/known-job.ts';
 import { reportOf } from '../show/status-report.ts';
 
-/** For a command that gives orders. @throws JobtailError */
+/** For a command that places commands. @throws JobtailError */
 export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
   return await withClient(config, 'open', work);
 }
 
-/** For a command that looks, and changes nothing. @throws JobtailError */
+/** For a command that only reads. @throws JobtailError */
 export async function readFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
   return await withClient(config, 'openReadOnly', work);
 }
@@ -46,13 +46,12 @@ async function withClient<T>(
 export interface ViewOptions {
   readonly config: Config;
   readonly client: FleetClient;
-  /** One job alone. */
   readonly only?: JobId | undefined;
-  /** With its results one by one; else they are counted. */
+  /** With the results one by one; otherwise they are counted. */
   readonly withResults?: boolean;
 }
 
-/** Does `work` on a store that holds what is known of all jobs, or of one. */
+/** Runs `work` on a store with the rows of all jobs, or of one. */
 export async function withView<T>(
   { config, client, only, withResults = false }: ViewOptions,
   work: (store: Store) => T | Promise<T>,
@@ -79,7 +78,7 @@ export async function withView<T>(
 }
 
 function take(store: Store, rows: readonly PortableRow[], withResults: boolean): PortableRow[] {
-  // What others refer to may be missing for a job that is taken just now.
+  // Rows of a job that is acquired at this moment may be incomplete.
   const known = new Set(rows.filter(({ table }) => table === 'jobs').map(({ jobId }) => jobId));
   const sound = rows.filter(({ jobId }) => known.has(jobId));
   return store.portableRows.take(sound, { isSameDirectory: true, hasResults: withResults });
@@ -87,7 +86,6 @@ function take(store: Store, rows: readonly PortableRow[], withResults: boolean):
 
 export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 
-/** The report of one agent, with whose each job is, and with the agents. */
 export async function fleetReport(config: Config, client: FleetClient, only: JobId | undefined) {
   const [agents, owners] = [await client.agents(), await client.owners()];
   const report = await withView({ config, client, only }, (store) => reportOf(config, store, only));
@@ -113,7 +111,7 @@ function agentReport(agent: AgentRow, callsPerMinute: number | null) {
   const { name, state, jobs, mostJobs, lagMs, callsLastMinute, startedAt, seenAt, host, pid, version } = agent;
   return {
     ...{ name, state, jobs, mostJobs, lagMs, callsLastMinute, lacks, notFollowed },
-    /** Of the calls a minute that all may make together; null without a fixed limit. */
+    /** Share of the calls per minute of the fleet; null without a fixed limit. */
     budgetShare: callsPerMinute === null ? null : Math.round((callsLastMinute / callsPerMinute) * 1000) / 1000,
     ...{ startedAt: Math.round(startedAt), seenAt: Math.round(seenAt), host, pid, version },
   };
@@ -122,7 +120,7 @@ function agentReport(agent: AgentRow, callsPerMinute: number | null) {
 export class JobOfFleet implements KnownJob {
   readonly #config: FleetConfig;
   readonly #jobId: JobId;
-  /** Undefined where the database cannot be asked: then the mirrors are shown all the same. */
+  /** Undefined while the database is away: then the mirrors are shown anyway. */
   #client: FleetClient | undefined;
   isKnowable = false;
   state: WatchState | undefined;

@@ -15,22 +15,20 @@ import { summaryOf } from '../show/pass.ts';
 import { withFleet, withView } from './client.ts';
 
 const TICK_MS = 100;
-/** Every so many ticks it is made sure that there is an agent to answer. */
+/** Ticks between two checks that an agent is there to answer. */
 const TICKS_A_LIFE_SIGN = 50;
 const FULFILLED_MS = 10_000;
-/** So long, a command waits for a database that does not answer. */
+/** Maximum time without a response of the database. */
 const MAX_BROKEN_MS = 120_000;
 
 const NOT_RUNNING = 'no agent of the fleet is running: the command is stored, and executed when one starts (agent run)';
 
 export interface Watched {
-  /** What is known of the job by now. */
   readonly store: Store;
-  /** What becomes of the order. */
   readonly note: string;
 }
 
-/** Orders a job to be followed, waits a moment until that is so, and shows what is known of it then. */
+/** Places the command to follow a job, waits a moment for its execution, and shows the state. */
 export async function watchByFleet(
   config: FleetConfig,
   { order, waitsForTasks }: { readonly order: WatchOrder; readonly waitsForTasks: boolean },
@@ -59,7 +57,7 @@ export async function watchByFleet(
   });
 }
 
-/** Has one complete pass done by the owner of the job; the kind `unwatch` ends the job with it. */
+/** Requests a complete pass from the owner of the job; the kind `unwatch` ends the job with it. */
 export function passByFleet(config: FleetConfig, jobId: JobId, kind: 'sync' | 'unwatch'): Promise<PassSummary> {
   return untilStopped((signal) =>
     withFleet(config, async (client) => {
@@ -71,7 +69,6 @@ export function passByFleet(config: FleetConfig, jobId: JobId, kind: 'sync' | 'u
   );
 }
 
-/** Follows a job no longer, without a last pass. */
 export async function endByFleet(config: FleetConfig, jobId: JobId): Promise<void> {
   await withFleet(config, async (client) => {
     await requireKnown(client, jobId);
@@ -79,7 +76,7 @@ export async function endByFleet(config: FleetConfig, jobId: JobId): Promise<voi
   });
 }
 
-/** What one agent alone can do would be done twice in a fleet. */
+/** In a fleet, two agents would do the work of this command. */
 export function refuseForeground(jobId: JobId): never {
   throw new JobtailError('usage', '--foreground is not for an agent of a fleet', {
     hint: `run agent watch ${jobId}, then agent tail ${jobId} -f`,
@@ -91,7 +88,7 @@ async function requireKnown(client: FleetClient, jobId: JobId): Promise<void> {
   throw notWatched(jobId);
 }
 
-/** Waits over a broken connection, too: the order is kept. */
+/** Also waits over a broken connection: the command is stored. */
 export async function answerTo(orderId: string, client: FleetClient, signal: AbortSignal): Promise<PassAnswer> {
   let brokenAt: number | undefined;
   for (let ticks = 0; ; ticks += 1) {
@@ -119,12 +116,10 @@ export async function answerTo(orderId: string, client: FleetClient, signal: Abo
   }
 }
 
-/** The database answers, and names no agent. */
 class NoAgent extends JobtailError {}
 
 const DRAIN_POLL_MS = 200;
 
-/** Resolves when it has ended. @throws JobtailError */
 export async function drain(config: Config): Promise<void> {
   if (!hasFleet(config)) {
     const hint = 'stop the agent: it continues at its next start, and loses nothing';

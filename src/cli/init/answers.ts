@@ -1,4 +1,4 @@
-/** The answers that `agent init` needs: from flags, or from the terminal. */
+/** The answers for `agent init`, from flags or from the terminal. */
 import path from 'node:path';
 import readline from 'node:readline/promises';
 import { Writable } from 'node:stream';
@@ -13,10 +13,9 @@ import { jobsUrlBeside } from '../check/description.ts';
 import type { AnsweredService, Answers } from './config-text.ts';
 import { type FoundService, type Protocol, serviceAt } from './service.ts';
 
-/** The flags of the command. */
 export interface InitFlags {
   readonly url?: string;
-  /** Found out, if left out. */
+  /** Detected if omitted. */
   readonly protocol?: Protocol;
   readonly namespace?: string;
   readonly baseUrl?: string;
@@ -26,11 +25,11 @@ export interface InitFlags {
   readonly secretFile?: string;
   readonly secretStdin?: boolean;
   readonly service?: boolean;
-  /** Whether the service may be asked. */
+  /** Whether the service may be requested. */
   readonly check: boolean;
 }
 
-/** A secret that was given here, and the file it goes into. */
+/** An entered secret, and the file for it. */
 export interface GivenSecret {
   readonly file: string;
   readonly text: string;
@@ -42,7 +41,8 @@ export interface Complete {
 }
 
 /**
- * For the configuration `file`; `usage` where a flag is missing and there is no terminal, `aborted` without an answer.
+ * The answers for the configuration `file`. @throws JobtailError usage where a flag is missing and there is no
+ * terminal, aborted without an answer
  */
 export async function answersOf(file: string, flags: InitFlags, signal: AbortSignal): Promise<Complete> {
   const ask = askerOf(signal);
@@ -64,12 +64,11 @@ export async function answersOf(file: string, flags: InitFlags, signal: AbortSig
 
 interface Place {
   readonly address: string;
-  /** What answers there, if anything that is known. */
   readonly found: FoundService | undefined;
   readonly signsIn: boolean;
 }
 
-/** Detected values, unless a flag sets another; asks for the others. */
+/** Detected values, unless a flag sets another; asks for the rest. */
 async function serviceOf(
   { address, found, signsIn }: Place,
   flags: InitFlags,
@@ -92,7 +91,6 @@ async function serviceOf(
   return { protocol: 'soap', fileTransferUrl, namespace, jobsUrl, baseUrl };
 }
 
-/** The address without the path that the middleware has by default. */
 const withoutPath = (address: string) => address.replace(/\/+$/, '').replace(new RegExp(`${DEFAULT_PATH}$`), '');
 
 function askMethod(ask: Ask, protocol: Protocol | undefined): Promise<AuthMethod> {
@@ -113,7 +111,7 @@ const askProject = (ask: Ask) =>
 const refuseUrl = (answer: string) =>
   /^https?:$/.test(URL.canParse(answer) ? new URL(answer).protocol : '') ? undefined : 'it starts with https://';
 
-/** The key for the file of the secret, and the secret itself if it is entered here. */
+/** The key for the file of the secret, and the secret if it is entered here. */
 async function secretOf(
   file: string,
   method: AuthMethod,
@@ -133,15 +131,14 @@ async function secretOf(
 
 export interface Question {
   readonly text: string;
-  /** Taken if the answer is empty, and where there is no terminal. */
+  /** Used for an empty answer, and without a terminal. */
   readonly suggestion?: string | undefined;
-  /** Why an answer is none; asked again then. */
+  /** Why an answer is invalid; then it is asked again. */
   readonly refuse?: (answer: string) => string | undefined;
-  /** What is typed is not shown. */
   readonly secret?: boolean;
 }
 
-/** The answer; `aborted` if there will be none. Where there is no terminal, the flag is named that is missing. */
+/** Asks a question. @throws JobtailError aborted without an answer; without a terminal, names the missing flag */
 export type Ask = (flag: string, question: Question) => Promise<string>;
 
 export function askerOf(signal: AbortSignal): Ask {
@@ -173,7 +170,7 @@ async function lineTyped(prompt: string, secret: boolean, signal: AbortSignal): 
   const closed = new AbortController();
   lines.once('close', () => closed.abort());
   lines.once('SIGINT', () => closed.abort());
-  // readline erases the line before it writes its question: a prompt that stands there already would be gone.
+  // readline would erase the prompt before its own.
   if (secret) process.stderr.write(prompt);
   try {
     const typed = await lines.question(secret ? '' : prompt, { signal: AbortSignal.any([signal, closed.signal]) });

@@ -1,4 +1,4 @@
-/** The configuration that `agent init` writes: config.example.yaml with the answers in the places of the examples. */
+/** The configuration of `agent init`: config.example.yaml with the answers in place of the examples. */
 import fs from 'node:fs';
 import type { AuthMethod } from '../../auth.ts';
 import { printableJson } from '../../printable.ts';
@@ -6,20 +6,18 @@ import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
 import { packageFile } from '../../system/package-file.ts';
 import type { RestService } from './service.ts';
 
-/** The values of the section `service`. */
 export type AnsweredService =
   | {
       readonly protocol: 'soap';
       readonly fileTransferUrl: string;
       readonly namespace: string;
-      /** Null where none was found. */
       readonly jobsUrl: string | null;
-      /** Null with the method `session-code`, which needs none. */
+      /** Null with the method `session-code`. */
       readonly baseUrl: string | null;
     }
   | RestService;
 
-/** The answers that `agent init` needs. Paths as they appear in the file. */
+/** Paths as they appear in the file. */
 export interface Answers {
   readonly service: AnsweredService;
   readonly method: AuthMethod;
@@ -90,5 +88,5 @@ function writeService(service: AnsweredService, replace: Replace): void {
   ]);
 }
 
-/** JSON is YAML, whatever the text holds. */
+/** JSON is valid YAML for any text. */
 const quoted = (value: string | readonly string[]) => printableJson(value);

@@ -14,12 +14,11 @@ export type FoundService =
 
 export type Protocol = FoundService['protocol'];
 
-/** The name that the file-transfer service usually has. */
 const SOAP_NAME = 'FileTransferWs';
 
 /**
- * The service at an address, or right below it: SOAP, if it describes itself there, else REST under the path of the
- * address or under /heappe. Undefined if neither answers. `only` leaves the other protocol out.
+ * The service at an address, or right below it: SOAP if it describes itself there, else REST under the path of the
+ * address or under /heappe. Undefined if neither answers. `only` excludes the other protocol.
  */
 export async function serviceAt(
   address: string,
@@ -50,9 +49,8 @@ function restPlaces(origin: string, path: string): RestService[] {
 }
 
 /**
- * Whether the sign-in of REST is there. The framework of all releases refuses a request that is no JSON before the
- * sign-in sees it, and lists what is wrong in `errors` (docs/rest.md 1.1). Statuses of other paths and verbs differ by
- * release, and a proxy may answer those by itself.
+ * Whether the REST sign-in is there. All releases refuse a request that is no JSON before the sign-in, with the reason
+ * in `errors` (docs/rest.md 1.1). Statuses of other paths and verbs vary, and a proxy may send them.
  */
 async function speaksRest({ baseUrl, path }: RestService, signal: AbortSignal): Promise<boolean> {
   const body = { contentType: 'application/json', text: 'not JSON' };

@@ -1,4 +1,4 @@
-/** What a report is made of: the output of commands, journalctl and a log file; and the secrets that are hidden in it. */
+/** The sources of a report: output of commands, journalctl and a log file; and the secrets to hide. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { type SecretSource, secretNameOf } from '../../auth.ts';
@@ -9,15 +9,14 @@ import { Secret } from '../../remote/signin/read-secret.ts';
 import { printedBy, runProgram } from '../../system/program.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
 
-/** More of one section is left out. */
 const MAX_SECTION_BYTES = 1024 * 1024;
 const LOG_LINES = 500;
 const MAX_LOG_BYTES = 256 * 1024;
 const JOURNAL_MS = 30_000;
 
 /**
- * What a command of this program prints, and its exit code. One that does not end in time, or prints too much, is
- * stopped: what it printed until then is kept.
+ * The output of a command of this program, and its exit code. A command above a limit of time or size is stopped, and
+ * its output so far is kept.
  */
 export async function printedByProgram(args: readonly string[], totalMs: number, signal: AbortSignal): Promise<string> {
   const pieces: Buffer[] = [];
@@ -38,7 +37,6 @@ export async function printedByProgram(args: readonly string[], totalMs: number,
   return `${Buffer.concat(pieces).toString('utf8').slice(0, MAX_SECTION_BYTES)}${end}`;
 }
 
-/** The last lines of the systemd unit that a configuration is for. */
 export async function journalOf(configFile: string | undefined, signal: AbortSignal): Promise<string> {
   const instance = /^\/etc\/agent\/([\w.-]+)\/config\.yaml$/.exec(configFile ?? '')?.[1];
   const unit = instance === undefined ? 'agent.service' : `agent@${instance}.service`;
@@ -63,7 +61,6 @@ export async function journalOf(configFile: string | undefined, signal: AbortSig
   }
 }
 
-/** The last lines of a log file. */
 export async function endOfFile(file: string): Promise<string> {
   const handle = await fs.open(path.resolve(file), fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
   try {
@@ -77,14 +74,14 @@ export async function endOfFile(file: string): Promise<string> {
   }
 }
 
-/** A line that is cut is left out: it may begin in the middle of a secret. */
+/** A cut line is omitted: it may begin in the middle of a secret. */
 function lastLines(text: string): string {
   const end = text.slice(-MAX_LOG_BYTES);
   const lines = end.split('\n').slice(end.length < text.length ? 1 : 0);
   return lines.slice(-LOG_LINES - 1).join('\n');
 }
 
-/** Adds them to `secrets`; returns an error message for each that exists and cannot be read. */
+/** Adds them to `secrets`; returns an error message for each that cannot be read. */
 export async function secretsOf(config: Config, secrets: Secrets, signal: AbortSignal): Promise<string[]> {
   const { auth, fleet, service, state, view } = config;
   const unread: string[] = [];
@@ -116,7 +113,7 @@ export async function secretsOf(config: Config, secrets: Secrets, signal: AbortS
 /** Shorter arguments are options and words such as `show`. */
 const MIN_SECRET_ARGUMENT = 8;
 
-/** Of a command that prints a secret: an argument may be one. A path or an option is none. */
+/** An argument of a command that prints a secret may be one, unless it is a path or an option. */
 function secretArgument(argument: string): string[] {
   const value = argument.replace(/^--?[\w-]+=/, '');
   return value.length < MIN_SECRET_ARGUMENT || /^[-/.~]/.test(value) ? [] : [value];
@@ -131,10 +128,10 @@ function databaseSource({ urlFile, urlCredential }: NonNullable<Config['fleet']>
 function passwordsIn(address: string): string[] {
   if (!URL.canParse(address)) return [address];
   const { password, searchParams } = new URL(address);
-  // Not decodeURIComponent, which throws where an escape is malformed.
+  // Not decodeURIComponent, which throws at a malformed escape.
   const decoded = new URLSearchParams(`password=${password.replaceAll('+', '%2B')}`).get('password') ?? '';
   return [password, decoded, searchParams.get('password') ?? ''];
 }
 
-/** The text of a key in PEM without its frame, which is in every key. */
+/** Without the frame lines, which are the same in every key. */
 const linesOfKey = (pem: string) => pem.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('-----'));

@@ -1,4 +1,4 @@
-/** What the middleware reports about jobs, and how their tasks are found, for people. */
+/** Reports of the middleware about jobs, and the search for their tasks, for people. */
 import pc from 'picocolors';
 import { type JobInformation, type JobTime, phaseOf } from '../../job-information.ts';
 import { countOf, showAge, showCount } from '../../numbers.ts';
@@ -8,7 +8,6 @@ import { type JobReport, type Report, type TaskFields, taskFields } from './stat
 import { cutToColumns } from './terminal.ts';
 
 const MAX_STATE_COLUMNS = 32;
-/** Tasks that get a line. */
 const MAX_TASKS = 20;
 
 const WAYS: Readonly<Record<NonNullable<JobReport['tasks']['by']>, string>> = {
@@ -24,14 +23,12 @@ export function showTime({ text, ms }: JobTime): string {
   return local.toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** The job state that the middleware reported, in a colour by its meaning. */
 export function showJobState(jobState: string | null): string {
   const word = cutToColumns(printable(jobState ?? ''), MAX_STATE_COLUMNS);
   if (jobState === 'Failed' || jobState === 'Canceled' || jobState === 'Deleted') return pc.red(word);
   return phaseOf(jobState) === 'active' ? pc.green(word) : word;
 }
 
-/** Why a task failed, or what state it is in. */
 export function taskLine({ taskId, name, taskState, errorMessage }: TaskFields): string {
   const named = name === null || name === '' ? '' : ` (${printable(name)})`;
   const why = hasMessage(errorMessage) ? pc.red(`: ${printable(errorMessage)}`) : '';
@@ -41,7 +38,6 @@ export function taskLine({ taskId, name, taskState, errorMessage }: TaskFields):
 
 export const hasMessage = (message: string | null): message is string => message !== null && message.trim() !== '';
 
-/** Lines of the page of one job: its state, its times and those of its tasks. */
 export function jobStateLines(job: JobReport): string[] {
   const { toldAt, jobState, jobStateSince } = job;
   if (toldAt === null) return [];
@@ -62,7 +58,7 @@ export function jobStateLines(job: JobReport): string[] {
   return [`  ${[`${name}${state}`, ...shown].join(', ')}`, ...deleted, ...taskLines(job)];
 }
 
-/** Those with a message first; the others only where there are few. */
+/** Tasks with a message first; the others only if they are few. */
 function taskLines({ tasks }: JobReport): string[] {
   const failed = tasks.told.filter(({ errorMessage }) => hasMessage(errorMessage));
   const others = tasks.told.filter(({ errorMessage }) => !hasMessage(errorMessage));
@@ -72,7 +68,6 @@ function taskLines({ tasks }: JobReport): string[] {
   return more > 0 ? [...lines, `  ... and ${showCount(more)} tasks more (agent status JOB --json)`] : lines;
 }
 
-/** How the tasks of a job were found, and whether the search continues. */
 export function searchLines({ tasks }: JobReport): string[] {
   const { found, by, lookingFor, nextLookAt, hint } = tasks;
   if (by === 'named') return [];
@@ -83,15 +78,12 @@ export function searchLines({ tasks }: JobReport): string[] {
   return hint === null ? [line] : [line, `  ${pc.yellow(printable(hint))}`];
 }
 
-/** What a person has to do before tasks of a job can be found. */
 export function hintLines({ jobId, tasks }: JobReport): string[] {
   return tasks.hint === null ? [] : [pc.yellow(`  job ${jobId}: cannot find tasks: ${printable(tasks.hint)}`)];
 }
 
-/** Notifications that wait for longer are reported. */
 const LATE_MS = 5 * 60_000;
 
-/** How all jobs of the user are followed, and why the middleware reports nothing. */
 export function agentLines({
   jobService,
   watchMine,
@@ -123,13 +115,12 @@ export function agentLines({
 
 const inTime = (at: number) => (at <= Date.now() ? 'now' : `in ${showAge(at - Date.now())}`);
 
-/** Maximum tasks whose messages are shown. */
 const MAX_MESSAGES = 5;
 
 export class JobStateChanges {
   #shown: string | null = null;
 
-  /** Lines about changes since the last tick; none without a change, or without any report. */
+  /** Lines about changes since the last call. */
   changeOf(row: JobInformationRow | undefined): string {
     const information = row?.information;
     if (information === undefined || information.state === null || information.state === this.#shown) return '';
@@ -143,7 +134,6 @@ function lineOf({ id, state }: JobInformation): string {
   return `job ${id} is ${printable(state ?? '')}${late}`;
 }
 
-/** Why its tasks failed, once it is over. */
 function messagesOf({ state, tasks }: JobInformation): string[] {
   if (phaseOf(state) !== 'over') return [];
   const failed = tasks.filter(({ errorMessage }) => hasMessage(errorMessage));

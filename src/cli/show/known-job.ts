@@ -7,21 +7,18 @@ import type { JobInformationRow, WatchState } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface KnownJob {
-  /** Looks anew. */
   refresh(): Promise<void>;
-  /** Who may read the mirrors need not be allowed to look at what is known; then all of it is unknown. */
+  /** False if the user may not read the state; then everything else is undefined. */
   readonly isKnowable: boolean;
-  /** Undefined if it was never watched. */
   readonly state: WatchState | undefined;
   readonly information: JobInformationRow | undefined;
-  /** An agent runs that follows it, or would. */
+  /** Whether an agent runs that follows it, or would. */
   readonly isFollowed: boolean;
-  /** The agent that has the mirrors on its own machine; undefined where they are here. */
+  /** The agent whose machine has the mirrors; undefined if they are here. */
   readonly elsewhere: string | undefined;
   close(): Promise<void>;
 }
 
-/** By the state directory of this machine. */
 export class JobOfState implements KnownJob {
   readonly #config: Config;
   readonly #jobId: JobId;

@@ -1,4 +1,4 @@
-/** The mirrors as lines on a terminal: reads each as it grows, and prefixes each line with its source. */
+/** Prints the mirrors as lines while they grow, each with a prefix for its source. */
 import fs, { constants } from 'node:fs';
 import path from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
@@ -18,21 +18,20 @@ import { inTheWay } from '../../system/directories.ts';
 import { cutToColumns, terminalText } from './terminal.ts';
 
 export interface LineTailOptions {
-  /** Columns that a line may take, its prefix included; no limit by default. */
+  /** Maximum columns of a line with its prefix; no limit if omitted. */
   readonly columns?: () => number;
-  /** Milliseconds. */
   readonly now?: () => number;
-  /** What is written where a new generation of a mirror begins; nothing by default. */
+  /** Written at the start of a new generation of a mirror. */
   readonly announcement?: string;
-  /** Lines as the job wrote them: nothing is left out, and each character stands for one byte (Latin-1). */
+  /** Whether lines are unchanged, with one character per byte (Latin-1). */
   readonly raw?: boolean;
-  /** An unfinished line is written over: the whole line is written once it is complete, whatever was shown before. */
+  /** Whether an unfinished line is overwritten: the whole line is written when it is complete. */
   readonly rewrites?: boolean;
-  /** Whether lines have a prefix for their mirror; true by default. */
+  /** Whether lines have a prefix for their mirror; true if omitted. */
   readonly prefixes?: boolean;
 }
 
-/** Takes a line as it is to be shown, the name of its mirror, and whether the end of the line is still to come. */
+/** Receives a line, the name of its mirror, and whether its end is still to come. */
 export type WriteLine = (line: string, name: string, unfinished: boolean) => void;
 
 interface Tailed {
@@ -40,21 +39,17 @@ interface Tailed {
   readonly name: string;
   readonly prefix: string;
   decoder: StringDecoder;
-  /** The beginning of a line whose end has not come. */
   unfinished: string;
-  /** Since when it has been held back. */
   unfinishedSince: number;
-  /** What of it was shown last. */
   shown: string;
 }
 
 const COLOURS = [pc.cyan, pc.yellow, pc.green, pc.magenta, pc.blue, pc.red];
-/** A line that does not end is shown as it stands once it is so old, and again when it has changed after as long. */
+/** An unfinished line is shown after this time, and again when it has changed after the same time. */
 const UNFINISHED_MS = 1_000;
-/** A line without an end is ended here. */
+/** A longer line is cut. */
 const MAX_LINE_CHARACTERS = 64 * 1024;
 
-/** Bytes read of one mirror per tick. */
 const MAX_BYTES = 1024 * 1024;
 
 export class LineTail {
@@ -69,14 +64,13 @@ export class LineTail {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** Tails a file from its beginning, or from `from`. */
   add(file: string, name: string, from: MirrorReaderOptions = {}): void {
     const colour = COLOURS[this.#tailed.length % COLOURS.length] ?? pc.cyan;
     const prefix = this.#options.prefixes === false ? '' : `${colour(`${name} |`)} `;
     this.#tailed.push({ reader: new MirrorReader(file, from), name, prefix, ...this.#freshLine() });
   }
 
-  /** Writes what arrived since the last tick; returns whether there may be more at once. */
+  /** Writes new lines; returns whether there may be more at once. */
   read(): boolean {
     let more = false;
     for (const tailed of this.#tailed) {
@@ -86,7 +80,7 @@ export class LineTail {
     return more;
   }
 
-  /** Writes what has come, lines without an end too: there will be no other look. */
+  /** Writes everything, unfinished lines too. */
   end(): void {
     for (const tailed of this.#tailed) {
       this.#read(tailed, Number.POSITIVE_INFINITY);
@@ -95,7 +89,7 @@ export class LineTail {
   }
 
   #freshLine() {
-    // Latin-1 takes every byte as a character, and gives every byte back.
+    // Latin-1 maps each byte to one character.
     const decoder = new StringDecoder(this.#options.raw === true ? 'latin1' : 'utf8');
     return { decoder, unfinished: '', unfinishedSince: this.#now(), shown: '' };
   }
@@ -132,7 +126,6 @@ export class LineTail {
     }
   }
 
-  /** The end of a line has come. */
   #end(tailed: Tailed, line: string): void {
     const isNew = tailed.shown === '' || line !== tailed.shown || this.#options.rewrites === true;
     if (isNew) this.#show(tailed, line, false);
@@ -145,7 +138,7 @@ export class LineTail {
     if (state === '' || state === tailed.shown) return;
     this.#show(tailed, state, true);
     tailed.unfinishedSince = this.#now();
-    // What is passed on as it is is passed on once.
+    // Raw text is passed on once.
     if (this.#options.raw === true) tailed.unfinished = '';
     else tailed.shown = state;
   }
@@ -161,13 +154,12 @@ export class LineTail {
   }
 }
 
-/** None of tasks or of files: all of them. */
+/** Empty lists mean all. */
 export interface LiveFileChoice {
   readonly task: readonly TaskId[];
   readonly file: readonly LiveFileName[];
 }
 
-/** The mirrors of some jobs, which are tailed once they exist. */
 export class TailedMirrors {
   readonly #tail: LineTail;
   readonly #mirror: Config['mirror'];
@@ -191,7 +183,7 @@ export class TailedMirrors {
     return this.#added.size === 0;
   }
 
-  /** Adds those that exist by now; `startOf` returns the byte that the lines of one begin at. */
+  /** `startOf` returns the byte offset at which to begin. */
   add(startOf: (file: string) => number = () => 0): void {
     const { directory, keepGenerations } = this.#mirror;
     for (const jobId of this.#jobIds) {
@@ -208,7 +200,7 @@ export class TailedMirrors {
   }
 }
 
-/** Live files whose mirrors exist, in the order people expect; without tasks or files, all of them. */
+/** The existing mirrors in their usual order; all without tasks or files. */
 function mirrorsOf(directory: string, jobId: JobId, { task, file }: LiveFileChoice): LiveFileKey[] {
   const job = path.join(directory, jobId);
   const live = path.join(job, 'live');
@@ -225,26 +217,24 @@ function mirrorsOf(directory: string, jobId: JobId, { task, file }: LiveFileChoi
     );
 }
 
-/** A link to one is none. */
+/** Links are ignored. */
 const isDirectory = (at: string) => fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true;
 
-/** Which mirror a line is of, all of one width. */
 function alignedNames(keys: readonly LiveFileKey[]): string[] {
   const names = keys.map(({ taskId, file }) => `${taskId} ${file}`);
   const width = Math.max(0, ...names.map(({ length }) => length));
   return names.map((name) => name.padEnd(width));
 }
 
-/** A progress bar rewrites its line with CR: its last state is what a terminal would show. */
+/** The last state of a progress bar, which rewrites its line with CR. */
 function lastState(line: string): string {
   const states = line.replace(/(?<!\r)\r+$/, '').split('\r');
   return states.at(-1) ?? '';
 }
 
 export interface MirrorReaderOptions {
-  /** Where to begin, in bytes; 0 if left out. */
   readonly at?: number;
-  /** Former generations are kept, so that a mirror that only gets shorter is one that is being mended. */
+  /** Whether old generations are kept: then a mirror that becomes shorter is being repaired. */
   readonly keeps?: boolean;
 }
 
@@ -254,7 +244,6 @@ export class MirrorReader {
   readonly #file: string;
   readonly #keeps: boolean;
   #at: number;
-  /** The former generation at the last tick. */
   #kept: string | undefined;
 
   constructor(file: string, { at = 0, keeps = false }: MirrorReaderOptions = {}) {
@@ -264,7 +253,6 @@ export class MirrorReader {
     this.#kept = nameOf(statIfThere(`${file}.1`));
   }
 
-  /** Bytes that arrived since the last tick, up to a limit, and where a new generation starts. */
   *read(maxBytes = Number.POSITIVE_INFINITY): Generator<Buffer | 'generation'> {
     const handle = openIfThere(this.#file);
     if (handle === undefined) return;
@@ -273,7 +261,7 @@ export class MirrorReader {
       const former = `${this.#file}.1`;
       const kept = nameOf(statIfThere(former));
       if (kept !== this.#kept && kept !== undefined) {
-        // It is kept first and cut then: as long as both are the same, nothing new can have come.
+        // The rotation copies before it truncates: while both files are equal, nothing new can have come.
         if (isSame(this.#file, former)) return;
         this.#kept = kept;
         yield* this.#restOf(former);
@@ -311,7 +299,7 @@ export class MirrorReader {
   }
 }
 
-/** Where the last `lines` lines of a file begin, in bytes; a line that has no end yet counts as one. */
+/** The byte offset of the last `lines` lines; an unfinished line counts. */
 export function startOfLastLines(file: string, lines: number): number {
   const handle = lines === Number.POSITIVE_INFINITY ? undefined : openIfThere(file);
   if (handle === undefined) return 0;
@@ -352,7 +340,6 @@ function openIfThere(file: string): number | undefined {
   throw inTheWay(file, 'file');
 }
 
-/** Whether two files have the same length and the same end. */
 function isSame(...files: readonly [string, string]): boolean {
   const ends = files.map((file) => {
     const handle = openIfThere(file);

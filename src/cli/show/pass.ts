@@ -1,4 +1,4 @@
-/** A complete pass for people: how far it is, and what it found. */
+/** The progress and the result of a complete pass, for people. */
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
 import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../../errors.ts';
@@ -11,11 +11,9 @@ import { BottomLines, bar, type Terminal } from './terminal.ts';
 
 export interface ResultsProgress {
   show(row: ResultSyncRow): void;
-  /** Takes the bar away. */
   close(): void;
 }
 
-/** When something is shown first, and how often then, in milliseconds. */
 export const PACE = { bar: { firstMs: 1_000, everyMs: 200 }, line: { firstMs: 10_000, everyMs: 10_000 } } as const;
 const BAR_COLUMNS = 24;
 
@@ -38,11 +36,10 @@ export function resultsProgress(stream: Terminal): ResultsProgress {
   };
 }
 
-/** How much of it is here, from 0 to 1. */
 const shareOf = ({ done, wanted, bytes, wantedBytes }: ResultSyncRow) =>
   wantedBytes === null || wantedBytes === 0 ? done / wanted : bytes / wantedBytes;
 
-/** By bytes where the sizes are known; a first fetch has none from the listing, and goes by files. */
+/** By bytes where the sizes are known; a listing has none, so a first fetch counts files. */
 function timeLeft({ startedAt, updatedAt, done, wanted, bytes, wantedBytes }: ResultSyncRow): string {
   const [arrived, all] = wantedBytes === null ? [done, wanted] : [bytes, wantedBytes];
   if (arrived === 0) return 'time left unknown';
@@ -71,12 +68,10 @@ export function summaryText(jobId: JobId, summary: PassSummary): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Everything is there and verified. */
 export function summaryIsWhole({ openEnds, results }: PassSummary): boolean {
   return openEnds.length === 0 && (results === null || results.failed + results.refused === 0);
 }
 
-/** @throws JobtailError what the pass ended with */
 export function summaryOf(answer: PassAnswer): PassSummary {
   if ('summary' in answer) return answer.summary;
   const code = answer.code !== undefined && answer.code in ERROR_POLICIES ? (answer.code as ErrorCode) : 'job-unknown';

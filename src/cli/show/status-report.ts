@@ -1,4 +1,4 @@
-/** How everything that is followed stands: what `agent status --json` prints. */
+/** The output of `agent status --json`. */
 import path from 'node:path';
 import pc from 'picocolors';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
@@ -16,13 +16,13 @@ import type { Store } from '../../store/store.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
 
-/** Results with a reason that are reported; the others are counted. */
+/** Maximum results with a reason; the others are counted. */
 const MAX_NOT_SYNCED = 1_000;
 
 export type Report = ReturnType<typeof reportOf>;
 export type JobReport = Report['jobs'][number];
 
-/** The contract of `--json`: keys are added, never taken away, while the version is 1. */
+/** The contract of `--json`: while the version is 1, keys are only added. */
 export function reportOf(config: Config, store: Store, only: JobId | undefined) {
   const pid = lockHolder(config.state.directory);
   const jobs = store.jobs
@@ -36,7 +36,6 @@ export function reportOf(config: Config, store: Store, only: JobId | undefined) 
   return {
     version: 1,
     agent: { running: pid !== undefined, pid: pid ?? null },
-    /** Null without a job service. */
     jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastListing()) : null,
     watchMine: watchMineReport(store),
     notify: { rules: config.notify.length, ...store.outbox.counts() },
@@ -75,13 +74,13 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   };
 }
 
-/** How old the shown mirrors may be: since the last poll, or since polls fail. */
+/** Milliseconds since the last poll, or since polls fail. */
 function lagOf({ state, error, polledAt }: JobRow): number | null {
   if (polledAt === null || state === 'ended' || state === 'settled') return null;
   return Math.max(0, Date.now() - Math.min(polledAt, error?.since ?? polledAt));
 }
 
-/** Of the temporary key only that there is one. */
+/** Of the temporary key, only its existence. */
 function leaseReport(lease: LeaseRow | undefined) {
   if (lease === undefined) return null;
   const { state, protocol, host, way, askedAt, endedAt, reason } = lease;
@@ -96,7 +95,6 @@ function fileReport(mirrorDirectory: string, row: LiveFileRow) {
 
 const DAY_MS = 86_400_000;
 
-/** What the middleware reports about a job. Texts are unchanged. */
 export function jobFields(information: JobInformation | undefined) {
   return {
     name: information?.name ?? null,
@@ -114,25 +112,22 @@ export function taskFields({ id, name, state, startTime, endTime, errorMessage }
   return { taskId: id, name, taskState: state, startTime, endTime: endOf(state, endTime), errorMessage };
 }
 
-/** What goes on has no end: a service may return its limit, or the year 1 (docs/servers.md 10.3). */
+/** An active job has no end, but a service may return its limit, or the year 1 (docs/servers.md 10.3). */
 const endOf = (state: string | null, endTime: JobTime | null) => (phaseOf(state) === 'active' ? null : endTime);
 
-/** The last report of the middleware about a followed job. */
 export function jobStateReport(row: JobInformationRow | undefined) {
   return {
     ...jobFields(row?.information),
-    /** When the state was first seen, and when it was last reported. */
     jobStateSince: row?.since ?? null,
     toldAt: row?.toldAt ?? null,
   };
 }
 
-/** How the tasks of a followed job are found; of `found` tasks the live files are followed. */
 function tasksReport({ service }: Config, store: Store, job: JobRow, found: number) {
   const search = store.taskSearches.get(job.jobId);
   const isFollowed = job.state === 'watched' || job.state === 'ending';
   const isSearched = isFollowed && search !== undefined;
-  // Without a probe of its own, a job gets its tasks with the report about all jobs.
+  // Without probes of its own, a job gets its tasks with the report about all jobs.
   const nextReported = hasJobService(service) ? (store.jobInformation.lastListing()?.nextLookAt ?? null) : null;
   return {
     found,
@@ -144,7 +139,6 @@ function tasksReport({ service }: Config, store: Store, job: JobRow, found: numb
   };
 }
 
-/** The rule by which all jobs of the user are followed; null if there is none. */
 function watchMineReport(store: Store) {
   const rule = store.watchMine.inForce();
   if (rule === undefined) return null;
@@ -159,13 +153,11 @@ function watchMineReport(store: Store) {
 
 export interface ViewReport {
   readonly address: string;
-  /** Whether the agent has proven the token. */
   readonly answers: boolean;
   /** Why no link leads there, if something else listens. */
   readonly problem?: string;
 }
 
-/** Null where the configuration has none. */
 export async function viewReport({ view, state }: Pick<Config, 'view' | 'state'>): Promise<ViewReport | null> {
   if (view === null) return null;
   const { listen, tokenFile } = view;
@@ -180,7 +172,6 @@ export async function viewReport({ view, state }: Pick<Config, 'view' | 'state'>
   }
 }
 
-/** A line for people; none where there is no view, or no agent to serve it. */
 export function viewLine(view: ViewReport | null, agentRuns: boolean): string {
   if (view === null || !agentRuns) return '';
   if (view.answers) return `the view is at ${view.address} (agent view prints its link)\n`;

@@ -1,4 +1,4 @@
-/** The pages of `agent status`, for people: everything that is followed, one job, and the agents of a fleet. */
+/** The pages of `agent status`: all jobs, one job, and the agents of a fleet. */
 import pc from 'picocolors';
 import { compareIds } from '../../job.ts';
 import { MISMATCH_EVENTS } from '../../mismatch.ts';
@@ -9,16 +9,14 @@ import { agentLines, hintLines, jobStateLines, searchLines, showJobState } from 
 import type { JobReport, Report } from './status-report.ts';
 import { fitted, pageText } from './terminal.ts';
 
-/** Results with a reason that get a line. */
 const MAX_LINES = 20;
 
-/** One screen for all jobs, or for the first of them. `columns` is the width of the terminal, Infinity for none. */
+/** Fits one screen. `columns`: the width of the terminal, Infinity for none. */
 export function overview(all: ShownReport, columns: number, maxJobs = Number.POSITIVE_INFINITY): string {
   const report = { ...all, jobs: [...all.jobs].sort(asNeeded).slice(0, maxJobs) };
   const lines = [...whoRuns(report, columns), ...agentLines(report)];
   if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB');
   else {
-    // Without a job service, there is no column for states.
     const isReported = report.jobs.some(({ toldAt }) => toldAt !== null);
     const isOfFleet = report.agents !== undefined;
     const owner = isOfFleet ? ['owner'] : [];
@@ -43,7 +41,7 @@ export function overview(all: ShownReport, columns: number, maxJobs = Number.POS
   return pageText(lines, columns);
 }
 
-/** Jobs that fail, then those that are followed, then the settled ones, the newest first. */
+/** Failing jobs, then followed ones, then settled ones, the newest first. */
 function asNeeded(a: JobReport, b: JobReport): number {
   const isSettled = ({ state }: JobReport) => Number(state === 'settled' || state === 'ended');
   const isWell = ({ error, stalledAt, files }: JobReport) =>
@@ -62,7 +60,7 @@ function overviewRow(job: JobReport, isReported: boolean): string[] {
   return [jobId, colouredStateOf(job), ...reported, live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
 }
 
-/** A job where there is no room for the table. */
+/** For a terminal that is too narrow for the table. */
 function overviewLines(job: JobReport): string[] {
   return [
     `${pc.bold(job.jobId)} ${listed(colouredStateOf(job), showJobState(job.jobState))}`,
@@ -72,7 +70,6 @@ function overviewLines(job: JobReport): string[] {
   ];
 }
 
-/** Parts of a sentence, without the empty ones. */
 const listed = (...parts: readonly string[]) => parts.filter((part) => part !== '').join(', ');
 const named = (name: string, value: string) => (value === '' ? '' : `${name} ${value}`);
 const liveOf = (job: JobReport) => `${countOf(job.files.length, 'live file')}, ${showBytes(bytesOf(job))}`;
@@ -84,7 +81,6 @@ function colouredStateOf(job: JobReport): string {
   return colour(stateOf(job));
 }
 
-/** What of the mirrors is not as it should be. */
 function lossesOf({ files, refusedEntries }: JobReport): string {
   const inexact = files.reduce((sum, file) => sum + file.inexactBytes, 0);
   const losses = listed(
@@ -94,7 +90,6 @@ function lossesOf({ files, refusedEntries }: JobReport): string {
   return losses === '' ? '' : pc.red(` (${losses})`);
 }
 
-/** One line for the jobs of a report, while they are followed. */
 export function progressText({ jobs }: Report): string {
   const lines = jobs.map((job) => {
     const results = job.results.directory === null ? '' : `results ${resultsOf(job)}`;
@@ -105,7 +100,6 @@ export function progressText({ jobs }: Report): string {
   return lines.join('; ');
 }
 
-/** The first failure of a job, with what to do; the page of the job has all of them. */
 function failuresOf(job: JobReport): string[] {
   const [file, ...others] = job.files.filter(({ error }) => error !== null);
   const more = others.length === 0 ? [] : [`    and ${countOf(others.length, 'file')} more: agent status ${job.jobId}`];
@@ -114,7 +108,6 @@ function failuresOf(job: JobReport): string[] {
   return [...failureLines(`job ${job.jobId}, task ${file.taskId} ${file.file}: `, file.error), ...more];
 }
 
-/** One screen for one job. */
 export function detail(report: ShownReport, columns: number): string {
   const lines = [...whoRuns(report, columns), ...agentLines(report)];
   for (const job of report.jobs) {
@@ -152,7 +145,6 @@ function fileLine(file: JobReport['files'][number]): string {
   return `${pc.bold(`${file.taskId} ${file.file}`)} ${parts}`;
 }
 
-/** The last mismatch of a file; `--json` has the ones before. */
 function mismatchLines({ taskId, file, mismatches }: JobReport['files'][number]): string[] {
   const last = mismatches.at(-1);
   if (last === undefined) return [];
@@ -189,7 +181,6 @@ function failureLines(prefix: string, { message, hint, since, retryAt = 0 }: Non
   return hint === null ? lines : [...lines, `    ${printable(hint)}`];
 }
 
-/** A report as it is shown: of one agent, or of a fleet. */
 export type ShownReport = Omit<Report, 'jobs'> & Partial<FleetPart> & { readonly jobs: readonly OwnedJob[] };
 
 function whoRuns(report: ShownReport, columns: number): string[] {
@@ -222,13 +213,11 @@ function resultsOf({ results }: JobReport): string {
   return `${synced} of ${names} (${showBytes(bytes)})${others}${counted(leftOut, 'left out')}`;
 }
 
-/** `soap` is kept for the service itself, whatever protocol it speaks (docs/transfers.md). */
+/** `soap` stands for calls of the service by either protocol (docs/transfers.md). */
 const wayOf = (way: string | null) => (way === 'soap' ? 'the service' : (way ?? 'none'));
 
-/** What the report of a fleet has besides. */
 export interface FleetPart {
   readonly agents: readonly ShownAgent[];
-  /** Jobs without an owner. */
   readonly waitingJobs: number;
 }
 
@@ -237,20 +226,16 @@ export interface ShownAgent {
   readonly state: 'alive' | 'draining' | 'gone';
   readonly jobs: number;
   readonly mostJobs: number;
-  /** How old what it shows may be, in milliseconds; null while it has nothing to show. */
+  /** Milliseconds since the last poll of its jobs; null without jobs. */
   readonly lagMs: number | null;
   readonly callsLastMinute: number;
-  /** Of the calls a minute that all may make together, from 0 to 1; null without a fixed limit. */
+  /** Share of the calls per minute of the fleet, from 0 to 1; null without a fixed limit. */
   readonly budgetShare: number | null;
-  /** Milliseconds since 1970. */
   readonly seenAt: number;
-  /** Why it takes no jobs; null if it does. */
   readonly lacks: string | null;
-  /** Jobs that it owns and does not follow. */
   readonly notFollowed: number;
 }
 
-/** Whose a job is, where there is a fleet. */
 export type OwnedJob = JobReport & { readonly owner?: string | null; readonly attempt?: number | null };
 
 export function fleetLines({ agents, waitingJobs }: FleetPart, columns: number): string[] {
@@ -273,7 +258,7 @@ export function fleetLines({ agents, waitingJobs }: FleetPart, columns: number):
   return [...fitted({ head, rows, narrow }, columns), ...agents.flatMap(lackLines), ...waiting];
 }
 
-/** Why an agent that is there does not do its work. */
+/** Why a running agent does not acquire or follow jobs. */
 function lackLines({ name, state, lacks, notFollowed }: ShownAgent): string[] {
   if (state === 'gone') return [];
   const lines: string[] = [];
@@ -290,7 +275,6 @@ function agentStateOf({ state, seenAt }: ShownAgent): string {
 
 const agentLagOf = ({ lagMs, state }: ShownAgent) => (lagMs === null || state === 'gone' ? '' : showAge(lagMs));
 
-/** For the page of one job. */
 export function ownerText({ owner, attempt }: OwnedJob): string {
   if (owner === undefined) return '';
   return owner === null ? 'without an owner' : `with ${printable(owner)} (attempt ${attempt ?? 0})`;

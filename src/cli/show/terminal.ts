@@ -1,4 +1,4 @@
-/** What a terminal shows: text that is harmless and fits, tables, and lines that stay below those that scroll. */
+/** Output for a terminal: safe text that fits, tables, and lines that stay below the scrolling ones. */
 import type { WriteStream } from 'node:tty';
 import Table from 'cli-table3';
 import pc from 'picocolors';
@@ -16,13 +16,13 @@ const NOT_TEXT = new RegExp(
     `${ESC}\\[[0-?]*[ -/]*[@-~]?`,
     `${ESC}[\\]PX^_][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)?`,
     `${ESC}[ -/]*[0-~]?`,
-    // Controls, and what turns the direction of the text around it.
+    // Control characters, and characters that change the direction of text.
     '[\\p{Cc}\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]',
   ].join('|'),
   'gu',
 );
 
-/** One line without anything that breaks a terminal; colours stay where the terminal wants them. */
+/** One safe line; colours are kept if the terminal has them. */
 export function terminalText(line: string, colours = pc.isColorSupported): string {
   const text = line
     .replaceAll('\t', '  ')
@@ -33,11 +33,11 @@ export function terminalText(line: string, colours = pc.isColorSupported): strin
 const COLOUR = new RegExp(`(${ESC}\\[[0-9;:]*m)`);
 const CHARACTERS = new Intl.Segmenter();
 
-/** The text, cut to so many columns; an ellipsis stands where something was cut. */
+/** An ellipsis replaces what is cut. */
 export function cutToColumns(text: string, maxColumns: number): string {
   if (stringWidth(text) <= maxColumns) return text;
   const parts = text.split(COLOUR).flatMap((part, index) =>
-    // Every second one is a colour.
+    // Every second part is a colour.
     index % 2 === 1 ? [part] : Array.from(CHARACTERS.segment(part), ({ segment }) => segment),
   );
   let columns = 0;
@@ -50,8 +50,8 @@ export function cutToColumns(text: string, maxColumns: number): string {
 }
 
 /**
- * The text as lines of so many columns, broken between words; all are indented as the first one. Not by wrap-ansi,
- * which composes characters: the name of a file would no longer be the one on the disk.
+ * Wraps a text between words, with the indent of its first line. Not by wrap-ansi, which composes characters: the name
+ * of a file would differ from the one on the disk.
  */
 export function wrapToColumns(text: string, maxColumns: number): string[] {
   if (stringWidth(text) <= maxColumns) return [text];
@@ -68,22 +68,20 @@ export function wrapToColumns(text: string, maxColumns: number): string[] {
   return [...lines, line];
 }
 
-/** No lines between the rows of a table, except below its head: many rows fit on one screen. */
+/** No rules between rows, so that many rows fit on one screen. */
 const BETWEEN_ROWS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
 
-/** The time that the drawing of a table takes grows with the square of its rows. */
+/** The time for drawing a table grows with the square of its rows. */
 const ROWS_AT_A_TIME = 50;
 
 interface Fitted {
   readonly head: readonly string[];
   readonly rows: readonly string[][];
-  /** Columns that stand right. */
   readonly numbers?: readonly string[];
-  /** What is shown instead where the table has no room. */
+  /** Lines for a terminal that is too narrow for the table. */
   readonly narrow: () => readonly string[];
 }
 
-/** The lines of a table, or those shown instead. */
 export function fitted({ head, rows, numbers = [], narrow }: Fitted, columns: number): readonly string[] {
   const colAligns = head.map((name) => (numbers.includes(name) ? 'right' : 'left'));
   const colWidths = widthsOf([head, ...rows]);
@@ -98,7 +96,6 @@ export function fitted({ head, rows, numbers = [], narrow }: Fitted, columns: nu
   return [top, names, below, ...slicesOf(rows, ROWS_AT_A_TIME).flatMap((some) => drawn(some, []).slice(1, -1)), bottom];
 }
 
-/** The columns of each column of a table, with a blank on both sides. */
 function widthsOf(rows: readonly (readonly string[])[]): number[] {
   const widths: number[] = [];
   for (const row of rows)
@@ -106,7 +103,6 @@ function widthsOf(rows: readonly (readonly string[])[]): number[] {
   return widths;
 }
 
-/** Lines on a page; those that are of no table are wrapped. */
 export const pageText = (lines: readonly string[], columns: number): string =>
   `${lines.flatMap((line) => (isOfTable(line) ? [line] : wrapToColumns(line, columns))).join('\n')}\n`;
 
@@ -116,13 +112,11 @@ export const columnsOfTerminal = (): number =>
 
 const isOfTable = (line: string) => /[─│]/.test(line);
 
-/** Colours only where the terminal wants them. */
 const plainStyle = () => (pc.isColorSupported ? { head: ['bold'], border: ['gray'] } : { head: [], border: [] });
 
 const CLEAR_BELOW = '\u001b[J';
 const LINES_UP = (lines: number) => (lines === 0 ? '' : `\u001b[${lines}A`);
 
-/** What of a terminal is used. */
 export type Terminal = Pick<WriteStream, 'write'> & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>;
 
 export class BottomLines {
@@ -133,12 +127,11 @@ export class BottomLines {
     this.#stream = stream;
   }
 
-  /** Whole lines, above those that stay. */
   write(lines: string): void {
     this.#stream.write(`${this.#erasing}${lines}${this.#shown}`);
   }
 
-  /** What is to stand below from now on, each line cut to the width of the terminal. */
+  /** Sets the lines that stay below, each cut to the width of the terminal. */
   show(lines: readonly string[]): void {
     if (this.#stream.isTTY !== true) return;
     const columns = (this.#stream.columns || 80) - 1;
@@ -148,13 +141,12 @@ export class BottomLines {
     this.#shown = shown;
   }
 
-  /** Takes them away. */
   clear(): void {
     this.#stream.write(this.#erasing);
     this.#shown = '';
   }
 
-  /** Leaves them as they stand, and the cursor below them. */
+  /** Leaves the lines on the terminal, with the cursor below them. */
   leave(): void {
     if (this.#shown !== '') this.#stream.write('\n');
     this.#shown = '';

@@ -7,12 +7,11 @@ export class Chunks {
   readonly #rest = new GrowingBuffer();
   #begun = false;
 
-  /** Bytes of a piece that has not come whole. */
   get restBytes(): number {
     return this.#rest.length;
   }
 
-  /** `take` takes one piece from `at` on and returns where the next one begins; `at` if more bytes are needed for it. */
+  /** `take` takes one piece from `at` on and returns where the next one begins; `at` if it needs more bytes. */
   push(chunk: Buffer, take: (bytes: Buffer, at: number) => number): void {
     const hasRest = this.#rest.length > 0;
     if (hasRest) this.#rest.append(chunk);
@@ -28,7 +27,7 @@ export class Chunks {
     this.#rest.append(bytes.subarray(at));
   }
 
-  /** Where the document begins; not before it is clear whether there is a mark. */
+  /** Where the document begins: after a byte-order mark. */
   #begin(bytes: Buffer): number {
     if (this.#begun) return 0;
     const start = bytes.subarray(0, BYTE_ORDER_MARK.length);
@@ -40,23 +39,20 @@ export class Chunks {
 
 const WHITE_SPACE = ['\t', '\n', '\r', ' '];
 
-/** Strings of this size are made and dropped in the processor's cache; ones above 128 KiB get pages of their own. */
+/** Strings of this size stay in the processor's cache; ones above 128 KiB get their own pages. */
 const SLICE_BYTES = 32 * 1024;
 
 /**
- * `write(text, 'base64')` is fast but forgiving: it skips what is not base64, stops at a `=` and takes the
- * URL-safe alphabet. All of that shows in the number of bytes that come out, except the two URL-safe characters.
+ * `write(text, 'base64')` is fast but lenient: it skips invalid characters, stops at a `=`, and accepts the URL-safe
+ * alphabet. The number of decoded bytes shows all of that, except the two URL-safe characters.
  */
 export class Base64Decoder {
-  /** Characters of a group of four that has not arrived completely, without white space. */
+  /** Characters of an incomplete group of four, without white space. */
   #carry = '';
   #space = Buffer.alloc(0);
   #padded = false;
 
-  /**
-   * The bytes of the groups that are complete now; only good until the next call.
-   * @throws JobtailError malformed
-   */
+  /** The bytes of the complete groups; valid until the next call. @throws JobtailError malformed */
   push(piece: Buffer): Buffer {
     const max = Math.ceil((this.#carry.length + piece.length) / 4) * 3;
     if (this.#space.length < max) this.#space = Buffer.allocUnsafeSlow(max);
@@ -69,12 +65,10 @@ export class Base64Decoder {
     return bytes.subarray(0, length);
   }
 
-  /** @throws JobtailError malformed if the last group is not complete */
   finish(): void {
     if (this.#carry !== '') throw malformed('base64 of a wrong length');
   }
 
-  /** Decodes the whole groups in `text` and carries the rest; the number of bytes. */
   #decode(text: string, into: Buffer): number {
     const characters = text.length - countOfSpaces(text);
     const { end, carry } = cutAtGroup(text, characters);
@@ -91,7 +85,7 @@ export class Base64Decoder {
   }
 }
 
-/** How many characters are white space. To count them costs less than to take them out. */
+/** Counting is cheaper than removing. */
 function countOfSpaces(text: string): number {
   let count = 0;
   for (const space of WHITE_SPACE)
@@ -99,7 +93,6 @@ function countOfSpaces(text: string): number {
   return count;
 }
 
-/** Where the last whole group ends, and the characters behind it. */
 function cutAtGroup(text: string, characters: number): { readonly end: number; readonly carry: string } {
   let carry = '';
   let end = text.length;
@@ -110,7 +103,6 @@ function cutAtGroup(text: string, characters: number): { readonly end: number; r
   return { end, carry };
 }
 
-/** How many `=` the groups end with; there are two at most. */
 function paddingOf(groups: string): number {
   let padding = 0;
   for (let at = groups.length - 1; at >= 0 && padding < 2; at--) {

@@ -1,7 +1,6 @@
 /**
- * SubmittedJobInfoExt (docs/interface.md 10.2) while it arrives, by whatever protocol: what is wanted of it is kept,
- * within limits, and the rest passed over. Nothing is taken on trust: each element may be missing, nil, or there twice,
- * and then the first counts.
+ * Parses SubmittedJobInfoExt (docs/interface.md 10.2) while it arrives, by either protocol, within limits. Each element
+ * may be missing, nil, or repeated; then the first counts.
  */
 import { characterStart } from '../../bytes.ts';
 import { GrowingBuffer } from '../../growing-buffer.ts';
@@ -22,19 +21,18 @@ const OF_TASK: ReadonlySet<string> = new Set(['id', 'name', 'state', 'starttime'
 
 const MAX_JOBS = 100_000;
 const MAX_TASKS_OF_JOB = 10_000;
-/** Bytes of all that is kept; a text costs some besides its own. */
+/** Bytes of all that is kept, with the overhead of each text. */
 const MAX_BYTES = 128 * 1024 * 1024;
-/** Most of a response is not kept: a list of this many jobs may be long. */
+/** Most of a response is not kept, so a list may be much longer. */
 export const MAX_JOBS_BYTES = 512 * 1024 * 1024;
 
 interface JobRecordsOptions {
-  /** What each of the `tasks` of a job is called. */
+  /** The name of each element of `tasks`. */
   readonly task: string;
-  /** The job of the single record, which need not contain its id. */
+  /** The requested job: a single record need not contain its id. */
   readonly asked?: JobId;
 }
 
-/** More of a text is cut off. */
 const MAX_TEXT_CHARACTERS = 4_096;
 const BYTES_PER_TEXT = 64;
 
@@ -42,7 +40,6 @@ type Texts = Map<string, string>;
 
 export class JobRecords implements Lifted {
   readonly #asked: JobId | undefined;
-  /** The path of a task, in lower case. */
   readonly #task: string;
   readonly #jobs = new Map<JobId, JobInformation>();
   readonly #path: string[] = [];
@@ -57,7 +54,6 @@ export class JobRecords implements Lifted {
     this.#task = `tasks/${task.toLowerCase()}`;
   }
 
-  /** Each job once. */
   get jobs(): readonly JobInformation[] {
     return [...this.#jobs.values()];
   }
@@ -67,7 +63,7 @@ export class JobRecords implements Lifted {
     this.#tasks = new Map();
   }
 
-  /** Names count whatever their case. */
+  /** The case of names is ignored. */
   readonly element = {
     open: (name: string): void => {
       this.#path.push(name.toLowerCase());
@@ -126,7 +122,6 @@ export class JobRecords implements Lifted {
     });
   }
 
-  /** An empty text counts as none. */
   #keep(texts: Texts, name: string): void {
     const bytes = this.#text.length;
     const text = this.#text.view().toString().trim();

@@ -1,33 +1,26 @@
-/** Receivers of the bulky parts of a response: what they have in common, the names of a listing, and a file. */
+/** Receivers of the bulky parts of a response: the interface, the names of a listing, and a file. */
 
 import type { Sink } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import { GrowingBuffer } from '../../growing-buffer.ts';
 import { malformed } from '../wrong-answers.ts';
 
-/**
- * Receives the bulky parts of an answer, one after the other, while the rest of it is still to come: texts, or records
- * that have elements of their own.
- */
+/** Receives the bulky parts of a response one after the other while it arrives: texts, or records with elements. */
 export interface Lifted {
-  /** A text or record begins (also an empty one; nil is none). They are counted from 0. */
+  /** A text or record begins (also an empty one, but not nil). They are counted from 0. */
   begin(): void;
-  /** Of a record: an element within it begins, or ends. Its name is empty if it is of another namespace. */
+  /** In a record: an element begins or ends. Its name is empty if it is of another namespace. */
   readonly element?: { open(name: string): void; close(): void };
-  /**
-   * Whole characters of a text, or of the element of a record that was opened last. Only valid until the call returns:
-   * a receiver that stores them copies them.
-   */
+  /** Whole characters of a text, or of the last opened element. Valid until the call returns. */
   bytes(bytes: Buffer): void;
-  /** It is complete and sound; the rest of the answer may still turn out not to be. */
+  /** It is complete; the rest of the response may still be invalid. */
   end(): void;
-  /** Called between network chunks: the answer is not read further before the promise has resolved. */
+  /** Called between network chunks; the response is not read further before the promise has resolved. */
   flush(): Promise<void>;
-  /** The rest of the answer is not wanted. */
   readonly hasEnough?: boolean;
 }
 
-/** Each name costs some memory besides its bytes. */
+/** Overhead of each name in memory. */
 const BYTES_PER_NAME = 32;
 
 export class ListedNames implements Lifted {
@@ -65,15 +58,14 @@ export class ListedNames implements Lifted {
   }
 }
 
-/** The sink is called for so many bytes: each call, and each write that comes of it, has a price of its own. */
+/** Larger pieces, because each call and each write has a cost. */
 const PIECE_BYTES = 256 * 1024;
 
-/** Hands bytes on in order, in pieces: while the sink has one, the next one is gathered. */
+/** Passes bytes on in pieces: the next piece is collected while the sink has one. */
 export class StreamedFile implements Lifted {
   readonly #sink: Sink;
   readonly #signal: AbortSignal;
   #gathered = new GrowingBuffer();
-  /** What the sink has. */
   #handedOn = new GrowingBuffer();
   #taken: Promise<void> = Promise.resolve();
   #inside = false;
@@ -86,12 +78,12 @@ export class StreamedFile implements Lifted {
     this.#signal = signal;
   }
 
-  /** Bytes that the sink has taken; undefined if the answer holds no file. */
+  /** Bytes that the sink has taken; undefined if the response contains no file. */
   get length(): number | undefined {
     return this.#begun ? this.#length : undefined;
   }
 
-  /** What the sink threw, in a box, for it may be anything. */
+  /** What the sink threw, in an object because it may be undefined. */
   get failure(): { readonly error: unknown } | undefined {
     return this.#failure;
   }
@@ -111,7 +103,7 @@ export class StreamedFile implements Lifted {
     this.#inside = false;
   }
 
-  /** Waits for the sink, but no longer than for the caller's signal; behind the end of the file it has taken all. */
+  /** Waits for the sink, at most until the caller's signal; after the end of the file the sink has everything. */
   async flush(): Promise<void> {
     if (this.#inside && this.#gathered.length < PIECE_BYTES) return;
     await untilAborted(this.#taken, this.#signal);

@@ -1,6 +1,6 @@
 /**
- * Reads a response of SOAP or REST: a success while it arrives, where lifted texts are flushed before more is read; a
- * refusal up to a limit; and a web page in the place of either, as proxies and sign-in pages send it.
+ * Reads a response of SOAP or REST: a success while it arrives, flushing lifted texts before reading on; a refusal up
+ * to a limit; or a web page, which proxies and sign-in pages send.
  */
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
@@ -11,21 +11,16 @@ import type { Lifted } from './lifted.ts';
 
 const MAX_TITLE_LENGTH = 100;
 
-/** What distinguishes the responses of SOAP and of REST. */
 export interface ResponseFormat {
   readonly name: 'SOAP envelope' | 'JSON';
-  /** Whether a content type is that of the format; some servers send none (''). */
+  /** Some servers send no content type (''). */
   readonly hasType: (contentType: string) => boolean;
-  /** Bytes of a refusal that are read. */
   readonly maxRefusalBytes: number;
-  /** Whether 204 is a response without content. */
   readonly mayBeEmpty: boolean;
-  /** The key of the configuration for the address of an operation. */
   readonly urlKeyOf: (operation: Operation) => string;
   readonly unexpected: (operation: Operation, what: string) => JobtailError;
 }
 
-/** Makes the rest of a document: what is not lifted. */
 interface Scanner<Rest> {
   push(chunk: Buffer): void;
   finish(): Rest;
@@ -36,12 +31,11 @@ export interface ResponseReading<Rest> {
   readonly format: ResponseFormat;
   readonly scanner: Scanner<Rest>;
   readonly lifted: Lifted | undefined;
-  /** Counts the bytes of the response. */
   readonly count: { bytes: number };
   readonly secrets: Secrets;
 }
 
-/** nothing: status 204. enough: no more of it was needed. refusal: `head` is the beginning of its body. */
+/** nothing: status 204. enough: the rest was not needed. refusal: `head` is the beginning of its body. */
 export type Response<Rest> =
   | { readonly kind: 'success'; readonly rest: Rest }
   | { readonly kind: 'nothing' | 'enough' }
@@ -88,7 +82,6 @@ async function readHead(answer: HttpAnswer, { format, count }: ResponseReading<u
   return head;
 }
 
-/** The error for a success that is empty, a web page, or has another content type. */
 function anotherFormat(
   answer: HttpAnswer,
   head: Buffer,
@@ -102,7 +95,6 @@ function anotherFormat(
   });
 }
 
-/** `head` is the beginning of the body. */
 export function isWebPage({ contentType }: Pick<HttpAnswer, 'contentType'>, head: Buffer): boolean {
   if (contentType === 'text/html' || contentType === 'application/xhtml+xml') return true;
   return /^\s*<(?:!doctype\s+html|html)\b/i.test(head.toString('latin1', 0, 1024));

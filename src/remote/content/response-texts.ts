@@ -1,6 +1,6 @@
 /**
- * Texts that are buffered until the response names their files. The beginning of a long one goes to a temporary file;
- * the end of each, and all of a short one, stays in memory.
+ * Texts that are buffered until the response names their files. The start of a long text goes to a temporary file; its
+ * end, and short texts, stay in memory.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -13,9 +13,7 @@ import { keyText, type LiveFileName, type TaskId } from '../../job.ts';
 import { FileWriter } from '../../system/files.ts';
 import type { Lifted } from './lifted.ts';
 
-/** The description of one text in a response. */
 export interface PartEntry {
-  /** Undefined if it names none. */
   readonly taskId: TaskId | undefined;
   readonly file: LiveFileName | undefined;
   /** Decimal text; null without one. */
@@ -24,7 +22,6 @@ export interface PartEntry {
   readonly relativePath: string | null;
 }
 
-/** An absent content counts as an empty one. */
 export const NO_CONTENT: Content = {
   length: 0,
   read: async () => Buffer.alloc(0),
@@ -32,8 +29,8 @@ export const NO_CONTENT: Content = {
 };
 
 /**
- * The parts for `wanted` in the answer that `read` reads: it puts the texts into what it is given, as far as that wants
- * them, and returns the entries. Releases contents of entries that were not requested, and all of them if it throws.
+ * The parts for `wanted` in the response that `read` reads. Releases contents of entries that were not requested, and
+ * all of them if it throws.
  */
 export async function readParts(
   wanted: readonly PartRequest[],
@@ -45,7 +42,7 @@ export async function readParts(
   try {
     const entries = await read(texts);
     if (only === undefined || !texts.hasEnough) return await matchParts(entries, wanted);
-    // What names the file would have come after its text.
+    // The response names a file after its text.
     const { taskId, file, offset } = only;
     const content = await texts.endEarly();
     if (others.length > 0) {
@@ -65,13 +62,12 @@ export async function readParts(
   }
 }
 
-/** Of several files, a text is cut only where no request wants more of it. */
+/** With several files, a text is cut only where no request needs more. */
 function enoughOf(wanted: readonly PartRequest[]): number | undefined {
   if (wanted.some(({ enoughBytes }) => enoughBytes === undefined)) return undefined;
   return Math.min(...wanted.map(({ enoughBytes = Number.POSITIVE_INFINITY }) => enoughBytes));
 }
 
-/** Each request takes the first entry of its task and file. */
 async function matchParts(entries: readonly PartEntry[], wanted: readonly PartRequest[]): Promise<Parts> {
   const missing = new Map(wanted.map((request) => [keyText(request), request]));
   const parts: Part[] = [];
@@ -90,7 +86,7 @@ async function matchParts(entries: readonly PartEntry[], wanted: readonly PartRe
   return { parts, refused: refused.length, isCut: false };
 }
 
-/** The request that an entry answers; servers echo the offset, or leave it nil or 0 (docs/servers.md 1.1). */
+/** Servers repeat the offset, or leave it nil or 0 (docs/servers.md 1.1). */
 function requestOf(
   { taskId, file, offset }: PartEntry,
   missing: ReadonlyMap<string, PartRequest>,
@@ -100,13 +96,13 @@ function requestOf(
   return offset === null || offset === '0' || offset === String(request?.offset) ? request : undefined;
 }
 
-/** When many texts of one answer fill this many times `memoryBytes`, the next ones go to the file earlier. */
+/** When the texts of one response fill this many times `memoryBytes`, the next ones go to the file earlier. */
 const TEXTS_IN_MEMORY = 16;
 const MIN_SPILL_BYTES = 64 * 1024;
-/** What stays in memory of all texts of one answer, in the same measure: texts that are short are never spilled. */
+/** Maximum memory of the texts of one response, in the same unit: short texts are never written to the file. */
 const MAX_IN_MEMORY = 4 * TEXTS_IN_MEMORY;
 
-/** The texts of one answer. They share one temporary file, so that an answer never needs more than one. */
+/** The texts of one response, with one temporary file for all. */
 export class ResponseTexts implements Lifted {
   readonly #place: SpillPlace;
   readonly #enoughBytes: number;
@@ -114,12 +110,12 @@ export class ResponseTexts implements Lifted {
   readonly #file: SpillFile;
   #memoryBytes = 0;
   #tail = new GrowingBuffer();
-  /** The other one is gathered in while this one is written. */
+  /** Collects the next bytes while the other buffer is written. */
   #spare = new GrowingBuffer();
   #spilled = { start: 0, length: 0 };
   #inside = false;
 
-  /** So many bytes of a text are enough; all of it if left out. */
+  /** `enoughBytes`: needed bytes of a text; all if omitted. */
   constructor(place: SpillPlace, enoughBytes = Number.POSITIVE_INFINITY) {
     this.#place = place;
     this.#enoughBytes = enoughBytes;
@@ -148,9 +144,8 @@ export class ResponseTexts implements Lifted {
   }
 
   /**
-   * Moves what is too long for the memory to the file. While it is written there, the next bytes of the text are
-   * gathered; behind the end of a text, everything is written.
-   * @throws JobtailError disk-full, permission, local-io
+   * Moves bytes above the memory limit to the file, and collects the next bytes meanwhile; after the end of a text,
+   * everything is written. @throws JobtailError disk-full, permission, local-io
    */
   async flush(): Promise<void> {
     const { memoryBytes } = this.#place;
@@ -166,12 +161,11 @@ export class ResponseTexts implements Lifted {
     this.#spare = full;
   }
 
-  /** There is enough of the text that comes in. */
   get hasEnough(): boolean {
     return this.#inside && this.#spilled.length + this.#tail.length >= this.#enoughBytes;
   }
 
-  /** The text that arrives now; earlier ones are released. The caller releases it. */
+  /** The text under way; releases the earlier ones. The caller releases it. */
   async endEarly(): Promise<Content> {
     await this.discard();
     this.end();
@@ -181,17 +175,15 @@ export class ResponseTexts implements Lifted {
     return text;
   }
 
-  /** The texts, in the order of the response. The caller releases each. */
+  /** The texts in the order of the response. The caller releases each. */
   get texts(): readonly Content[] {
     return this.#texts;
   }
 
-  /** No more texts come. */
   async close(): Promise<void> {
     await this.#file.close();
   }
 
-  /** Gives all texts back: the answer was no good. */
   async discard(): Promise<void> {
     await Promise.all(this.#texts.map((text) => text.release()));
   }
@@ -233,7 +225,7 @@ class ResponseText implements Content {
   }
 }
 
-/** Holds bytes as the texts of an answer are texts: in memory while they are few, else in a temporary file. */
+/** Buffers bytes in memory, and in a temporary file above a limit. */
 export function contentWriter(place: SpillPlace): ContentWriter {
   const texts = new ResponseTexts(place);
   texts.begin();
@@ -254,16 +246,13 @@ export function contentWriter(place: SpillPlace): ContentWriter {
   };
 }
 
-/** Where a temporary file is made, if one is needed. */
 export interface SpillPlace {
   readonly directory: string;
-  /** What is left free there. */
   readonly reserve: Reserve;
-  /** What is held in memory before. */
   readonly memoryBytes: number;
 }
 
-/** Made with its first bytes, and closed when the last of its users has closed it. */
+/** Created with its first bytes, and closed when its last user has closed it. */
 export class SpillFile {
   readonly #place: SpillPlace;
   #handle: FileHandle | undefined;
@@ -288,7 +277,9 @@ export class SpillFile {
     await handle?.close();
   }
 
-  /** Starts to write, and returns the position of the bytes; `bytes` stays unchanged until the next call resolves. */
+  /**
+   * Starts a write, and returns the position of the bytes; `bytes` must stay unchanged until the next call resolves.
+   */
   async append(bytes: Buffer): Promise<number> {
     await this.written();
     const { directory, reserve } = this.#place;
@@ -299,7 +290,7 @@ export class SpillFile {
       throw asJobtailError(error);
     }
     if (this.#users === 0) {
-      // It was closed while the last bytes were still on their way.
+      // Closed while the last bytes were being written.
       await this.#handle.close();
       this.#handle = undefined;
       throw new JobtailError('aborted', 'these bytes are not needed any more');
@@ -311,12 +302,10 @@ export class SpillFile {
     return start;
   }
 
-  /** Resolves when everything is written. @throws JobtailError disk-full, permission, local-io */
   async written(): Promise<void> {
     await this.#writer?.written();
   }
 
-  /** Fills `bytes` with the `length` bytes from `start` on. @throws JobtailError local-io, permission */
   async read(bytes: Buffer, start: number, length: number): Promise<void> {
     await this.written();
     try {

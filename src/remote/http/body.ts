@@ -1,6 +1,6 @@
 /**
- * What ends one call early, and the body of a response: read at the pace of the reader, and given up when the server
- * makes no progress.
+ * The end of a call by abort or time limit, and the body of a response: read at the pace of the reader, and aborted
+ * when the server makes no progress.
  */
 import { setMaxListeners } from 'node:events';
 import { performance } from 'node:perf_hooks';
@@ -10,15 +10,15 @@ import { JobtailError } from '../../errors.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
 import { addressOf, describeFailure, type Target } from './failures.ts';
 
-/** The longest delay a timer takes; a longer one would fire at once. */
+/** The maximum delay of a timer; a longer one fires at once. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-/** One signal out of the caller's signal and the total time, whose reason is always a JobtailError. */
+/** A signal that combines the caller's signal and the total time; its reason is always a JobtailError. */
 export class CallStop extends LinkedAbort {
   readonly #timer: NodeJS.Timeout | undefined;
 
   constructor(caller: AbortSignal, totalMs: number, target: Target) {
-    // One signal may stop many calls at a time; each of them takes its listener away again.
+    // One signal may stop many calls; each removes its listener.
     setMaxListeners(0, caller);
     super(caller, () => new JobtailError('aborted', 'the call was stopped'));
     if (caller.aborted || totalMs > MAX_DELAY_MS) return;
@@ -26,53 +26,49 @@ export class CallStop extends LinkedAbort {
     this.#timer = setTimeout(expired, totalMs);
   }
 
-  /** Ends the call with `reason`. */
   stop(reason: JobtailError): void {
     this.settle();
     this.abort(reason);
   }
 
-  /** The call is over: nothing of it stays behind. */
   settle(): void {
     clearTimeout(this.#timer);
     this.release();
   }
 }
 
-/** A limit was reached; `what` describes it. */
 export function timeoutError(target: Target, what: string): JobtailError {
   return new JobtailError('timeout', `${addressOf(target)} ${what}`, {
     hint: 'the service or the way to it is slow; raise service.timeoutSeconds if it always needs longer',
   });
 }
 
-/** Less than this within the idle limit is no progress: a server that drips byte by byte does not go on for ever. */
+/** Less than this within the idle limit is no progress, so a server cannot keep a call open byte by byte. */
 const PROGRESS_BYTES = 1024;
 
 export interface BodyLimits {
   readonly stop: CallStop;
   readonly idleMs: number;
   readonly target: Target;
-  /** Receives the length of each chunk, and how long was waited for it. */
   readonly measure?: ((bytes: number, waitedMs: number) => void) | undefined;
 }
 
-/** So many chunks may wait for the reader before no more are taken from the connection. */
+/** Maximum chunks that wait for the reader. */
 const MAX_WAITING = 4;
 
-/** A reader that is never kept waiting lets others have their turn after so long. */
+/** A reader that never has to wait yields after this time. */
 const MAX_TURN_MS = 10;
 
 /**
- * Only the time spent waiting for the server counts, not the time the reader takes. Chunks are handed on as they
- * arrived: the iterator of a stream would copy all that have arrived into one.
+ * Only the time waiting for the server counts. Chunks are passed on as they arrived: the iterator of a stream would
+ * copy them into one.
  */
 export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer> {
   readonly #stream: Readable;
   readonly #limits: BodyLimits;
   readonly #waiting: Buffer[] = [];
   #listens = false;
-  /** How the stream ended: `error` in a box, for it may be anything; nothing in it if the body is complete. */
+  /** How the stream ended: `error` in an object because it may be undefined; without it, the body is complete. */
   #end: { readonly error?: unknown } | undefined;
   #wake: () => void = () => undefined;
   #turnMs = performance.now();
@@ -117,7 +113,6 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     return { done: true, value: undefined };
   }
 
-  /** Gives the body up and frees the connection. */
   async destroy(): Promise<void> {
     this.#settle();
     this.#stream.destroy();
@@ -140,7 +135,6 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     this.#turnMs = performance.now();
   }
 
-  /** The next chunk, if it has arrived. */
   #take(): Buffer | undefined {
     const chunk = this.#waiting.shift();
     if (this.#waiting.length === 0) this.#flow();
@@ -160,7 +154,6 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     if (stream.isPaused()) stream.resume();
   }
 
-  /** Bytes that come are progress: the waiting begins anew. */
   #counted(chunk: Buffer): Buffer {
     this.#limits.measure?.(chunk.length, this.#chunkWaitedMs);
     this.#chunkWaitedMs = 0;
@@ -172,7 +165,6 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     return chunk;
   }
 
-  /** Waits for the next chunk; undefined at the end of the body. */
   async #nextWithinLimit(): Promise<Buffer | undefined> {
     const { stop, idleMs, target } = this.#limits;
     const startedMs = performance.now();

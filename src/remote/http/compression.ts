@@ -1,44 +1,39 @@
 /**
- * Compressed responses: gzip is requested while responses arrive slowly, and unpacked while they arrive. Where they
- * arrive fast, packing and unpacking costs more processor time than it saves.
+ * Compressed responses. gzip is requested while responses arrive slowly; on a fast connection, it costs more processor
+ * time than it saves.
  */
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { type ErrorCode, JobtailError } from '../../errors.ts';
 import { addressOf, type Target } from './failures.ts';
 
-/** Below this, in bytes a second on the wire, gzip is requested. */
+/** Below this rate, in bytes per second on the wire, gzip is requested. */
 export const SLOW_RATE = 4_000_000;
-/** Above this it is no longer requested. */
+/** Above this rate it is no longer requested. */
 export const FAST_RATE = 8_000_000;
-/** So much of one response makes one measurement. */
 export const MEASURED_BYTES = 256 * 1024;
-/** So many measurements in a row switch it. */
+/** Consecutive measurements that switch it. */
 export const MEASUREMENTS = 3;
-/** Compressed responses do not show how fast others would arrive: after so long, one is measured again. */
+/** Compressed responses do not show the rate of others: after this time, one is measured again. */
 export const RECHECK_MS = 60 * 60 * 1000;
 
-/** A response may be so many times as large as its compressed bytes. */
+/** Maximum ratio of a response to its compressed bytes. */
 export const MAX_RATIO = 250;
 /** A response up to this size may have any ratio: a short file of equal bytes. */
 const MIN_LIMITED_BYTES = 8 * 1024 * 1024;
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** The bytes of a response as they arrive. */
 interface Body extends AsyncIterable<Buffer> {
-  /** Gives the body up and frees the connection. */
   destroy(): Promise<void>;
 }
 
-/** Whether gzip is requested from a server, by how fast its responses arrive. */
 export class Compression {
   readonly #nowMs: () => number;
   #isOn = false;
-  /** The server compresses wrongly. */
   #isBroken = false;
   #onSinceMs = 0;
-  /** Measurements in a row that speak for the other state. */
+  /** Consecutive measurements that suggest the other state. */
   #contrary = 0;
   #arrivedBytes = 0;
 
@@ -55,8 +50,8 @@ export class Compression {
   }
 
   /**
-   * Measures one response: the returned function receives each of its chunks, and how long the agent waited for it.
-   * What other responses bring in the meantime came over the same wire, and is counted.
+   * Measures one response: the returned function gets each chunk and the time the agent waited for it. Bytes of other
+   * responses came over the same connection, and are counted.
    */
   measuring(): (bytes: number, waitedMs: number) => void {
     let [start, ownBytes, ms] = [this.#arrivedBytes, 0, 0];
@@ -79,13 +74,13 @@ export class Compression {
   }
 
   /**
-   * The bytes that a body of gzip holds, unpacked at the pace of the reader. After a damaged one, or one with too high a
-   * ratio, gzip is not requested again.
+   * Unpacks a gzip body at the pace of the reader. After a damaged one, or one with too high a ratio, gzip is not
+   * requested again.
    */
   unpacked(body: Body, target: Target, signal: AbortSignal): AsyncIterable<Buffer> {
     const chunks = this.#unpack(body, target, signal);
     const end = async (): Promise<IteratorResult<Buffer, undefined>> => {
-      // A generator that was not started yet frees nothing.
+      // A generator that was not started frees nothing.
       await body.destroy();
       return await chunks.return(undefined);
     };
@@ -99,7 +94,7 @@ export class Compression {
     let bytes = 0;
     try {
       for await (const chunk of gunzip as AsyncIterable<Buffer>) {
-        // The body may have arrived completely, and then its signal is no longer looked at.
+        // A completely arrived body no longer checks its signal.
         if (signal.aborted) throw new JobtailError('aborted', 'the call was stopped');
         bytes += chunk.length;
         if (bytes > MIN_LIMITED_BYTES && bytes > MAX_RATIO * gunzip.bytesWritten) {
@@ -110,7 +105,7 @@ export class Compression {
       }
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-      // An empty body is empty, even if it is declared to be gzip.
+      // An empty body is empty, even if it is declared as gzip.
       if (code === 'Z_BUF_ERROR' && gunzip.bytesWritten === 0) return;
       throw code.startsWith('Z_') ? this.#refused('malformed', target, 'is damaged gzip') : error;
     } finally {

@@ -1,4 +1,4 @@
-/** What can be measured of the way to a server: the round trip, and when a request was sent and answered. */
+/** Measures the round trip to a server, and the time to the first byte of a response. */
 import { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { buildConnector, Dispatcher } from 'undici';
@@ -6,24 +6,20 @@ import type { buildConnector, Dispatcher } from 'undici';
 type Handler = Dispatcher.DispatchHandler;
 type Interceptor = Dispatcher.DispatcherComposeInterceptor;
 
-/** One request and the header of its answer. */
 export class Exchange {
   #sentAt = Number.NaN;
   #answeredAt = Number.NaN;
   #isOnOpenConnection = false;
   readonly #countOpened: () => number;
 
-  /** `countOpened` returns how many connections were opened so far. */
   constructor(countOpened: () => number) {
     this.#countOpened = countOpened;
   }
 
-  /** Whether the request went out on a connection that was open already. */
   get isOnOpenConnection(): boolean {
     return this.#isOnOpenConnection;
   }
 
-  /** From the request sent to the first byte of its answer. */
   get firstByteMs(): number {
     return this.#answeredAt - this.#sentAt;
   }
@@ -43,25 +39,23 @@ export class Exchange {
   };
 }
 
-/** Connections that the round trip is taken from: delays on the way make single ones slower, never faster. */
+/** Connections that the round trip is taken from: the minimum counts, because delays only add. */
 const MAX_MEASUREMENTS = 4;
 
-/** The round trip to a server, which the opening of a connection shows. */
 export class RoundTrip {
   #measurements: number[] = [];
 
-  /** In milliseconds; 0 while it is not measured. */
   get ms(): number {
     return this.#measurements.length === 0 ? 0 : Math.min(...this.#measurements);
   }
 
-  /** Opens connections by `connector`, and measures how long TCP takes for it. */
+  /** Measures the TCP handshakes of `connector`. */
   measuring(connector: buildConnector.connector): buildConnector.connector {
     return (options, callback) => {
       let startedAt = performance.now();
       const socket: unknown = connector(options, callback);
       if (!(socket instanceof Socket)) return;
-      // The name is resolved first.
+      // After the name is resolved.
       socket.once('lookup', () => {
         startedAt = performance.now();
       });
@@ -69,7 +63,7 @@ export class RoundTrip {
     };
   }
 
-  /** Measures the tunnels that a proxy opens: its answer comes when it has a connection to the server. */
+  /** Measures tunnels: a proxy answers when it is connected to the server. */
   readonly observeTunnel: Interceptor = (dispatch) => (options, handler) => {
     let sentAt = performance.now();
     return dispatch(
@@ -88,7 +82,6 @@ export class RoundTrip {
   }
 }
 
-/** The handler, with something done before some of its callbacks. */
 function delegateTo(
   handler: Handler,
   before: Readonly<Partial<Record<'onRequestStart' | 'onResponseStart' | 'onRequestUpgrade', () => void>>>,

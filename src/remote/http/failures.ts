@@ -1,15 +1,13 @@
-/** What went wrong on the way to a server, in the words of the error table. */
+/** Errors of the connection to a server, as codes of the error table. */
 import { errors } from 'undici';
 import { JobtailError } from '../../errors.ts';
 import { safeText } from '../../redact.ts';
 
-/** The server a call went to. */
 export interface Target {
   readonly host: string;
   readonly port: string;
 }
 
-/** `host:port`, as the messages name it. */
 export function addressOf(target: Target): string {
   return `${target.host}:${target.port}`;
 }
@@ -36,13 +34,13 @@ const INTERRUPTED = new Set([
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
 ]);
 
-/** OpenSSL's words for a certificate it does not trust, besides those that begin with CERT_ or ERR_. */
+/** Texts of OpenSSL for an untrusted certificate, besides those that begin with CERT_ or ERR_. */
 const CERTIFICATE =
   /^(CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_(CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH_|EPROTO$)/;
 
 /**
- * The JobtailError for whatever undici or a socket threw. The thrown value itself is not kept as the cause: a parser
- * error carries raw bytes of the answer, and these may hold a session code.
+ * The JobtailError for whatever undici or a socket threw. Without `cause`: a parser error contains raw bytes of the
+ * response, maybe a session code.
  */
 export function describeFailure(thrown: unknown, target: Target): JobtailError {
   if (thrown instanceof JobtailError) return thrown;
@@ -70,7 +68,7 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
     });
   }
   if (CERTIFICATE.test(code)) {
-    // The names in a certificate are words of the other side.
+    // Names in a certificate come from the server.
     const reason = safeText(thrown instanceof Error ? thrown.message : '', []);
     return new JobtailError('tls', `no secure connection to ${address}: ${reason} (${code})`, {
       hint: 'check the host name in the address, and service.tls.caFile, certFile and keyFile',
@@ -86,7 +84,7 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
 
 function describeRest(thrown: unknown, code: string, address: string): JobtailError {
   if (code === 'UND_ERR_ABORTED' || code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') {
-    // undici reports a tunnel that the proxy refuses as an abort, too.
+    // undici also reports a refused tunnel as an abort.
     const refused = thrown instanceof Error ? /^Proxy response \((\d{1,3})\)/.exec(thrown.message) : null;
     if (refused === null) return new JobtailError('aborted', 'the call was stopped');
     return new JobtailError('unreachable', `the proxy refused to connect to ${address} (status ${refused[1]})`, {
@@ -103,7 +101,6 @@ function describeRest(thrown: unknown, code: string, address: string): JobtailEr
   });
 }
 
-/** The code of an error, or of the last of several tried addresses. */
 function codeOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return '';
   const code = (thrown as NodeJS.ErrnoException).code;

@@ -1,6 +1,6 @@
 /**
- * HTTP as the services of a cluster need it: every call settles within its limits, nothing is followed, unpacked or
- * routed without request, and every failure is a JobtailError without URL, header or body.
+ * The HTTP client: every call ends within its limits, nothing is redirected, unpacked or proxied without request, and
+ * every failure is a JobtailError without URL, header or body.
  */
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { JobtailError } from '../../errors.ts';
@@ -9,29 +9,24 @@ import type { Compression } from './compression.ts';
 import { Exchange, RoundTrip } from './exchange.ts';
 import { addressOf, describeFailure, type Target } from './failures.ts';
 
-/** A wish beyond this is taken for this: a server must not be able to silence the agent for good. */
+/** Longer pauses are cut to this: a server must not be able to stop the agent for good. */
 export const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
 
-/**
- * How long a connection without a request stays open: longer than the pause of a quiet poll (60 s by default). A server
- * or proxy may close it earlier.
- */
+/** How long an idle connection stays open: longer than the pause of a quiet poll (60 s by default). */
 const KEEP_ALIVE_MS = 75_000;
 const MAX_KEEP_ALIVE_MS = 90_000;
 
-/** Time limits of a call, in milliseconds. */
 export interface HttpLimits {
   /** Name resolution, TCP and TLS. */
   readonly connectMs: number;
-  /** From the request sent to the end of the answer's header. */
+  /** From the sent request to the end of the response header. */
   readonly headersMs: number;
   /** Without progress in the body: less than a KiB counts as none. */
   readonly idleMs: number;
-  /** The whole call; Infinity for none. */
   readonly totalMs: number;
 }
 
-/** PEM material. A `ca` replaces the system's roots. Host names are always checked. */
+/** PEM material. `ca` replaces the roots of the system. Host names are always checked. */
 export interface HttpTls {
   readonly ca?: Buffer | string;
   readonly cert?: Buffer | string;
@@ -41,18 +36,16 @@ export interface HttpTls {
 export interface HttpClientOptions {
   readonly limits: HttpLimits;
   readonly tls?: HttpTls;
-  /** Address of a proxy, `http://host:port`; proxy variables of the environment are not read. */
+  /** `http://host:port`; proxy variables of the environment are not read. */
   readonly proxy?: string;
-  /** When gzip is requested; never if left out. */
   readonly compression?: Compression | undefined;
-  /** Called when the header of an answer has arrived. */
   readonly onAnswer?: ((answer: AnswerTiming) => void) | undefined;
 }
 
 export interface AnswerTiming {
   readonly status: number;
   readonly firstByteMs: number;
-  /** How long the server worked for it: the time to its first byte, less the round trip. */
+  /** Time to the first byte, less the round trip. */
   readonly workMs: number;
   readonly retryAfterMs: number | undefined;
 }
@@ -63,29 +56,22 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
   readonly signal: AbortSignal;
-  /** Instead of the client's own `totalMs`; Infinity for none. */
   readonly totalMs?: number | undefined;
-  /** Instead of the client's own `headersMs`. */
   readonly headersMs?: number | undefined;
   /**
-   * Whether it may be sent twice: if an open connection breaks before the answer begins, it is sent once more on a new
-   * one, since the server may have closed the old one in the meantime.
+   * Whether a request may be sent twice: if an open connection breaks before the response begins, it is repeated on a
+   * new one.
    */
   readonly isRepeatable?: boolean;
 }
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Media type in lower case without parameters, '' if none. */
   readonly contentType: string;
-  /** The charset parameter of the content type in lower case, '' if none. */
   readonly charset: string;
-  /** The server's wish how long to wait (`Retry-After`). */
+  /** The pause that the server requests (`Retry-After`). */
   readonly retryAfterMs: number | undefined;
-  /**
-   * The body, read once. It must be read to its end or given up: `return()` of its iterator (what leaving a
-   * `for await` calls) frees the connection.
-   */
+  /** Must be read to its end, or aborted: `return()` of its iterator (leaving a `for await`) frees the connection. */
   readonly body: AsyncIterable<Buffer>;
 }
 
@@ -97,10 +83,9 @@ interface Sending {
   readonly encoding: 'gzip' | 'identity';
 }
 
-/** Connections to servers, kept alive between calls. Redirects are answers like any other. */
+/** Connections are kept alive between calls. Redirects are responses like any other. */
 export class HttpClient {
   readonly #dispatcher: Dispatcher;
-  /** For requests that need a new connection. */
   readonly #newConnections: Dispatcher;
   readonly #limits: HttpLimits;
   readonly #roundTrip = new RoundTrip();
@@ -117,8 +102,8 @@ export class HttpClient {
   }
 
   /**
-   * Sends a request and resolves with the header of its answer, whatever the status.
-   * @throws JobtailError unreachable, tls, timeout, interrupted, aborted, malformed; config for a wrong URL
+   * Sends a request and resolves with the response header, whatever the status. @throws JobtailError unreachable, tls,
+   * timeout, interrupted, aborted, malformed; config for a wrong URL
    */
   async request(request: HttpRequest): Promise<HttpAnswer> {
     const url = parseUrl(request.url);
@@ -165,7 +150,6 @@ export class HttpClient {
     };
   }
 
-  /** The body without its content encoding, which must be the one that was requested. */
   async #decoded(
     body: LimitedBody,
     contentEncoding: string,
@@ -181,7 +165,6 @@ export class HttpClient {
     });
   }
 
-  /** Ends all calls in flight at once and closes the connections. */
   async close(): Promise<void> {
     const closed = new JobtailError('aborted', 'the connections were closed');
     await Promise.all([this.#dispatcher.destroy(closed), this.#newConnections.destroy(closed)]);
@@ -189,7 +172,7 @@ export class HttpClient {
 
   /** `pipelining`: requests at a time on one connection; 0 opens a new connection for each request. */
   #newDispatcher({ limits, tls, proxy }: HttpClientOptions, pipelining: 0 | 1): Dispatcher {
-    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED would else switch the checks off.
+    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED would otherwise disable the checks.
     const connect = { ...tls, timeout: limits.connectMs, rejectUnauthorized: true };
     const factory = (origin: string | URL, options: object) =>
       new Pool(origin, options).on('connect', () => {
@@ -212,7 +195,7 @@ export class HttpClient {
     const { url, target, stop, exchange, encoding } = sending;
     const { headersMs = this.#limits.headersMs } = request;
     let timer: NodeJS.Timeout | undefined;
-    // undici looks at the signal only once it has a connection.
+    // undici checks the signal only once it has a connection.
     const stopped = new Promise<never>((_, reject) => {
       stop.signal.addEventListener('abort', () => reject(stop.signal.reason), { once: true });
     });
@@ -226,7 +209,7 @@ export class HttpClient {
         signal: stop.signal,
         headersTimeout: headersMs,
         bodyTimeout: 0,
-        // Each provisional answer (1xx) starts the limit of the header anew; all together have it once more.
+        // Each provisional response (1xx) restarts the limit of the header, once in total.
         onInfo: () => {
           timer ??= setTimeout(() => stop.stop(timeoutError(target, 'did not start to respond in time')), headersMs);
         },
@@ -238,10 +221,7 @@ export class HttpClient {
   }
 }
 
-/**
- * The whole body.
- * @throws JobtailError answer-too-large beyond `maxBytes`, and whatever reading the body throws
- */
+/** The whole body. @throws JobtailError answer-too-large above `maxBytes`, and what reading the body throws */
 export async function readBody(answer: HttpAnswer, maxBytes: number): Promise<Buffer> {
   const body = await readBeginning(answer, maxBytes + 1);
   if (body.length <= maxBytes) return body;
@@ -250,7 +230,7 @@ export async function readBody(answer: HttpAnswer, maxBytes: number): Promise<Bu
   });
 }
 
-/** The beginning of the body, at least `enoughBytes` of it if it has so many; the rest is given up. */
+/** At least the first `enoughBytes` of the body, if it has so many. */
 export async function readBeginning(answer: HttpAnswer, enoughBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -272,26 +252,23 @@ function parseUrl(text: string): URL {
   return url;
 }
 
-/** The first value of a header, '' if there is none. */
 function headerOf(headers: Readonly<Record<string, string | string[] | undefined>>, name: string): string {
   const value = headers[name];
   return (Array.isArray(value) ? value[0] : value) ?? '';
 }
 
-/** `text/xml` out of `Text/XML; charset=utf-8`. */
 function mediaTypeOf(contentType: string): string {
   return (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
-/** `utf-8` out of `text/xml; charset="UTF-8"`. */
 function charsetOf(contentType: string): string {
   const charset = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;]*))/i.exec(contentType);
   return (charset?.[1] ?? charset?.[2] ?? '').trim().toLowerCase();
 }
 
 /**
- * `Retry-After` in milliseconds: seconds or a date; undefined if absent or not understood. A date is compared with
- * the one of the response itself (`Date`), because the clocks of server and agent may differ.
+ * `Retry-After` in milliseconds: seconds or a date. A date is compared with the `Date` of the response, because the
+ * clocks of server and agent may differ.
  */
 function retryAfterMsOf(value: string, answeredAt: string, nowMs: number): number | undefined {
   const text = value.trim();

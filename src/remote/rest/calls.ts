@@ -1,4 +1,4 @@
-/** Calls of a service that speaks REST, in a session; where an operation is, is found out by its answers. */
+/** Calls of a REST service in a session; detects the address of each operation by the responses. */
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
@@ -14,24 +14,22 @@ export interface RestCallsOptions extends TransportOptions, SessionCallsOptions 
   readonly capabilities: RestCapabilities;
 }
 
-/** What distinguishes the calls. */
 export interface Call {
   readonly operation: Operation;
-  /** Without the session; they may differ by the address of the operation. */
+  /** The arguments without the session; they may depend on the address. */
   readonly members: (address: Address) => Readonly<Record<string, Json | undefined>>;
   readonly rule?: LiftRule;
   readonly lifted?: Lifted;
   readonly maxBytes: number;
-  /** The answer may take as long as it makes progress. */
+  /** Whether the response may take as long as it makes progress. */
   readonly bulky?: boolean;
-  /** How long the answer may take to begin; the usual limit if left out. */
+  /** Maximum time until the response begins; the usual limit if omitted. */
   readonly headersMs?: number | undefined;
-  /** Called when the service calls the request itself wrong. */
   readonly onInvalid?: () => void;
   readonly signal: AbortSignal;
 }
 
-/** What session codes are (docs/rest.md 4.1). */
+/** The form of session codes (docs/rest.md 4.1). */
 const GUID_BYTES = 36;
 
 type Answered = Exclude<Outcome, { kind: 'refusal' }>;
@@ -48,7 +46,6 @@ export class RestCalls {
     this.#transport = new Transport(options);
   }
 
-  /** Bytes of the session code in a request, as far as is known; 0 if there is none. */
   get sessionBytes(): number {
     return this.#sessionBytes;
   }
@@ -58,7 +55,7 @@ export class RestCalls {
     return this.#sessions.call(call.operation, (grant, count) => this.#attempt(call, grant, count), call.signal);
   }
 
-  /** An operation that is not where it was is looked for where it may be; what it is then is kept. */
+  /** Tries the possible addresses of an operation, and keeps the one that works. */
   async #attempt(call: Call, grant: Grant, count: { bytes: number }): Promise<Answered> {
     const { operation } = call;
     let first: JobtailError | undefined;

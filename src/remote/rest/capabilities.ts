@@ -5,13 +5,12 @@
 import type { Operation } from '../../operations.ts';
 import { ADDRESSES, type Address } from './contract.ts';
 
-/** Where it is stored; implemented by the store. */
 export interface KeptCapabilities {
   get(name: string): string | undefined;
   set(name: string, value: string): void;
 }
 
-/** The path of a file in a request: its listed name, or that below the id of its job (docs/rest.md 3.4). */
+/** The path of a file in a request: its listed name, or that name below the job id (docs/rest.md 3.4). */
 const PATH_FORMS = ['listed', 'below the job'] as const;
 export type PathForm = (typeof PATH_FORMS)[number];
 
@@ -20,19 +19,20 @@ const PARTS_BYTES = 'rest-parts-bytes';
 const OPERATIONS = Object.keys(ADDRESSES) as Operation[];
 const addressCapability = (operation: Operation) => `rest-address-${operation}`;
 
-/** Characters of a path that every release takes, and that none takes more than (docs/rest.md 3.4). */
+/**
+ * Every release accepts paths of this length, and none accepts longer ones than `MAX_PATH_CHARACTERS` (docs/rest.md
+ * 3.4).
+ */
 const SHORT_PATH = 50;
 const MAX_PATH_CHARACTERS = 255;
-/** Nothing else shows that long paths are taken by now. */
+/** After this time, long paths are tried again: nothing else shows that they are accepted. */
 const BELIEVED_MS = 24 * 60 * 60_000;
-/** The smallest limit of a release (docs/rest.md 2.1): no request for parts is ever longer. */
+/** The smallest limit of a release (docs/rest.md 2.1): no request for parts is longer. */
 const SMALLEST_PARTS_BYTES = 452;
 
 interface CapabilitiesOptions {
   readonly kept: KeptCapabilities;
-  /** Called when a capability changed: with a description without secrets. */
   readonly onChange: (what: string) => void;
-  /** A clock that never jumps, in milliseconds. */
   readonly now: () => number;
 }
 
@@ -44,25 +44,25 @@ export class RestCapabilities {
     this.#options = options;
   }
 
-  /** Where an operation may be: where it was last, else where it is on the latest releases, comes first. */
+  /**
+   * The possible addresses of an operation: the last one that worked, else that of the latest releases, comes first.
+   */
   addressesOf(operation: Operation): readonly Address[] {
     const known = this.#options.kept.get(addressCapability(operation));
     const addresses: readonly Address[] = ADDRESSES[operation];
     return addresses.toReversed().sort((a, b) => Number(textOf(b) === known) - Number(textOf(a) === known));
   }
 
-  /** The operation is there. */
   foundAt(operation: Operation, address: Address): void {
     if (ADDRESSES[operation].length > 1) this.#learn(addressCapability(operation), textOf(address), operation);
   }
 
-  /** In the order in which they are to be tried. */
   get pathForms(): readonly PathForm[] {
     const known = this.#options.kept.get(PATH_FORM);
     return PATH_FORMS.toSorted((a, b) => Number(b === known) - Number(a === known));
   }
 
-  /** The capabilities for people: addresses of operations that have had several, and the form of requests for files. */
+  /** The detected capabilities, for people. */
   get known(): { addresses: string[]; pathForm: PathForm | undefined; partsBytes: number } {
     const { kept } = this.#options;
     const addresses = OPERATIONS.flatMap((operation) => kept.get(addressCapability(operation)) ?? []);
@@ -74,7 +74,6 @@ export class RestCapabilities {
     this.#learn(PATH_FORM, form, 'the path of a file');
   }
 
-  /** Characters of the longest path that is worth asking for. */
   get maxPathCharacters(): number {
     const { now } = this.#options;
     return this.#longRefusedAt === undefined || now() - this.#longRefusedAt > BELIEVED_MS
@@ -82,17 +81,15 @@ export class RestCapabilities {
       : SHORT_PATH;
   }
 
-  /** A path of this length was refused: some releases accept only short ones, and do not report that. */
+  /** Records a refused path length: some releases accept only short paths, and do not report that. */
   pathRefused(length: number): void {
     if (length > SHORT_PATH) this.#longRefusedAt = this.#options.now();
   }
 
-  /** Bytes of the longest request for parts. */
   get partsBytes(): number {
     return Number(this.#options.kept.get(PARTS_BYTES) ?? SMALLEST_PARTS_BYTES);
   }
 
-  /** A request for parts of so many bytes was refused for its length. */
   partsTooLong(bytes: number): void {
     const half = Math.floor(bytes / 2);
     if (half < this.partsBytes) this.#learn(PARTS_BYTES, String(half), 'the longest request for parts');
@@ -109,16 +106,15 @@ export class RestCapabilities {
 
 const textOf = ({ verb, path }: Address) => `${verb} ${path}`;
 
-/** The first of each row of releases that are alike. */
+/** The first release of each series with the same capabilities. */
 const RELEASES: readonly string[] = [
   ...['2.0', '2.1', '2.2', '3.0', '3.1', '4.0', '4.1', '4.2', '4.3'],
   ...['5.0', '6.0', '6.1', '6.2', '6.3', '6.4', '6.5'],
 ];
 
-/** The first and the last release with this capability. */
 type Span = readonly [from: string, to: string];
 
-/** By the text of an address, a path form, or the form of listed names. Missing ones prove nothing. */
+/** The releases with an address, a path form, or a form of listed names. Missing entries prove nothing. */
 const SPANS: Readonly<Record<string, readonly Span[]>> = {
   // docs/rest.md 1.2
   'POST FileTransfer/ListChangedFilesForJob': [['2.0', '4.1']],
@@ -155,7 +151,6 @@ export type Decoder = 'blocks' | 'stream';
 /** The last release that decodes text in blocks (docs/rest.md 3.2). */
 const LAST_WITH_BLOCKS = '6.3';
 
-/** The releases, in order, that have all of these capabilities. */
 export function releasesFitting(capabilities: readonly string[]): string[] {
   const spans = capabilities.flatMap((capability) => (SPANS[capability] === undefined ? [] : [SPANS[capability]]));
   return RELEASES.filter((release) =>
@@ -165,7 +160,7 @@ export function releasesFitting(capabilities: readonly string[]): string[] {
   );
 }
 
-/** In words: `V2.0 to V3.1, V4.1`. */
+/** For people: `V2.0 to V3.1, V4.1`. */
 export function spansOf(releases: readonly string[]): string {
   const runs: string[][] = [];
   for (const release of releases) {
@@ -176,14 +171,13 @@ export function spansOf(releases: readonly string[]): string {
   return runs.map((run) => (run.length === 1 ? `V${run[0]}` : `V${run[0]} to V${run.at(-1)}`)).join(', ');
 }
 
-/** The form of the names in a listing; undefined if they do not show it. */
 export function formOfNames(names: readonly string[]): string | undefined {
-  // Absolute paths, of a scratch directory that is a link, do not begin with a number.
+  // Absolute paths of a scratch directory do not begin with a number.
   if (names.some((name) => /^\/\d+\/[^/]/.test(name))) return 'with a leading slash';
   return names.some((name) => /^\d+\//.test(name)) ? 'without a leading slash' : undefined;
 }
 
-/** The releases by how they decode live files; a decoder that none of them has is left out. */
+/** The releases by the decoder of live files. */
 export function byDecoder(releases: readonly string[]): [decoder: Decoder, releases: readonly string[]][] {
   const decoders: [Decoder, string[]][] = [
     ['blocks', releases.filter((release) => isUpTo(release, LAST_WITH_BLOCKS))],

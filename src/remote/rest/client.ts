@@ -15,18 +15,15 @@ import { ONLY_BY_SSH, unexpected } from './refusals.ts';
 import { divideByBytes, JsonNumber, partsBytes, partsMembers } from './requests.ts';
 import { CLOSE_PATH, entriesOf, givenMethod, requireLifted, secretsOf, transferMethodOf } from './results.ts';
 
-/** Bytes of an answer are limited but for the content of files. */
 export interface RestRemoteOptions extends RestCallsOptions {
-  /** Where texts go that are too long for the memory. */
   readonly spill: SpillPlace;
-  /** Bytes of an answer besides the content of files; of the names of a listing. */
   readonly maxSmallAnswerBytes: number;
 }
 
-/** The answer with a listing holds more than its names. */
+/** A response with a listing contains more than the names. */
 const LISTING_TIMES = 4;
 
-/** What no release takes in a path (docs/rest.md 3.4). */
+/** Characters that no release accepts in a path (docs/rest.md 3.4). */
 const REFUSED_CHARACTER = /[^A-Za-z0-9_\-./\\ ~]/u;
 
 type MembersOf = Call['members'];
@@ -89,7 +86,7 @@ export class RestRemote implements Remote {
       try {
         return await this.#download({ jobId, path: pathBy(form, jobId, path), form, sink, signal, headersMs });
       } catch (error) {
-        // Which of the forms a release wants, only its answers show.
+        // Only the response shows which form a release accepts.
         if (!(error instanceof JobtailError && error.policy.isRefusal)) throw error;
         this.#requireAskable(path);
         first ??= error;
@@ -184,10 +181,8 @@ export class RestRemote implements Remote {
   }
 }
 
-/** One attempt. */
 interface Download {
   readonly jobId: JobId;
-  /** As it is sent. */
   readonly path: string;
   readonly form: PathForm;
   readonly sink: Sink;
@@ -201,7 +196,6 @@ const ofJob =
   (jobId: JobId): MembersOf =>
   () => ({ [REQUEST.jobId]: new JsonNumber(jobId) });
 
-/** Exactly one slash leads. */
 const slashed = (name: string) => `/${name.replace(/^\/+/, '')}`;
 
 function pathBy(form: PathForm, jobId: JobId, name: string): string {

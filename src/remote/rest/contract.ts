@@ -2,15 +2,14 @@
 import type { LiveFileName } from '../../job.ts';
 import type { Operation } from '../../operations.ts';
 
-/** The path of the middleware below {base_url}; it may be installed at another one. */
+/** The default path of the middleware below {base_url}. */
 export const DEFAULT_PATH = '/heappe';
 
 type Verb = 'GET' | 'POST';
 
-/** A way of calling an operation. By POST its arguments are the JSON body, by GET they are the query. */
+/** By POST the arguments are the JSON body, by GET the query. */
 export interface Address {
   readonly verb: Verb;
-  /** The controller and the name, below the path of the middleware. */
   readonly path: `${Controller}/${string}`;
 }
 
@@ -18,7 +17,7 @@ type Controller = 'UserAndLimitationManagement' | 'FileTransfer' | 'JobManagemen
 
 const at = <V extends Verb, P extends Address['path']>(verb: V, path: P) => ({ verb, path });
 
-/** The addresses that an operation has had (docs/rest.md 1.2), the earliest first. */
+/** The addresses of each operation over all releases (docs/rest.md 1.2), the earliest first. */
 export const ADDRESSES = {
   GetFileTransferMethod: [
     at('POST', 'FileTransfer/GetFileTransferMethod'),
@@ -49,29 +48,26 @@ export const SIGN_IN_PATHS = {
   'cloud-platform': 'UserAndLimitationManagement/AuthenticateUserOpenStack',
 } as const satisfies Readonly<Record<string, Address['path']>>;
 
-/** In place of a session code: every call is to show the token as `Authorization: Bearer` (docs/rest.md 4.1). */
+/** In place of a session code: every call must send the token as `Authorization: Bearer` (docs/rest.md 4.1). */
 export const HEADER_AUTH_NEEDED = 'HEADER-AUTH-NEEDED';
 
-/** Its value is `user:password`; it makes a sign-in unnecessary (docs/rest.md 4.1). */
+/** Its value is `user:password`; it replaces the sign-in (docs/rest.md 4.1). */
 export const API_KEY_HEADER = 'X-API-Key';
 
-/** Members of requests (docs/rest.md 1.3), whose case does not matter to the server. */
+/** Members of requests (docs/rest.md 1.3); the server ignores their case. */
 export const REQUEST = {
   jobId: 'SubmittedJobInfoId',
   sessionCode: 'SessionCode',
   path: 'RelativeFilePath',
   offsets: 'TaskFileOffsets',
-  /** Of each of `offsets`. */
   taskId: 'SubmittedTaskInfoId',
   fileType: 'FileType',
   offset: 'Offset',
-  /** EndFileTransfer: the whole object that GetFileTransferMethod answered with. */
+  /** EndFileTransfer: the whole object from GetFileTransferMethod. */
   usedMethod: 'UsedTransferMethod',
-  /** CloseFileTransfer. */
   publicKey: 'PublicKey',
 } as const;
 
-/** Members of an entry of parts (docs/rest.md 3.1). */
 export const PART = {
   content: 'Content',
   relativePath: 'RelativePath',
@@ -80,10 +76,8 @@ export const PART = {
   taskId: 'SubmittedTaskInfoId',
 } as const;
 
-/** Members of an entry of a listing that is not of names only (docs/rest.md 3.3). */
 export const LISTED_FILE = { name: 'FileName', modified: 'LastModifiedDate' } as const;
 
-/** Members of the method and of its credentials (docs/rest.md 3.7). */
 export const TRANSFER_METHOD = {
   hostname: 'ServerHostname',
   basepath: 'SharedBasepath',
@@ -100,7 +94,6 @@ export const CREDENTIALS = {
   certificate: 'PrivateKeyCertificate',
 } as const;
 
-/** Members of a job and of its tasks (docs/rest.md 3.6). */
 export const JOB = {
   id: 'Id',
   name: 'Name',
@@ -120,13 +113,11 @@ export const TASK = {
   errorMessage: 'ErrorMessage',
 } as const;
 
-/** The number of each live file. */
 export const FILE_TYPES: Readonly<Record<LiveFileName, number>> = { log: 0, progress: 1, stderr: 2, stdout: 3 };
 
-/** The number of each protocol of transfers; the third from V3.1 on. */
+/** The third one from V3.1 on. */
 export const PROTOCOLS = { NetworkShare: 1, SftpScp: 2, LocalSftpScp: 4 } as const;
 
-/** The number of each state of jobs and tasks. */
 export const JOB_STATES = {
   Configuring: 1,
   Submitted: 2,

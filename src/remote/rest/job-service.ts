@@ -52,7 +52,6 @@ export class RestJobService implements JobService {
   }
 }
 
-/** States as words; a number that is not known stays one. */
 function inWords(job: JobInformation): JobInformation {
   const wordOf = (state: string | null) => (state === null ? null : (STATE_OF.get(state) ?? state));
   const tasks = job.tasks.map((task) => ({ ...task, state: wordOf(task.state) }));

@@ -5,7 +5,7 @@ import { LISTED_FILE } from './contract.ts';
 
 const NAME = LISTED_FILE.name.toLowerCase();
 const MODIFIED = LISTED_FILE.modified.toLowerCase();
-/** No date is longer; what is, is none. */
+/** A longer date is ignored. */
 const MAX_STAMP_CHARACTERS = 64;
 
 export class ListedFiles implements Lifted {
@@ -48,7 +48,6 @@ export class ListedFiles implements Lifted {
     else if (this.#isAt(MODIFIED) && this.#stamp.length <= MAX_STAMP_CHARACTERS) this.#stamp += bytes.toString();
   }
 
-  /** An entry without a name is passed over. */
   end(): void {
     if (this.#isRecord && !this.#hasName) return;
     this.#names.end();

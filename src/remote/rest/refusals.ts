@@ -15,24 +15,22 @@ import {
   TOO_LONG,
 } from '../wrong-answers.ts';
 
-/** The keys of the configuration for the addresses of the service. */
 export const URL_KEYS = 'service.baseUrl and service.path';
 
 const MAX_WORDS = 500;
 
-/** Of refusals that are over by themselves (docs/rest.md 4.4). */
+/** Temporary refusals (docs/rest.md 4.4). */
 const PASSES = /unable ?to ?create ?connection|connection ?pool ?exhausted/i;
-/** The title of what the service refuses by itself, though the status is that of a proxy (docs/rest.md 4.3). */
+/** The title of a refusal by the service, with the status of a proxy (docs/rest.md 4.3). */
 const OWN_REFUSAL = 'External Service Error';
-/** Of a request that is longer than allowed (docs/rest.md 2.3). */
+/** A request that is too long (docs/rest.md 2.3). */
 const TOO_LONG_TEXT = /\b(?:request|body|content)\b.{0,40}\b(?:too (?:large|long|big)|exceeds?)\b/i;
-/** The status page of releases up to V3.1, which only a request that is too long meets with 400 (docs/rest.md 2.3). */
+/** The status page of releases up to V3.1, with 400 for a request that is too long (docs/rest.md 2.3). */
 const STATUS_PAGE = /^Status Code: 400\b/;
-/** Of a name that is not allowed, and not of a file that is not there (docs/rest.md 3.4). */
+/** A name that is not allowed, in contrast to a missing file (docs/rest.md 3.4). */
 const INVALID = /\b(?:not valid|invalid|illegal|validation|RelativeFilePath|longer|length)\b/i;
 const NOT_THERE = /\b(?:not found|not exist|no such)\b/i;
 
-/** The response is well-formed but belongs to another request; `what` gives the reason. */
 export function unexpected(what: string): JobtailError {
   return new JobtailError('unexpected-answer', `the response is not for this request: ${what}`, {
     hint: `compare ${URL_KEYS} with the address of the middleware`,
@@ -40,21 +38,17 @@ export function unexpected(what: string): JobtailError {
 }
 
 export interface RefusalReading {
-  /** Nothing of them goes into a message. */
   readonly secrets: Secrets;
-  /** Whether an error text of a service means a lost session. */
   readonly isSessionFault: (words: string) => boolean;
 }
 
 export interface Refusal {
   readonly error: JobtailError;
-  /** There is no such operation, or not by this verb: it may have another address. */
+  /** The operation or its verb does not exist there: it may have another address. */
   readonly isWrongAddress: boolean;
-  /** The request itself is wrong. */
   readonly reportsInvalid: boolean;
 }
 
-/** What an answer with this body means. */
 export function refusalOf(
   operation: Operation,
   answer: Pick<HttpAnswer, 'status' | 'retryAfterMs'>,
@@ -81,20 +75,20 @@ export function refusalOf(
   };
 }
 
-/** The way of results that the service does not hand out. It names no setting, which may be the one in force. */
+/** Names no setting, because that one may be in force. */
 export const ONLY_BY_SSH = 'only a transfer by SSH brings the file itself (docs/transfers.md)';
 
 const TOO_LONG_FOR: Partial<Record<Operation, StatusMeaning>> = {
-  // The id of the job is all that differs in length (docs/rest.md 2.2).
+  // Only the job id varies in length (docs/rest.md 2.2).
   ListChangedFilesForJob: {
     code: 'request-too-long',
     hint: 'this release lists no job whose id has five digits or more: its results come by no way, its live files do',
   },
-  // The same name is refused again, and others are not.
+  // The same name is refused again, other names are not.
   DownloadFileFromCluster: { code: 'fault', hint: 'the service takes only shorter paths' },
 };
 
-/** Where files are reached in another way than by SSH, parts are refused (docs/rest.md 5.2). */
+/** Parts are refused where files are not reached by SSH (docs/rest.md 5.2). */
 const PARTS_HINT = `${FAULT.hint}; if its files are listed all the same, the cluster may be one of FirecREST: ${ONLY_BY_SSH}`;
 
 const PASSING: StatusMeaning = { code: 'unavailable', hint: 'it is over by itself: the cluster could not be reached' };

@@ -1,6 +1,6 @@
 /**
- * JSON values, with what JavaScript's own lose (numbers of 64 bits are exact, and a name is found whatever its case), and
- * the requests for parts made of them: they are short, so what is wanted is divided over them (docs/rest.md 2).
+ * JSON values with exact 64-bit numbers and names without case, and the requests for parts: they have a short limit, so
+ * the wanted files are divided (docs/rest.md 2).
  */
 import type { PartRequest } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
@@ -20,7 +20,6 @@ export class JsonNumber {
 
 /** The place of a text that was lifted out of the document. */
 export class LiftedText {
-  /** Counted from 0, over the whole document. */
   readonly index: number;
 
   constructor(index: number) {
@@ -31,7 +30,6 @@ export class LiftedText {
 export class JsonObject {
   readonly #members = new Map<string, readonly [name: string, value: Json]>();
 
-  /** The value of a member, whatever the case of its name; undefined if there is none. */
   get(name: string): Json | undefined {
     return this.#members.get(name.toLowerCase())?.[1];
   }
@@ -40,20 +38,18 @@ export class JsonObject {
     this.#members.set(name.toLowerCase(), [name, value]);
   }
 
-  /** Names as they were written, in their order. */
   get members(): readonly (readonly [name: string, value: Json])[] {
     return [...this.#members.values()];
   }
 }
 
-/** An object of these members, in their order; those that are undefined are left out. */
+/** Omits undefined members. */
 export function jsonObject(members: Readonly<Record<string, Json | undefined>>): JsonObject {
   const object = new JsonObject();
   for (const [name, value] of Object.entries(members)) if (value !== undefined) object.set(name, value);
   return object;
 }
 
-/** The value as JSON, without a byte more than needed. */
 export function writeJson(value: Json): string {
   if (value instanceof JsonNumber) return value.text;
   if (value instanceof LiftedText) return 'null';
@@ -64,7 +60,6 @@ export function writeJson(value: Json): string {
   return JSON.stringify(value);
 }
 
-/** The arguments of a request for parts, without the session. @throws JobtailError usage */
 export function partsMembers(jobId: JobId, wanted: readonly PartRequest[]): Readonly<Record<string, Json>> {
   return { [REQUEST.jobId]: new JsonNumber(jobId), [REQUEST.offsets]: wanted.map(entryOf) };
 }
@@ -79,21 +74,18 @@ function entryOf({ taskId, file, offset }: PartRequest): Json {
 }
 
 interface RequestLimit {
-  /** Of a whole body. */
   readonly maxBytes: number;
-  /** Of the session code in it. */
   readonly sessionBytes: number;
 }
 
-/** The bytes of the body of a request for parts. */
 export function partsBytes(jobId: JobId, wanted: readonly PartRequest[], sessionBytes: number): number {
   const session = { [REQUEST.sessionCode]: 'x'.repeat(sessionBytes) };
   return Buffer.byteLength(writeJson(jsonObject({ ...partsMembers(jobId, wanted), ...session })));
 }
 
 /**
- * As few requests as fit: files of one task stay together, and tasks in their order. Only a task that does not fit into
- * one is divided, and a single file is requested whatever the length of its request.
+ * As few requests as possible: files of one task stay together, and tasks in their order. A task is divided only if it
+ * does not fit into one request; a single file is requested whatever its length.
  */
 export function divideByBytes(
   jobId: JobId,
@@ -117,7 +109,7 @@ export function divideByBytes(
     left -= bytes;
   };
   for (const together of byTask(wanted).values()) add(together);
-  // To want nothing is a call, too.
+  // A call without files is a call, too.
   return slices.length === 0 ? [[]] : slices;
 }
 

@@ -1,4 +1,4 @@
-/** Results as they came, checked against the contract (docs/rest.md 3). Nothing is taken on trust. */
+/** Checks results against the contract (docs/rest.md 3). */
 import type { Content, TransferMethod } from '../../agent/ports.ts';
 import { type LiveFileName, parseLong, parseTaskId } from '../../job.ts';
 import { NO_CONTENT, type PartEntry } from '../content/response-texts.ts';
@@ -12,22 +12,17 @@ const FILE_OF = new Map(Object.entries(FILE_TYPES).map(([file, type]) => [String
 const MAX_PATH_CHARACTERS = 4_096;
 const HIGHEST_PORT = 65_535;
 
-/** A list; null is an empty one. @throws JobtailError unexpected-answer */
 function listOf(rest: Json | undefined): readonly Json[] {
   if (rest === null) return [];
   if (!Array.isArray(rest)) throw unexpected('it holds no list');
   return rest;
 }
 
-/** A list whose items were all lifted, except null. @throws JobtailError unexpected-answer */
 export function requireLifted(rest: Json | undefined): void {
   if (listOf(rest).some((item) => item !== null)) throw unexpected('its list holds something else');
 }
 
-/**
- * The entries of parts; each of the lifted texts belongs to the one that names its index. @throws JobtailError
- * malformed
- */
+/** The entries of parts; each lifted text belongs to the entry with its index. @throws JobtailError malformed */
 export function entriesOf(rest: Json | undefined, texts: readonly Content[]): PartEntry[] {
   return listOf(rest).flatMap((entry) => {
     if (entry === null) return [];
@@ -43,7 +38,7 @@ export function entriesOf(rest: Json | undefined, texts: readonly Content[]): Pa
 }
 
 /**
- * The method, with the object itself as what the service may want back. @throws JobtailError malformed,
+ * The method, with the original object, which some services require at the end. @throws JobtailError malformed,
  * unexpected-answer
  */
 export function transferMethodOf(rest: Json | undefined): TransferMethod | null {
@@ -80,7 +75,7 @@ function contentOf(value: Json | undefined, texts: readonly Content[]): Content 
   return content;
 }
 
-/** What runs over SSH, on the host of the middleware itself or on another, is one way to this program. */
+/** All SSH variants are one method here. */
 function protocolOf(value: Json | undefined): TransferMethod['protocol'] {
   const number = numberOf(value);
   if (number === null) return null;
@@ -91,14 +86,14 @@ function protocolOf(value: Json | undefined): TransferMethod['protocol'] {
 
 function portOf(value: Json | undefined): number | undefined {
   const number = numberOf(value);
-  // 0 is no port: it is the default of an unset number.
+  // 0 is the default of an unset number.
   if (number === null || number === '0') return undefined;
   const port = Number(parseLong(number));
   if (!(port > 0 && port <= HIGHEST_PORT)) throw malformed('a port that is none');
   return port;
 }
 
-/** A name longer than PATH_MAX is dropped: it would be compared with each listed name. */
+/** Longer than PATH_MAX: dropped, because it would be compared with each listed name. */
 function pathOf(value: Json | undefined): string | null {
   const path = textOf(value);
   return path === null || path.length > MAX_PATH_CHARACTERS ? null : path;
@@ -110,7 +105,7 @@ function textOf(value: Json | undefined): string | null {
   return value;
 }
 
-/** A number as it was written; servers may put it into quotes. */
+/** Servers may quote numbers. */
 function numberOf(value: Json | undefined): string | null {
   if (value === undefined || value === null) return null;
   if (value instanceof JsonNumber) return value.text;
@@ -126,7 +121,7 @@ function objectOf(value: Json): JsonObject {
 /** Where the public key alone ends a transfer. */
 export const CLOSE_PATH = ADDRESSES.EndFileTransfer[1].path;
 
-/** The whole object as it was given; after a restart, what is left of it, for these releases want all of it. */
+/** The original object; after a restart, its stored part. These releases require all of it. */
 export function givenMethod({
   given,
   serverHostname,
@@ -150,7 +145,6 @@ export function givenMethod({
   });
 }
 
-/** What of a method nothing may show. */
 export function secretsOf(method: TransferMethod | null): string[] {
   const { given, credentials } = method ?? {};
   const inside = given instanceof JsonObject ? given.get(TRANSFER_METHOD.credentials) : undefined;

@@ -1,6 +1,6 @@
 /**
- * REST over HTTP: sends the arguments of a call, and reads the response while it arrives. An address is never logged:
- * with GET, it contains the session code.
+ * REST over HTTP: sends a call, and reads the response while it arrives. Addresses are never logged: with GET they
+ * contain the session code.
  */
 import { isIdempotent, type Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
@@ -26,7 +26,6 @@ export interface TransportOptions extends RefusalReading {
   readonly url: string;
 }
 
-/** One request. */
 interface Sending {
   readonly operation: Operation;
   readonly address: Address;
@@ -34,12 +33,9 @@ interface Sending {
   readonly members: JsonObject;
   readonly rule: LiftRule | undefined;
   readonly lifted: Lifted | undefined;
-  /** Bytes of the answer allowed besides lifted texts. */
   readonly maxBytes: number;
-  /** Instead of the HTTP client's own limit. */
   readonly totalMs: number | undefined;
   readonly headersMs: number | undefined;
-  /** Counts the bytes of the answer. */
   readonly count: { bytes: number };
   readonly signal: AbortSignal;
 }
@@ -55,9 +51,7 @@ export class Transport {
     this.#options = options;
   }
 
-  /**
-   * @throws JobtailError whatever the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large
-   */
+  /** @throws JobtailError what the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large */
   async send(sending: Sending): Promise<Outcome> {
     const { operation, signal, totalMs, headersMs, rule, lifted, maxBytes, count } = sending;
     const { http, secrets } = this.#options;

@@ -1,7 +1,7 @@
 /**
- * One sign-in by one of the four operations (docs/interface.md 4.2). The shape of its response is not specified;
- * docs/servers.md 3.1 lists what servers send: a bare JSON string, plain text, an object, or a word that requests the
- * token in a header.
+ * One sign-in by one of the four operations (docs/interface.md 4.2). The form of the response is not specified;
+ * docs/servers.md 3.1 lists what servers send: a JSON string, plain text, an object, or a word that requests the token
+ * in a header.
  */
 import type { Grant } from '../../agent/ports.ts';
 import type { OperationSettings } from '../../auth.ts';
@@ -11,7 +11,6 @@ import { type HttpClient, readBeginning, readBody } from '../http/http-client.ts
 import { refusalOf } from './refusal.ts';
 
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** Enough of an error page to quote it; how long it is does not matter. */
 const MAX_QUOTED_BYTES = 8192;
 
 /** Between {base_url} and the operation (docs/interface.md 4.2). */
@@ -25,13 +24,10 @@ const OPERATION_NAMES = {
 } as const;
 
 export interface OperationOptions {
-  /** {base_url}. */
   readonly baseUrl: string | null;
   readonly http: Pick<HttpClient, 'request'>;
   readonly secret: string;
-  /** `the password in the file /etc/agent/password` */
   readonly secretPlace: string;
-  /** Nothing of them goes into a message. */
   readonly secrets: Secrets;
   readonly signal: AbortSignal;
 }
@@ -42,7 +38,7 @@ export async function callOperation(auth: OperationSettings, options: OperationO
   if (baseUrl === null) throw new JobtailError('config', 'service.baseUrl is missing', { hint: 'set service.baseUrl' });
   const { method, path, operation, sessionCodeField } = auth;
   const url = `${baseUrl.replace(/\/+$/, '')}${path ?? USUAL_PATH}/${operation ?? OPERATION_NAMES[method]}`;
-  // Texts of refusals are to be understood.
+  // Refusals in English can be interpreted.
   const headers = { accept: 'application/json', 'accept-language': 'en', 'Content-Type': 'application/json' };
   const answer = await http.request({ method: 'POST', url, headers, body: bodyOf(auth, secret), signal });
   const { status, contentType, retryAfterMs } = answer;
@@ -54,38 +50,36 @@ export async function callOperation(auth: OperationSettings, options: OperationO
   return readGrant({ text, contentType }, { secret, secrets, isToken: method !== 'password', sessionCodeField });
 }
 
-/** As compact as it can be: some servers take 148 bytes (docs/servers.md 6.3). */
+/** Without blanks: some servers accept 148 bytes (docs/servers.md 6.3). */
 function bodyOf(auth: OperationSettings, secret: string): string {
   const username = JSON.stringify(auth.username);
   const secretField = auth.method === 'password' ? 'Password' : 'OpenIdAccessToken';
   const credentials = `"Credentials":{"Username":${username},"${secretField}":${JSON.stringify(secret)}}`;
-  // The id goes out as it is: a JavaScript number is wrong beyond 2^53.
+  // The id is inserted as text: a JavaScript number is wrong beyond 2^53.
   return auth.method === 'cloud-platform' ? `{${credentials},"ProjectId":${auth.projectId}}` : `{${credentials}}`;
 }
 
 const HEADER_AUTH_NEEDED = 'HEADER-AUTH-NEEDED';
-/** Names of the session code in an answer that is an object, the likelier first; compared without case, `_` and `-`. */
+/** Names of the session code in an object, the likeliest first; compared without case, `_` and `-`. */
 const USUAL_NAMES = ['sessioncode', 'session', 'sessionid', 'token', 'accesstoken', 'authtoken', 'sessiontoken'];
 
 export interface AnswerText {
   readonly text: string;
-  /** Media type in lower case without parameters. */
   readonly contentType: string;
 }
 
 export interface GrantRules {
-  /** The secret that was sent: a token may be wanted as a bearer token. */
+  /** The sent secret, for servers that request the token as a bearer token. */
   readonly secret: string;
-  /** Nothing of them may be shown. */
   readonly secrets: Secrets;
   readonly isToken: boolean;
-  /** Where the session code stands in an object; null: the usual names. */
+  /** The path of the session code in an object; null: the usual names. */
   readonly sessionCodeField: string | null;
 }
 
 /**
- * The grant in an answer of success.
- * @throws JobtailError malformed, unexpected-answer: with the shape of the answer, never with a value of it
+ * The grant in a successful response. @throws JobtailError malformed, unexpected-answer: with the form of the response,
+ * never with a value of it
  */
 export function readGrant(answer: AnswerText, rules: GrantRules): Grant {
   const value = parsed(answer);
@@ -120,7 +114,6 @@ function bearerGrant({ secret, isToken }: GrantRules): Grant {
   return { kind: 'bearer', token: secret };
 }
 
-/** No JSON: what stands there in place of a value. */
 class NoJson {
   readonly words: string;
   constructor(words: string) {
@@ -143,7 +136,7 @@ function parsed({ text, contentType }: AnswerText): unknown {
   });
 }
 
-/** A session code as plain text: one word, with digits in it as GUIDs have them, or the word for a header. */
+/** A session code as plain text: one word with digits, or the word that requests a header. */
 function isBareCode(body: string): boolean {
   return body === HEADER_AUTH_NEEDED || /^\{?(?=[^0-9]*[0-9])[A-Za-z0-9._~+/=-]{16,4096}\}?$/.test(body);
 }
@@ -164,7 +157,7 @@ function codeIn(value: unknown, field: string | null): string | undefined {
   return undefined;
 }
 
-/** The value at `data.code`: the whole name first, then from dot to dot. */
+/** The value at `data.code`: first as one name, then as a path. */
 function fieldIn(object: Record<string, unknown>, field: string): unknown {
   if (Object.hasOwn(object, field)) return object[field];
   return field
@@ -187,7 +180,7 @@ function shapeOf(value: unknown, rules: GrantRules, depth = 0): string {
   const keys = Object.keys(value);
   if (keys.length === 0 || depth === 2) return keys.length === 0 ? 'an empty object' : 'an object';
   const shown = keys.slice(0, 20).map((key) => {
-    // Anything may stand there, the session code, too: only a word is a name.
+    // A key may be the session code: only a word counts as a name.
     const name = /^[A-Za-z][A-Za-z_-]{0,39}$/.test(key)
       ? `"${rules.secrets.hide(key)}"`
       : `a key of ${key.length} characters`;

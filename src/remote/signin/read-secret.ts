@@ -1,4 +1,4 @@
-/** The password, token or session code of the user: read anew for every sign-in, kept nowhere. */
+/** Reads the password, token or session code anew for every sign-in, and stores it nowhere. */
 import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,17 +8,15 @@ import { safeText } from '../../redact.ts';
 import { MAX_STDERR, printedBy } from '../../system/program.ts';
 
 const MAX_BYTES = 64 * 1024;
-/** Shorter arguments are words such as `-p`; hiding them would only make the message of a program unreadable. */
+/** Shorter arguments are options such as `-p`; hiding them would make messages unreadable. */
 const MIN_HIDDEN_ARGUMENT = 4;
-/** So little of a secret is not known again where the text was cut off in the middle of it. */
+/** A shorter part of a secret at the cut of a text is not recognized. */
 const CUT_CHARACTERS = 8;
 
 export interface SecretOptions {
   readonly source: SecretSource;
-  /** `password`, `token`, `session code`: for messages. */
   readonly name: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Called once if every user can read the file. */
   readonly onWarning: (message: string) => void;
 }
 
@@ -31,25 +29,24 @@ export class Secret {
     this.#options = options;
   }
 
-  /** For messages: `the password in the file /etc/agent/password`. */
   get place(): string {
     return placeOf(this.#options);
   }
 
   /**
-   * The secret as it is now, without the newline at its end.
-   * @throws JobtailError secret-unavailable, aborted; never with a part of the secret in it
+   * The current secret, without the newline at its end. @throws JobtailError secret-unavailable, aborted; never with a
+   * part of the secret in it
    */
   async read(signal: AbortSignal): Promise<string> {
     const { source } = this.#options;
     if (source.kind === 'command') return this.#textOf(await printedSecret(source, signal));
     const path = this.#path();
-    // Before the reading: a change in between is then seen as a change, not missed.
+    // Before the read, so that a change in between is detected.
     this.#fingerprint = await fingerprintOf(path);
     return this.#textOf(await this.#readFile(path));
   }
 
-  /** Whether the file differs from the one that was read last. What a program prints is not known without a run. */
+  /** Whether the file differs from the one that was read last; unknown for a program. */
   async hasChanged(): Promise<boolean> {
     if (this.#options.source.kind === 'command') return false;
     return (await fingerprintOf(this.#path())) !== this.#fingerprint;
@@ -64,7 +61,7 @@ export class Secret {
   }
 
   async #readFile(path: string): Promise<Buffer> {
-    // Without O_NONBLOCK, opening a named pipe would wait for ever.
+    // Without O_NONBLOCK, opening a named pipe would block.
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
       throw this.#unavailable(`cannot be read (${error.code})`, 'look at the path and its rights');
     });
@@ -116,7 +113,7 @@ function placeOf({ name, source }: SecretOptions): string {
 
 const ONE_LINE = 'what is expected is the secret alone, on one line';
 
-/** Changes whenever the file is replaced, written or touched, appears, vanishes or changes its rights. */
+/** Changes when the file is replaced, written, touched or removed, or changes its mode. */
 async function fingerprintOf(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
@@ -132,7 +129,7 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   'local-io': 'look at its path and its rights',
 };
 
-/** What a program such as `pass show NAME` prints. Errors name the program, never its arguments or its output. */
+/** The output of a program such as `pass show NAME`. Errors name the program, never its arguments or output. */
 async function printedSecret(
   { argv, timeoutMs }: Extract<SecretSource, { kind: 'command' }>,
   signal: AbortSignal,

@@ -6,19 +6,16 @@ import { MEANING_OF_STATUS, type Problem, problemOf, type StatusMeaning, TOO_LON
 export interface Refusal {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
-  /** The body. */
   readonly text: string;
 }
 
 export interface RefusalContext {
   readonly url: string;
-  /** Secrets to remove from the text. */
   readonly secrets: Secrets;
-  /** `the password in the file /etc/agent/password` */
   readonly secretPlace: string;
 }
 
-/** What a refusal means stands at its beginning. */
+/** The meaning of a refusal is at its start. */
 const MAX_EXAMINED = 2048;
 
 interface Meaning extends StatusMeaning {
@@ -51,7 +48,7 @@ const OTHER: Meaning = {
   text: 'the sign-in failed on the server',
   hint: 'check auth.method and auth.path, and the log of the service',
 };
-/** V4.2 and V4.3 answer an unknown user like any fault of their own (docs/rest.md 4.3). */
+/** V4.2 and V4.3 answer an unknown user like any internal fault (docs/rest.md 4.3). */
 export const FAULT_OR_UNKNOWN_USER =
   'check auth.username first: some releases respond like this to an unknown user; otherwise the service failed, and its log has the reason';
 const AMBIGUOUS: Meaning = {
@@ -76,13 +73,13 @@ const REFUSED_WORDS: Partial<Record<ErrorCode, string>> = {
 const WRONG_SECRET =
   /\b(?:wrong|invalid|incorrect|bad)\b.{0,40}\b(?:password|credentials?|token|user ?name)\b|\bnot successful\b/i;
 
-/** What the service answers to whatever it did not expect. */
+/** The response of the service to anything unexpected. */
 const UNSPECIFIC = /^\s*problem occur?red\b/i;
 
-/** The service's own titles for a problem of the sign-in (docs/rest.md 4.3); "Problem" alone is any fault. */
+/** Titles for a failed sign-in (docs/rest.md 4.3); "Problem" alone is any fault. */
 const TITLE_OF_REFUSAL = /^External (?:Service Error|Problem)$|\bauthentication\b/i;
 
-/** The status page of releases up to V3.1, which only a request that is too long meets here (docs/rest.md 2.3). */
+/** The status page of releases up to V3.1, here for a request that is too long (docs/rest.md 2.3). */
 const STATUS_PAGE = /^Status Code: 400\b/;
 const TOO_LONG_TEXT = /\brequest body too large\b/i;
 
@@ -98,7 +95,7 @@ function meaningOf(status: number, { words, title, isPage }: Problem): Meaning {
   return OWN_MEANINGS[status] ?? (status >= 300 && status < 400 ? REDIRECTED : OTHER);
 }
 
-/** The error for an answer whose status is not 2xx. The server's own words are quoted, without secrets and cut. */
+/** The error for a status other than 2xx. Quotes the server, cut and without secrets. */
 export function refusalOf({ status, retryAfterMs, text }: Refusal, context: RefusalContext): JobtailError {
   const problem = problemOf(text);
   const meaning = meaningOf(status, problem);

@@ -1,4 +1,4 @@
-/** The session of this agent's user: signs in when it is needed, once for all who wait, and not again and again. */
+/** The session of this agent's user: signs in on demand, once for all waiting calls, with pauses after failures. */
 import type { Grant, Session } from '../../agent/ports.ts';
 import { API_KEY, type AuthSettings, secretNameOf } from '../../auth.ts';
 import { BackOff } from '../../back-off.ts';
@@ -16,7 +16,6 @@ export const MAX_PAUSE_MS = 5 * 60_000;
 export const FIRST_PAUSE_AFTER_REFUSAL_MS = 5 * 60_000;
 export const MAX_PAUSE_AFTER_REFUSAL_MS = 60 * 60_000;
 
-/** What happened, for the log and the metrics. Holds no secret. */
 export type SignInEvent =
   | { readonly kind: 'signed-in'; readonly grant: Grant['kind']; readonly tookMs: number }
   | { readonly kind: 'failed'; readonly error: JobtailError; readonly tookMs: number };
@@ -27,12 +26,9 @@ export interface SignInOptions {
   readonly auth: AuthSettings;
   readonly http: Pick<HttpClient, 'request'>;
   readonly onSignIn: (event: SignInEvent) => void;
-  /** A secret that others can read, for example. */
   readonly onWarning: (message: string) => void;
-  /** What is read and what is given goes into them, and nothing of them into a message. */
   readonly secrets: Secrets;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** A clock that never jumps, in milliseconds. */
   readonly nowMs: () => number;
   readonly random: () => number;
 }
@@ -41,7 +37,6 @@ export class SignIn implements Session {
   readonly #options: SignInOptions;
   readonly #secret: Secret;
   readonly #renewed = sharedCall((signal) => this.#renew(signal));
-  /** After a fault, and after a refusal. */
   readonly #backOff: BackOff;
   readonly #refusals: BackOff;
   #hasSucceeded = false;
@@ -62,18 +57,17 @@ export class SignIn implements Session {
   }
 
   /**
-   * Returns the grant in force, or a new one. After a failure that does not pass by itself, it rejects at once with
-   * that failure until the pause is over or the file of the secret has changed. The pause doubles from 5 s to 5 min
-   * after a fault of the server, and from 5 min to 1 h after a refusal.
-   * @throws JobtailError sign-in-refused, secret-unavailable, unexpected-answer, malformed, http-status, aborted, and
-   *   what the HTTP client throws
+   * Returns the current grant, or a new one. After a lasting failure, it rejects at once with that failure until the
+   * pause is over or the file of the secret has changed. The pause doubles from 5 s to 5 min after a fault of the
+   * server, and from 5 min to 1 h after a refusal. @throws JobtailError sign-in-refused, secret-unavailable,
+   * unexpected-answer, malformed, http-status, aborted, and what the HTTP client throws
    */
   async current(signal: AbortSignal): Promise<Grant> {
     return this.#grant ?? this.#renewed(signal);
   }
 
   /**
-   * Drops `grant` if it is the one in force; a late report about an older grant, even with the same code, is ignored.
+   * Drops `grant` if it is the current one; a late report about an older grant, even with the same code, is ignored.
    */
   lost(grant: Grant): void {
     if (this.#grant === grant) this.#grant = undefined;
@@ -86,7 +80,7 @@ export class SignIn implements Session {
     try {
       grant = await this.#attempt(signal);
     } catch (thrown) {
-      // No caller waits for it any more: that is no failure.
+      // No caller waits any more, so this is no failure.
       if (signal.aborted) throw stopped();
       const error = this.#failed(thrown);
       this.#options.onSignIn({ kind: 'failed', error, tookMs: this.#options.nowMs() - startedMs });
@@ -102,18 +96,17 @@ export class SignIn implements Session {
     return grant;
   }
 
-  /** Begins the pause that a failure calls for. */
   #failed(thrown: unknown): JobtailError {
     const error = this.#options.secrets.hideIn(asJobtailError(thrown));
     this.#failure = error;
-    // Passing errors: the back-off of the caller suffices.
+    // For passing errors, the back-off of the caller suffices.
     if (this.#mayBeRefusal(error)) this.#refusals.lengthen();
     else if (!error.policy.passes) this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
     return this.#withNextTry(error);
   }
 
-  /** A refusal, or a fault that some releases also answer to an unknown user, unless the user is known. */
+  /** Whether it may be a refusal: some releases answer an unknown user like a fault. */
   #mayBeRefusal({ code, hint }: JobtailError): boolean {
     return code === 'sign-in-refused' || (hint === FAULT_OR_UNKNOWN_USER && !this.#hasSucceeded);
   }
@@ -149,7 +142,7 @@ export class SignIn implements Session {
       return await callOperation(auth, { baseUrl, http, secret, secretPlace: this.#secret.place, secrets, signal });
     } catch (thrown) {
       if (thrown instanceof JobtailError) throw thrown;
-      // A defect; as a cause it could carry the request.
+      // A defect; as a cause it could contain the request.
       const text = thrown instanceof Error ? thrown.message : '';
       throw new JobtailError('internal', `the sign-in failed: ${this.#options.secrets.safeText(text)}`);
     }
@@ -163,8 +156,8 @@ interface Call<T> {
 }
 
 /**
- * A function that resolves with the result of the call under way, or of a new one; it rejects with `aborted` as soon as
- * its signal fires. `work` gets a signal that fires only when all who wait for the call have gone.
+ * A function that resolves with the result of the call under way, or of a new one; it rejects with `aborted` when its
+ * signal fires. The signal of `work` fires when all waiting callers have gone.
  */
 export function sharedCall<T>(work: (signal: AbortSignal) => Promise<T>): (signal: AbortSignal) => Promise<T> {
   let current: Call<T> | undefined;

@@ -1,4 +1,4 @@
-/** Calls of one SOAP service, in a session: an envelope is written and sent, and the one that comes back is read. */
+/** Calls of one SOAP service in a session: writes and sends an envelope, and reads the response. */
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
@@ -9,15 +9,14 @@ import { Transport, type TransportOptions } from './transport.ts';
 
 export interface SoapCallsOptions extends EnvelopesOptions, TransportOptions, SessionCallsOptions {}
 
-/** What distinguishes the calls. */
 export interface Call {
   readonly operation: Operation;
   /** In the order of the contract, without the session. */
   readonly fields: Fields;
   readonly lifted?: Lifted;
-  /** The answer may take as long as it makes progress. */
+  /** Whether the response may take as long as it makes progress. */
   readonly bulky?: boolean;
-  /** How long the answer may take to begin; the usual limit if left out. */
+  /** Maximum time until the response begins; the usual limit if omitted. */
   readonly headersMs?: number | undefined;
   readonly signal: AbortSignal;
 }

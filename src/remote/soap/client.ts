@@ -8,13 +8,11 @@ import { type Call, SoapCalls, type SoapCallsOptions } from './calls.ts';
 import { taskFileOffsets, textArgument, transferMethodArgument } from './envelope.ts';
 import { entriesOf, resultOf, transferMethodOf } from './results.ts';
 
-/** Bytes of an answer are limited but for the content of files; `url` is {file_transfer_url}. */
+/** `url` is {file_transfer_url}. Limits exclude the content of files. */
 export interface SoapRemoteOptions extends SoapCallsOptions {
-  /** Where texts go that are too long for the memory. */
   readonly spill: SpillPlace;
 }
 
-/** A call about a job. */
 interface JobCall extends Call {
   readonly jobId: JobId;
 }

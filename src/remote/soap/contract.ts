@@ -1,46 +1,39 @@
 /**
- * The contract of FileTransferWs and JobManagementWs: the WSDL of each (docs/interface.md 2, 4.1 and 10), filled in for
- * one server. Element order, nillability and multiplicity are those of docs/interface.md.
+ * The contract of FileTransferWs and JobManagementWs: the WSDL of each (docs/interface.md 2, 4.1 and 10) for one
+ * server, with element order, nillability and multiplicity of docs/interface.md.
  */
 import { LIVE_FILE_NAMES, type LiveFileName } from '../../job.ts';
 import { FILE_TRANSFER_OPERATIONS, JOB_OPERATIONS, type Operation } from '../../operations.ts';
 
-/** The versions of SOAP, and the namespaces of their envelopes. */
 export const SOAP_NAMESPACES = {
   '1.1': 'http://schemas.xmlsoap.org/soap/envelope/',
   '1.2': 'http://www.w3.org/2003/05/soap-envelope',
 } as const;
 export type SoapVersion = keyof typeof SOAP_NAMESPACES;
 
-/** The services with their operations. */
 export const SERVICES = { FileTransferWs: FILE_TRANSFER_OPERATIONS, JobManagementWs: JOB_OPERATIONS } as const;
 export type ServiceName = keyof typeof SERVICES;
 
-/** What the contract leaves open: {service_namespace}, and {file_transfer_url} or {jobs_url}. */
 export interface ContractOptions {
   readonly namespace: string;
   readonly url: string;
-  /** FileTransferWs by default. */
   readonly service?: ServiceName;
 }
 
-/** The service that an operation is of. */
 export function serviceOf(operation: Operation): ServiceName {
   const ofJobs: readonly string[] = SERVICES.JobManagementWs;
   return ofJobs.includes(operation) ? 'JobManagementWs' : 'FileTransferWs';
 }
 
-/** An element of an answer that does not pass through the `soap` package. */
+/** An element of a response that does not pass through the `soap` package. */
 export interface LiftedElement {
-  /** Names below the response element. */
   readonly path: readonly string[];
-  /** What it holds: a text, or elements of its own. */
   readonly encoding: 'text' | 'base64' | 'elements';
-  /** Its index stands for it in the rest; else the rest does not show it at all. */
+  /** Whether its index replaces it in the rest; otherwise nothing does. */
   readonly indexed: boolean;
 }
 
-/** Lifted elements: bulky texts, and hundreds of thousands of names of a listing, or of jobs. */
+/** Bulky texts, and up to hundreds of thousands of names or jobs. */
 export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
   DownloadFileFromCluster: { path: ['DownloadFileFromClusterResult'], encoding: 'base64', indexed: false },
   DownloadPartsOfJobFilesFromCluster: {
@@ -57,11 +50,9 @@ export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
   },
 };
 
-/** SynchronizableFilesExt (docs/interface.md 2.4). */
 export const FILE_TYPES = ['LogFile', 'ProgressFile', 'StandardErrorFile', 'StandardOutputFile'] as const;
 export type FileType = (typeof FILE_TYPES)[number];
 
-/** By the live file that it is the type of. */
 export const FILE_TYPE_OF: Readonly<Record<LiveFileName, FileType>> = {
   stdout: 'StandardOutputFile',
   stderr: 'StandardErrorFile',
@@ -69,15 +60,13 @@ export const FILE_TYPE_OF: Readonly<Record<LiveFileName, FileType>> = {
   progress: 'ProgressFile',
 };
 
-/** The live file of a type; undefined for what is none. */
 export function fileOfType(type: unknown): LiveFileName | undefined {
   return LIVE_FILE_NAMES.find((file) => FILE_TYPE_OF[file] === type);
 }
 
-/** FileTransferProtocolExt (docs/interface.md 2.2). */
 export const PROTOCOLS = ['NetworkShare', 'SftpScp'] as const;
 
-/** The states of jobs and tasks that docs/interface.md 10.4 names; the contract takes any text, for there are more. */
+/** The named states of docs/interface.md 10.4; the contract accepts any text. */
 export const JOB_STATES = ['Configuring', 'Submitted', 'Queued', 'Running', 'Finished', 'Failed', 'Canceled'] as const;
 
 /** The action of an operation: the namespace followed directly by its name (docs/interface.md 4.1). */
@@ -107,9 +96,8 @@ const wrapper = (name: string, ...elements: string[]) =>
   `<s:element name="${name}"><s:complexType><s:sequence>${elements.join('')}</s:sequence></s:complexType></s:element>`;
 
 interface Signature {
-  /** Elements of the request before the session; the job by default. */
+  /** Elements of the request before the session; the job if omitted. */
   readonly takes?: string;
-  /** The type of the result. */
   readonly gives?: string;
 }
 
@@ -136,7 +124,6 @@ function wrappers(operation: Operation): string {
   );
 }
 
-/** The types of each service, besides those of its requests and responses. */
 const TYPES: Readonly<Record<ServiceName, readonly string[]>> = {
   FileTransferWs: [
     complexType(
@@ -224,7 +211,7 @@ ${operations.join('\n')}
 const portOf = (prefix: 'soap' | 'soap12', service: ServiceName) =>
   `${service}${prefix === 'soap' ? 'Soap' : 'Soap12'}`;
 
-/** The WSDL of a service for one namespace and one address: both ports on the same address (docs/interface.md 4.1). */
+/** The WSDL of a service: both ports on the same address (docs/interface.md 4.1). */
 export function wsdlOf({ namespace, url, service = 'FileTransferWs' }: ContractOptions): string {
   const tns = escapeXml(namespace);
   const operations = SERVICES[service];

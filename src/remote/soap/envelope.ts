@@ -1,7 +1,7 @@
 /**
- * Makes envelopes from arguments, and typed values from the small rest of a response, with the `soap` package and the
- * contract. The package sends nothing; its errors are dropped, because they contain what it read. Arguments are checked
- * first: the package passes some texts on unescaped, and XML has no way to write some characters.
+ * Writes envelopes, and reads typed values from the small rest of a response, with the `soap` package and the contract.
+ * The package sends nothing; its errors are dropped, because they contain what it read. Arguments are checked first:
+ * the package does not escape all texts, and XML cannot contain some characters.
  */
 import type { WSDL } from 'soap/lib/wsdl/index.js';
 import type { Grant, PartRequest, TransferMethod } from '../../agent/ports.ts';
@@ -12,7 +12,6 @@ import { malformed } from '../wrong-answers.ts';
 import { NOT_XML } from './answer/xml-text.ts';
 import { actionOf, type ContractOptions, FILE_TYPE_OF, SOAP_NAMESPACES, type SoapVersion, wsdlOf } from './contract.ts';
 
-/** A request as it is sent. */
 export interface Envelope {
   readonly xml: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -30,7 +29,7 @@ export class Envelopes {
     this.#options = options;
   }
 
-  /** `args` in the order of the contract; null is written as nil, an absent one is left out. */
+  /** `args` in the order of the contract; null is nil, an absent one is omitted. */
   async write(operation: Operation, args: Fields): Promise<Envelope> {
     const { namespace, soapVersion } = this.#options;
     const contract = await this.#readContract();
@@ -41,7 +40,6 @@ export class Envelopes {
     };
   }
 
-  /** The content of the response element in what is left of an answer; undefined or null if it is empty. */
   async read(operation: Operation, rest: string): Promise<unknown> {
     const contract = await this.#readContract();
     try {
@@ -58,8 +56,7 @@ export class Envelopes {
 }
 
 async function readContract(text: string): Promise<WSDL> {
-  // Only the part for contracts, and not before the first call: loading all of the package blocks the event loop for
-  // 60 ms.
+  // Only the WSDL part, at the first call: loading the whole package blocks the event loop for 60 ms.
   const { WSDL } = await import('soap/lib/wsdl/index.js');
   return new Promise((resolve, reject) => {
     const contract = new WSDL(text, 'contract', { handleNilAsNull: true, customDeserializer: { long: exactLong } });
@@ -74,22 +71,20 @@ function headersOf(soapVersion: SoapVersion, action: string): Envelope['headers'
     : { 'Content-Type': 'text/xml; charset=utf-8', SOAPAction: `"${action}"`, accept: 'text/xml' };
 }
 
-/** xs:long over its whole range, which a JavaScript number does not cover: as canonical decimal text. */
+/** xs:long as canonical decimal text, because a JavaScript number is not exact for all of its range. */
 function exactLong(text: string): string {
   const long = parseLong(text);
   if (long === undefined) throw new Error('no whole number of 64 bits');
   return long;
 }
 
-/** The fields of a request in the order of the contract, which the `soap` package does not mend. */
+/** In the order of the contract, which the `soap` package does not correct. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The fields of a request, with the session at their end (docs/interface.md 4.1). */
 export function inSession(fields: Fields, grant: Grant): Fields {
   return grant.kind === 'session' ? { ...fields, sessionCode: secretArgument(grant.code) } : fields;
 }
 
-/** ArrayOfTaskFileOffsetExt (docs/interface.md 2.5). @throws JobtailError usage */
 export function taskFileOffsets(wanted: readonly PartRequest[]): Fields {
   return {
     TaskFileOffsetExt: wanted.map(({ taskId, file, offset }) => ({
@@ -106,7 +101,7 @@ function offsetArgument(offset: number): string {
   throw new JobtailError('usage', `the offset ${offset} is no whole number`);
 }
 
-/** FileTransferMethodExt (docs/interface.md 2.1): what is null is left out, where the contract does not want it nil. */
+/** FileTransferMethodExt (docs/interface.md 2.1): null members are omitted, unless the contract requires nil. */
 export function transferMethodArgument(method: TransferMethod): Fields {
   const { serverHostname, sharedBasepath, protocol, credentials } = method;
   const texts = (fields: Readonly<Record<string, string | null>>) =>
@@ -120,7 +115,6 @@ export function transferMethodArgument(method: TransferMethod): Fields {
   };
 }
 
-/** A text as it is. @throws JobtailError usage if no request can hold it */
 export function textArgument(text: string, name: string): string {
   if (isWritable(text)) return text;
   throw new JobtailError('usage', `the ${name} holds characters that no SOAP request can hold`, {
@@ -135,7 +129,7 @@ function secretArgument(code: string): string {
   });
 }
 
-/** A text that looks like a CDATA section would be taken for one. */
+/** The package does not escape a text that looks like a CDATA section. */
 function isWritable(text: string): boolean {
   return !NOT_XML.test(text) && !text.startsWith('<![CDATA[');
 }

@@ -1,4 +1,4 @@
-/** Responses that are no success, and their meaning. */
+/** Failed responses, and their meaning. */
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
@@ -13,28 +13,23 @@ const URL_KEYS: Readonly<Record<ServiceName, string>> = {
   JobManagementWs: 'service.jobsUrl',
 };
 
-/** The key of the configuration for the address of an operation. */
 export const urlKeyOf = (operation: Operation): string => URL_KEYS[serviceOf(operation)];
 
-/** The response is well-formed but belongs to another request; `what` gives the reason. */
 export function unexpected(operation: Operation, what: string): JobtailError {
   return new JobtailError('unexpected-answer', `the response is not for this request: ${what}`, {
     hint: `compare ${urlKeyOf(operation)}, service.namespace and service.soapVersion with the WSDL of the service`,
   });
 }
 
-/** The error that a service sent instead of a result. */
 export interface Fault {
-  /** Whether it is a SOAP fault, and not a bare status. */
+  /** Whether it is a SOAP fault, not only a status. */
   readonly isFault: boolean;
-  /** Its own words; may be empty, and may hold the session code. */
+  /** May be empty, and may contain the session code. */
   readonly words: string;
 }
 
 export interface FaultReading {
-  /** Nothing of them goes into a message. */
   readonly secrets: Secrets;
-  /** Whether an error text of a service means a lost session. */
   readonly isSessionFault: (words: string) => boolean;
 }
 
@@ -70,7 +65,7 @@ function meaningOf(status: number, isFault: boolean, urlKey: string): StatusMean
   return { code: 'http-status', hint: hintsOfStatus(urlKey)[status] ?? usual };
 }
 
-/** What of a fault is kept, by its path in it: the words of SOAP 1.1 and 1.2. */
+/** The texts of a fault, by path, in SOAP 1.1 and 1.2. */
 const WORDS: ReadonlyMap<string, 'code' | 'reason'> = new Map([
   ['faultcode', 'code'],
   ['faultstring', 'reason'],
@@ -79,12 +74,12 @@ const WORDS: ReadonlyMap<string, 'code' | 'reason'> = new Map([
 ]);
 const AROUND_WORDS: ReadonlySet<string> = new Set(['Code', 'Reason']);
 
-/** The words of a fault: the first ones, for a reason may stand there once for each language. */
+/** Collects the texts of a fault; the first reason counts, because there may be one for each language. */
 export class FaultWords {
   readonly #texts = new Map<'code' | 'reason', string>();
   #open: 'code' | 'reason' = 'code';
 
-  /** An element of the fault: it holds words, or elements with words; details and stack traces are left out. */
+  /** Details and stack traces are skipped. */
   open(path: string): 'words' | 'plain' | 'left-out' {
     const part = WORDS.get(path);
     if (part === undefined || this.#texts.has(part)) return AROUND_WORDS.has(path) ? 'plain' : 'left-out';
@@ -93,7 +88,6 @@ export class FaultWords {
     return 'words';
   }
 
-  /** Characters of the words that were opened last. */
   add(characters: string): void {
     this.#texts.set(this.#open, this.#texts.get(this.#open) + characters);
   }

@@ -11,7 +11,6 @@ const TASK = 'SubmittedTaskInfoExt';
 export class SoapJobService implements JobService {
   readonly #calls: SoapCalls;
 
-  /** `url` is {jobs_url}. @throws JobtailError config for a namespace that no request can carry */
   constructor(options: Omit<SoapCallsOptions, 'service' | 'maxSmallAnswerBytes'>) {
     this.#calls = new SoapCalls({ ...options, service: 'JobManagementWs', maxSmallAnswerBytes: MAX_JOBS_BYTES });
   }

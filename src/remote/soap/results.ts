@@ -1,7 +1,4 @@
-/**
- * Results as the `soap` package read them, checked against the contract (docs/interface.md 2). Nothing is taken on
- * trust.
- */
+/** Checks results of the `soap` package against the contract (docs/interface.md 2). */
 import type { Content, TransferMethod } from '../../agent/ports.ts';
 import { parseTaskId } from '../../job.ts';
 import type { Operation } from '../../operations.ts';
@@ -13,13 +10,11 @@ const MAX_PATH_CHARACTERS = 4_096;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The result element of a response; null if absent, nil or empty. */
 export function resultOf(operation: Operation, response: unknown): Fields | null {
   const fields = fieldsOf(response);
   return fields === null ? null : fieldsOf(fields[`${operation}Result`]);
 }
 
-/** FileTransferMethodExt. @throws JobtailError malformed */
 export function transferMethodOf(result: Fields | null): TransferMethod | null {
   if (result === null) return null;
   const credentials = fieldsOf(result['credentials']);
@@ -39,8 +34,8 @@ export function transferMethodOf(result: Fields | null): TransferMethod | null {
 }
 
 /**
- * The entries of ArrayOfJobFileContentExt; each of the lifted texts belongs to the one entry that names its index.
- * @throws JobtailError malformed
+ * The entries of ArrayOfJobFileContentExt; each lifted text belongs to the entry with its index. @throws JobtailError
+ * malformed
  */
 export function entriesOf(result: Fields | null, texts: readonly Content[]): PartEntry[] {
   return arrayOf(result?.['JobFileContentExt']).flatMap((entry) => {
@@ -70,7 +65,7 @@ function protocolOf(value: unknown): TransferMethod['protocol'] {
   return protocol ?? null;
 }
 
-/** A name longer than PATH_MAX is dropped: it would be compared with each listed name. */
+/** Longer than PATH_MAX: dropped, because it would be compared with each listed name. */
 function pathOf(value: unknown): string | null {
   const path = textOf(value);
   return path === null || path.length > MAX_PATH_CHARACTERS ? null : path;

@@ -23,19 +23,15 @@ export interface TransportOptions extends FaultReading {
   readonly http: HttpClient;
   readonly url: string;
   readonly namespace: string;
-  /** Bytes of an answer allowed besides the lifted texts. */
   readonly maxSmallAnswerBytes: number;
 }
 
-/** One request. */
 export interface Sending {
   readonly operation: Operation;
   readonly envelope: Envelope;
   readonly lifted: Lifted | undefined;
-  /** Instead of the HTTP client's own limit. */
   readonly totalMs: number | undefined;
   readonly headersMs: number | undefined;
-  /** Counts the bytes of the answer. */
   readonly count: { bytes: number };
   readonly signal: AbortSignal;
 }
@@ -48,9 +44,9 @@ export class Transport {
   }
 
   /**
-   * The envelope of the response without its lifted texts; undefined if no more of it was needed.
-   * @throws JobtailError whatever the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large;
-   * that of a fault, or of a status that is no success
+   * The response envelope without its lifted texts; undefined if the rest was not needed. @throws JobtailError what the
+   * HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large; that of a fault, or of a failed
+   * status
    */
   async send(sending: Sending): Promise<string | undefined> {
     const { http, url, secrets } = this.#options;
@@ -68,7 +64,6 @@ export class Transport {
     throw faultError(operation, answer, { isFault: true, words: rest.fault }, this.#options);
   }
 
-  /** A SOAP fault, or the text of another refusal. */
   #faultIn(answer: HttpAnswer, head: Buffer, operation: Operation): Fault {
     const isXml = FORMAT.hasType(answer.contentType);
     try {
@@ -79,7 +74,7 @@ export class Transport {
         return { isFault: fault !== undefined, words: fault ?? '' };
       }
     } catch {
-      // No envelope: the status alone describes the failure.
+      // Without an envelope, only the status describes the failure.
     }
     return { isFault: false, words: isWebPage(answer, head) ? titleOf(head) : isXml ? '' : head.toString() };
   }

@@ -1,4 +1,4 @@
-/** Result files by a direct transfer: whether it is open, and one turn of it. */
+/** Results by direct transfer: whether it is available, and one run of it. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { BackOff } from '../../../back-off.ts';
@@ -14,7 +14,7 @@ import type { Leases } from './leases.ts';
 export interface DirectOptions {
   readonly leases: Leases;
   readonly clock: Clock;
-  /** From 0 up to 1, for jitter. */
+  /** In [0, 1), for jitter. */
   readonly random: () => number;
   /** By the protocol that the service names (docs/interface.md 2.2). */
   readonly transfers: Readonly<Record<'NetworkShare' | 'SftpScp', DirectTransfer>>;
@@ -23,36 +23,34 @@ export interface DirectOptions {
   readonly aboveBytes: number;
 }
 
-/** Files of one job that are to be brought; `presentDirectory` is its `results/`. */
+/** The files to transfer; `presentDirectory` is `results/` of the job. */
 export interface DirectTurn extends Omit<DirectOrder<DueResult>, 'method' | 'directory' | 'way' | 'onBytes' | 'onWay'> {
   readonly jobId: JobId;
   readonly remote: Remote;
   readonly reserve: Reserve;
-  /** Bytes more, and the way they came. */
   readonly onBytes: (bytes: number, way: string) => void;
 }
 
-/** Where files of direct transfers arrive: beside `results/`, so that they only have to be renamed. */
+/** Where direct transfers write: beside `results/`, so that files only have to be renamed. */
 function stagingDirectory(resultsDirectory: string): string {
   return path.join(path.dirname(resultsDirectory), '.direct');
 }
 
-/** Removes it, with what waits in it to be resumed. */
+/** Removes the directory, with partial files that could be resumed. */
 export function clearStaging(resultsDirectory: string): Promise<void> {
   return fs.rm(stagingDirectory(resultsDirectory), { recursive: true, force: true });
 }
 
-/** So many files that are due together are better brought in one go. */
+/** From so many due files on, one direct transfer is faster than single downloads. */
 const MANY_FILES = 100;
-/** Some services lend six keys for a job over its whole life: with auto, the last one is left to other programs. */
+/** Some services grant six keys for the whole life of a job: with auto, the last one is left to other programs. */
 const MAX_KEYS = 5;
-/** After a failure, the direct way is tried again after so long; twice as long after each further one. */
+/** Pause after a failure; doubles with each further one. */
 const FIRST_PAUSE_MS = 5 * 60_000;
 const MAX_PAUSE_MS = 4 * 60 * 60_000;
-/** How often it is asked whether there is room on the disk. */
+/** Interval between checks of the free disk space. */
 const ROOM_MS = 1_000;
 
-/** Why the direct way is closed for a while. */
 interface Closed {
   readonly backOff: BackOff;
   readonly reason: string;
@@ -60,11 +58,10 @@ interface Closed {
 
 export class DirectResults {
   readonly #options: DirectOptions;
-  /** The jobs for which it failed. */
   readonly #jobs = new Map<JobId, Closed>();
-  /** The hosts that could not be reached, for whichever job: the others do not wait for the same timeout. */
+  /** Hosts that could not be reached, for all jobs: the others do not wait for the same timeout. */
   readonly #hosts = new Map<string, Closed>();
-  /** Whether any host was reached: a job whose host is not known yet may have that one. */
+  /** Whether any host was reached: a job without a known host may have that one. */
   #hasReached = false;
 
   constructor(options: DirectOptions) {
@@ -72,9 +69,9 @@ export class DirectResults {
   }
 
   /**
-   * Whether a file that is due goes directly, one of `many`. With auto these are: large files; those that the service
-   * refuses by their name, or hung on; new ones, if a key is in hand (the service reads a file whole before it sends
-   * any of it); and all, if they are many.
+   * Whether a due file is transferred directly, one of `many`. With auto: large files; files that the service refuses
+   * by name, or hung on; new files, if there is a key (the service reads a file whole before it sends any of it); all,
+   * if they are many.
    */
   takes(
     { jobId, bytes, hangs }: Pick<ResultRow, 'jobId' | 'bytes' | 'hangs'>,
@@ -87,12 +84,12 @@ export class DirectResults {
     return (leases.inHand(jobId)?.way ?? null) !== null;
   }
 
-  /** The size from which a file that comes by the service is stopped and left to the direct way. */
+  /** The size from which a download is stopped and left to the direct transfer. */
   get aboveBytes(): number {
     return this.#options.aboveBytes;
   }
 
-  /** Why it is not tried now: it failed a short while ago. Undefined if it is tried. */
+  /** Why direct transfer is not tried now; undefined if it is. */
   reasonAgainst(jobId: JobId): string | undefined {
     const host = this.#options.leases.hostOf(jobId);
     const closed = [this.#jobs.get(jobId), host === null ? this.#anyHost() : this.#hosts.get(host)];
@@ -109,7 +106,7 @@ export class DirectResults {
       const error = asJobtailError(thrown);
       if (!signal.aborted) {
         const host = error.code === 'unreachable' ? this.#options.leases.inHand(jobId)?.method.serverHostname : null;
-        // The host decides alone when a job without another failure is tried again.
+        // The host alone decides when a job without another failure is tried again.
         if (host) this.#close(this.#hosts, host, error);
         else this.#close(this.#jobs, jobId, error);
       }
@@ -121,12 +118,11 @@ export class DirectResults {
     this.#jobs.delete(jobId);
   }
 
-  /** Gives the method of a job back. */
   async end(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<void> {
     await this.#options.leases.end(jobId, remote, signal);
   }
 
-  /** What stands for the host of a job that was never lent a key: a key for one that cannot be reached is wasted. */
+  /** The state that counts for a job with an unknown host: a key for an unreachable host would be wasted. */
   #anyHost(): Closed | undefined {
     const hosts = [...this.#hosts.values()];
     return this.#hasReached || hosts.some(({ backOff }) => backOff.remainingMs === 0) ? undefined : hosts[0];
@@ -190,7 +186,7 @@ export class DirectResults {
     }
   }
 
-  /** What stops a transfer, called again and again, when the disk's reserve begins. */
+  /** A callback that stops the transfer when the disk's reserve is reached. */
   #roomKeeper(reserve: Reserve, stop: AbortController): () => void {
     const { clock } = this.#options;
     let askedAt = Number.NEGATIVE_INFINITY;
@@ -202,7 +198,6 @@ export class DirectResults {
   }
 }
 
-/** A failure as the status shows it. */
 export function reasonOf({ message, hint }: JobtailError): string {
   return hint === undefined ? message : `${message} (${hint})`;
 }

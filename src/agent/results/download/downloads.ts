@@ -14,33 +14,30 @@ import { clearStaging, type DirectResults, reasonOf } from './by-direct.ts';
 
 export interface DownloadsOptions {
   readonly jobId: JobId;
-  /** `results/` of the job. */
   readonly directory: string;
   readonly remote: Remote;
   readonly signal: AbortSignal;
-  /** The way beside the service's own; null for that alone. */
+  /** Null: the calls of the service only. */
   readonly direct: DirectResults | null;
   readonly limits: DownloadLimits;
   readonly placement: Placement;
   readonly ledger: Ledger;
   readonly progress: Progress;
-  /** Whether no call waits and no job grows. */
   readonly isQuiet: () => boolean;
   readonly onFallback?: ((jobId: JobId, reason: string) => void) | undefined;
 }
 
-/** So many files in a row that fail: it is the service. */
+/** After so many failed files in a row, the service is the cause. */
 const MAX_IN_A_ROW = 3;
-/** A file on which the service hung is waited for so many times as long the next time. */
+/** A file on which the service hung gets this many times the time at the next attempt. */
 const PATIENCE = 10;
 
-/** too-large: beyond `maxFileBytes`. for-direct: beyond `directAboveBytes`. no-room: the disk's reserve begins. */
+/** too-large: above `maxFileBytes`. for-direct: above `directAboveBytes`. no-room: the disk's reserve begins. */
 type Downloaded = Arrived | 'too-large' | 'for-direct' | 'no-room';
 
-/** How often it is asked whether there is room on the disk. */
+/** Bytes between checks of the free disk space. */
 const ROOM_BYTES = 16 * 1024 * 1024;
 
-/** How one file is fetched; one beyond `directAboveBytes` is handed back. */
 interface OneDownload {
   readonly directAboveBytes: number | null;
   readonly silentMs: number;
@@ -50,14 +47,13 @@ interface OneDownload {
 export class Downloads {
   readonly #options: DownloadsOptions;
   #failuresInARow = 0;
-  /** The direct way brought what it can. */
   #isDirectThrough = false;
 
   constructor(options: DownloadsOptions) {
     this.#options = options;
   }
 
-  /** Fetches all of them; rejects with what stops the whole sync. */
+  /** Fetches all; rejects with an error that stops the whole sync. */
   async fetchAll(due: readonly DueResult[]): Promise<void> {
     const { direct, directory, jobId, remote, progress } = this.#options;
     const isRefused = (name: string) => remote.reasonAgainst?.(name) !== undefined;
@@ -68,7 +64,7 @@ export class Downloads {
     const first = isOpen ? wanted : [];
     const gone = await this.#byDirect(first);
 
-    // What turns out to be large on its way through the service is stopped, and comes directly.
+    // A download that turns out to be large is stopped, and transferred directly.
     const canStop = isOpen && first.length < due.length && direct.reasonAgainst(jobId) === undefined;
     const rest = due.filter((result) => !gone.has(result));
     const left = rest.filter(({ row }) => row.hangs === 0);
@@ -79,11 +75,11 @@ export class Downloads {
       null,
     );
     for (const result of rest) if (result.row.hangs > 0) await this.#fetchHanging(result);
-    // Nothing waits to be resumed: what did not come directly came by the service.
+    // Nothing is left to resume: what did not come directly came by the service.
     if (direct !== null) await clearStaging(directory);
   }
 
-  /** The files that the direct way brought or left out for good; the others are left to the service. */
+  /** Returns the files that the direct transfer brought or excluded; the others are left to the service. */
   async #byDirect(files: readonly DueResult[]): Promise<Set<DueResult>> {
     const { jobId, remote, signal, direct, limits, placement, progress, onFallback } = this.#options;
     const placeable = await placement.placeable(files);
@@ -117,7 +113,7 @@ export class Downloads {
     return gone;
   }
 
-  /** Fetches a file on which the service hung before, after all others: alone, when it is due and nothing waits. */
+  /** Fetches a file on which the service hung before: alone, after all others, when it is due and no call waits. */
   async #fetchHanging(result: DueResult): Promise<void> {
     const { ledger, limits, isQuiet, signal } = this.#options;
     const { row } = result;
@@ -127,7 +123,7 @@ export class Downloads {
     else await this.#fetchUnlessLarge(result, { directAboveBytes: null, silentMs: patienceMs, signal });
   }
 
-  /** Fetches by DownloadFileFromCluster, some at a time; those beyond `directAboveBytes` are handed back. */
+  /** Fetches by DownloadFileFromCluster, some at a time; returns those above `directAboveBytes`. */
   async #byService(files: readonly DueResult[], directAboveBytes: number | null): Promise<DueResult[]> {
     const large: DueResult[] = [];
     const queue = files.values();
@@ -143,7 +139,7 @@ export class Downloads {
     };
     const workers = Array.from({ length: Math.min(limits.parallel, files.length) }, () =>
       work().catch((error: unknown) => {
-        // The first final failure stops the others; they end as stopped, without an error of their own.
+        // The first final failure stops the others; they end without an error of their own.
         if (!signal.aborted) stop.abort(error);
       }),
     );
@@ -154,7 +150,7 @@ export class Downloads {
     return large;
   }
 
-  /** Fetches one file by DownloadFileFromCluster, unless it is beyond `directAboveBytes`: whether it is. */
+  /** Fetches one file by DownloadFileFromCluster; returns whether it is above `directAboveBytes`. */
   async #fetchUnlessLarge(result: DueResult, how: OneDownload): Promise<boolean> {
     const { limits, placement, ledger } = this.#options;
     const { row } = result;
@@ -182,7 +178,7 @@ export class Downloads {
         ledger.hung(row, silentMs);
         return false;
       }
-      // It only waited behind the one on which the service hangs.
+      // This file only waited behind the one on which the service hangs.
       if (hasHung || !this.#isOfOneFile(error)) throw error;
       ledger.postponed(row, 'failed', error.message);
     }
@@ -239,16 +235,14 @@ export class Downloads {
   }
 }
 
-/** The limits of downloads. */
 export interface DownloadLimits {
   readonly maxFileBytes: number | null;
   /** For direct transfers, which limit themselves; the throttle limits all others. */
   readonly bytesPerSecond: number | null;
   readonly throttle: Throttle;
   readonly reserve: DiskReserve;
-  /** Files of a job at a time. */
   readonly parallel: number;
-  /** How long the service may take until the first byte of a file. */
+  /** Maximum time until the first byte of a file. */
   readonly silentMs: number;
   /** Whether the service responds. While it hangs on one file, it delays all calls of the same user. */
   readonly service: { isAnswering: boolean };

@@ -1,12 +1,9 @@
 /**
- * Transfer methods are leases: GetFileTransferMethod makes a temporary key pair on the server, a few for each job,
- * valid for about a day (docs/servers.md 5.1). One a job is taken when it is needed, kept in memory with its private
- * key, and released by EndFileTransfer. The store has it before it is used, so that a later process can release
- * back too.
- *
- * asked -> open -> ended. The one gap is the interface's: killed between the moment the server makes the key and the
- * moment its public key is stored here, no process can name the key to EndFileTransfer, and it expires after a
- * day.
+ * Transfer grants. GetFileTransferMethod makes a temporary key pair on the server, a few for each job, valid for about
+ * a day (docs/servers.md 5.1). A job has one grant at a time; its private key is only in memory, and EndFileTransfer
+ * releases it. The store records it before it is used, so that a later process can release it. States: asked -> open ->
+ * ended. The interface leaves one gap: if the agent is killed after the server made the key and before the public key
+ * is stored, no process can name the key, and it expires after a day.
  */
 import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
@@ -23,19 +20,17 @@ export interface LeasesOptions {
   readonly checkpoint?: (step: string) => void | Promise<void>;
 }
 
-/** A method in use. */
 export interface Lease {
   readonly leaseId: number;
   readonly method: TransferMethod;
   readonly openedAt: number;
-  /** What the key is allowed to do, once it was tried. */
   way: string | null;
 }
 
 const HOUR_MS = 60 * 60_000;
-/** A key is not used for longer: it ends after about a day, and a transfer takes its time. */
+/** A key is not used for longer: it ends after about a day, and a transfer takes time. */
 const RENEWED_AFTER_MS = 20 * HOUR_MS;
-/** A stop gives these calls some time: a lost response leaves a key behind. */
+/** At a stop, these calls get this time: a lost response leaves a key behind. */
 const GRACE_MS = 5_000;
 
 export class Leases {
@@ -55,12 +50,11 @@ export class Leases {
     }
   }
 
-  /** Sets a callback before a key is used: in a fleet, the next owner ends the key after a kill. */
+  /** Sets a callback before a key is used: in a fleet, the next owner releases the key after a kill. */
   reportBy(report: (jobId: JobId) => Promise<void>): void {
     this.#report = report;
   }
 
-  /** The lease of a job that can be used without requesting one. */
   inHand(jobId: JobId): Lease | undefined {
     const current = this.#leases.get(jobId);
     return current !== undefined && this.#options.clock.now() - current.openedAt < RENEWED_AFTER_MS
@@ -68,17 +62,15 @@ export class Leases {
       : undefined;
   }
 
-  /** The host that the service named last for a job; null if it named none. */
   hostOf(jobId: JobId): string | null {
     return this.#options.store.leases.lastOf(jobId)?.host ?? null;
   }
 
-  /** How many keys the service made, or may have made, for a job. */
   countKeys(jobId: JobId): number {
     return this.#options.store.leases.countKeys(jobId);
   }
 
-  /** The lease of a job; requests one if there is none in hand. Null if the service has no method for it. */
+  /** The grant of a job; requests one if there is none. Null if the service has no method for it. */
   async take(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<Lease | null> {
     const { store, clock } = this.#options;
     const current = this.inHand(jobId);
@@ -91,7 +83,7 @@ export class Leases {
     if (method === null) return null;
     const { protocol, serverHostname: host, sharedBasepath: basePath, credentials } = method;
     const known = { username: credentials?.username ?? null, publicKey: credentials?.publicKey ?? null };
-    // Nothing may come between the answer and this.
+    // Synchronous: nothing may happen between the response and this.
     store.transaction(() => store.leases.open({ leaseId, protocol, host, basePath, ...known }, clock.now()));
     const lease = { leaseId, method, openedAt: clock.now(), way: null };
     this.#leases.set(jobId, lease);
@@ -100,7 +92,6 @@ export class Leases {
     return lease;
   }
 
-  /** Keeps in the store what the key is allowed to do. */
   setWay(lease: Lease, way: string): void {
     if (lease.way === way) return;
     lease.way = way;
@@ -108,12 +99,12 @@ export class Leases {
     store.transaction(() => store.leases.setWay(lease.leaseId, way));
   }
 
-  /** Releases the open grants of a job; rejects if the service cannot be reached now. */
+  /** Releases the open grants of a job; rejects if the service cannot be reached. */
   async end(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<void> {
     await this.#endAll((row) => row.jobId === jobId, remote, signal);
   }
 
-  /** Gives everything back, as at a stop: the private keys are gone with the process. */
+  /** Releases everything at a stop: the private keys end with the process. */
   async endAll(remote: Remote, signal: AbortSignal): Promise<void> {
     await this.#endAll(() => true, remote, signal);
   }
@@ -142,7 +133,7 @@ export class Leases {
       return method;
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      // After anything else than a clear answer there may be a key.
+      // Only a clear refusal proves that there is no key.
       if (error.policy.nothingDone) end(error.message);
       else store.transaction(() => store.leases.lose(leaseId, error.message));
       throw error;
@@ -164,7 +155,7 @@ export class Leases {
     }
   }
 
-  /** The method as it was granted, if the service requires that, otherwise as far as the store has it. */
+  /** The method as it was granted, if the service requires that; otherwise from the store. */
   #methodOf(row: LeaseRow): TransferMethod {
     const current = this.#leases.get(row.jobId);
     return current?.leaseId === row.leaseId && current.method.given !== undefined ? current.method : methodOf(row);
@@ -178,7 +169,7 @@ export class Leases {
       return null;
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      // It responded: a repetition would bring the same response, except after a lost session.
+      // A repetition would get the same response, except after a lost session.
       if (error.policy.isRefusal) return error.message;
       throw error;
     }
@@ -189,7 +180,7 @@ export class Leases {
   }
 }
 
-/** The part of a method in the store: EndFileTransfer matches the public key. */
+/** EndFileTransfer matches the public key. */
 function methodOf({ protocol, host, basePath, username, publicKey }: LeaseRow): TransferMethod {
   const hasCredentials = username !== null || publicKey !== null;
   return {
@@ -200,7 +191,6 @@ function methodOf({ protocol, host, basePath, username, publicKey }: LeaseRow): 
   };
 }
 
-/** Makes a call with a signal that fires a while after the given one. */
 async function withGrace<T>(clock: Clock, signal: AbortSignal, call: (patient: AbortSignal) => Promise<T>): Promise<T> {
   const late = new AbortController();
   let cancel = () => {};

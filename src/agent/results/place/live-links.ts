@@ -1,7 +1,7 @@
 /**
- * The live files among the results. The listing names them too (docs/servers.md 4.2), but by a name that proves
- * nothing: a listed file is a live file if its bytes are those of the mirror, as far as both go. It then stands below
- * `results/` as a relative link to the mirror, and is not fetched again.
+ * The live files among the results. The listing also names them (docs/servers.md 4.2), but the name proves nothing: a
+ * listed file is a live file if its bytes equal those of the mirror, as far as both go. Then it is a relative link to
+ * the mirror below `results/`, and is not fetched again.
  */
 import path from 'node:path';
 import { startsAlike } from '../../../bytes.ts';
@@ -16,22 +16,19 @@ import { type Arrived, digestOf, HEAD_BYTES, headOf } from './temporary-files.ts
 export interface LiveLinksOptions {
   readonly mirrorDirectory: string;
   readonly calls: FileCalls;
-  /** Of the job. */
   readonly liveFiles: readonly LiveFileRow[];
-  /** The listed names that are live files, each with what `keyText` writes of it. */
+  /** The listed names that are live files, each with its `keyText`. */
   readonly linked: Iterable<{ readonly name: string; readonly live: string }>;
 }
 
-/** The live files of a job, and the results that are links to them. */
 export class LiveLinks {
   readonly #mirrorDirectory: string;
   readonly #calls: FileCalls;
-  /** By the last part of the path that the service gave with the text. */
+  /** By the last part of the path that the service sent with the text. */
   readonly #byLastPart = new Map<string, { readonly parts: readonly string[]; readonly row: LiveFileRow }[]>();
   readonly #byKey = new Map<string, LiveFileRow>();
-  /** How a mirror began at the first request: one that begins otherwise is not read for its digest. */
+  /** First bytes of mirrors: one that starts differently is not read for its digest. */
   readonly #heads = new Map<LiveFileRow, Buffer>();
-  /** The names that are links, by the key of the live file. */
   readonly #linked = new Map<string, string>();
 
   constructor({ mirrorDirectory, calls, liveFiles, linked }: LiveLinksOptions) {
@@ -49,13 +46,13 @@ export class LiveLinks {
     for (const { live, name } of linked) this.#linked.set(live, name);
   }
 
-  /** The live files that a listed path could be, by its end: their paths are relative to a task that has no name. */
+  /** The live files that a listed path could be, by its end: their paths are relative to an unnamed task. */
   candidates(parts: readonly string[]): readonly LiveFileRow[] {
     const sameName = this.#byLastPart.get(parts.at(-1) ?? '') ?? [];
     return sameName.filter(({ parts: end }) => endsWith(parts, end)).map(({ row }) => row);
   }
 
-  /** The live file that a name is already proven to be, without fetching it; `final` wants the proof of this pass. */
+  /** The live file that a name is already proven to be; with `final`, only a proof of this pass counts. */
   proven(row: ResultRow, parts: readonly string[], final: boolean): LiveFileRow | undefined {
     const linked = row.live === null ? undefined : this.#byKey.get(row.live);
     if (linked !== undefined && !final) return linked;
@@ -67,7 +64,7 @@ export class LiveLinks {
   }
 
   /**
-   * The live file whose mirror has the bytes that arrived, as far as both go; undefined if none has, or several have.
+   * The live file whose mirror equals the downloaded bytes, as far as both go; undefined if none does, or several do.
    */
   async match(arrived: Arrived, row: ResultRow, parts: readonly string[]): Promise<LiveFileRow | undefined> {
     const free = this.candidates(parts).filter((live) => this.#isFree(live, row.name));
@@ -83,12 +80,10 @@ export class LiveLinks {
     return ofTask.length === 1 ? ofTask[0] : undefined;
   }
 
-  /** Keeps in mind that a name is now a link to a live file. */
   link(name: string, live: LiveFileRow): void {
     this.#linked.set(keyText(live), name);
   }
 
-  /** The text of a link from `target` to the mirror. */
   textOf(live: LiveFileRow, target: string): string {
     return path.relative(path.dirname(target), mirrorPath(this.#mirrorDirectory, live.jobId, live));
   }
@@ -124,7 +119,6 @@ export class LiveLinks {
   }
 }
 
-/** What stands before the path within the task. */
 function directoryOf(parts: readonly string[], relativePath: string | null): string {
   return parts.slice(0, parts.length - partsOf(relativePath ?? '').length).join('/');
 }

@@ -1,7 +1,6 @@
 /**
- * Files that arrived take their places. A file that is a live file becomes a link, one that is here already is dropped,
- * and the others are flushed together before any of them takes its name: a target is at every moment a whole file of
- * the server or not there.
+ * Moves downloaded files to their places. A live file becomes a link, and an unchanged file is dropped. The others are
+ * flushed together before any of them is renamed: a target is always a complete file of the server, or absent.
  */
 import fs from 'node:fs/promises';
 import path from 'node:path';
@@ -16,15 +15,12 @@ import type { DueResult } from '../plan.ts';
 import type { LiveLinks } from './live-links.ts';
 import { type Arrived, digestOf, discard, FILE_MODE, partialPath } from './temporary-files.ts';
 
-/** Of a result: its first download, one with new content, one with unchanged content. */
 export type DownloadKind = 'first' | 'changed' | 'same';
 
 export interface PlacementOptions {
   readonly jobId: JobId;
   readonly mirrorDirectory: string;
-  /** Whether that lies on a network file system. */
   readonly onNetwork: boolean;
-  /** System calls for that file system. */
   readonly calls: FileCalls;
   readonly links: LiveLinks;
   readonly ledger: Ledger;
@@ -33,7 +29,6 @@ export interface PlacementOptions {
   readonly onFetched?: ((jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void) | undefined;
 }
 
-/** A whole file of a result under a temporary name; its digest, if that is known already. */
 export interface Arriving {
   readonly result: DueResult;
   readonly path: string;
@@ -42,7 +37,6 @@ export interface Arriving {
 
 type Digested = Arriving & Arrived;
 
-/** What is at a target: nothing, a link to a mirror that the agent made, or a file of so many bytes. */
 type Present = undefined | 'link' | { readonly bytes: number };
 
 /** A link that the agent itself made: to a mirror beside `results/`. */
@@ -55,7 +49,7 @@ export class Placement {
     this.#options = options;
   }
 
-  /** The files whose places can be written; the others fail here, before anything is downloaded. */
+  /** The files whose targets can be written; the others fail before anything is downloaded. */
   async placeable(results: readonly DueResult[]): Promise<DueResult[]> {
     const made = new Set<string>();
     const placeable: DueResult[] = [];
@@ -65,7 +59,6 @@ export class Placement {
     return placeable;
   }
 
-  /** Gives files that arrived their places, together. */
   async place(arriving: readonly Arriving[]): Promise<void> {
     const { onNetwork, calls, requireRight } = this.#options;
     const made = new Set<string>();
@@ -90,7 +83,6 @@ export class Placement {
     await this.#options.ledger.keepUp();
   }
 
-  /** Puts a link to a mirror in the place of a result. */
   async link(result: DueResult, live: LiveFileRow): Promise<void> {
     await this.#attempt([{ result }], async () => {
       await this.#presentAt(result.target, new Set());
@@ -100,9 +92,9 @@ export class Placement {
   }
 
   /**
-   * What is at a target. Missing directories are created once; `made` remembers them. What is neither a file nor
-   * a link of the agent is not followed and not replaced.
-   * @throws JobtailError `local-io` if the target or a directory on the way is not to be used
+   * What is at a target. Creates missing directories, once; `made` remembers them. Anything but a file or a link of the
+   * agent is neither followed nor replaced. @throws JobtailError `local-io` if the target or a directory above it is
+   * not to be used
    */
   async #presentAt(target: string, made: Set<string>): Promise<Present> {
     const { mirrorDirectory, calls } = this.#options;
@@ -132,7 +124,7 @@ export class Placement {
       await this.#putLink(result, live);
       return false;
     }
-    // Read again: another process may have changed it here.
+    // Read again: another process may have changed it.
     const isHere =
       typeof present === 'object' &&
       present.bytes === digest.bytes &&
@@ -163,7 +155,9 @@ export class Placement {
     ledger.fetched(row, digest, isPlaced ? target : undefined);
   }
 
-  /** Runs `work` for some files. If it fails, these files fail and their temporary files are removed; others continue. */
+  /**
+   * Runs `work` for some files. If it fails, these files fail and their temporary files are removed; others continue.
+   */
   async #attempt(files: readonly Partial<Arriving>[], work: () => unknown): Promise<boolean> {
     try {
       await work();

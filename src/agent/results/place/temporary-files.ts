@@ -1,4 +1,4 @@
-/** Files of results on the disk: temporary files beside their targets, what a kill left of them, digests, first bytes. */
+/** Files of results on the disk: temporary files beside their targets, leftovers of a kill, digests, first bytes. */
 import { createHash, hash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
@@ -14,7 +14,6 @@ import {
   writeNewFile,
 } from '../../../system/files.ts';
 
-/** A complete download under a temporary name. */
 export interface Arrived {
   readonly path: string;
   readonly digest: FileDigest;
@@ -23,10 +22,8 @@ export interface Arrived {
 /** Readable for the group, as the mirrors are. */
 export const FILE_MODE = 0o640;
 
-/** Entries of a directory that are read together. */
 const ENTRIES_AT_ONCE = 512;
 
-/** A path for a temporary file in `directory`. */
 export function partialPath(directory: string): string {
   return path.join(directory, partialName(randomBytes(8).toString('hex')));
 }
@@ -37,7 +34,6 @@ export async function receive(directory: string, download: (write: WritePiece) =
   return { path: file, digest: await writeNewFile(file, FILE_MODE, download) };
 }
 
-/** Removes a temporary file that is not needed. */
 export async function discard(file: string): Promise<void> {
   await fs.rm(file, { force: true });
 }
@@ -98,7 +94,7 @@ export async function headOf(calls: FileCalls, file: string, max: number): Promi
   }
 }
 
-/** The buffer of the last file, for the next one: allocating it would take longer than reading a small file. */
+/** Reused: allocating a buffer takes longer than reading a small file. */
 let spare: Buffer | undefined;
 
 async function openToRead(calls: FileCalls, file: string): Promise<OpenFile | undefined> {

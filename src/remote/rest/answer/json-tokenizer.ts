@@ -1,7 +1,6 @@
 /**
- * Splits a JSON document (RFC 8259) into its values while its bytes arrive. Strict: what is not well-formed is an error
- * at the place where it shows. Memory is bounded: only the name, number, escape or character that a network chunk cut
- * is held.
+ * Splits a JSON document (RFC 8259) into values while its bytes arrive; the first violation is an error. Memory is
+ * bounded: only a name, number, escape or character cut by a network chunk is kept.
  */
 
 import { isUtf8 } from 'node:buffer';
@@ -13,7 +12,7 @@ import { malformed } from '../../wrong-answers.ts';
 
 const MAX_DEPTH = 64;
 const MAX_NAME_BYTES = 256;
-/** Of a number, true, false or null: 64 bits have 20 digits. */
+/** Maximum length of a number, true, false or null: 64 bits have 20 digits. */
 const MAX_LITERAL_BYTES = 64;
 
 const COMMA = 0x2c;
@@ -28,27 +27,18 @@ const WORDS: ReadonlySet<string> = new Set(['true', 'false', 'null']);
 
 const SPACE = Buffer.from(' ');
 
-/** Receives the document in order. */
 export interface JsonEvents {
-  /** An object or a list begins. */
   open(kind: 'object' | 'list'): void;
-  /** The name of the member whose value comes next. */
   member(name: string): void;
-  /** The innermost object or list ends. */
   close(): void;
-  /** A string begins. Whether `text` itself refuses control characters, but for white space. */
+  /** A string begins. Returns whether `text` itself refuses control characters other than white space. */
   beginText(): boolean;
-  /**
-   * Whole characters of it, as UTF-8; only good until the call returns. `length` is that of what stands for them in the
-   * document.
-   */
+  /** Whole characters of the string, as UTF-8; valid until the call returns. `length`: their bytes in the document. */
   text(bytes: Buffer, length: number): void;
   endText(): void;
-  /** A number as it was written, true, false or null. */
   literal(text: string): void;
 }
 
-/** What may come next, besides white space. */
 type Next = 'value' | 'first item' | 'name' | 'first name' | 'colon' | 'comma' | 'nothing';
 
 export class JsonTokenizer {
@@ -67,21 +57,17 @@ export class JsonTokenizer {
     this.#events = events;
   }
 
-  /** Takes the next bytes. @throws JobtailError malformed */
   push(chunk: Buffer): void {
     this.#chunks.push(chunk, this.#take);
   }
 
-  /** Ends the document. @throws JobtailError malformed if it is not complete */
   finish(): void {
-    // A number at its end is only complete when something else follows.
+    // A number at the end is complete only when something else follows.
     this.push(SPACE);
     if (this.#next !== 'nothing' || this.#chunks.restBytes > 0) throw malformed('it ends before its last value');
   }
 
-  /**
-   * Takes one piece from `at` on, outside of strings, and returns where the next begins; `at` if more bytes are needed.
-   */
+  /** Reads one piece outside of strings; returns where the next one begins; `at` if it needs more bytes. */
   #step(bytes: Buffer, at: number): number {
     switch (bytes[at]) {
       case 0x20:
@@ -201,7 +187,7 @@ export class JsonTokenizer {
   }
 }
 
-/** Whatever is no white space and has no meaning of its own: what it is shows when all of it has come. */
+/** Whether a byte may belong to a literal, which is checked when it is complete. */
 function isOfLiteral(byte: number): boolean {
   switch (byte) {
     case 0x20:
@@ -224,39 +210,35 @@ function isOfLiteral(byte: number): boolean {
 export const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;
-/** Below, characters have to be escaped. */
+/** Characters below must be escaped. */
 const FIRST_PLAIN = 0x20;
 
-/** Of `\uXXXX`; the other escapes have two. */
+/** Length of `\uXXXX`; other escapes have two bytes. */
 const UNIT_BYTES = 6;
 
-/** Strings of this size are made and dropped in the processor's cache. */
+/** Strings of this size stay in the processor's cache. */
 const PIECE_BYTES = 32 * 1024;
 
-/** So many bytes are looked through here: of a short string, a call into the platform costs more. */
+/** Short strings are searched here, because a call into the platform costs more. */
 const NEAR_BYTES = 64;
 
 const HIGH_SURROGATE = /^\\u[dD][89abAB]/;
 
-/** Some characters of a string. */
 export interface Characters {
-  /** As UTF-8; whole ones. Only good until the next are read into the same space. */
+  /** Whole characters in UTF-8; valid until the next ones are read into the same space. */
   readonly bytes: Buffer;
-  /** What comes next in the document: the quote that ends the string, more of it, or what more bytes are needed for. */
+  /** The next byte to read: the quote at the end of the string, more characters, or an incomplete one. */
   readonly next: number;
 }
 
 export interface Reading {
-  /** As large as the bytes that are read; for those with escapes. */
+  /** For strings with escapes: as large as the bytes that are read. */
   readonly space: () => Buffer;
-  /** The receiver of the characters refuses those that must be escaped, except white space. */
+  /** Whether the receiver refuses characters that must be escaped. */
   readonly isChecked: boolean;
 }
 
-/**
- * The next characters of the string that goes on at `start`, as far as they have come.
- * @throws JobtailError malformed
- */
+/** The characters of the string from `start` on, as far as they have arrived. @throws JobtailError malformed */
 export function readCharacters(bytes: Buffer, start: number, { space, isChecked }: Reading): Characters {
   const piece = bytes.subarray(start, start + PIECE_BYTES);
   const plainEnd = endOfPlain(piece);
@@ -269,7 +251,6 @@ export function readCharacters(bytes: Buffer, start: number, { space, isChecked 
   return { bytes: isPlain ? whole : resolveEscapes(whole, space()), next: start + end };
 }
 
-/** Where a quote or an escape begins; the end if none does. */
 function endOfPlain(piece: Buffer): number {
   const near = Math.min(piece.length, NEAR_BYTES);
   for (let at = 0; at < near; at += 1) if (piece[at] === QUOTE || piece[at] === BACKSLASH) return at;
@@ -285,7 +266,7 @@ function hasControl(bytes: Buffer): boolean {
   if (bytes.length < NEAR_BYTES) return hasControlWithin(bytes, 0, bytes.length);
   const unaligned = (4 - (bytes.byteOffset & 3)) & 3;
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + unaligned, (bytes.length - unaligned) >> 2);
-  // The highest bit of a byte is left where the byte is below 0x20, and never where none is.
+  // The highest bit stays set where a byte is below 0x20.
   let found = 0;
   for (let index = 0; index < words.length; index += 1) {
     const word = words[index] as number;
@@ -300,27 +281,25 @@ function hasControlWithin(bytes: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-/** Where the quote is that ends the string; the end of the piece if it is behind that. */
 function endOfString(piece: Buffer, from: number): number {
   let quote = piece.indexOf(QUOTE, from);
   while (quote !== -1 && beginsEscape(piece, quote - 1)) quote = piece.indexOf(QUOTE, quote + 1);
   return quote === -1 ? piece.length : quote;
 }
 
-/** Whether the byte is a backslash that is not escaped itself. */
 function beginsEscape(piece: Buffer, at: number): boolean {
   let first = at;
   while (first >= 0 && piece[first] === BACKSLASH) first -= 1;
   return (at - first) % 2 === 1;
 }
 
-/** Where the piece can be cut: before a character, an escape or a surrogate pair that is incomplete. */
+/** Where the piece can be cut: before an incomplete character, escape or surrogate pair. */
 function endOfWhole(piece: Buffer, firstEscape: number): number {
   const end = endOfWholeUtf8(piece, 0);
   const last = piece.lastIndexOf(BACKSLASH, end - 1);
   if (last < Math.max(firstEscape, end - UNIT_BYTES) || !beginsEscape(piece, last)) return end;
   if (last + 1 < end && piece[last + 1] !== LOWER_U) return end;
-  // Whether it is half of a pair does not show before it is whole: it waits, and so does the first half before it.
+  // A half of a surrogate pair waits for the other half.
   const before = last - UNIT_BYTES;
   const isOfPair = before >= firstEscape && isHighSurrogate(piece, before) && beginsEscape(piece, before);
   return isOfPair ? before : last;
@@ -330,7 +309,7 @@ const isHighSurrogate = (piece: Buffer, at: number) =>
   HIGH_SURROGATE.test(piece.toString('latin1', at, at + UNIT_BYTES));
 
 function resolveEscapes(whole: Buffer, space: Buffer): Buffer {
-  // Escapes without a number stand for ASCII, so that each byte may be a character of its own: that is much faster.
+  // Other escapes stand for ASCII, so each byte can be one character, which is much faster.
   const encoding = whole.includes('\\u') ? 'utf8' : 'latin1';
   const text = parsed(whole.toString(encoding));
   if (!text.isWellFormed()) throw loneSurrogate();
@@ -347,7 +326,7 @@ function parsed(inside: string): string {
 
 const wrongString = () => malformed('an unknown escape, or a control character that is not escaped');
 
-/** The answer is well-formed, but one of its texts is none: no bytes of a file stand for half a character. */
+/** The response is valid JSON, but no file contains half a character. */
 function loneSurrogate(): JobtailError {
   return new JobtailError(
     'malformed',

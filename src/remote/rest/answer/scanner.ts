@@ -1,6 +1,6 @@
 /**
- * Reads a JSON answer while its bytes arrive. What the rule of the call names is lifted out of it: bulky texts, or
- * very many records; what remains, the rest, is small and becomes plain values.
+ * Reads a JSON response while it arrives: lifts the texts or records that the call names; the small rest becomes plain
+ * values.
  */
 import { JobtailError } from '../../../errors.ts';
 import { Base64Decoder } from '../../content/chunks.ts';
@@ -9,55 +9,44 @@ import { malformed, tooLarge } from '../../wrong-answers.ts';
 import { type Json, JsonNumber, JsonObject, LiftedText } from '../requests.ts';
 import { type JsonEvents, JsonTokenizer } from './json-tokenizer.ts';
 
-/** Of all values that are not lifted. */
+/** Maximum values that are not lifted. */
 const MAX_VALUES = 10_000;
 const MAX_REST_BYTES = 512 * 1024;
-/** Of one object. */
 const MAX_MEMBERS = 256;
 
-/** An item of a list, where a path goes through it. */
+/** A list item, in a path. */
 export const ITEM = '[]';
 
-/** What of an answer is lifted. */
 export interface LiftRule {
-  /** From the whole document down: names of members in lower case, or `ITEM`. */
+  /** From the whole document down: member names in lower case, or `ITEM`. */
   readonly path: readonly string[];
   /**
-   * text: a string, whose index stands for it in the rest. base64: one that is decoded. record: an object, whose
-   * members are reported by their names in lower case, and items of lists in it as `ITEM`. The last two leave nothing
-   * in the rest.
+   * text: a string; its index replaces it in the rest. base64: a decoded string. record: an object, reported with its
+   * member names in lower case, and with `ITEM` for list items. The last two leave nothing in the rest.
    */
   readonly as: 'text' | 'base64' | 'record';
-  /** A string in the place of a record is lifted, too. */
   readonly orText?: boolean;
 }
 
 export interface ScanOptions {
   readonly rule: LiftRule | undefined;
-  /** Receives what is lifted. */
   readonly lifted: Lifted | undefined;
-  /** Bytes allowed besides lifted texts. */
   readonly maxBytes: number;
 }
 
-/** An open object or list. */
 interface Frame {
-  /** Undefined in a record. */
   readonly value: JsonObject | Json[] | undefined;
-  /** Of an object: its names so far, in lower case. */
   readonly names: Set<string> | undefined;
-  /** Of the member that comes, as it was written. */
   member: string;
 }
 
-/** What the text that comes in is. */
 type TextKind = 'rest' | LiftRule['as'];
 
 export class AnswerScanner implements JsonEvents {
   readonly #options: ScanOptions;
   readonly #tokenizer: JsonTokenizer;
   readonly #frames: Frame[] = [];
-  /** Frames around the record that is open; undefined if none is. */
+  /** Open frames around the record; undefined outside of records. */
   #recordDepth: number | undefined;
   #rest: Json | undefined;
   #values = 0;
@@ -73,14 +62,13 @@ export class AnswerScanner implements JsonEvents {
     this.#tokenizer = new JsonTokenizer(this);
   }
 
-  /** Takes the next bytes. @throws JobtailError malformed, answer-too-large */
   push(chunk: Buffer): void {
     this.#plainBytes += chunk.length;
     this.#tokenizer.push(chunk);
     if (this.#plainBytes > this.#options.maxBytes) throw tooLarge(`more than ${this.#options.maxBytes} bytes`);
   }
 
-  /** The answer is over: its rest; undefined if all of it was lifted. @throws JobtailError malformed */
+  /** Ends the response: returns its rest, or undefined if all of it was lifted. @throws JobtailError malformed */
   finish(): Json | undefined {
     this.#tokenizer.finish();
     return this.#rest;
@@ -215,7 +203,6 @@ export class AnswerScanner implements JsonEvents {
     this.#lifted.end();
   }
 
-  /** What the value that comes is in the object or list around it. */
   #nameHere(): string {
     return nameIn(this.#frames.at(-1)) ?? '';
   }

@@ -1,7 +1,7 @@
 /**
- * Reads a SOAP answer while its bytes arrive. The bulky texts are lifted out of it; what remains, the rest, is small
- * and written anew in one form, whatever prefixes, attributes, comments and references the server used. Everything
- * must be where the contract defines it and in its namespace; the first violation ends the reading.
+ * Reads a SOAP response while it arrives. Lifts the bulky texts; rewrites the small rest in one form, independent of
+ * prefixes, attributes and comments. Elements must be where the contract defines them, in its namespace; the first
+ * violation is an error.
  */
 import type { JobtailError } from '../../../errors.ts';
 import type { Operation } from '../../../operations.ts';
@@ -17,43 +17,34 @@ import { isWhiteSpace, type XmlEvents, XmlTokenizer } from './xml-tokenizer.ts';
 const ENVELOPES: readonly string[] = Object.values(SOAP_NAMESPACES);
 const START_OF_REST = `<soap:Envelope xmlns:soap="${SOAP_NAMESPACES['1.1']}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">`;
 
-/** The `soap` package blocks the process while it reads the rest: some 50 ms for one of this size. */
+/** The `soap` package blocks the process for about 50 ms with a rest of this size. */
 const MAX_REST_CHARACTERS = 512 * 1024;
-/** Elements and attributes of the whole document: of its header and of details of faults, too. */
+/** Maximum elements and attributes in the whole document, with the header and the details of faults. */
 const MAX_MARKUP = 10_000;
-/** Of these many attributes of each element, a listing of hundreds of thousands of names may make use. */
+/** So many attributes of each element do not count: a listing may have hundreds of thousands of elements. */
 const FREE_ATTRIBUTES = 2;
 
 const MAX_OF_NAME = 100;
-/** Of elements in each other; records of jobs have six. */
+/** Maximum depth; records of jobs have six levels. */
 const DEEPEST = 100;
 
-/** Elements around the content of the body: the envelope and the body itself. */
+/** The envelope and the body. */
 const FRAMES_AROUND_CONTENT = 2;
 
 export interface ScanOptions {
   readonly operation: Operation;
-  /** {service_namespace}. */
   readonly namespace: string;
-  /** Receives the lifted texts; if undefined, nothing is lifted. */
   readonly lifted: Lifted | undefined;
-  /** Bytes allowed besides the lifted texts. */
   readonly maxBytes: number;
-  /** No name in a message quotes them. */
   readonly secrets: Secrets;
 }
 
-/** What remains of an answer: an envelope for the `soap` package, or the words of a fault. */
 export type Rest = { readonly xml: string; readonly fault?: undefined } | { readonly fault: string };
 
-/** An open element. */
 interface Frame {
   readonly tag: StartTag;
-  /**
-   * `within` is in a lifted one that holds elements; `words` are those of a fault; `left-out` is with everything in it.
-   */
+  /** within: inside a lifted element with elements. words: the text of a fault. left-out: skipped with its content. */
   readonly kind: 'plain' | 'lifted' | 'within' | 'words' | 'left-out';
-  /** What the rest shows of its end. */
   readonly end: string;
 }
 
@@ -70,7 +61,6 @@ export class AnswerScanner implements XmlEvents {
   #bodySeen = false;
   #contentSeen = false;
   #fault: FaultWords | undefined;
-  /** Of the lifted text that is open, if it is base64. */
   #base64: Base64Decoder | undefined;
   #liftedCount = 0;
 
@@ -80,7 +70,6 @@ export class AnswerScanner implements XmlEvents {
     this.#tokenizer = new XmlTokenizer(this);
   }
 
-  /** Takes the next bytes. @throws JobtailError malformed, unexpected-answer, answer-too-large */
   push(chunk: Buffer): void {
     this.#plainBytes += chunk.length;
     this.#empty = this.#empty && isWhiteSpace(chunk);
@@ -88,7 +77,7 @@ export class AnswerScanner implements XmlEvents {
     if (this.#plainBytes > this.#options.maxBytes) throw tooLarge(`more than ${this.#options.maxBytes} bytes`);
   }
 
-  /** The answer is over: its rest. @throws JobtailError malformed, unexpected-answer */
+  /** Ends the response: returns its rest. @throws JobtailError malformed, unexpected-answer */
   finish(): Rest {
     if (this.#empty) throw this.#unexpected('it is empty');
     this.#tokenizer.finish();
@@ -102,7 +91,6 @@ export class AnswerScanner implements XmlEvents {
     if (parent?.tag.nil === true) throw malformed('an element inside a nil one');
     const frame = parent?.kind === 'left-out' ? parent : this.#frameOf(tag, parent);
     this.#frames.push(frame);
-    // The receiver limits the number of lifted texts.
     const isLifted = frame.kind === 'lifted' || frame.kind === 'within';
     this.#markup += (isLifted ? 0 : 1) + Math.max(0, tag.attributes - FREE_ATTRIBUTES);
     if (this.#markup > MAX_MARKUP) throw tooLarge(`more than ${MAX_MARKUP} elements and attributes`);
@@ -182,7 +170,6 @@ export class AnswerScanner implements XmlEvents {
     return this.#plain(tag);
   }
 
-  /** An element of the response or of a fault. */
   #inner(tag: StartTag): Frame {
     if (this.#fault !== undefined) return this.#ofFault(tag, this.#fault);
     if (tag.namespace !== this.#options.namespace) throw this.#unexpected(`its response holds ${this.#nameOf(tag)}`);
@@ -192,7 +179,7 @@ export class AnswerScanner implements XmlEvents {
   }
 
   #ofFault(tag: StartTag, fault: FaultWords): Frame {
-    // Markup within the words: they stay, and it goes.
+    // Markup within the text of a fault: the text stays.
     if (this.#frames.at(-1)?.kind === 'words') return { tag, kind: 'words', end: '' };
     const tags = [...this.#frames.slice(FRAMES_AROUND_CONTENT + 1).map((frame) => frame.tag), tag];
     const path = tags.map(({ localName }) => localName).join('/');
@@ -210,7 +197,7 @@ export class AnswerScanner implements XmlEvents {
     );
   }
 
-  /** A nil one is left to be absent: to the contract that is the same. */
+  /** A nil element counts as absent. */
   #lift(tag: StartTag, rule: LiftedElement): Frame {
     if (tag.nil) return { tag, kind: 'plain', end: '' };
     this.#base64 = rule.encoding === 'base64' ? new Base64Decoder() : undefined;
@@ -220,7 +207,6 @@ export class AnswerScanner implements XmlEvents {
     return { tag, kind: 'lifted', end: rule.indexed ? `</${tag.localName}>` : '' };
   }
 
-  /** An element of a record; the receiver decides what it is, and whether nil is allowed. */
   #within(tag: StartTag): Frame {
     if (this.#rule?.encoding !== 'elements') throw malformed('an element inside a text');
     if (this.#frames.length > DEEPEST) throw malformed(`more than ${DEEPEST} elements in each other`);

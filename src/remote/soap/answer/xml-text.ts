@@ -1,7 +1,6 @@
 /**
- * Character data of XML as bytes: it is UTF-8 already, so only the references have to be resolved. Control characters,
- * which XML 1.0 forbids, are the bytes of jobs here: they are taken raw, and as the references that ASP.NET writes
- * (docs/servers.md 2.1). In markup (tags, comments, instructions) they are not needed, and refused.
+ * Character data of XML as bytes: UTF-8 with references to resolve. Control characters, which XML 1.0 forbids, are
+ * bytes of jobs here: accepted raw, and as references of ASP.NET (docs/servers.md 2.1). Markup may not contain them.
  */
 import { endOfWholeUtf8 } from '../../../bytes.ts';
 import { malformed } from '../../wrong-answers.ts';
@@ -14,15 +13,13 @@ const LOWER_X = 0x78;
 /** Longer references (leading zeros) are refused, so that an endless one is not waited for. */
 const MAX_REFERENCE_BYTES = 32;
 
-/**
- * Up to so many bytes behind a reference are looked through here: in dense text a call into the platform costs more.
- */
+/** This distance after a reference is searched here: in dense text, a call into the platform costs more. */
 const NEAR_BYTES = 32;
 
-/** What XML 1.0 cannot hold, not even as a reference; a lone surrogate is no character at all. */
+/** Characters that XML 1.0 cannot contain, not even as a reference; a lone surrogate is no character. */
 export const NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
 
-/** The bytes of a name, as one number. It begins with 1: else a NUL before the name would not count. */
+/** The bytes of a name as one number. It begins with 1, so that a leading NUL counts. */
 const packed = (name: string) => Array.from(Buffer.from(name)).reduce((number, byte) => number * 256 + byte, 1);
 
 const NAMED: ReadonlyMap<number, number> = new Map([
@@ -35,9 +32,8 @@ const NAMED: ReadonlyMap<number, number> = new Map([
 const MAX_NAME_CHARACTERS = 4;
 
 /**
- * The text that the XML characters `bytes` stand for, as UTF-8 bytes; `bytes` itself if there is no reference in it.
- * It is written into `space`, if that is given and large enough: no text is longer than its characters.
- * @throws JobtailError malformed
+ * The text of the XML characters `bytes`, as UTF-8; `bytes` itself if they contain no reference. Uses `space`, if it is
+ * large enough: no text is longer than its characters. @throws JobtailError malformed
  */
 export function resolveReferences(bytes: Buffer, space?: Buffer): Buffer {
   const first = bytes.indexOf(AMPERSAND);
@@ -60,20 +56,16 @@ export function resolveReferences(bytes: Buffer, space?: Buffer): Buffer {
   return text.subarray(0, length);
 }
 
-/** The usual size of a network chunk. */
 const SPACE_BYTES = 64 * 1024;
 let space: Buffer | undefined;
 
-/** Where one text after the other is resolved; each is only good until the next. */
+/** A buffer for one text after the other; each is valid until the next. */
 export function reusedSpace(): Buffer {
   space ??= Buffer.allocUnsafeSlow(SPACE_BYTES);
   return space;
 }
 
-/**
- * Where the characters of `bytes` from `start` on can be cut: before a UTF-8 character or a reference that is
- * incomplete.
- */
+/** Where `bytes` can be cut after `start`: before an incomplete UTF-8 character or reference. */
 export function endOfWholeCharacters(bytes: Buffer, start: number): number {
   const end = endOfWholeUtf8(bytes, start);
   const from = Math.max(start, end - MAX_REFERENCE_BYTES);
@@ -90,7 +82,6 @@ function endOfReference(bytes: Buffer, start: number): number {
   throw malformed('an & that begins no reference');
 }
 
-/** The code point of the reference whose name or number is [start, end). */
 function pointOf(bytes: Buffer, start: number, end: number): number {
   if (bytes[start] === NUMBER_SIGN) return pointOfNumber(bytes, start + 1, end);
   let name = 1;
@@ -115,7 +106,6 @@ function pointOfNumber(bytes: Buffer, start: number, end: number): number {
   return point;
 }
 
-/** The value of a hexadecimal digit; 16 for anything else. */
 function digitOf(byte: number): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const letter = byte | 0x20;
@@ -135,32 +125,27 @@ const XSI_NAMESPACE = 'http://www.w3.org/2001/XMLSchema-instance';
 const XMLNS_NAMESPACE = 'http://www.w3.org/2000/xmlns/';
 
 export interface StartTag {
-  /** As written, prefix included: the end tag repeats it. */
+  /** With its prefix: the end tag repeats it. */
   readonly qualifiedName: string;
   readonly namespace: string;
   readonly localName: string;
-  /** `xsi:nil` is true. */
   readonly nil: boolean;
-  /** `<name/>`. */
   readonly empty: boolean;
-  /** How many there are, declarations of namespaces among them. */
   readonly attributes: number;
 }
 
 /**
- * What prefixes stand for where the document has come to; '' is the default namespace. There is one map for the whole
- * document, and a list of what to put back at the end of each element: a declaration costs the same wherever it stands.
+ * The namespaces of prefixes at the current element; '' is the default namespace. One map for the whole document, and a
+ * list of changes to undo at the end of each element, so that a declaration has a constant cost.
  */
 export class Namespaces {
-  /** Of each prefix, what it stands for; undefined if that is over. Taking keys out again and again would be slow. */
+  /** Undefined: out of scope. Deleting keys would be slow. */
   readonly #bound = new Map<string, string | undefined>([
     ['', ''],
     ['xml', XML_NAMESPACE],
   ]);
-  /** Of each open element, its declarations with what they hide. */
   readonly #hidden: (readonly Hidden[])[] = [];
 
-  /** An element with these attributes begins. @throws JobtailError malformed */
   open(attributes: ReadonlyMap<string, string>): void {
     let hidden: Hidden[] | undefined;
     for (const [name, namespace] of attributes) {
@@ -176,12 +161,10 @@ export class Namespaces {
     this.#hidden.push(hidden ?? NONE_HIDDEN);
   }
 
-  /** The innermost element ends. */
   close(): void {
     for (const [prefix, namespace] of this.#hidden.pop() ?? NONE_HIDDEN) this.#bound.set(prefix, namespace);
   }
 
-  /** @throws JobtailError malformed for a prefix that stands for nothing */
   resolve(qualifiedName: string): { namespace: string; localName: string } {
     const colon = qualifiedName.indexOf(':');
     const namespace = this.#bound.get(colon === -1 ? '' : qualifiedName.slice(0, colon));
@@ -203,10 +186,7 @@ const ATTRIBUTE = new RegExp(
 const END_OF_TAG = /[ \t\r\n]*(\/?)>/y;
 const END_TAG = new RegExp(String.raw`^</(${QUALIFIED_NAME})[ \t\r\n]*>$`, 'u');
 
-/**
- * Reads a start tag from `<` to `>`; `namespaces` are those inside its element afterwards.
- * @throws JobtailError malformed
- */
+/** Parses a start tag; `namespaces` are those inside its element afterwards. @throws JobtailError malformed */
 export function parseStartTag(tag: string, namespaces: Namespaces): StartTag {
   START_OF_TAG.lastIndex = 0;
   const qualifiedName = START_OF_TAG.exec(tag)?.[1];
@@ -218,10 +198,6 @@ export function parseStartTag(tag: string, namespaces: Namespaces): StartTag {
   return { qualifiedName, namespace, localName, nil: isNil(values, namespaces), empty, attributes: values.size };
 }
 
-/**
- * The name in an end tag, as written.
- * @throws JobtailError malformed
- */
 export function parseEndTag(tag: string): string {
   const name = END_TAG.exec(tag)?.[1];
   if (name === undefined) throw malformed('a wrong end tag');

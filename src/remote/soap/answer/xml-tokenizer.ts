@@ -1,6 +1,6 @@
 /**
- * Splits an XML document into tags and text while its bytes arrive. Strict: what is not well-formed is an error at the
- * place where it shows. Memory is bounded: only the tag, reference or character that a network chunk cut is held.
+ * Splits an XML document into tags and text while its bytes arrive; the first violation is an error. Memory is bounded:
+ * only a tag, reference or character cut by a network chunk is kept.
  */
 import { isUtf8 } from 'node:buffer';
 import { endOfWholeUtf8 } from '../../../bytes.ts';
@@ -8,7 +8,7 @@ import { Chunks } from '../../content/chunks.ts';
 import { malformed } from '../../wrong-answers.ts';
 import { endOfWholeCharacters, Namespaces, NOT_XML, parseEndTag, parseStartTag, type StartTag } from './xml-text.ts';
 
-/** A tag with its attributes may not be longer, nor an instruction. */
+/** Maximum length of a tag or an instruction. */
 const MAX_TAG_BYTES = 16 * 1024;
 const MAX_DEPTH = 64;
 
@@ -28,26 +28,22 @@ const INSTRUCTION = /^<\?([A-Za-z_:\u0080-\u{10FFFF}][\w:.\u0080-\u{10FFFF}-]*)(
 const XML_DECLARATION =
   /^<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*["']1\.[0-9]+["'](?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*["']([\w.:-]+)["'])?(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*["'](?:yes|no)["'])?[ \t\r\n]*\?>$/;
 
-/** Receives the document in order. */
 export interface XmlEvents {
-  /** An element begins. */
   open(tag: StartTag): void;
-  /** Characters inside the root element; `literal` if references are not resolved in them (CDATA). Never cut inside. */
+  /** Characters inside the root element, never cut; `literal`: references are not resolved (CDATA). */
   text(bytes: Buffer, literal: boolean): void;
-  /** The innermost element ends. */
   close(): void;
 }
 
 export class XmlTokenizer {
   readonly #events: XmlEvents;
-  /** The names of the open elements, as they were written. */
   readonly #open: string[] = [];
   readonly #namespaces = new Namespaces();
   readonly #chunks = new Chunks();
   readonly #take = (bytes: Buffer, at: number) => this.#step(bytes, at);
-  /** How far a held tag or instruction was looked through for its end, and the quote that was open there. */
+  /** How far an incomplete tag was scanned, and the open quote there: it may arrive byte by byte. */
   #scanned = NOT_SCANNED;
-  /** Inside of it nothing but its end counts. */
+  /** Inside a section, only its end counts. */
   #section: 'comment' | 'cdata' | undefined;
   #rootSeen = false;
 
@@ -55,20 +51,18 @@ export class XmlTokenizer {
     this.#events = events;
   }
 
-  /** Takes the next bytes. @throws JobtailError malformed */
   push(chunk: Buffer): void {
     this.#chunks.push(chunk, this.#take);
     if (this.#chunks.restBytes > MAX_TAG_BYTES) throw malformed(`a tag longer than ${MAX_TAG_BYTES} bytes`);
   }
 
-  /** Ends the document. @throws JobtailError malformed if it is not complete */
   finish(): void {
     if (!this.#rootSeen || this.#open.length > 0 || this.#section !== undefined || this.#chunks.restBytes > 0) {
       throw malformed('it ends before its last tag');
     }
   }
 
-  /** Takes one piece from `at` on and returns where the next begins; `at` if more bytes are needed. */
+  /** Reads one piece; returns where the next one begins; `at` if it needs more bytes. */
   #step(bytes: Buffer, at: number): number {
     if (this.#section !== undefined) return this.#insideSection(bytes, at, this.#section);
     if (bytes[at] !== LESS_THAN) return this.#characters(bytes, at);
@@ -116,14 +110,14 @@ export class XmlTokenizer {
   #insideSection(bytes: Buffer, at: number, section: 'comment' | 'cdata'): number {
     const found = bytes.indexOf(section === 'comment' ? '--' : ']]>', at);
     if (found === -1) {
-      // The last bytes may be the beginning of the end mark, and of a character.
+      // The last bytes may be the start of the end mark, or of a character.
       const end = endOfWholeUtf8(bytes.subarray(0, Math.max(at, bytes.length - 2)), at);
       this.#insidePiece(bytes.subarray(at, end), section);
       return end;
     }
     this.#insidePiece(bytes.subarray(at, found), section);
     if (section === 'comment') {
-      // What XML forbids in a comment would hide everything up to the end of the next one.
+      // `--` in a comment would hide everything up to the end of the next comment.
       if (bytes.length < found + 3) return found;
       if (bytes[found + 2] !== GREATER_THAN) throw malformed('a -- inside a comment');
     }
@@ -165,7 +159,7 @@ export class XmlTokenizer {
     return end;
   }
 
-  /** Past the `>` that ends the tag at `at`: one in a quoted value does not. -1 if it has not arrived. */
+  /** After the `>` that ends the tag, outside of quotes; -1 if it has not arrived. */
   #endOfTag(bytes: Buffer, at: number): number {
     let { quote } = this.#scanned;
     for (let index = at + this.#scanned.length; index < bytes.length; index += 1) {
@@ -179,7 +173,6 @@ export class XmlTokenizer {
         return index + 1;
       }
     }
-    // What is held is not looked through again: it may arrive byte by byte.
     this.#scanned = { length: bytes.length - at, quote };
     return -1;
   }
@@ -205,7 +198,6 @@ export function isWhiteSpace(bytes: Buffer): boolean {
   return bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
 }
 
-/** The text of markup. @throws JobtailError malformed for what no XML holds */
 function markupText(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw malformed('bytes that are not UTF-8');
   const text = bytes.toString();
