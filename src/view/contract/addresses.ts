@@ -14,6 +14,7 @@
  *   api/lines?CONTENT&...    bytes of a content, cut at lines (`LinesQuery`, `LINES_HEADERS`)
  *   api/place?CONTENT&...    `Place`: where a line begins, or which line a byte is in
  *   api/search?CONTENT&...   `SearchLine`s, as they are found (`SearchQuery`)
+ *   api/around?CONTENT&...   `Around`: the lines around places (`AroundQuery`)
  *   api/find?text&...        `FindLine`s: lines of the mirrors of all jobs, or of some (`FindQuery`)
  *   api/errors?job          `ErrorGroups`: lines that look like errors, of all jobs or of some
  *   api/numbers?CONTENT&...  `NumbersLine`s: the numbers of all lines with the same words (`NumbersQuery`)
@@ -102,6 +103,8 @@ export interface Place {
   /** Where the line begins, and its number from 0. */
   readonly byte: number;
   readonly line: number;
+  /** The length of the content. */
+  readonly bytes: number;
 }
 
 export interface Generations {
@@ -149,6 +152,25 @@ export type SearchLine =
   | { readonly marks: readonly number[] }
   /** The last line. `cut`: why not everything was looked through. */
   | { readonly done: true; readonly count: number; readonly version: string; readonly cut?: string };
+
+/** At most 26 places in order, and at most 10 lines before and after each. */
+export interface AroundQuery {
+  readonly at: readonly string[];
+  readonly context: number;
+}
+
+/** For each place, what was not part of the place before. Of a line that is longer than 4 KiB, a part. */
+export interface Around {
+  readonly version: string;
+  readonly places: readonly {
+    /** Other lines are between them and those of the place before. */
+    readonly isApart: boolean;
+    /** Consecutive lines. `text` has one character for each byte. */
+    readonly lines: readonly { readonly at: number; readonly text: string }[];
+    /** The number of the first line, from 0; null while it is not counted. */
+    readonly line: number | null;
+  }[];
+}
 
 /** A search over the mirrors; `job` up to 8 times, all jobs if left out. Case counts only with `case`. */
 export interface FindQuery {

@@ -33,10 +33,11 @@ export class Query {
   /** A whole number. */
   number(name: string): number | undefined {
     const text = this.#parameters.get(name);
-    if (text === null) return undefined;
-    const number = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
-    if (!Number.isSafeInteger(number)) throw wrong(name);
-    return number;
+    return text === null ? undefined : wholeNumber(name, text);
+  }
+
+  numbers(name: string, max: number): number[] {
+    return this.all(name, max).map((text) => wholeNumber(name, text));
   }
 
   job(): JobId {
@@ -79,6 +80,12 @@ export class Query {
     if (value === undefined) throw wrong(name);
     return value;
   }
+}
+
+function wholeNumber(name: string, text: string): number {
+  const number = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(number)) throw wrong(name);
+  return number;
 }
 
 const liveName = (text: string) => (isLiveFileName(text) ? text : undefined);

@@ -5,6 +5,7 @@
 import { computed, type Signal, signal } from '@preact/signals';
 import type { FileLength } from '../../contract/events.ts';
 import type { Refused, Stretch } from '../api.ts';
+import type { Lines } from '../route.ts';
 import { TextWindow } from './text-window.ts';
 
 /** Of bytes that are fetched at once. */
@@ -85,6 +86,8 @@ export interface Opening {
   readonly at?: number | undefined;
   /** The last line of a marked range begins here. */
   readonly to?: number | undefined;
+  /** Lines of these numbers, from 1, instead of bytes. */
+  readonly lines?: Lines | undefined;
   readonly follows: boolean;
   /** What becomes of it is announced; else it stays as it is. */
   readonly isWatched: boolean;

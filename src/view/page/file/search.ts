@@ -25,7 +25,7 @@ export interface Found {
   readonly marks: readonly number[];
 }
 
-type Match = readonly [byte: number, length: number];
+export type Match = readonly [byte: number, length: number];
 
 const NOTHING: Found = { count: 0, searched: 0, of: 0, isDone: false, problem: undefined, marks: [] };
 /** Delay while the user types, in milliseconds. */
@@ -59,7 +59,7 @@ export class Search {
     this.#content = content;
   }
 
-  /** StreamTopics for something else; `near` is the byte from which on the first match is shown. */
+  /** Searches for something else; `near` is the byte from which on the first match is shown. */
   start(query: Query, near: number): void {
     this.stop();
     this.query.value = query;
@@ -82,6 +82,11 @@ export class Search {
     clearTimeout(this.#timer);
     this.#running.abort();
     this.#running = new AbortController();
+  }
+
+  /** The reported matches, in order: the first ones of all. */
+  get matches(): readonly Match[] {
+    return this.#reported;
   }
 
   /** The number of the shown match, from 0; undefined if it is not among the reported ones. */

@@ -37,14 +37,14 @@ export interface Resolved {
 
 /** What a link leads to; undefined while that is not known. */
 export function resolved(opened: OpenedFile, generations: Generations | undefined): Resolved | undefined {
-  const { taskId, file, at, to, version } = opened;
+  const { version, ...place } = opened;
   if (version === undefined) return { opened, isGone: false };
   if (generations === undefined) return undefined;
-  if (version === generations.now) return { opened: { taskId, file, at, to }, isGone: false };
+  if (version === generations.now) return { opened: place, isGone: false };
   const former = generations.former.find((one) => one.version === version || `g${one.generation}` === version);
   return former === undefined
-    ? { opened: { taskId, file }, isGone: true }
-    : { opened: { taskId, file, at, to, version: former.version }, isGone: false };
+    ? { opened: { taskId: place.taskId, file: place.file }, isGone: true }
+    : { opened: { ...place, version: former.version }, isGone: false };
 }
 
 const presentOf = ({ now }: Generations) => Number(now.slice(1));

@@ -7,7 +7,7 @@ import type { OpenFile } from '../file/open-file.ts';
 import { useLive } from '../live.ts';
 import { Pane } from '../pane/pane.tsx';
 import { OwnFailure } from '../parts/words.tsx';
-import { hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
+import { fileText, hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
 import { bytes, counted } from '../text/units.ts';
 import { FileList } from './file-list.tsx';
 import { Former, type Resolved, resolved, useGenerations, Why } from './generations.tsx';
@@ -32,7 +32,7 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
       <div class={`panes panes-${Math.min(opened.length, 3)}`}>
         {opened.map((file) => (
           <LivePane
-            key={`${jobId}/${keyOf(file)}`}
+            key={`${jobId}/${fileText(file)}`}
             jobId={jobId}
             opened={file}
             state={files?.find((one) => one.taskId === file.taskId && one.file === file.file)}
@@ -43,7 +43,7 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
               });
             }}
             onSelect={(at, to, version) => {
-              const lines = { at, to: to === at ? undefined : to, version };
+              const lines = { at, to: to === at ? undefined : to, lines: undefined, version };
               const marked = opened.map((one) => (one === file ? { ...one, ...lines } : one));
               // For a link to it: nothing is opened anew.
               history.replaceState(null, '', hashOf({ ...route, files: marked }));
@@ -57,8 +57,6 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
     </div>
   );
 }
-
-const keyOf = ({ taskId, file, version }: OpenedFile) => `${taskId}/${file}:${version ?? ''}`;
 
 const without = ({ taskId, file }: OpenedFile, version: string | undefined): OpenedFile => ({ taskId, file, version });
 
@@ -85,7 +83,7 @@ type FoundPaneProps = LivePaneProps & Resolved & { readonly generations: Generat
 
 function FoundPane({ jobId, opened, state, generations, isGone, onShow, onSelect }: FoundPaneProps) {
   const live = useLive();
-  const { taskId, file, version, at, to } = opened;
+  const { taskId, file, version, at, to, lines } = opened;
   const isWatched = version === undefined;
   const content = useMemo(
     () => ({ job: jobId, task: taskId, file: file as LiveFileName, ...(version === undefined ? {} : { version }) }),
@@ -98,7 +96,7 @@ function FoundPane({ jobId, opened, state, generations, isGone, onShow, onSelect
   return (
     <Pane
       content={content}
-      opening={{ version, at, to, follows: isWatched && at === undefined, isWatched }}
+      opening={{ version, at, to, lines, follows: isWatched && at === undefined && lines === undefined, isWatched }}
       label={`${file} of task ${taskId}`}
       {...(isWatched ? { watch } : {})}
       onSelect={onSelect}

@@ -11,13 +11,14 @@ interface PaneKey {
 /** As docs/view.md lists them. */
 export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['f'], words: 'follow, pause', act: ({ file }) => (file.following.value ? file.pause() : file.follow()) },
-  { keys: ['g', 'Home'], words: 'to the beginning', act: ({ file }) => file.jumpTo(0) },
-  { keys: ['G'], words: 'to the end', act: ({ file }) => file.jumpToEnd() },
+  { keys: ['g', 'Home'], words: 'to the beginning', act: (opened) => opened.toEnd(true) },
+  { keys: ['G'], words: 'to the end', act: (opened) => opened.toEnd(false) },
   { keys: ['End'], words: 'to the end, and follow', act: ({ file }) => file.follow() },
   { keys: ['l'], words: 'to a line (1200), a byte (@4096), a share (50%)', act: (_, pane) => focusOn(pane, '.goto') },
   { keys: ['/'], words: 'search; in the list of jobs: filter', act: openSearch },
   { keys: ['n'], words: 'the next match', act: (opened) => opened.step(false) },
   { keys: ['N'], words: 'the previous match', act: (opened) => opened.step(true) },
+  { keys: ['o'], words: 'show only the lines with matches, and lines around them', act: filterLines },
   { keys: ['e'], words: 'the next line that looks like an error', act: (opened) => opened.stepErrors(false) },
   { keys: ['E'], words: 'the previous one', act: (opened) => opened.stepErrors(true) },
   { keys: ['w'], words: 'wrap lines', act: ({ wraps }) => toggle(wraps) },
@@ -42,6 +43,11 @@ export function focusOn(pane: HTMLElement | null, part: '.search-bar input' | '.
 export function openSearch(opened: Opened, pane: HTMLElement | null): void {
   opened.isSearching.value = true;
   focusOn(pane, '.search-bar input');
+}
+
+function filterLines(opened: Opened, pane: HTMLElement): void {
+  if (!opened.isSearching.value) openSearch(opened, pane);
+  opened.toggleFilter();
 }
 
 /** Where a key types, or belongs to a list of its own. */

@@ -9,8 +9,11 @@ export function highlight(element: HTMLElement | null, needleIn: (index: number)
   if (element === null || !('highlights' in CSS)) return () => undefined;
   const painted = CSS.highlights.get(NAME) ?? new Highlight();
   CSS.highlights.set(NAME, painted);
-  const ranges = [...element.querySelectorAll<HTMLElement>('[data-index]')]
-    .flatMap((row) => rangesIn(row.querySelector('.text'), needleIn(Number(row.dataset['index']))))
+  const ranges = [...element.querySelectorAll('.row')]
+    .flatMap((row) => {
+      const index = Number(row.closest<HTMLElement>('[data-index]')?.dataset['index']);
+      return rangesIn(row.querySelector('.text'), needleIn(index));
+    })
     .slice(0, MAX_MARKS);
   for (const range of ranges) painted.add(range);
   return () => {

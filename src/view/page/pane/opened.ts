@@ -5,6 +5,7 @@ import { askBytes, askPlace, askStretch, Refused } from '../api.ts';
 import { type Kind, kindsNear } from '../file/numbers.ts';
 import { type ByteSource, OpenFile, type Opening } from '../file/open-file.ts';
 import { Search } from '../file/search.ts';
+import type { Lines } from '../route.ts';
 import { plainText } from '../text/terminal.ts';
 import { counted } from '../text/units.ts';
 import { destination } from '../text/values.ts';
@@ -28,6 +29,12 @@ export class Opened {
   readonly search: Search;
   readonly isSearching = signal(false);
   readonly wraps = signal(true);
+  /** The search shows only the lines with matches. */
+  readonly isFiltered = signal(false);
+  /** Lines around each of them. */
+  readonly contextLines = signal(2);
+  /** The lines on the screen while only those with matches are shown. */
+  filteredLines: (() => string) | undefined;
   /** Control characters are shown as marks, and do nothing. */
   readonly isRaw = signal(false);
   /** Of the lines that are plotted; undefined if nothing is. */
@@ -38,9 +45,11 @@ export class Opened {
   /** What became of a copy. */
   readonly notice = signal('');
   readonly #content: ContentQuery;
+  readonly #opening: Opening;
 
   constructor(content: ContentQuery, opening: Opening) {
     this.#content = content;
+    this.#opening = opening;
     this.file = new OpenFile(browserSource(content), opening);
     this.search = new Search(this.content);
     // The line of a link is marked for the user who opens it.
@@ -56,6 +65,8 @@ export class Opened {
   /** Connects the parts with each other; the returned function ends all of it. */
   start(): () => void {
     const { file, search } = this;
+    const { lines } = this.#opening;
+    if (lines !== undefined) void this.#open(lines);
     let version: string | undefined;
     const stops = [
       search.current.subscribe((match) => match !== undefined && file.jumpTo(match[0])),
@@ -90,6 +101,22 @@ export class Opened {
   closeSearch(): void {
     this.search.stop();
     this.isSearching.value = false;
+    if (this.isFiltered.value) this.toggleFilter();
+  }
+
+  /** Shows only the lines with matches, or all of them, at the match that was shown. */
+  toggleFilter(): void {
+    const { isFiltered, file, search, seen } = this;
+    isFiltered.value = !isFiltered.value;
+    if (!isFiltered.value && !file.following.value) file.jumpTo(search.current.value?.[0] ?? seen.value.from);
+  }
+
+  /** To the first or the last one of what is shown. */
+  toEnd(isBack: boolean): void {
+    const match = this.isFiltered.value ? this.search.matches.at(isBack ? 0 : -1) : undefined;
+    if (match !== undefined) this.search.current.value = [match[0], match[1]];
+    else if (isBack) this.file.jumpTo(0);
+    else this.file.jumpToEnd();
   }
 
   togglePlot(): void {
@@ -110,21 +137,34 @@ export class Opened {
   async goTo(typed: string): Promise<boolean> {
     const to = destination(typed, this.file.condition.value.bytes);
     if (to === undefined) return false;
-    if ('line' in to) return this.#goToLine(to.line);
+    this.isFiltered.value = false;
+    if ('line' in to) return this.#goToLines(to.line + 1);
     this.file.jumpTo(to.byte);
     return true;
   }
 
-  async #goToLine(line: number): Promise<boolean> {
-    const place = await askPlace(this.content(), { line }).catch(() => undefined);
-    // Behind the last line there is none.
-    if (place === undefined || place.line !== line || place.byte >= this.file.condition.value.bytes) return false;
-    this.showLine(place.byte);
+  async #open({ first, last }: Lines): Promise<void> {
+    if (!(await this.#goToLines(first, last))) this.notice.value = `there is no line ${first}`;
+  }
+
+  /** Lines count from 1. */
+  async #goToLines(first: number, last = first): Promise<boolean> {
+    const [from, to] = await Promise.all([first, last].map((line) => this.#startOf(line - 1)));
+    if (from === undefined) return false;
+    this.showLine(from);
+    if (to !== undefined && to > from) this.select(to, true);
     return true;
+  }
+
+  /** Where a line begins; undefined if there is no such line. */
+  async #startOf(line: number): Promise<number | undefined> {
+    const place = await askPlace(this.content(), { line }).catch(() => undefined);
+    return place?.line === line && place.byte < place.bytes ? place.byte : undefined;
   }
 
   /** Goes to the line that begins at a byte, and marks it. */
   showLine(byte: number): void {
+    this.isFiltered.value = false;
     this.file.jumpTo(byte);
     this.select(byte, false);
   }
@@ -141,6 +181,11 @@ export class Opened {
 
   /** Copies text, and reports how many lines it has. */
   async #copied(isRaw: boolean): Promise<string> {
+    const filtered = this.filteredLines?.();
+    if (filtered !== undefined) {
+      await navigator.clipboard.writeText(filtered);
+      return `${counted(filtered.split('\n').length - 1, 'line')} copied`;
+    }
     const chosen = this.selection.value;
     // The window may be elsewhere by now: only the file has the end of the last line.
     const { from, to } =

@@ -7,6 +7,7 @@ import type { OpenFile, Opening } from '../file/open-file.ts';
 import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
 import { bytes } from '../text/units.ts';
+import { FilteredRows } from './filtered-rows.tsx';
 import { focusOn, openSearch, takeKeys } from './keys.ts';
 import { Opened } from './opened.ts';
 import { PlotPanel } from './plot-panel.tsx';
@@ -31,7 +32,7 @@ interface PaneProps {
 export function Pane({ content, opening, label, watch, onSelect, title, children }: PaneProps) {
   // The key of a pane is what it shows: its properties stay as they are.
   const opened = useMemo(() => new Opened(content, opening), []);
-  const { file, search, selection } = opened;
+  const { file, selection } = opened;
   const element = useRef<HTMLElement>(null);
   useEffect(() => opened.start(), [opened]);
   useEffect(() => {
@@ -64,9 +65,7 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
       {children}
       {opened.isSearching.value && (
         <SearchBar
-          search={search}
-          near={() => opened.seen.value.from}
-          onStep={(isBack) => void opened.step(isBack)}
+          opened={opened}
           onClose={() => {
             opened.closeSearch();
             focusOn(element.current, '.rows');
@@ -90,7 +89,8 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
 
 /** The rows, and the scroll bar of all bytes beside them. */
 function Content({ opened, label }: { opened: Opened; label: string }) {
-  const { search, isSearching } = opened;
+  const { search, isSearching, isFiltered } = opened;
+  if (isFiltered.value) return <FilteredRows opened={opened} label={label} />;
   return (
     <div class="content">
       <Rows

@@ -3,16 +3,18 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Query, Search } from '../file/search.ts';
 import { IconButton } from '../parts/button.tsx';
 import { grouped } from '../text/units.ts';
+import type { Opened } from './opened.ts';
 
 interface SearchBarProps {
-  readonly search: Search;
-  /** The first byte on the screen. */
-  readonly near: () => number;
-  readonly onStep: (isBack: boolean) => void;
+  readonly opened: Opened;
   readonly onClose: () => void;
 }
 
-export function SearchBar({ search, near, onStep, onClose }: SearchBarProps) {
+/** As they can be chosen. */
+const CONTEXT_LINES = [0, 1, 2, 5, 10];
+
+export function SearchBar({ opened, onClose }: SearchBarProps) {
+  const { search, isFiltered, contextLines } = opened;
   const field = useRef<HTMLInputElement>(null);
   const query = search.query.value;
   const isForErrors = query.errors === true;
@@ -20,9 +22,9 @@ export function SearchBar({ search, near, onStep, onClose }: SearchBarProps) {
   useLayoutEffect(() => {
     if (!isForErrors) field.current?.focus();
   }, []);
-  const change = (part: Partial<Query>) => search.start({ ...query, ...part }, near());
+  const change = (part: Partial<Query>) => search.start({ ...query, ...part }, opened.seen.value.from);
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Enter') onStep(event.shiftKey);
+    if (event.key === 'Enter') void opened.step(event.shiftKey);
     if (event.key === 'Escape') onClose();
     if (event.key === 'Enter' || event.key === 'Escape') event.preventDefault();
   };
@@ -53,9 +55,30 @@ export function SearchBar({ search, near, onStep, onClose }: SearchBarProps) {
         isOn={isForErrors}
         onClick={() => change({ text: '', errors: !isForErrors })}
       />
+      <IconButton
+        icon="filter"
+        label="Only the lines with matches"
+        keyName="o"
+        isPressed={isFiltered.value}
+        onClick={() => opened.toggleFilter()}
+      />
+      {isFiltered.value && (
+        <select
+          aria-label="Lines around each of them"
+          title="Lines around each of them"
+          value={contextLines.value}
+          onChange={(event) => (contextLines.value = Number(event.currentTarget.value))}
+        >
+          {CONTEXT_LINES.map((count) => (
+            <option key={count} value={count}>
+              ± {count}
+            </option>
+          ))}
+        </select>
+      )}
       <Count search={search} />
-      <IconButton icon="previous" label="Previous match" keyName="Shift+Enter" onClick={() => onStep(true)} />
-      <IconButton icon="next" label="Next match" keyName="Enter" onClick={() => onStep(false)} />
+      <IconButton icon="previous" label="Previous match" keyName="Shift+Enter" onClick={() => void opened.step(true)} />
+      <IconButton icon="next" label="Next match" keyName="Enter" onClick={() => void opened.step(false)} />
       <IconButton icon="close" label="Close the search" keyName="Esc" onClick={onClose} />
     </search>
   );

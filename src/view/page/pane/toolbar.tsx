@@ -34,8 +34,8 @@ export function Toolbar({ opened, title, isWatched, onSearch, onGone }: ToolbarP
             <span class="word">{following ? 'Following' : 'Follow'}</span>
           </IconButton>
         )}
-        <IconButton icon="start" label="To the beginning" keyName="g" onClick={() => file.jumpTo(0)} />
-        <IconButton icon="end" label="To the end" keyName="Shift+G" onClick={() => file.jumpToEnd()} />
+        <IconButton icon="start" label="To the beginning" keyName="g" onClick={() => opened.toEnd(true)} />
+        <IconButton icon="end" label="To the end" keyName="Shift+G" onClick={() => opened.toEnd(false)} />
         <GoTo opened={opened} onGone={onGone} />
         <IconButton icon="search" label="Search" keyName="/" onClick={onSearch} />
         <IconButton icon="plot" label="Plot the numbers" keyName="p" onClick={() => opened.togglePlot()} />
