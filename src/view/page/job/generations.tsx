@@ -1,10 +1,9 @@
-/** The generations of a live file: which one is shown, why each began, and what changed. */
+/** The generations of a live file: which one is shown, and why each began. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { Generations, LiveFileName } from '../../contract/addresses.ts';
+import type { Generations } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
 import { useLive } from '../live.ts';
-import { Difference } from '../pane/difference.tsx';
 import { Outside } from '../parts/words.tsx';
 import { hashOf, type OpenedFile } from '../route.ts';
 import { ago, bytes, grouped } from '../text/units.ts';
@@ -76,53 +75,48 @@ export function Former({ generations, version, onShow }: FormerProps) {
   );
 }
 
+/** The generation of a version; undefined: the present one. */
+export function numberOf(generations: Generations, version: string | undefined): number | undefined {
+  if (version === undefined || version === generations.now) return presentOf(generations);
+  return generations.former.find((one) => one.version === version)?.generation;
+}
+
 interface WhyProps {
   readonly jobId: string;
   readonly opened: OpenedFile;
   readonly generations: Generations;
+  /** The version of a generation to be compared with this one. */
+  readonly onCompare: (version: string) => void;
 }
 
 /** Why the shown generation began, with the bytes before and after. */
-export function Why({ jobId, opened: { taskId, file, version }, generations }: WhyProps) {
+export function Why({ jobId, opened: { taskId, file, version }, generations, onCompare }: WhyProps) {
   const { former, began } = generations;
-  const isOpen = useSignal(false);
-  const shown =
-    version === undefined ? presentOf(generations) : former.find((one) => one.version === version)?.generation;
+  const shown = numberOf(generations, version);
   if (shown === undefined || shown < 2) return null;
   const reason = began.find(({ generation }) => generation === shown);
   const before = former.find(({ generation }) => generation === shown - 1);
   const at = reason?.at ?? 0;
   const link = (generation: number) =>
     hashOf({ page: 'live', jobId, files: [{ taskId, file, at, version: `g${generation}` }] });
-  const content = { job: jobId, task: taskId, file: file as LiveFileName };
   return (
-    <>
-      <p class="notice plain why">
-        <span>
-          Generation {shown} began
-          {reason === undefined ? '; the reason is not kept.' : ': '}
-          {reason !== undefined && <Outside text={reason.reason} />}
-        </span>
-        {before !== undefined && reason !== undefined && (
-          <>
-            <a href={link(shown - 1)}>Before, at byte {grouped(at)}</a>
-            <a href={link(shown)}>After</a>
-          </>
-        )}
-        {before !== undefined && (
-          <button type="button" aria-expanded={isOpen.value} onClick={() => (isOpen.value = !isOpen.value)}>
-            Difference
-          </button>
-        )}
-      </p>
-      {isOpen.value && before !== undefined && (
-        <Difference
-          key={`${before.version} ${version}`}
-          at={at}
-          before={{ ...content, version: before.version }}
-          after={version === undefined ? content : { ...content, version }}
-        />
+    <p class="notice plain why">
+      <span>
+        Generation {shown} began
+        {reason === undefined ? '; the reason is not kept.' : ': '}
+        {reason !== undefined && <Outside text={reason.reason} />}
+      </span>
+      {before !== undefined && reason !== undefined && (
+        <>
+          <a href={link(shown - 1)}>Before, at byte {grouped(at)}</a>
+          <a href={link(shown)}>After</a>
+        </>
       )}
-    </>
+      {before !== undefined && (
+        <button type="button" onClick={() => onCompare(before.version)}>
+          Difference
+        </button>
+      )}
+    </p>
   );
 }

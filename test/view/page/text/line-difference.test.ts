@@ -30,6 +30,16 @@ describe('the difference of lines', () => {
     );
   });
 
+  it('is none between lines with the same key, which have the text of the second one', () => {
+    const withoutNumbers = (text: string) => text.replaceAll(/[0-9]+/g, '0');
+    expect(lineDifference(['at 1', 'a 2', 'end 3'], ['at 4', 'b 2', 'end 33'], withoutNumbers)).toEqual([
+      { kind: 'same', text: 'at 4' },
+      { kind: 'before', text: 'a 2' },
+      { kind: 'after', text: 'b 2' },
+      { kind: 'same', text: 'end 33' },
+    ]);
+  });
+
   it('of very many lines is all of one, then all of the other', () => {
     const many = (word: string) => Array.from({ length: 1_500 }, (_, index) => `${word} ${index}`);
     const lines = lineDifference(['head', ...many('old'), 'common', 'x'], ['head', ...many('new'), 'common', 'y']);

@@ -53,7 +53,7 @@ describe('a file that grows', needs('chromium'), () => {
       await now.getByRole('button', { name: 'Difference' }).click();
       const difference = now.getByRole('region', { name: 'Difference' });
       await until('the lines that differ', async () => {
-        const texts = await difference.locator('.before, .after').allInnerTexts();
+        const texts = await difference.locator('.difference-line:is(.before, .after)').allInnerTexts();
         return texts
           .map((text) => text.replace('\n', ''))
           .join('|')
