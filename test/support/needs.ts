@@ -24,6 +24,7 @@ export const PACKAGE_OF = {
   bash: 'bash',
   chromium: 'chromium',
   curl: 'curl',
+  'firefox-esr': 'firefox-esr',
   fish: 'fish',
   ip: 'iproute2',
   lxml: 'python3-lxml',
