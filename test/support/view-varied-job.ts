@@ -26,17 +26,23 @@ export async function variedJob(context: Parameters<typeof Place.make>[0], optio
   fs.writeFileSync(files.stdout, numbers.join('') + coloured);
   fs.writeFileSync(path.join(path.dirname(files.stdout), 'table.csv'), 'step,energy\n1,2.5\n2,2.6\n');
   fs.writeFileSync(files.progress, '40 % after 60 of 150 steps\n');
+  const sweep = await sandbox.submit({ name: 'sweep', tasks: Array.from({ length: 8 }, () => ({ name: 'point' })) });
+  for (const [index, task] of sweep.tasks.entries())
+    fs.writeFileSync(task.files.stdout, `point ${index}\nWARN: coarse mesh\nERROR: diverged\n[debug] left\n`);
   place.configure(sandbox, {
     service: { jobsUrl: sandbox.jobsUrl },
-    watch: [orderOf(job), { job: '999999', tasks: ['1'] }],
+    watch: [orderOf(job), orderOf(sweep), { job: '999999', tasks: ['1'] }],
     ...(await viewSection()),
   });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
+  await place.mirrored(sweep, 'stdout');
+  fs.writeFileSync(taskOf(sweep).files.stdout, 'another point\n');
   await agent.logs('results synced');
   const view = await ViewPage.open(await startBrowser(context), await linkOf(place), options);
   return {
     job,
+    sweep,
     taskId,
     view,
     live: `#/job/${job.jobId}/live?file=${taskId}/stdout`,
@@ -55,7 +61,7 @@ async function findings({ page }: ViewPage): Promise<string[]> {
 
 /** Goes through the parts of the page: none has a serious finding of axe or is wider than the screen. */
 export async function expectAccessible(context: TestContext, look: Required<BrowserOptions>): Promise<void> {
-  const { job, view, live, label } = await variedJob(context, look);
+  const { job, sweep, view, live, label } = await variedJob(context, look);
   const check = async (what: string) => {
     expect([what, ...(await findings(view))]).toEqual([what]);
     const { scrollWidth } = (await view.page.evaluate('({ scrollWidth: document.documentElement.scrollWidth })')) as {
@@ -75,6 +81,18 @@ export async function expectAccessible(context: TestContext, look: Required<Brow
   await pane.getByRole('searchbox').fill('residual');
   await pane.getByText(/of 400$/).waitFor();
   await check('a plot and a search');
+  await pane.locator('.rows').focus();
+  await view.page.keyboard.press('o');
+  await pane.locator('.filtered .text').first().waitFor();
+  await check('a filter');
+  const [rewritten, other] = sweep.tasks.map(({ taskId }) => taskId);
+  await view.show(`#/job/${sweep.jobId}/live?file=${rewritten}/stdout&file=${other}/stdout`);
+  const again = await view.pane(`stdout of task ${rewritten}`);
+  await again.getByText(/^Generation 2 began: /).waitFor();
+  await again.getByRole('button', { name: 'Difference' }).click();
+  await again.locator('.difference-line').first().waitFor();
+  await (await view.pane(`stdout of task ${other}`)).locator('.level-error').first().waitFor();
+  await check('many tasks, a difference and levels');
   await view.show(`#/job/${job.jobId}/results`);
   await view.page.getByRole('link', { name: 'table.csv' }).click();
   await view.page.getByRole('cell', { name: '2.5' }).waitFor();
