@@ -39,6 +39,8 @@ export class Deliveries {
   readonly #running = new Map<Rule, Promise<void>>();
   readonly #windows = new Map<Rule, Window>();
   readonly #failing = new Set<Rule>();
+  /** Why the state could not be written, until it can: logged once. */
+  #failure: string | undefined;
 
   constructor(options: DeliveriesOptions) {
     this.#options = options;
@@ -70,7 +72,9 @@ export class Deliveries {
         if (!(await this.#deliver(rule, next))) return;
     } catch (thrown) {
       const { code, message, hint } = asJobtailError(thrown);
-      this.#options.log.warn({ code, err: message, hint }, 'creating notifications failed');
+      if (this.#failure !== message)
+        this.#options.log.warn({ code, err: message, hint }, 'creating notifications failed');
+      this.#failure = message;
     }
   }
 
@@ -106,21 +110,24 @@ export class Deliveries {
     return gathered;
   }
 
-  /** Whether it was received. */
+  /** Whether it was received. The attempt is committed first: what cannot be committed would be sent again and again. */
   async #deliver(rule: Rule, row: DeliveryRow): Promise<boolean> {
     const { store, clock, log } = this.#options;
     const { jobId, event } = row;
     const fields = { jobId, event: event.type, id: event.id, target: rule.target };
+    const attempts = row.attempts + 1;
+    const backOffMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(row.attempts, 20), MAX_RETRY_MS);
+    const tried = { ...row, attempts, dueAt: clock.now() + backOffMs };
+    store.transaction(() => this.#saveIfThere(tried));
+    this.#failure = undefined;
     try {
       await send(rule, event, this.#options, this.#stop.signal);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (error.code === 'aborted') return false;
-      const attempts = row.attempts + 1;
-      const backOffMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(row.attempts, 20), MAX_RETRY_MS);
       const isGivenUp = attempts >= MAX_ATTEMPTS;
       const dueAt = isGivenUp ? null : clock.now() + Math.max(backOffMs, error.retryAfterMs ?? 0);
-      store.transaction(() => this.#saveIfThere({ ...row, attempts, dueAt, lastError: error.message }));
+      store.transaction(() => this.#saveIfThere({ ...tried, dueAt, lastError: error.message }));
       const detail = { ...fields, attempts, code: error.code, err: error.message, hint: error.hint };
       if (isGivenUp) log.error(detail, 'notification given up');
       else if (!this.#failing.has(rule)) log.warn(detail, 'notification failed');
