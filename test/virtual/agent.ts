@@ -59,6 +59,8 @@ export interface AgentPlace {
   readonly note: (line: string) => void;
   /** Called with what else is logged. */
   readonly log: (text: string) => void;
+  /** Runs work that no fault of the disk meets: where the process would end with an error, and be started again. */
+  readonly aside: <T>(work: () => T) => T;
 }
 
 /** As the daemon has it. */
@@ -112,8 +114,8 @@ export class SimulatedAgent {
     this.config = config;
     this.#place = place;
     this.clock = place.time.clockOf(this.process);
-    this.#owned = openOwnStore(config, this.#log(), this.#secrets, this.clock);
-    this.#follow();
+    this.#owned = place.aside(() => openOwnStore(config, this.#log(), this.#secrets, this.clock));
+    place.aside(() => this.#follow());
   }
 
   get store() {
@@ -130,7 +132,7 @@ export class SimulatedAgent {
   async reload(config: Config): Promise<void> {
     await this.#stopFollowing();
     this.config = config;
-    this.#follow();
+    this.#place.aside(() => this.#follow());
   }
 
   async stop(): Promise<void> {

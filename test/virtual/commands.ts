@@ -37,6 +37,7 @@ const WEIGHTS = {
   reload: 2,
   stop: 2,
   fault: 12,
+  pause: 3,
   'sign-in': 2,
   release: 1,
   receiver: 2,
@@ -157,6 +158,12 @@ const ACTS: Readonly<Record<Happening, Act>> = {
     };
     service.faults.push(fault);
   },
+  /** For a while, the service answers with an error and with how long nothing may be sent to it. */
+  pause({ service, chance, time }) {
+    const code = chance.among(['rate-limited', 'unavailable', 'http-status', 'session-lost'] as const);
+    const [retryAfterMs, forMs] = [chance.spread(1_000, 10 * MINUTE_MS), chance.spread(1_000, 2 * MINUTE_MS)];
+    service.faults.push({ code, retryAfterMs, share: 1, until: time.passedMs + forMs });
+  },
   'sign-in'({ service, chance }) {
     service.forgetSessions();
     if (chance.is(0.3)) service.refusesSignIn = !service.refusesSignIn;
@@ -256,10 +263,12 @@ function withJob(world: World, isMeant: (job: Job) => boolean, work: (job: Job) 
 
 /** A command beside the agent: it changes the store, and mostly wakes the agent up. */
 function command(world: World, work: (store: Store) => void): void {
-  const store = world.isUp ? openSharedStore(world.agent.config) : undefined;
-  if (store === undefined) return;
-  work(store);
-  store.close();
+  if (!world.isUp) return;
+  world.disk.aside(() => {
+    const store = openSharedStore(world.agent.config);
+    work(store);
+    store.close();
+  });
   const { agent } = world;
   if (world.chance.is(0.8)) world.later(world.chance.spread(1, 1_000), () => agent.process.isAlive && agent.refresh());
 }
@@ -296,6 +305,7 @@ async function verified(world: World, jobId: JobId): Promise<void> {
       () => false,
     ),
     VERIFIED_WITHIN_MS,
+    agent.process,
   );
   const job = world.service.job(jobId);
   // What changed meanwhile was proven as it was.
@@ -305,8 +315,8 @@ async function verified(world: World, jobId: JobId): Promise<void> {
 }
 
 /** The agent stops within seconds, whatever hangs. */
-async function ended(world: World, end: Promise<void>): Promise<void> {
-  await world.time.passWhile(end, MAX_STOP_MS);
+async function ended({ time, agent }: World, end: Promise<void>): Promise<void> {
+  await time.passWhile(end, MAX_STOP_MS, agent.process);
 }
 
 /** A person wrote the secret anew, which the agent notices. */

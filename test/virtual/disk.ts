@@ -1,11 +1,13 @@
 /**
- * The disk of a run: real files, whose calls are made at once, in a fixed order, and counted. A call can fail, all calls
- * below a path can, and the process can end at a call. A power loss takes bytes and names that were not flushed.
+ * The disk of a run: real files, whose calls are made at once, in a fixed order, and counted, and so are transactions of
+ * the state. A call can fail, all calls below a path can, and the process can end at a call. A power loss takes bytes and
+ * names that were not flushed.
  */
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import Database from 'better-sqlite3';
 import type { Chance } from './chance.ts';
 import { replaced } from './machine.ts';
 import { handleOf, type Real, realCalls } from './real-calls.ts';
@@ -24,6 +26,16 @@ interface Renamed {
 
 /** The system's name of its boot. */
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+
+/** Calls that fail on a full disk. */
+const NEEDS_ROOM = ['write', 'mkdir', 'commit'];
+
+/** How SQLite reports what the system reports with another name. */
+const OF_SQLITE: Readonly<Record<string, string>> = {
+  ENOSPC: 'SQLITE_FULL',
+  EIO: 'SQLITE_IOERR_WRITE',
+  EACCES: 'SQLITE_READONLY',
+};
 
 /** Makes a call; of a write, a part of it. */
 export type Make<T> = (share: number) => T;
@@ -63,7 +75,8 @@ export class SimulatedDisk {
     this.#sleep = sleep;
     this.#root = `${root}${path.sep}`;
     this.#mirrors = `${mirrors}${path.sep}`;
-    this.#restore = replaced([...this.#sync(), ...this.#async()]);
+    const transaction: [object, string, unknown] = [Database.prototype, 'transaction', this.#transactionOf()];
+    this.#restore = replaced([...this.#sync(), ...this.#async(), transaction]);
   }
 
   /** Work of the test on the files: no call of it is counted or fails. */
@@ -160,7 +173,7 @@ export class SimulatedDisk {
       this.broken.hits += 1;
       return failure(this.broken.code, call, at);
     }
-    if (this.isFull && (call === 'write' || call === 'mkdir')) return failure('ENOSPC', call, at);
+    if (this.isFull && NEEDS_ROOM.includes(call)) return failure('ENOSPC', call, at);
     if (this.#fails === undefined || this.#fails.left-- > 0) return undefined;
     const { code } = this.#fails;
     this.#fails = undefined;
@@ -216,6 +229,23 @@ export class SimulatedDisk {
       throw error;
     }
   };
+
+  /** A transaction of the state is a call, too: nothing is left of one that fails, or at which the process ends. */
+  #transactionOf() {
+    const begin = () => {
+      const failed = this.#isAside ? undefined : this.#step('commit', this.#mirrors);
+      const code = OF_SQLITE[failed?.code ?? ''];
+      if (code !== undefined) throw new Database.SqliteError('a fault of the simulation', code);
+      if (failed !== undefined) throw failed;
+    };
+    const real = Database.prototype.transaction;
+    return function transaction(this: Database.Database, work: (...args: unknown[]) => unknown) {
+      return real.call(this, (...args: unknown[]) => {
+        begin();
+        return work(...args);
+      });
+    };
+  }
 
   #sync(): [object, string, unknown][] {
     const real = this.#real as unknown as Record<string, (...args: unknown[]) => unknown>;

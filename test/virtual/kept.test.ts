@@ -1,14 +1,15 @@
 /** What runs by chance found in the agent, as cases of their own: a seed means something else when the runs change. */
 import { expect, test } from 'vitest';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
+import type { Settings } from './agent.ts';
 import { World } from './world.ts';
 
 const JOB = '501' as JobId;
 const MINUTE_MS = 60_000;
 
 /** A world in which one job runs and is watched. */
-async function withJob(work: (world: World) => Promise<void>): Promise<void> {
-  const world = await World.make(1);
+async function withJob(work: (world: World) => Promise<void>, settings: Partial<Settings> = {}): Promise<void> {
+  const world = await World.make(1, settings);
   try {
     world.service.submit(JOB).start(world.time.wallMs);
     order(world, true);
@@ -47,3 +48,23 @@ test('a call that is repeated after a sign-in waits for the end of a pause', () 
     expect(world.service.calls).toBeGreaterThan(before + 2);
     expect(world.agent.store.jobs.get(JOB)?.error).toBeNull();
   }));
+
+test('no event is sent while the state cannot be written, and each is sent once afterwards', () =>
+  withJob(
+    async (world) => {
+      const { disk, receiver, service, time } = world;
+      const before = receiver.taken.size;
+      receiver.state = 'refuses';
+      service.job(JOB).end('Finished', time.wallMs);
+      await world.pass(5 * MINUTE_MS);
+      disk.isFull = true;
+      receiver.state = 'takes';
+      await world.pass(30 * MINUTE_MS);
+      expect(receiver.taken.size).toBe(before);
+      disk.isFull = false;
+      await world.pass(30 * MINUTE_MS);
+      expect(receiver.taken.size).toBeGreaterThan(before);
+      expect(new Set(receiver.taken.values())).toEqual(new Set([1]));
+    },
+    { notify: true },
+  ));

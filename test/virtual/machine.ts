@@ -3,9 +3,11 @@
  * what the event loop would do next is done in a fixed order.
  */
 import { createRequire, syncBuiltinESMExports } from 'node:module';
+import { promisify } from 'node:util';
 
 const require = createRequire(import.meta.url);
-const timers = require('node:timers/promises') as Record<string, unknown>;
+const timers = require('node:timers') as Record<string, unknown>;
+const promises = require('node:timers/promises') as Record<string, unknown>;
 
 const realImmediate = globalThis.setImmediate;
 
@@ -36,13 +38,16 @@ export class Machine {
 
   /** `monotonic`: the simulated time. */
   constructor(monotonic: () => number) {
-    const refused = (name: string, real: unknown) =>
-      Object.assign((...args: unknown[]) => {
+    const refused = (name: string, real: unknown): unknown => {
+      const promised = (real as { readonly [promisify.custom]?: unknown })[promisify.custom];
+      const call = (...args: unknown[]) => {
         const caller = callerOf(new Error().stack);
-        if (caller.includes('node:')) return (real as (...all: unknown[]) => unknown)(...args);
+        if (/(?:\(|at )node:/.test(caller)) return (real as (...all: unknown[]) => unknown)(...args);
         this.strayTimers.push(`${name} ${caller.trim()}`);
         throw new Error(`${name} is not of the injected clock: ${caller.trim()}`);
-      }, real);
+      };
+      return promised === undefined ? call : Object.assign(call, { [promisify.custom]: refused(name, promised) });
+    };
     const immediate = (callback: (...args: unknown[]) => void, ...args: unknown[]) => {
       this.#immediates.push(() => callback(...args));
     };
@@ -52,7 +57,10 @@ export class Machine {
       [globalThis, 'setImmediate', immediate],
       [timers, 'setTimeout', refused('setTimeout', timers['setTimeout'])],
       [timers, 'setInterval', refused('setInterval', timers['setInterval'])],
-      [timers, 'setImmediate', () => new Promise<void>((resolve) => immediate(() => resolve()))],
+      [timers, 'setImmediate', immediate],
+      [promises, 'setTimeout', refused('setTimeout', promises['setTimeout'])],
+      [promises, 'setInterval', refused('setInterval', promises['setInterval'])],
+      [promises, 'setImmediate', () => new Promise<void>((resolve) => immediate(() => resolve()))],
       [AbortSignal, 'timeout', refused('AbortSignal.timeout', AbortSignal.timeout)],
       // Work is divided by the time it takes: by the simulated one, always in the same way.
       [performance, 'now', monotonic],

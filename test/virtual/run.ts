@@ -20,7 +20,7 @@ export async function run(seed: number, steps = STEPS) {
     const broken = chooseBroken(world);
     await heal(world, broken);
     await becomesComplete(world, broken);
-    if (broken !== undefined) requireSaysSo(world, broken);
+    if (broken !== undefined) await requireSaysSo(world, broken);
     await heal(world);
     await becomesComplete(world);
     await isQuiet(world);

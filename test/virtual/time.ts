@@ -93,16 +93,18 @@ export class SimulatedTime {
     await this.passUntil(this.#passedMs + ms);
   }
 
-  /** Lets time pass until the promise is settled. */
-  async passWhile<T>(promise: Promise<T>, maxMs: number): Promise<T> {
+  /** Lets time pass until the promise is settled; undefined if its process ends before. */
+  async passWhile<T>(promise: Promise<T>, maxMs: number, process: SimulatedProcess): Promise<T | undefined> {
     let isSettled = false;
     const settled = () => {
       isSettled = true;
     };
     promise.then(settled, settled);
     await this.#settle();
-    for (const end = this.#passedMs + maxMs; !isSettled; await this.pass(250))
+    for (const end = this.#passedMs + maxMs; !isSettled; await this.pass(250)) {
+      if (!process.isAlive) return undefined;
       if (this.#passedMs > end) throw new Error(`not over after ${maxMs} ms`);
+    }
     return await promise;
   }
 

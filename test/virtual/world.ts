@@ -111,6 +111,7 @@ export class World {
       ...{ directory, time, service, chance, receiver: this.receiver },
       note: (line) => this.note(line),
       log: (text) => this.log(text),
+      aside: (work) => this.disk.aside(work),
     });
   }
 
@@ -173,7 +174,7 @@ export function settingsOf(chance: Chance): Settings {
   const minIntervalSeconds = chance.among([1, 2, 5]);
   return {
     minIntervalSeconds,
-    maxIntervalSeconds: chance.among([30, 120, 600]),
+    maxIntervalSeconds: chance.among([60, 300, 600]),
     resultsIntervalSeconds: chance.among([60, 300, 900]),
     concurrency: chance.whole(1, 4),
     requestsPerMinute: chance.among([null, null, 20, 600]),

@@ -1,4 +1,7 @@
-/** The n-th call of the file system fails, or the process ends at it, for each n: nothing is lost, and all becomes complete. */
+/**
+ * The n-th call of the file system, or transaction of the state, fails, or the process ends at it, for each n: nothing is
+ * lost, and all becomes complete.
+ */
 import { expect, test } from 'vitest';
 import { type JobId, LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { becomesComplete, heal } from '../liveness.ts';
@@ -6,7 +9,10 @@ import { World } from '../world.ts';
 
 const JOB = '501' as JobId;
 const MINUTE_MS = 60_000;
-const SETTINGS = { results: true, exclude: [], mine: false, minIntervalSeconds: 1, resultsIntervalSeconds: 60 };
+const SETTINGS = {
+  ...{ results: true, exclude: [], mine: false, notify: true },
+  ...{ minIntervalSeconds: 5, resultsIntervalSeconds: 60 },
+};
 
 /** What happens at a call. */
 const FAULTS: Readonly<Record<string, (world: World, calls: number) => void>> = {
@@ -34,12 +40,13 @@ async function happens(calls: number, fault: (typeof FAULTS)[string]): Promise<b
     await world.pass(MINUTE_MS);
     stdout?.rewrite(20);
     await world.pass(MINUTE_MS);
+    const made = disk.calls - before;
     // With and without the power of the machine.
     if (disk.isDead) await world.kill(calls % 2 === 0);
     job.end('Finished', time.wallMs);
     await heal(world);
     await becomesComplete(world);
-    return disk.calls - before > calls;
+    return made > calls;
   } catch (error) {
     throw new Error(`call ${calls}: ${(error as Error).message}\n${world.shown()}`, { cause: error });
   } finally {
