@@ -18,14 +18,12 @@ import type { FleetSummary, LeasedJob, Member, Report } from './register.ts';
 const MARGIN_MS = 1_000;
 
 /**
- * taken: its rows are still to come. following: the agent follows it. paused: the lease may be over, the agent waits
- * for the database. leaving: the agent hands it over, or is done with it. returning: the same before its rows came.
+ * taken: acquired, and its rows have not arrived. following: the agent follows it. paused: the lease may have expired;
+ * the agent waits for the database. leaving: the agent releases it. returning: released before its rows arrived.
  */
 export type LeasedState = 'taken' | 'following' | 'paused' | 'leaving' | 'returning';
 
-/**
- * keep: the release failed, or its outcome is unknown; the next heartbeat shows whether it is still owned.
- */
+/** give: release. keep: the release failed, or its result is unknown; the next heartbeat shows the owner. */
 export type LeasedEvent = 'follow' | 'pause' | 'give' | 'keep';
 
 const NEXT: Readonly<Record<LeasedEvent, Readonly<Record<LeasedState, LeasedState>>>> = {
@@ -41,10 +39,7 @@ const NEXT: Readonly<Record<LeasedEvent, Readonly<Record<LeasedState, LeasedStat
   keep: { taken: 'taken', following: 'following', paused: 'paused', leaving: 'paused', returning: 'taken' },
 };
 
-/**
- * Whether files of a job may be written while the lease is valid. Before its rows arrive, work of an earlier lease may
- * still run.
- */
+/** Whether files may be written with a valid lease: before the rows arrive, work of an earlier lease may still run. */
 const MAY_WRITE: Readonly<Record<LeasedState, boolean>> = {
   taken: false,
   following: true,
@@ -162,7 +157,7 @@ export interface HeartbeatOptions {
   readonly onFailure: (error: JobtailError) => void;
 }
 
-/** Beats in a lease, which survives one lost beat and one query that times out. */
+/** Heartbeats in a lease, so that it survives a lost one and a query that times out. */
 const BEATS = 3;
 /** Pause after a failed heartbeat. */
 const AGAIN_MS = 1_000;

@@ -25,8 +25,8 @@ export function grantHeaders(grant: Grant): Readonly<Record<string, string>> {
   const secret = secretOf(grant);
   if (!/^[\x20-\x7e]+$/.test(secret) || (grant.kind === 'bearer' && secret.includes(' '))) {
     const what = grant.kind === 'bearer' ? 'token' : 'user name or password';
-    throw new JobtailError('config', `the ${what} holds characters that no HTTP header can hold`, {
-      hint: 'look at what the file or the command in the section auth yields',
+    throw new JobtailError('config', `the ${what} contains characters that no HTTP header can contain`, {
+      hint: 'check the file or the command in the section auth',
     });
   }
   return grant.kind === 'bearer' ? { authorization: `Bearer ${secret}` } : { [API_KEY_HEADER]: secret };

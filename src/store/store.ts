@@ -1,4 +1,4 @@
-/** The state directory: its database, opened, the commits that are gathered, and the file that wakes the agent up. */
+/** The state directory: its open database, grouped commits, and the file that wakes the agent. */
 import fs, { constants } from 'node:fs';
 import path from 'node:path';
 import { openDatabase } from './database.ts';
@@ -20,7 +20,7 @@ export interface StoreOptions {
   readonly directory: string;
   /** The address of the service whose capabilities are stored. */
   readonly service: string;
-  /** True for the holder of the directory's lock: migrates, and sets a broken database aside. */
+  /** With the lock of the directory: migrates, and sets a broken database aside. */
   readonly owner: boolean;
   readonly now: () => number;
 }
@@ -33,7 +33,6 @@ export class Store {
   readonly jobInformation: JobInformations;
   readonly watchMine: WatchMine;
   readonly results: ResultFiles;
-  /** How the last sync of each job's results went. */
   readonly resultSyncs: JobTable<ResultSyncRow>;
   readonly leases: TransferLeases;
   readonly requests: Requests;
@@ -42,7 +41,7 @@ export class Store {
   readonly portableRows: PortableRows;
   readonly totals: Totals;
   readonly outbox: Outbox;
-  /** Where a broken database was set aside when this one was opened. */
+  /** The new name of a broken database that was found. */
   readonly quarantined: string | undefined;
   readonly #sql: Sql;
   readonly #file: string;
@@ -78,14 +77,13 @@ export class Store {
     }
   }
 
-  /** Runs `work` as one transaction; what SQLite throws becomes a JobtailError. */
   transaction<T>(work: () => T): T {
     return this.#sql.transaction(work);
   }
 
   /**
-   * A transaction that does not wait for the disk: a kill takes nothing of it, a power loss may. Ten times as quick,
-   * and only for a database with a write-ahead log.
+   * A transaction without a flush of the disk, ten times as fast: it survives a kill, but maybe no power loss. Only for
+   * a database with a write-ahead log.
    */
   quickTransaction<T>(work: () => T): T {
     this.#sql.pragma('synchronous = NORMAL');
@@ -96,33 +94,31 @@ export class Store {
     }
   }
 
-  /** A number that is another one after every change of the database, by this process or another. */
+  /** A number that changes with every change of the database, by any process. */
   version(): number {
     const select = 'SELECT data_version + total_changes() AS version FROM pragma_data_version';
     return this.#sql.sums<{ readonly version: number }>(select).version;
   }
 
-  /** From now on nothing can be written by this one. */
   onlyRead(): void {
     this.#sql.pragma('query_only = ON');
   }
 
-  /** Whether another process removed or replaced the file of the database since it was opened. */
+  /** Whether another process removed or replaced the open database. */
   isGone(): boolean {
     try {
       return inodeOf(this.#file) !== this.#inode;
     } catch (error) {
-      // A file stands where its directory was. What else keeps it from being looked at may pass.
+      // A file has replaced the directory. Other errors may be temporary.
       return (error as NodeJS.ErrnoException).code === 'ENOTDIR';
     }
   }
 
-  /** From now on, notes which rows of jobs are changed by this process. */
+  /** Records which rows of jobs this process changes from now on. */
   noteChanges(): RowChanges {
     return new RowChanges(this.#sql);
   }
 
-  /** Notifies the running agent of a change of the store. */
   wake(): void {
     const opened = openStateFile(path.join(this.directory, WAKE_FILE), constants.O_WRONLY | constants.O_CREAT);
     try {
@@ -142,9 +138,8 @@ function inodeOf(file: string): bigint | undefined {
 }
 
 export interface CommitsOptions {
-  /** Runs all of `work` as one transaction, or throws and leaves nothing of it. */
   readonly transaction: (work: () => void) => void;
-  /** Calls back after `delayMs`; the returned function takes that back. */
+  /** The returned function cancels the timer. */
   readonly timer: (delayMs: number, callback: () => void) => () => void;
 }
 
@@ -154,13 +149,10 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** How long those who wait for their commit wait for others. */
+/** Usual delay of a commit, to share its transaction with others. */
 const GATHER_MS = 5;
 
-/**
- * Groups the commits of polls: many that end within a short time share one transaction, and so one flush of the
- * database.
- */
+/** Groups commits: polls that end within a short time share one transaction, and so one flush of the disk. */
 export class Commits {
   readonly #options: CommitsOptions;
   #waiting: Waiting[] = [];
@@ -171,10 +163,7 @@ export class Commits {
     this.#options = options;
   }
 
-  /**
-   * Resolves when what `write` writes is on the disk, which is at most `withinMs` from now. All that was gathered
-   * succeeds or fails together.
-   */
+  /** Resolves when the transaction of `write` is on the disk; it starts within `withinMs`. A group fails as a whole. */
   commit(write: () => void, withinMs = GATHER_MS): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ write, resolve, reject });
@@ -185,7 +174,6 @@ export class Commits {
     });
   }
 
-  /** Commits at once what was gathered. */
   flush(): void {
     this.#cancel?.();
     this.#cancel = undefined;

@@ -207,6 +207,7 @@ function ends(ids: readonly bigint[]): bigint[] {
   return [greatest, least];
 }
 
+/** The ids at the start of listed names (docs/servers.md 4.2), each once. */
 export async function specificationsIn(listed: Iterable<string>): Promise<bigint[]> {
   const found = new Set<string>();
   for await (const name of inSlices(listed)) {

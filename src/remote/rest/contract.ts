@@ -68,6 +68,7 @@ export const REQUEST = {
   publicKey: 'PublicKey',
 } as const;
 
+/** Members of an entry of parts (docs/rest.md 3.1). */
 export const PART = {
   content: 'Content',
   relativePath: 'RelativePath',
@@ -76,8 +77,10 @@ export const PART = {
   taskId: 'SubmittedTaskInfoId',
 } as const;
 
+/** Members of an entry of a listing (docs/rest.md 3.3). */
 export const LISTED_FILE = { name: 'FileName', modified: 'LastModifiedDate' } as const;
 
+/** Members of the method and of its credentials (docs/rest.md 3.7). */
 export const TRANSFER_METHOD = {
   hostname: 'ServerHostname',
   basepath: 'SharedBasepath',
@@ -94,6 +97,7 @@ export const CREDENTIALS = {
   certificate: 'PrivateKeyCertificate',
 } as const;
 
+/** Members of a job and of its tasks (docs/rest.md 3.6). */
 export const JOB = {
   id: 'Id',
   name: 'Name',

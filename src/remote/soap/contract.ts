@@ -50,6 +50,7 @@ export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
   },
 };
 
+/** SynchronizableFilesExt (docs/interface.md 2.4). */
 export const FILE_TYPES = ['LogFile', 'ProgressFile', 'StandardErrorFile', 'StandardOutputFile'] as const;
 export type FileType = (typeof FILE_TYPES)[number];
 
@@ -64,6 +65,7 @@ export function fileOfType(type: unknown): LiveFileName | undefined {
   return LIVE_FILE_NAMES.find((file) => FILE_TYPE_OF[file] === type);
 }
 
+/** FileTransferProtocolExt (docs/interface.md 2.2). */
 export const PROTOCOLS = ['NetworkShare', 'SftpScp'] as const;
 
 /** The named states of docs/interface.md 10.4; the contract accepts any text. */

@@ -81,10 +81,12 @@ function exactLong(text: string): string {
 /** In the order of the contract, which the `soap` package does not correct. */
 export type Fields = Readonly<Record<string, unknown>>;
 
+/** The session is the last field (docs/interface.md 4.1). */
 export function inSession(fields: Fields, grant: Grant): Fields {
   return grant.kind === 'session' ? { ...fields, sessionCode: secretArgument(grant.code) } : fields;
 }
 
+/** ArrayOfTaskFileOffsetExt (docs/interface.md 2.5). @throws JobtailError usage */
 export function taskFileOffsets(wanted: readonly PartRequest[]): Fields {
   return {
     TaskFileOffsetExt: wanted.map(({ taskId, file, offset }) => ({
