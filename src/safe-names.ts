@@ -44,7 +44,7 @@ function reasonAgainstName(name: string, parts: readonly string[]): string | und
   for (const special of ['.', '..']) if (parts.includes(special)) return `it has the part ${special}`;
   if (name.includes('\\')) return 'it has a backslash';
   if (CONTROL_CHARACTER.test(name)) return 'it has a control character';
-  if (NOT_OF_XML.test(name)) return 'it has a character that XML cannot hold';
+  if (NOT_OF_XML.test(name)) return 'it has a character that XML cannot contain';
   return undefined;
 }
 

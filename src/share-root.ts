@@ -18,7 +18,7 @@ export function reasonAgainstRoot(root: string, guarded: readonly string[]): str
   const around = [...OF_THE_MACHINE, ...guarded].find((directory) => isWithin(directory, root));
   if (around !== undefined) return `it is${around === root ? '' : ' within'} ${around}, which no service may read`;
   const inside = guarded.find((file) => isWithin(root, file));
-  return inside === undefined ? undefined : `it holds ${inside}, which no service may read`;
+  return inside === undefined ? undefined : `it contains ${inside}, which no service may read`;
 }
 
 interface Guarding {

@@ -22,7 +22,7 @@ export async function loadConfig(path: string): Promise<Config> {
   const yaml = readYaml(text);
   if (yaml.problems.length > 0) throw configError(linesOf(file, yaml.problems));
   if (yaml.value === null || yaml.value === undefined) {
-    throw configError([`${file}: the file holds no configuration (it is empty, or all of it is comments)`]);
+    throw configError([`${file}: the file contains no configuration (it is empty, or all of it is comments)`]);
   }
   const result = configSchema(dirname(file)).safeParse(yaml.value);
   if (result.success) return { file, ...result.data };

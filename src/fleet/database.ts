@@ -155,13 +155,13 @@ function passwordOf(url: string): string {
 
 /** SQLSTATE classes and codes (PostgreSQL, appendix A), and error codes of the connection. */
 const HINTS: readonly (readonly [code: RegExp, hint: string])[] = [
-  [/^28/, 'look at the user and the password of the address, and at pg_hba.conf of the server'],
+  [/^28/, 'check the user and the password of the address, and at pg_hba.conf of the server'],
   [/^3D000$/, 'make the database: createdb -O USER DATABASE (docs/fleet.md)'],
   [/^42501$/, 'give the user of the agents the right to create a schema in the database (docs/fleet.md)'],
   [/^53300$/, 'raise max_connections of the server: an agent takes five'],
   [
     /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|ENOENT)$/,
-    'look at the address, and whether the server runs',
+    'check the address, and whether the server runs',
   ],
   [
     /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_|ERR_TLS)/,

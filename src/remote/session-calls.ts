@@ -25,7 +25,7 @@ export function grantHeaders(grant: Grant): Readonly<Record<string, string>> {
   const secret = secretOf(grant);
   if (!/^[\x20-\x7e]+$/.test(secret) || (grant.kind === 'bearer' && secret.includes(' '))) {
     const what = grant.kind === 'bearer' ? 'token' : 'user name or password';
-    throw new JobtailError('config', `the ${what} contains characters that no HTTP header can contain`, {
+    throw new JobtailError('config', `the ${what} contains characters that are not allowed in an HTTP header`, {
       hint: 'check the file or the command in the section auth',
     });
   }

@@ -62,7 +62,7 @@ export const LOST: StatusMeaning = {
 
 export const FAULT: StatusMeaning = {
   code: 'fault',
-  hint: 'these are the words of the service itself: look at the job id, and whether the job belongs to auth.username',
+  hint: 'these are the words of the service itself: check the job id, and whether the job belongs to auth.username',
 };
 
 /** Fields of error objects, the most specific first. */

@@ -43,7 +43,7 @@ export function readToken(file: string): string | undefined {
     const text = Buffer.alloc(512);
     const token = text.toString('latin1', 0, fs.readSync(opened, text)).trim();
     if (TOKEN.test(token)) return token;
-    throw unusable(`${file} holds no token`, 'remove it, and start again: it is made then');
+    throw unusable(`${file} contains no token`, 'remove it, and start again: a new one is created');
   } finally {
     fs.closeSync(opened);
   }

@@ -264,8 +264,8 @@ describe('a file that cannot be read', () => {
     ['nothing there', async () => path('missing.yaml'), 'there is no such file'],
     ['a file in place of a directory', async () => join(await write('x'), 'config.yaml'), 'there is no such file'],
     ['a directory', () => mkdir(path('d'), { recursive: true }).then(() => path('d')), 'this is a directory'],
-    ['an empty file', () => write(''), 'the file holds no configuration'],
-    ['comments only', () => write('# nothing\n# here\n'), 'the file holds no configuration'],
+    ['an empty file', () => write(''), 'the file contains no configuration'],
+    ['comments only', () => write('# nothing\n# here\n'), 'the file contains no configuration'],
     ['Latin-1', () => write(Buffer.from('auth: {username: J\xe1n}', 'latin1')), 'the file is not UTF-8 text'],
     ['UTF-16', () => write(Buffer.from('\uFEFFauth: {}', 'utf16le')), 'the file is not UTF-8 text'],
   ])('says so: %s', async (_what, make, said) => {

@@ -253,7 +253,7 @@ const WRONG_VALUES: Case[] = [
   ],
   ['results', 'shareRoots: {/scratch: /etc/../proc/self}', '(it is within /proc, which no service may read)'],
   ['results', 'shareRoots: {/scratch: /mnt/../etc}', '(it is /etc, which no service may read), found /etc'],
-  ['results', 'shareRoots: {/scratch: /var/lib}', '(it holds /var/lib/agent/state, which no service may read)'],
+  ['results', 'shareRoots: {/scratch: /var/lib}', '(it contains /var/lib/agent/state, which no service may read)'],
   ['results', 'shareRoots: {/scratch: /var/lib/agent/state/x}', '(it is within /var/lib/agent/state, which no'],
   ['results', 'ssh: {hostKeys: never}', 'results.ssh.hostKeys: expected one of accept-new, strict'],
   ['results', 'ssh: {pinnedKeys: [abc]}', 'results.ssh.pinnedKeys[0]: expected a public key such as'],

@@ -90,7 +90,7 @@ export class StreamedFile implements Lifted {
 
   /** @throws JobtailError malformed for a second file: the sink may have used the first one */
   begin(): void {
-    if (this.#begun) throw malformed('it holds more than one file');
+    if (this.#begun) throw malformed('it contains more than one file');
     this.#begun = true;
     this.#inside = true;
   }

@@ -313,7 +313,7 @@ export class SpillFile {
         const result = await this.#handle?.read(bytes, done, length - done, start + done);
         if (result === undefined || result.bytesRead === 0) {
           throw new JobtailError('local-io', 'a temporary file is shorter than what was written to it', {
-            hint: 'look at the disk of the state directory',
+            hint: 'check the disk of the state directory',
           });
         }
         done += result.bytesRead;

@@ -162,7 +162,7 @@ export class RestRemote implements Remote {
         throw file.failure === undefined ? error : file.failure.error;
       });
     if (file.length === undefined) {
-      if (answered.kind === 'success' && answered.rest !== null) throw unexpected('it holds no file');
+      if (answered.kind === 'success' && answered.rest !== null) throw unexpected('it contains no file');
       throw new JobtailError('not-found', 'the service has no such file', {
         hint: 'it may have been removed since it was listed, or the job is not submitted yet',
       });

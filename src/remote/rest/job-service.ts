@@ -30,9 +30,9 @@ export class RestJobService implements JobService {
     });
     const [job] = lifted.jobs;
     if (job === undefined) {
-      if (answered.kind === 'success' && answered.rest !== null) throw unexpected('it holds no job');
+      if (answered.kind === 'success' && answered.rest !== null) throw unexpected('it contains no job');
       throw new JobtailError('not-found', `the service has no job ${jobId}`, {
-        hint: 'look at the job id, and whether the job belongs to auth.username',
+        hint: 'check the job id, and whether the job belongs to auth.username',
       });
     }
     if (job.id !== jobId) throw unexpected(`it is about the job ${job.id}`);

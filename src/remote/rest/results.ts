@@ -14,12 +14,12 @@ const HIGHEST_PORT = 65_535;
 
 function listOf(rest: Json | undefined): readonly Json[] {
   if (rest === null) return [];
-  if (!Array.isArray(rest)) throw unexpected('it holds no list');
+  if (!Array.isArray(rest)) throw unexpected('it contains no list');
   return rest;
 }
 
 export function requireLifted(rest: Json | undefined): void {
-  if (listOf(rest).some((item) => item !== null)) throw unexpected('its list holds something else');
+  if (listOf(rest).some((item) => item !== null)) throw unexpected('its list contains something else');
 }
 
 /** The entries of parts; each lifted text belongs to the entry with its index. @throws JobtailError malformed */

@@ -91,7 +91,7 @@ export function readGrant(answer: AnswerText, rules: GrantRules): Grant {
     'unexpected-answer',
     `the sign-in answered with no session code but ${shapeOf(value, rules)}`,
     {
-      hint: 'set auth.sessionCodeField to the field that holds the session code, or check service.baseUrl and auth.path',
+      hint: 'set auth.sessionCodeField to the field with the session code, or check service.baseUrl and auth.path',
     },
   );
 }
@@ -108,7 +108,7 @@ function bearerGrant({ secret, isToken }: GrantRules): Grant {
   }
   if (!/^[!-~]+$/.test(secret)) {
     throw new JobtailError('secret-unavailable', 'the token has characters that no header can carry', {
-      hint: 'look at what the file or the command of the token gives',
+      hint: 'check the file or the command of the token',
     });
   }
   return { kind: 'bearer', token: secret };
@@ -132,7 +132,7 @@ function parsed({ text, contentType }: AnswerText): unknown {
     if (!contentType.includes('json')) return new NoJson(`text of ${body.length} characters that is no JSON`);
   }
   throw new JobtailError('malformed', `the sign-in answered with ${body.length} characters that are broken JSON`, {
-    hint: 'the answer may have been cut on its way; look at the service',
+    hint: 'the answer may have been cut on its way; check the service',
   });
 }
 

@@ -63,7 +63,7 @@ export class Secret {
   async #readFile(path: string): Promise<Buffer> {
     // Without O_NONBLOCK, opening a named pipe would block.
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
-      throw this.#unavailable(`cannot be read (${error.code})`, 'look at the path and its rights');
+      throw this.#unavailable(`cannot be read (${error.code})`, 'check the path and its rights');
     });
     try {
       const stats = await handle.stat();
@@ -80,7 +80,7 @@ export class Secret {
   #warn(path: string): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    this.#options.onWarning(`every user can read ${path}, which holds the ${this.#options.name}: chmod 600 it`);
+    this.#options.onWarning(`every user can read ${path}, which contains the ${this.#options.name}: chmod 600 it`);
   }
 
   #textOf(bytes: Buffer): string {
@@ -126,7 +126,7 @@ async function fingerprintOf(path: string): Promise<string> {
 const HINTS: Partial<Record<ErrorCode, string>> = {
   timeout: 'run it by hand; see auth.commandTimeoutSeconds',
   'answer-too-large': 'it must print the secret only',
-  'local-io': 'look at its path and its rights',
+  'local-io': 'check its path and its rights',
 };
 
 /** The output of a program such as `pass show NAME`. Errors name the program, never its arguments or output. */
@@ -139,7 +139,7 @@ async function printedSecret(
   const end = await printedBy(options).catch((thrown: unknown) => {
     const { code, message } = asJobtailError(thrown);
     if (code === 'aborted') throw new JobtailError('aborted', 'the sign-in was stopped');
-    const hint = HINTS[code] ?? 'look at the command in the section auth';
+    const hint = HINTS[code] ?? 'check the command in the section auth';
     throw new JobtailError('secret-unavailable', message, { hint });
   });
   if (end.code === 0) return end.printed;

@@ -29,7 +29,7 @@ export class SoapCalls {
   /** @throws JobtailError config for a namespace that no request can carry */
   constructor(options: SoapCallsOptions) {
     if (!/^[!#-%'-;=?-[\]_a-z~]+$/.test(options.namespace)) {
-      throw new JobtailError('config', 'service.namespace holds characters that no namespace can hold', {
+      throw new JobtailError('config', 'service.namespace contains characters that are not allowed in a namespace', {
         hint: 'copy the targetNamespace from the WSDL of the service',
       });
     }

@@ -119,14 +119,14 @@ export function transferMethodArgument(method: TransferMethod): Fields {
 
 export function textArgument(text: string, name: string): string {
   if (isWritable(text)) return text;
-  throw new JobtailError('usage', `the ${name} holds characters that no SOAP request can hold`, {
+  throw new JobtailError('usage', `the ${name} contains characters that are not allowed in a SOAP request`, {
     hint: 'the service cannot send it',
   });
 }
 
 function secretArgument(code: string): string {
   if (isWritable(code)) return code;
-  throw new JobtailError('config', 'the session code holds characters that no SOAP request can hold', {
+  throw new JobtailError('config', 'the session code contains characters that are not allowed in a SOAP request', {
     hint: 'check auth.sessionCodeFile, or at auth.sessionCodeField if the code comes from a sign-in',
   });
 }

@@ -22,7 +22,7 @@ export class SoapJobService implements JobService {
     const [job] = lifted.jobs;
     if (job === undefined) {
       throw new JobtailError('not-found', `the service has no job ${jobId}`, {
-        hint: 'look at the job id, and whether the job belongs to auth.username',
+        hint: 'check the job id, and whether the job belongs to auth.username',
       });
     }
     if (job.id !== jobId) throw unexpected(operation, `it is about the job ${job.id}`);

@@ -112,7 +112,7 @@ it.concurrent('a job that does not exist is shown with what to do, and the other
   const { state, error } = await failing(place, agent, { code: 'fault', times: 4, jobId: '404404' });
   expect(state).toBe('watched');
   expect(error).toMatchObject({ code: 'fault', message: expect.stringContaining('404404 does not exist') });
-  expect(error?.hint).toContain('look at the job id');
+  expect(error?.hint).toContain('check the job id');
   write(job, 'two\n');
   await place.mirrored(job, 'stdout');
   // Once for each of its tasks that fail: the polls, and the results.

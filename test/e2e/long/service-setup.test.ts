@@ -93,7 +93,7 @@ describe('agent check', () => {
     expect(signIn.stdout).toMatch(/→ \S/);
     // A warning is for a person here, wherever it goes.
     expect(signIn.stderr).toBe(
-      `agent: secret not protected scope="the service": every user can read ${wrong}, which holds the password: chmod 600 it\n`,
+      `agent: secret not protected scope="the service": every user can read ${wrong}, which contains the password: chmod 600 it\n`,
     );
 
     place.configure(sandbox, { service: { ...serviceOf(sandbox), namespace: 'http://sandbox.example.org' } });

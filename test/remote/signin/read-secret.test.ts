@@ -61,7 +61,7 @@ describe('a secret in a file', () => {
     const open = secretOf({ kind: 'file', path: await write('open', SECRET, 0o644) }, { onWarning });
     expect([await open.read(NEVER), await open.read(NEVER)]).toEqual([SECRET, SECRET]);
     await secretOf({ kind: 'file', path: await write('closed', SECRET, 0o640) }, { onWarning }).read(NEVER);
-    expect(warnings).toEqual([expect.stringContaining(`${path('open')}, which holds the password: chmod 600`)]);
+    expect(warnings).toEqual([expect.stringContaining(`${path('open')}, which contains the password: chmod 600`)]);
   });
 
   it('is known to have changed or not', async () => {

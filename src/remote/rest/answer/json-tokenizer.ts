@@ -330,9 +330,9 @@ const wrongString = () => malformed('an unknown escape, or a control character t
 function loneSurrogate(): JobtailError {
   return new JobtailError(
     'malformed',
-    'a text of the answer holds half of a surrogate pair, for which no bytes stand',
+    'a text of the response contains half of a surrogate pair, which represents no bytes',
     {
-      hint: 'the service shows a file as something that no file holds; show this to its operator',
+      hint: 'report to the operator of the service that it sends text that no file contains',
     },
   );
 }

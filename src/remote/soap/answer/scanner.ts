@@ -142,7 +142,7 @@ export class AnswerScanner implements XmlEvents {
   #envelope(tag: StartTag): Frame {
     if (tag.localName.toLowerCase() === 'html') throw malformed('it looks like a web page');
     const isEnvelope = tag.localName === 'Envelope' && ENVELOPES.includes(tag.namespace);
-    if (!isEnvelope) throw this.#unexpected(`it holds ${this.#nameOf(tag)} instead of a SOAP envelope`);
+    if (!isEnvelope) throw this.#unexpected(`it contains ${this.#nameOf(tag)} instead of a SOAP envelope`);
     this.#write(START_OF_REST);
     return { tag, kind: 'plain', end: '</soap:Envelope>' };
   }
@@ -150,7 +150,7 @@ export class AnswerScanner implements XmlEvents {
   #headerOrBody(tag: StartTag): Frame {
     const inEnvelope = tag.namespace === this.#frames[0]?.tag.namespace && !this.#bodySeen;
     if (inEnvelope && tag.localName === 'Header') return { tag, kind: 'left-out', end: '' };
-    if (!inEnvelope || tag.localName !== 'Body') throw this.#unexpected(`its envelope holds ${this.#nameOf(tag)}`);
+    if (!inEnvelope || tag.localName !== 'Body') throw this.#unexpected(`its envelope contains ${this.#nameOf(tag)}`);
     this.#bodySeen = true;
     this.#write('<soap:Body>');
     return { tag, kind: 'plain', end: '</soap:Body>' };
@@ -158,21 +158,21 @@ export class AnswerScanner implements XmlEvents {
 
   #content(tag: StartTag): Frame {
     const { operation, namespace } = this.#options;
-    if (this.#contentSeen) throw this.#unexpected('the body of its envelope holds more than one element');
+    if (this.#contentSeen) throw this.#unexpected('the body of its envelope contains more than one element');
     this.#contentSeen = true;
     if (tag.namespace === this.#frames[0]?.tag.namespace && tag.localName === 'Fault') {
       this.#fault = new FaultWords();
       return { tag, kind: 'plain', end: '' };
     }
     if (tag.namespace !== namespace || tag.localName !== `${operation}Response`) {
-      throw this.#unexpected(`it holds ${this.#nameOf(tag)} instead of ${operation}Response of ${namespace}`);
+      throw this.#unexpected(`it contains ${this.#nameOf(tag)} instead of ${operation}Response of ${namespace}`);
     }
     return this.#plain(tag);
   }
 
   #inner(tag: StartTag): Frame {
     if (this.#fault !== undefined) return this.#ofFault(tag, this.#fault);
-    if (tag.namespace !== this.#options.namespace) throw this.#unexpected(`its response holds ${this.#nameOf(tag)}`);
+    if (tag.namespace !== this.#options.namespace) throw this.#unexpected(`its response contains ${this.#nameOf(tag)}`);
     return this.#rule !== undefined && this.#isAt(this.#rule.path, tag)
       ? this.#lift(tag, this.#rule)
       : this.#plain(tag);

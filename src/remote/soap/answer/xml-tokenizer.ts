@@ -104,7 +104,7 @@ export class XmlTokenizer {
     }
     const known = start.equals(COMMENT.subarray(0, start.length)) || start.equals(CDATA.subarray(0, start.length));
     if (known && start.length < CDATA.length) return at;
-    throw malformed('a document type or another declaration that no SOAP message holds');
+    throw malformed('a document type or another declaration that is not allowed in SOAP');
   }
 
   #insideSection(bytes: Buffer, at: number, section: 'comment' | 'cdata'): number {

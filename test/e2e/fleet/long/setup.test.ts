@@ -27,7 +27,7 @@ it.concurrent('a check looks at the database, makes nothing, and names what is w
   fs.writeFileSync(urlFile, url.replace(/:[^:@]+@/, ':hunter2hunter2@'));
   const { code, stdout, stderr } = await anna.command('check');
   expect([code, stdout]).toEqual([8, expect.stringMatching(/✗ fleet .*password authentication failed/)]);
-  expect(stdout).toContain('look at the user and the password of the address');
+  expect(stdout).toContain('check the user and the password of the address');
   expect(`${stdout}${stderr}`).not.toContain('hunter2');
 });
 

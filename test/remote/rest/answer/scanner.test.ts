@@ -122,7 +122,7 @@ describe('a document is wrong with', () => {
     ['both in the wrong order', '"\\ude00\\ud83d"'],
   ])('half of a surrogate pair, which is said: %s', (_, string) => {
     const document = `[{"Content":${string}}]`;
-    const said = /^malformed: a text of the answer holds half of a surrogate pair/;
+    const said = /^malformed: a text of the response contains half of a surrogate pair/;
     expect(tryScanJson(document, PARTS_RULE)).toMatch(said);
     expect(tryScanJson(document, PARTS_RULE, 1)).toMatch(said);
   });
