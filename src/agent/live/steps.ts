@@ -45,4 +45,6 @@ export interface Response {
 export interface FirstResponse extends Response {
   /** The text as it proves raw bytes. */
   readonly shown: ShownPart;
+  /** A response from half a block later, which identified the decoder. */
+  readonly second?: Part | undefined;
 }

@@ -40,7 +40,7 @@ export async function* appendRest(
   // mirror, because a byte-order mark at the requested offset may change the text (docs/servers.md 1.4).
   const offset = await alignDown(file, response.offset + HALF_BLOCK_BYTES);
   if (offset >= file.length) return yield* appendUndecodable(file, response, first, context, extendRaw);
-  const part = yield offset;
+  const part = first.second ?? (yield offset);
   if (part === undefined) return 'absent';
   const second: Response = { offset: part.offset, part, reading: decode(part.content), decode };
   const found = await match(second.reading, file, { from: second.offset, to: file.length });

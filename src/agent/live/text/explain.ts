@@ -12,9 +12,9 @@
  */
 import { isAscii } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
-import { BYTE_ORDER_MARK, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
+import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
 import type { Content, Follow, Part } from '../../ports.ts';
-import { match, WITHIN_BLOCK_BYTES } from '../match.ts';
+import { HALF_BLOCK_BYTES, match, WITHIN_BLOCK_BYTES } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { FollowContext } from '../steps.ts';
 import type { Family, TextEncoding } from './encoding.ts';
@@ -25,6 +25,8 @@ export interface Explained {
   readonly reading: Reading;
   /** For other responses for this file. */
   readonly decode: Decode;
+  /** A response from half a block later, if that was requested. */
+  readonly second?: Part | undefined;
 }
 
 /** How a server may have made a text: as UTF-8, also without the byte-order mark of the file, or by a code page. */
@@ -49,13 +51,13 @@ export async function* explain(
   if (from === 0 && UTF16_MARKS.some((mark) => startsAlike(mark, known) && known.length > 0)) return 'again';
   // Most empty files stay empty for long: only the last pass checks for a file that is a byte-order mark alone.
   const mayBeMarked = (content.length > 0 || final) && (from === 0 || known.length > 0);
-  const { decoder, isAscii: isAllAscii } = yield* identify(from, content, known, encoding, mayBeMarked);
+  const { decoder, isAscii: isAllAscii, second } = yield* identify(from, content, known, encoding, mayBeMarked);
   if (decoder === undefined) return 'again';
   const onChanged = (reason: string) => file.reportDecoder(reason);
   if (decoder !== 'code-page') {
     if (!isAllAscii || decoder === 'without-mark') encoding.learnUtf8(onChanged);
     const whole = decoder === 'without-mark' ? new Marked(content) : content;
-    return { reading: decodeUtf8(whole), decode: decodeUtf8 };
+    return { reading: decodeUtf8(whole), decode: decodeUtf8, second };
   }
   const shown = await new Reading(content).text();
   const showing = isAscii(known) ? [] : encoding.codePagesShowing(known, shown);
@@ -68,6 +70,7 @@ export async function* explain(
 interface Identified {
   /** Undefined: none or several make this text, or the file changed. */
   readonly decoder: Decoder | undefined;
+  readonly second?: Part | undefined;
 }
 
 /** Identifies the decoder of the text from `from` on, where the file has the bytes `known`. */
@@ -131,15 +134,21 @@ async function* request(
   const first = await content.read(asciiBytes, asciiBytes + WIDEST_BYTES);
   // Undecodable bytes predict nothing: the raw download decides.
   if (asciiBytes === 0 && standsAt(first, 0, REPLACEMENT)) return { decoder: possible[0] };
-  const offsets = [first.length > 0 && !standsAt(first, 0, REPLACEMENT) ? asciiBytes + 1 : 1];
+  const beyond = first.length > 0 && !standsAt(first, 0, REPLACEMENT) ? asciiBytes + 1 : 1;
+  // Where block edges cut characters, a response from half a block later is needed, too.
+  const block = await content.read(0, HALF_BLOCK_BYTES + WITHIN_BLOCK_BYTES);
+  const isCut = asciiBytes < content.length && content.length > block.length && !block.includes(REPLACEMENT);
+  const hasSecond = isCut && !possible.includes('code-page');
   // In a text that repeats itself, what stands at its beginning may decide.
-  if (offsets[0] !== 1) offsets.push(1);
+  const offsets = new Set([hasSecond ? characterStart(block, HALF_BLOCK_BYTES) : beyond, 1]);
 
   let left = possible;
+  let second: Part | undefined;
   let evidenceBytes = 0;
   for (const at of offsets) {
     const part = yield from + at;
     if (part === undefined) return { decoder: undefined };
+    if (hasSecond) second ??= part;
     const found = await part.content.read(0, WITHIN_BLOCK_BYTES);
     const fitting: Decoder[] = [];
     for (const decoder of left) {
@@ -162,7 +171,7 @@ async function* request(
   // A file that changed meanwhile refutes UTF-8 as well: no mark is put before a text that did not stand still.
   const isMarked = decoder === 'without-mark';
   const isSure = content.length > 0 && evidenceBytes > 0 && decoder === 'utf-8';
-  if (isSure || isNothing) return { decoder };
+  if (isSure || isNothing) return { decoder, second };
   const again = yield from;
   const isSame =
     again !== undefined &&
