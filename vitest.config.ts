@@ -35,6 +35,17 @@ function testFilesWith(text: string): string[] {
 /** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */
 const LONG = process.env['JOBTAIL_LONG'] === '1' ? [] : ['test/**/long/**'];
 
+/** Temporary files, of PostgreSQL too: in memory, for most tests flush thousands of times; those below `long/` on the disk. */
+const TEMPORARY = LONG.length > 0 && isRoomInMemory() ? { TMPDIR: '/dev/shm' } : {};
+
+/** Containers have 64 MiB there, without the right to execute. */
+function isRoomInMemory(): boolean {
+  if (!fs.existsSync('/dev/shm') || /^\S+ \/dev\/shm .*\bnoexec\b/m.test(fs.readFileSync('/proc/mounts', 'utf8')))
+    return false;
+  const { bavail, bsize } = fs.statfsSync('/dev/shm');
+  return bavail * bsize > 4 * 1024 ** 3;
+}
+
 /** Minutes of processes: any change in a folder that their support imports would run all of them in `npm run test:near`. */
 const FAR = process.env['JOBTAIL_NEAR'] === '1' ? ['test/e2e/**', 'test/view/page/browser/**'] : [];
 
@@ -70,7 +81,7 @@ export default defineConfig({
     testTimeout: 120_000 * Math.max(1, PROPERTY_TIMES),
     hookTimeout: 120_000,
     // Lines for people are compared as text; where CI or FORCE_COLOR is set, they would have colours.
-    env: { NO_COLOR: '1', FORCE_COLOR: '' },
+    env: { NO_COLOR: '1', FORCE_COLOR: '', ...TEMPORARY },
     setupFiles: ['test/support/property-setup.ts'],
     reporters: ['default', new MissingPackages()],
     // Random: with the seed that is printed; `--sequence.seed` gives the same order again.
