@@ -17,7 +17,8 @@ const NONE = new Uint8Array(0);
 const bytesOf = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0));
 
 export function FilteredRows({ opened, label }: { opened: Opened; label: string }) {
-  const { search, contextLines, wraps, isRaw } = opened;
+  const { file, search, contextLines, wraps, isRaw } = opened;
+  const following = file.following.value;
   const scroller = useRef<HTMLDivElement>(null);
   void search.found.value;
   const { matches } = search;
@@ -31,7 +32,7 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
     estimateSize: () => ROW_PX * (1 + 2 * context),
     getItemKey: (index) => matches[index]?.[0] ?? -1,
     anchorTo: 'end',
-    followOnAppend: true,
+    followOnAppend: following,
     overscan: 4,
   });
   useEffect(
@@ -44,6 +45,9 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
       }),
     [search, list, around],
   );
+  useEffect(() => {
+    if (following) list.scrollToEnd();
+  }, [following, list]);
   const items = list.getVirtualItems();
   useEffect(() => {
     opened.filteredLines = () => {

@@ -39,6 +39,7 @@ describe('a search as a filter', needs('chromium'), () => {
     await pane.locator('.row.found').getByText(line(150)).waitFor();
     await keyboard.press('G');
     await pane.locator('.row.found').getByText(line(19_950)).waitFor();
+    await keyboard.press('f');
     fs.appendFileSync(task.files.stdout, text(20_000, 100));
     await pane.getByText(line(20_050)).waitFor();
     await pane.getByRole('button', { name: 'line 19851' }).click();
