@@ -16,6 +16,8 @@ const PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const TASK = fileURLToPath(new URL('../dist/simulator/demo/demo-task.js', import.meta.url));
 /** So long the jobs write before the pictures are taken, so that their curves have points. */
 const SECONDS = 200;
+/** Named in each command: root takes none from the working directory. */
+const CONFIG = 'config.yaml';
 const place = mkdtempSync(path.join(tmpdir(), 'screenshots-'));
 const started = [];
 
@@ -40,7 +42,7 @@ async function startCluster() {
   sandbox.stdout.on('data', (bytes) => (said += bytes));
   while (!said.includes('agent run')) await sleep(50);
   writeFileSync(
-    path.join(place, 'config.yaml'),
+    path.join(place, CONFIG),
     `${said}\nview: {listen: "127.0.0.1:${await freePort()}"}\nwatchMine: true\n`,
   );
   const [, control] = /control +(\S+)/.exec(said);
@@ -67,7 +69,7 @@ async function startCluster() {
 
 /** A link opens the view once. */
 const linkNow = () =>
-  execFileSync(process.execPath, [PROGRAM, 'view', '--no-open'], { cwd: place, encoding: 'utf8' }).trim();
+  execFileSync(process.execPath, [PROGRAM, 'view', '-c', CONFIG, '--no-open'], { cwd: place, encoding: 'utf8' }).trim();
 
 async function takePictures(job) {
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
@@ -107,6 +109,8 @@ async function takePictures(job) {
         await page.getByRole('button', { name: 'Search' }).click();
         await page.getByRole('searchbox').fill('converged');
         await page.locator('.row.found').waitFor();
+        await page.getByRole('button', { name: 'Only the lines with matches' }).click();
+        await page.locator('.filtered .row.found').waitFor();
       },
     });
     await picture('view-phone', `#/job/${job.jobId}/live?file=${progress}/log`, {
@@ -127,7 +131,7 @@ async function takePictures(job) {
 try {
   mkdirSync(IMAGES, { recursive: true });
   const job = await startCluster();
-  start(['run']);
+  start(['run', '-c', CONFIG]);
   await sleep(SECONDS * 1_000);
   await takePictures(job);
 } finally {
