@@ -1,14 +1,14 @@
-/** How the user signs in (docs/interface.md 4.2): the method, and where its secret is. The secret itself is never in here. */
+/** The sign-in method and the source of its secret (docs/interface.md 4.2); never the secret itself. */
 
 export const AUTH_METHODS = ['openid', 'external-token', 'cloud-platform', 'password', 'session-code'] as const;
 
-/** Over REST alone: user name and password are shown with every call, and there is no sign-in (docs/rest.md 4.1). */
+/** REST only: every call sends user name and password, without a sign-in (docs/rest.md 4.1). */
 export const API_KEY = 'api-key';
 
-/** One of the sign-in operations; `session-code` takes a ready code instead. */
+/** One of the sign-in operations; `session-code` takes an existing code. */
 export type AuthMethod = (typeof AUTH_METHODS)[number] | typeof API_KEY;
 
-/** Where a password, token or session code is read from, anew at every sign-in. */
+/** Read again at every sign-in. */
 export type SecretSource =
   | { readonly kind: 'file'; readonly path: string }
   /** `argv[0]` is the program; no shell. It has `timeoutMs` to print the secret. */
@@ -20,15 +20,14 @@ interface CommonSettings {
   readonly secret: SecretSource;
   /** Between the base URL and the operation: starts with a slash or is empty. Null: that of docs/interface.md 4.2. */
   readonly path: string | null;
-  /** Instead of the operation name in docs/interface.md 4.2. */
+  /** Null: the operation name of docs/interface.md 4.2. */
   readonly operation: string | null;
-  /** Where the session code stands in an answer that is an object; dots lead into inner objects. */
+  /** The path of the session code in a response object; dots separate names. */
   readonly sessionCodeField: string | null;
-  /** Text of a regular expression (compile with the flag `i`): a fault that matches means a lost session. */
+  /** A regular expression (flag `i`) for faults that mean a lost session. */
   readonly sessionFaultPattern: string | null;
 }
 
-/** A user who signs in by one of the operations. */
 export type OperationSettings = CommonSettings &
   (
     | { readonly method: 'openid' | 'external-token' | 'password'; readonly username: string }
@@ -44,7 +43,6 @@ export type AuthSettings =
 export const SECRET_NAMES = ['password', 'token', 'sessionCode'] as const;
 export type SecretName = (typeof SECRET_NAMES)[number];
 
-/** What the secret of a method is called. */
 export function secretNameOf(method: AuthMethod): SecretName {
   if (method === 'password' || method === API_KEY) return 'password';
   return method === 'session-code' ? 'sessionCode' : 'token';

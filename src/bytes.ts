@@ -1,17 +1,11 @@
-/**
- * Functions on bytes and UTF-8 without further context. The server sends text, with U+FFFD for bytes that it could not
- * decode (docs/servers.md 1.2), so a chunk is certain only where it has none.
- */
+/** Functions on bytes and UTF-8. */
 
 export const REPLACEMENT_CHARACTER = '\ufffd';
 
-/** U+FFFD in UTF-8. */
 export const REPLACEMENT: Buffer = Buffer.from([0xef, 0xbf, 0xbd]);
 
-/** The byte-order mark in UTF-8. */
 export const BYTE_ORDER_MARK: Buffer = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Whether `mark` stands in `bytes` at `index`. */
 export function standsAt(bytes: Buffer, index: number, mark: Buffer): boolean {
   for (let at = 0; at < mark.length; at++) if (bytes[index + at] !== mark[at]) return false;
   return true;
@@ -34,26 +28,26 @@ export function firstCharacter(bytes: Buffer): number {
   return at;
 }
 
-/** The bytes a UTF-8 character has that begins with this byte (1 for one that begins none). */
+/** Bytes of a UTF-8 character with this first byte (1 for an invalid one). */
 export function widthOfLead(byte: number): number {
   if (byte >= 0xf0) return byte < 0xf8 ? 4 : 1;
   if (byte >= 0xe0) return 3;
   return byte >= 0xc2 ? 2 : 1;
 }
 
-/** Where `bytes` from `start` on can be cut: before a UTF-8 character that is incomplete. */
+/** Where `bytes` can be cut after `start`: before an incomplete UTF-8 character. */
 export function endOfWholeUtf8(bytes: Buffer, start: number): number {
   const last = characterStart(bytes, bytes.length - 1);
   const isCut = last >= start && last + widthOfLead(bytes[last] ?? 0) > bytes.length;
   return isCut ? last : bytes.length;
 }
 
-/** The index of the first byte in which two buffers differ, or the length of the shorter one. */
+/** The index of the first different byte, or the length of the shorter buffer. */
 export function commonLength(a: Buffer, b: Buffer): number {
   const length = Math.min(a.length, b.length);
   if (a.compare(b, 0, length, 0, length) === 0) return length;
   let low = 0;
-  // Halves the range that holds the first difference: comparing is native, walking byte by byte is not.
+  // Bisection: comparing is native, a loop over bytes is not.
   for (let high = length; high - low > 1; ) {
     const middle = (low + high) >> 1;
     if (a.compare(b, low, middle, low, middle) === 0) low = middle;
@@ -62,7 +56,6 @@ export function commonLength(a: Buffer, b: Buffer): number {
   return a[low] === b[low] ? low + 1 : low;
 }
 
-/** Whether the shorter of two buffers is the beginning of the other. */
 export function startsAlike(a: Buffer, b: Buffer): boolean {
   return commonLength(a, b) === Math.min(a.length, b.length);
 }

@@ -1,37 +1,35 @@
 /**
- * All error codes of the agent in one table, with the policy of each. The work throws; the caller that retries, skips a
- * file or ends a command reads the policy.
+ * The error codes of the agent with the policy of each. The work throws; the caller that retries, skips a file or ends
+ * a command reads the policy.
  */
 
-/** The policy of an error code. */
 export interface ErrorPolicy {
   /** The exit code of a command that ends with this failure (docs/commands.md, "Exit codes"). */
   readonly exitCode: number;
-  /** Data are at risk, or the program is wrong: an error in the log, where others are warnings. */
+  /** Logged as an error instead of a warning: data are at risk, or the program has a defect. */
   readonly isAlarm: boolean;
-  /** It is one failure of the service, however many jobs meet it. */
+  /** Whether it is one failure of the service, for all jobs. */
   readonly isOfService: boolean;
-  /** What keeps all jobs from being followed, in words that go on "the service ..."; null if it does not. */
+  /** Ends the sentence "the service ..." if no job can be followed; else null. */
   readonly outage: string | null;
-  /** It clears by itself, without an operator. */
+  /** Whether it clears without an operator. */
   readonly passes: boolean;
-  /** Signing in anew and repeating the call once may succeed. */
+  /** Whether another sign-in and a repeated call may succeed. */
   readonly signIn: boolean;
-  /** Another password, token or session code may mend it. */
+  /** Whether another secret may solve it. */
   readonly secretMends: boolean;
-  /** It may be the fault of one of several files that a call wanted, or of their number. */
+  /** Whether one of several files in a call, or their number, may be the cause. */
   readonly isDivisible: boolean;
-  /** The service is known to have done nothing for the request. */
+  /** Whether the service certainly did nothing for the request. */
   readonly nothingDone: boolean;
-  /** Ends the poll of the job, even if one file meets it. */
   readonly endsPoll: boolean;
-  /** The service refused this one request, and will refuse it again; others may succeed. */
+  /** Whether the service will refuse this request again; others may succeed. */
   readonly isRefusal: boolean;
-  /** Of a result file: whether the next file may go well; `perhaps`, unless several in a row meet it. */
+  /** Whether the next result file may succeed; `perhaps`: unless several in a row fail. */
   readonly ofOneFile: 'yes' | 'perhaps' | 'no';
 }
 
-/** Exit codes of the command line; documented in docs/commands.md. */
+/** Exit codes; documented in docs/commands.md. */
 export const EXIT = {
   ok: 0,
   failed: 1,
@@ -42,7 +40,6 @@ export const EXIT = {
   service: 6,
   notFound: 7,
   local: 8,
-  /** `agent wait`: how the job ended, or that its time is up. */
   jobFailed: 10,
   jobCanceled: 11,
   timeIsUp: 12,
@@ -50,7 +47,6 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** The policy of a code unless its row overrides it. */
 const USUAL: ErrorPolicy = {
   exitCode: EXIT.failed,
   isAlarm: false,
@@ -72,21 +68,17 @@ const policy = (exitCode: number, unusual: Partial<ErrorPolicy> = {}): ErrorPoli
   ...unusual,
 });
 
-/** The service as a whole fails, for all jobs: `outage` describes it. */
 const service = (outage: string, unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
   policy(EXIT.service, { isOfService: true, outage, ...unusual });
 
-/** A sign-in that the operator must correct. */
 const signIn = (outage: string): ErrorPolicy =>
   service(outage, { exitCode: EXIT.signIn, secretMends: true, nothingDone: true });
 
-/** An unusable response. */
 const answer = (unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
   policy(EXIT.service, { isDivisible: true, ofOneFile: 'yes', ...unusual });
 
 const SOMETHING_ELSE = 'sends an unknown response';
 
-/** The closed set of error codes, and the policy of each. */
 export const ERROR_POLICIES = {
   // The person
   usage: policy(EXIT.usage, { ofOneFile: 'yes' }),
@@ -127,20 +119,17 @@ export const ERROR_POLICIES = {
   internal: policy(EXIT.internal, { isAlarm: true, ofOneFile: 'perhaps' }),
 } as const satisfies Record<string, ErrorPolicy>;
 
-/** A code of the table. */
 export type ErrorCode = keyof typeof ERROR_POLICIES;
 
-/** What an error may carry besides its message. */
 export interface JobtailErrorOptions {
-  /** The error that led to this one. Never an object that holds a request, a header or a secret. */
+  /** Never an object with a request, a header or a secret. */
   readonly cause?: unknown;
-  /** What the person who reads it can do, as one sentence. */
   readonly hint?: string | undefined;
-  /** The server's own wish how long to wait, in milliseconds (`Retry-After`). */
+  /** The pause that the server requests (`Retry-After`). */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** A failure with a code of the table. The message names what happened, and to what; the hint is an instruction. */
+/** The message names what happened, and to what; the hint is an instruction. */
 export class JobtailError extends Error {
   override readonly name = 'JobtailError';
   readonly code: ErrorCode;
@@ -178,7 +167,7 @@ function systemCode(thrown: unknown): string | undefined {
   return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) && 'syscall' in thrown ? code : undefined;
 }
 
-/** What to do about an error of the system; the others are `local-io`. */
+/** Errors of the system with a hint; the others are `local-io`. */
 const LOCAL_ERRORS: Readonly<Record<string, { readonly code: ErrorCode; readonly hint: (path: string) => string }>> = {
   ENOSPC: { code: 'disk-full', hint: () => 'free some space; the agent continues by itself' },
   EDQUOT: { code: 'disk-full', hint: () => 'remove files, or raise the quota; the agent continues by itself' },
@@ -188,10 +177,9 @@ const LOCAL_ERRORS: Readonly<Record<string, { readonly code: ErrorCode; readonly
   EMFILE: { code: 'local-io', hint: () => 'raise the limit of open files (LimitNOFILE of the unit, or ulimit -n)' },
 };
 
-/** The error in the words of the operating system, with the path and the call. */
 function localError(error: NodeJS.ErrnoException, code: string): JobtailError {
   const { path, syscall = 'call' } = error;
-  // As Node.js words it: `ENOSPC: no space left on device, open '/x'`.
+  // Node.js writes `ENOSPC: no space left on device, open '/x'`.
   const words = /^E[A-Z0-9]+: ([^,]+)/.exec(error.message)?.[1] ?? code;
   const known = LOCAL_ERRORS[code];
   const where = path ?? 'a local file';

@@ -1,4 +1,4 @@
-/** Bytes that are gathered piece by piece, in memory that is used again. */
+/** Collects bytes in reused memory. */
 export class GrowingBuffer {
   #bytes = Buffer.alloc(0);
   #length = 0;
@@ -7,7 +7,6 @@ export class GrowingBuffer {
     return this.#length;
   }
 
-  /** Copies the piece. */
   append(piece: Buffer): void {
     const needed = this.#length + piece.length;
     if (needed > this.#bytes.length) {
@@ -19,7 +18,7 @@ export class GrowingBuffer {
     this.#length = needed;
   }
 
-  /** What was appended; only good until the next call of anything else. */
+  /** Valid until the next call of any method. */
   view(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }
@@ -28,7 +27,7 @@ export class GrowingBuffer {
     this.#length = 0;
   }
 
-  /** What was appended, in a buffer of its own; empty afterwards. */
+  /** A copy; the buffer is empty afterwards. */
   take(): Buffer {
     const taken = Buffer.from(this.view());
     this.clear();

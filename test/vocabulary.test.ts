@@ -193,6 +193,12 @@ describe('identifiers', () => {
     );
     expect(found).toEqual([]);
   });
+
+  it('and the names of files are, too', () => {
+    const names = fs.readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' });
+    expect(isReplaced('told-jobs'.replaceAll('-', '_'))).toBe(true);
+    expect(names.filter((name) => isReplaced(name.replaceAll(/[-./]/g, '_')))).toEqual([]);
+  });
 });
 
 it('each exception is needed', () => {

@@ -20,11 +20,9 @@ import { command, duration, EVEN_IF_OTHERS_FAIL, id, oneOf, orNull, path, sectio
 const METHODS = [...AUTH_METHODS, API_KEY] as const;
 const SOURCES = ['File', 'Command', 'Credential'] as const;
 
-/** The keys for files with a secret: `passwordFile` and so on. */
 const keysOf = (name: SecretName) => SOURCES.map((source) => `${name}${source}` as const);
 const SECRET_KEYS = SECRET_NAMES.flatMap(keysOf);
 
-/** The section for a configuration file in `directory`. */
 export function authSection(directory: string) {
   const urlPart = (expected: string) => text(expected, (found) => !/[\s?#]/.test(found));
   const file = path(directory).optional();
@@ -75,7 +73,7 @@ type AuthKeys = {
 
 export const QUICK_EXPRESSION = 'a regular expression that is quick for any text (no repetition inside of another one)';
 
-/** What a method needs and what it has no use for. Called with whatever could be read of the section. */
+/** Called with the readable part of the section, even after errors. */
 function checkMethod(keys: AuthKeys, context: z.core.$RefinementCtx<unknown>): void {
   const method = METHODS.find((known) => known === keys.method);
   if (method === undefined) return;
@@ -111,32 +109,31 @@ function secretOf(keys: AuthKeys, timeoutMs: number): SecretSource {
   return { kind: 'credential', name: keys[`${name}Credential`] ?? '' };
 }
 
-/** Of a fault so much is looked at (src/remote/soap/faults.ts). */
+/** Characters of a fault that are matched (src/remote/soap/faults.ts). */
 const FAULT_CHARACTERS = 2048;
 
-/** Of the processor: a busy machine may let the process wait for longer. */
+/** Processor time: a busy machine may delay the process. */
 const TRIAL_MS = 200;
 const USE_MS = 50;
 const MAX_TEXTS = 50;
 
 const MATCHES = 'texts.filter((text) => new RegExp(pattern, flags).test(text)).length > 0';
 
-/** Whether `words` match; undefined if that takes too long. @throws SyntaxError if the pattern is none */
+/** Undefined if the match takes too long. @throws SyntaxError if the pattern is none */
 export function matchesInTime(pattern: string, words: string): boolean | undefined {
   return matchesAny(pattern, [words], USE_MS);
 }
 
-/** Whether it is a regular expression, and one that is quick for texts made of what stands in it. */
+/** Whether a pattern is a valid regular expression that is fast on texts made of its own parts. */
 export function isQuickExpression(pattern: string, flags = 'i'): boolean {
   const pieces = new Set(['a', '0', ' ', ...(pattern.match(/[\p{L}\p{N} ]+/gu) ?? []), ...pattern]);
-  // Repeated, with an end that is nowhere in the pattern: the longest way to find out that it does not match.
+  // Repeated, with an end that is not in the pattern: the slowest way to fail.
   const texts = [...pieces]
     .slice(0, MAX_TEXTS)
     .map((piece) => `${piece.repeat(FAULT_CHARACTERS / piece.length)}\u0000`);
   try {
     return matchesAny(pattern, texts, TRIAL_MS, flags) !== undefined;
   } catch {
-    // It is no regular expression.
     return false;
   }
 }

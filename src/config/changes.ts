@@ -1,17 +1,16 @@
-/** What differs between two configurations, for the log of a reload. */
+/** The differences between two configurations, for the log of a reload. */
 
 import { type SecretSource, secretNameOf } from '../auth.ts';
 import { countOf } from '../numbers.ts';
 import type { Config } from './config.ts';
 
-/** Keys that take effect only at a start: everything else is replaced while the agent runs. */
+/** Keys that take effect only at a start. */
 const RESTART_KEYS = ['mirror.directory', 'state.directory', 'fleet'];
 
-/** What differs between two configurations. */
 export interface Changes {
-  /** One for each changed key, in the words of the file: `poll.maxIntervalSeconds 60 -> 30`. */
+  /** One for each changed key: `poll.maxIntervalSeconds 60 -> 30`. */
   readonly lines: string[];
-  /** The changed keys that a running agent cannot take over. */
+  /** Changed keys that need a restart. */
   readonly restart: string[];
 }
 
@@ -27,7 +26,7 @@ export function changesOf(before: Config, after: Config): Changes {
   return { lines, restart: RESTART_KEYS.filter(isChanged) };
 }
 
-/** A value as it is compared and as it is shown: a command may hold more than the log should. */
+/** The compared value, and the shown one: a command may contain secrets. */
 interface Entry {
   readonly compared: string;
   readonly shown: string;
@@ -49,14 +48,13 @@ function entriesOf(config: Config): Map<string, Entry> {
   add('metrics.listen', metrics.listen === null ? 'null' : `${metrics.listen.host}:${metrics.listen.port}`);
   add('view', view === null ? 'off' : viewText(view));
   add('watchMine', watchMine === null ? 'false' : watchMineText(watchMine));
-  // A rule may hold an address that is a secret.
+  // A rule may contain a secret address.
   add('notify', countOf(notify.length, 'rule'), JSON.stringify(notify));
   add('stallAfterMinutes', stallAfterMs === null ? 'null' : `${stallAfterMs / 60_000}`);
   for (const entry of watch) add(`watch job ${entry.job}`, watchText(entry));
   return entries;
 }
 
-/** Every value that is no section, with its key. */
 function leaves(value: object, prefix = ''): [key: string, value: unknown][] {
   return Object.entries(value).flatMap(([name, inner]: [string, unknown]): [string, unknown][] => {
     const key = `${prefix}${name}`;

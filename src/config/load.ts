@@ -1,4 +1,4 @@
-/** Finds, reads, parses and checks the configuration file and the TLS files it names, and words what is wrong. */
+/** Finds, reads and validates the configuration file and its TLS files, and reports errors. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { realpathSync, type Stats, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -13,8 +13,8 @@ import { configSchema } from './schema.ts';
 import { type PlacedProblem, readYaml } from './yaml.ts';
 
 /**
- * The configuration in `path`, complete and checked. Rejects with one `config` error whose message has a line for
- * every problem: `file:line:column: key: expected ..., found ...`.
+ * Reads the configuration in `path`. Rejects with one `config` error with a line for each problem: `file:line:column:
+ * key: expected ..., found ...`.
  */
 export async function loadConfig(path: string): Promise<Config> {
   const file = resolve(path);
@@ -33,12 +33,11 @@ export async function loadConfig(path: string): Promise<Config> {
   throw configError(linesOf(file, problems));
 }
 
-/** A line for each problem, in the order of the file. */
 function linesOf(file: string, problems: readonly PlacedProblem[]): string[] {
   const lines = problems
     .toSorted((a, b) => a.position.line - b.position.line || a.position.column - b.position.column)
     .map(({ position, text }) => `${file}:${position.line}:${position.column}: ${text}`);
-  // One mistake in YAML may be found twice.
+  // One mistake in YAML may be reported twice.
   return [...new Set(lines)];
 }
 
@@ -72,10 +71,7 @@ function whyUnreadable(error: NodeJS.ErrnoException): string {
   }
 }
 
-/**
- * Reads the PEM files of `service.tls` and checks that they can be used; what the configuration leaves out is left out
- * here too. Rejects with one `config` error that names each bad file.
- */
+/** Reads and checks the PEM files of `service.tls`. Rejects with one `config` error that names each bad file. */
 export async function loadTls(config: Config) {
   const { caFile, certFile, keyFile } = config.service.tls;
   const problems: string[] = [];
@@ -114,23 +110,19 @@ function fitTogether(cert: Buffer, key: Buffer): boolean {
 const SYSTEM_FILE = '/etc/agent/config.yaml';
 
 export interface ConfigSearch {
-  /** The argument of `-c`. */
   readonly explicit: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly systemFile?: string;
-  /** The effective user id; undefined where the system has none. */
   readonly uid?: number | undefined;
-  /** Receives why `config.yaml` of the working directory is not used, as one sentence. */
+  /** Called with the reason why `config.yaml` of the working directory is not used. */
   readonly onIgnored: (message: string) => void;
 }
 
 /**
- * Returns the absolute path of the configuration file: the one of `-c`, else of `$AGENT_CONFIG`, else `config.yaml` in
- * `cwd`, else `systemFile`. The first two are not examined. A configuration names commands that the agent runs and files
- * that it reads, so the one of the working directory is used only if no other user can have written it, and never
- * for root.
- * @throws JobtailError config, if there is none
+ * The absolute path of the configuration file: that of `-c`, else of `$AGENT_CONFIG`, else `config.yaml` in `cwd`, else
+ * `systemFile`. A configuration names commands to run and files to read. So the file of the working directory is used
+ * only if no other user can have written it, and never for root. @throws JobtailError config, if there is none
  */
 export function findConfig(search: ConfigSearch): string {
   const { explicit, env, cwd, systemFile = SYSTEM_FILE, uid = process.geteuid?.(), onIgnored } = search;
@@ -149,7 +141,7 @@ export function findConfig(search: ConfigSearch): string {
   );
 }
 
-/** Whether a file is there. One that cannot be read is, and gets its own message later. */
+/** A file that cannot be read gets its own error message later. */
 function mayExist(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -175,7 +167,7 @@ function foreignBecause(file: string, uid: number | undefined): string | undefin
   return undefined;
 }
 
-/** A group with the number of the user is the user's own: many systems make one for each user, and let it write. */
+/** A group with the number of the user is private on many systems. */
 function isWritableByOthers({ mode, uid, gid }: Stats): boolean {
   return (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && gid !== uid);
 }
@@ -184,12 +176,10 @@ type Path = readonly PropertyKey[];
 
 export interface Problem {
   readonly path: Path;
-  /** Whether the key itself is wrong, or its value. */
   readonly of: 'key' | 'value';
   readonly text: string;
 }
 
-/** The problems that `issues` name in `root`, the value that was checked. */
 export function problemsOf(issues: readonly z.core.$ZodIssue[], root: unknown): Problem[] {
   return issues.flatMap((issue): Problem[] => {
     if (issue.code === 'unrecognized_keys') {
@@ -203,7 +193,7 @@ export function problemsOf(issues: readonly z.core.$ZodIssue[], root: unknown): 
   });
 }
 
-/** A path as people write it: `watch[0].job`. */
+/** For people: `watch[0].job`. */
 export function pathText(path: Path): string {
   return path
     .map((step, index) => {
@@ -230,9 +220,9 @@ function unknownKey(key: string, known: readonly string[]): string {
   return near === undefined ? `unknown key, expected one of ${known.join(', ')}` : `unknown key, did you mean ${near}?`;
 }
 
-/** The nearest of `known`, or undefined if none is near. Case, `_` and `-` count for nothing, nor does a missing end. */
+/** The most similar known key; ignores case, `_`, `-` and a missing end. */
 function nearest(word: string, known: readonly string[]): string | undefined {
-  // Longer words cannot be near any key, and the distance costs length times length.
+  // Longer words are similar to no key, and the cost grows with the product of the lengths.
   if (word.length > 40) return undefined;
   const ranked = known
     .map((candidate) => ({ candidate, letters: distance(plain(word), plain(candidate)) }))
@@ -246,10 +236,8 @@ function nearest(word: string, known: readonly string[]): string | undefined {
 
 const plain = (word: string) => word.toLowerCase().replaceAll(/[_-]/g, '');
 
-/** Whether one of two words is the beginning of the other. */
 const isBeginning = (a: string, b: string) => Math.min(a.length, b.length) >= 4 && (a.startsWith(b) || b.startsWith(a));
 
-/** What stands at `path`, for a message. */
 function describe(path: Path, root: unknown): string {
   const found = path.reduce<unknown>((value, step) => {
     const isInner = typeof value === 'object' && value !== null && Object.hasOwn(value, step);
@@ -272,7 +260,7 @@ function quoted(text: string): string {
   return printable(JSON.stringify(cut(shown, 80)));
 }
 
-/** A key as it is; of a strange one only what is safe to show (`{password:x}` in YAML is the key `password:x`). */
+/** An unknown key is shown only if it is safe (`{password:x}` in YAML is the key `password:x`). */
 function keyText(key: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_-]*$/.test(key)) return cut(key, 40);
   const secret = /^["']?[A-Za-z_-]*(pass|token|secret|code|credential)[A-Za-z_-]*/i.exec(key);

@@ -1,6 +1,6 @@
 /**
- * The schema of the configuration file: its keys, their defaults and the rules between them. Unknown keys are errors.
- * config.example.yaml explains every key to the person who writes one.
+ * The schema of the configuration file: keys, defaults and rules between keys. Unknown keys are errors.
+ * config.example.yaml explains every key.
  */
 import { hostname } from 'node:os';
 import * as z from 'zod';
@@ -38,11 +38,11 @@ const HOST_KEY_CHECKS = ['accept-new', 'strict'] as const;
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 const DAY_SECONDS = 86_400;
-// Two weeks: what a timer of Node.js can wait for (2^31 ms) is a little more.
+// Two weeks: just below the limit of a timer in Node.js (2^31 ms).
 const SETTLE_MAX_MINUTES = 20_160;
 const MAX_AGE_DAYS = 3_650;
 
-/** The schema for a file in `directory`, from which relative paths start. */
+/** Relative paths start from `directory`. */
 export function configSchema(directory: string) {
   return section({
     service: serviceSection(directory),
@@ -51,7 +51,6 @@ export function configSchema(directory: string) {
       section({
         directory: path(directory).prefault('/var/lib/agent/mirror'),
         keepGenerations: wholeNumber(0, 1000).prefault(5),
-        /** Room on its disk that results leave free. */
         minFreeBytes: size(0, Number.MAX_SAFE_INTEGER).prefault(100 * 2 ** 20),
       }),
     ),
@@ -59,18 +58,13 @@ export function configSchema(directory: string) {
     poll: orEmpty(pollSection()),
     results: orEmpty(resultsSection(directory)),
     watch: z.preprocess((found) => found ?? [], watchList()).prefault([]),
-    /** Which jobs of the user are followed without being named; null: none. */
     watchMine: z.preprocess(asSection, watchMineSection().nullable()).prefault(false),
-    /** Who is notified of what; none by default. */
     errors: orEmpty(section({ patterns: orNull(errorPatterns()) })),
     notify: z.preprocess((found) => found ?? [], notifyList(directory)).prefault([]),
-    /** A running job without growth for so long is stalled; null: none is. In milliseconds. */
     stallAfterMinutes: orNull(duration('minutes', SETTLE_MAX_MINUTES)),
-    /** Null: this agent is in no fleet. */
     fleet: orNull(fleetSection(directory)),
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
     metrics: orEmpty(section({ listen: orNull(hostAndPort()) })),
-    /** The view in the browser within `agent run`; null: off. */
     view: z.preprocess(asSection, viewSection(directory).nullable()).prefault(false),
   })
     .refine(({ service, auth }) => service?.baseUrl !== null || (auth?.method ?? 'session-code') === 'session-code', {
@@ -125,17 +119,13 @@ function resultsSection(directory: string) {
     exclude: globs().prefault([]),
     maxFileBytes: orNull(size(1, Number.MAX_SAFE_INTEGER)),
     transfer: oneOf(TRANSFER_WAYS).prefault('auto'),
-    /** With `auto`, larger files come by direct transfer. */
     directAboveBytes: size(0, Number.MAX_SAFE_INTEGER).prefault(64 * 2 ** 20),
-    /** Bytes a second, of all results together. */
     bandwidthLimit: orNull(size(1024, Number.MAX_SAFE_INTEGER)),
-    /** Where directories of the cluster are mounted here: local paths by paths of the server. Nothing else is read. */
     shareRoots: pathPairs(directory).prefault({}),
     ssh: orEmpty(sshSection(directory)),
   }).transform(inMs);
 }
 
-/** Patterns as in .gitignore. */
 function globs() {
   const glob = text('a pattern such as *.dat (put it in quotes)').refine(isQuickPattern, {
     error: 'a pattern with at most two ** before its end',
@@ -143,16 +133,14 @@ function globs() {
   return listOf(glob, 'patterns such as ["**"]');
 }
 
-/** How the host key of a transfer host is checked. */
 function sshSection(directory: string) {
   const key = text('a public key such as "ssh-ed25519 AAAA..."', (found) =>
     /^(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ AAAA[A-Za-z0-9+/]+={0,2}(?: |$)/.test(found),
   );
   return section({
     hostKeys: oneOf(HOST_KEY_CHECKS).prefault('accept-new'),
-    /** Null: a file of the agent in the state directory. */
+    /** Null: a file in the state directory. */
     knownHostsFile: orNull(path(directory)),
-    /** Public keys as in authorized_keys; if there are any, the host has to show one of them. */
     pinnedKeys: listOf(key, 'public keys such as ["ssh-ed25519 AAAA..."]').prefault([]),
   });
 }
@@ -165,21 +153,17 @@ const PUBLIC_URL = 'an address such as https://gateway.example.org/jobs/, withou
 function viewSection(directory: string) {
   return section({
     listen: placeToListen(directory).prefault('127.0.0.1:9470'),
-    /** Null: a file of the agent in the state directory. */
+    /** Null: a file in the state directory. */
     tokenFile: orNull(path(directory)),
-    /** Where a reverse proxy shows it. */
     publicUrl: orNull(httpUrl(PUBLIC_URL).refine((url) => !url.includes('?'), PUBLIC_URL)),
   });
 }
 
 function watchMineSection() {
   return section({
-    /** Of the names of jobs. */
     include: globs().min(1, 'at least one pattern (watchMine: false follows none)').prefault(['**']),
     exclude: globs().prefault([]),
-    /** Jobs that ended earlier than this before the rule was set are not followed. */
     maxAgeDays: duration('days', MAX_AGE_DAYS).prefault(1),
-    /** Followed at a time because of this rule. */
     mostJobs: wholeNumber(1, 100_000).prefault(200),
   }).transform(inMs);
 }
@@ -197,13 +181,11 @@ function watchList() {
 function watchEntry() {
   return section({
     job: id('a job id (1 or more)', parseJobId),
-    /** Null: whichever it has; they are to be found. None: only results are followed. */
     tasks: orNull(eachOnce(listOf(id('a task id', parseTaskId), 'task ids'))),
     files: eachOnce(listOf(oneOf(LIVE_FILE_NAMES), `live files (${LIVE_FILE_NAMES.join(', ')})`))
       .min(1, `at least one of ${LIVE_FILE_NAMES.join(', ')} (leave the key out for all of them)`)
       .prefault([...LIVE_FILE_NAMES]),
     results: trueOrFalse().prefault(true),
-    /** Quiet time after which the job is settled by itself; null: never. */
     settleAfterMinutes: orNull(duration('minutes', SETTLE_MAX_MINUTES)),
   })
     .refine(({ tasks, results }) => tasks?.length !== 0 || results !== false, {
@@ -217,7 +199,7 @@ function watchEntry() {
 
 const MAX_ERROR_PATTERNS = 100;
 
-/** Regular expressions for the lines that `agent errors` shows; they are joined, so that groups have other numbers. */
+/** The patterns are joined into one expression, so numbers of groups differ. */
 function errorPatterns() {
   const expected = `${QUICK_EXPRESSION}, without back-references`;
   const pattern = text(expected, (found) => !/\\[1-9k]|\(\?<[^=!]/.test(found) && isQuickExpression(found, 'isu'));
@@ -233,15 +215,11 @@ function notifyList(directory: string) {
     on: eachOnce(listOf(oneOf(EVENT_TYPES), `events (${EVENT_TYPES.join(', ')})`)).min(1, {
       error: 'at least one event',
     }),
-    /** Of the ids and the names of jobs. */
     jobs: globs().min(1, 'at least one pattern').prefault(['**']),
-    /** Of stdout, stderr, log and progress. */
     files: globs().min(1, 'at least one pattern').prefault(['**']),
-    /** A regular expression for lines of live files. */
     match: orNull(text(QUICK_EXPRESSION, isQuickExpression)),
     command: orNull(command(directory)),
     url: orNull(httpUrl()),
-    /** Of the signature of what is sent to `url`. */
     secretFile: orNull(path(directory)),
     mail: orNull(text('a mail address', (found) => /^[\w.+][^\s<>,;:"()[\]\\]*@[\w.-]+$/.test(found))),
   }).superRefine(checkRule, EVEN_IF_OTHERS_FAIL);
@@ -252,7 +230,7 @@ interface RuleKeys extends Partial<Record<(typeof TARGETS)[number] | 'match' | '
   readonly on?: readonly string[] | undefined;
 }
 
-/** Called with whatever could be read of the rule. */
+/** Called with the readable part of the rule, even after errors. */
 function checkRule(keys: RuleKeys, context: z.core.$RefinementCtx<unknown>): void {
   const report = (message: string, key?: string, found?: string) =>
     context.addIssue({ code: 'custom', path: key === undefined ? [] : [key], message, params: { found } });
@@ -278,7 +256,6 @@ function eachOnce<Item extends z.ZodType<string>>(list: z.ZodArray<Item>) {
   }, EVEN_IF_OTHERS_FAIL);
 }
 
-/** The texts that stand in the list a second time; what is no text is passed over. */
 function repeats(items: readonly unknown[]): { readonly index: number; readonly first: number }[] {
   return items
     .map((item, index) => ({ item, index, first: items.indexOf(item) }))
@@ -286,10 +263,10 @@ function repeats(items: readonly unknown[]): { readonly index: number; readonly 
 }
 
 const URL_KEYS = ['url', 'urlFile', 'urlCredential'] as const;
-/** A heartbeat that is shorter is refused by pg-boss. */
+/** pg-boss refuses a shorter heartbeat. */
 const MIN_HEARTBEAT_SECONDS = 10;
 const MAX_HEARTBEAT_SECONDS = 600;
-/** pg-boss's schema beside it bears a longer name, and PostgreSQL cuts names of more than 63 bytes. */
+/** The schema of pg-boss has a longer name, and PostgreSQL cuts names above 63 bytes. */
 const MAX_SCHEMA_CHARACTERS = 40;
 
 const EXPECTED_NAME = 'a name of at most 63 letters, digits, dots, dashes and underscores';
@@ -298,29 +275,21 @@ const nameOfHost = () =>
     .replaceAll(/[^\w.-]/g, '-')
     .slice(0, 63) || 'agent';
 
-/** The section for a configuration file in `directory`; null: this agent is in no fleet. */
 export function fleetSection(directory: string) {
   const credential = text('the name of a systemd credential', (found) => !/^\.{1,2}$|\//.test(found));
   return section({
-    /** Where the database is, without a password. */
     url: orNull(databaseUrl()),
-    /** Where the same is read from, with or without a password. */
     urlFile: orNull(path(directory)),
     urlCredential: orNull(credential),
-    /** Of this agent; no two of a fleet have the same. */
     name: orNull(text(EXPECTED_NAME, (found) => /^[\w.-]{1,63}$/.test(found))).transform(
       (name) => name ?? nameOfHost(),
     ),
-    /** Jobs that this agent owns at a time. */
     mostJobs: wholeNumber(1, 100_000).prefault(2000),
-    /** How long an agent may be silent until others take its jobs over. */
     heartbeatSeconds: wholeNumber(MIN_HEARTBEAT_SECONDS, MAX_HEARTBEAT_SECONDS).prefault(15),
     schema: text(`a name of at most ${MAX_SCHEMA_CHARACTERS} small letters, digits and underscores`, (found) =>
       new RegExp(`^[a-z_][a-z0-9_]{0,${MAX_SCHEMA_CHARACTERS - 1}}$`).test(found),
     ).prefault('jobtail'),
-    /** Whether a stop hands the jobs over, instead of leaving them to the next start of this agent for a heartbeat. */
     drainOnStop: trueOrFalse().prefault(false),
-    /** Whether each agent has a mirror directory of its own: the next owner of a job reads everything again. */
     separateMirrors: trueOrFalse().prefault(false),
   })
     .superRefine((keys, context) => {

@@ -1,7 +1,4 @@
-/**
- * The section `service`: where the service is, and how it is spoken to. What stands there, and what the sign-in is by
- * default, goes by the protocol.
- */
+/** The section `service`: the addresses of the service and its limits; some defaults depend on the protocol. */
 import * as z from 'zod';
 import type { AuthSettings } from '../auth.ts';
 import { DEFAULT_PATH, SIGN_IN_PATHS } from '../remote/rest/contract.ts';
@@ -25,19 +22,17 @@ const PROTOCOLS = ['soap', 'rest'] as const;
 const SOAP_VERSIONS = ['1.1', '1.2'] as const;
 const DAY_SECONDS = 86_400;
 
-/** Calls at a time: releases that speak REST may share one connection among those of a user (docs/rest.md 4.5). */
+/** Some REST releases share one connection among the calls of a user (docs/rest.md 4.5). */
 const CONCURRENCY = { soap: 4, rest: 1 } as const;
-/** On a long wire, where `concurrency` is not set. */
+/** With a long round trip, unless `concurrency` is set. */
 const MAX_CONCURRENCY = { soap: 16, rest: 1 } as const;
 
-/** Keys that only one of the protocols has. */
 const ONLY_OF = { soap: ['fileTransferUrl', 'namespace', 'jobsUrl', 'soapVersion'], rest: ['path'] } as const;
 
 const EXPECTED_URL = 'an address that starts with http:// or https://, without a password in it';
 const EXPECTED_TEXT = 'a text that is not empty';
 const EXPECTED_PATH = 'a path such as /heappe';
 
-/** The section for a configuration file in `directory`. */
 export function serviceSection(directory: string) {
   const file = () => orNull(path(directory));
   const tls = section({ caFile: file(), certFile: file(), keyFile: file() }).superRefine((files, context) => {
@@ -61,23 +56,20 @@ export function serviceSection(directory: string) {
         .refine((url) => !url.includes('?'), 'an address without a query (?...)')
         .transform((url) => url.replace(/\/+$/, '')),
     ),
-    /** Of REST: between `baseUrl` and the operations; starts with a slash or is empty. */
+    /** For REST: between `baseUrl` and the operations; starts with a slash or is empty. */
     path: z
       .string(EXPECTED_PATH)
       .regex(/^[^\s?#\p{Cc}]*$/u, EXPECTED_PATH)
       .transform(slashed)
       .optional(),
-    /** Calls at a time. */
     concurrency: wholeNumber(1, 1000).optional(),
-    /** All calls together; null: as often as the measured share of the server allows. */
+    /** Null: the measured share of the server. */
     requestsPerMinute: orNull(wholeNumber(1, 1_000_000)),
     /** Of one call without progress. */
     timeoutSeconds: duration('seconds', DAY_SECONDS).prefault(60),
-    /** PEM files, absolute. `certFile` and `keyFile` are both given or both null. */
     tls: orEmpty(tls),
     proxy: orNull(httpUrl()),
     contentEncoding: contentEncoding().prefault('auto'),
-    /** auto: gzip is requested while responses arrive slowly. */
     compression: oneOf(['auto', 'off']).prefault('auto'),
   })
     .superRefine(checkProtocol, EVEN_IF_OTHERS_FAIL)
@@ -92,7 +84,7 @@ export function serviceSection(directory: string) {
     });
 }
 
-/** `soapVersion: 1.2` without quotes is a number in YAML; what is meant is plain. */
+/** `soapVersion: 1.2` without quotes is a number in YAML. */
 function soapVersion() {
   const expected = `"${SOAP_VERSIONS.join('" or "')}"`;
   return z.union([z.string(), z.number()], expected).transform(String).pipe(z.enum(SOAP_VERSIONS, expected));
@@ -103,7 +95,7 @@ type ServiceKeys = {
   readonly baseUrl: unknown;
 } & { readonly [Key in (typeof ONLY_OF)[keyof typeof ONLY_OF][number]]?: unknown };
 
-/** What a protocol needs and what it has no use for. Called with whatever could be read of the section. */
+/** Called with the readable part of the section, even after errors. */
 function checkProtocol(keys: ServiceKeys, context: z.core.$RefinementCtx<unknown>): void {
   const protocol = PROTOCOLS.find((known) => known === keys.protocol);
   if (protocol === undefined) return;
@@ -122,7 +114,6 @@ function checkProtocol(keys: ServiceKeys, context: z.core.$RefinementCtx<unknown
 
 type Service = z.output<ReturnType<typeof serviceSection>>;
 
-/** How to sign in to this service, with what the configuration leaves to the protocol. */
 export function signInOf({ service, auth }: { readonly service: Service; readonly auth: AuthSettings }): AuthSettings {
   if (service.protocol === 'soap') return { ...auth, path: auth.path ?? '/service/UserAndLimitationManagement' };
   const [controller = '', operation = null] =

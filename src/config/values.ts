@@ -1,12 +1,12 @@
 /**
- * The types of values in a configuration. The message of each issue is what is expected; src/config/load.ts builds the
+ * Types of configuration values. The message of each issue is the expected value; src/config/load.ts builds the
  * sentence.
  */
 import { isAbsolute, resolve } from 'node:path';
 import iconv from 'iconv-lite';
 import * as z from 'zod';
 
-/** What `schema` takes, read as something else; `read` returns undefined for what cannot be. */
+/** Converts a value; `read` returns undefined for an invalid one. */
 export function readAs<Found, T>(schema: z.ZodType<Found>, expected: string, read: (found: Found) => T | undefined) {
   return schema.transform((found, context): T => {
     const result = read(found);
@@ -16,7 +16,6 @@ export function readAs<Found, T>(schema: z.ZodType<Found>, expected: string, rea
   });
 }
 
-/** Left out, or null: the configuration has none. */
 export const orNull = <Value extends z.ZodType>(inner: Value) => inner.nullable().prefault(null);
 
 /** A section with exactly these keys. The message of its unknown-keys issue is the list of the known ones. */
@@ -27,12 +26,12 @@ export function section<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
-/** A section that may be left out, or left empty, as it is when all its keys are commented out. */
+/** A section that may be missing, or empty because all its keys are commented out. */
 export function orEmpty<Section extends z.ZodType>(inner: Section) {
   return z.preprocess((found) => found ?? {}, inner).prefault({});
 }
 
-/** A section whose durations, which are milliseconds, are called so. */
+/** Renames durations, which are milliseconds after parsing. */
 export function inMs<Values extends object>(section: Values): InMs<Values> {
   const entries = Object.entries(section).map(([key, found]) => [
     key.replace(/(?:Seconds|Minutes|Days)$/, 'Ms'),
@@ -47,15 +46,11 @@ type InMs<Values> = {
     : Key]: Values[Key];
 };
 
-/**
- * For rules between the keys of a section: checked even if other keys are wrong, so that all errors are reported at
- * once.
- */
+/** For rules between keys, so that all errors are reported at once. */
 export const EVEN_IF_OTHERS_FAIL = {
   when: ({ value: found }: { readonly value: unknown }) => typeof found === 'object' && found !== null,
 };
 
-/** A list; `what` names it in the message. */
 export function listOf<Item extends z.ZodType>(item: Item, what: string) {
   return z.array(item, `a list of ${what}`);
 }
@@ -67,7 +62,7 @@ export function wholeNumber(min: number, max: number) {
 
 const UNIT_MS = { seconds: 1000, minutes: 60_000, days: 86_400_000 } as const;
 
-/** A duration of one millisecond up to `max` units; becomes milliseconds. */
+/** One millisecond up to `max` units; becomes milliseconds. */
 export function duration(unit: keyof typeof UNIT_MS, max: number) {
   const expected = `a number of ${unit} above 0, at most ${max}`;
   const unitMs = UNIT_MS[unit];
@@ -109,27 +104,25 @@ export const oneOf = <const Values extends readonly string[]>(values: Values) =>
 
 const isText = (found: string) => found !== '' && !/\p{Cc}/u.test(found);
 
-/** Text on one line, not empty, that `accepts` if given. */
+/** One line, not empty. */
 export function text(expected = 'a text that is not empty', accepts: (found: string) => boolean = () => true) {
   return z.string(expected).refine((found) => isText(found) && accepts(found), expected);
 }
 
-/** A 64-bit id as canonical decimal text, written as a number or as text. */
 export function id<Id extends string>(what: string, parse: (found: unknown) => Id | undefined) {
   const expected = `${what}: a whole number of at most 64 bits`;
   return readAs(z.union([z.string(), z.number(), z.bigint()], expected), expected, parse);
 }
 
-/** A part of an address, with a slash before it and none at its end. */
+/** With one slash before it, and none at its end. */
 export const slashed = (part: string) => `/${part}`.replaceAll(/\/{2,}/g, '/').replace(/\/$/, '');
 
-/** A path of this machine, relative ones from `directory`. */
 export function path(directory: string) {
   const expected = 'a path (written in full: ~ is not expanded)';
   return text(expected, (found) => !/^~(\/|$)/.test(found)).transform((found) => resolve(directory, found));
 }
 
-/** Paths of this machine (relative ones from `directory`) by absolute paths of another one. */
+/** Paths of this machine by absolute paths of another one. */
 export function pathPairs(directory: string) {
   const expected = 'paths of the server with paths of this machine, such as {/scratch: /mnt/scratch}';
   const isFine = (pairs: Readonly<Record<string, string>>) =>
@@ -141,7 +134,7 @@ export function pathPairs(directory: string) {
   });
 }
 
-/** A command as the list of its words. A program with a slash in its name is a path, others are looked up in PATH. */
+/** A list of words. A program with a slash is a path, others are searched in PATH. */
 export function command(directory: string) {
   const words = listOf(text('a text (put it in quotes)'), 'texts: the program and its arguments, without a shell');
   return words.min(1, 'at least the name of a program').transform(([program = '', ...args]) => {
@@ -150,7 +143,7 @@ export function command(directory: string) {
   });
 }
 
-/** An http or https address, kept as written. Credentials inside it are refused: they would be secrets in the file. */
+/** Kept as written. Credentials are refused: they would be secrets in the file. */
 export function httpUrl(expected = 'an address that starts with http:// or https://, without a password in it') {
   return text(expected, (found) => {
     if (/\s/.test(found) || !URL.canParse(found)) return false;
@@ -159,7 +152,7 @@ export function httpUrl(expected = 'an address that starts with http:// or https
   });
 }
 
-/** `host:port`, an IPv6 host in brackets. Port 0 means any free port. */
+/** `host:port`, an IPv6 host in brackets. Port 0: any free port. */
 export function hostAndPort() {
   const expected = 'an address and a port such as 127.0.0.1:9464';
   return readAs(text(expected), expected, hostAndPortIn);
@@ -172,10 +165,10 @@ function hostAndPortIn(found: string): { readonly host: string; readonly port: n
   return host !== undefined && port <= 65_535 ? { host, port } : undefined;
 }
 
-/** The system has room for 107 bytes of the path of a socket; a server makes it under a longer name first. */
+/** The limit of a socket path is 107 bytes; a server first creates it under a longer name. */
 const MAX_SOCKET_PATH_BYTES = 90;
 
-/** `host:port`, or the path of a Unix socket, which has a slash in it. */
+/** `host:port`, or the path of a Unix socket, which contains a slash. */
 export function placeToListen(directory: string) {
   const expected = `an address and a port such as 127.0.0.1:9470, or the path of a Unix socket (at most ${MAX_SOCKET_PATH_BYTES} bytes)`;
   return readAs(text(expected), expected, (found) => {
@@ -185,7 +178,7 @@ export function placeToListen(directory: string) {
   });
 }
 
-/** `auto`, `utf-8`, or a code page in which every byte is one character (docs/servers.md 1.3). */
+/** `auto`, `utf-8`, or a single-byte code page (docs/servers.md 1.3). */
 export function contentEncoding() {
   const expected = 'auto, utf-8 or the name of a single-byte code page such as windows-1250';
   return readAs(text(expected), expected, (found) => {

@@ -6,21 +6,20 @@ export interface Position {
   readonly column: number;
 }
 
-/** What is wrong, and where. */
 export interface PlacedProblem {
   readonly position: Position;
   readonly text: string;
 }
 
 export interface YamlText {
-  /** Whole numbers beyond 2^53 are bigint, so that 64-bit ids are exact. Undefined if there are syntax problems. */
+  /** Whole numbers beyond 2^53 are bigint, so that 64-bit ids are exact. Undefined after syntax errors. */
   readonly value: unknown;
   readonly problems: readonly PlacedProblem[];
-  /** Where the value at `path` stands (or its key); for what is not there, the nearest value around it. */
+  /** The position of the value at `path` or of its key; for a missing one, of the nearest value around it. */
   positionOf(path: readonly PropertyKey[], of: 'key' | 'value'): Position;
 }
 
-/** Parses YAML 1.2 text. Never throws: what is wrong is in `problems`. */
+/** Never throws: errors are in `problems`. */
 export function readYaml(text: string): YamlText {
   const lines = new LineCounter();
   const document = parseDocument(text, {
@@ -43,7 +42,7 @@ export function readYaml(text: string): YamlText {
   try {
     return { value: document.toJS({ reviver: (_, found: unknown) => exactNumber(found) }), problems, positionOf };
   } catch {
-    // Aliases that multiply without end, or of an anchor around themselves.
+    // Endlessly multiplying aliases, or aliases of an anchor around themselves.
     const position = { line: 1, column: 1 };
     return { value: undefined, problems: [{ position, text: 'its aliases (*name) cannot be resolved' }], positionOf };
   }
@@ -54,7 +53,6 @@ const exactNumber = (found: unknown) =>
 
 interface Walk {
   readonly of: 'key' | 'value';
-  /** The node an alias stands for. */
   readonly resolved: (node: unknown) => unknown;
 }
 
@@ -77,10 +75,7 @@ function offsetOf(root: unknown, path: readonly PropertyKey[], { of, resolved }:
 
 const startOf = (node: unknown): number | undefined => (isNode(node) ? (node as Node).range?.[0] : undefined);
 
-/**
- * The library's own messages may quote the text, and the text may be a secret in the wrong place: so these words, and
- * of the text only the name of a key that is there twice.
- */
+/** Messages of the library may quote the text, which may be a secret: so only the name of a repeated key is quoted. */
 function textOf(error: YAMLError, text: string): string {
   switch (error.code) {
     case 'DUPLICATE_KEY': {

@@ -13,11 +13,11 @@ import { type AnswerTiming, HttpClient, type HttpClientOptions } from '../remote
 import { type KeptCapabilities, RestCapabilities } from '../remote/rest/capabilities.ts';
 import { RestRemote } from '../remote/rest/client.ts';
 import { RestJobService } from '../remote/rest/job-service.ts';
+import { hidingSecrets } from '../remote/safe-reports.ts';
 import type { CallEvent, SessionCallsOptions } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
 import { SoapRemote } from '../remote/soap/client.ts';
 import { SoapJobService } from '../remote/soap/job-service.ts';
-import { hidingSecrets } from '../remote/told-jobs.ts';
 import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/files.ts';

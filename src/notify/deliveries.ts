@@ -1,4 +1,4 @@
-/** The deliveries of the outbox: one at a time for each rule, repeated with back-off, gathered where they are many. */
+/** Delivers the outbox: one delivery at a time for each rule, with back-off; many are combined. */
 import type { Log } from '../agent/ports.ts';
 import { asJobtailError } from '../errors.ts';
 import type { DeliveryRow } from '../store/outbox.ts';
@@ -7,15 +7,15 @@ import type { Clock } from '../system/clock.ts';
 import type { Rule } from './rules.ts';
 import { type SendersOptions, send } from './senders.ts';
 
-/** Of one rule, so many events a minute are sent one by one; more are gathered into one. */
+/** Maximum single events of a rule per minute; further ones are combined. */
 const MAX_SINGLE = 10;
 const WINDOW_MS = 60_000;
 const AT_ONCE = 1_000;
-/** That a gathered event names. */
+/** Maximum jobs named in a combined event. */
 const MAX_JOBS = 100;
 const FIRST_RETRY_MS = 5_000;
 const MAX_RETRY_MS = 15 * 60_000;
-/** About a day. */
+/** About a day, with the back-off. */
 export const MAX_ATTEMPTS = 100;
 
 export interface DeliveriesOptions extends SendersOptions {
@@ -27,7 +27,6 @@ export interface DeliveriesOptions extends SendersOptions {
 
 const countOf = (rows: readonly DeliveryRow[]) => rows.reduce((sum, { event }) => sum + event.count, 0);
 
-/** What a rule has sent in this minute. */
 interface Window {
   startedAt: number;
   sent: number;
@@ -39,14 +38,14 @@ export class Deliveries {
   readonly #running = new Map<Rule, Promise<void>>();
   readonly #windows = new Map<Rule, Window>();
   readonly #failing = new Set<Rule>();
-  /** Why the state could not be written, until it can: logged once. */
+  /** The failure to write the state, logged once until it clears. */
   #failure: string | undefined;
 
   constructor(options: DeliveriesOptions) {
     this.#options = options;
   }
 
-  /** Starts what is due; a rule whose target is slow keeps no other one waiting. */
+  /** Starts due deliveries; a slow target does not delay other rules. */
   startDue(): void {
     const { rules, store, clock } = this.#options;
     const due = store.outbox.dueRules(clock.now());
@@ -57,7 +56,7 @@ export class Deliveries {
     }
   }
 
-  /** Waits for those on their way, up to `limitMs`. */
+  /** Waits for deliveries under way, up to `limitMs`. */
   async stop(limitMs: number): Promise<void> {
     const cancel = this.#options.clock.timer(limitMs, () => this.#stop.abort());
     await Promise.all(this.#running.values());
@@ -65,7 +64,7 @@ export class Deliveries {
     this.#stop.abort();
   }
 
-  /** Sends until nothing is due, one fails, or the minute has had enough. Never rejects. */
+  /** Sends until nothing is due, one fails, or the limit of the minute is reached. Never rejects. */
   async #run(rule: Rule): Promise<void> {
     try {
       for (let next = this.#next(rule); next !== undefined; next = this.#next(rule))
@@ -78,7 +77,7 @@ export class Deliveries {
     }
   }
 
-  /** The next one, or several in one; undefined if there is none in this minute. */
+  /** The next delivery, or several combined; undefined if the limit of the minute is reached. */
   #next(rule: Rule): DeliveryRow | undefined {
     const { store, clock } = this.#options;
     const now = clock.monotonic();
@@ -97,7 +96,7 @@ export class Deliveries {
     return this.#gather(fresh, first);
   }
 
-  /** Many in one row, the first: what was tried before may have been received, so it stays as it is. */
+  /** Combines deliveries into one row. A delivery that was attempted may have been received, so it is not changed. */
   #gather(due: readonly DeliveryRow[], first: DeliveryRow): DeliveryRow {
     const { outbox } = this.#options.store;
     const jobs = [...new Set(due.flatMap(({ jobId }) => jobId ?? []))].slice(0, MAX_JOBS);
@@ -110,7 +109,7 @@ export class Deliveries {
     return gathered;
   }
 
-  /** Whether it was received. The attempt is committed first: what cannot be committed would be sent again and again. */
+  /** Returns whether it was received. The attempt is committed first; otherwise it could be repeated without limit. */
   async #deliver(rule: Rule, row: DeliveryRow): Promise<boolean> {
     const { store, clock, log } = this.#options;
     const { jobId, event } = row;
@@ -140,7 +139,7 @@ export class Deliveries {
     return true;
   }
 
-  /** The job may have gone to another owner meanwhile, with its deliveries. */
+  /** Another agent may own the job with its deliveries by now. */
   #saveIfThere(row: DeliveryRow): void {
     const { outbox, jobs } = this.#options.store;
     if (row.jobId === null || jobs.get(row.jobId) !== undefined) outbox.save(row);

@@ -1,4 +1,4 @@
-/** Which events follow from the state of a job: the row that was read last, compared with what the store has now. */
+/** Derives events from the state of a job: compares the last read row with the store. */
 import { randomUUID } from 'node:crypto';
 import { type JobInformation, phaseOf } from '../job-information.ts';
 import type { EventType, NotifyEvent } from '../notification.ts';
@@ -6,17 +6,14 @@ import { countOf } from '../numbers.ts';
 import type { NotifiedJobRow } from '../store/outbox.ts';
 import type { JobInformationRow, JobRow } from '../store/rows.ts';
 
-/** Failed tasks whose messages are in the reason of a failed job. */
 const MAX_MESSAGES = 3;
 
-/** What an event is about, besides its id, its time and its count. */
 export type EventOf = Partial<Omit<NotifyEvent, 'id' | 'time' | 'type'>>;
 
 export function newEvent(type: NotifyEvent['type'], now: number, about: EventOf): NotifyEvent {
   return { id: randomUUID(), type, time: new Date(now).toISOString(), count: 1, ...about };
 }
 
-/** A job that was just read. */
 export function notifiedRow(job: JobRow, reported: JobInformationRow | undefined, hasFiles: boolean): NotifiedJobRow {
   const jobState = reported?.information.state ?? null;
   return { jobId: job.jobId, jobState, watchState: job.state, stalledAt: job.stalledAt, hasFiles };
@@ -63,7 +60,6 @@ function endedBefore({ state, endTime }: JobInformation, watchedAt: number): boo
   return phaseOf(state) === 'over' && endTime?.ms != null && endTime.ms < watchedAt;
 }
 
-/** Why it failed, in the words of its tasks. */
 function reasonOf({ tasks }: JobInformation): string | undefined {
   const messages = tasks.flatMap(({ id, errorMessage }) =>
     errorMessage === null || errorMessage.trim() === '' ? [] : [`task ${id}: ${errorMessage}`],

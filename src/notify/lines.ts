@@ -1,4 +1,4 @@
-/** Reads complete lines of a mirror, and of its former generations, from where they were read before. */
+/** Reads complete lines of a mirror and of its old generations, from a stored position on. */
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
@@ -7,29 +7,28 @@ import { liveParts } from '../mirror-paths.ts';
 
 const NEWLINE = 0x0a;
 const READ_BYTES = 256 * 1024;
-/** A line without an end is ended here. */
+/** A longer line is cut. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
 export interface LinesOptions {
   readonly mirrorDirectory: string;
   readonly jobId: JobId;
   readonly key: LiveFileKey;
-  /** Which former generation, the youngest is 1; 0: the mirror itself. */
+  /** 1: the youngest old generation; 0: the mirror itself. */
   readonly former: number;
   readonly from: number;
   /** Bytes after it are not committed. */
   readonly end: number;
-  /** Whether what has no end is a line, too: no more bytes will come. */
+  /** Whether an unfinished line counts, because no more bytes follow. */
   readonly isLast: boolean;
 }
 
-/** Some lines, and where the next ones begin. */
 export interface Lines {
   readonly lines: readonly string[];
   readonly next: number;
 }
 
-/** One piece after the other; nothing where there is no such file. @throws what the file system throws */
+/** Yields nothing if the file does not exist. @throws errors of the file system */
 export async function* readLines(options: LinesOptions): AsyncGenerator<Lines> {
   const { mirrorDirectory, jobId, key, former, end, isLast } = options;
   const mirror = path.join(mirrorDirectory, ...liveParts(jobId, key));
@@ -49,7 +48,6 @@ export async function* readLines(options: LinesOptions): AsyncGenerator<Lines> {
       const taken = complete > 0 && !(isEnd && isLast) ? complete : isWhole ? bytesRead : 0;
       if (taken === 0) {
         if (isEnd) return;
-        // The line is longer than what was read.
         size = MAX_LINE_BYTES;
         continue;
       }
@@ -63,7 +61,6 @@ export async function* readLines(options: LinesOptions): AsyncGenerator<Lines> {
   }
 }
 
-/** Of a line that ends with CR and LF. */
 const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line);
 
 async function openIfThere(file: string): Promise<fs.FileHandle | undefined> {

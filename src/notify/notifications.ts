@@ -1,7 +1,7 @@
 /**
- * Notifications: reads the state and the mirrors as a reader of its own, with positions of its own, makes events of what
- * is new, and delivers them. Events and positions are committed together, so a kill at any moment loses no event and
- * makes none twice; a delivery that is not known to have been received is repeated.
+ * Notifications: reads state and mirrors from its own stored positions, creates events, and delivers them. Events and
+ * positions are committed together, so a kill neither loses nor repeats an event. A delivery without a confirmation is
+ * repeated.
  */
 import { randomUUID } from 'node:crypto';
 import type { Log } from '../agent/ports.ts';
@@ -24,20 +24,15 @@ export interface NotificationsOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  /** The `source` of events. */
   readonly source: string;
-  /** Why the agent cannot do its work now; undefined if it can. */
   readonly degraded: () => string | undefined;
-  /** Closed at the stop. */
   readonly http: Pick<HttpClient, 'request' | 'close'>;
 }
 
 const TICK_MS = 1_000;
-/** What passes within this time is no event. */
+/** Shorter failures are no events. */
 const DEGRADED_MS = 60_000;
-/** Given-up deliveries are listed for so long. */
 const KEPT_MS = 7 * 86_400_000;
-/** A stop waits for the deliveries on their way no longer than this. */
 const STOP_MS = 5_000;
 
 export class Notifications {
@@ -46,16 +41,14 @@ export class Notifications {
   readonly #wantsFiles: boolean;
   readonly #deliveries: Deliveries;
   readonly #startedAt: number;
-  /** How far the bytes of files without a further complete line were looked at. */
+  /** How far files without a further complete line were read. */
   readonly #seen = new Map<string, string>();
   #cancelTick: () => void = () => {};
   #ticking: Promise<void> = Promise.resolve();
   #isStopped = false;
   #degradedSince: number | undefined;
   #isDegraded = false;
-  /** The version of the state that was read without a failure. */
   #readVersion = -1;
-  /** Failures of the last tick, which are logged once. */
   #failures: ReadonlySet<string> = new Set();
 
   constructor(options: NotificationsOptions) {
@@ -67,7 +60,6 @@ export class Notifications {
     this.#startedAt = clock.now();
   }
 
-  /** Begins, if there are rules. */
   start(): void {
     const { store, clock } = this.#options;
     const rules = this.#rules.map(({ id }) => id);
@@ -79,7 +71,7 @@ export class Notifications {
     if (this.#rules.length > 0) this.#plan();
   }
 
-  /** Makes the events of what is there by now, and waits a little for deliveries on their way. */
+  /** Creates the events of the current state, and waits a little for deliveries under way. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancelTick();
@@ -97,7 +89,7 @@ export class Notifications {
     });
   }
 
-  /** Reads the state if it changed, and starts what is due: an agent at rest costs two small queries. */
+  /** Reads the state if it changed, and starts due deliveries: two small queries if nothing changed. */
   async #tick(): Promise<void> {
     const { store } = this.#options;
     const failures = new Set<string>();
@@ -106,7 +98,7 @@ export class Notifications {
       const version = store.version();
       if (version === this.#readVersion) return;
       this.#readJobs();
-      // A file that cannot be read keeps no other one waiting.
+      // A file that cannot be read does not delay the others.
       for (const { jobId, ...key } of this.#wantsFiles ? store.outbox.unreadFiles() : [])
         await this.#attempt(() => this.#readFile(jobId, key), failures);
       if (failures.size === 0) this.#readVersion = version;
@@ -115,7 +107,6 @@ export class Notifications {
     this.#failures = failures;
   }
 
-  /** The state of jobs. */
   #readJobs(): void {
     const { store, clock } = this.#options;
     for (const jobId of store.outbox.changedJobs(this.#wantsFiles)) {
@@ -133,7 +124,7 @@ export class Notifications {
     }
   }
 
-  /** The agent itself, for what lasts a minute. */
+  /** Events about the agent itself, after a minute. */
   #readAgent(): void {
     const { store, clock, degraded } = this.#options;
     const reason = degraded();
@@ -148,17 +139,16 @@ export class Notifications {
     this.#isDegraded = true;
   }
 
-  /** One live file, to the end of its last complete line. */
   async #readFile(jobId: JobId, key: LiveFileKey): Promise<void> {
     const { store } = this.#options;
     for (;;) {
       const row = store.liveFiles.get(jobId, key);
       const job = store.jobs.get(jobId);
-      // A generation that is being rotated is read afterwards.
+      // A generation under rotation is read afterwards.
       if (row === undefined || job === undefined || row.rotation !== null) return;
       const at = store.outbox.position(jobId, key) ?? { jobId, ...keyOf(row), generation: 1, position: 0, lines: 0 };
       if (at.generation > row.generation) {
-        // The state is an older one.
+        // An older state was restored.
         this.#commit(row, { ...at, generation: row.generation, position: 0, lines: 0 }, []);
         return;
       }
@@ -173,7 +163,7 @@ export class Notifications {
     }
   }
 
-  /** Reads one generation to its end; false if the file changed meanwhile, and is read again later. */
+  /** Reads one generation to its end; false if the file changed meanwhile, and must be read again. */
   async #readGeneration(row: LiveFileRow, from: ReadPositionRow, job: JobRow): Promise<boolean> {
     const { store, config } = this.#options;
     const { jobId } = row;
@@ -226,7 +216,7 @@ export class Notifications {
     return last === undefined ? [] : [...deliveries, { ...last, event: { ...last.event, count } }];
   }
 
-  /** What was read of a file, with what follows from it; false if it is another generation by now. */
+  /** Commits a position and its deliveries; false if the generation changed. */
   #commit(row: LiveFileRow, at: ReadPositionRow, deliveries: readonly DeliveryRow[]): boolean {
     const { store } = this.#options;
     return store.transaction(() => {
@@ -249,7 +239,7 @@ export class Notifications {
     );
   }
 
-  /** A state or a mirror that cannot be read is read at the next tick. */
+  /** Failures are retried at the next tick. */
   async #attempt(work: () => unknown, failures: Set<string>): Promise<void> {
     try {
       await work();
@@ -262,7 +252,6 @@ export class Notifications {
   }
 }
 
-/** Each rule has its own delivery of an event. */
 function deliveryOf({ id: rule }: Rule, event: NotifyEvent, now: number): DeliveryRow {
   const { jobId } = event;
   const at = { madeAt: now, dueAt: now, attempts: 0, lastError: null };

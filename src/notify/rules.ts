@@ -1,4 +1,4 @@
-/** The rules of the configuration: which events each wants, and which lines its pattern matches. */
+/** The rules of the configuration: the events of each, and the lines that its pattern matches. */
 import { createHash } from 'node:crypto';
 import vm from 'node:vm';
 import { patterned } from '../agent/patterns.ts';
@@ -8,14 +8,14 @@ import { withinProcessorTime } from '../system/clock.ts';
 
 export type RuleSettings = Config['notify'][number];
 
-/** Of the processor, for the lines of one piece of a file. */
+/** Processor time for the lines of one piece of a file. */
 const MATCH_MS = 250;
 
 export class Rule {
   readonly settings: RuleSettings;
-  /** Distinguishes it from other rules, over restarts. */
+  /** Stable over restarts. */
   readonly id: string;
-  /** Of its target, for people; without the path of an address, which may be a secret. */
+  /** For people; without the path of an address, which may be a secret. */
   readonly target: string;
   readonly #takesJob: (name: string) => boolean;
   readonly #takesFile: (name: string) => boolean;
@@ -38,7 +38,6 @@ export class Rule {
     return this.#matches !== undefined && this.settings.on.includes('match');
   }
 
-  /** Whether an event is for this rule: by its type, its job (id or name) and its live file. */
   takes({ type, jobId, jobName, file }: NotifyEvent): boolean {
     if (type === 'test') return true;
     const names = [jobId, jobName].filter((name) => name !== undefined && name !== '');
@@ -46,7 +45,6 @@ export class Rule {
     return this.settings.on.includes(type) && isOfJob && (file === undefined || this.#takesFile(file));
   }
 
-  /** Whether lines of this file are compared. */
   readsFile(jobId: string, jobName: string | undefined, file: string): boolean {
     return (
       this.wantsLines &&
@@ -55,14 +53,14 @@ export class Rule {
     );
   }
 
-  /** The indexes of the lines that match; undefined if the pattern takes too long for them. */
+  /** The indexes of matching lines; undefined if the pattern takes too long. */
   matching(lines: readonly string[]): number[] | undefined {
     const cut = lines.map((line) => (line.length > MAX_LINE_CHARACTERS ? line.slice(0, MAX_LINE_CHARACTERS) : line));
     return withinProcessorTime(MATCH_MS, () => this.#matches?.(cut) ?? []);
   }
 }
 
-/** In another realm, where a pattern that takes too long can be ended. */
+/** In another realm, where a slow pattern can be stopped. */
 function matcher(pattern: string): (lines: readonly string[]) => number[] {
   const context = vm.createContext({ pattern });
   vm.runInContext('const expression = new RegExp(pattern)', context);

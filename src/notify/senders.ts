@@ -9,18 +9,18 @@ import { runProgram } from '../system/program.ts';
 import type { Rule } from './rules.ts';
 
 const LIMIT_MS = 30_000;
-/** The only header with a secret in it, in hexadecimal digits: HMAC-SHA256 of the body. */
+/** HMAC-SHA256 of the body in hexadecimal digits. */
 export const SIGNATURE_HEADER = 'x-jobtail-signature-256';
 const SENDMAIL = ['/usr/sbin/sendmail', '/usr/lib/sendmail'];
 const MAX_SECRET_BYTES = 4_096;
 
 export interface SendersOptions {
   readonly http: Pick<HttpClient, 'request'>;
-  /** Of the agent that sends: the `source` of CloudEvents. */
+  /** The `source` of CloudEvents. */
   readonly source: string;
 }
 
-/** Resolves when the event was received. @throws JobtailError, with no secret and no path of an address in it */
+/** Resolves when the event was received. @throws JobtailError, without a secret or a path of an address */
 export async function send(
   rule: Rule,
   event: NotifyEvent,
@@ -89,7 +89,7 @@ async function sendMail(address: string, event: NotifyEvent, signal: AbortSignal
   await run(program, ['-i', '--', address], Buffer.from(mailText(address, event)), signal);
 }
 
-/** Nothing of a job reaches a header but digits. */
+/** Headers contain only digits of a job. */
 export function mailText(address: string, event: NotifyEvent): string {
   const { id, type, jobId, count } = event;
   const times = count > 1 ? ` (${count} times)` : '';

@@ -1,10 +1,10 @@
-/** The lines of live files that look like errors: the first and the last one of each task, and which of them are alike. */
+/** Finds lines that look like errors: the first and the last one of each task, and groups of similar ones. */
 import type { JobId, LiveFileName, TaskId } from '../job.ts';
 import type { MirrorFile } from './mirrors.ts';
 import type { FoundLine } from './scan.ts';
 import { search } from './search.ts';
 
-/** Regular expressions, case ignored, for `errors.patterns` that is not set. */
+/** Defaults of `errors.patterns`; case is ignored. */
 export const ERROR_PATTERNS = [
   // Neither "no errors", "errors: 0", nor the error of a computation, which is a fraction.
   '(?<!\\b(?:no|0|without) )errors?\\b(?! {0,9}[=:]? {0,9}[-+]?\\d{0,9}(?:\\.\\d|e[-+]\\d)| {0,9}[=:] {0,9}0\\b)',
@@ -22,7 +22,6 @@ export const ERROR_PATTERNS = [
   'no space left on device|disk quota exceeded',
 ];
 
-/** Characters of a line that are kept. */
 const MAX_CHARACTERS = 1000;
 
 export interface ErrorLine {
@@ -39,30 +38,26 @@ export interface TaskErrors {
   readonly last: ErrorLine;
 }
 
-/** Errors of several tasks that differ in numbers, paths and quoted texts only. */
+/** Errors of several tasks that differ only in numbers, paths and quoted texts. */
 export interface ErrorGroup {
   readonly tasks: number;
-  /** The text that they have in common. */
   readonly likeness: string;
-  /** The first of them, in the order of jobs and tasks. */
   readonly first: ErrorLine & Pick<TaskErrors, 'jobId' | 'taskId'>;
 }
 
 interface ErrorSearch {
   readonly files: readonly MirrorFile[];
-  /** Null: the usual ones. */
+  /** Null: the defaults. */
   readonly patterns: readonly string[] | null;
-  /** Called with the reason why a file could not be read. */
   readonly onUnreadable: (error: string) => void;
   readonly signal?: AbortSignal;
 }
 
-/** One expression for all patterns; null: the usual ones. */
+/** One expression for all patterns; null: the defaults. */
 export function errorExpression(patterns: readonly string[] | null): string {
   return (patterns ?? ERROR_PATTERNS).map((pattern) => `(?:${pattern})`).join('|');
 }
 
-/** The tasks with errors, in the order of the files. */
 export async function errorsIn({ files, patterns, onUnreadable, signal }: ErrorSearch): Promise<TaskErrors[]> {
   const source = errorExpression(patterns);
   const tasks = new Map<string, TaskErrors>();
@@ -89,7 +84,7 @@ const textOf = ({ bytes }: FoundLine) =>
     .slice(0, MAX_CHARACTERS)
     .trim();
 
-/** The errors that are alike, those of most tasks first. A task counts in the group of its first and of its last one. */
+/** Groups similar errors, most tasks first. A task counts in the groups of its first and last error. */
 export function groupsOf(tasks: readonly TaskErrors[]): ErrorGroup[] {
   const groups = new Map<string, ErrorGroup>();
   for (const { jobId, taskId, first, last } of tasks) {
@@ -102,7 +97,7 @@ export function groupsOf(tasks: readonly TaskErrors[]): ErrorGroup[] {
   return [...groups.values()].sort((a, b) => b.tasks - a.tasks);
 }
 
-/** What differs between errors that are alike, and what stands for it; in this order. */
+/** Replacements, in this order, that make similar errors equal. */
 const PLACEHOLDERS: readonly (readonly [expression: RegExp, placeholder: string])[] = [
   [/"[^"]*"|`[^`]*`|(?<!\w)'[^']*'/g, '<text>'],
   [/(?<![\w.])~?(?:\/[\w.@+-]+)+\/?/g, '<path>'],
@@ -112,7 +107,6 @@ const PLACEHOLDERS: readonly (readonly [expression: RegExp, placeholder: string]
   [/\s+/g, ' '],
 ];
 
-/** The text of an error without its numbers, hexadecimal ids, paths and quoted texts. */
 export function likenessOf(text: string): string {
   return PLACEHOLDERS.reduce((like, [expression, placeholder]) => like.replaceAll(expression, placeholder), text);
 }

@@ -1,4 +1,4 @@
-/** The mirrors on the disk, as a search takes them: of all jobs or some, in the order of their ids. */
+/** Lists the mirrors on the disk for a search, in the order of job ids. */
 import fs from 'node:fs';
 import path from 'node:path';
 import {
@@ -21,17 +21,16 @@ export interface MirrorFile extends SearchedFile {
   readonly generation: number;
 }
 
-/** An empty list stands for all. */
+/** An empty list means all. */
 export interface MirrorChoice {
   readonly jobs: readonly JobId[];
   readonly tasks?: readonly TaskId[];
   readonly files?: readonly LiveFileName[];
-  /** Only what was written since then, in milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly since?: number | undefined;
   readonly allGenerations?: boolean | undefined;
 }
 
-/** @throws Error of the file system, if the directory cannot be read */
 export function mirrorsIn(directory: string, choice: MirrorChoice): MirrorFile[] {
   const { jobs, tasks = [] } = choice;
   if (!isDirectory(directory)) return [];
@@ -43,10 +42,9 @@ export function mirrorsIn(directory: string, choice: MirrorChoice): MirrorFile[]
   });
 }
 
-/** Whether there is a directory for the mirrors of a job. */
 export const hasMirrors = (directory: string, jobId: JobId) => isDirectory(path.join(directory, jobId, 'live'));
 
-/** A symbolic link is none. */
+/** Symbolic links are ignored. */
 const isDirectory = (at: string) => fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true;
 
 function idsIn<Id extends string>(directory: string, parse: (name: string) => Id | undefined, wanted: readonly Id[]) {

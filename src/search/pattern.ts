@@ -1,6 +1,6 @@
 /**
- * The pattern of a search, and how the lines of a window are found that match it: first by a text that each match
- * contains, then by the regular expression on the lines with that text.
+ * The pattern of a search. Lines are found first by a text that each match contains, then by the regular expression on
+ * the lines with that text.
  */
 import { isAscii } from 'node:buffer';
 import { JobtailError } from '../errors.ts';
@@ -9,7 +9,6 @@ export interface Pattern {
   /** A regular expression of JavaScript (flags s and u), for one line as UTF-8. */
   readonly source: string;
   readonly ignoreCase?: boolean | undefined;
-  /** Whether the lines that do not match are selected. */
   readonly invert?: boolean | undefined;
 }
 
@@ -23,30 +22,27 @@ export class Window {
     this.bytes = bytes;
   }
 
-  /** One character for each byte. */
   get text(): string {
     this.#text ??= this.bytes.toString('latin1');
     return this.#text;
   }
 
-  /** Whether the bytes occur; much quicker than the text of a window without them. */
+  /** Much faster than searching `text`, if the bytes do not occur. */
   has(bytes: Buffer): boolean {
     return this.#text !== undefined || this.bytes.includes(bytes);
   }
 
-  /** The offset after the line at `start`, its newline included. */
   lineEnd(start: number): number {
     const newline = this.text.indexOf('\n', start);
     return newline < 0 ? this.bytes.length : newline + 1;
   }
 
-  /** The bytes of the line [start, end), one character for each, without its newline. */
+  /** Without the newline, one character for each byte. */
   line(start: number, end: number): string {
     const hasNewline = end > start && this.bytes[end - 1] === NEWLINE;
     return this.text.slice(start, hasNewline ? end - 1 : end);
   }
 
-  /** The same, decoded as UTF-8. */
   decodedLine(start: number, end: number): string {
     this.#isAscii ??= isAscii(this.bytes);
     const line = this.line(start, end);
@@ -59,16 +55,14 @@ export const NEWLINE = 0x0a;
 /** The offset of the first occurrence at or after `from`; -1 if there is none. */
 type Finder = (window: Window, from: number) => number;
 
-/** Finds the selected lines of windows, one after the other. */
 export class LineMatcher {
   /** The line that `next` found; its end includes the newline. */
   start = 0;
   end = 0;
   readonly #expression: RegExp;
   readonly #invert: boolean;
-  /** Undefined where each line has to be tested. */
+  /** Undefined where each line must be tested. */
   readonly #find: Finder | undefined;
-  /** Whether each line with the text matches. */
   readonly #isText: boolean;
 
   /** @throws JobtailError usage, if the source is no regular expression */
@@ -81,14 +75,14 @@ export class LineMatcher {
     this.#isText = isWhole && !ignoreCase;
   }
 
-  /** Whether there is a selected line at or after `from`, where a line begins. */
+  /** Finds the next selected line at or after `from`, the start of a line. */
   next(window: Window, from: number): boolean {
     for (let at = from; at < window.bytes.length; at = this.end) {
       const found = this.#find === undefined ? at : this.#find(window, at);
       if (found < 0) return false;
       this.start = at;
       this.end = window.lineEnd(at);
-      // Often it is in the next line already; to search backwards is slow.
+      // Often it is in the next line, and a backward search is slow.
       if (this.end <= found) {
         this.start = window.text.lastIndexOf('\n', found) + 1;
         this.end = window.lineEnd(found);
@@ -100,7 +94,7 @@ export class LineMatcher {
   }
 }
 
-/** The regular expression, with more flags. @throws JobtailError usage */
+/** @throws JobtailError usage */
 export function expressionOf({ source, ignoreCase }: Pattern, flags = ''): RegExp {
   try {
     return new RegExp(source, `${flags}su${ignoreCase === true ? 'i' : ''}`);
@@ -138,7 +132,7 @@ function textInEachMatch(source: string, ignoreCase: boolean): { text: string; i
     const text = depth === 0 ? textOf(part) : undefined;
     const last = texts.pop() ?? '';
     if (text !== undefined && !(ignoreCase && hasOtherCases(text))) texts.push(last + text);
-    // With these quantifiers, the character before may occur not at all.
+    // These quantifiers make the character before optional.
     else texts.push(/^[*?{]/.test(part) ? [...last].slice(0, -1).join('') : last, '');
     if (part === '(') depth++;
     if (part === ')') depth--;
@@ -147,7 +141,7 @@ function textInEachMatch(source: string, ignoreCase: boolean): { text: string; i
   return { text, isWhole: texts.length === 1 };
 }
 
-/** The character that a part of a pattern stands for; undefined if it is an operator. */
+/** The literal character of a part of a pattern; undefined for an operator. */
 function textOf(part: string): string | undefined {
   if (/^\\[^A-Za-z0-9]$/u.test(part)) return part.slice(1);
   return /^[\\[\](){}|*+?.^$\n]/.test(part) ? undefined : part;

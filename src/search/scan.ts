@@ -3,30 +3,26 @@ import fs, { constants } from 'node:fs';
 import { JobtailError } from '../errors.ts';
 import { type LineMatcher, NEWLINE, Window } from './pattern.ts';
 
-/** What a search returns of each file. */
 export interface Wanted {
   /** lines: each selected line. ends: the first and the last one. count: their number. any: whether there is one. */
   readonly what: 'lines' | 'ends' | 'count' | 'any';
-  /** Whether lines need their number; without it, and without context, it is 0. */
+  /** Without it, and without context, line numbers are 0. */
   readonly numbered?: boolean;
-  /** Lines of context before and after each selected line. */
   readonly before?: number;
   readonly after?: number;
 }
 
 export interface FoundLine {
-  /** Counted from 1. */
   readonly number: number;
   /** One character for each byte, without the newline. */
   readonly bytes: string;
-  /** Whether it was selected; false for context. */
   readonly isSelected: boolean;
 }
 
 export interface Limits {
-  /** Bytes that are read at a time. Strings beyond 128 KiB are several times as expensive to V8. */
+  /** Bytes read at a time. Strings above 128 KiB are several times as expensive in V8. */
   readonly chunkBytes: number;
-  /** Bytes of a line that are searched and returned at least; the rest of a longer line may be skipped. */
+  /** Minimum bytes of a line that are searched and returned; the rest may be skipped. */
   readonly maxLineBytes: number;
 }
 
@@ -72,7 +68,7 @@ function* windowsOf(fd: number, { chunkBytes, maxLineBytes }: Limits): Generator
       isSkipping = false;
       begin = newline + 1;
     }
-    // What was there before has no newline.
+    // The earlier bytes contain no newline.
     const newline = fresh.lastIndexOf(NEWLINE);
     const end = newline < 0 ? begin : length + newline + 1;
     length += read;
@@ -89,16 +85,14 @@ function* windowsOf(fd: number, { chunkBytes, maxLineBytes }: Limits): Generator
   if (length > 0) yield new Window(buffer.subarray(0, length));
 }
 
-/** Selects lines of one file, and keeps the lines that may become context. */
 class Selection {
-  /** Selected lines. */
   count = 0;
   /** The last selected line, unless it was returned. */
   last: FoundLine | undefined;
   readonly #matcher: LineMatcher;
   readonly #wanted: Required<Wanted>;
   #number = 0;
-  /** Lines that were not selected, up to the last line. */
+  /** Possible context before the next selected line. */
   #before: FoundLine[] = [];
   /** Lines of context that are still due. */
   #after = 0;
@@ -108,7 +102,6 @@ class Selection {
     this.#wanted = { what, numbered: numbered || before + after > 0, before, after };
   }
 
-  /** The lines of a window to be returned, in order. */
   take(window: Window): FoundLine[] {
     const found: FoundLine[] = [];
     const { what, before, after } = this.#wanted;
@@ -128,7 +121,7 @@ class Selection {
     return found;
   }
 
-  /** Counts the lines [from, to), which are not selected, and returns or keeps those that are context. */
+  /** Counts the lines [from, to), which are not selected, and returns or keeps those of the context. */
   #passOver(window: Window, from: number, to: number, found: FoundLine[]): void {
     if (!this.#wanted.numbered) return;
     const { before } = this.#wanted;

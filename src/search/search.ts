@@ -15,29 +15,27 @@ export interface SearchSettings {
 
 export interface SearchOptions<File> extends SearchSettings {
   readonly files: readonly File[];
-  /** 0: in this thread, which a signal cannot interrupt within a file; by default, as many as are worth it. */
+  /** 0: this thread, which a signal cannot interrupt within a file. Default: by the amount of work. */
   readonly threads?: number | undefined;
-  /** Ends the search; in threads, also within an expression that backtracks for ever. */
+  /** Ends the search; in threads, also during endless backtracking. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface SearchedFile {
   readonly path: string;
-  /** Bytes. */
   readonly size: number;
 }
 
-/** Lines of a file; at its end, the number of its selected lines, and why it could not be read. */
+/** Lines of a file; at its end, the number of selected lines, and an error of the file. */
 export type SearchEvent<File> =
   | { readonly kind: 'lines'; readonly file: File; readonly lines: readonly FoundLine[] }
   | { readonly kind: 'end'; readonly file: File; readonly count: number; readonly error: string | null };
 
-/** What a thread searches: groups of paths. */
 export interface ThreadWork extends SearchSettings {
   readonly groups: readonly (readonly string[])[];
 }
 
-/** What a thread sends for each request; its files are indices in their group. */
+/** The result of one request to a thread; files are indices in their group. */
 export interface Batch {
   readonly events: readonly (
     | Extract<SearchEvent<number>, { readonly kind: 'end' }>
@@ -46,7 +44,7 @@ export interface Batch {
   readonly isLastOfGroup: boolean;
 }
 
-/** Lines as threads send them: to copy one long text takes a fraction of the time of many objects. */
+/** Lines in one long text: copying it between threads is much faster than many objects. */
 interface PackedLines {
   readonly text: string;
   readonly numbers: readonly number[];
@@ -63,13 +61,12 @@ const unpack = ({ text, numbers, selected }: PackedLines): FoundLine[] =>
   text.split('\n').map((bytes, line) => ({ number: numbers[line] ?? 0, bytes, isSelected: selected[line] ?? true }));
 
 const MAX_THREADS = 8;
-/** Fewer bytes are searched before a thread has started. */
+/** Fewer bytes are searched faster without starting a thread. */
 const MIN_BYTES_FOR_THREADS = 32 * 1024 * 1024;
 /** Strings of many windows live until their batch is sent: a small young generation costs a quarter of the speed. */
 const THREAD_LIMITS = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 256 };
 const GROUP_BYTES = 4 * 1024 * 1024;
 const GROUP_FILES = 256;
-/** Batches that each thread may be ahead of the caller. */
 const BATCHES_AHEAD = 16;
 
 /** @throws JobtailError usage, if the pattern is no regular expression; Error AbortError, if the signal fires */
@@ -78,7 +75,7 @@ export async function* search<File extends SearchedFile>(
 ): AsyncGenerator<SearchEvent<File>, void> {
   const { files, threads = threadsFor(files), signal, pattern, wanted, limits } = options;
   const settings = { pattern, wanted, limits };
-  // Also where threads search: this one refuses a wrong pattern.
+  // Also with threads: this thread refuses a wrong pattern.
   const matcher = new LineMatcher(pattern);
   if (threads > 0) return yield* searchInThreads(files, settings, threads, signal);
   for (const file of files) {
@@ -87,7 +84,6 @@ export async function* search<File extends SearchedFile>(
   }
 }
 
-/** The events of one file, which they do not name. */
 export function* eventsOf(path: string, matcher: LineMatcher, settings: SearchSettings) {
   const { wanted, limits = LIMITS } = settings;
   try {
@@ -105,7 +101,7 @@ function threadsFor(files: readonly SearchedFile[]): number {
   return files.length > 1 && bytes >= MIN_BYTES_FOR_THREADS ? Math.min(availableParallelism(), MAX_THREADS) : 0;
 }
 
-/** Each thread has every n-th group, and sends a batch for each request: that bounds what waits for the caller. */
+/** Each thread has every n-th group, and sends a batch for each request, which limits the waiting results. */
 async function* searchInThreads<File extends SearchedFile>(
   files: readonly File[],
   settings: SearchSettings,

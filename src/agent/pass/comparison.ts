@@ -8,25 +8,24 @@ import { inSlices } from '../../slices.ts';
 import type { Remote } from '../ports.ts';
 
 /**
- * equal: the local bytes are the beginning of the remote ones, or all `remoteBytes` of them. different: the first byte
- * that differs is at `at`. unproven: the files could not be compared, see `reason`.
+ * equal: the local bytes are the start of the remote ones, or all `remoteBytes` of them. different: `at` is the first
+ * other byte. unproven: the files could not be compared; see `reason`.
  */
 export type Proof =
   | { readonly outcome: 'equal'; readonly bytes: number; readonly remoteBytes: number }
   | { readonly outcome: 'different'; readonly bytes: number; readonly remoteBytes: number; readonly at: number }
   | { readonly outcome: 'unproven'; readonly bytes: number; readonly reason: string };
 
-/** Local files kept open at a time; further ones are opened anew for each piece of the listed file. */
+/** Local files kept open at a time; further ones are opened again for each piece of the listed file. */
 const MAX_OPEN = 256;
 
-/** What was read of a local file before the comparison. */
 export interface LocalFile {
-  /** Its length, and its first bytes: most files that differ do so there, and are not opened. */
+  /** Most different files differ in length or in the first bytes, and are not opened. */
   readonly bytes: number;
   readonly head: Buffer;
 }
 
-/** One local file in a comparison. It is read again while the listed file arrives. */
+/** One local file in a comparison; it is read while the listed file arrives. */
 export class Comparison {
   readonly #file: string;
   readonly #head: Buffer | undefined;
@@ -34,13 +33,9 @@ export class Comparison {
   readonly untilDifferent: boolean;
   #handle: fs.FileHandle | undefined;
   #inode: number | undefined;
-  /** The length of the local file. */
   bytes: number;
-  /** The offset of the first byte that differs. */
   differsAt: number | undefined;
-  /** Why it cannot be compared. */
   reason: string | undefined;
-  /** The error with which reading it failed. */
   failure: JobtailError | undefined;
 
   constructor(file: string, untilDifferent: boolean, local?: LocalFile) {
@@ -57,7 +52,7 @@ export class Comparison {
       return;
     }
     const { size, ino } = await this.#handle.stat();
-    // A file that became shorter differs where reading it ends.
+    // A file that became shorter differs at its end.
     this.bytes = Math.max(this.bytes, size);
     this.#inode ??= ino;
     if (ino !== this.#inode) this.reason = `${this.#file} was replaced while it was compared`;
@@ -72,7 +67,7 @@ export class Comparison {
       const local = Buffer.allocUnsafe(Math.min(bytes.length, Math.max(0, this.bytes - from)));
       const { bytesRead } = await this.#handle.read(local, 0, local.length, from);
       this.#compare(local.subarray(0, bytesRead), bytes, from);
-      // It was truncated meanwhile.
+      // The local file was truncated meanwhile.
       if (bytesRead < local.length) this.differsAt ??= from + bytesRead;
     } catch (thrown) {
       this.failure = asJobtailError(thrown);
@@ -91,7 +86,6 @@ export class Comparison {
     if (common < local.length) this.differsAt = from + common;
   }
 
-  /** The result of a comparison that no failure cut short. */
   proof(compared: Compared): Proof {
     const { bytes, differsAt, reason } = this;
     if (reason !== undefined) return { outcome: 'unproven', bytes, reason };
@@ -114,10 +108,9 @@ export interface DownloadOptions {
   readonly signal: AbortSignal;
 }
 
-/** The bytes that arrived of the listed file, or why the service refuses to send it. */
+/** The received bytes of the listed file, or the refusal of the service. */
 export type Compared = { readonly remoteBytes: number } | { readonly refusal: string };
 
-/** Ends a download when no comparison needs more of it. */
 class Enough extends Error {}
 
 /**
@@ -152,7 +145,7 @@ export async function compareWith(
       return { refusal: error.message };
     }
   } finally {
-    // A download that breaks does not wait for its sink.
+    // A failed download does not wait for its sink.
     await taken.catch(() => undefined);
     for (const one of comparisons) await one.close();
   }
@@ -163,7 +156,7 @@ function isOver({ differsAt, untilDifferent, isEqualSoFar }: Comparison): boolea
   return differsAt === undefined ? !isEqualSoFar : untilDifferent;
 }
 
-/** Opens a file to read it; undefined if it is a link, a pipe or the like. */
+/** Undefined for links, pipes and the like. */
 async function openRegular(file: string): Promise<fs.FileHandle | undefined> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await fs.open(file, flags).catch((error: NodeJS.ErrnoException) => {
@@ -178,7 +171,6 @@ export function notRegular(file: string): string {
   return `${file} is no regular file, and is not followed`;
 }
 
-/** Compares a local file with the file the service lists as `name`. */
 export async function proveFile(file: string, name: string, options: DownloadOptions): Promise<Proof> {
   const comparison = new Comparison(file, false);
   await comparison.open();

@@ -21,13 +21,10 @@ export interface CompletePassOptions extends DeletedJobsOptions {
   readonly results: Results;
   readonly mirrorDirectory: string;
   readonly remote: Remote;
-  /** The pause before the second poll. */
   readonly pauseMs: number;
-  /** Whether the job is not polled again after this pass. */
   readonly isLast: boolean;
 }
 
-/** A live file whose end the pass did not reach or could not prove. */
 export interface OpenEnd extends LiveFileKey {
   readonly reason: string;
 }
@@ -45,7 +42,6 @@ const MAX_PROOFS = 3;
 /** A truncation must persist for five seconds: all polls of a pass together take longer. */
 const WITNESS_PAUSE_MS = 1_000;
 
-/** Why an empty mirror is not at its end. */
 const UNFINISHED: Partial<Record<FollowEnd, string>> = {
   tail: 'it ends inside a character',
   raw: 'it begins with bytes that are not UTF-8, and its raw bytes are not available',
@@ -53,10 +49,7 @@ const UNFINISHED: Partial<Record<FollowEnd, string>> = {
   unclear: 'it goes on changing',
 };
 
-/**
- * Rejects if the service fails, and, after everything else is done, if this machine could not store a file: the pass is
- * not complete without it.
- */
+/** Rejects if the service fails and, after everything else is done, if this machine could not store a file. */
 export async function completePass(polls: JobPolls, options: CompletePassOptions): Promise<PassSummary> {
   const { store } = options;
   const { jobId } = polls;
@@ -67,7 +60,7 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   let polled = await pollToEnd(polls, options);
   let { appended } = polled;
   let openEnds = await proveAll(jobId, polled.ends, options);
-  // A file that grew or was rewritten during the pass is polled again; one that keeps growing has no end yet.
+  // A file that grew or was rewritten during the pass is polled again; a file that keeps growing has no end yet.
   for (let proofs = 1; openEnds.length > 0 && proofs < MAX_PROOFS; proofs++) {
     polled = await pollToEnd(polls, options);
     appended += polled.appended;
@@ -83,7 +76,7 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   return { appended, liveFiles, verified: liveFiles - openEnds.length, openEnds, results };
 }
 
-/** The summary of a deleted job: its files stay as they are, and can no longer be compared. */
+/** The files of a deleted job stay, and can no longer be compared. */
 function summaryOfDeleted(jobId: JobId, store: Store): PassSummary {
   const rows = store.liveFiles.ofJob(jobId);
   const open = rows.filter(({ verified, position }) => verified !== position);
@@ -93,8 +86,8 @@ function summaryOfDeleted(jobId: JobId, store: Store): PassSummary {
 }
 
 /**
- * Polls until two polls in a row bring nothing; not at all without live files. Returns the bytes appended, and the end
- * and the error of each file.
+ * Polls until two polls in a row return nothing new. Returns the appended bytes, and the end and the error of each
+ * file.
  */
 async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise<Omit<Polled, 'refused'>> {
   const { store, remote, signal, clock, isLast } = options;
@@ -119,8 +112,8 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
 }
 
 /**
- * Proves each mirror: saves a proven one as `verified`, and returns the others with the reason. Rejects if the service
- * fails, and, after the others are saved, if a mirror could not be compared.
+ * Saves proven mirrors as `verified`, and returns the others with the reason. Rejects if the service fails and, after
+ * the others are saved, if a mirror could not be compared.
  */
 async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePassOptions): Promise<OpenEnd[]> {
   const { store, remote, mirrorDirectory, signal } = options;
@@ -147,7 +140,7 @@ async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePas
   });
 }
 
-/** Why a mirror is not complete, judged before its bytes are compared; undefined if it may be. */
+/** Why a mirror is known to be incomplete before its bytes are compared. */
 function reasonAgainst({ error, inexact, position }: LiveFileRow, end: FollowEnd | undefined): string | undefined {
   if (error !== null) return error.message;
   if (position === 0 && end !== undefined && end in UNFINISHED) return UNFINISHED[end];
@@ -155,14 +148,14 @@ function reasonAgainst({ error, inexact, position }: LiveFileRow, end: FollowEnd
   return bytes === 0 ? undefined : `${bytes} bytes are substituted: the service sends no raw bytes of the file`;
 }
 
-/** Saves the proof of a mirror; returns why the mirror is open, if it is. */
+/** Saves the proof of a mirror; returns why the mirror is not proven, if so. */
 function concluded(row: LiveFileRow, { proof, listedName }: LiveProof, store: Store): string | undefined {
   switch (proof.outcome) {
     case 'unproven':
       return proof.reason;
     case 'different':
-      // The committed bytes are intact, so the remote file was rewritten before its last bytes: the next poll compares
-      // all of it. An uncommitted tail was never promised, and the next poll repairs it.
+      // The committed bytes are intact, so the remote file was rewritten: the next poll compares all of it. A mismatch
+      // in the uncommitted tail is repaired by the next poll.
       if (proof.at < row.position) store.liveFiles.save({ ...row, inode: null, modifiedNs: null, verified: null });
       return `byte ${proof.at} differs from ${listedName}`;
     case 'equal':
@@ -173,20 +166,19 @@ function concluded(row: LiveFileRow, { proof, listedName }: LiveProof, store: St
 }
 
 /**
- * The job state of a deleted job. Its files are final: older copies that the service may still return from an archive of
- * logs (docs/rest.md 3.6) must never replace them.
+ * The job state of a deleted job. Its files are final: older copies that the service may send from an archive of logs
+ * (docs/rest.md 3.6) must never replace them.
  */
 export const DELETED = 'Deleted';
 
 export interface DeletedJobsOptions {
   readonly store: Store;
-  /** Reports the states of jobs; null if there is no such service. */
   readonly jobService: JobService | null;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
-/** Requests the state of the job, unless the store has it as deleted. A refusal of the service decides nothing. */
+/** Requests the job state, unless the store has the job as deleted. A refusal of the service decides nothing. */
 export async function isDeleted(jobId: JobId, options: DeletedJobsOptions): Promise<boolean> {
   const { store, jobService, clock, signal } = options;
   if (store.jobInformation.get(jobId)?.information.state === DELETED) return true;
@@ -202,7 +194,6 @@ export async function isDeleted(jobId: JobId, options: DeletedJobsOptions): Prom
   }
 }
 
-/** Saves that a job was deleted. */
 export function saveDeleted(information: JobInformation, store: Store, clock: Clock): void {
   const now = clock.now();
   const deleted = { ...information, state: DELETED };

@@ -1,4 +1,4 @@
-/** The complete pass that an end, a settled job or a command requires, and the answers to the commands. */
+/** The complete passes for ended and settled jobs and for commands, and the answers to the commands. */
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { JobRow, RequestRow, WatchState } from '../../store/rows.ts';
@@ -11,42 +11,35 @@ export interface RequestedPassesOptions extends Omit<CompletePassOptions, 'isLas
 }
 
 export interface RequestedPass {
-  /** Whether the job is settled if the pass brings nothing more: asked before it, and at its end. */
+  /** Whether the job is settled if the pass finds nothing new; called before and after it. */
   readonly isSettling: () => boolean;
-  /** Called with the bytes that the pass appended, before the commands are answered. */
+  /** Called with the appended bytes, before the commands are answered. */
   readonly onThrough: (appended: number) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
-/** How a pass over a job ended. */
 export interface PassEnd {
   readonly job: JobRow;
-  /** What the job is from now on. */
   readonly state: WatchState;
-  /** Requested again meanwhile, or the job must end: another pass is needed. */
+  /** Whether another pass is needed: requested meanwhile, or because the job must end. */
   readonly again: boolean;
 }
 
-/** The answer to a command that requested a pass. */
 export type PassAnswer =
   | { readonly summary: PassSummary }
   | { readonly error: string; readonly code?: string; readonly hint?: string | undefined };
 
-/** How long the answers to commands are kept. */
 const ANSWERS_MS = 24 * 60 * 60_000;
 
 export class RequestedPasses {
   readonly #options: RequestedPassesOptions;
-  /** Requests of commands that a pass under way answers. */
   readonly #serving = new Set<number>();
 
   constructor(options: RequestedPassesOptions) {
     this.#options = options;
   }
 
-  /**
-   * Jobs with requests for a pass that no running pass answers. A request for an unknown job is answered with an error.
-   */
+  /** Jobs with unanswered requests for a pass. A request for an unknown job is answered with an error. */
   asked(): Set<JobId> {
     const { store, clock } = this.#options;
     const jobs = new Set<JobId>();
@@ -87,7 +80,6 @@ export class RequestedPasses {
     }
   }
 
-  /** Keeps what the job is after the pass. */
   async #conclude(
     job: JobRow,
     summary: PassSummary,
@@ -95,7 +87,7 @@ export class RequestedPasses {
   ): Promise<WatchState> {
     const { store, results, remote, log } = this.#options;
     const { jobId } = job;
-    // A command may have changed the state meanwhile, and that counts.
+    // A command may have changed the state meanwhile, which takes precedence.
     const current = store.jobs.get(jobId)?.state ?? job.state;
     const ended = job.state === 'ending' && current === 'ending';
     const state = ended ? 'ended' : settled && current === 'watched' ? 'settled' : current;

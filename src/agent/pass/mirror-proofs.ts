@@ -1,4 +1,4 @@
-/** The proof of all mirrors of a job: each listed file is downloaded once, for all mirrors whose source it may be. */
+/** Proves all mirrors of a job: each listed file is downloaded once, for all mirrors whose source it may be. */
 import fs from 'node:fs/promises';
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { inSlices } from '../../slices.ts';
@@ -26,17 +26,17 @@ export interface LiveProof {
 export interface MirrorProofOptions extends DownloadOptions {
   readonly mirrorDirectory: string;
   readonly listed: readonly string[];
-  /** Whether a listed name with a fitting end may be this live file, judged without its bytes. */
+  /** Whether a listed name with a matching end may be this live file, without its bytes. */
   readonly mayBe: (name: string, row: LiveFileRow) => boolean;
 }
 
-/** After so many failed downloads in a row, the failure is one of the service. */
+/** After so many failed downloads in a row, the service is the cause. */
 const MAX_FAILURES = 3;
 
 /**
- * Compares live mirrors of a job with the listed files that are their sources: with the one recorded as its source, or
- * with all whose names have the same end. Returns the results in the order of `rows`; a failure that left one mirror
- * unproven is its result. Rejects if the service fails.
+ * Compares live mirrors of a job with the listed files that may be their sources: the recorded one, or all names with
+ * the same end. Returns the results in the order of `rows`; a failure of one mirror is its result. Rejects if the
+ * service fails.
  */
 export async function proveMirrors(
   rows: readonly LiveFileRow[],
@@ -67,7 +67,6 @@ export async function proveMirrors(
   return opened.map((one) => (one instanceof Candidate ? one.outcome() : one));
 }
 
-/** Groups the mirrors by the listed names that they may be by their ends, in the order of the listing. */
 async function groupsByName(
   candidates: readonly Candidate[],
   { listed, mayBe }: MirrorProofOptions,
@@ -86,7 +85,7 @@ async function groupsByName(
   return byName;
 }
 
-/** The mirror at `file`, to be compared; its result if that does not depend on the listed files. */
+/** The mirror at `file`; or its result, if that does not depend on the listed files. */
 async function openMirror(row: LiveFileRow, file: string): Promise<Candidate | LiveProof | JobtailError> {
   try {
     const bytes = await lengthOf(file);
@@ -100,18 +99,14 @@ async function openMirror(row: LiveFileRow, file: string): Promise<Candidate | L
   }
 }
 
-/** One mirror, and what the comparisons with listed files have proven of it so far. */
 class Candidate {
   readonly row: LiveFileRow;
   readonly #file: string;
   readonly #local: LocalFile;
-  /** Its source, if that is recorded and listed. */
   #source: string | undefined;
-  /** Whether at most one listed file may be it. */
   #isOnly = false;
   #first: LiveProof | undefined;
   #equal: LiveProof | undefined;
-  /** Equal to its last byte. */
   #whole: LiveProof | undefined;
   #equals = 0;
   #failure: JobtailError | undefined;
@@ -122,14 +117,13 @@ class Candidate {
     this.#local = local;
   }
 
-  /** Takes in the listed names with the same end as its path. */
   fits(names: ReadonlySet<string>, mayBe: MirrorProofOptions['mayBe']): void {
     const { listedName } = this.row;
     if (listedName !== null && names.has(listedName) && mayBe(listedName, this.row)) this.#source = listedName;
     this.#isOnly = names.size === 1 || this.#source !== undefined;
   }
 
-  /** Whether a fitting name can still change the result: not after two equal files, one of them whole. */
+  /** Whether a listed file can still change the result: not after two equal files, one of them complete. */
   needs(name: string): boolean {
     if (this.#whole !== undefined && this.#equals > 1) return false;
     return this.#source === undefined || this.#source === name;
@@ -139,7 +133,6 @@ class Candidate {
     return new Comparison(this.#file, !this.#isOnly, this.#local);
   }
 
-  /** Takes in the result of its comparison with a listed file. */
   compared(listedName: string, comparison: Comparison, result: Compared): void {
     if (comparison.failure !== undefined) {
       this.failed(comparison.failure);
@@ -154,15 +147,13 @@ class Candidate {
     if (proof.remoteBytes === proof.bytes) this.#whole ??= found;
   }
 
-  /** Takes in that its comparison with a listed file failed. */
   failed(failure: JobtailError): void {
     this.#failure ??= failure;
   }
 
-  /** The proof, or the failure that left it open. */
   outcome(): LiveProof | JobtailError {
     if (this.#failure !== undefined && this.#whole === undefined) return this.#failure;
-    // Where several files begin like the mirror, one that also ends like it is the best proof.
+    // Of several files that start like the mirror, one that also ends like it is the best proof.
     const best = this.#whole ?? this.#equal;
     if (best === undefined) return this.#first ?? unproven(this.#local.bytes, 'the service lists no file that fits');
     return this.#failure === undefined && this.#equals === 1 ? best : { ...best, listedName: null };
@@ -173,7 +164,6 @@ function unproven(bytes: number, reason: string): LiveProof {
   return { proof: { outcome: 'unproven', bytes, reason }, listedName: null };
 }
 
-/** The length of a file; 0 if there is none. */
 async function lengthOf(file: string): Promise<number> {
   try {
     return (await fs.lstat(file)).size;

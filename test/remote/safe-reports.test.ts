@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { TaskId } from '../../src/job.ts';
 import type { JobInformation, JobTime } from '../../src/job-information.ts';
 import { Secrets } from '../../src/redact.ts';
-import { hidingSecrets } from '../../src/remote/told-jobs.ts';
+import { hidingSecrets } from '../../src/remote/safe-reports.ts';
 import { JOB } from '../support/engine.ts';
 
 const SECRET = 'k3yOfTheSession-that-nobody-may-see';
