@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
 import { parse } from 'yaml';
-import { Place, readIfThere } from '../support/e2e-place.ts';
-import { Program } from '../support/e2e-program.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { Place, readIfThere } from '../../support/e2e-place.ts';
+import { Program } from '../../support/e2e-program.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 it.for([
   [[], /^# job management http:.*\/JobManagementWs$/m, 200],

@@ -1,11 +1,11 @@
 /** The plot of a log: what a person gets without choosing, and what leads back to the lines. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { orderOf, taskOf } from '../../../support/e2e-job.ts';
-import { Place } from '../../../support/e2e-place.ts';
-import { PATIENCE } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { linkOf, startBrowser, ViewPage, viewSection } from '../../../support/view-browser.ts';
+import { orderOf, taskOf } from '../../../../support/e2e-job.ts';
+import { Place } from '../../../../support/e2e-place.ts';
+import { PATIENCE } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { linkOf, startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
 
 /** A curve that falls, one that does not, and a step that rises. */
 const training = (steps: number, factor: number) =>

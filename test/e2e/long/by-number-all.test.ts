@@ -1,8 +1,8 @@
 /** A job that is followed by its number alone, as people see it: every command that shows its tasks and its state. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { placeWithJob } from '../support/e2e-by-number.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { placeWithJob } from '../../support/e2e-by-number.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 /** What would steer a terminal. */
 const ACTS = /[\p{Cc}\p{Cf}\u2028\u2029]/u;

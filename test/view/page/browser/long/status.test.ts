@@ -1,10 +1,10 @@
 /** The one status of the page: what turns grey, and what is shown once, when the page is not current. */
 import { describe, expect, it } from 'vitest';
-import type { JobId } from '../../../../src/job.ts';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { startBrowser, ViewPage } from '../../../support/view-browser.ts';
-import { JOB, TASK, ViewPlace } from '../../../support/view-place.ts';
+import type { JobId } from '../../../../../src/job.ts';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { startBrowser, ViewPage } from '../../../../support/view-browser.ts';
+import { JOB, TASK, ViewPlace } from '../../../../support/view-place.ts';
 
 const OTHER = '502' as JobId;
 

@@ -1,10 +1,10 @@
 /** Commands: those that look change nothing, and those that wait go on over a broken connection. */
 import { expect, it } from 'vitest';
-import { answerTo } from '../../src/cli/fleet/orders.ts';
-import { FleetClient } from '../../src/fleet/client.ts';
-import { until } from '../support/e2e-until.ts';
-import { needsFleet } from '../support/fleet-node.ts';
-import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { answerTo } from '../../../src/cli/fleet/orders.ts';
+import { FleetClient } from '../../../src/fleet/client.ts';
+import { until } from '../../support/e2e-until.ts';
+import { needsFleet } from '../../support/fleet-node.ts';
+import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
 
 const SCHEMAS = `SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname LIKE 'jobtail%'`;
 

@@ -1,13 +1,13 @@
 /** A client that is not ours against the sandbox: all operations over both versions of SOAP. */
 import { createPrivateKey } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Grant } from '../../src/agent/ports.ts';
-import type { Operation } from '../../src/operations.ts';
-import { needs } from '../support/needs.ts';
-import { ZeepClient, type ZeepOutcome } from './python.ts';
-import { SandboxService } from './sandbox-service.ts';
-import { LONG_MAX, LONG_MIN, SERVED_HABITS, soapDialect, VERSIONS } from './service.ts';
-import { allBytes, blocksOfText, HOSTILE_NAMES, HOSTILE_TEXTS, IMPOSSIBLE_NAMES } from './texts.ts';
+import type { Grant } from '../../../src/agent/ports.ts';
+import type { Operation } from '../../../src/operations.ts';
+import { needs } from '../../support/needs.ts';
+import { ZeepClient, type ZeepOutcome } from '../python.ts';
+import { SandboxService } from '../sandbox-service.ts';
+import { LONG_MAX, LONG_MIN, SERVED_HABITS, soapDialect, VERSIONS } from '../service.ts';
+import { allBytes, blocksOfText, HOSTILE_NAMES, HOSTILE_TEXTS, IMPOSSIBLE_NAMES } from '../texts.ts';
 
 const JOB = LONG_MAX;
 /** No file system that the sandbox runs on has a place further on. */

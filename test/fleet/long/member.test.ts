@@ -1,14 +1,14 @@
 /** One agent of a fleet by itself: what it takes, finishes and says. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { Remote } from '../../src/agent/ports.ts';
-import { Leases } from '../../src/agent/results/download/leases.ts';
-import { commandLog } from '../../src/cli/process.ts';
-import { JobtailError } from '../../src/errors.ts';
-import { systemClock } from '../../src/system/clock.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needsFleet } from '../support/fleet-node.ts';
-import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import type { Remote } from '../../../src/agent/ports.ts';
+import { Leases } from '../../../src/agent/results/download/leases.ts';
+import { commandLog } from '../../../src/cli/process.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { systemClock } from '../../../src/system/clock.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { needsFleet } from '../../support/fleet-node.ts';
+import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
 
 /** More than are ordered, and taken, at once. */
 const JOBS = 300;

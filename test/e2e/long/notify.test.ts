@@ -2,10 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { placeWithJob } from '../support/e2e-by-number.ts';
-import { taskOf } from '../support/e2e-job.ts';
-import { readIfThere } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { placeWithJob } from '../../support/e2e-by-number.ts';
+import { taskOf } from '../../support/e2e-job.ts';
+import { readIfThere } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 interface Event {
   readonly id: string;

@@ -1,12 +1,12 @@
 /** An agent of the version before one lease an agent, beside one of this version: the rolling upgrade. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needsFleet } from '../support/fleet-node.ts';
-import { FleetParts } from '../support/fleet-parts.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { needsFleet } from '../../support/fleet-node.ts';
+import { FleetParts } from '../../support/fleet-parts.ts';
 
 /** The database while an agent of 1c40ecf, anna, followed three jobs (pg_dump --inserts). */
-const TABLES = new URL('tables-of-1c40ecf.sql', import.meta.url);
+const TABLES = new URL('../tables-of-1c40ecf.sql', import.meta.url);
 const LEASE_MS = 6_000;
 
 /** The statements of a heartbeat of 1c40ecf: pg-boss renews the leases of the jobs, then the agent its row. */

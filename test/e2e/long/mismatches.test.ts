@@ -1,10 +1,10 @@
 /** A file that is truncated, and a mirror that is repaired: what the log, `agent status` and the metrics show of it. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { freePort } from '../support/free-port.ts';
+import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { freePort } from '../../support/free-port.ts';
 
 it('are logged once with their reason, counted, and shown', PATIENCE, async (context) => {
   const place = Place.make(context);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { forgetSizes } from '../../../../src/view/page/file/text-window.ts';
+import { forgetSizes } from '../../../../../src/view/page/file/text-window.ts';
 
 it('heights are kept of the rows that are here, however many there were', () => {
   const sizes = new Map<number, number>();

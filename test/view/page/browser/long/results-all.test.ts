@@ -2,11 +2,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { orderOf, taskOf } from '../../../support/e2e-job.ts';
-import { Place } from '../../../support/e2e-place.ts';
-import { PATIENCE } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { linkOf, startBrowser, ViewPage, viewSection } from '../../../support/view-browser.ts';
+import { orderOf, taskOf } from '../../../../support/e2e-job.ts';
+import { Place } from '../../../../support/e2e-place.ts';
+import { PATIENCE } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { linkOf, startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
 
 const HOSTILE = '<img src=x onerror="window.hacked=1">';
 

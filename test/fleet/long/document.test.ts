@@ -2,13 +2,13 @@
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { connectTo } from '../../bench/fleet-query.ts';
-import { fleetSection } from '../../src/config/schema.ts';
-import { FleetClient, readFleet } from '../../src/fleet/client.ts';
-import { packageFile } from '../../src/system/package-file.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needsFleet } from '../support/fleet-node.ts';
-import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { connectTo } from '../../../bench/fleet-query.ts';
+import { fleetSection } from '../../../src/config/schema.ts';
+import { FleetClient, readFleet } from '../../../src/fleet/client.ts';
+import { packageFile } from '../../../src/system/package-file.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { needsFleet } from '../../support/fleet-node.ts';
+import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
 
 const TEXT = fs.readFileSync(packageFile('docs/fleet.md'), 'utf8');
 const BLOCKS = [...TEXT.matchAll(/^```([a-z]*)\n(.*?)^```$/gms)].map(([, kind = '', text = '']) => ({ kind, text }));

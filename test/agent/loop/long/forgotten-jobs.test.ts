@@ -1,11 +1,11 @@
 /** Jobs that come and go: an agent that runs for months remembers nothing of those that it was reported to leave. */
 import { expect, it } from 'vitest';
-import { type JobId, keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
-import { startAgent } from '../../support/composed-agent.ts';
-import { until } from '../../support/e2e-until.ts';
-import { TASK } from '../../support/engine.ts';
-import { ModelRemote } from '../../support/model-remote.ts';
-import { textsWithin } from '../../support/texts-within.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES } from '../../../../src/job.ts';
+import { startAgent } from '../../../support/composed-agent.ts';
+import { until } from '../../../support/e2e-until.ts';
+import { TASK } from '../../../support/engine.ts';
+import { ModelRemote } from '../../../support/model-remote.ts';
+import { textsWithin } from '../../../support/texts-within.ts';
 
 /** Of all jobs of the test, and of nothing else. */
 const MARK = '77123';
