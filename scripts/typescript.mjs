@@ -8,11 +8,12 @@ import { isMainThread } from 'node:worker_threads';
 // The hooks run in a thread of their own, which loads this file once more.
 if (isMainThread) register(import.meta.url);
 
-export async function load(url, context, next) {
+/** `text` stands for the text of the file. */
+export async function load(url, context, next, text) {
   if (!url.startsWith('file:') || !url.endsWith('.ts')) return next(url, context);
   const { transform } = await import('rolldown/utils');
   const file = fileURLToPath(url);
-  const { code, errors } = await transform(file, readFileSync(file, 'utf8'));
+  const { code, errors } = await transform(file, text ?? readFileSync(file, 'utf8'));
   if (errors.length > 0) throw new Error(`${file}: ${errors[0].message}`);
   return { format: 'module', shortCircuit: true, source: code };
 }

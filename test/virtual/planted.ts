@@ -1,0 +1,137 @@
+/** Mistakes that are planted to see whether the simulation finds them: a text of a source, and what stands there instead. */
+export interface Planted {
+  readonly name: string;
+  /** Below `src/`. */
+  readonly file: string;
+  /** Stands there once. */
+  readonly text: string;
+  readonly instead: string;
+  /** What the failure says. */
+  readonly found: RegExp;
+}
+
+const COMMITTED = /bytes are committed, and [0-9]+ safely in the mirror/;
+const NEVER_COMPLETE = /^[0-9]+: after [0-9]+ minutes: /;
+const IN_A_PAUSE = /began in a pause that the service asked for/;
+
+export const PLANTED: readonly Planted[] = [
+  {
+    name: 'a commit before the flush',
+    file: 'agent/live/mirror/mirror.ts',
+    text: 'await this.#named(() => this.#file.datasync());',
+    instead: '',
+    found: COMMITTED,
+  },
+  {
+    name: 'a committed offset past the mirror',
+    file: 'agent/live/mirror/live-file.ts',
+    text: 'const position = this.#compared;',
+    instead: 'const position = this.#compared + 1;',
+    found: COMMITTED,
+  },
+  {
+    name: 'a failed run that is not planned again',
+    file: 'agent/loop/followed-job.ts',
+    text: "if (kind === 'pass' || this.isFollowed) this.#due.plan(kind, delayMs);",
+    instead: '',
+    found: NEVER_COMPLETE,
+  },
+  {
+    name: 'a lost wake-up: a timer that fires before others is not set',
+    file: 'agent/loop/scheduler.ts',
+    text: 'this.#turn?.callback();\n    this.#arm();',
+    instead: 'this.#turn?.callback();',
+    found: /the scheduler has not gone round/,
+  },
+  {
+    name: 'a turn that is not reported',
+    file: 'agent/loop/scheduler.ts',
+    text: 'this.#turn?.callback();',
+    instead: '',
+    found: /the scheduler has not gone round/,
+  },
+  {
+    name: 'a back-off that never ends',
+    file: 'back-off.ts',
+    text: 'Math.min(maxMs, firstMs * 2 ** this.#failures)',
+    instead: '(this.#failures > 3 ? Number.POSITIVE_INFINITY : firstMs)',
+    found: NEVER_COMPLETE,
+  },
+  {
+    name: 'a place among the calls that is not given back',
+    file: 'agent/calls.ts',
+    text: 'return await call().finally(giveBack);',
+    instead: 'return await call();',
+    found: NEVER_COMPLETE,
+  },
+  {
+    name: 'a place for long calls that is not given back',
+    file: 'agent/calls.ts',
+    text: 'if (isLong(lane)) this.#runningLong -= 1;',
+    instead: '',
+    found: /the scheduler has not gone round/,
+  },
+  {
+    name: 'a pause of the service that is not kept',
+    file: 'agent/server-share.ts',
+    text: 'this.#pausedUntil = until;',
+    instead: '',
+    found: IN_A_PAUSE,
+  },
+  {
+    name: 'a call repeated after a sign-in, within a pause',
+    file: 'remote/session-calls.ts',
+    text: 'await untilAllowed(signal);',
+    instead: '',
+    found: IN_A_PAUSE,
+  },
+  {
+    name: 'a budget that is not charged',
+    file: 'agent/server-share.ts',
+    text: 'this.#charge(this.#costOfRequestMs, 0, MAX_FIXED_CREDIT_MS);',
+    instead: '{}',
+    found: /calls in a minute, [0-9]+ are allowed/,
+  },
+  {
+    name: 'a secret in an error',
+    file: 'remote/session-calls.ts',
+    text: 'secrets.hideIn(asJobtailError(thrown))',
+    instead: 'asJobtailError(thrown)',
+    found: /a secret is logged/,
+  },
+  {
+    name: 'a timer of the machine',
+    file: 'store/store.ts',
+    text: 'this.#cancel = this.#options.timer(withinMs, () => this.flush());',
+    instead: 'setTimeout(() => this.flush(), withinMs);',
+    found: /not of the injected clock/,
+  },
+  {
+    name: 'an answer that is not released',
+    file: 'agent/poll/file-poll.ts',
+    text: 'part?.content.release()',
+    instead: 'part?.content.length',
+    found: /texts, at most/,
+  },
+  {
+    name: 'an error that is not cleared',
+    file: 'agent/loop/job-runs.ts',
+    text: 'for (const kind of kinds) this.#failing.delete(kind);',
+    instead: '',
+    found: NEVER_COMPLETE,
+  },
+  {
+    name: 'polls as fast as they can be',
+    file: 'agent/loop/pace.ts',
+    text: 'return Math.max(intervalMs - spentMs, intervalMs / 2);',
+    instead: 'return spentMs * 0;',
+    found: /events at the moment/,
+  },
+  {
+    name: 'a delivery that is sent again and again',
+    file: 'notify/deliveries.ts',
+    text: 'store.transaction(() => store.outbox.remove(row));',
+    instead: '',
+    found: /the event [0-9a-f-]+ was delivered [0-9]+ times/,
+  },
+];
