@@ -67,22 +67,22 @@ export class Following {
   }
 
   /** Pauses the jobs whose lease may have expired, until the database answers. */
-  pauseUnsure(): void {
+  pauseIfExpired(): void {
     const { leased, log } = this.#membership;
-    const unsure = leased.isSure ? [] : leased.all('following');
-    if (unsure.length === 0) return;
-    leased.move(unsure, 'pause');
-    this.#unawaited(this.leave(unsure));
+    const expired = leased.isValid ? [] : leased.all('following');
+    if (expired.length === 0) return;
+    leased.move(expired, 'pause');
+    this.#unawaited(this.leave(expired));
     const hint = 'check the database and the network';
-    log.error({ scope: 'the fleet', jobs: unsure.length, hint }, 'jobs paused, lease possibly expired');
+    log.error({ scope: 'the fleet', jobs: expired.length, hint }, 'jobs paused, lease possibly expired');
   }
 
-  resumeSure(): void {
+  resumeIfValid(): void {
     const { leased, log } = this.#membership;
-    const sure = leased.isSure ? leased.all('paused').filter(({ jobId }) => !this.#leaving.has(jobId)) : [];
-    if (sure.length === 0) return;
-    this.follow(sure);
-    log.info({ scope: 'the fleet', jobs: sure.length }, 'jobs resumed');
+    const resumed = leased.isValid ? leased.all('paused').filter(({ jobId }) => !this.#leaving.has(jobId)) : [];
+    if (resumed.length === 0) return;
+    this.follow(resumed);
+    log.info({ scope: 'the fleet', jobs: resumed.length }, 'jobs resumed');
   }
 
   lost(jobs: readonly LeasedJob[]): void {

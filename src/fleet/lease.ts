@@ -62,7 +62,7 @@ export class LeasedJobs {
   readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly #leaseMs: number;
   readonly #jobs = new Map<JobId, Entry>();
-  #heard: Moment = { monotonic: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
+  #renewedAt: Moment = { monotonic: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
   /** Writes that were refused because the lease had expired. */
   refused = 0;
 
@@ -117,12 +117,12 @@ export class LeasedJobs {
   /** Renews the lease from `sentAt`, when the successful call was sent. */
   prolong({ monotonic, wall }: Moment): void {
     // The monotonic clock never goes back, so an older call shortens nothing. The wall clock may have been set back.
-    this.#heard = { monotonic: Math.max(this.#heard.monotonic, monotonic), wall };
+    this.#renewedAt = { monotonic: Math.max(this.#renewedAt.monotonic, monotonic), wall };
   }
 
   /** Whether the lease is valid, so that this agent may write. */
-  get isSure(): boolean {
-    const { monotonic, wall } = this.#heard;
+  get isValid(): boolean {
+    const { monotonic, wall } = this.#renewedAt;
     const forMs = this.#leaseMs - MARGIN_MS;
     return this.#clock.monotonic() < monotonic + forMs && this.#clock.now() < wall + forMs;
   }
@@ -131,7 +131,7 @@ export class LeasedJobs {
   require(jobId: JobId): void {
     const state = this.stateOf(jobId);
     const isOwned = state !== undefined && MAY_WRITE[state];
-    if (isOwned && this.isSure) return;
+    if (isOwned && this.isValid) return;
     this.refused += 1;
     const why = isOwned ? 'lease possibly expired' : 'it is not owned';
     throw new JobtailError('superseded', `write refused for job ${jobId}: ${why}`, {
@@ -141,7 +141,7 @@ export class LeasedJobs {
 
   /** 0 while there are no jobs. */
   get leaseAgeMs(): number {
-    return this.#jobs.size === 0 ? 0 : Math.max(0, this.#clock.monotonic() - this.#heard.monotonic);
+    return this.#jobs.size === 0 ? 0 : Math.max(0, this.#clock.monotonic() - this.#renewedAt.monotonic);
   }
 }
 
@@ -176,7 +176,7 @@ export class Heartbeat {
   #tickedAt: number;
   #beating: Promise<void> | undefined;
   #releasing: Promise<void> | undefined;
-  isHeard = true;
+  hasSucceeded = true;
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
@@ -211,9 +211,9 @@ export class Heartbeat {
     const { monotonic, onFailure } = this.#options;
     try {
       await this.#renew();
-      this.isHeard = true;
+      this.hasSucceeded = true;
     } catch (thrown) {
-      this.isHeard = false;
+      this.hasSucceeded = false;
       this.#postponeReleases();
       this.#nextAt = monotonic() + AGAIN_MS;
       onFailure(asJobtailError(thrown));

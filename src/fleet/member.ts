@@ -156,7 +156,7 @@ export class FleetMember implements Ownership {
     const phase = this.#phase;
     const isJoined = phase.kind === 'joined';
     return {
-      isUp: isJoined && phase.heartbeat.isHeard,
+      isUp: isJoined && phase.heartbeat.hasSucceeded,
       leaseAgeSeconds: this.#leased.leaseAgeMs / 1000,
       takeovers: isJoined ? phase.rounds.taking.takeovers : 0,
       lost: isJoined ? phase.rounds.following.lostJobs : 0,
@@ -203,7 +203,7 @@ export class FleetMember implements Ownership {
 
   #tick(): void {
     if (this.#phase.kind === 'joining') return;
-    this.#phase.rounds.following.pauseUnsure();
+    this.#phase.rounds.following.pauseIfExpired();
     this.#phase.heartbeat.tick();
   }
 
@@ -223,7 +223,7 @@ export class FleetMember implements Ownership {
   }
 
   async #round({ heartbeat, rounds }: JoinedPhase): Promise<boolean> {
-    return heartbeat.isHeard && (await rounds.round(this.#summary, this.#isDraining));
+    return heartbeat.hasSucceeded && (await rounds.round(this.#summary, this.#isDraining));
   }
 
   async #join(): Promise<void> {
@@ -276,7 +276,7 @@ export class FleetMember implements Ownership {
 
   async #noticed(): Promise<void> {
     const phase = this.#phase;
-    if (phase.kind === 'joining' || !phase.heartbeat.isHeard) return;
+    if (phase.kind === 'joining' || !phase.heartbeat.hasSucceeded) return;
     phase.rounds.noticed();
     await phase.heartbeat.refresh();
     this.#wakeable.wake();
@@ -286,7 +286,7 @@ export class FleetMember implements Ownership {
     this.#summary = summary;
     this.#failing.worked();
     this.#options.budget.use(database, summary.agents.length);
-    following.resumeSure();
+    following.resumeIfValid();
     if (summary.drainAsked) this.#askToDrain();
   }
 

@@ -58,7 +58,7 @@ describe('a lease', () => {
             if (one.arrives && one.answered && isOwned) held.prolong(sentAt);
           }
           if (now > leaseEnds) isOwned = false;
-          if (!isOwned) expect(held.isSure).toBe(false);
+          if (!isOwned) expect(held.isValid).toBe(false);
         }
       }),
       numRuns(500),
@@ -82,13 +82,13 @@ describe('a lease', () => {
     held.require('1' as JobId);
   });
 
-  it('is never sure before the first heartbeat, and as old as the last one', () => {
+  it('is never valid before the first heartbeat, and as old as the last one', () => {
     const { held, pass } = setUp();
-    expect([held.isSure, held.leaseAgeMs]).toEqual([false, 0]);
+    expect([held.isValid, held.leaseAgeMs]).toEqual([false, 0]);
     held.prolong(held.moment());
     held.add(job(1));
     pass(3_000);
-    expect([held.isSure, held.leaseAgeMs]).toEqual([true, 3_000]);
+    expect([held.isValid, held.leaseAgeMs]).toEqual([true, 3_000]);
     held.prolong(held.moment());
     expect(held.leaseAgeMs).toBe(0);
   });
