@@ -30,7 +30,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
     values: ['agent', 'agent/poll', 'agent/pass', 'agent/results', 'agent/live', 'agent/tasks', 'system'],
     types: ['store'],
   },
-  'agent/tasks': { values: ['agent', 'system'], types: ['agent/live', 'store'] },
+  'agent/tasks': { values: ['agent', 'system'], types: ['store'] },
   'agent/pass': {
     values: ['agent', 'agent/poll', 'agent/results', 'agent/live', 'system'],
     types: ['store'],

@@ -69,7 +69,10 @@ export interface Part extends LiveFileKey {
 }
 
 /**
- * A recipe for one live file: it yields offsets and is given the part from there; undefined if there is no such file.
+ * A generator that follows one live file, and makes no call itself. It yields the offset whose response it needs, and is
+ * resumed with that part, or with undefined if the file does not exist at present. So one call carries what all files of
+ * a job request (poll/poll.ts). A step that requests something is a generator too: its caller passes its offsets on
+ * (`yield*`) and receives its result. The poll releases the parts.
  */
 export type Follow<End> = AsyncGenerator<number, End, Part | undefined>;
 
@@ -109,6 +112,12 @@ export interface TransferMethod {
   } | null;
   /** What a service wants back at the end, unchanged, if it is to be had; a secret. */
   readonly given?: unknown;
+}
+
+/** Capabilities and quirks of a server, stored across restarts. */
+export interface CapabilityStore {
+  get(name: string): string | undefined;
+  set(name: string, value: string): void;
 }
 
 /** The names of a listing. */

@@ -15,7 +15,11 @@ type SymptomKind = 'shorter' | 'different' | 'tail' | 'unclear' | 'stuck';
  * these times (test/guarantees.test.ts).
  */
 export const PERSISTS_MS: Readonly<Record<SymptomKind, number>> = {
-  ...{ shorter: 5_000, different: 0, tail: 30_000, unclear: 30_000, stuck: 60_000 },
+  shorter: 5_000,
+  different: 0,
+  tail: 30_000,
+  unclear: 30_000,
+  stuck: 60_000,
 };
 
 interface Symptom {

@@ -20,9 +20,9 @@ export interface Bytes {
 }
 
 /**
- * same: the text shows all of the bytes, and the reading is at their end. If `open`, they end
- * inside the U+FFFD at `at`, and how many of these stand for them is uncertain. shorter: the text ends at `at`. different:
- * the byte at `at` is another one.
+ * same: nothing in the text contradicts the bytes, and the reading is at their end. If `open`, they end inside the U+FFFD
+ * at `at`, and how many of these stand for them is uncertain. shorter: the text ends at `at`. different: the byte at `at`
+ * is another one.
  */
 export type Match = { readonly kind: 'same'; readonly at: number; readonly open: boolean } | Difference;
 
@@ -147,10 +147,10 @@ async function endOfReplaced(
       break;
     }
     if (position > at && max >= count && mayResume && startsAlike(rest, follows)) {
-      const isPredicted = predicted === count;
-      if (follows.length > 0 && (isPredicted || beginsAlike(rest, follows))) sure ??= position;
-      if (follows.length > 0 && isPredicted) sure = position;
-      if (follows.length > 0 && isPredicted) break;
+      const isPredicted = predicted === count && follows.length > 0;
+      if (isPredicted) sure = position;
+      if (isPredicted) break;
+      if (follows.length > 0 && beginsAlike(rest, follows)) sure ??= position;
       possible ??= position;
     }
     const isUnknown = bytes.unknownUntil?.(position) !== undefined;

@@ -15,7 +15,7 @@ const PROOF_BYTES = 960;
  * The offset of the overlap, or of the last non-ASCII character shortly before it, which shows how the server decodes.
  * 0 unless the mirror is intact.
  */
-export async function askFrom(file: LiveFile): Promise<number> {
+export async function overlapOffset(file: LiveFile): Promise<number> {
   if (file.integrity !== 'intact') return 0;
   const overlap = Math.max(0, file.committed - file.overlapBytes);
   const start = Math.max(0, overlap - PROOF_BYTES);

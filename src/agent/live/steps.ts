@@ -1,7 +1,4 @@
-/**
- * What the generators of one poll share. They yield the offsets they request and receive the responses, so that one
- * call carries the requests for all files of a job.
- */
+/** What the steps of one poll share. They are generators: `Follow` in ports.ts describes what they yield. */
 import type { Part } from '../ports.ts';
 import type { RawBytes } from './append/raw-bytes.ts';
 import type { ShownPart } from './append/raw-download.ts';
@@ -10,10 +7,13 @@ import type { TextEncoding } from './text/encoding.ts';
 import type { Decode, Reading } from './text/reading.ts';
 
 /**
- * current: the mirror has all bytes of the file. absent: the file does not exist at present. tail: the file ends inside
- * a character. raw: the next byte is undecodable, and raw bytes are not available now. different: the file looks
- * truncated or rewritten, and the next poll must confirm it. unclear: the responses from two offsets contradict each
- * other, because the file changed meanwhile, or because the text is ambiguous.
+ * How the poll of a file ended.
+ *   current    the mirror has all bytes of the file
+ *   absent     the file does not exist at present
+ *   tail       the file ends inside a character; its other bytes may follow
+ *   raw        the text does not show the next bytes, and raw bytes are not available now
+ *   different  the file looks truncated or rewritten, and the next poll must confirm it; or that was acted upon
+ *   unclear    responses contradict each other, because the file changed meanwhile, or the text is ambiguous
  */
 export type FollowEnd = 'current' | 'absent' | 'tail' | 'raw' | 'different' | 'unclear';
 

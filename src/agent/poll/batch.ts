@@ -5,11 +5,10 @@
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
-import type { CapabilityStore } from '../live/text/encoding.ts';
-import { BEHIND_EVERY_END, type Part, type PartRequest, type Remote } from '../ports.ts';
+import { BEHIND_EVERY_END, type CapabilityStore, type Part, type PartRequest, type Remote } from '../ports.ts';
 
 /**
- * What one round brought, by `keyText`: a part, an error of that file alone, or neither (the file does not exist).
+ * The responses of one round, by `keyText`: a part, an error of that file alone, or neither (the file does not exist).
  * Both, where the service can read the file and cannot send its text: then the part is an empty beginning.
  */
 export interface Batch {
@@ -26,11 +25,11 @@ export interface Round {
 
 const LIMIT_HABIT = 'batch-limit';
 
-/** How many files one call may want, as far as the service has shown it. */
+/** How many files one call may request, as far as calls have shown it. */
 export class BatchLimit {
   readonly #capabilities: CapabilityStore;
   #files: number;
-  /** A length that failed as a whole the last time, while its halves went through. */
+  /** A number of files that failed as a whole the last time, while its halves succeeded. */
   #tooLong = Number.POSITIVE_INFINITY;
 
   constructor(capabilities: CapabilityStore) {
@@ -42,7 +41,7 @@ export class BatchLimit {
     return this.#files;
   }
 
-  /** A call that wanted so many went through. */
+  /** Records a call that requested so many files and succeeded. */
   worked(files: number): void {
     if (files >= this.#tooLong) this.#tooLong = Number.POSITIVE_INFINITY;
   }
@@ -65,7 +64,7 @@ export class BatchReader {
   readonly #limit: BatchLimit;
   /** Files that failed a call by themselves. */
   #poisoned: ReadonlySet<string> = NONE;
-  /** While every file of the job fails: the number of the file to be tried next. */
+  /** While all files of the job fail: the index of the file that is requested next. */
   #turn: number | undefined;
 
   constructor(jobId: JobId, limit: BatchLimit) {
@@ -73,7 +72,7 @@ export class BatchReader {
     this.#limit = limit;
   }
 
-  /** Reads all that is wanted; throws if it is the beginning of a poll and no file of the job could be read. */
+  /** Requests all parts; throws in the first round of a poll if no file of the job could be read. */
   async read(remote: Remote, { wanted, begins }: Round, signal: AbortSignal): Promise<Batch> {
     const batch: Batch = { parts: new Map(), errors: new Map(), refused: 0 };
     const readOnce = async (requests: readonly PartRequest[]) => {
@@ -109,7 +108,7 @@ export class BatchReader {
     return batch;
   }
 
-  /** All of the job failed last time: one call, for another file each time, shows whether it still does. */
+  /** All files failed in the last poll: one call, for another file each time, shows whether they still do. */
   async #readBroken(call: Call, wanted: readonly PartRequest[], turn: number): Promise<void> {
     this.#turn = turn + 1;
     const tried = wanted.slice(turn % wanted.length).slice(0, 1);
@@ -154,15 +153,15 @@ export class BatchReader {
 }
 
 interface Call {
-  /** One call to the service; what it brings goes into the batch. */
+  /** One call to the service; adds its parts to the batch. */
   readonly readOnce: (wanted: readonly PartRequest[]) => Promise<void>;
-  /** What each call may want at most. */
+  /** Divides the requests by what each call may carry. */
   readonly divide: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
   readonly batch: Batch;
   readonly begins: boolean;
 }
 
-/** Finds out whether the service can read the file where it has no text to send: then only its text is too long. */
+/** Requests an offset after the end: if that succeeds, only the text of the file is too long to be sent. */
 async function readName({ readOnce, batch }: Call, request: PartRequest): Promise<void> {
   try {
     await readOnce([{ ...request, offset: BEHIND_EVERY_END }]);

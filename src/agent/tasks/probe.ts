@@ -8,8 +8,7 @@
 import { asJobtailError } from '../../errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../job.ts';
 import { inSlices } from '../../slices.ts';
-import type { CapabilityStore } from '../live/text/encoding.ts';
-import { BEHIND_EVERY_END, type Remote } from '../ports.ts';
+import { BEHIND_EVERY_END, type CapabilityStore, type Remote } from '../ports.ts';
 
 /** Stored capabilities: maximum ids in one call, and the response to ids of other jobs. */
 const ENTRIES_HABIT = 'probe-entries';

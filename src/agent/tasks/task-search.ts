@@ -8,8 +8,7 @@ import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId
 import type { FoundBy, TaskSearchRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
-import type { CapabilityStore } from '../live/text/encoding.ts';
-import type { Log, Remote } from '../ports.ts';
+import type { CapabilityStore, Log, Remote } from '../ports.ts';
 import {
   type Clues,
   candidatesOf,

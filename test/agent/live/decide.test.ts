@@ -1,4 +1,5 @@
 /** The table of src/agent/live/decide.ts, row by row. */
+import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { type Decision, decide, type Facts } from '../../../src/agent/live/decide.ts';
 
@@ -6,154 +7,167 @@ const INTACT = { length: 100, committed: 100, integrity: 'intact', hasFingerprin
 const UNCOMMITTED = { ...INTACT, committed: 80 } as const;
 const MODIFIED = { ...INTACT, integrity: 'modified' } as const;
 const LOST = { ...INTACT, committed: 0, integrity: 'unknown' } as const;
+const BOTH = { ...UNCOMMITTED, integrity: 'modified' } as const;
+const LACKS = { ...INTACT, hasFingerprint: false } as const;
 
 const SAME: Facts['shown'] = { kind: 'same', at: 100, open: false };
 const OPEN: Facts['shown'] = { kind: 'same', at: 98, open: true };
 const DIFFERENT: Facts['shown'] = { kind: 'different', at: 90 };
 const SHORTER: Facts['shown'] = { kind: 'shorter', at: 90 };
 
+type Expected = Pick<Decision, 'kind' | 'at'> & { readonly needs?: string; readonly reason?: unknown };
 type Row = readonly [
+  row: number,
   what: string,
   facts: Partial<Facts> & Pick<Facts, 'shown' | 'mirror'>,
-  decision: Pick<Decision, 'kind' | 'at'> & { readonly needs?: string; readonly reason?: unknown },
+  decision: Expected,
 ];
 const undetermined = (at: number, needs: string) => ({ kind: 'undetermined', at, needs }) as const;
-const damaged = (at: number) => ({ kind: 'mirror-damaged', at, reason: expect.any(String) }) as const;
 const reason = (words: RegExp) => expect.stringMatching(words);
+/** Cut to the committed bytes, or to the equal ones. */
+const cut = (at: number) =>
+  ({ kind: 'mirror-damaged', at, reason: reason(/its uncommitted bytes from byte/) }) as const;
+const mended = (at: number) => ({ kind: 'mirror-damaged', at, reason: reason(/^another process changed it/) }) as const;
+
+const isConfirmed = true;
+const areRawBytesRefused = true;
 
 const ROWS: readonly Row[] = [
-  ['shows all of it, and ends there', { shown: SAME, mirror: INTACT }, { kind: 'unchanged', at: 100 }],
-  ['shows all of it, and goes on', { shown: SAME, mirror: INTACT, goesOn: true }, { kind: 'grown', at: 100 }],
-  ['does not show disputed bytes', { shown: SAME, mirror: LOST, unshownFrom: 7 }, undetermined(7, 'raw-bytes')],
-  ['does not show uncommitted bytes', { shown: SAME, mirror: UNCOMMITTED, unshownFrom: 85 }, damaged(85)],
   [
-    'does not show committed bytes of a mirror that was changed, and others follow',
-    { shown: SAME, mirror: { ...UNCOMMITTED, integrity: 'modified' }, unshownFrom: 7 },
+    1,
+    'does not show uncommitted bytes',
+    { shown: SAME, mirror: UNCOMMITTED, unshownFrom: 85 },
+    { kind: 'mirror-damaged', at: 85, reason: reason(/does not show its uncommitted byte 85/) },
+  ],
+  [2, 'does not show disputed bytes', { shown: SAME, mirror: LOST, unshownFrom: 7 }, undetermined(7, 'raw-bytes')],
+  [
+    2,
+    'does not show committed and uncommitted bytes',
+    { shown: SAME, mirror: BOTH, unshownFrom: 7 },
     undetermined(7, 'raw-bytes'),
   ],
-  ['ends in bytes that it cannot show', { shown: OPEN, mirror: INTACT }, undetermined(98, 'raw-bytes')],
+  [2, 'ends in bytes that it cannot show', { shown: OPEN, mirror: INTACT }, undetermined(98, 'raw-bytes')],
+  [3, 'shows all of it, and ends there', { shown: SAME, mirror: INTACT }, { kind: 'unchanged', at: 100 }],
   [
-    'differs behind inexact bytes',
-    { shown: DIFFERENT, mirror: INTACT, isBehindInexact: true, isConfirmed: true },
+    3,
+    'does not show disputed bytes',
+    { shown: SAME, mirror: LOST, unshownFrom: 7, areRawBytesRefused },
+    { kind: 'unchanged', at: 100 },
+  ],
+  [
+    3,
+    'ends in bytes that it cannot show',
+    { shown: OPEN, mirror: INTACT, areRawBytesRefused },
+    { kind: 'unchanged', at: 100 },
+  ],
+  [4, 'shows all of it, and goes on', { shown: SAME, mirror: INTACT, goesOn: true }, { kind: 'grown', at: 100 }],
+  [
+    4,
+    'goes on after bytes not shown',
+    { shown: OPEN, mirror: INTACT, goesOn: true, areRawBytesRefused },
+    { kind: 'grown', at: 100 },
+  ],
+  [5, 'differs', { shown: DIFFERENT, mirror: LACKS, isConfirmed }, undetermined(0, 'all-of-the-mirror')],
+  [5, 'ends before', { shown: SHORTER, mirror: LACKS, isConfirmed }, undetermined(0, 'all-of-the-mirror')],
+  [6, 'differs in uncommitted bytes', { shown: DIFFERENT, mirror: UNCOMMITTED }, cut(90)],
+  [6, 'differs before others', { shown: { kind: 'different', at: 70 }, mirror: UNCOMMITTED }, cut(80)],
+  [6, 'differs after bytes not shown', { shown: DIFFERENT, mirror: UNCOMMITTED, unshownFrom: 85 }, cut(85)],
+  [6, 'differs from one that was changed, too', { shown: DIFFERENT, mirror: BOTH }, cut(90)],
+  [6, 'raw bytes differ', { shown: DIFFERENT, mirror: UNCOMMITTED, by: 'raw bytes' }, cut(90)],
+  [7, 'differs', { shown: DIFFERENT, mirror: MODIFIED }, undetermined(90, 'its-end')],
+  [
+    7,
+    'differs after bytes not shown',
+    { shown: DIFFERENT, mirror: MODIFIED, unshownFrom: 7 },
+    undetermined(7, 'its-end'),
+  ],
+  [8, 'differs', { shown: DIFFERENT, mirror: MODIFIED, showsEnd: true }, mended(90)],
+  [9, 'differs', { shown: DIFFERENT, mirror: { ...MODIFIED, hasFingerprint: false } }, mended(90)],
+  [10, 'raw bytes differ', { shown: DIFFERENT, mirror: MODIFIED, by: 'raw bytes' }, mended(90)],
+  [10, 'raw bytes differ from one without its bytes', { shown: DIFFERENT, mirror: LACKS, by: 'raw bytes' }, mended(90)],
+  [
+    11,
+    'differs, and has another end',
+    { shown: DIFFERENT, mirror: MODIFIED, showsEnd: false },
+    undetermined(90, 'the-next-poll'),
+  ],
+  [11, 'differs', { shown: DIFFERENT, mirror: INTACT }, undetermined(90, 'the-next-poll')],
+  [11, 'differs, and the state was lost', { shown: DIFFERENT, mirror: LOST }, undetermined(90, 'the-next-poll')],
+  [11, 'ends before', { shown: SHORTER, mirror: INTACT }, undetermined(90, 'the-next-poll')],
+  [11, 'ends before uncommitted bytes', { shown: SHORTER, mirror: UNCOMMITTED }, undetermined(90, 'the-next-poll')],
+  [11, 'ends before others', { shown: SHORTER, mirror: MODIFIED }, undetermined(90, 'the-next-poll')],
+  [11, 'raw bytes differ', { shown: DIFFERENT, mirror: INTACT, by: 'raw bytes' }, undetermined(90, 'the-next-poll')],
+  [12, 'ends before', { shown: SHORTER, mirror: UNCOMMITTED, isConfirmed }, cut(90)],
+  [12, 'ends before those of one that was changed, too', { shown: SHORTER, mirror: BOTH, isConfirmed }, cut(90)],
+  [13, 'end before', { shown: SHORTER, mirror: MODIFIED, isConfirmed, by: 'raw bytes' }, mended(90)],
+  [
+    14,
+    'differs after disputed bytes',
+    { shown: DIFFERENT, mirror: LOST, unshownFrom: 7, isConfirmed },
+    undetermined(7, 'raw-bytes'),
+  ],
+  [
+    14,
+    'differs after an inexact range',
+    { shown: DIFFERENT, mirror: INTACT, isBehindInexact: true, isConfirmed },
     undetermined(90, 'raw-bytes'),
   ],
   [
-    'differs behind inexact bytes, and raw bytes cannot be had',
-    { shown: DIFFERENT, mirror: INTACT, isBehindInexact: true, hasRawBytes: false, isConfirmed: true },
+    15,
+    'differs after an inexact range',
+    { shown: DIFFERENT, mirror: INTACT, isBehindInexact: true, areRawBytesRefused, isConfirmed },
     undetermined(90, 'the-next-poll'),
   ],
   [
-    'differs behind disputed bytes that it does not show',
-    { shown: DIFFERENT, mirror: LOST, unshownFrom: 7, isConfirmed: true },
-    undetermined(7, 'raw-bytes'),
-  ],
-  [
-    'does not show disputed bytes, and raw bytes cannot be had',
-    { shown: SAME, mirror: LOST, unshownFrom: 7, hasRawBytes: false },
-    { kind: 'unchanged', at: 100 },
-  ],
-  [
-    'ends in bytes that it cannot show, and raw bytes cannot be had',
-    { shown: OPEN, mirror: INTACT, hasRawBytes: false },
-    { kind: 'unchanged', at: 100 },
-  ],
-  [
-    'ends in bytes that it cannot show and goes on, and raw bytes cannot be had',
-    { shown: OPEN, mirror: INTACT, hasRawBytes: false, goesOn: true },
-    { kind: 'grown', at: 100 },
-  ],
-  [
-    'differs behind disputed bytes that it does not show, and raw bytes cannot be had',
-    { shown: DIFFERENT, mirror: LOST, unshownFrom: 7, hasRawBytes: false, isConfirmed: true },
-    { kind: 'rewritten', at: 7, reason: reason(/the state of the mirror was lost/) },
-  ],
-  [
-    'ends behind disputed bytes that it does not show, and raw bytes cannot be had',
-    { shown: SHORTER, mirror: LOST, unshownFrom: 7, hasRawBytes: false, isConfirmed: true },
-    { kind: 'truncated', at: 7, reason: reason(/the state of the mirror was lost/) },
-  ],
-  ['differs in uncommitted bytes', { shown: DIFFERENT, mirror: UNCOMMITTED }, damaged(90)],
-  [
-    'differs before uncommitted bytes, behind others that it does not show',
-    { shown: DIFFERENT, mirror: UNCOMMITTED, unshownFrom: 85 },
-    damaged(85),
-  ],
-  [
-    'differs in committed bytes, and others follow',
-    { shown: { kind: 'different', at: 70 }, mirror: UNCOMMITTED },
-    damaged(80),
-  ],
-  [
-    'ends within uncommitted bytes of a mirror that was changed',
-    { shown: SHORTER, mirror: { ...UNCOMMITTED, integrity: 'modified' } },
-    damaged(90),
-  ],
-  [
-    'differs, and the mirror lacks its committed bytes',
-    { shown: DIFFERENT, mirror: { ...INTACT, hasFingerprint: false } },
-    undetermined(0, 'all-of-the-mirror'),
-  ],
-  [
-    'ends before, and the mirror lacks its committed bytes',
-    { shown: SHORTER, mirror: { ...INTACT, hasFingerprint: false } },
-    undetermined(0, 'all-of-the-mirror'),
-  ],
-  ['differs from a mirror that was changed', { shown: DIFFERENT, mirror: MODIFIED }, undetermined(90, 'its-end')],
-  [
-    'differs from a mirror that was changed, and shows its end',
-    { shown: DIFFERENT, mirror: MODIFIED, showsEnd: true },
-    damaged(90),
-  ],
-  [
-    'differs from a mirror that was changed at its end',
-    { shown: DIFFERENT, mirror: { ...MODIFIED, hasFingerprint: false } },
-    damaged(90),
-  ],
-  [
-    'differs from a mirror that was changed, and shows another end',
-    { shown: DIFFERENT, mirror: MODIFIED, showsEnd: false },
-    undetermined(90, 'confirmation'),
-  ],
-  ['differs', { shown: DIFFERENT, mirror: INTACT }, undetermined(90, 'confirmation')],
-  ['differs, seen once', { shown: DIFFERENT, mirror: INTACT, isConfirmed: false }, undetermined(90, 'the-next-poll')],
-  [
-    'ends before, seen for less than 5 s',
-    { shown: SHORTER, mirror: INTACT, isConfirmed: false },
-    undetermined(90, 'the-next-poll'),
-  ],
-  ['ends before, seen for 5 s, uncommitted', { shown: SHORTER, mirror: UNCOMMITTED, isConfirmed: true }, damaged(90)],
-  [
-    'differs, seen twice',
-    { shown: DIFFERENT, mirror: INTACT, isConfirmed: true },
+    16,
+    'differs from one that was changed, and has another end',
+    { shown: DIFFERENT, mirror: MODIFIED, showsEnd: false, isConfirmed },
     { kind: 'rewritten', at: 90, reason: reason(/^its byte 90 differs from the mirror$/) },
   ],
   [
-    'differs, seen twice, and the state was lost',
-    { shown: DIFFERENT, mirror: LOST, isConfirmed: true },
-    { kind: 'rewritten', at: 90, reason: reason(/the state of the mirror was lost/) },
+    16,
+    'differs',
+    { shown: DIFFERENT, mirror: INTACT, isConfirmed },
+    { kind: 'rewritten', at: 90, reason: reason(/^its byte 90 differs from the mirror$/) },
   ],
   [
-    'ends before, seen for 5 s',
-    { shown: SHORTER, mirror: INTACT, isConfirmed: true },
+    16,
+    'differs after disputed bytes, and the state was lost',
+    { shown: DIFFERENT, mirror: LOST, unshownFrom: 7, areRawBytesRefused, isConfirmed },
+    { kind: 'rewritten', at: 7, reason: reason(/; the state of the mirror was lost$/) },
+  ],
+  [
+    16,
+    'raw bytes differ',
+    { shown: DIFFERENT, mirror: INTACT, by: 'raw bytes', isConfirmed },
+    { kind: 'rewritten', at: 90, reason: reason(/, as its raw bytes show$/) },
+  ],
+  [
+    17,
+    'ends before',
+    { shown: SHORTER, mirror: INTACT, isConfirmed },
     { kind: 'truncated', at: 90, reason: reason(/^it has at most 90 bytes, the mirror has 100$/) },
   ],
   [
-    'raw bytes differ, seen once',
-    { shown: DIFFERENT, mirror: MODIFIED, by: 'raw bytes' },
-    undetermined(90, 'confirmation'),
+    17,
+    'ends after disputed bytes, and the state was lost',
+    { shown: SHORTER, mirror: LOST, unshownFrom: 7, areRawBytesRefused, isConfirmed },
+    { kind: 'truncated', at: 7, reason: reason(/; the state of the mirror was lost$/) },
   ],
   [
-    'raw bytes differ from a mirror that was changed',
-    { shown: DIFFERENT, mirror: MODIFIED, by: 'raw bytes', isConfirmed: true },
-    damaged(90),
-  ],
-  [
-    'raw bytes differ',
-    { shown: DIFFERENT, mirror: INTACT, by: 'raw bytes', isConfirmed: true },
-    { kind: 'rewritten', at: 90, reason: reason(/as its raw bytes show/) },
+    17,
+    'ends before the end of one that was changed',
+    { shown: SHORTER, mirror: MODIFIED, isConfirmed },
+    { kind: 'truncated', at: 90, reason: reason(/^it has at most 90 bytes/) },
   ],
 ];
 
-test.each(ROWS)('%s', (_, facts, expected) => {
-  expect(decide({ by: 'text', goesOn: false, ...facts })).toEqual(expected);
+test.each(ROWS)('row %i: %s', (_, __, facts, expected) => {
+  expect(decide({ by: 'text', goesOn: false, isConfirmed: false, ...facts })).toEqual(expected);
+});
+
+test('each row of the table has a case', () => {
+  const source = fs.readFileSync(new URL('../../../src/agent/live/decide.ts', import.meta.url), 'utf8');
+  const table = [...source.matchAll(/^ \* {3}(\d+) /gm)].map(([, row]) => Number(row));
+  expect([...new Set(ROWS.map(([row]) => row))]).toEqual(table);
 });

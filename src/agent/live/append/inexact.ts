@@ -4,12 +4,13 @@
  * after these, until a response starts with text: the one that the response before shows there. Otherwise the file
  * waits for raw bytes, or for other text.
  */
-import { BYTE_ORDER_MARK, REPLACEMENT, standsAt, startsAlike } from '../../../bytes.ts';
-import type { Content, Follow } from '../../ports.ts';
+import { BYTE_ORDER_MARK, standsAt, startsAlike } from '../../../bytes.ts';
+import type { Follow } from '../../ports.ts';
 import { match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { FollowEnd, Response } from '../steps.ts';
-import { Marked, Reading } from '../text/reading.ts';
+import type { Reading } from '../text/reading.ts';
+import { appendCertain } from './append.ts';
 
 /** Maximum requests for one range; each at least halves it, except the longest ranges. */
 const MAX_PROBES = 24;
@@ -19,6 +20,20 @@ const UNCUT_BYTES = 1_020;
 const FOLLOWING_BYTES = 64;
 /** Bytes of text that must be equal before and after. */
 const COMPARED_BYTES = 64 * 1024;
+/** Maximum ranges that are substituted in one poll: each costs some requests. */
+const MAX_FILLS = 8;
+const TWO_MARKS = Buffer.concat([BYTE_ORDER_MARK, BYTE_ORDER_MARK]);
+
+/** Appends the text after the end of the mirror, with substituted bytes in place of undecodable ones. */
+export async function* substitute(file: LiveFile, first: Response): Follow<FollowEnd> {
+  for (let fills = 0; fills < MAX_FILLS; fills++) {
+    const filled = yield* fillInexact(file, file.length, first);
+    if (typeof filled === 'string') return filled;
+    await appendCertain(file, filled.reading);
+    if (filled.reading.atEnd()) return 'current';
+  }
+  return 'raw';
+}
 
 /**
  * Appends substituted bytes for the undecodable bytes that follow the mirror; they may begin within it, at `from`.
@@ -54,8 +69,8 @@ export async function* fillInexact(file: LiveFile, from: number, first: Response
     const offset = file.length + width;
     part = yield offset;
     if (part === undefined) return 'absent';
-    const reading = await readBehind(rest, decode(part.content), part.content);
-    if (reading === undefined) return 'unclear';
+    const reading = decode(part.content);
+    if (!(await isAfter(rest, reading))) return 'unclear';
     next = { offset, part, reading, decode };
   }
   if (!(yield* isStillShown(first))) return 'unclear';
@@ -63,33 +78,20 @@ export async function* fillInexact(file: LiveFile, from: number, first: Response
   return next;
 }
 
-/**
- * The text of `content`, if it starts with U+FFFD, or with what `follows`: with the byte-order mark that the server may
- * have stripped from it. Undefined if it starts otherwise, or with one of several such marks.
- */
-async function readBehind(follows: Reading, text: Reading, content: Content): Promise<Reading | undefined> {
+/** Whether a text starts with U+FFFD, or with what `follows` in the text before it. */
+async function isAfter(follows: Reading, text: Reading): Promise<boolean> {
   const begins = Buffer.from(await text.peek(FOLLOWING_BYTES));
   const followed = await follows.peek(FOLLOWING_BYTES);
-  if (begins.length === 0) return followed.length === 0 || !text.atEnd() ? text : undefined;
-  const behindMark = standsAt(followed, 0, BYTE_ORDER_MARK) ? followed.subarray(BYTE_ORDER_MARK.length) : undefined;
-  if (behindMark !== undefined && standsAt(behindMark, 0, BYTE_ORDER_MARK)) return undefined;
-  if (followed.length > 0 && startsAlike(begins, followed)) return text;
-  const isStripped = behindMark !== undefined && behindMark.length > 0 && startsAlike(begins, behindMark);
-  return isStripped ? new Reading(new Marked(content)) : undefined;
+  if (begins.length === 0) return followed.length === 0 || !text.atEnd();
+  // The server may strip one of several marks unseen.
+  const isMarks = standsAt(followed, 0, TWO_MARKS);
+  return followed.length > 0 && !isMarks && startsAlike(begins, followed);
 }
 
 /** Whether a repeated request returns the same text, or more: only then are the responses in between of one content. */
 async function* isStillShown({ offset, part }: Response): Follow<boolean> {
   const again = yield offset;
-  return again !== undefined && (await goesOnAs(part.content, again.content));
-}
-
-/** Whether the later text starts with the earlier one, except an incomplete character at its end. */
-async function goesOnAs(earlier: Content, later: Content): Promise<boolean> {
-  const before = await earlier.read(0, COMPARED_BYTES);
-  let end = before.length;
-  while (end >= REPLACEMENT.length && before.subarray(end - REPLACEMENT.length, end).equals(REPLACEMENT))
-    end -= REPLACEMENT.length;
-  const after = await later.read(0, COMPARED_BYTES);
-  return after.length >= end && startsAlike(after, before.subarray(0, end));
+  if (again === undefined) return false;
+  const before = await part.content.read(0, COMPARED_BYTES);
+  return before.equals(await again.content.read(0, before.length));
 }

@@ -9,19 +9,25 @@ import { asJobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { endsWith, partsOf } from '../../../path-parts.ts';
 import { inSlices } from '../../../slices.ts';
-import type { Content, ContentWriter, Follow, Part, Remote, Sink } from '../../ports.ts';
+import type { Content, ContentWriter, Follow, Remote, Sink } from '../../ports.ts';
 import type { Difference } from '../match.ts';
 import type { FileMemory, LiveFile } from '../mirror/live-file.ts';
-import { AnotherFile, RawDownload, type ShownPart } from './raw-download.ts';
+import type { TextEncoding } from '../text/encoding.ts';
+import { Reading } from '../text/reading.ts';
+import { AnotherFile, RawDownload, type ShownPart, shownBy } from './raw-download.ts';
 
-/** The text of the file: known before a raw download, or requested near its end. */
-export type Shown = ShownPart | ((from: number, part: Part) => Promise<ShownPart>);
+/** The poll that requests raw bytes; the last pass (`final`) does not wait for the back-off. */
+interface RawBytesPass {
+  readonly final: boolean;
+  readonly signal: AbortSignal;
+  readonly encoding: TextEncoding;
+}
 
 /**
  * The purpose: to extend a mirror whose text matches, to decide where the text is ambiguous, or to mend the inexact
  * ranges of a mirror that grows without them.
  */
-type Purpose = 'toExtend' | 'toDecide' | 'toMend';
+export type Purpose = 'toExtend' | 'toDecide' | 'toMend';
 
 /** When raw bytes may be requested again, in milliseconds, for each purpose. */
 interface Tries extends Record<Purpose, number> {
@@ -67,18 +73,17 @@ export class RawBytes {
   /**
    * Compares all of the mirror with the raw bytes. If it is their beginning, mends its inexact ranges and appends the
    * bytes after it; otherwise returns the difference. Undefined if raw bytes are not available now: requested recently,
-   * not listed, refused, or several listed files qualify.
+   * not listed, refused, or several listed files qualify. Without `shown`, a text is requested near their end.
    */
   async *compare(
     file: LiveFile,
-    shown: Shown,
-    { final, signal }: { readonly final: boolean; readonly signal: AbortSignal },
+    pass: RawBytesPass,
     purpose: Purpose,
+    shown?: ShownPart,
   ): Follow<'same' | Difference | undefined> {
     const tries = this.#triesOf(file);
-    // The last pass does not wait for the back-off.
-    if (!final && this.#now() < tries[purpose]) return undefined;
-    const found = yield* this.#find(file, shown, purpose, signal);
+    if (!pass.final && this.#now() < tries[purpose]) return undefined;
+    const found = yield* this.#find(file, pass, purpose === 'toExtend', shown);
     try {
       if (found?.compared === 'same') {
         if (found.pieces !== undefined && found.pieces.length > 0) await file.mend(found.pieces);
@@ -91,7 +96,7 @@ export class RawBytes {
     } finally {
       await found?.rest.release();
     }
-    const textBytes = found === undefined && typeof shown !== 'function' ? (shown.texts[0]?.remaining() ?? 0) : 0;
+    const textBytes = found === undefined ? (shown?.texts[0]?.remaining() ?? 0) : 0;
     const waitMs = purpose === 'toMend' && found === undefined ? MAX_WAIT_MS : pauseAfter(file.length + textBytes);
     tries[purpose] = this.#now() + waitMs;
     if (purpose !== 'toMend') tries.refusals = found === undefined ? tries.refusals + 1 : 0;
@@ -104,19 +109,18 @@ export class RawBytes {
   }
 
   /** Tries the listed files that may be the live file; one that was proven before suffices. */
-  async *#find(file: LiveFile, shown: Shown, purpose: Purpose, signal: AbortSignal): Follow<Found | undefined> {
+  async *#find(file: LiveFile, pass: RawBytesPass, isToExtend: boolean, shown?: ShownPart): Follow<Found | undefined> {
     let found: Found | undefined;
-    const isToExtend = purpose === 'toExtend';
-    const known = await knownName(file);
-    const seen = known === undefined ? undefined : yield* this.#compareWith(file, known, shown, isToExtend, signal);
+    const { jobId, listedName, relativePath } = file.row;
+    const [known] = await namesThatMayBe(listedName === null ? [] : [listedName], relativePath);
+    const seen = known === undefined ? undefined : yield* this.#compareWith(file, known, pass, isToExtend, shown);
     if (seen !== undefined) return seen;
-    const { jobId, relativePath } = file.row;
-    const listed = await listedFiles(this.#remote, jobId, signal);
+    const listed = await listedFiles(this.#remote, jobId, pass.signal);
     const names = (await namesThatMayBe(listed, relativePath)).filter((name) => name !== known);
     const isSingle = names.length === 1;
     try {
       for (const name of names) {
-        const another = yield* this.#compareWith(file, name, shown, isToExtend && isSingle, signal);
+        const another = yield* this.#compareWith(file, name, pass, isToExtend && isSingle, shown);
         if (another === undefined) continue;
         // A file that differs counts only if it is the single candidate, and the text does not contradict it.
         const isIt = another.compared === 'same' || (isSingle && !isToExtend);
@@ -137,21 +141,21 @@ export class RawBytes {
   async *#compareWith(
     file: LiveFile,
     listed: string,
-    shown: Shown,
+    { signal, encoding }: RawBytesPass,
     isSure: boolean,
-    signal: AbortSignal,
+    shown: ShownPart | undefined,
   ): Follow<Found | undefined> {
     const writer = this.#newContent();
     let isFinished = false;
     try {
-      const isPart = typeof shown !== 'function';
-      const sink: Sink = (bytes) => (isSure && isPart ? file.append(bytes) : writer.write(bytes));
-      const download = new RawDownload(file, isPart ? shown : undefined, sink);
+      const sink: Sink = (bytes) => (isSure && shown !== undefined ? file.append(bytes) : writer.write(bytes));
+      const download = new RawDownload(file, shown, sink);
       if (!(await this.#receive(file, listed, download, signal))) return undefined;
-      if (!isPart) {
+      if (shown === undefined) {
         const from = download.alignEnd();
         const part = yield from;
-        if (part === undefined || !(await download.isShownBy(await shown(from, part)))) return undefined;
+        if (part === undefined) return undefined;
+        if (!(await download.isShown(await shownBy(from, new Reading(part.content), encoding)))) return undefined;
       }
       const rest = await writer.finish();
       isFinished = true;
@@ -208,12 +212,6 @@ export async function namesThatMayBe(listed: readonly string[], relativePath: st
     if (name.length <= MAX_PATH_LENGTH && name.endsWith(last) && endsWith(partsOf(name), wanted)) fitting.push(name);
   }
   return fitting;
-}
-
-/** The listed name that was proven to be the live file, if the path from the server still matches it. */
-async function knownName({ row }: LiveFile): Promise<string | undefined> {
-  const { listedName, relativePath } = row;
-  return listedName === null ? undefined : (await namesThatMayBe([listedName], relativePath))[0];
 }
 
 /** Pause before a file of this size is downloaded again, in milliseconds. */

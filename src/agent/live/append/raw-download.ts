@@ -27,23 +27,16 @@ export class AnotherFile extends JobtailError {
 
 /** The text from an offset on, read with each decoder that the server may have. */
 export interface ShownPart {
-  readonly from: number;
-  /** The offset that was requested. */
   readonly offset: number;
   readonly texts: readonly Reading[];
 }
 
-/** The text at a cursor, which is at the byte `from`; as UTF-8, also what it is in each code page. */
-export async function shownBy(
-  offset: number,
-  text: Reading,
-  encoding: TextEncoding,
-  from = offset,
-): Promise<ShownPart> {
+/** The text from the requested offset on; as UTF-8, also what it is in each code page. */
+export async function shownBy(offset: number, text: Reading, encoding: TextEncoding): Promise<ShownPart> {
   const { codePage } = text;
   const names = codePage?.names ?? encoding.codePagesShowing(Buffer.alloc(0), await text.text());
   const texts = names.map((name) => text.fork(new CodePage([name])));
-  return { from, offset, texts: codePage === undefined ? [text, ...texts] : texts };
+  return { offset, texts: codePage === undefined ? [text, ...texts] : texts };
 }
 
 export class RawDownload {
@@ -84,7 +77,7 @@ export class RawDownload {
     this.#at += bytes.length;
     if (this.#shown === undefined) this.#end = Buffer.concat([this.#end, bytes]).subarray(-END_BYTES);
     else if (!this.#isProven) {
-      const skipped = Math.max(0, this.#shown.from - start);
+      const skipped = Math.max(0, this.#shown.offset - start);
       this.#window.append(bytes.subarray(skipped, skipped + COMPARED_BYTES - this.#window.length));
     }
     if (this.#differsAt === undefined) await this.#compareWithMirror(bytes, start);
@@ -103,11 +96,6 @@ export class RawDownload {
     if (skipped === this.#end.length) skipped = Math.min(1, skipped);
     this.#window.append(this.#end.subarray(skipped));
     return this.#at - this.#end.length + skipped;
-  }
-
-  /** Whether a text from that offset shows the bytes. */
-  async isShownBy(shown: ShownPart): Promise<boolean> {
-    return await this.#isShown(shown);
   }
 
   /** The comparison of the mirror with the listed file. */
@@ -134,13 +122,14 @@ export class RawDownload {
 
   async #prove(shown: ShownPart): Promise<void> {
     if (this.#isProven) return;
-    if (!(await this.#isShown(shown))) throw new AnotherFile();
+    if (!(await this.isShown(shown))) throw new AnotherFile();
     this.#isProven = true;
     for (const bytes of this.#waiting) if (this.#differsAt === undefined) await this.#sink(bytes);
     this.#waiting = [];
   }
 
-  async #isShown({ from, offset, texts }: ShownPart): Promise<boolean> {
+  /** Whether a text from there on shows the bytes. */
+  async isShown({ texts }: ShownPart): Promise<boolean> {
     const window = this.#window.view();
     const read = async (start: number, end: number) => window.subarray(start, end);
     for (const text of texts) {
@@ -148,7 +137,7 @@ export class RawDownload {
       const isOther = text.atEnd() ? window.length > 0 && this.#file.row.listedName === null : window.length === 0;
       if (isOther) continue;
       // A text that is older than the raw bytes ends before them.
-      const found = await match(text.fork(), { read }, { from: 0, to: window.length, offset: offset - from });
+      const found = await match(text.fork(), { read }, { from: 0, to: window.length });
       if (found.kind !== 'different') return true;
     }
     return false;

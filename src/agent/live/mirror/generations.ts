@@ -16,6 +16,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import { flushPath } from '../../../system/directories.ts';
+import { fileCalls } from '../../../system/files.ts';
 import { ALONE, type Ownership } from '../../ownership.ts';
 import type { Mirror } from './mirror.ts';
 
@@ -139,9 +140,4 @@ async function removeCopies(mirror: Mirror, ownMark: number): Promise<void> {
   }
 }
 
-async function exists(file: string): Promise<boolean> {
-  return fs.lstat(file).then(
-    () => true,
-    () => false,
-  );
-}
+const exists = async (file: string) => (await fileCalls(true).lstat(file)) !== undefined;

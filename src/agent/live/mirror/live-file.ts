@@ -38,6 +38,7 @@ export type Integrity = 'intact' | 'modified' | 'unknown';
 
 export class LiveFile {
   readonly memory: FileMemory;
+  readonly overlapBytes: number;
   readonly #options: LiveFileOptions;
   readonly #mirror: Mirror;
   readonly #reported = new Set<MismatchKind>();
@@ -53,6 +54,7 @@ export class LiveFile {
     this.#mirror = mirror;
     this.#integrity = integrity;
     this.memory = memory;
+    this.overlapBytes = options.overlapBytes;
     this.#options = options;
     this.#compared = this.committed;
     // After a failed flush, no later start may trust the uncommitted tail.
@@ -90,11 +92,6 @@ export class LiveFile {
 
   get integrity(): Integrity {
     return this.#integrity;
-  }
-
-  /** Bytes before the committed offset that are requested again. */
-  get overlapBytes(): number {
-    return this.#options.overlapBytes;
   }
 
   /** The bytes [start, end) of the mirror; UNKNOWN in inexact ranges. */
@@ -193,10 +190,6 @@ export class LiveFile {
     this.#set({ mismatches: withMismatch(this.row.mismatches, kept) });
     this.#changed = true;
     this.#options.onMismatch?.(this.row, kept);
-  }
-
-  reportDecoder(reason: string): void {
-    this.report({ kind: 'decoder-changed', at: this.length, reason });
   }
 
   /** Truncates the mirror to `length`; only for bytes that the remote file does not have. */

@@ -46,10 +46,7 @@ export function mirrorPath(mirrorDirectory: string, jobId: JobId, key: LiveFileK
 const FILE_MODE = 0o640;
 
 /** System calls for a mirror and its directories. */
-export type MirrorCalls = Pick<FileCalls, 'lstat' | 'open'>;
-
-/** Called directly before each write. @throws JobtailError if the agent may not write */
-export type RequireRight = () => void;
+type MirrorCalls = Pick<FileCalls, 'lstat' | 'open'>;
 
 /** The mirrors of all live files. */
 export class Mirrors {
@@ -94,7 +91,8 @@ export class Mirrors {
 export class Mirror {
   readonly path: string;
   readonly #file: OpenFile;
-  readonly #requireRight: RequireRight;
+  /** Called directly before each write. @throws JobtailError if the agent may not write */
+  readonly #requireRight: () => void;
   #length = 0;
   #appended = 0;
   #unflushed = 0;
@@ -104,7 +102,7 @@ export class Mirror {
   /** Called when a flush fails: from then on, unflushed bytes may be lost. */
   onFlushFailure: () => void = () => {};
 
-  private constructor(at: string, file: OpenFile, requireRight: RequireRight) {
+  private constructor(at: string, file: OpenFile, requireRight: () => void) {
     this.path = at;
     this.#file = file;
     this.#requireRight = requireRight;
@@ -115,7 +113,7 @@ export class Mirror {
     root: string,
     file: string,
     calls: MirrorCalls = fileCalls(true),
-    requireRight: RequireRight = () => {},
+    requireRight: () => void = () => {},
   ): Promise<Mirror> {
     await makeDirectories(calls, root, path.dirname(file));
     const opened = await openOrMake(file, calls.open);
@@ -191,7 +189,6 @@ export class Mirror {
     this.#count(bytes.length);
   }
 
-  /** Truncates it. */
   async cut(length: number): Promise<void> {
     this.#requireRight();
     await this.#named(() => this.#file.truncate(length));

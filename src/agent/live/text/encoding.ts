@@ -7,22 +7,14 @@
  */
 import iconv from 'iconv-lite';
 import { JobtailError } from '../../../errors.ts';
-
-/** Capabilities and quirks of a server, stored across restarts. */
-export interface CapabilityStore {
-  get(name: string): string | undefined;
-  set(name: string, value: string): void;
-}
-
-/** Called with the reason when the server decodes files in another way than before. */
-type OnDecoderChanged = (reason: string) => void;
+import type { CapabilityStore } from '../../ports.ts';
 
 /** The family of decoders for non-ASCII characters. */
 export type Family = 'utf-8' | 'code-page';
 
-const ENCODING_HABIT = 'text-encoding';
+const ENCODING_CAPABILITY = 'text-encoding';
 const AUTO = 'auto';
-const UTF8 = 'utf-8';
+export const UTF8 = 'utf-8';
 /** Separates the possible code pages in the stored value. */
 const OR = ' or ';
 /** The code pages that a server may use by default. */
@@ -61,20 +53,22 @@ export class TextEncoding {
     return name === undefined ? undefined : name === UTF8 ? UTF8 : 'code-page';
   }
 
-  /** Records that UTF-8 was identified. @throws JobtailError if the configuration sets another encoding */
-  learnUtf8(onChanged?: OnDecoderChanged): void {
-    this.#learn([UTF8], onChanged);
-  }
-
   /** The code pages that decode `bytes` to the start of `text`. */
   codePagesShowing(bytes: Buffer, text: string): string[] {
     return this.#known.filter((name) => showsAs(name, bytes, text));
   }
 
-  /** Records that one of `names` was identified. @throws JobtailError if the configuration sets another encoding */
-  learnCodePages(names: readonly string[], onChanged?: OnDecoderChanged): void {
-    const still = names.filter((name) => this.#identified.includes(name));
-    this.#learn(still.length > 0 ? still : names, onChanged);
+  /** Records that one of `found` was identified. @throws JobtailError if the configuration sets another encoding */
+  learn(found: readonly string[], onChanged: (reason: string) => void = () => {}): void {
+    const still = found.filter((name) => this.#identified.includes(name));
+    const names = still.length > 0 ? still : found;
+    this.#compareWithSetting(names);
+    const stored = this.#capabilities.get(ENCODING_CAPABILITY);
+    const before = this.#identified.length > 0 ? this.#identified : (stored?.split(OR) ?? []);
+    this.#identified = names;
+    if (before.length > 0 && !names.some((name) => before.includes(name)))
+      onChanged(`the service decoded files as ${shownNames(before)} before, and as ${shownNames(names)} now`);
+    if (stored !== names.join(OR)) this.#capabilities.set(ENCODING_CAPABILITY, names.join(OR));
   }
 
   /**
@@ -91,26 +85,6 @@ export class TextEncoding {
     return new CodePage(names.includes(this.#setting) ? [this.#setting] : names);
   }
 
-  /** The error for code pages that give different bytes. */
-  undecided({ names }: CodePage): JobtailError {
-    return unidentified(names);
-  }
-
-  #learn(names: readonly string[], onChanged: OnDecoderChanged = () => {}): void {
-    this.#compareWithSetting(names);
-    const before = this.#identified.length > 0 ? this.#identified : this.#learnedBefore;
-    this.#identified = names;
-    if (before.length > 0 && !names.some((name) => before.includes(name)))
-      onChanged(`the service decoded files as ${shownNames(before)} before, and as ${shownNames(names)} now`);
-    const capability = names.join(OR);
-    if (this.#capabilities.get(ENCODING_HABIT) !== capability) this.#capabilities.set(ENCODING_HABIT, capability);
-  }
-
-  /** Identified before this start. */
-  get #learnedBefore(): readonly string[] {
-    return this.#capabilities.get(ENCODING_HABIT)?.split(OR) ?? [];
-  }
-
   #compareWithSetting(names: readonly string[]): void {
     if (this.#setting === AUTO || names.includes(this.#setting)) return;
     const found = names.join(OR);
@@ -123,7 +97,8 @@ export class TextEncoding {
 const shownNames = ([first = '', ...more]: readonly string[]) =>
   more.length === 0 ? first : 'a single-byte code page';
 
-function unidentified(names: readonly string[], Kind = JobtailError): JobtailError {
+/** The error for code pages that give different bytes, or for a text that none of them has. */
+export function unidentified(names: readonly string[], Kind = JobtailError): JobtailError {
   const which = names.length === 0 ? 'that is unknown' : `that is ambiguous: ${names.join(OR)}`;
   return new Kind('unexpected-answer', `the service decodes files with a single-byte code page ${which}`, {
     hint: `set service.contentEncoding to the code page of the server, for example ${names[0] ?? 'windows-1250'}`,

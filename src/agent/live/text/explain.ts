@@ -16,18 +16,9 @@ import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, wi
 import type { Content, Follow, Part } from '../../ports.ts';
 import { HALF_BLOCK_BYTES, match, WITHIN_BLOCK_BYTES } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import type { FollowContext } from '../steps.ts';
-import type { Family, TextEncoding } from './encoding.ts';
-import { type Decode, Marked, Reading } from './reading.ts';
-
-export interface Explained {
-  /** The whole response, with a byte-order mark that the server stripped. */
-  readonly reading: Reading;
-  /** For other responses for this file. */
-  readonly decode: Decode;
-  /** A response from half a block later, if that was requested. */
-  readonly second?: Part | undefined;
-}
+import type { FirstResponse, FollowContext } from '../steps.ts';
+import { type Family, type TextEncoding, UTF8 } from './encoding.ts';
+import { type Decode, Reading, withMark } from './reading.ts';
 
 /** How a server may have made a text: as UTF-8, also without the byte-order mark of the file, or by a code page. */
 type Decoder = Family | 'without-mark';
@@ -40,31 +31,35 @@ const WIDEST_BYTES = 4;
 const UTF16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
 const decodeUtf8: Decode = (text) => new Reading(text);
 
-/** `again`: the file changed between the requests, or several decoders make this text. */
+/**
+ * The response `part` with its decoder: its whole text, with a byte-order mark that the server stripped. `again`: the file
+ * changed between the requests, or several decoders make this text.
+ */
 export async function* explain(
-  from: number,
-  { content }: Part,
+  offset: number,
+  part: Part,
   file: LiveFile,
   { encoding, final }: Pick<FollowContext, 'encoding' | 'final'>,
-): Follow<Explained | 'again'> {
-  const known = await file.read(from, knownEnd(file, from));
-  if (from === 0 && UTF16_MARKS.some((mark) => startsAlike(mark, known) && known.length > 0)) return 'again';
+): Follow<Omit<FirstResponse, 'shown'> | 'again'> {
+  const { content } = part;
+  const known = await file.read(offset, knownEnd(file, offset));
+  if (offset === 0 && UTF16_MARKS.some((mark) => startsAlike(mark, known) && known.length > 0)) return 'again';
   // Most empty files stay empty for long: only the last pass checks for a file that is a byte-order mark alone.
-  const mayBeMarked = (content.length > 0 || final) && (from === 0 || known.length > 0);
-  const { decoder, isAscii: isAllAscii, second } = yield* identify(from, content, known, encoding, mayBeMarked);
+  const mayBeMarked = (content.length > 0 || final) && (offset === 0 || known.length > 0);
+  const { decoder, isAscii: isAllAscii, second } = yield* identify(offset, content, known, encoding, mayBeMarked);
   if (decoder === undefined) return 'again';
-  const onChanged = (reason: string) => file.reportDecoder(reason);
+  const onChanged = (reason: string) => file.report({ kind: 'decoder-changed', at: file.length, reason });
   if (decoder !== 'code-page') {
-    if (!isAllAscii || decoder === 'without-mark') encoding.learnUtf8(onChanged);
-    const whole = decoder === 'without-mark' ? new Marked(content) : content;
-    return { reading: decodeUtf8(whole), decode: decodeUtf8, second };
+    if (!isAllAscii || decoder === 'without-mark') encoding.learn([UTF8], onChanged);
+    const whole = decoder === 'without-mark' ? withMark(content) : content;
+    return { offset, part, reading: decodeUtf8(whole), decode: decodeUtf8, second };
   }
   const shown = await new Reading(content).text();
   const showing = isAscii(known) ? [] : encoding.codePagesShowing(known, shown);
-  if (showing.length > 0) encoding.learnCodePages(showing, onChanged);
+  if (showing.length > 0) encoding.learn(showing, onChanged);
   const pages = encoding.codePagesOf(shown);
   const decode: Decode = (other) => new Reading(other, pages);
-  return { reading: decode(content), decode };
+  return { offset, part, reading: decode(content), decode };
 }
 
 interface Identified {
@@ -187,7 +182,7 @@ async function predict(decoder: Decoder, content: Content, at: number): Promise<
     const text = await content.read(at - 1, end);
     return text.subarray(widthOfLead(text[0] ?? 0));
   }
-  const text = await (decoder === 'without-mark' ? new Marked(content) : content).read(at, end);
+  const text = await (decoder === 'without-mark' ? withMark(content) : content).read(at, end);
   // Behind the first block, the edges of blocks are elsewhere from another offset.
   const uncertain = text.indexOf(REPLACEMENT, Math.max(0, WITHIN_BLOCK_BYTES - at));
   return wholeCharacters(uncertain < 0 ? text : text.subarray(0, uncertain));
@@ -198,7 +193,7 @@ function shows(found: Buffer, expected: Buffer): boolean {
   const compared = expected.subarray(0, WITHIN_BLOCK_BYTES);
   // An empty text proves nothing about a file that grew meanwhile.
   if (compared.length === 0) return found.length === 0;
-  return found.length >= compared.length && startsAlike(found.subarray(0, WITHIN_BLOCK_BYTES), compared);
+  return found.subarray(0, compared.length).equals(compared);
 }
 
 /** The text of the whole characters in `bytes`. */

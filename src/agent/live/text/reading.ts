@@ -2,7 +2,7 @@
  * A cursor over decoded text that returns the bytes of the remote file. At its position, bytes are certain, or
  * uncertain: the server could not decode them, and the cursor returns none.
  */
-import { BYTE_ORDER_MARK, REPLACEMENT } from '../../../bytes.ts';
+import { BYTE_ORDER_MARK, endOfWholeUtf8, REPLACEMENT, widthOfLead } from '../../../bytes.ts';
 import type { Content } from '../../ports.ts';
 import type { CodePage } from './encoding.ts';
 
@@ -65,7 +65,7 @@ export class Reading {
     let count = 0;
     for (; count < max && !this.atEnd() && (await this.peek(1)).length === 0; count++) {
       const [first = 0] = await this.#load();
-      this.#at += first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+      this.#at += widthOfLead(first);
     }
     return count;
   }
@@ -113,29 +113,20 @@ export class Reading {
 
   /** Omits a character that the end of the window cuts: the next window has it. */
   #wholeCharacters(text: Buffer): string {
-    let end = text.length;
-    if (end < this.remaining()) for (end--; end > 0 && ((text[end] ?? 0) & 0xc0) === 0x80; ) end--;
-    return text.toString('utf8', 0, end);
+    return text.toString('utf8', 0, text.length < this.remaining() ? endOfWholeUtf8(text, 0) : text.length);
   }
 }
 
-/** A text with the byte-order mark that the server stripped. */
-export class Marked implements Content {
-  readonly length: number;
-  readonly #content: Content;
-
-  constructor(content: Content) {
-    this.#content = content;
-    this.length = BYTE_ORDER_MARK.length + content.length;
-  }
-
-  async read(start: number, end: number, space?: Buffer): Promise<Buffer> {
-    const mark = BYTE_ORDER_MARK.subarray(start, end);
-    const width = BYTE_ORDER_MARK.length;
-    const rest = await this.#content.read(Math.max(0, start - width), Math.max(0, end - width), space);
-    return mark.length === 0 ? rest : Buffer.concat([mark, rest]);
-  }
-
-  /** The caller that received the text releases it. */
-  async release(): Promise<void> {}
+/** A text with the byte-order mark that the server stripped. The caller that received the text releases it. */
+export function withMark(content: Content): Content {
+  const width = BYTE_ORDER_MARK.length;
+  return {
+    length: width + content.length,
+    async read(start, end, space) {
+      const mark = BYTE_ORDER_MARK.subarray(start, end);
+      const rest = await content.read(Math.max(0, start - width), Math.max(0, end - width), space);
+      return mark.length === 0 ? rest : Buffer.concat([mark, rest]);
+    },
+    async release() {},
+  };
 }

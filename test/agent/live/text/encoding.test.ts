@@ -27,7 +27,7 @@ describe('which code page a service decodes', () => {
     const names = encoding.codePagesShowing(known, shownBy('iso-8859-2', known));
     expect(names).toContain('iso-8859-2');
     expect(names).not.toContain('windows-1250');
-    encoding.learnCodePages(names);
+    encoding.learn(names);
     expect(encoding.codePagesOf('š').encode('š')).toEqual(Buffer.from([0xb9]));
     expect(encoding.family).toBe('code-page');
   });
@@ -54,7 +54,7 @@ describe('which code page a service decodes', () => {
   test.each([
     ['utf-8', () => new TextEncoding('utf-8', new Map()).codePagesOf('é')],
     ['windows-1252', () => new TextEncoding('windows-1252', new Map()).codePagesOf('ř')],
-    ['windows-1250', () => new TextEncoding('windows-1250', new Map()).learnUtf8()],
+    ['windows-1250', () => new TextEncoding('windows-1250', new Map()).learn(['utf-8'])],
   ])('is held against the configuration: %s', (_, work) => {
     expect(work).toThrow(
       expect.objectContaining({ hint: expect.stringContaining('service.contentEncoding to auto or') }),
@@ -63,9 +63,9 @@ describe('which code page a service decodes', () => {
 
   test('is kept, and says what is left', () => {
     const habits = new Map<string, string>();
-    new TextEncoding('auto', habits).learnCodePages(['windows-1250', 'iso-8859-2']);
+    new TextEncoding('auto', habits).learn(['windows-1250', 'iso-8859-2']);
     expect(habits.get('text-encoding')).toBe('windows-1250 or iso-8859-2');
-    new TextEncoding('auto', habits).learnUtf8();
+    new TextEncoding('auto', habits).learn(['utf-8']);
     expect(habits.get('text-encoding')).toBe('utf-8');
   });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { CodePage } from '../../../../simulator/operations/decoding.ts';
 import { TextEncoding } from '../../../../src/agent/live/text/encoding.ts';
 import { identify } from '../../../../src/agent/live/text/explain.ts';
-import { Marked } from '../../../../src/agent/live/text/reading.ts';
+import { withMark } from '../../../../src/agent/live/text/reading.ts';
 import { BYTE_ORDER_MARK } from '../../../../src/bytes.ts';
 import { type DecodeBytesOptions, decodeBytes } from '../../../support/decode-bytes.ts';
 import { drive, textOf } from '../../../support/drive.ts';
@@ -150,7 +150,7 @@ describe('a byte-order mark that is swallowed', () => {
   });
 
   test('is put back before the text', async () => {
-    const marked = new Marked(new MemoryContent(Buffer.from('text')));
+    const marked = withMark(new MemoryContent(Buffer.from('text')));
     expect(marked.length).toBe(7);
     const whole = Buffer.from('\ufefftext');
     for (let start = 0; start <= 7; start++)
