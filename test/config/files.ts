@@ -1,11 +1,11 @@
 /** Configuration files for the tests of src/config. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { JobtailError } from '../../src/errors.ts';
+import { diskDirectory } from '../support/temp-directory.ts';
 
 /** The least that is a configuration. */
 export const MINIMAL = `service:
@@ -22,7 +22,7 @@ export function configDirectory() {
   let directory = '';
   let files = 0;
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'jobtail-config-'));
+    directory = await mkdtemp(join(diskDirectory(), 'jobtail-config-'));
   });
   afterAll(async () => {
     await rm(directory, { recursive: true });

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
 import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
+import { diskDirectory, temporaryDirectory } from '../support/temp-directory.ts';
 
 export interface NamedFile extends DirectFile {
   readonly name: string;
@@ -13,7 +13,7 @@ export interface NamedFile extends DirectFile {
 export const fileOf = (name: string): NamedFile => ({ name, parts: name.split('/') });
 
 export class TransferPlace {
-  readonly directory = fs.realpathSync(temporaryDirectory());
+  readonly directory = fs.realpathSync(temporaryDirectory(diskDirectory()));
   /** The job's directory on the cluster. */
   readonly cluster = path.join(this.directory, 'cluster', 'jobs', '501');
   readonly jobDirectory = path.join(this.directory, 'mirror', '501');

@@ -3,9 +3,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A directory that is gone when the test is over. */
-export function temporaryDirectory(): string {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-test-'));
+/** A directory below `parent` that is gone when the test is over. */
+export function temporaryDirectory(parent = os.tmpdir()): string {
+  const directory = fs.mkdtempSync(path.join(parent, 'jobtail-test-'));
   onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
@@ -19,6 +19,9 @@ export async function removedDirectory<T>(work: (directory: string) => Promise<T
     fs.rmSync(directory, { recursive: true, force: true });
   }
 }
+
+/** Where there may be shares: they are refused below /dev. */
+export const diskDirectory = (): string => (os.tmpdir().startsWith('/dev/') ? '/var/tmp' : os.tmpdir());
 
 /** Where flushing costs nothing, if there is such a place. */
 export function memoryDirectory(): string {

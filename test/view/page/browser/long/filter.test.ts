@@ -1,9 +1,9 @@
 /** A search that shows only the lines with matches, and lines around them. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { viewedJob } from '../../../support/view-growing-job.ts';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { viewedJob } from '../../../../support/view-growing-job.ts';
 
 const line = (index: number) => (index % 100 === 50 ? `step ${index} <b>slow</b>` : `step ${index}`);
 const text = (from: number, count: number) =>

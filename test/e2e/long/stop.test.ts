@@ -3,12 +3,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { orderOf, submitQuietJob, taskOf } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import type { Program } from '../support/e2e-program.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { orderOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import type { Program } from '../../support/e2e-program.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
-const WRITER = fileURLToPath(new URL('../support/e2e-writer.mjs', import.meta.url));
+const WRITER = fileURLToPath(new URL('../../support/e2e-writer.mjs', import.meta.url));
 /** The promise (docs/service.md); it takes some 50 ms. */
 const STOP_MS = 5_000;
 

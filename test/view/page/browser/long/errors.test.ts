@@ -1,9 +1,9 @@
 /** From error to error in a log, by a key. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { viewedJob } from '../../../support/view-growing-job.ts';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { viewedJob } from '../../../../support/view-growing-job.ts';
 
 const line = (index: number) => {
   if (index % 1_000 === 500) return `\u001b[1mERROR\u001b[0m: error in step ${index}`;

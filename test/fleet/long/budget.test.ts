@@ -1,9 +1,9 @@
 /** One budget for all calls, while the database cannot be asked. */
 import { expect, it, onTestFinished } from 'vitest';
-import { Budget } from '../../src/fleet/budget.ts';
-import { PATIENCE } from '../support/e2e-until.ts';
-import { needsFleet } from '../support/fleet-node.ts';
-import { FleetParts } from '../support/fleet-parts.ts';
+import { Budget } from '../../../src/fleet/budget.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
+import { needsFleet } from '../../support/fleet-node.ts';
+import { FleetParts } from '../../support/fleet-parts.ts';
 
 const CALLS = 20;
 /** Longer than the database is waited for once, and a share of the minute for each call; twice would be longer. */

@@ -1,11 +1,11 @@
 /** The same file of two tasks: which lines differ. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { orderOf } from '../../../support/e2e-job.ts';
-import { Place } from '../../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { linkOf, startBrowser, ViewPage, viewSection } from '../../../support/view-browser.ts';
+import { orderOf } from '../../../../support/e2e-job.ts';
+import { Place } from '../../../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { linkOf, startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
 
 /** Equal for longer than one request, but for the numbers. */
 const output = (task: number, last: string) =>

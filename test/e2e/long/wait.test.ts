@@ -1,15 +1,15 @@
 /** `agent wait` as other programs use it: exit codes, `--json`, `--any`, `--timeout`, with and without a running agent. */
 import { expect, it } from 'vitest';
-import { endOf, exitCodeOf } from '../../src/cli/commands/wait.ts';
-import { reportOf } from '../../src/cli/show/status-report.ts';
-import { loadConfig } from '../../src/config/load.ts';
-import { openOwnStore } from '../../src/daemon/state.ts';
-import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
-import type { WatchState } from '../../src/store/rows.ts';
-import type { Store } from '../../src/store/store.ts';
-import { placeWithJob } from '../support/e2e-by-number.ts';
-import { PATIENCE } from '../support/e2e-until.ts';
-import { jobOf } from '../support/model-job-service.ts';
+import { endOf, exitCodeOf } from '../../../src/cli/commands/wait.ts';
+import { reportOf } from '../../../src/cli/show/status-report.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { openOwnStore } from '../../../src/daemon/state.ts';
+import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import type { WatchState } from '../../../src/store/rows.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { placeWithJob } from '../../support/e2e-by-number.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
+import { jobOf } from '../../support/model-job-service.ts';
 
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const TASK = '9001' as TaskId;
