@@ -59,7 +59,7 @@ it('one after the other is answered on one connection', async () => {
   socket.on('data', (piece: Buffer) => (text += piece.toString('latin1')));
   for (let each = 1; each <= 20; each++) {
     socket.write(requestOf(`/api/generations?${STDOUT}`, place.token));
-    await until('the answer', () => text.split('{"now":"g1","former":[]}').length - 1 === each);
+    await until('the answer', () => text.split('{"now":"g1","former":[],"began":[]}').length - 1 === each);
   }
   expect(socket.destroyed).toBe(false);
 });

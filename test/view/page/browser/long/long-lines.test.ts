@@ -121,10 +121,10 @@ it('the chosen lines are copied, wherever the reader went since', {
   expect(await view.page.evaluate<string>('navigator.clipboard.readText()')).toBe(
     'line 29999 of a log\nline 30000 of a log',
   );
-  // The line of the link is marked for whoever opens it.
+  // The lines of the link are marked for whoever opens it.
   await until('the address', () => /(?:@|%40)[0-9]+/.test(view.page.url()));
   await view.page.reload();
   const marked = pane.locator('.row.selected');
-  await marked.waitFor();
-  expect(await marked.innerText()).toContain('line 10 of a log');
+  await until('the marked lines', async () => (await marked.count()) === three.length);
+  for (const [at, each] of three.entries()) expect(await marked.nth(at).innerText()).toContain(`line ${each} of a log`);
 });
