@@ -169,6 +169,7 @@ export class Notifications {
     const { jobId } = row;
     const former = row.generation - from.generation;
     const jobName = store.jobInformation.get(jobId)?.information.name ?? undefined;
+    const about = { jobId, ...(jobName === undefined ? {} : { jobName }), taskId: row.taskId, file: row.file };
     const rules = this.#rules.filter((rule) => rule.readsFile(jobId, jobName, row.file));
     const end = former > 0 ? Number.POSITIVE_INFINITY : row.position;
     const isLast = former > 0 || isOver(job);
@@ -176,7 +177,6 @@ export class Notifications {
     let at = from;
     const pieces = rules.length === 0 ? [] : readLines({ ...options, from: at.position });
     for await (const { lines, next } of pieces) {
-      const about = { jobId, ...(jobName === undefined ? {} : { jobName }), taskId: row.taskId, file: row.file };
       const found = rules.flatMap((rule) => this.#matches(rule, lines, at, { ...about, generation: at.generation }));
       at = { ...at, position: next, lines: at.lines === null ? null : at.lines + lines.length };
       if (!this.#commit(row, at, found)) return false;
@@ -187,8 +187,9 @@ export class Notifications {
     );
     const type = kept?.kind === 'truncated' ? 'truncated' : 'rewritten';
     const event = newEvent(type, this.#options.clock.now(), {
-      ...{ jobId, ...(jobName === undefined ? {} : { jobName }), taskId: row.taskId, file: row.file },
-      ...{ generation: from.generation + 1, ...(kept === undefined ? {} : { reason: kept.reason }) },
+      ...about,
+      generation: from.generation + 1,
+      ...(kept === undefined ? {} : { reason: kept.reason }),
     });
     const next = { ...at, generation: from.generation + 1, position: 0, lines: 0 };
     return this.#commit(row, next, this.#for([event]));
