@@ -23,8 +23,15 @@ it('says how often all of them are tried', () => {
 });
 
 it('is read from the environment', { timeout: 120_000 }, async () => {
-  const args = [`${ROOT}node_modules/vitest/vitest.mjs`, 'run', 'test/property-runs.test.ts', '-t', 'says how often'];
-  const env = { PATH: process.env['PATH'], JOBTAIL_PROPERTY_TIMES: '3', JOBTAIL_PROPERTY_SEED: `${SEED}` };
+  const args = [
+    `${ROOT}node_modules/vitest/vitest.mjs`,
+    'run',
+    'test/long/property-runs.test.ts',
+    '-t',
+    'says how often',
+  ];
+  const times = { JOBTAIL_PROPERTY_TIMES: '3', JOBTAIL_PROPERTY_SEED: `${SEED}` };
+  const env = { PATH: process.env['PATH'], JOBTAIL_LONG: '1', ...times };
   const failed = promisify(execFile)(process.execPath, args, { cwd: ROOT, env });
   await expect(failed).rejects.toMatchObject({ stderr: expect.stringContaining(`300 runs from seed ${SEED}`) });
 });
@@ -32,7 +39,9 @@ it('is read from the environment', { timeout: 120_000 }, async () => {
 it('is asked by each property that says how often', () => {
   const files = fs.readdirSync(`${ROOT}test`, { recursive: true, encoding: 'utf8' });
   // Its histories are counted by a variable of their own.
-  const own = ['support/property-runs.ts', 'property-runs.test.ts', 'agent/live/model.test.ts'].map(path.normalize);
+  const own = ['support/property-runs.ts', 'long/property-runs.test.ts', 'agent/live/model.test.ts'].map(
+    path.normalize,
+  );
   const deaf = files.filter(
     (file) =>
       file.endsWith('.ts') && !own.includes(file) && /\bnumRuns:/.test(fs.readFileSync(`${ROOT}test/${file}`, 'utf8')),
