@@ -35,6 +35,9 @@ function testFilesWith(text: string): string[] {
 /** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */
 const LONG = process.env['JOBTAIL_LONG'] === '1' ? [] : ['test/**/long/**'];
 
+/** One file at a time, after all others: each keeps a machine busy with agents or SSH, whose answers have limits of seconds. */
+const CROWDED = ['test/e2e/fleet/long/**/*.test.ts', 'test/direct/long/**/*.test.ts'];
+
 /** Temporary files, of PostgreSQL too: in memory, for most tests flush thousands of times; those below `long/` on the disk. */
 const TEMPORARY = LONG.length > 0 && isRoomInMemory() ? { TMPDIR: '/dev/shm' } : {};
 
@@ -76,7 +79,8 @@ export default defineConfig({
   resolve: { alias: fs.existsSync(OF_FLEET) ? { 'pg-boss': OF_FLEET } : {} },
   test: {
     // Most tests wait for processes and files, not for the processor: one more than there are keeps all of them busy.
-    maxWorkers: os.availableParallelism() + 1,
+    // Long ones are of many processes each.
+    maxWorkers: LONG.length > 0 ? os.availableParallelism() + 1 : 2,
     // Far beyond what anything takes, also where ten others want the processor: only what hangs is to meet them.
     testTimeout: 120_000 * Math.max(1, PROPERTY_TIMES),
     hookTimeout: 120_000,
@@ -91,9 +95,18 @@ export default defineConfig({
       // A process of its own for each file would load the same modules a hundred times.
       {
         extends: true,
-        test: { name: 'tests', include: ['test/**/*.test.ts'], exclude: [...ALONE, ...LONG, ...FAR], isolate: false },
+        test: {
+          name: 'tests',
+          include: ['test/**/*.test.ts'],
+          exclude: [...ALONE, ...CROWDED, ...LONG, ...FAR],
+          isolate: false,
+        },
       },
       { extends: true, test: { name: 'alone', include: ALONE, exclude: LONG } },
+      {
+        extends: true,
+        test: { name: 'crowded', include: CROWDED, exclude: LONG, maxWorkers: 1, sequence: { groupOrder: 1 } },
+      },
     ],
   },
 });
