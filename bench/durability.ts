@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Figures, Measurement, Prepared } from './measurement.ts';
 import { run } from './processes.ts';
-import type { AppendsDone, AppendsOrder } from './sides/durable-appends.ts';
+import type { AppendsDone, AppendsRequest } from './sides/durable-appends.ts';
 
 const SCRIPT = path.join(import.meta.dirname, 'sides/durable-appends.js');
 
@@ -20,9 +20,9 @@ export const durability: Measurement = {
     const order = { files: 100, rounds: place.quick ? 3 : 20, bytes: 10_000 };
     // As many commits as the agent made, so that the same flushes are done.
     let commits = order.rounds;
-    const append = async (side: AppendsOrder['side']): Promise<Figures> => {
+    const append = async (side: AppendsRequest['side']): Promise<Figures> => {
       const directory = fs.mkdtempSync(path.join(place.directory, side));
-      const whole: AppendsOrder = { ...order, side, directory, commits };
+      const whole: AppendsRequest = { ...order, side, directory, commits };
       const { stdout } = await run(process.execPath, [SCRIPT, JSON.stringify(whole)]);
       const done = JSON.parse(stdout) as AppendsDone;
       if (side === 'agent') commits = done.commits;

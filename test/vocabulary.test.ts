@@ -134,11 +134,11 @@ describe.each(TEXTS)('replaced words in %s', (_, texts) => {
 /** Words that are replaced in identifiers, too. */
 const REPLACED_PARTS = [
   'told untold tell tells said say says nobody somebody whoever standing visit visits',
-  'look looks looked looking most trouble troubled',
+  'look looks looked looking most trouble troubled fulfil fulfilled fulfilment',
 ].flatMap((words) => words.split(' '));
 const REPLACED_START = /^(?:LONGEST|SHORTEST|FEWEST)_/;
 /** In src alone: the simulated cluster has habits, and jobs that are held as Slurm holds them. */
-const REPLACED_IN_SRC = /[Hh]abits?$|^(?:is)?[Hh]eld|^HELD|[a-z]Held/;
+const REPLACED_IN_SRC = /[Hh]abits?$|HABIT|^(?:is)?[Hh]eld|^HELD|[a-z]Held/;
 
 /** Identifiers that are contracts. */
 const CONTRACTS: Readonly<Record<string, string>> = {

@@ -20,7 +20,7 @@ import { systemClock } from '../../src/system/clock.ts';
 import { readBootId } from '../../src/system/directories.ts';
 import { textOf } from '../growth.ts';
 
-export interface AppendsOrder {
+export interface AppendsRequest {
   readonly side: 'agent' | 'alone';
   readonly directory: string;
   readonly files: number;
@@ -60,7 +60,7 @@ class GrowingTexts implements Pick<Remote, 'readParts'> {
   }
 }
 
-async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promise<AppendsDone> {
+async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Promise<AppendsDone> {
   const state = path.join(directory, 'state');
   fs.mkdirSync(state);
   const mirrorDirectory = path.join(directory, 'mirror');
@@ -121,7 +121,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
   return { ...used, commits: commitCount };
 }
 
-async function alone({ directory, files, rounds, bytes, commits }: AppendsOrder): Promise<AppendsDone> {
+async function alone({ directory, files, rounds, bytes, commits }: AppendsRequest): Promise<AppendsDone> {
   const db = new Database(path.join(directory, 'positions.db'));
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');
@@ -170,6 +170,6 @@ function idsOf(number: number) {
 
 const [, script, text] = process.argv;
 if (script !== undefined && import.meta.filename === script && text !== undefined) {
-  const order = JSON.parse(text) as AppendsOrder;
+  const order = JSON.parse(text) as AppendsRequest;
   process.stdout.write(JSON.stringify(await (order.side === 'agent' ? byAgent(order) : alone(order))));
 }

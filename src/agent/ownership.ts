@@ -3,7 +3,7 @@
  * jobs. In a fleet, an agent owns the jobs of its lease, and another agent may own any of them later.
  */
 import type { JobId } from '../job.ts';
-import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
+import type { LiveFileRow, WatchRequest } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 
@@ -43,17 +43,17 @@ export interface Follower {
 
 /** All jobs that are or were followed: those of the store, or of a whole fleet. */
 export interface JobRegister {
-  /** All jobs that were ever ordered. */
+  /** All jobs that were ever requested. */
   known(): Promise<ReadonlySet<JobId>>;
   /** The settled jobs, with the start time that the middleware reported for them, if it did. */
   settled(): Promise<ReadonlyMap<JobId, string | null>>;
   /** Follows the settled ones of these jobs again. */
   resume(jobs: readonly JobId[]): Promise<void>;
   /**
-   * Orders the first of these, so that at most `max` jobs are followed by the rule for jobs of the user; returns how
-   * many it ordered.
+   * Requests the first of these, so that at most `max` jobs are followed by the rule for jobs of the user; returns how
+   * many it requested.
    */
-  follow(orders: readonly WatchOrder[], max: number): Promise<number>;
+  follow(requests: readonly WatchRequest[], max: number): Promise<number>;
 }
 
 /** The jobs of one agent. */
@@ -82,11 +82,11 @@ export class StoreRegister implements JobRegister {
     });
   }
 
-  async follow(orders: readonly WatchOrder[], max: number): Promise<number> {
+  async follow(requests: readonly WatchRequest[], max: number): Promise<number> {
     const { jobs } = this.#store;
-    const taken = orders.slice(0, Math.max(0, max - jobs.followedByRule()));
+    const taken = requests.slice(0, Math.max(0, max - jobs.followedByRule()));
     this.#store.transaction(() => {
-      for (const order of taken) jobs.watch(order, this.#clock.now());
+      for (const request of taken) jobs.watch(request, this.#clock.now());
     });
     return taken.length;
   }

@@ -173,7 +173,7 @@ export interface DirectFile {
   readonly parts: readonly string[];
 }
 
-/** A whole file that a direct transfer brought: a regular file below the directory of its order. */
+/** A whole file that a direct transfer brought: a regular file below the directory of its request. */
 export interface DirectArrival<File extends DirectFile = DirectFile> {
   readonly file: File;
   readonly path: string;
@@ -182,7 +182,7 @@ export interface DirectArrival<File extends DirectFile = DirectFile> {
 }
 
 /** What a direct transfer is to bring, and where to. */
-export interface DirectOrder<File extends DirectFile = DirectFile> {
+export interface DirectRequest<File extends DirectFile = DirectFile> {
   readonly method: TransferMethod;
   readonly files: readonly File[];
   /** An own directory of the agent for files on their way; what an interrupted transfer left there is used again. */
@@ -211,7 +211,7 @@ export interface DirectOrder<File extends DirectFile = DirectFile> {
  * passed on before count.
  */
 export interface DirectTransfer {
-  fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void>;
+  fetch<File extends DirectFile>(request: DirectRequest<File>): Promise<void>;
 }
 
 /**

@@ -68,7 +68,7 @@ interface FindTasksOptions extends Pick<Connection, 'remote' | 'jobService'> {
   readonly signal: AbortSignal;
 }
 
-/** Stores the found tasks, unless the order of the job names its tasks. @throws JobtailError of the file transfer */
+/** Stores the found tasks, unless the request for the job names its tasks. @throws JobtailError of the file transfer */
 export async function findTasks(jobId: JobId, options: FindTasksOptions): Promise<void> {
   const { store, log, remote, jobService, signal } = options;
   if (store.taskSearches.get(jobId) === undefined) return;

@@ -84,7 +84,7 @@ export class Metrics {
     this.#results = counter('results_fetched_total', 'Result files fetched', ['changed']);
     this.#downloads = counter('result_downloads_total', 'Downloads of results: first, changed or same', ['kind']);
     this.#resultBytes = counter('results_fetched_bytes_total', 'Bytes of result files fetched');
-    this.#tasksFound = counter('tasks_found_total', 'Tasks found that no order names', ['by']);
+    this.#tasksFound = counter('tasks_found_total', 'Tasks found that no request names', ['by']);
     this.#mismatches = counter('mismatches_total', 'Remote files truncated or rewritten, mirrors repaired', ['kind']);
     this.#jobStates = counter('job_looks_total', 'Requests to the job service', ['outcome']);
     this.#reloads = counter('reloads_total', 'Changed configurations', ['outcome']);

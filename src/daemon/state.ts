@@ -7,7 +7,7 @@ import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { Secrets } from '../redact.ts';
 import { lockDirectory, lockHolder } from '../store/lock.ts';
-import type { WatchOrder, WatchState } from '../store/rows.ts';
+import type { WatchRequest, WatchState } from '../store/rows.ts';
 import { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { Transfers } from './transfers.ts';
@@ -134,7 +134,7 @@ const storeOf = (config: Config) => ({
   now: systemClock.now,
 });
 
-export function configuredJobs(config: Config): WatchOrder[] {
+export function configuredJobs(config: Config): WatchRequest[] {
   return config.watch.map(({ job, tasks, files, results, settleAfterMs }) => ({
     jobId: job,
     tasks,
@@ -154,9 +154,9 @@ export function requireWatched(store: Store, jobId: JobId): WatchState {
 
 /** The same for a command that may write: it also takes a job of `watch:` that no agent has taken yet. */
 export function watchIfConfigured(store: Store, config: Config, jobId: JobId): WatchState {
-  const order = configuredJobs(config).find((one) => one.jobId === jobId);
-  if (order !== undefined && store.jobs.get(jobId) === undefined)
-    store.transaction(() => store.jobs.watch(order, systemClock.now()));
+  const request = configuredJobs(config).find((one) => one.jobId === jobId);
+  if (request !== undefined && store.jobs.get(jobId) === undefined)
+    store.transaction(() => store.jobs.watch(request, systemClock.now()));
   return requireWatched(store, jobId);
 }
 

@@ -83,8 +83,8 @@ export class Transfers {
   /** Errors of a transfer contain output of programs and hosts: secrets are removed. */
   #safe(transfer: DirectTransfer): DirectTransfer {
     return {
-      fetch: (order) =>
-        transfer.fetch(order).catch((error: unknown) => {
+      fetch: (request) =>
+        transfer.fetch(request).catch((error: unknown) => {
           throw this.secrets.hideIn(asJobtailError(error));
         }),
     };

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { DirectArrival, DirectOrder } from '../agent/ports.ts';
+import type { DirectArrival, DirectRequest } from '../agent/ports.ts';
 import { systemClock, Throttle } from '../system/clock.ts';
 import { inTheWay } from '../system/directories.ts';
 import { type FileDigest, writeNewFile } from '../system/files.ts';
@@ -16,7 +16,7 @@ const MANY_BYTES = 32 * 1024 * 1024;
 const LONG_MS = 2_000;
 
 export class Arrivals {
-  readonly #order: DirectOrder;
+  readonly #request: DirectRequest;
   readonly #way: string;
   readonly #throttle: Throttle;
   #hasCome = false;
@@ -26,10 +26,10 @@ export class Arrivals {
   #handedOverAt = performance.now();
 
   /** `way`: the method to report as working once a file has arrived. */
-  constructor(order: DirectOrder, way: string) {
-    this.#order = order;
+  constructor(request: DirectRequest, way: string) {
+    this.#request = request;
     this.#way = way;
-    this.#throttle = new Throttle(order.bytesPerSecond, systemClock);
+    this.#throttle = new Throttle(request.bytesPerSecond, systemClock);
   }
 
   get hasCome(): boolean {
@@ -37,11 +37,11 @@ export class Arrivals {
   }
 
   newPath(): string {
-    return path.resolve(this.#order.directory, randomBytes(8).toString('hex'));
+    return path.resolve(this.#request.directory, randomBytes(8).toString('hex'));
   }
 
   write(file: string, pieces: AsyncIterable<Buffer>): Promise<FileDigest> {
-    const { onBytes, signal } = this.#order;
+    const { onBytes, signal } = this.#request;
     return writeNewFile(file, 0o600, async (write) => {
       for await (const piece of pieces) {
         await write(piece);
@@ -53,7 +53,7 @@ export class Arrivals {
   }
 
   async add(arrival: DirectArrival, bytes: number): Promise<void> {
-    if (!this.#hasCome) this.#order.onWay(this.#way);
+    if (!this.#hasCome) this.#request.onWay(this.#way);
     this.#hasCome = true;
     this.#waiting.push(arrival);
     this.#waitingBytes += bytes;
@@ -65,7 +65,7 @@ export class Arrivals {
     const arrivals = this.#waiting;
     this.#waiting = [];
     this.#waitingBytes = 0;
-    if (arrivals.length > 0) await this.#order.onFiles(arrivals);
+    if (arrivals.length > 0) await this.#request.onFiles(arrivals);
     this.#handedOverAt = performance.now();
   }
 }
@@ -73,7 +73,7 @@ export class Arrivals {
 /** Where rsync keeps partial files. No result can have this name, which is that of temporary files. */
 export const PARTIAL_DIRECTORY = '.jobtail-0000000000000000.partial';
 
-/** Creates the directory of an order; removes leftovers of a kill, except what can be resumed. */
+/** Creates the directory of an request; removes leftovers of a kill, except what can be resumed. */
 export async function prepareDirectory(directory: string): Promise<void> {
   await makeOwnDirectory(directory);
   await clearFiles(directory, PARTIAL_DIRECTORY);

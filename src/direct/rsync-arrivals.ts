@@ -10,7 +10,7 @@ import { lstatSync, type Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DirectArrival, DirectFile, DirectOrder } from '../agent/ports.ts';
+import type { DirectArrival, DirectFile, DirectRequest } from '../agent/ports.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { inSlices } from '../slices.ts';
 import type { FileDigest } from '../system/files.ts';
@@ -19,7 +19,8 @@ import { unacceptable } from './failures.ts';
 
 const HAND_OVER_MS = 500;
 
-export interface RsyncArrivalsOptions extends Pick<DirectOrder, 'maxFileBytes' | 'onFiles' | 'onTooLarge' | 'signal'> {
+export interface RsyncArrivalsOptions
+  extends Pick<DirectRequest, 'maxFileBytes' | 'onFiles' | 'onTooLarge' | 'signal'> {
   readonly files: Map<string, DirectFile>;
   /** The directories of complete and of growing files. */
   readonly arrival: string;

@@ -11,7 +11,7 @@ import { type ProgramEnd, runProgram } from '../system/program.ts';
 import { bytesBelow, lengthOf, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './arrivals.ts';
 import { brokeOff, connectionFailure, lastLine, unacceptable, unreachable } from './failures.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
-import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
+import { HOST_ALIAS, type SshRequest } from './ssh-access.ts';
 
 /** Files of one run: rsync compares each name of the other side with all requested ones, in quadratic time. */
 const FILES_A_RUN = 10_000;
@@ -25,18 +25,18 @@ const SOME_FAILED = [23, 24];
 const TIMED_OUT = 30;
 const NO_CONNECTION = 255;
 
-export async function fetchByRsync(order: SshOrder): Promise<string | undefined> {
+export async function fetchByRsync(request: SshRequest): Promise<string | undefined> {
   const run = {
-    order,
-    arrival: path.join(order.directory, 'rsync'),
-    growing: path.join(order.directory, 'growing'),
+    request,
+    arrival: path.join(request.directory, 'rsync'),
+    growing: path.join(request.directory, 'growing'),
     before: 0,
     now: 0,
   };
   for (const directory of [run.arrival, run.growing]) await makeOwnDirectory(directory);
   try {
-    for (let at = 0; at < order.files.length; at += FILES_A_RUN) {
-      const refused = await bring(order.files.slice(at, at + FILES_A_RUN), run);
+    for (let at = 0; at < request.files.length; at += FILES_A_RUN) {
+      const refused = await bring(request.files.slice(at, at + FILES_A_RUN), run);
       if (refused !== undefined) return refused;
     }
     return undefined;
@@ -49,7 +49,7 @@ export async function fetchByRsync(order: SshOrder): Promise<string | undefined>
 }
 
 interface Run {
-  readonly order: SshOrder;
+  readonly request: SshRequest;
   readonly arrival: string;
   readonly growing: string;
   before: number;
@@ -58,7 +58,7 @@ interface Run {
 
 /** Transfers files, through interruptions; resolves with the reason if rsync is not allowed. */
 async function bring(files: readonly DirectFile[], run: Run): Promise<string | undefined> {
-  const { order } = run;
+  const { request } = run;
   const left = new Map(files.map((file) => [file.parts.join('/'), file]));
   let kept = await bytesBelow(run.arrival);
   for (let cuts = 0; ; ) {
@@ -68,7 +68,7 @@ async function bring(files: readonly DirectFile[], run: Run): Promise<string | u
     run.before += now;
     run.now = 0;
     if (end.code === 0 || SOME_FAILED.includes(end.code ?? -1)) {
-      order.onWay('rsync');
+      request.onWay('rsync');
       return undefined;
     }
     if (/No space left on device|Disk quota exceeded/.test(end.stderr)) throw diskFull(end);
@@ -76,28 +76,28 @@ async function bring(files: readonly DirectFile[], run: Run): Promise<string | u
     const keptBefore = kept;
     kept = await bytesBelow(run.arrival);
     const isCut = now > 0 || left.size < wanted || kept > keptBefore;
-    if (isCut) order.onWay('rsync');
-    const failure = failureOf(end, order);
+    if (isCut) request.onWay('rsync');
+    const failure = failureOf(end, request);
     if (!isCut && failure === undefined) return lastLine(end.stderr);
-    if (!isCut || ++cuts >= MAX_CUTS) throw failure ?? brokeOff(end.stderr, order.access.host);
+    if (!isCut || ++cuts >= MAX_CUTS) throw failure ?? brokeOff(end.stderr, request.access.host);
   }
 }
 
 /** One run; received files are removed from `files`. */
 async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<ProgramEnd> {
-  const { order, arrival, growing } = run;
+  const { request, arrival, growing } = run;
   const names = [...files.keys()];
   const large = new Map<string, DirectFile>();
   const asked = withDirectories(names);
   await preparePartialDirectories(arrival, names);
-  const arrivals = new RsyncArrivals({ ...order, host: order.access.host, files, arrival, growing });
+  const arrivals = new RsyncArrivals({ ...request, host: request.access.host, files, arrival, growing });
   const news: RsyncNews = {
     onBytes: (bytes) => {
       run.now = Math.max(run.now, bytes);
-      order.onBytes(run.before + run.now);
+      request.onBytes(run.before + run.now);
     },
     onFile: (name) => {
-      if (!asked.has(name)) throw unasked(name, order.access.host);
+      if (!asked.has(name)) throw unasked(name, request.access.host);
       arrivals.report(name);
     },
     onTooLarge: (name) => {
@@ -113,22 +113,22 @@ async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<Progr
       talk: (output) => readRsyncOutput(output, news),
       // The time limit of rsync does not detect a silent host while keep-alives can be sent.
       limit: {
-        idleMs: order.idleMs + Math.ceil((await largestPresent(names, run)) / MIN_READ_BYTES_PER_MS),
+        idleMs: request.idleMs + Math.ceil((await largestPresent(names, run)) / MIN_READ_BYTES_PER_MS),
         progress: async () => (await bytesBelow(growing)) - files.size,
       },
       signal: arrivals.signal,
     });
   } finally {
     await arrivals.end();
-    for (const [name, file] of large) if (files.delete(name)) order.onTooLarge(file);
+    for (const [name, file] of large) if (files.delete(name)) request.onTooLarge(file);
   }
 }
 
 /** The size of the largest file that rsync may compare. */
-async function largestPresent(names: readonly string[], { order, arrival }: Run): Promise<number> {
+async function largestPresent(names: readonly string[], { request, arrival }: Run): Promise<number> {
   let largest = await bytesBelow(arrival);
   for (const name of names) {
-    largest = Math.max(largest, (await lengthOf(path.join(order.presentDirectory, name))) ?? 0);
+    largest = Math.max(largest, (await lengthOf(path.join(request.presentDirectory, name))) ?? 0);
   }
   return largest;
 }
@@ -149,8 +149,8 @@ function unasked(name: string, host: string): JobtailError {
   return unacceptable(`${host} sends a file that was not requested: ${JSON.stringify(name.slice(0, MAX_SHOWN))}`);
 }
 
-function argsOf({ order, arrival, growing }: Run): string[] {
-  const { access, configFile, presentDirectory, maxFileBytes, bytesPerSecond } = order;
+function argsOf({ request, arrival, growing }: Run): string[] {
+  const { access, configFile, presentDirectory, maxFileBytes, bytesPerSecond } = request;
   return [
     `--rsh=ssh -F ${inRsh(configFile)}`,
     // Times prove nothing here, so every file is compared.
@@ -161,7 +161,7 @@ function argsOf({ order, arrival, growing }: Run): string[] {
     `--partial-dir=${PARTIAL_DIRECTORY}`,
     `--copy-dest=${path.resolve(presentDirectory)}`,
     '--chmod=D700,F640',
-    `--timeout=${Math.ceil(order.idleMs / 1000)}`,
+    `--timeout=${Math.ceil(request.idleMs / 1000)}`,
     `--out-format=${OUT_FORMAT}`,
     '--info=progress2,skip1',
     '--no-human-readable',
@@ -180,7 +180,7 @@ function inRsh(file: string): string {
 }
 
 /** The failure of the connection; undefined if rsync ended for a reason of its own. */
-function failureOf({ code, stderr }: ProgramEnd, { access, idleMs }: SshOrder): JobtailError | undefined {
+function failureOf({ code, stderr }: ProgramEnd, { access, idleMs }: SshRequest): JobtailError | undefined {
   if (code === TIMED_OUT)
     return new JobtailError('timeout', `the program rsync brought nothing for ${idleMs / 1000} s`);
   return (

@@ -4,7 +4,7 @@ import type { DirectArrival, DirectFile } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { runProgram } from '../system/program.ts';
 import type { Arrivals } from './arrivals.ts';
-import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
+import { HOST_ALIAS, type SshRequest } from './ssh-access.ts';
 
 export const MAX_WORDS = 1_000;
 /** Linux refuses a command above 128 KiB. */
@@ -15,7 +15,7 @@ export const YES = '\0';
 export const NO = '\u0001not wanted\n';
 
 export interface ScpRun {
-  readonly order: SshOrder;
+  readonly request: SshRequest;
   readonly arrivals: Arrivals;
   works: boolean;
 }
@@ -25,7 +25,7 @@ export type Reply = (bytes: string) => void;
 /** Runs `scp` with these words on the other side; resolves with its exit code and the end of its standard error. */
 export async function runScp(
   words: readonly string[],
-  { order: { configFile, idleMs, signal } }: ScpRun,
+  { request: { configFile, idleMs, signal } }: ScpRun,
   converse: (records: ScpRecords, reply: Reply) => Promise<void>,
 ): Promise<{ readonly code: number | null; readonly stderr: string }> {
   const talk = (output: AsyncIterable<Buffer>, reply: Reply) => converse(new ScpRecords(output), reply);
@@ -43,12 +43,12 @@ export async function receiveFile(
   file: DirectFile,
   bytes: number,
   { records, reply }: { readonly records: ScpRecords; readonly reply: Reply },
-  { order, arrivals }: ScpRun,
+  { request, arrivals }: ScpRun,
   onWhole = (arrival: DirectArrival) => arrivals.add(arrival, bytes),
 ): Promise<boolean> {
-  if (order.maxFileBytes !== null && bytes > order.maxFileBytes) {
+  if (request.maxFileBytes !== null && bytes > request.maxFileBytes) {
     reply(NO);
-    order.onTooLarge(file);
+    request.onTooLarge(file);
     return true;
   }
   reply(YES);

@@ -49,7 +49,7 @@ interface Command {
  * answered.
  */
 export async function fetchOddNames(files: readonly DirectFile[], run: ScpRun): Promise<string | undefined> {
-  const { basePath } = run.order.access;
+  const { basePath } = run.request.access;
   // In the protocol, a newline ends a line.
   const wanted = new Map(files.map((file) => [file.parts.join('/'), file]));
   for (const name of wanted.keys()) if (name.includes('\n')) wanted.delete(name);
@@ -152,7 +152,7 @@ async function fetchCommand(
   wanted: Map<string, DirectFile>,
   run: ScpRun,
 ): Promise<string | undefined> {
-  const { basePath, host } = run.order.access;
+  const { basePath, host } = run.request.access;
   const random = randomBytes(8).toString('hex');
   // The blank in it shows whether quotes are interpreted.
   const markOf = (group: number) => `${basePath}/.jobtail${quote === '' ? '-' : ' '}${random}-${group}-`;
@@ -257,10 +257,10 @@ class UnsureNames {
     this.#arrivals.set(name, arrival);
   }
 
-  async settle({ arrivals, order }: ScpRun): Promise<void> {
+  async settle({ arrivals, request }: ScpRun): Promise<void> {
     for (const [name, arrival] of this.#arrivals) {
       this.#wanted.delete(name);
-      const isSure = !this.#repeated.has(name) && !order.signal.aborted;
+      const isSure = !this.#repeated.has(name) && !request.signal.aborted;
       if (isSure) await arrivals.add(arrival, arrival.digest?.bytes ?? 0);
       else await fs.rm(arrival.path, { force: true });
     }

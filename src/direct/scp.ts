@@ -1,6 +1,6 @@
 /**
  * The receiving end of the old scp protocol: `scp -f FILE...` on the other side sends the requested files in that
- * order. The program `scp` opens a connection for each file, and writes what the other side sends; here hundreds of
+ * request. The program `scp` opens a connection for each file, and writes what the other side sends; here hundreds of
  * files share a connection, and only announced bytes are accepted.
  */
 import type { DirectFile } from '../agent/ports.ts';
@@ -19,23 +19,23 @@ import {
   YES,
 } from './scp-session.ts';
 import { fetchOddNames, isPlain } from './scp-wildcards.ts';
-import type { SshOrder } from './ssh-access.ts';
+import type { SshRequest } from './ssh-access.ts';
 
 /** Resolves with the reason if the key does not permit this. */
-export async function fetchByScp(order: SshOrder): Promise<string | undefined> {
-  const run = { order, arrivals: new Arrivals(order, 'scp'), works: false };
-  const hasPlainName = ({ parts }: DirectFile) => isPlain(`${order.access.basePath}/${parts.join('/')}`);
-  const plain = order.files.filter(hasPlainName);
-  const odd = order.files.filter((file) => !hasPlainName(file));
+export async function fetchByScp(request: SshRequest): Promise<string | undefined> {
+  const run = { request, arrivals: new Arrivals(request, 'scp'), works: false };
+  const hasPlainName = ({ parts }: DirectFile) => isPlain(`${request.access.basePath}/${parts.join('/')}`);
+  const plain = request.files.filter(hasPlainName);
+  const odd = request.files.filter((file) => !hasPlainName(file));
   try {
     return (await fetchSessions(sessionsOf(plain, run), run)) ?? (await fetchOddNames(odd, run));
   } finally {
-    if (!order.signal.aborted) await run.arrivals.handOver();
+    if (!request.signal.aborted) await run.arrivals.handOver();
   }
 }
 
 async function fetchSessions(sessions: DirectFile[][], run: ScpRun): Promise<string | undefined> {
-  const { host } = run.order.access;
+  const { host } = run.request.access;
   let isOneByOne = false;
   // The loop adds more.
   for (const session of sessions) {
@@ -58,7 +58,7 @@ async function fetchSessions(sessions: DirectFile[][], run: ScpRun): Promise<str
   return undefined;
 }
 
-const remoteOf = ({ parts }: DirectFile, { order }: ScpRun) => `${order.access.basePath}/${parts.join('/')}`;
+const remoteOf = ({ parts }: DirectFile, { request }: ScpRun) => `${request.access.basePath}/${parts.join('/')}`;
 
 function sessionsOf(files: readonly DirectFile[], run: ScpRun): DirectFile[][] {
   const sessions: DirectFile[][] = [];
@@ -81,7 +81,7 @@ async function fetchSession(session: readonly DirectFile[], run: ScpRun) {
   let answered = 0;
   const converse = async (records: ScpRecords, reply: Reply) => {
     // Without a size limit nothing is refused, so no round trip is needed.
-    const isAgreed = run.order.maxFileBytes === null;
+    const isAgreed = run.request.maxFileBytes === null;
     reply(YES.repeat(isAgreed ? 1 + 2 * session.length : 1));
     for (const file of session) {
       if (!(await receive(file, { records, reply: isAgreed ? () => {} : reply }, run))) return;

@@ -5,7 +5,7 @@ import { LinkedAbort } from '../linked-abort.ts';
 import { type ProgramEnd, type ProgramOptions, runProgram } from '../system/program.ts';
 import { Arrivals, lengthOf } from './arrivals.ts';
 import { brokeOff, connectionFailure, lastLine } from './failures.ts';
-import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
+import { HOST_ALIAS, type SshRequest } from './ssh-access.ts';
 
 const FILES_A_SESSION = 1_000;
 const FILE_FAILURE = /File ".*" not found|remote open.*(?:No such file|Permission denied)|not a regular file/i;
@@ -19,7 +19,7 @@ interface Wanted {
 }
 
 interface Run {
-  readonly order: SshOrder;
+  readonly request: SshRequest;
   readonly arrivals: Arrivals;
   bytes: number;
 }
@@ -33,12 +33,12 @@ class TooLarge {
 }
 
 /** Resolves with the reason if the key does not permit this. */
-export async function fetchBySftp(order: SshOrder): Promise<string | undefined> {
-  const run = { order, arrivals: new Arrivals(order, 'sftp'), bytes: 0 };
-  let left = order.files
+export async function fetchBySftp(request: SshRequest): Promise<string | undefined> {
+  const run = { request, arrivals: new Arrivals(request, 'sftp'), bytes: 0 };
+  let left = request.files
     .map((file) => ({
       file,
-      remote: `${order.access.basePath}/${file.parts.join('/')}`,
+      remote: `${request.access.basePath}/${file.parts.join('/')}`,
       local: run.arrivals.newPath(),
     }))
     // sftp splits its commands, and expands patterns.
@@ -51,14 +51,14 @@ export async function fetchBySftp(order: SshOrder): Promise<string | undefined> 
     }
     return undefined;
   } finally {
-    if (!order.signal.aborted) await run.arrivals.handOver();
+    if (!request.signal.aborted) await run.arrivals.handOver();
   }
 }
 
 /** Fetches files up to the first failure; resolves with their number, or the reason if the key does not permit it. */
 async function fetchSession(wanted: readonly Wanted[], run: Run): Promise<number | string> {
-  const { order } = run;
-  const stop = new LinkedAbort(order.signal);
+  const { request } = run;
+  const stop = new LinkedAbort(request.signal);
   let begun = 0;
   let isWhole = false;
   const talk = async (output: AsyncIterable<Buffer>) => {
@@ -78,7 +78,7 @@ async function fetchSession(wanted: readonly Wanted[], run: Run): Promise<number
     return begun + run.bytes + length;
   };
   try {
-    const end = await runSftp(wanted, order, { talk, progress, signal: stop.signal });
+    const end = await runSftp(wanted, request, { talk, progress, signal: stop.signal });
     if (end.code === 0) {
       await take(wanted[begun - 1], run);
       isWhole = true;
@@ -86,11 +86,11 @@ async function fetchSession(wanted: readonly Wanted[], run: Run): Promise<number
     }
     return begun > 0 && FILE_FAILURE.test(end.stderr) ? begun : refusalOf(end, run);
   } catch (error) {
-    if (order.signal.aborted || !stop.signal.aborted) throw error;
+    if (request.signal.aborted || !stop.signal.aborted) throw error;
     if (!(stop.signal.reason instanceof TooLarge)) throw stop.signal.reason;
     // The next file may have begun; the next session fetches it.
     const { one } = stop.signal.reason;
-    order.onTooLarge(one.file);
+    request.onTooLarge(one.file);
     return Math.max(wanted.indexOf(one) + 1, begun - 1);
   } finally {
     stop.release();
@@ -103,8 +103,8 @@ interface SftpOptions extends Required<Pick<ProgramOptions, 'talk' | 'signal'>> 
   readonly progress: () => Promise<number>;
 }
 
-function runSftp(wanted: readonly Wanted[], order: SshOrder, options: SftpOptions): Promise<ProgramEnd> {
-  const { configFile, bytesPerSecond, idleMs } = order;
+function runSftp(wanted: readonly Wanted[], request: SshRequest, options: SftpOptions): Promise<ProgramEnd> {
+  const { configFile, bytesPerSecond, idleMs } = request;
   const { progress, ...rest } = options;
   const kilobits = bytesPerSecond === null ? null : Math.max(1, Math.round((bytesPerSecond * 8) / 1000));
   const limit = kilobits === null ? [] : ['-l', String(kilobits)];
@@ -120,33 +120,34 @@ function runSftp(wanted: readonly Wanted[], order: SshOrder, options: SftpOption
 
 async function take(one: Wanted | undefined, run: Run): Promise<void> {
   if (one === undefined) return;
-  const { order, arrivals } = run;
+  const { request, arrivals } = run;
   const bytes = (await lengthOf(one.local)) ?? 0;
-  if (order.maxFileBytes !== null && bytes > order.maxFileBytes) {
+  if (request.maxFileBytes !== null && bytes > request.maxFileBytes) {
     await fs.rm(one.local, { force: true });
-    order.onTooLarge(one.file);
+    request.onTooLarge(one.file);
     return;
   }
   run.bytes += bytes;
-  order.onBytes(run.bytes);
+  request.onBytes(run.bytes);
   await arrivals.add({ file: one.file, path: one.local }, bytes);
 }
 
 /** Reports the length of the growing file; a file that is too large stops the program. */
-async function growthOf(one: Wanted | undefined, { order, bytes }: Run, stop: LinkedAbort): Promise<number> {
+async function growthOf(one: Wanted | undefined, { request, bytes }: Run, stop: LinkedAbort): Promise<number> {
   const length = (one && (await lengthOf(one.local))) ?? 0;
   try {
-    order.onBytes(bytes + length);
-    if (one !== undefined && order.maxFileBytes !== null && length > order.maxFileBytes) stop.abort(new TooLarge(one));
+    request.onBytes(bytes + length);
+    if (one !== undefined && request.maxFileBytes !== null && length > request.maxFileBytes)
+      stop.abort(new TooLarge(one));
   } catch (error) {
     stop.abort(error);
   }
   return length;
 }
 
-function refusalOf({ stderr }: ProgramEnd, { order, arrivals }: Run): string {
-  const failure = connectionFailure(stderr, order.access.host);
+function refusalOf({ stderr }: ProgramEnd, { request, arrivals }: Run): string {
+  const failure = connectionFailure(stderr, request.access.host);
   if (failure !== undefined) throw failure;
-  if (arrivals.hasCome) throw brokeOff(stderr, order.access.host);
+  if (arrivals.hasCome) throw brokeOff(stderr, request.access.host);
   return lastLine(stderr);
 }

@@ -7,7 +7,7 @@
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { DirectFile, DirectOrder, DirectTransfer } from '../agent/ports.ts';
+import type { DirectFile, DirectRequest, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
 import { Arrivals, prepareDirectory } from './arrivals.ts';
@@ -27,13 +27,13 @@ const MAX_SHOWN = 200;
 
 export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
   return {
-    async fetch(order: DirectOrder) {
-      const { base, root } = await shareOf(order.method.sharedBasepath, options);
-      await prepareDirectory(order.directory);
-      const arrivals = new Arrivals(order, 'share');
-      for (const file of order.files) {
+    async fetch(request: DirectRequest) {
+      const { base, root } = await shareOf(request.method.sharedBasepath, options);
+      await prepareDirectory(request.directory);
+      const arrivals = new Arrivals(request, 'share');
+      for (const file of request.files) {
         const from = await openWithin(root, path.join(base, ...file.parts));
-        await copy({ file, from, order, arrivals }).finally(() => from?.close());
+        await copy({ file, from, request, arrivals }).finally(() => from?.close());
       }
       await arrivals.handOver();
     },
@@ -103,18 +103,18 @@ interface CopyOptions {
   readonly file: DirectFile;
   /** Undefined if it is missing, or leads out of the share. */
   readonly from: fs.FileHandle | undefined;
-  readonly order: DirectOrder;
+  readonly request: DirectRequest;
   readonly arrivals: Arrivals;
 }
 
 /** Copies one file; skips anything else, and a file that keeps changing. */
-async function copy({ file, from, order, arrivals }: CopyOptions): Promise<void> {
+async function copy({ file, from, request, arrivals }: CopyOptions): Promise<void> {
   for (let reads = 0; from !== undefined && reads < MAX_READS; reads++) {
     const before = await from.stat({ bigint: true });
     if (!before.isFile()) return;
-    if (order.maxFileBytes !== null && before.size > order.maxFileBytes) return order.onTooLarge(file);
+    if (request.maxFileBytes !== null && before.size > request.maxFileBytes) return request.onTooLarge(file);
     const arrived = arrivals.newPath();
-    const digest = await arrivals.write(arrived, piecesOf(from, order.signal));
+    const digest = await arrivals.write(arrived, piecesOf(from, request.signal));
     const after = await from.stat({ bigint: true });
     const isSame = after.mtimeNs === before.mtimeNs && after.size === before.size;
     if (isSame && BigInt(digest.bytes) === after.size)

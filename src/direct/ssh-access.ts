@@ -4,7 +4,7 @@
  * quote would be a line of the configuration.
  */
 import path from 'node:path';
-import type { DirectOrder, TransferMethod } from '../agent/ports.ts';
+import type { DirectRequest, TransferMethod } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { NotInstalled, printedBy, runProgram } from '../system/program.ts';
 import { unacceptable } from './failures.ts';
@@ -30,7 +30,7 @@ export interface SshAccess {
   readonly basePath: string;
 }
 
-export interface SshOrder extends DirectOrder {
+export interface SshRequest extends DirectRequest {
   readonly access: SshAccess;
   readonly configFile: string;
   /** A program that transfers nothing for this time is ended. */

@@ -3,7 +3,7 @@
  * rsync, which resumes and sends only changes; then scp in its old protocol; then sftp. Many sites allow the first two
  * by a forced command, and have no SFTP (docs/servers.md 5.3).
  */
-import type { DirectOrder, DirectTransfer } from '../agent/ports.ts';
+import type { DirectRequest, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { NotInstalled } from '../system/program.ts';
 import { prepareDirectory } from './arrivals.ts';
@@ -11,7 +11,7 @@ import type { PrivateDirectory } from './private-directory.ts';
 import { fetchByRsync } from './rsync.ts';
 import { fetchByScp } from './scp.ts';
 import { fetchBySftp } from './sftp.ts';
-import { accessOf, type SshOptions, type SshOrder, withConfiguration } from './ssh-access.ts';
+import { accessOf, type SshOptions, type SshRequest, withConfiguration } from './ssh-access.ts';
 
 export interface SshTransferOptions extends SshOptions {
   readonly directory: PrivateDirectory;
@@ -22,36 +22,36 @@ export interface SshTransferOptions extends SshOptions {
 const IDLE_MS = 60_000;
 
 /** Resolves with the reason if the key does not permit this method; rejects if none works now. Calls `onWay`. */
-type Way = (order: SshOrder) => Promise<string | undefined>;
+type Way = (request: SshRequest) => Promise<string | undefined>;
 
 const WAYS: Readonly<Record<string, Way>> = { rsync: fetchByRsync, scp: fetchByScp, sftp: fetchBySftp };
 
 export function sshTransfer({ idleMs = IDLE_MS, ...options }: SshTransferOptions): DirectTransfer {
   return {
-    async fetch(order: DirectOrder) {
-      const access = accessOf(order.method);
-      await prepareDirectory(order.directory);
-      const { signal } = order;
-      const run = (configFile: string) => tryWays({ ...order, access, configFile, idleMs });
+    async fetch(request: DirectRequest) {
+      const access = accessOf(request.method);
+      await prepareDirectory(request.directory);
+      const { signal } = request;
+      const run = (configFile: string) => tryWays({ ...request, access, configFile, idleMs });
       await withConfiguration(access, { ...options, signal }, run);
     },
   };
 }
 
-async function tryWays(order: SshOrder): Promise<void> {
+async function tryWays(request: SshRequest): Promise<void> {
   const names = Object.keys(WAYS);
-  const first = order.way !== null && names.includes(order.way) ? [order.way] : [];
+  const first = request.way !== null && names.includes(request.way) ? [request.way] : [];
   const refusals: string[] = [];
   for (const name of new Set([...first, ...names])) {
-    const refused = await WAYS[name]?.(order).catch((error: unknown) => {
+    const refused = await WAYS[name]?.(request).catch((error: unknown) => {
       if (error instanceof NotInstalled) return error.message;
-      if (error instanceof JobtailError && error.code === 'timeout') throw stoodStill(order.access.host, error);
+      if (error instanceof JobtailError && error.code === 'timeout') throw stoodStill(request.access.host, error);
       throw error;
     });
     if (refused === undefined) return;
     refusals.push(`${name}: ${refused}`);
   }
-  const message = `neither rsync, scp nor sftp can read the files on ${order.access.host}`;
+  const message = `neither rsync, scp nor sftp can read the files on ${request.access.host}`;
   throw new JobtailError('unexpected-answer', message, { hint: refusals.join('; ') });
 }
 

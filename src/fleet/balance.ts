@@ -4,8 +4,8 @@
 
 import { asJobtailError } from '../errors.ts';
 import type { TakenJob } from './claims.ts';
+import type { Execution } from './commands.ts';
 import type { Following, Membership } from './following.ts';
-import type { Fulfilment } from './orders.ts';
 import type { Readiness } from './readiness.ts';
 import { type FleetSummary, idsOf, type LeasedJob, type Taker } from './register.ts';
 import type { Sql } from './tables.ts';
@@ -143,15 +143,15 @@ class Wanted extends Error {}
 export class Giving {
   readonly #membership: Membership;
   readonly #following: Following;
-  readonly #fulfilment: Fulfilment;
+  readonly #execution: Execution;
   /** The last summary of the fleet, and how many jobs were released since. */
   #summary: FleetSummary | undefined;
   #given = 0;
 
-  constructor(membership: Membership, following: Following, fulfilment: Fulfilment) {
+  constructor(membership: Membership, following: Following, execution: Execution) {
     this.#membership = membership;
     this.#following = following;
-    this.#fulfilment = fulfilment;
+    this.#execution = execution;
   }
 
   async finish(): Promise<void> {
@@ -160,11 +160,11 @@ export class Giving {
     const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
     const isOver = ({ jobId }: LeasedJob) => {
       const state = states.get(jobId);
-      return state !== 'watched' && state !== 'ending' && !open.has(jobId) && !this.#fulfilment.isAsked(jobId);
+      return state !== 'watched' && state !== 'ending' && !open.has(jobId) && !this.#execution.isAsked(jobId);
     };
     for (const job of leased.all('following').filter(isOver).slice(0, MAX_GIVEN)) {
       await this.#end([job], 'done', async (sql) => {
-        if (await joined.orders.hasOpen(sql, job.jobId)) throw new Wanted();
+        if (await joined.commands.hasOpen(sql, job.jobId)) throw new Wanted();
       }).catch((error: unknown) => {
         if (!(error instanceof Wanted)) throw error;
       });
@@ -202,7 +202,7 @@ export class Giving {
     check: (sql: Sql) => Promise<void>,
   ): Promise<readonly LeasedJob[]> {
     const { leased, joined, handover, attached, endTransfer } = this.#membership;
-    const { claims, orders } = joined;
+    const { claims, commands } = joined;
     // The agent stops, and may still write: it keeps its jobs.
     if (attached.follower === undefined) return [];
     leased.move(jobs, 'give');
@@ -212,11 +212,11 @@ export class Giving {
       const ended = await handover.writeAnd(jobs, async (sql, owned) => {
         await check(sql);
         await claims.end(sql, owned, how);
-        await orders.notify(sql);
+        await commands.notify(sql);
       });
       for (const { jobId } of ended) {
         leased.remove(jobId);
-        this.#fulfilment.forgetJob(jobId);
+        this.#execution.forgetJob(jobId);
       }
       await handover.forgetAll(idsOf(ended));
       return ended;

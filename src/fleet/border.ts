@@ -10,26 +10,26 @@ import { EVENT_TYPES } from '../notification.ts';
 import { printable } from '../printable.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
 import { PORTABLE_KEYS, type PortableRow, type PortableTable } from '../store/portable-rows.ts';
-import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
+import type { WatchMineRow, WatchRequest } from '../store/rows.ts';
 
 /**
  * watch: follow the job. unwatch: one last pass, then stop following. end: stop at once. sync: one pass. drop: no
  * configuration names the job any more. resume: a settled job was started again.
  */
-export const ORDER_KINDS = ['watch', 'unwatch', 'end', 'sync', 'drop', 'resume'] as const;
-export type OrderKind = (typeof ORDER_KINDS)[number];
+export const COMMAND_KINDS = ['watch', 'unwatch', 'end', 'sync', 'drop', 'resume'] as const;
+export type CommandKind = (typeof COMMAND_KINDS)[number];
 
-export interface Order {
+export interface Command {
   readonly jobId: JobId;
-  readonly kind: OrderKind;
-  readonly body?: WatchOrder | null;
+  readonly kind: CommandKind;
+  readonly body?: WatchRequest | null;
 }
 
-export interface OpenOrder extends Order {
-  readonly orderId: string;
+export interface OpenCommand extends Command {
+  readonly commandId: string;
   /** Whether the rows of the job have the effect of the command, so that only its answer is missing. */
   readonly isApplied: boolean;
-  readonly body: WatchOrder | null;
+  readonly body: WatchRequest | null;
 }
 
 /** Limits the memory that a table full of malformed rows can take. */
@@ -45,7 +45,7 @@ const liveFile = z.enum(LIVE_FILE_NAMES);
 const maybeText = z.string().nullable();
 const glob = z.string().min(1).refine(isQuickPattern);
 
-const ORDER = z.object({
+const WATCH_REQUEST = z.object({
   jobId,
   tasks: z.array(taskId).nullable(),
   files: z.array(liveFile).min(1),
@@ -148,11 +148,16 @@ export class Border {
     return [];
   }
 
-  order({ kind, body, jobId: job, orderId }: Pick<OpenOrder, 'kind' | 'jobId' | 'orderId'> & { body: unknown }) {
-    const order = body === null ? null : ORDER.safeParse(body).data;
-    const isSound = order !== undefined && (order?.jobId ?? job) === job && (kind !== 'watch' || order !== null);
-    if (ORDER_KINDS.includes(kind) && isSound) return { body: order as WatchOrder | null };
-    this.#refuse(`order ${orderId} for job ${job}`, kind, 'malformed, or of an unknown kind');
+  command({
+    kind,
+    body,
+    jobId: job,
+    commandId,
+  }: Pick<OpenCommand, 'kind' | 'jobId' | 'commandId'> & { body: unknown }) {
+    const command = body === null ? null : WATCH_REQUEST.safeParse(body).data;
+    const isSound = command !== undefined && (command?.jobId ?? job) === job && (kind !== 'watch' || command !== null);
+    if (COMMAND_KINDS.includes(kind) && isSound) return { body: command as WatchRequest | null };
+    this.#refuse(`command ${commandId} for job ${job}`, kind, 'malformed, or of an unknown kind');
     return undefined;
   }
 

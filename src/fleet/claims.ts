@@ -4,8 +4,8 @@
  */
 
 import type { JobId } from '../job.ts';
+import type { Queue } from './commands.ts';
 import type { Database } from './database.ts';
-import type { Queue } from './orders.ts';
 import { idsOf, type LeasedJob, SILENT } from './register.ts';
 import type { Sql } from './tables.ts';
 

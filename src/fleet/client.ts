@@ -1,12 +1,12 @@
 /** Access of commands to a fleet: they place commands, wait for answers, and read. */
 import type { JobId } from '../job.ts';
 import type { PortableRow } from '../store/portable-rows.ts';
-import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
-import { NOT_STORED, type Order } from './border.ts';
+import type { WatchMineRow, WatchRequest } from '../store/rows.ts';
+import { type Command, NOT_STORED } from './border.ts';
+import type { Answer } from './commands.ts';
 import { Database } from './database.ts';
 import { KeptRows } from './handover.ts';
 import { type FleetAddress, type Joined, openFleet, openFleetReadOnly } from './joined.ts';
-import type { Answer } from './orders.ts';
 import { type AgentRow, Register } from './register.ts';
 import { requireKnown, versionOf } from './tables.ts';
 
@@ -39,12 +39,12 @@ export class FleetClient {
     return this.#joined.database.where;
   }
 
-  async order(order: Order): Promise<string> {
-    return (await this.#joined.orders.give([order]))[0] ?? '';
+  async command(command: Command): Promise<string> {
+    return (await this.#joined.commands.give([command]))[0] ?? '';
   }
 
-  answerOf(orderId: string): Promise<Answer | undefined> {
-    return this.#joined.orders.answerOf(orderId);
+  answerOf(commandId: string): Promise<Answer | undefined> {
+    return this.#joined.commands.answerOf(commandId);
   }
 
   agents(): Promise<AgentRow[]> {
@@ -68,9 +68,11 @@ export class FleetClient {
   }
 
   /** Commands for jobs that no agent has had yet. */
-  async newOrders(): Promise<(WatchOrder & { readonly madeAt: number })[]> {
-    const orders = await this.#joined.orders.ofNew();
-    return orders.flatMap(({ kind, body, madeAt }) => (kind === 'watch' && body !== null ? [{ ...body, madeAt }] : []));
+  async newCommands(): Promise<(WatchRequest & { readonly madeAt: number })[]> {
+    const commands = await this.#joined.commands.ofNew();
+    return commands.flatMap(({ kind, body, madeAt }) =>
+      kind === 'watch' && body !== null ? [{ ...body, madeAt }] : [],
+    );
   }
 
   ignore(row: PortableRow): void {
@@ -100,7 +102,7 @@ export class FleetClient {
   }
 
   async setRule(rule: WatchMineRow | undefined): Promise<void> {
-    const { database, orders } = this.#joined;
+    const { database, commands } = this.#joined;
     if (rule === undefined) await database.query('DELETE FROM {s}.rules');
     else {
       await database.query(
@@ -108,7 +110,7 @@ export class FleetClient {
         [JSON.stringify(rule)],
       );
     }
-    await orders.notify(database);
+    await commands.notify(database);
   }
 
   askToDrain(name: string): Promise<boolean> {

@@ -7,9 +7,9 @@ import type { JobRegister } from '../agent/ownership.ts';
 import { asJobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { slicesOf } from '../slices.ts';
-import type { WatchOrder } from '../store/rows.ts';
+import type { WatchRequest } from '../store/rows.ts';
+import { COMMANDS_AT_ONCE } from './commands.ts';
 import type { Joined } from './joined.ts';
-import { ORDERS_AT_ONCE } from './orders.ts';
 import { idsOf } from './register.ts';
 
 interface SettledRow {
@@ -45,14 +45,14 @@ export class FleetRegister implements JobRegister {
 
   async resume(jobs: readonly JobId[]): Promise<void> {
     if (jobs.length === 0) return;
-    await this.#ask(undefined, async ({ orders }) => {
-      await orders.give(jobs.map((jobId) => ({ jobId, kind: 'resume' })));
+    await this.#ask(undefined, async ({ commands }) => {
+      await commands.give(jobs.map((jobId) => ({ jobId, kind: 'resume' })));
     });
   }
 
-  async follow(orders: readonly WatchOrder[], max: number): Promise<number> {
+  async follow(commands: readonly WatchRequest[], max: number): Promise<number> {
     let followed = 0;
-    for (const some of slicesOf(orders, ORDERS_AT_ONCE)) {
+    for (const some of slicesOf(commands, COMMANDS_AT_ONCE)) {
       const given = await this.#ask(NOTHING_GIVEN, (joined) => orderFresh(joined, some, max));
       followed += given.count;
       if (!given.isRoom) break;
@@ -79,11 +79,15 @@ interface Given {
 
 const NOTHING_GIVEN: Given = { count: 0, isRoom: false };
 
-function orderFresh({ database, orders: given }: Joined, orders: readonly WatchOrder[], max: number): Promise<Given> {
+function orderFresh(
+  { database, commands: given }: Joined,
+  commands: readonly WatchRequest[],
+  max: number,
+): Promise<Given> {
   return database.transaction(async (sql) => {
     // Agents that do this at the same time take turns; the second one finds the commands of the first.
     await sql.query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s} mine'::text, 0::bigint))`);
-    const ids = idsOf(orders);
+    const ids = idsOf(commands);
     const known = await sql.query<{ readonly jobId: JobId }>(
       'SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id = ANY($1)',
       [ids],
@@ -92,7 +96,7 @@ function orderFresh({ database, orders: given }: Joined, orders: readonly WatchO
       `SELECT count(*)::int AS count FROM {s}.jobs WHERE source = 'mine' AND state IN ('ordered', 'watched', 'ending')`,
     );
     const isKnown = new Set(idsOf(known));
-    const fresh = orders.filter(({ jobId }) => !isKnown.has(jobId));
+    const fresh = commands.filter(({ jobId }) => !isKnown.has(jobId));
     const taken = fresh.slice(0, Math.max(0, max - count));
     if (taken.length > 0) {
       await given.giveWithin(

@@ -6,7 +6,7 @@ import type { Follower } from '../agent/ownership.ts';
 import type { Log } from '../agent/ports.ts';
 import { asJobtailError, type JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import type { WatchOrder } from '../store/rows.ts';
+import type { WatchRequest } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Handover } from './handover.ts';
@@ -17,7 +17,7 @@ import { idsOf, type LeasedJob, type Member } from './register.ts';
 export interface Attached {
   /** Undefined while the agent stops or restarts. */
   follower: Follower | undefined;
-  configured: readonly WatchOrder[];
+  configured: readonly WatchRequest[];
 }
 
 export interface Membership {

@@ -6,9 +6,9 @@ import type { JobId } from '../job.ts';
 import type { Secrets } from '../redact.ts';
 import type { Store } from '../store/store.ts';
 import { Claims } from './claims.ts';
+import { Commands, Queue } from './commands.ts';
 import { Database } from './database.ts';
 import { KeptRows } from './handover.ts';
-import { Orders, Queue } from './orders.ts';
 import { type Member, Register } from './register.ts';
 import { requireCurrent } from './tables.ts';
 
@@ -24,7 +24,7 @@ export interface Joined {
   readonly database: Database;
   readonly queue: Queue;
   readonly claims: Claims;
-  readonly orders: Orders;
+  readonly commands: Commands;
   readonly register: Register;
 }
 
@@ -61,8 +61,8 @@ async function orClose(database: Database, join: (database: Database) => Promise
 function joinedBy(database: Database, name: string, instance = '', heartbeats = database): Joined {
   const queue = new Queue(database);
   const close = async () => void (await Promise.all([...new Set([database, heartbeats])].map((one) => one.close())));
-  const [claims, orders] = [new Claims(database, queue, name, instance), new Orders(database, queue)];
-  return { database, queue, claims, orders, register: new Register(heartbeats), close };
+  const [claims, commands] = [new Claims(database, queue, name, instance), new Commands(database, queue)];
+  return { database, queue, claims, commands, register: new Register(heartbeats), close };
 }
 
 /**
@@ -92,7 +92,7 @@ const TICK_MS = 1_000;
 export async function bringOwnJobs(
   store: Store,
   mirror: string,
-  { database, queue, orders }: Joined,
+  { database, queue, commands }: Joined,
   log: Log,
 ): Promise<void> {
   const taken = new Set(store.fleetLeases.all().map(({ jobId }) => jobId));
@@ -109,7 +109,7 @@ export async function bringOwnJobs(
       if (rows.length === 0) return;
       await KeptRows.write(sql, [...store.portableRows.ofJob(jobId)]);
       await queue.send(sql, jobId);
-      await orders.notify(sql);
+      await commands.notify(sql);
       brought.push(jobId);
     });
   }

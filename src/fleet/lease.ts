@@ -240,9 +240,9 @@ export class Heartbeat {
 
   /** May take long, so no heartbeat waits for it. */
   #releaseSilent(): void {
-    const { claims, orders, database } = this.#options.joined;
+    const { claims, commands, database } = this.#options.joined;
     const releaseAll = async () => {
-      while ((await claims.freeSilent()) > 0) await orders.notify(database);
+      while ((await claims.freeSilent()) > 0) await commands.notify(database);
     };
     this.#releasing ??= releaseAll()
       .catch((thrown: unknown) => this.#options.onFailure(asJobtailError(thrown)))

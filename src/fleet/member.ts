@@ -10,7 +10,7 @@ import type { FleetSettings } from '../config/schema.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { RowChanges } from '../store/portable-rows.ts';
-import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
+import type { LiveFileRow, WatchRequest } from '../store/rows.ts';
 import type { Budget } from './budget.ts';
 import { FleetRegister } from './fleet-register.ts';
 import type { Attached, Membership } from './following.ts';
@@ -109,7 +109,7 @@ export class FleetMember implements Ownership {
   }
 
   /** Follows the owned jobs from now on, with this configuration. */
-  attach(follower: Follower, configured: readonly WatchOrder[]): void {
+  attach(follower: Follower, configured: readonly WatchRequest[]): void {
     this.#attached.follower = follower;
     this.#attached.configured = configured;
     this.#wakeable.wake();

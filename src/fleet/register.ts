@@ -5,8 +5,8 @@
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
+import { WAITING_ROWS } from './commands.ts';
 import type { Database } from './database.ts';
-import { WAITING_ROWS } from './orders.ts';
 import { FORMAT } from './tables.ts';
 
 export interface LeasedJob {

@@ -2,36 +2,36 @@
 
 import type { LiveFileRow } from '../store/rows.ts';
 import { Giving, MAX_GIVEN, MAX_TAKEN, Taking } from './balance.ts';
+import { DONE, Execution, type Settled } from './commands.ts';
 import { Following, type Membership } from './following.ts';
-import { DONE, Fulfilment, type Settled } from './orders.ts';
 import type { Readiness } from './readiness.ts';
 import { type FleetSummary, idsOf, type LeasedJob } from './register.ts';
 import type { Sql } from './tables.ts';
 import { Upkeep } from './upkeep.ts';
 
-const MAX_ORDERS = 500;
+const MAX_COMMANDS = 500;
 const WRITE_EVERY_MS = 2_000;
 /** Commands come with a notification; this finds one that was missed. */
-const ORDERS_EVERY_MS = 15_000;
+const COMMANDS_EVERY_MS = 15_000;
 
 export class Rounds {
   readonly following: Following;
   readonly taking: Taking;
   readonly #membership: Membership;
   readonly #giving: Giving;
-  readonly #fulfilment: Fulfilment;
+  readonly #execution: Execution;
   readonly #upkeep: Upkeep;
   #writtenAt = 0;
   #isNoticed = false;
-  #ordersAt = Number.NEGATIVE_INFINITY;
+  #commandsAt = Number.NEGATIVE_INFINITY;
 
   constructor(membership: Membership, readiness: Readiness) {
     this.#membership = membership;
-    this.#fulfilment = new Fulfilment(membership.store, () => membership.clock.now());
+    this.#execution = new Execution(membership.store, () => membership.clock.now());
     this.#upkeep = new Upkeep(membership);
-    this.following = new Following(membership, (jobId) => this.#fulfilment.forgetJob(jobId));
+    this.following = new Following(membership, (jobId) => this.#execution.forgetJob(jobId));
     this.taking = new Taking(membership, this.following, readiness);
-    this.#giving = new Giving(membership, this.following, this.#fulfilment);
+    this.#giving = new Giving(membership, this.following, this.#execution);
   }
 
   noticed(): void {
@@ -56,14 +56,14 @@ export class Rounds {
     if (follower === undefined) return false;
     const taken = isDraining ? 0 : await this.taking.take(summary);
     const brought = await this.taking.bring();
-    await this.#fulfil(brought);
+    await this.#execute(brought);
     this.taking.follow(brought);
     await this.#write();
     await this.#giving.finish();
     if (isDraining) await this.#giving.give(MAX_GIVEN);
     else if (summary !== undefined && summary !== this.taking.passedOver) await this.#giving.giveExcess(summary);
-    const isAllOrdered = await this.#upkeep.round(follower);
-    return taken === MAX_TAKEN || !isAllOrdered;
+    const isAllRequested = await this.#upkeep.round(follower);
+    return taken === MAX_TAKEN || !isAllRequested;
   }
 
   fence(job: LeasedJob, row: LiveFileRow): Promise<boolean> {
@@ -80,36 +80,36 @@ export class Rounds {
   }
 
   /** Executes commands; their changes are in the database before the command is reported as done. */
-  async #fulfil(brought: readonly LeasedJob[]): Promise<void> {
+  async #execute(brought: readonly LeasedJob[]): Promise<void> {
     const { joined, leased, handover, member, clock, attached } = this.#membership;
-    const isAsked = this.#fulfilment.asked.length > 0 || this.#isNoticed || brought.length > 0;
-    if (!isAsked && clock.monotonic() - this.#ordersAt < ORDERS_EVERY_MS) return;
-    [this.#ordersAt, this.#isNoticed] = [clock.monotonic(), false];
-    const open = await joined.orders.openOf(member.name, this.#fulfilment.asked, MAX_ORDERS);
+    const isAsked = this.#execution.asked.length > 0 || this.#isNoticed || brought.length > 0;
+    if (!isAsked && clock.monotonic() - this.#commandsAt < COMMANDS_EVERY_MS) return;
+    [this.#commandsAt, this.#isNoticed] = [clock.monotonic(), false];
+    const open = await joined.commands.openOf(member.name, this.#execution.asked, MAX_COMMANDS);
     // Jobs whose rows are still to arrive are left out: they would start again from the beginning.
     const here = [...leased.all('following'), ...brought.filter((job) => leased.get(job.jobId) === job)];
     const isHere = new Set(idsOf(here));
     const mine = open.filter(({ jobId }) => isHere.has(jobId));
     // The rest is checked again when their jobs are here: no notification follows.
     if (mine.length < open.length) this.#isNoticed = true;
-    const settled = [...this.#fulfilment.apply(mine), ...this.#fulfilment.answered()];
+    const settled = [...this.#execution.apply(mine), ...this.#execution.answered()];
     if (settled.length === 0) return;
     const jobs = [...new Set(idsOf(settled))].flatMap((jobId) => leased.get(jobId) ?? []);
     if (jobs.length > 0) await handover.writeAnd(jobs, (sql, owned) => this.#settle(sql, settled, owned));
-    this.#fulfilment.forget(settled.filter(({ answer }) => answer !== null));
+    this.#execution.forget(settled.filter(({ answer }) => answer !== null));
     for (const job of jobs) handover.noteTaken(job);
     attached.follower?.refresh();
   }
 
   async #settle(sql: Sql, settled: readonly Settled[], owned: readonly LeasedJob[]): Promise<void> {
-    const { orders } = this.#membership.joined;
+    const { commands } = this.#membership.joined;
     const names = new Set(idsOf(owned));
     const mine = settled.filter(({ jobId }) => names.has(jobId));
-    const orderIds = (some: readonly Settled[]) => some.map(({ orderId }) => orderId);
-    await orders.settle(sql, orderIds(mine.filter(({ answer }) => answer === DONE)), DONE);
-    await orders.settle(sql, orderIds(mine.filter(({ answer }) => answer === null)), null);
-    for (const { orderId, answer } of mine)
-      if (answer !== DONE && answer !== null) await orders.settle(sql, [orderId], answer);
+    const commandIds = (some: readonly Settled[]) => some.map(({ commandId }) => commandId);
+    await commands.settle(sql, commandIds(mine.filter(({ answer }) => answer === DONE)), DONE);
+    await commands.settle(sql, commandIds(mine.filter(({ answer }) => answer === null)), null);
+    for (const { commandId, answer } of mine)
+      if (answer !== DONE && answer !== null) await commands.settle(sql, [commandId], answer);
   }
 
   async #write(): Promise<void> {

@@ -3,11 +3,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Follower } from '../agent/ownership.ts';
 import type { JobId } from '../job.ts';
-import type { WatchOrder } from '../store/rows.ts';
+import type { WatchRequest } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import type { Order } from './border.ts';
+import type { Command } from './border.ts';
+import { COMMANDS_AT_ONCE, WAITING_ROWS } from './commands.ts';
 import type { Membership } from './following.ts';
-import { ORDERS_AT_ONCE, WAITING_ROWS } from './orders.ts';
 import { idsOf } from './register.ts';
 
 /** A changed rule comes with a notification; this interval is for the rest, and for missed ones. */
@@ -22,8 +22,8 @@ interface KnownJob {
 export class Upkeep {
   readonly #membership: Membership;
   /** The configured jobs for which commands were placed. */
-  #known: readonly WatchOrder[] | undefined;
-  #ordering: { readonly configured: readonly WatchOrder[]; readonly count: number } | undefined;
+  #known: readonly WatchRequest[] | undefined;
+  #ordering: { readonly configured: readonly WatchRequest[]; readonly count: number } | undefined;
   #doneAt = Number.NEGATIVE_INFINITY;
   #isNoticed = false;
   #capabilities: ReadonlyMap<string, string> | undefined;
@@ -64,11 +64,11 @@ export class Upkeep {
   /**
    * Places commands for jobs that are new in this configuration, a part at a time, so that a long one blocks nothing.
    */
-  async #takeConfigured(configured: readonly WatchOrder[]): Promise<void> {
+  async #takeConfigured(configured: readonly WatchRequest[]): Promise<void> {
     if (this.#ordering?.configured !== configured) await this.#dropOthers(idsOf(configured));
     const begin = this.#ordering?.configured === configured ? this.#ordering.count : 0;
-    const end = begin + ORDERS_AT_ONCE;
-    await this.#order(configured.slice(begin, end));
+    const end = begin + COMMANDS_AT_ONCE;
+    await this.#command(configured.slice(begin, end));
     this.#ordering = { configured, count: end };
     if (end >= configured.length) this.#known = configured;
   }
@@ -76,7 +76,7 @@ export class Upkeep {
   /** Ends jobs that no configuration names any more. */
   async #dropOthers(ids: readonly JobId[]): Promise<void> {
     const { joined, member } = this.#membership;
-    const { database, orders } = joined;
+    const { database, commands } = joined;
     await database.transaction(async (sql) => {
       const gone = await sql.query<{ readonly jobId: JobId }>(
         'DELETE FROM {s}.configured WHERE agent = $1 AND job_id <> ALL($2) RETURNING job_id AS "jobId"',
@@ -90,16 +90,16 @@ export class Upkeep {
       const isNamed = new Set(idsOf(named));
       const dropped = gone.filter(({ jobId }) => !isNamed.has(jobId));
       if (dropped.length > 0)
-        await orders.giveWithin(
+        await commands.giveWithin(
           sql,
           dropped.map(({ jobId }) => ({ jobId, kind: 'drop' })),
         );
     });
   }
 
-  async #order(configured: readonly WatchOrder[]): Promise<void> {
+  async #command(configured: readonly WatchRequest[]): Promise<void> {
     const { joined, member, log } = this.#membership;
-    const { database, orders } = joined;
+    const { database, commands } = joined;
     const ids = idsOf(configured);
     await database.transaction(async (sql) => {
       const before = await sql.query<{ readonly jobId: JobId; readonly text: string }>(
@@ -110,22 +110,22 @@ export class Upkeep {
         'SELECT job_id AS "jobId", state, source FROM {s}.jobs WHERE job_id = ANY($1)',
         [ids],
       );
-      const wanted: Order[] = [];
-      for (const order of configured) {
-        const { jobId } = order;
-        const text = JSON.stringify(order);
+      const wanted: Command[] = [];
+      for (const command of configured) {
+        const { jobId } = command;
+        const text = JSON.stringify(command);
         const job = known.find((one) => one.jobId === jobId);
         if (job !== undefined && before.some((one) => one.jobId === jobId && one.text === text)) continue;
         const overruled = job?.state === 'settled' || (job?.source === 'command' && /^end/.test(job.state));
         if (overruled) log.info({ jobId, state: job.state }, 'configured job not followed');
-        else wanted.push({ jobId, kind: 'watch', body: order });
+        else wanted.push({ jobId, kind: 'watch', body: command });
         await sql.query(
           `INSERT INTO {s}.configured (agent, job_id, job_order) VALUES ($1, $2, $3)
            ON CONFLICT (agent, job_id) DO UPDATE SET job_order = excluded.job_order`,
           [member.name, jobId, text],
         );
       }
-      if (wanted.length > 0) await orders.giveWithin(sql, wanted);
+      if (wanted.length > 0) await commands.giveWithin(sql, wanted);
     });
   }
 
@@ -171,7 +171,7 @@ export class Upkeep {
   /** Jobs with remaining work and without an owner go to the queue. */
   async #sendMissing(): Promise<void> {
     const { joined, log } = this.#membership;
-    const { database, queue, orders } = joined;
+    const { database, queue, commands } = joined;
     await database.transaction(async (sql) => {
       await sql.query(
         `UPDATE {s}.jobs SET owner = NULL WHERE owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {s}.agents WHERE name = owner)`,
@@ -184,7 +184,7 @@ export class Upkeep {
       );
       for (const { jobId } of missing) await queue.send(sql, jobId);
       if (missing.length === 0) return;
-      await orders.notify(sql);
+      await commands.notify(sql);
       log.warn({ jobs: missing.length }, 'jobs without an owner queued again');
     });
   }

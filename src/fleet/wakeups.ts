@@ -1,7 +1,7 @@
 /** What ends the pause between two rounds early: a notification of the database, or a call of this process. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { COMMANDS_CHANNEL } from './commands.ts';
 import type { Database } from './database.ts';
-import { ORDERS_CHANNEL } from './orders.ts';
 
 /** Notifications within this time count as one. */
 const TOGETHER_MS = 20;
@@ -20,7 +20,7 @@ export class Notices {
 
   /** @throws JobtailError fleet */
   async listen(database: Database): Promise<void> {
-    this.#listening = await database.listen(ORDERS_CHANNEL, () => this.#reported());
+    this.#listening = await database.listen(COMMANDS_CHANNEL, () => this.#reported());
   }
 
   async close(): Promise<void> {

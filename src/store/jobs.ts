@@ -1,4 +1,4 @@
-/** The watched jobs: orders and states, what the middleware reports of them, and requests of commands. */
+/** The watched jobs: requests and states, what the middleware reports of them, and requests of commands. */
 import type { JobId, TaskId } from '../job.ts';
 import { addFiles, tasksOf } from './live-files.ts';
 import type {
@@ -8,7 +8,7 @@ import type {
   RequestRow,
   TaskSearchRow,
   WatchMineRow,
-  WatchOrder,
+  WatchRequest,
   WatchState,
 } from './rows.ts';
 import { JobTable, jsonOf, type Sql, Table } from './sql.ts';
@@ -70,14 +70,14 @@ export class Jobs {
    * Registers a job, or updates a known one: live files are added, never removed. Without tasks, the tasks are
    * searched, and the known ones get the files. Called within a transaction.
    */
-  watch({ jobId, tasks, files, results, settleAfterMs, stallAfterMs = null, source }: WatchOrder, now: number): void {
-    const order = `
+  watch({ jobId, tasks, files, results, settleAfterMs, stallAfterMs = null, source }: WatchRequest, now: number): void {
+    const request = `
       INSERT INTO jobs (job_id, source, state, results, settle_after_ms, stall_after_ms, watched_at, revision)
       VALUES (@jobId, @source, 'watched', @results, @settleAfterMs, @stallAfterMs, @now, ${NEXT_REVISION})
       ON CONFLICT (job_id) DO UPDATE SET source = @source, state = 'watched', results = @results,
         settle_after_ms = @settleAfterMs, stall_after_ms = coalesce(@stallAfterMs, stall_after_ms), failures = 0, error = NULL, revision = excluded.revision,
         watched_at = CASE WHEN state IN ('watched', 'ending') THEN watched_at ELSE @now END`;
-    this.#sql.run(order, { jobId, source, results: Number(results), settleAfterMs, stallAfterMs, now });
+    this.#sql.run(request, { jobId, source, results: Number(results), settleAfterMs, stallAfterMs, now });
     addFiles(this.#sql, jobId, tasks ?? tasksOf(this.#sql, jobId), files);
     if (tasks !== null) this.#sql.run('DELETE FROM task_searches WHERE job_id = ?', jobId);
     else this.#sql.run(SEARCH, jobId, jsonOf(files));
@@ -117,7 +117,7 @@ export class Jobs {
   }
 }
 
-/** The searches for tasks. A job whose order names its tasks has none. */
+/** The searches for tasks. A job whose request names its tasks has none. */
 export class TaskSearches extends JobTable<TaskSearchRow> {
   readonly #sql: Sql;
 

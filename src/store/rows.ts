@@ -182,7 +182,7 @@ export interface RequestRow {
 
 export type FoundBy = 'job-service' | 'probes';
 
-/** The search for the tasks of a job whose order names none. Found tasks are those of `live_files`. */
+/** The search for the tasks of a job whose request names none. Found tasks are those of `live_files`. */
 export interface TaskSearchRow {
   readonly jobId: JobId;
   readonly files: readonly LiveFileName[];
@@ -231,7 +231,7 @@ export interface WatchMineRow extends WatchMineRule {
   readonly since: number;
 }
 
-export interface WatchOrder extends Pick<JobRow, 'jobId' | 'source' | 'results' | 'settleAfterMs'> {
+export interface WatchRequest extends Pick<JobRow, 'jobId' | 'source' | 'results' | 'settleAfterMs'> {
   readonly stallAfterMs?: number | null;
   /** Null: the tasks are searched. */
   readonly tasks: readonly TaskId[] | null;

@@ -3,7 +3,13 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
-import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
+import type {
+  DirectArrival,
+  DirectFile,
+  DirectRequest,
+  DirectTransfer,
+  TransferMethod,
+} from '../../src/agent/ports.ts';
 import { diskDirectory, temporaryDirectory } from '../support/temp-directory.ts';
 
 export interface NamedFile extends DirectFile {
@@ -44,7 +50,7 @@ export class TransferPlace {
     transfer: DirectTransfer,
     method: TransferMethod,
     names: readonly string[],
-    more: Partial<DirectOrder<NamedFile>> = {},
+    more: Partial<DirectRequest<NamedFile>> = {},
   ): Promise<void> {
     await transfer.fetch<NamedFile>({
       method,

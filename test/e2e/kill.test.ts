@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it, type TestContext } from 'vitest';
 import type { JobDescription } from '../../simulator/control.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../support/e2e-job.ts';
 import { Place, readIfThere } from '../support/e2e-place.ts';
 import { RewrittenFile } from '../support/e2e-rewritten.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
@@ -61,7 +61,7 @@ it.for(rounds)(
     const place = Place.make(context);
     const { sandbox, job, task, mirror } = await submitQuietJob(place);
     place.configure(sandbox, {
-      watch: [orderOf(job)],
+      watch: [requestOf(job)],
       mirror: { directory: place.mirror, keepGenerations: KEPT },
       poll: { minIntervalSeconds: 0.05, maxIntervalSeconds: 0.2 },
       results: { enabled: false },

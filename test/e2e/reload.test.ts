@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
@@ -77,7 +77,7 @@ it.concurrent(
     const versions = ['old', 'new'].map((name) => path.join(place.directory, name));
     const current = path.join(place.directory, 'current');
     for (const [index, version] of versions.entries()) {
-      place.configure(sandbox, index === 0 ? {} : { watch: [orderOf(job)] });
+      place.configure(sandbox, index === 0 ? {} : { watch: [requestOf(job)] });
       fs.mkdirSync(version);
       const file = path.join(version, 'config.yaml');
       fs.writeFileSync(file, fs.readFileSync(place.configFile, 'utf8').padEnd(4096));

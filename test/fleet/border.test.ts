@@ -61,12 +61,12 @@ describe('the border', () => {
       expect(border.rows([live({ error })])).toEqual([live({ error: null })]);
   });
 
-  it('understands sound orders alone', () => {
-    const order = { orderId: '1', kind: 'watch', jobId: orderFor(1).jobId } as const;
-    expect(border.order({ ...order, body: orderFor(1) })).toEqual({ body: orderFor(1) });
+  it('understands sound commands alone', () => {
+    const order = { commandId: '1', kind: 'watch', jobId: orderFor(1).jobId } as const;
+    expect(border.command({ ...order, body: orderFor(1) })).toEqual({ body: orderFor(1) });
     const bodies = [null, 5, {}, orderFor(2), { ...orderFor(1), tasks: ['../9001'] }, { ...orderFor(1), files: ['x'] }];
-    for (const body of bodies) expect(border.order({ ...order, body })).toBeUndefined();
-    expect(border.order({ ...order, kind: 'later' as 'watch', body: null })).toBeUndefined();
+    for (const body of bodies) expect(border.command({ ...order, body })).toBeUndefined();
+    expect(border.command({ ...order, kind: 'later' as 'watch', body: null })).toBeUndefined();
   });
 
   it('holds a rule to the limits of the configuration', () => {
@@ -101,10 +101,10 @@ it('rows that are malformed keep no other job from being followed or shown', {
   ...needsFleet(),
 }, async () => {
   const fleet = await FleetParts.make();
-  const { orders } = await fleet.join('command');
+  const { commands } = await fleet.join('command');
   const [broken, sound, later] = [orderFor(1), orderFor(2), orderFor(3)];
   for (const jobId of [HOSTILE as JobId, broken.jobId, sound.jobId])
-    await orders.give([{ jobId, kind: 'watch', body: { ...orderFor(Number(jobId)), jobId } }]);
+    await commands.give([{ jobId, kind: 'watch', body: { ...orderFor(Number(jobId)), jobId } }]);
   const rows = [
     [broken.jobId, 'live_files', '["../9001","stdout"]', { job_id: '1', task_id: '../9001', file: 'stdout' }],
     [broken.jobId, 'live_files', '["9001","stderr"]', { job_id: '1', task_id: '9001', file: 'stderr', position: 'x' }],
@@ -117,7 +117,7 @@ it('rows that are malformed keep no other job from being followed or shown', {
   await fleet.query(`INSERT INTO jobtail.rules (rule) VALUES ('{"include": 5}')`);
   const { log, followed, store } = fleet.start('anna', {});
   await until('both to be followed', () => followed.has(broken.jobId) && followed.has(sound.jobId));
-  await orders.give([{ jobId: later.jobId, kind: 'watch', body: later }]);
+  await commands.give([{ jobId: later.jobId, kind: 'watch', body: later }]);
   await until('a later one to be followed', () => followed.has(later.jobId));
   expect([...followed].sort()).toEqual(['1', '2', '3']);
   expect(store.liveFiles.ofJob(broken.jobId).every(({ taskId }) => taskId === '9001')).toBe(true);
@@ -150,8 +150,8 @@ it('nothing that another role put into the schema public is run', { ...PATIENCE,
   await fleet.query(`CREATE FUNCTION public.hashtextextended(text, integer) RETURNS bigint ${steal('function')}`);
   await fleet.query(`CREATE FUNCTION public.times(integer, interval) RETURNS interval ${steal('operator')}`);
   await fleet.query('CREATE OPERATOR public.* (LEFTARG = integer, RIGHTARG = interval, FUNCTION = public.times)');
-  const { orders } = await fleet.join('command');
-  await orders.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
+  const { commands } = await fleet.join('command');
+  await commands.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
   const { member, followed } = fleet.start('anna', {});
   await until('the job to be followed', () => followed.has(orderFor(1).jobId));
   await member.register.follow([{ ...orderFor(2), source: 'mine' }], 10);

@@ -12,7 +12,7 @@ async function fleetWith(jobs: number) {
   const watch = async (from: number, to: number) => {
     for (let number = from; number <= to; number++) {
       const body = orderFor(number);
-      await joined.orders.give([{ jobId: body.jobId, kind: 'watch', body }]);
+      await joined.commands.give([{ jobId: body.jobId, kind: 'watch', body }]);
     }
   };
   await watch(1, jobs);
@@ -20,7 +20,7 @@ async function fleetWith(jobs: number) {
   /** As `until`, while each agent reports at each look, not only when its next heartbeat is due. */
   const soon = (what: string, look: () => boolean | Promise<boolean>) =>
     until(what, async () => {
-      await joined.orders.notify(joined.database);
+      await joined.commands.notify(joined.database);
       return await look();
     });
   return { fleet, ...joined, watch, agent, soon };
@@ -104,7 +104,7 @@ it(
 );
 
 it('a heartbeat waits for no data: the lease is renewed while every row of jobs is held', OPTIONS, async () => {
-  const { fleet, orders, database } = await fleetWith(3);
+  const { fleet, commands, database } = await fleetWith(3);
   const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000 });
   await until('all to be followed', () => anna.followed.size === 3);
   const session = await fleet.session();
@@ -112,7 +112,7 @@ it('a heartbeat waits for no data: the lease is renewed while every row of jobs 
   await session.query('SELECT 1 FROM jobtail.jobs FOR NO KEY UPDATE');
   const { jobId } = orderFor(1);
   await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'resume')`, [jobId]);
-  await orders.notify(database);
+  await commands.notify(database);
   const seenAt = async () => (await fleet.query<{ at: Date }>('SELECT seen_at AS at FROM jobtail.agents'))[0]?.at;
   for (let renewed = 0; renewed < 2; renewed++) {
     const before = (await seenAt())?.getTime();

@@ -1,7 +1,7 @@
 /** What changed since the agent last looked at the store. */
 import { expect, it, onTestFinished } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
-import type { WatchOrder } from '../../src/store/rows.ts';
+import type { WatchRequest } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -12,7 +12,7 @@ function setUp() {
   onTestFinished(() => store.close());
   const watch = (jobId: string, by = store) => {
     const tasks = ['9001' as TaskId];
-    const order: WatchOrder = {
+    const order: WatchRequest = {
       ...{ jobId: jobId as JobId, tasks, files: ['stdout'], results: false, settleAfterMs: null, source: 'command' },
     };
     by.transaction(() => by.jobs.watch(order, 1));

@@ -11,7 +11,7 @@ export function taskOf({ jobId, tasks }: JobDescription): JobDescription['tasks'
 }
 
 /** An entry of `watch` in the configuration: the job with all its tasks. */
-export const orderOf = ({ jobId, tasks }: JobDescription) => ({
+export const requestOf = ({ jobId, tasks }: JobDescription) => ({
   job: jobId,
   tasks: tasks.map(({ taskId }) => taskId),
 });
@@ -29,7 +29,7 @@ export async function mirroredJob(context: Parameters<typeof Place.make>[0], con
   const place = Place.make(context);
   const { sandbox, job, task, mirror } = await submitQuietJob(place);
   fs.writeFileSync(task.files.stdout, content);
-  place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
   return { place, sandbox, job, stdout: task.files.stdout, mirror, agent };

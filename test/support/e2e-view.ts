@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished, type TestContext } from 'vitest';
-import { orderOf, submitQuietJob } from './e2e-job.ts';
+import { requestOf, submitQuietJob } from './e2e-job.ts';
 import { Place } from './e2e-place.ts';
 import type { Program } from './e2e-program.ts';
 import { until } from './e2e-until.ts';
@@ -75,7 +75,7 @@ export async function viewedJob(context: TestContext, sections: Record<string, u
   const place = Place.make(context);
   const quiet = await submitQuietJob(place);
   const listen = `127.0.0.1:${await freePort()}`;
-  place.configure(quiet.sandbox, { watch: [orderOf(quiet.job)], view: { listen }, ...sections });
+  place.configure(quiet.sandbox, { watch: [requestOf(quiet.job)], view: { listen }, ...sections });
   const agent = await place.run();
   await agent.logs('view listening');
   const view = new View(linkIn(await place.agent('view')), place);

@@ -13,7 +13,7 @@ import { FleetMember } from '../../src/fleet/member.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { logLine } from '../../src/printable.ts';
 import { Secrets } from '../../src/redact.ts';
-import type { WatchOrder } from '../../src/store/rows.ts';
+import type { WatchRequest } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { type Clock, systemClock } from '../../src/system/clock.ts';
 import { HEARTBEAT_SECONDS } from './fleet.ts';
@@ -40,7 +40,7 @@ export interface TestMember {
 export interface TestMemberOptions {
   readonly mostJobs?: number;
   readonly heartbeatMs?: number;
-  readonly configured?: readonly WatchOrder[];
+  readonly configured?: readonly WatchRequest[];
   /** Called when a job is left, before it is. */
   readonly onRelease?: (jobId: JobId) => Promise<void>;
   readonly unready?: () => string | undefined;
@@ -175,7 +175,7 @@ export function fastClock(times: number): Clock {
 }
 
 /** An order for a job with one task. */
-export const orderFor = (number: number): WatchOrder => ({
+export const orderFor = (number: number): WatchRequest => ({
   ...{ jobId: String(number) as JobId, tasks: ['9001' as TaskId], files: LIVE_FILE_NAMES, results: false },
   ...{ settleAfterMs: null, source: 'command' },
 });

@@ -10,7 +10,7 @@ import { query } from '../../bench/fleet-query.ts';
 import type { JobDescription } from '../../simulator/control.ts';
 import { findDatabasePrograms } from '../../simulator/database/programs.ts';
 import { TemporaryDatabase } from '../../simulator/database/temporary-database.ts';
-import { orderOf } from './e2e-job.ts';
+import { requestOf } from './e2e-job.ts';
 import { Place, type Sections } from './e2e-place.ts';
 import type { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
@@ -54,7 +54,7 @@ export class Fleet {
   readonly files: WrittenFile[] = [];
   readonly #agents = new Map<string, FleetAgent>();
   readonly #sections: Sections;
-  readonly #configured: ReturnType<typeof orderOf>[] = [];
+  readonly #configured: ReturnType<typeof requestOf>[] = [];
 
   private constructor(
     parts: { place: Place; sandbox: SandboxService; database: TemporaryDatabase },
@@ -77,7 +77,7 @@ export class Fleet {
     const sandbox = await place.startSandbox();
     const fleet = new Fleet({ place, sandbox, database }, sections);
     for (let number = 0; number < jobs; number++) await fleet.submit();
-    if (orderedBy === 'configuration') fleet.#configured.push(...fleet.jobs.map(orderOf));
+    if (orderedBy === 'configuration') fleet.#configured.push(...fleet.jobs.map(requestOf));
     for (const name of agents) await fleet.addAgent(name);
     context.onTestFinished(() => fleet.#closeRelays());
     return fleet;

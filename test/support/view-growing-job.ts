@@ -1,6 +1,6 @@
 /** A job whose standard output grows, and an agent with a view of it in a browser. */
 import fs from 'node:fs';
-import { orderOf, submitQuietJob } from './e2e-job.ts';
+import { requestOf, submitQuietJob } from './e2e-job.ts';
 import { Place } from './e2e-place.ts';
 import { linkOf, startBrowser, ViewPage, viewSection } from './view-browser.ts';
 
@@ -23,7 +23,7 @@ export async function viewedJob(context: Parameters<typeof Place.make>[0], conte
   const place = Place.make(context);
   const { sandbox, job, task, mirror } = await submitQuietJob(place);
   fs.writeFileSync(task.files.stdout, content);
-  place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false }, ...(await viewSection()) });
+  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false }, ...(await viewSection()) });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
   const link = await linkOf(place);

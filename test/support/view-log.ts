@@ -1,6 +1,6 @@
 /** A mirror of any size without the transfer of it: written as the agent would have left it. */
 import fs from 'node:fs';
-import { orderOf, submitQuietJob } from './e2e-job.ts';
+import { requestOf, submitQuietJob } from './e2e-job.ts';
 import type { Place } from './e2e-place.ts';
 
 export const MIB = 2 ** 20;
@@ -16,7 +16,7 @@ export function lineOf(number: number): string {
 export async function placeWithLog(place: Place, mib: number) {
   const { sandbox, job, task, mirror } = await submitQuietJob(place);
   fs.writeFileSync(task.files.stdout, `${lineOf(0)}\n`);
-  place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
   agent.signal('SIGTERM');

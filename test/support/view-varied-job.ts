@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { AxeResults } from 'axe-core';
 import { expect, type TestContext } from 'vitest';
-import { orderOf, taskOf } from './e2e-job.ts';
+import { requestOf, taskOf } from './e2e-job.ts';
 import { Place } from './e2e-place.ts';
 import { type BrowserOptions, linkOf, startBrowser, ViewPage, viewSection } from './view-browser.ts';
 
@@ -31,7 +31,7 @@ export async function variedJob(context: Parameters<typeof Place.make>[0], optio
     fs.writeFileSync(task.files.stdout, `point ${index}\nWARN: coarse mesh\nERROR: diverged\n[debug] left\n`);
   place.configure(sandbox, {
     service: { jobsUrl: sandbox.jobsUrl },
-    watch: [orderOf(job), orderOf(sweep), { job: '999999', tasks: ['1'] }],
+    watch: [requestOf(job), requestOf(sweep), { job: '999999', tasks: ['1'] }],
     ...(await viewSection()),
   });
   const agent = await place.run();

@@ -1,7 +1,7 @@
 /** The agent: the set of followed jobs, from the store, the configuration and commands. */
 import { asJobtailError, type ErrorPolicy } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import type { JobRow, WatchMineRule, WatchOrder } from '../../store/rows.ts';
+import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
 import { QueuedJobService, QueuedRemote } from '../calls.ts';
 import { ALONE, type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
@@ -73,7 +73,7 @@ export class Agent {
    * Starts to follow the jobs of the store, and of the configuration unless `configured` is null. `mine`: the rule for
    * all jobs of the user.
    */
-  start(configured: readonly WatchOrder[] | null, mine: WatchMineRule | null = null): void {
+  start(configured: readonly WatchRequest[] | null, mine: WatchMineRule | null = null): void {
     const { poll, clock, log, only } = this.#options;
     const { store } = poll;
     if (configured !== null) takeConfigured(configured, { store, clock, log });

@@ -2,7 +2,7 @@
 import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { type JobInformation, latestMsOf, phaseOf } from '../../job-information.ts';
 import { inSlices } from '../../slices.ts';
-import type { WatchMineRow, WatchMineRule, WatchOrder } from '../../store/rows.ts';
+import type { WatchMineRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
 import type { JobRegister } from '../ownership.ts';
@@ -16,14 +16,17 @@ export interface ConfiguredJobsOptions {
 }
 
 /** Copies the jobs of the configuration into the store, and ends those that it no longer names. */
-export function takeConfigured(configured: readonly WatchOrder[], { store, clock, log }: ConfiguredJobsOptions): void {
-  const wanted = new Set(configured.map((order) => order.jobId));
+export function takeConfigured(
+  configured: readonly WatchRequest[],
+  { store, clock, log }: ConfiguredJobsOptions,
+): void {
+  const wanted = new Set(configured.map((request) => request.jobId));
   store.transaction(() => {
-    for (const order of configured) {
-      const { jobId } = order;
+    for (const request of configured) {
+      const { jobId } = request;
       const row = store.jobs.get(jobId);
       const overruled = row?.state === 'settled' || (row?.source === 'command' && row.state !== 'watched');
-      if (!overruled) store.jobs.watch(order, clock.now());
+      if (!overruled) store.jobs.watch(request, clock.now());
       else log.info({ jobId, state: row.state }, 'configured job not followed');
     }
     for (const { jobId, source, state } of store.jobs.all()) {
@@ -57,16 +60,16 @@ export async function takeMine(options: MineOptions): Promise<{ readonly taken: 
   if (rule === undefined) return { taken: 0, waiting: 0 };
   const known = await register.known();
   const fitting = await fittingOf(listed, { known, rule, now: clock.now() });
-  const order = { tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'mine' } as const;
-  const orders = fitting.map(({ id }) => ({ ...order, jobId: id }));
-  const taken = await register.follow(orders, rule.mostJobs);
+  const request = { tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'mine' } as const;
+  const requests = fitting.map(({ id }) => ({ ...request, jobId: id }));
+  const taken = await register.follow(requests, rule.mostJobs);
   const waiting = fitting.length - taken;
   if (taken === 0) return { taken, waiting };
   log.info({ taken, waiting }, 'jobs of the user followed');
   return { taken, waiting };
 }
 
-/** The listed jobs that were never ordered, those that the rule selects, and those that it takes now. */
+/** The listed jobs that were never requested, those that the rule selects, and those that it takes now. */
 export async function choiceOf(listed: readonly JobInformation[], rule: WatchMineRow, store: Store, now: number) {
   const known = store.jobs.known();
   const fresh = listed.filter(({ id }) => !known.has(id));

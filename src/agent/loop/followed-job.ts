@@ -28,7 +28,7 @@ export interface JobContext extends RunsContext, JobSearchContext {
   /** A running job without growth for this time is stalled; null: never. */
   readonly stallAfterMs: number | null;
   readonly onAppended?: ((bytes: number) => void) | undefined;
-  /** Called when a job is followed, or followed with another order. */
+  /** Called when a job is followed, or followed with another request. */
   readonly onFollowed: () => void;
   /** Called when the job is not followed and has no run. */
   readonly onOver: (job: FollowedJob) => void;
@@ -252,7 +252,7 @@ export class FollowedJob {
     const { jobId } = this;
     const { poll, results, resultsIntervalMs, calls, remote, random, log } = this.#context;
     const { signal } = this.#stop;
-    // A newer order may exclude results.
+    // A newer request may exclude results.
     if (poll.store.jobs.get(jobId)?.results !== true || this.#stage.current === 'deleted') return;
     const patient = new QueuedRemote(remote, calls, 'patient');
     const onListed = (names: readonly string[]) => this.#search.listed(names);

@@ -63,7 +63,7 @@ export class JobStage {
     return this.#current !== 'unfollowed' && this.#current !== 'stopped';
   }
 
-  /** Applies an order; returns whether the job is newly followed. `before`: the last report before this start. */
+  /** Applies a watch request; returns whether the job is newly followed. `before`: the last report before this start. */
   follow(job: JobRow, before: JobInformationRow | undefined): boolean {
     this.#settleAfterMs = job.settleAfterMs;
     if (this.isFollowed) return false;

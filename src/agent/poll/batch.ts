@@ -23,7 +23,7 @@ export interface Round {
   readonly begins: boolean;
 }
 
-const LIMIT_HABIT = 'batch-limit';
+const LIMIT_CAPABILITY = 'batch-limit';
 
 /** How many files one call may request, as far as calls have shown it. */
 export class BatchLimit {
@@ -34,7 +34,7 @@ export class BatchLimit {
 
   constructor(capabilities: CapabilityStore) {
     this.#capabilities = capabilities;
-    this.#files = Number(capabilities.get(LIMIT_HABIT) ?? Number.POSITIVE_INFINITY);
+    this.#files = Number(capabilities.get(LIMIT_CAPABILITY) ?? Number.POSITIVE_INFINITY);
   }
 
   get files(): number {
@@ -50,7 +50,7 @@ export class BatchLimit {
   failed(half: number, whole: number, code: ErrorCode): void {
     if (code === 'request-too-long' || this.#tooLong === whole) {
       this.#files = Math.min(this.#files, half);
-      this.#capabilities.set(LIMIT_HABIT, String(this.#files));
+      this.#capabilities.set(LIMIT_CAPABILITY, String(this.#files));
     }
     this.#tooLong = whole;
   }

@@ -11,14 +11,15 @@ import { inSlices } from '../../slices.ts';
 import { BEHIND_EVERY_END, type CapabilityStore, type Remote } from '../ports.ts';
 
 /** Stored capabilities: maximum ids in one call, and the response to ids of other jobs. */
-const ENTRIES_HABIT = 'probe-entries';
-const STRANGERS_HABIT = 'strange-tasks';
+const ENTRIES_CAPABILITY = 'probe-entries';
+const STRANGERS_CAPABILITY = 'strange-tasks';
 
 /** Whether an id that is no task of the job fails the whole call. */
-export const strangersFail = (capabilities: CapabilityStore): boolean => capabilities.get(STRANGERS_HABIT) === 'fault';
+export const strangersFail = (capabilities: CapabilityStore): boolean =>
+  capabilities.get(STRANGERS_CAPABILITY) === 'fault';
 
 export function maxCandidates(capabilities: CapabilityStore): number {
-  return Math.min(MAX_CANDIDATES, MAX_CALLS * Number(capabilities.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
+  return Math.min(MAX_CANDIDATES, MAX_CALLS * Number(capabilities.get(ENTRIES_CAPABILITY) ?? MAX_ENTRIES));
 }
 
 /** Every server accepts so few (docs/rest.md 2.1). Each success raises the next call. */
@@ -85,7 +86,7 @@ class Probing {
   constructor(options: ProbeOptions) {
     this.#options = options;
     const { capabilities, maxEntries } = options;
-    this.#max = Math.min(maxEntries, MAX_ENTRIES, Number(capabilities.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
+    this.#max = Math.min(maxEntries, MAX_ENTRIES, Number(capabilities.get(ENTRIES_CAPABILITY) ?? MAX_ENTRIES));
     this.entries = Math.min(FIRST_ENTRIES, this.#max);
   }
 
@@ -103,7 +104,7 @@ class Probing {
         this.entries = strangersFail(this.#options.capabilities) ? 1 : Math.floor(slice.length / 2);
         return false;
       }
-      this.#learn(STRANGERS_HABIT, 'fault');
+      this.#learn(STRANGERS_CAPABILITY, 'fault');
     }
     this.asked += slice.length;
     return true;
@@ -111,10 +112,10 @@ class Probing {
 
   /** Once strangers are known to be harmless, a failed longer call was too long. */
   #wentThrough(entries: number, hadStrangers: boolean): void {
-    if (hadStrangers) this.#learn(STRANGERS_HABIT, 'left-out');
+    if (hadStrangers) this.#learn(STRANGERS_CAPABILITY, 'left-out');
     if (hadStrangers && this.#failed !== undefined) {
       this.#max = entries;
-      this.#learn(ENTRIES_HABIT, String(entries));
+      this.#learn(ENTRIES_CAPABILITY, String(entries));
     }
     this.#failed = undefined;
     this.entries = Math.min(this.#max, entries * GROWTH);
@@ -123,16 +124,20 @@ class Probing {
   /** If all ids were answered, an impossible id shows whether responses prove anything. */
   async answersStrangers(): Promise<boolean> {
     const { capabilities } = this.#options;
-    if (this.found.length === 0 || this.found.length < this.asked || capabilities.get(STRANGERS_HABIT) !== undefined)
+    if (
+      this.found.length === 0 ||
+      this.found.length < this.asked ||
+      capabilities.get(STRANGERS_CAPABILITY) !== undefined
+    )
       return false;
     try {
       const answered = await this.#call([STRANGER]);
       if (answered.length > 0) return true;
-      this.#learn(STRANGERS_HABIT, 'left-out');
+      this.#learn(STRANGERS_CAPABILITY, 'left-out');
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (!error.policy.isDivisible) throw error;
-      this.#learn(STRANGERS_HABIT, 'fault');
+      this.#learn(STRANGERS_CAPABILITY, 'fault');
     }
     return false;
   }

@@ -41,7 +41,7 @@ export interface ProbeRound {
   readonly nextMs: number | null;
 }
 
-const SHIFT_HABIT = 'task-shift';
+const SHIFT_CAPABILITY = 'task-shift';
 const FIRST_PAUSE_MS = 5_000;
 const MAX_PAUSE_MS = 10 * 60_000;
 /** Rounds without success, of a job that lists files, before a warning. */
@@ -85,7 +85,7 @@ export class TaskSearch {
     const probed = isComplete(specifications, known)
       ? NOTHING_PROBED
       : await this.#probe({ jobId, specifications, shift: shiftOf(capabilities), known }, remote, signal);
-    // The order may have changed in the meantime.
+    // The request may have changed in the meantime.
     const search = taskSearches.get(jobId);
     if (search === undefined) return nothing;
     const found = await keepFound({ ...search, foundBy: 'probes' }, probed.found, this.#options);
@@ -93,7 +93,7 @@ export class TaskSearch {
     if (found > 0) [this.#passed, this.#rounds] = [0, 0];
     const tasks = taskSearches.knownTasks(jobId);
     const shift = found > 0 ? shiftBetween(specifications, tasks) : undefined;
-    if (shift !== undefined) capabilities.set(SHIFT_HABIT, String(shift));
+    if (shift !== undefined) capabilities.set(SHIFT_CAPABILITY, String(shift));
     const isOver = isComplete(specifications, tasks);
     const fruitless = found > 0 || isOver ? 0 : search.fruitless + 1;
     const pauseMs = pauseAfter(fruitless);
@@ -180,7 +180,7 @@ const adviceFor = (reason: string, hasJobService: boolean) =>
 const pauseAfter = (fruitless: number) => Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, fruitless - 1));
 
 function shiftOf(capabilities: CapabilityStore): bigint | undefined {
-  const shift = capabilities.get(SHIFT_HABIT);
+  const shift = capabilities.get(SHIFT_CAPABILITY);
   return shift === undefined ? undefined : BigInt(shift);
 }
 
@@ -218,7 +218,7 @@ export async function keepFound(
 }
 
 /**
- * Stores the tasks that the job service names; returns how many are new. Does nothing if the order of the job names its
+ * Stores the tasks that the job service names; returns how many are new. Does nothing if the request for the job names its
  * tasks.
  */
 export async function saveReported(

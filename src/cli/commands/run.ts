@@ -21,7 +21,7 @@ export interface RunOptions extends ConfigOption {
 
 export async function run(options: RunOptions): Promise<void> {
   if (options.drain === true) {
-    const { drain } = await import('../fleet/orders.ts');
+    const { drain } = await import('../fleet/commands.ts');
     return await drain(await configurationAsOwner(options));
   }
   return await untilStopped((stop) => runUntil(stop, options));

@@ -54,7 +54,7 @@ async function endWithPass(config: Config, jobId: JobId): Promise<void> {
 }
 
 async function endNow(config: Config, jobId: JobId): Promise<void> {
-  if (hasFleet(config)) return (await import('../fleet/orders.ts')).endByFleet(config, jobId);
+  if (hasFleet(config)) return (await import('../fleet/commands.ts')).endByFleet(config, jobId);
   const log = commandLog();
   await withStore(config, log, async (store, owned) => {
     watchIfConfigured(store, config, jobId);
@@ -92,16 +92,16 @@ const TICKS_A_LIFE_SIGN = 10;
 const MISSING_LIFE_SIGNS = 2;
 
 /** Runs one complete pass, here or by the running agent. The kind `unwatch` ends the job with it. */
-export async function runCompletePass(config: Config, order: PassCommand): Promise<PassSummary> {
+export async function runCompletePass(config: Config, command: PassCommand): Promise<PassSummary> {
   if (hasFleet(config)) {
-    const { passByFleet } = await import('../fleet/orders.ts');
-    return await passByFleet(config, order.jobId, order.kind);
+    const { passByFleet } = await import('../fleet/commands.ts');
+    return await passByFleet(config, command.jobId, command.kind);
   }
   const progress = resultsProgress(process.stderr);
   try {
     return await withStore(config, commandLog(), (store, owned) =>
       untilStopped((signal) => {
-        const pass = { config, store, ...order, progress, signal };
+        const pass = { config, store, ...command, progress, signal };
         return owned === undefined ? askAgent(pass) : passHere(pass, owned);
       }),
     );

@@ -7,7 +7,7 @@ import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
 import { lockHolder } from '../../store/lock.ts';
-import type { JobRow, WatchOrder } from '../../store/rows.ts';
+import type { JobRow, WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
@@ -104,7 +104,7 @@ async function waitHere(config: Config, waiting: Waiting): Promise<void> {
       const fresh = freshOf(store, waiting.jobIds);
       for (const jobId of fresh) await refuseNoJob(config, jobId);
       store.transaction(() => {
-        for (const jobId of fresh) store.jobs.watch(orderOf(config, jobId), Date.now());
+        for (const jobId of fresh) store.jobs.watch(requestOf(config, jobId), Date.now());
       });
       if (fresh.length > 0) store.wake();
       await waiting.requireEnds(async (jobId) => store.jobs.get(jobId));
@@ -121,7 +121,7 @@ async function waitHere(config: Config, waiting: Waiting): Promise<void> {
     config,
     {
       jobIds: waiting.jobIds,
-      orders: (store) => freshOf(store, waiting.jobIds).map((jobId) => orderOf(config, jobId)),
+      requests: (store) => freshOf(store, waiting.jobIds).map((jobId) => requestOf(config, jobId)),
     },
     async (store, signal) => {
       await waiting.requireEnds(async (jobId) => store.jobs.get(jobId));
@@ -135,8 +135,8 @@ async function waitForFleet(config: FleetConfig, waiting: Waiting): Promise<void
   await withFleet(config, async (client) => {
     const stateOf = async (jobId: JobId) => (await client.owners(jobId))[0]?.state as JobRow['state'] | undefined;
     for (const jobId of waiting.jobIds) {
-      const order = orderOf(config, jobId);
-      if ((await stateOf(jobId)) === undefined) await client.order({ jobId, kind: 'watch', body: order });
+      const request = requestOf(config, jobId);
+      if ((await stateOf(jobId)) === undefined) await client.command({ jobId, kind: 'watch', body: request });
     }
     await waiting.requireEnds((only) => withView({ config, client, only }, (store) => store.jobs.get(only)));
     const source: Source = {
@@ -152,8 +152,8 @@ const freshOf = (store: Store, jobIds: readonly JobId[]) =>
   jobIds.filter((jobId) => store.jobs.get(jobId) === undefined);
 
 /** A job that is not watched yet is watched with the defaults, or as the configuration names it. */
-function orderOf(config: Config, jobId: JobId): WatchOrder {
-  const configured = configuredJobs(config).find((order) => order.jobId === jobId);
+function requestOf(config: Config, jobId: JobId): WatchRequest {
+  const configured = configuredJobs(config).find((request) => request.jobId === jobId);
   const usual = { tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
   return configured ?? { jobId, ...usual, results: config.results.enabled };
 }
@@ -182,7 +182,7 @@ class Waiting {
   async requireEnds(jobOf: (jobId: JobId) => Promise<JobRow | undefined>): Promise<void> {
     if (hasJobService(this.#config.service)) return;
     for (const jobId of this.jobIds) {
-      const job = (await jobOf(jobId)) ?? orderOf(this.#config, jobId);
+      const job = (await jobOf(jobId)) ?? requestOf(this.#config, jobId);
       const isFollowed = !('state' in job) || job.state === 'watched';
       if (!isFollowed || job.settleAfterMs !== null) continue;
       throw new JobtailError('config', `the end of job ${jobId} cannot be seen: there is no job service`, {

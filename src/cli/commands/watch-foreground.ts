@@ -7,7 +7,7 @@ import { connect } from '../../daemon/connection.ts';
 import { newNotifications } from '../../daemon/notifying.ts';
 import { openOwnStore } from '../../daemon/state.ts';
 import type { JobId } from '../../job.ts';
-import type { WatchOrder } from '../../store/rows.ts';
+import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { JobStateChanges, searchLines } from '../show/job-text.ts';
@@ -20,9 +20,9 @@ const TICK_MS = 200;
 /** Interval for finding tasks and requesting states. */
 const TICKS_A_SLOW_TICK = 5;
 
-export function watchHere(config: Config, order: WatchOrder): Promise<void> {
-  const { jobId } = order;
-  return followHere(config, { jobIds: [jobId], orders: () => [order] }, async (store, signal) => {
+export function watchHere(config: Config, request: WatchRequest): Promise<void> {
+  const { jobId } = request;
+  return followHere(config, { jobIds: [jobId], requests: () => [request] }, async (store, signal) => {
     const bottom = new BottomLines(process.stdout);
     let lines = '';
     const tail = new LineTail((line) => {
@@ -33,7 +33,7 @@ export function watchHere(config: Config, order: WatchOrder): Promise<void> {
       lines = '';
     };
     const mirrors = new TailedMirrors(tail, config.mirror, [jobId]);
-    const news = new News(config, store, order);
+    const news = new News(config, store, request);
     for (let ticks = 0; !signal.aborted && store.jobs.get(jobId)?.state === 'watched'; ticks++) {
       if (ticks % TICKS_A_SLOW_TICK === 0) {
         mirrors.add();
@@ -61,8 +61,8 @@ export function watchHere(config: Config, order: WatchOrder): Promise<void> {
 
 interface JobsHere {
   readonly jobIds: readonly JobId[];
-  /** Orders to register first; other watched jobs are not changed. */
-  readonly orders: (store: Store) => readonly WatchOrder[];
+  /** Requests to register first; other watched jobs are not changed. */
+  readonly requests: (store: Store) => readonly WatchRequest[];
 }
 
 /**
@@ -71,7 +71,7 @@ interface JobsHere {
  */
 export function followHere<T>(
   config: Config,
-  { jobIds, orders }: JobsHere,
+  { jobIds, requests }: JobsHere,
   work: (store: Store, signal: AbortSignal) => Promise<() => T>,
 ): Promise<T> {
   return untilStopped(async (signal) => {
@@ -88,7 +88,7 @@ export function followHere<T>(
         let end: () => T;
         try {
           store.transaction(() => {
-            for (const order of orders(store)) store.jobs.watch(order, Date.now());
+            for (const request of requests(store)) store.jobs.watch(request, Date.now());
           });
           agent.start([]);
           notifications.start();
@@ -111,18 +111,18 @@ export function followHere<T>(
 class News {
   readonly #config: Config;
   readonly #store: Store;
-  readonly #order: WatchOrder;
+  readonly #request: WatchRequest;
   readonly #states = new JobStateChanges();
   #tasks = '';
 
-  constructor(config: Config, store: Store, order: WatchOrder) {
+  constructor(config: Config, store: Store, request: WatchRequest) {
     this.#config = config;
     this.#store = store;
-    this.#order = order;
+    this.#request = request;
   }
 
   next(): string {
-    const { jobId } = this.#order;
+    const { jobId } = this.#request;
     const state = this.#states.changeOf(this.#store.jobInformation.get(jobId));
     const [job] = reportOf(this.#config, this.#store, jobId).jobs;
     const { found, hint } = job?.tasks ?? {};

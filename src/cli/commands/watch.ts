@@ -9,7 +9,7 @@ import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { byTaskAndFile } from '../../store/live-files.ts';
-import type { WatchOrder } from '../../store/rows.ts';
+import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { isNoJob } from '../job-service.ts';
@@ -34,7 +34,7 @@ const TICK_MS = 50;
 
 export async function watch(jobId: JobId, options: WatchOptions): Promise<void> {
   const config = await configurationAsOwner(options);
-  const order: WatchOrder = {
+  const request: WatchRequest = {
     jobId,
     tasks: options.task.length > 0 ? [...new Set(options.task)] : null,
     files: options.file.length > 0 ? [...new Set(options.file)] : LIVE_FILE_NAMES,
@@ -45,26 +45,26 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
   };
   await refuseNoJob(config, jobId);
   if (hasFleet(config)) {
-    const fleet = await import('../fleet/orders.ts');
+    const fleet = await import('../fleet/commands.ts');
     if (options.foreground === true) fleet.refuseForeground(jobId);
     await fleet.watchByFleet(
       config,
-      { order, waitsForTasks: options.wait && order.tasks === null },
+      { request, waitsForTasks: options.wait && request.tasks === null },
       ({ store, note }) => {
-        const registered = { config, store, order };
+        const registered = { config, store, request };
         print(pathsOf(registered), registered, note);
       },
     );
     return;
   }
   makeDirectories(config);
-  if (options.foreground === true) return (await import('./watch-foreground.ts')).watchHere(config, order);
+  if (options.foreground === true) return (await import('./watch-foreground.ts')).watchHere(config, request);
   await withStore(config, commandLog(), async (store, owned) => {
-    const registered: Registered = { config, store, order };
-    store.transaction(() => store.jobs.watch(order, Date.now()));
+    const registered: Registered = { config, store, request };
+    store.transaction(() => store.jobs.watch(request, Date.now()));
     if (owned === undefined) {
       store.wake();
-      if (options.wait && order.tasks === null) await firstTasks(registered);
+      if (options.wait && request.tasks === null) await firstTasks(registered);
       const paths = pathsOf(registered);
       await until(() => paths.every((file) => fs.existsSync(file)), PICKED_UP_MS);
       print(paths, registered, 'the running agent follows it');
@@ -90,11 +90,11 @@ export async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
 interface Registered {
   readonly config: Config;
   readonly store: Store;
-  readonly order: WatchOrder;
+  readonly request: WatchRequest;
 }
 
 /** Waits until the running agent has found tasks or reports an error, or the time is up. */
-function firstTasks({ store, order: { jobId } }: Registered): Promise<void> {
+function firstTasks({ store, request: { jobId } }: Registered): Promise<void> {
   const hasSearched = () => (store.taskSearches.get(jobId)?.lookedAt ?? null) !== null;
   const isOver = () =>
     (hasSearched() && store.taskSearches.knownTasks(jobId).length > 0) ||
@@ -106,27 +106,27 @@ async function until(isSo: () => boolean, limitMs: number): Promise<void> {
   for (let waitedMs = 0; waitedMs < limitMs && !isSo(); waitedMs += TICK_MS) await sleep(TICK_MS);
 }
 
-function pathsOf({ config, store, order }: Registered): string[] {
-  const { tasks, files } = order;
+function pathsOf({ config, store, request }: Registered): string[] {
+  const { tasks, files } = request;
   const rows = store.liveFiles
-    .ofJob(order.jobId)
+    .ofJob(request.jobId)
     .filter(({ taskId, file }) => (tasks === null || tasks.includes(taskId)) && files.includes(file))
     .sort(byTaskAndFile);
-  return rows.map((row) => mirrorPath(config.mirror.directory, order.jobId, row));
+  return rows.map((row) => mirrorPath(config.mirror.directory, request.jobId, row));
 }
 
 /** Paths go to the standard output, for programs; the rest to the standard error. */
 function print(paths: readonly string[], registered: Registered, note: string): void {
-  const { config, order } = registered;
+  const { config, request } = registered;
   for (const file of paths) process.stdout.write(`${process.stdout.isTTY ? shellWord(file) : file}\n`);
-  const lines = [`job ${order.jobId} is watched; ${note}`];
-  if (order.results) lines.push(`results go to ${resultsDirectory(config.mirror.directory, order.jobId)}/`);
-  if (order.tasks === null) lines.push(...searchOf(registered));
-  if (paths.length > 0) lines.push(`see them grow: agent tail ${order.jobId} -f, or tail -F with a path from above`);
+  const lines = [`job ${request.jobId} is watched; ${note}`];
+  if (request.results) lines.push(`results go to ${resultsDirectory(config.mirror.directory, request.jobId)}/`);
+  if (request.tasks === null) lines.push(...searchOf(registered));
+  if (paths.length > 0) lines.push(`see them grow: agent tail ${request.jobId} -f, or tail -F with a path from above`);
   process.stderr.write(`${lines.join('\n')}\n`);
 }
 
-function searchOf({ config, store, order: { jobId } }: Registered): string[] {
+function searchOf({ config, store, request: { jobId } }: Registered): string[] {
   const [job] = reportOf(config, store, jobId).jobs;
   if (job === undefined) return [];
   const error = job.error === null ? [] : [`it fails: ${printable(job.error.message)}`];

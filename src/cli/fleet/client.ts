@@ -57,15 +57,15 @@ export async function withView<T>(
   work: (store: Store) => T | Promise<T>,
 ): Promise<T> {
   const rows = only !== undefined && withResults ? await client.allRows(only) : await client.rows(only);
-  const [rule, orders] = [await client.rule(), await client.newOrders()];
+  const [rule, commands] = [await client.rule(), await client.newCommands()];
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-view-'));
   try {
     const store = new Store({ directory, service: serviceAddress(config.service), owner: true, now: systemClock.now });
     try {
       store.quickTransaction(() => {
         take(store, rows, withResults).forEach((row) => void client.ignore(row));
-        for (const order of orders)
-          if (only === undefined || order.jobId === only) store.jobs.watch(order, Math.round(order.madeAt));
+        for (const command of commands)
+          if (only === undefined || command.jobId === only) store.jobs.watch(command, Math.round(command.madeAt));
         if (rule !== undefined) store.watchMine.save(rule);
       });
       return await work(store);

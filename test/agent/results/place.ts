@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import type {
   DirectArrival,
   DirectFile,
-  DirectOrder,
+  DirectRequest,
   DirectTransfer,
   Listing,
   Parts,
@@ -238,7 +238,7 @@ export class Together implements DirectTransfer {
     this.#place = place;
   }
 
-  async fetch<File extends DirectFile>({ files, directory, onFiles }: DirectOrder<File>): Promise<void> {
+  async fetch<File extends DirectFile>({ files, directory, onFiles }: DirectRequest<File>): Promise<void> {
     await fs.promises.mkdir(directory, { recursive: true });
     const arrivals: DirectArrival<File>[] = [];
     for (const [index, file] of files.entries()) {

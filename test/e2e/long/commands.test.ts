@@ -4,7 +4,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import type { JobDescription } from '../../../simulator/control.ts';
-import { orderOf, taskOf } from '../../support/e2e-job.ts';
+import { requestOf, taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 
@@ -44,7 +44,7 @@ it.concurrent('sync and unwatch of a configured job before an agent has run', PA
   const [first, second] = [await sandbox.submit({ tasks: [{}] }), await sandbox.submit({ tasks: [{}] })];
   fs.writeFileSync(taskOf(first).files.stdout, HARD);
   fs.writeFileSync(taskOf(second).files.stdout, HARD);
-  place.configure(sandbox, { watch: [orderOf(first), orderOf(second)] });
+  place.configure(sandbox, { watch: [requestOf(first), requestOf(second)] });
   // Bytes of the file, not of the text that the service makes of them.
   const checked = await place.agent('check', '--job', first.jobId);
   expect(checked.stdout).toContain(`${taskOf(first).taskId} stdout at least ${HARD.length} B`);

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { CONTENT, expectItGoesOn, leftJob } from '../../support/e2e-left-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
@@ -30,7 +30,7 @@ describe.concurrent('a state', PATIENCE, () => {
     // What no text shows comes raw, whatever the state is.
     const lines = Buffer.from(CONTENT.toString('latin1').replaceAll('\xff', ''), 'latin1');
     fs.writeFileSync(stdout, lines);
-    place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
     const first = await place.run();
     await place.mirrored(job, 'stdout');
     first.signal('SIGTERM');

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { orderOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
+import { requestOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
 import { SmallDisk } from '../../support/e2e-mount.ts';
 import { Place, readIfThere, resultsOf } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
@@ -33,7 +33,7 @@ describe.concurrent('a full disk', PATIENCE, () => {
     const disk = SmallDisk.mount(context, place.mirror, 512);
     const { sandbox, job, task, mirror } = await startJob(place, text(700));
     fs.writeFileSync(path.join(task.directory, 'out.bin'), 'a small result');
-    place.configure(sandbox, { watch: [orderOf(job)], mirror: { directory: place.mirror, minFreeBytes: '100 KiB' } });
+    place.configure(sandbox, { watch: [requestOf(job)], mirror: { directory: place.mirror, minFreeBytes: '100 KiB' } });
     const agent = await place.run();
 
     const said = await agent.logs('operation failed', { err: 'no space left on device' });
@@ -66,7 +66,7 @@ describe.concurrent('a full disk', PATIENCE, () => {
     const place = Place.make(context);
     const disk = SmallDisk.mount(context, place.state, 1_024);
     const { sandbox, job, task, mirror } = await startJob(place, text(1));
-    place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
 
     // Without room for a first state, it waits for room.
     disk.fill();
@@ -110,7 +110,7 @@ describe.concurrent('a full disk', PATIENCE, () => {
     const place = Place.make(context);
     const disk = SmallDisk.mount(context, place.state, 1_024);
     const { sandbox, job } = await startJob(place, text(1));
-    place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
     const agent = await place.run();
     await place.mirrored(job, 'stdout');
     disk.fill();
@@ -129,7 +129,7 @@ describe.concurrent('a full disk', PATIENCE, () => {
     const place = Place.make(context);
     const disk = SmallDisk.mount(context, place.mirror, 512);
     const { sandbox, job, task } = await startJob(place, text(700));
-    place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
     const agent = await place.run();
     await agent.logs('operation failed', { err: 'no space left on device' });
     const unwatched = await place.agent('unwatch', job.jobId);
@@ -161,7 +161,7 @@ it(
     context.onTestFinished(() => service.close());
     place.configure(sandbox, {
       service: { fileTransferUrl: service.url },
-      watch: [orderOf(job), orderOf(hostile)],
+      watch: [requestOf(job), requestOf(hostile)],
       mirror: { directory: place.mirror, minFreeBytes: reserve },
       results: { enabled: false },
     });
@@ -229,7 +229,7 @@ it('a mirror directory that becomes read-only is waited out', PATIENCE, async (c
   const place = Place.make(context);
   const disk = SmallDisk.mount(context, place.mirror, 1_024);
   const { sandbox, job, task, mirror } = await startJob(place, text(1));
-  place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
   await disk.makeReadOnly();

@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/load.ts';
 import { openSharedStore } from '../../../src/daemon/state.ts';
 import type { JobId } from '../../../src/job.ts';
-import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 
@@ -24,7 +24,7 @@ it(`a log of ${BACKLOG_MIB} MiB goes on from its committed offset after each kil
   const { sandbox, job, task, mirror } = await submitQuietJob(place);
   const { stdout } = task.files;
   grow(stdout, BACKLOG_MIB);
-  place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
   const config = await loadConfig(place.configFile);
   const committed = () => {
     const store = openSharedStore(config);

@@ -1,7 +1,7 @@
 /** A file that is truncated, and a mirror that is repaired: what the log, `agent status` and the metrics show of it. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -11,7 +11,7 @@ it('are logged once with their reason, counted, and shown', PATIENCE, async (con
   const { sandbox, job, task } = await submitQuietJob(place);
   const port = await freePort();
   place.configure(sandbox, {
-    watch: [orderOf(job)],
+    watch: [requestOf(job)],
     results: { enabled: false },
     metrics: { listen: `127.0.0.1:${port}` },
   });

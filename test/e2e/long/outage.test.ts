@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { JobDescription } from '../../../simulator/control.ts';
 import type { FaultEffect } from '../../../simulator/faults.ts';
-import { orderOf } from '../../support/e2e-job.ts';
+import { requestOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { LogLine, Program } from '../../support/e2e-program.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
@@ -37,7 +37,7 @@ it.concurrent('a port that nobody listens on is said once, and its end too', PAT
   write(job, 'before the outage\n');
   await before.stop();
 
-  place.configure(before, { watch: [orderOf(job)] });
+  place.configure(before, { watch: [requestOf(job)] });
   const agent = await place.run();
   const shown = await failing(place, agent, { code: 'unreachable', times: 5, jobId: job.jobId });
   expect(shown.error).toMatchObject({
@@ -69,7 +69,7 @@ it.concurrent(
     const sandbox = await place.startSandbox();
     const job = await sandbox.submit({ tasks: [{}] });
     write(job, 'hello\n');
-    place.configure(sandbox, { watch: [orderOf(job)] });
+    place.configure(sandbox, { watch: [requestOf(job)] });
     await sandbox.setUser({ username: sandbox.username, password: 'the-new-password' });
 
     const startedAt = performance.now();
@@ -105,7 +105,7 @@ it.concurrent('a job that does not exist is shown with what to do, and the other
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });
-  place.configure(sandbox, { watch: [{ job: '404404', tasks: ['1'] }, orderOf(job)] });
+  place.configure(sandbox, { watch: [{ job: '404404', tasks: ['1'] }, requestOf(job)] });
   const agent = await place.run();
   write(job, 'one\n');
   await place.mirrored(job, 'stdout');
@@ -155,7 +155,7 @@ describe.concurrent('among calls', PATIENCE, () => {
       const good = await sandbox.submit({ tasks: [{}] });
       place.configure(sandbox, {
         service: { concurrency, timeoutSeconds: 3600 },
-        watch: [...slow, good].map(orderOf),
+        watch: [...slow, good].map(requestOf),
       });
       for (const job of slow) write(job, 'nobody hears of it\n');
       await place.run();

@@ -1,7 +1,7 @@
 /** A service that asks to be left alone for a day: an hour of that is granted, and said wherever a person looks. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 
@@ -17,7 +17,7 @@ it.concurrent.for([
   const place = Place.make(context);
   const { sandbox, job, task } = await submitQuietJob(place);
   fs.writeFileSync(task.files.stdout, 'hello\n');
-  place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
   await sandbox.fault({ kind: 'http', operation, status, headers: A_DAY, times: 1 });
 
   const startedAt = Date.now();

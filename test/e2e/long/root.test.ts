@@ -8,7 +8,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { EXIT } from '../../../src/errors.ts';
-import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { NOBODY, Place } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 import { needsThat } from '../../support/needs.ts';
@@ -22,7 +22,7 @@ async function foreignPlace(context: TestContext) {
   const set = await submitQuietJob(place);
   fs.chownSync(set.sandbox.passwordFile, NOBODY, NOBODY);
   for (const directory of ['cluster', 'cluster/secrets']) fs.chmodSync(path.join(place.directory, directory), 0o755);
-  place.configure(set.sandbox, { watch: [orderOf(set.job)], results: { enabled: false } });
+  place.configure(set.sandbox, { watch: [requestOf(set.job)], results: { enabled: false } });
   return { place, ...set };
 }
 

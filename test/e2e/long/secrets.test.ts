@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { orderOf } from '../../support/e2e-job.ts';
+import { requestOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { SandboxService } from '../../support/e2e-sandbox.ts';
 import {
@@ -48,7 +48,7 @@ it.concurrent('while calls fail with the session code', PATIENCE, async (context
   fs.writeFileSync(sandbox.passwordFile, `${PASSWORD}\n`);
   const job = await sandbox.submit({ tasks: [{}] });
   fs.writeFileSync(job.tasks[0]?.files.stdout ?? '', 'hello\n');
-  place.configure(sandbox, { watch: [orderOf(job)] });
+  place.configure(sandbox, { watch: [requestOf(job)] });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
   const code = await sandbox.sessionCode(PASSWORD);

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, type TestContext } from 'vitest';
-import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { SmallDisk } from '../../support/e2e-mount.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
@@ -33,7 +33,7 @@ describe('what systemd is reported', WITH_DATAGRAMS, () => {
     const place = Place.make(context);
     const socket = notifySocket(context);
     const { sandbox, job, task } = await submitQuietJob(place);
-    const watch = [orderOf(job)];
+    const watch = [requestOf(job)];
     place.configure(sandbox, { watch });
     // The first sign-in is answered late: READY waits for it.
     await sandbox.fault({ kind: 'delay', ms: 700, operation: 'SignIn', times: 1 });
@@ -201,7 +201,7 @@ describe('a log that cannot be written', () => {
   /** Starts the agent with this standard error, on a job that can be let grow. */
   async function start(context: TestContext, place: Place, stderr: number | 'pipe') {
     const { sandbox, job, task } = await submitQuietJob(place);
-    place.configure(sandbox, { watch: [orderOf(job)] });
+    place.configure(sandbox, { watch: [requestOf(job)] });
     const agent = spawn(process.execPath, [PROGRAM, 'run', '-c', place.configFile], {
       stdio: ['ignore', 'ignore', stderr],
     });

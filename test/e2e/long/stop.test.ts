@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { orderOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
+import { requestOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { Program } from '../../support/e2e-program.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
@@ -29,7 +29,7 @@ it.concurrent(
     const sandbox = await place.startSandbox();
     const job = await sandbox.submit({ tasks: [{ command: [process.execPath, WRITER, '7'] }] });
     const task = taskOf(job);
-    place.configure(sandbox, { watch: [orderOf(job)] });
+    place.configure(sandbox, { watch: [requestOf(job)] });
     const bytesOf = () =>
       ['stdout', 'stderr', 'log', 'progress'].map((file) =>
         fs.existsSync(place.mirrorOf(job.jobId, task.taskId, file))
@@ -86,7 +86,7 @@ it.concurrent('a second signal ends it at once, and nothing is lost by it', PATI
   const place = Place.make(context);
   const { sandbox, job, task } = await submitQuietJob(place);
   fs.writeFileSync(task.files.stdout, 'hello\n');
-  place.configure(sandbox, { watch: [orderOf(job)] });
+  place.configure(sandbox, { watch: [requestOf(job)] });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
   // Both signals wait while it is held, so that the second one finds the first one's work begun and not done.

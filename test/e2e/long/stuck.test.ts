@@ -1,7 +1,7 @@
 /** A service that contradicts itself: the file that cannot go on says so where a person looks, and costs little. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -31,7 +31,7 @@ it(
     await sandbox.fault({ operation, kind: 'body', contentType, body: sameTextFor(task.taskId) });
     const port = await freePort();
     place.configure(sandbox, {
-      watch: [{ ...orderOf(job), files: ['stdout'] }],
+      watch: [{ ...requestOf(job), files: ['stdout'] }],
       results: { enabled: false },
       // It waits for a minute.
       poll: { minIntervalSeconds: 0.5, maxIntervalSeconds: 0.5 },

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { orderOf } from '../../support/e2e-job.ts';
+import { requestOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE } from '../../support/e2e-until.ts';
 
@@ -16,7 +16,7 @@ it(
     const sandbox = await place.startSandbox();
     const job = await sandbox.submit({ tasks: Array.from({ length: TASKS }, () => ({})) });
     for (const { files, taskId } of job.tasks) fs.writeFileSync(files.stdout, `all begin alike, this is ${taskId}\n`);
-    place.configure(sandbox, { watch: [{ ...orderOf(job), files: ['stdout'] }], results: { enabled: false } });
+    place.configure(sandbox, { watch: [{ ...requestOf(job), files: ['stdout'] }], results: { enabled: false } });
     await place.run();
     await place.mirrored(job, 'stdout');
     const before = (await sandbox.counters()).calls.DownloadFileFromCluster;
@@ -37,7 +37,7 @@ it(
     if (task === undefined) throw new Error('a job has a task');
     fs.writeFileSync(task.files.stdout, 'a line\n');
     fs.writeFileSync(path.join(task.directory, 'early.dat'), 'a result');
-    place.configure(sandbox, { watch: [orderOf(job)], results: { intervalSeconds: 86_400 } });
+    place.configure(sandbox, { watch: [requestOf(job)], results: { intervalSeconds: 86_400 } });
     const agent = await place.run();
     await place.mirrored(job, 'stdout');
     expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
@@ -71,7 +71,7 @@ it('goes on after a result that the server refuses, names it, and ends with 1', 
   const [task] = job.tasks;
   if (task === undefined) throw new Error('a job has a task');
   for (const name of ['a.dat', 'b.dat', 'c.dat']) fs.writeFileSync(path.join(task.directory, name), `result ${name}`);
-  place.configure(sandbox, { watch: [orderOf(job)] });
+  place.configure(sandbox, { watch: [requestOf(job)] });
   expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
   await sandbox.fault({ kind: 'fault', operation: 'DownloadFileFromCluster', text: 'not this one', times: 1 });
   const { code, stdout } = await place.agent('verify', job.jobId);

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { mirroredJob, orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 import { linkIn, linkOf, View, viewedJob } from '../../support/e2e-view.ts';
@@ -49,7 +49,7 @@ it(
     const taken = net.createServer().listen(port, '127.0.0.1');
     await once(taken, 'listening');
     onTestFinished(() => void taken.close());
-    place.configure(sandbox, { watch: [orderOf(job)], view: { listen: `127.0.0.1:${port}` } });
+    place.configure(sandbox, { watch: [requestOf(job)], view: { listen: `127.0.0.1:${port}` } });
     const agent = await place.run();
     expect(await agent.logs('cannot listen for the view')).toMatchObject({
       level: 'error',
@@ -83,7 +83,7 @@ it('is where a changed configuration says, and what is wrong with that is said',
   const { place, agent, view, sandbox, job, content } = await viewedJob(context);
   const port = await freePort();
   const listen = `0.0.0.0:${port}`;
-  place.configure(sandbox, { watch: [orderOf(job)], view: { listen } });
+  place.configure(sandbox, { watch: [requestOf(job)], view: { listen } });
   expect(await agent.logs('view not encrypted', { err: '0.0.0.0' })).toMatchObject({ level: 'warn' });
   await until('the other address', () => agent.logged('view listening', { address: `127.0.0.1:${port}/` }).length > 0);
   await expect(view.ask(`lines?${content}`)).rejects.toThrow();

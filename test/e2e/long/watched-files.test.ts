@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { Program } from '../../support/e2e-program.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
@@ -55,7 +55,7 @@ describe.concurrent('a password that was refused', PATIENCE, () => {
       fs.writeFileSync(passwordFile, 'wrong');
     }
     const { baseUrl, username } = sandbox;
-    place.configure({ baseUrl, username, passwordFile }, { ...RARELY, watch: [orderOf(job)] });
+    place.configure({ baseUrl, username, passwordFile }, { ...RARELY, watch: [requestOf(job)] });
     await place.run();
     await until('the refusal', async () => /sign-in|secret/.test((await place.status()).jobs[0]?.error?.code ?? ''));
     const { signInsRefused } = await sandbox.counters();
@@ -76,7 +76,7 @@ it.concurrent('renewed certificates are read anew, also after broken ones', {
   const { ca, server } = makeCertificates(place.directory);
   const caFile = path.join(place.directory, 'own-ca.pem');
   fs.writeFileSync(caFile, ca);
-  place.configure(sandbox, { service: { tls: { caFile } }, watch: [orderOf(job)] });
+  place.configure(sandbox, { service: { tls: { caFile } }, watch: [requestOf(job)] });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
   const read = () => agent.logged('configuration unchanged, certificates and secrets read again').length;

@@ -1,6 +1,6 @@
 /** Commands: those that look change nothing, and those that wait go on over a broken connection. */
 import { expect, it } from 'vitest';
-import { answerTo } from '../../../src/cli/fleet/orders.ts';
+import { answerTo } from '../../../src/cli/fleet/commands.ts';
 import { FleetClient } from '../../../src/fleet/client.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needsFleet } from '../../support/fleet-node.ts';
@@ -19,10 +19,10 @@ it('a look makes no tables and brings none up to date', { ...needsFleet() }, asy
   expect(await fleet.query('SELECT version FROM jobtail.version')).toEqual(before);
 });
 
-it('a role with SELECT alone sees agents, jobs and orders', { ...needsFleet() }, async () => {
+it('a role with SELECT alone sees agents, jobs and commands', { ...needsFleet() }, async () => {
   const fleet = await FleetParts.makeWithServer();
-  const { orders } = await fleet.join('command');
-  await orders.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
+  const { commands } = await fleet.join('command');
+  await commands.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
   await fleet.query('CREATE ROLE reader LOGIN PASSWORD $$password$$');
   await fleet.query('GRANT USAGE ON SCHEMA jobtail TO reader');
   await fleet.query('GRANT SELECT ON ALL TABLES IN SCHEMA jobtail TO reader');
@@ -31,9 +31,9 @@ it('a role with SELECT alone sees agents, jobs and orders', { ...needsFleet() },
   const client = await FleetClient.openReadOnly({ ...fleet.address, url: url.href });
   expect(await client.agents()).toEqual([]);
   expect((await client.owners()).map(({ jobId }) => jobId)).toEqual(['1']);
-  expect((await client.newOrders()).map(({ jobId }) => jobId)).toEqual(['1']);
+  expect((await client.newCommands()).map(({ jobId }) => jobId)).toEqual(['1']);
   expect([await client.rows(undefined), await client.rule()]).toEqual([[], undefined]);
-  await expect(client.order({ jobId: orderFor(1).jobId, kind: 'sync' })).rejects.toThrow(/permission denied/);
+  await expect(client.command({ jobId: orderFor(1).jobId, kind: 'sync' })).rejects.toThrow(/permission denied/);
   await client.close();
 });
 
@@ -44,9 +44,9 @@ it('a command waits for its answer over a broken connection', { ...needsFleet() 
   const about = { host: 'here', pid: 1, version: '0' };
   await register.join({ name: 'anna', stateId: '', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about });
   const client = await FleetClient.open(fleet.addressAt(relay.port));
-  const orderId = await client.order({ jobId: orderFor(1).jobId, kind: 'sync' });
+  const commandId = await client.command({ jobId: orderFor(1).jobId, kind: 'sync' });
   let answer: unknown;
-  const waiting = answerTo(orderId, client, new AbortController().signal).then((found) => {
+  const waiting = answerTo(commandId, client, new AbortController().signal).then((found) => {
     answer = found;
   });
   const connected = async () =>
@@ -64,8 +64,10 @@ it('a command waits for its answer over a broken connection', { ...needsFleet() 
 
 it('a poll that an owner did not write is shown by the lag of the owner', { ...needsFleet() }, async () => {
   const fleet = await FleetParts.make();
-  const { orders, database } = await fleet.join('command');
-  await orders.give([1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })));
+  const { commands, database } = await fleet.join('command');
+  await commands.give(
+    [1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
+  );
   const anna = fleet.start('anna', { lagMs: () => 7_000 });
   await until('both to be followed', () => anna.followed.size === 2);
   const client = await FleetClient.openReadOnly(fleet.address);

@@ -47,7 +47,7 @@ it('two agents share jobs with the role, the database and the rights of the docu
     await until('it to be in', () => log.some(({ message }) => message === 'joined the fleet'));
   const client = await FleetClient.open({ ...fleet.address, ...at });
   for (const number of [1, 2, 3, 4])
-    await client.order({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) });
+    await client.command({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) });
   await until('both to follow some', () => agents.every(({ followed }) => followed.size === 2));
   await client.close();
 });

@@ -8,8 +8,10 @@ import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 it('some of the jobs are written, whatever waits of the others', { ...needsFleet() }, async () => {
   const fleet = await FleetParts.make();
-  const { orders, claims, database } = await fleet.join('anna');
-  await orders.give([1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })));
+  const { commands, claims, database } = await fleet.join('anna');
+  await commands.give(
+    [1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
+  );
   const jobs = await claims.take(2);
   const store = new Store({ directory: temporaryDirectory(), service: '', owner: true, now: Date.now });
   let now = 0;
@@ -57,9 +59,9 @@ it('some of the jobs are written, whatever waits of the others', { ...needsFleet
 
 it('a row that changes back while it is written is written again', { ...needsFleet() }, async () => {
   const fleet = await FleetParts.make();
-  const { orders, claims, database } = await fleet.join('anna');
+  const { commands, claims, database } = await fleet.join('anna');
   const { jobId } = orderFor(1);
-  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   const jobs = await claims.take(1);
   const store = new Store({ directory: temporaryDirectory(), service: '', owner: true, now: Date.now });
   let meanwhile = async () => {};

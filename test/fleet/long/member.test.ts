@@ -13,24 +13,24 @@ import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
 /** More than are ordered, and taken, at once. */
 const JOBS = 300;
 
-it('an order that comes while a job is finished is fulfilled, and nothing fails by it', {
+it('a command that comes while a job is finished is executed, and nothing fails', {
   ...PATIENCE,
   ...needsFleet(),
 }, async () => {
   const fleet = await FleetParts.make();
-  const { orders } = await fleet.join('command');
+  const { commands } = await fleet.join('command');
   const [{ jobId }, given] = [orderFor(1), [] as string[]];
-  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   const { log, store, followed } = fleet.start('anna', {
     onRelease: async () => {
-      if (given.length === 0) given.push(...(await orders.give([{ jobId, kind: 'resume' }])));
+      if (given.length === 0) given.push(...(await commands.give([{ jobId, kind: 'resume' }])));
     },
   });
   await until('the job to be followed', () => followed.has(jobId));
   // What the agent does when all is proven.
   store.transaction(() => store.jobs.setState(jobId, 'settled'));
   await until('the order', () => given.length === 1);
-  await until('its answer', async () => (await orders.answerOf(given[0] ?? '')) !== undefined);
+  await until('its answer', async () => (await commands.answerOf(given[0] ?? '')) !== undefined);
   await until('the job to be followed again', () => followed.has(jobId));
   expect(store.jobs.get(jobId)?.state).toBe('watched');
   expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
@@ -54,28 +54,28 @@ it('a burst of notifications is a few looks, not one for each', { ...PATIENCE, .
   expect(await count()).toBeLessThan(20);
 });
 
-it('orders that wait for their answers keep nobody from giving others', { ...PATIENCE, ...needsFleet() }, async () => {
+it('commands that wait for their answers block no others', { ...PATIENCE, ...needsFleet() }, async () => {
   const fleet = await FleetParts.make();
-  const { orders } = await fleet.join('command');
+  const { commands } = await fleet.join('command');
   const [{ jobId }, another] = [orderFor(1), orderFor(2)];
-  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   const { followed, store } = fleet.start('anna', {});
   await until('the job to be followed', () => followed.has(jobId));
   // Nobody answers them.
-  await orders.give(Array.from({ length: 600 }, () => ({ jobId, kind: 'sync' })));
+  await commands.give(Array.from({ length: 600 }, () => ({ jobId, kind: 'sync' })));
   await until('all of them to be asked for', () => store.requests.open().length === 600);
-  await orders.give([{ jobId: another.jobId, kind: 'watch', body: another }]);
+  await commands.give([{ jobId: another.jobId, kind: 'watch', body: another }]);
   await until('the other job to be followed', () => store.jobs.get(another.jobId) !== undefined);
 });
 
 it('an agent that stops gives nothing away that it may still write', { ...PATIENCE, ...needsFleet() }, async () => {
   const fleet = await FleetParts.make();
-  const { orders } = await fleet.join('command');
+  const { commands } = await fleet.join('command');
   const { jobId } = orderFor(1);
-  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   const { member, followed } = fleet.start('anna', {});
   await until('the job to be followed', () => followed.has(jobId));
-  // A round that is about to give the job away waits for this before, to fulfil an order.
+  // A round that is about to give the job away waits for this before, to execute a command.
   const session = await fleet.session();
   await session.query('BEGIN');
   await session.query('SELECT 1 FROM jobtail.jobs FOR NO KEY UPDATE');
@@ -120,9 +120,9 @@ it('what goes wrong while a lost job is left alone is said, and the agent goes o
   ...needsFleet(),
 }, async () => {
   const fleet = await FleetParts.make();
-  const { orders } = await fleet.join('command');
+  const { commands } = await fleet.join('command');
   const { jobId } = orderFor(1);
-  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   let fails = true;
   const { member, log, followed, store } = fleet.start('anna', {
     onRelease: async () => {
@@ -132,10 +132,10 @@ it('what goes wrong while a lost job is left alone is said, and the agent goes o
   await until('the job to be followed', () => followed.has(jobId));
   // As if another one had taken it, and given it back.
   await fleet.query('UPDATE jobtail.jobs SET owner = NULL, attempt = attempt + 1');
-  await orders.give([{ jobId, kind: 'resume' }]);
+  await commands.give([{ jobId, kind: 'resume' }]);
   await until('it to be lost', async () => {
     // Without one, agents look when their next heartbeat is due.
-    await orders.give([{ jobId, kind: 'resume' }]);
+    await commands.give([{ jobId, kind: 'resume' }]);
     return member.numbers.lost === 1;
   });
   await until('the failure to be said', () => log.some(({ text }) => text.includes('no room for its last bytes')));
@@ -145,10 +145,10 @@ it('what goes wrong while a lost job is left alone is said, and the agent goes o
 
 it('a temporary key is known to the next owner before it is used', { ...PATIENCE, ...needsFleet() }, async () => {
   const fleet = await FleetParts.make();
-  const { orders } = await fleet.join('command');
+  const { commands } = await fleet.join('command');
   const numbers = Array.from({ length: 5 }, (_, index) => index + 1);
   const ids = numbers.map((number) => orderFor(number).jobId);
-  await orders.give(
+  await commands.give(
     numbers.map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
   );
   const { member, store, followed } = fleet.start('anna', {});

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -21,7 +21,7 @@ function connected(port: number, count: number): net.Socket[] {
   return sockets;
 }
 
-const requestOf = (target: string, token?: string) =>
+const requestTo = (target: string, token?: string) =>
   `GET ${target} HTTP/1.1\r\nhost: localhost\r\n${token === undefined ? '' : `authorization: Bearer ${token}\r\n`}\r\n`;
 
 async function placeWithLog() {
@@ -44,7 +44,7 @@ it('a connection with a second request before the answer to the first is ended',
     if (socket === undefined) throw new Error('no connection');
     let came = 0;
     socket.on('data', (piece: Buffer) => (came += piece.length));
-    socket.write(requestOf(`${LINES}&bytes=${MIB}`, token).repeat(200));
+    socket.write(requestTo(`${LINES}&bytes=${MIB}`, token).repeat(200));
     await once(socket, 'close');
     expect(came, 'no more than the first answer').toBeLessThan(MIB + 4096);
   }
@@ -58,7 +58,7 @@ it('one after the other is answered on one connection', async () => {
   let text = '';
   socket.on('data', (piece: Buffer) => (text += piece.toString('latin1')));
   for (let each = 1; each <= 20; each++) {
-    socket.write(requestOf(`/api/generations?${STDOUT}`, place.token));
+    socket.write(requestTo(`/api/generations?${STDOUT}`, place.token));
     await until('the answer', () => text.split('{"now":"g1","former":[],"began":[]}').length - 1 === each);
   }
   expect(socket.destroyed).toBe(false);
@@ -69,7 +69,7 @@ it('strangers that hold every connection keep no session out', async () => {
   const strangers = connected(place.view.port, 600);
   for (const socket of strangers) socket.resume();
   // Half of them ask, the others only hold.
-  for (const socket of strangers.slice(300)) socket.write(requestOf(LINES));
+  for (const socket of strangers.slice(300)) socket.write(requestTo(LINES));
   await until('the ones that gave way', () => strangers.filter(({ closed }) => closed).length >= 300);
   for (let each = 0; each < 20; each++) expect(await isAnswered(place)).toBe(true);
 });
@@ -80,7 +80,7 @@ it('sessions that hold every place of theirs give way to one that asks', async (
   let answered = 0;
   for (const socket of held) {
     socket.once('data', () => answered++);
-    socket.write(requestOf(`/api/generations?${STDOUT}`, place.token));
+    socket.write(requestTo(`/api/generations?${STDOUT}`, place.token));
   }
   await until('the answers', () => answered === held.length);
   expect(await isAnswered(place)).toBe(true);
@@ -94,7 +94,7 @@ it('windows have places, which come back', async () => {
     const { body } = await place.ask(`${LINES}&at=0&bytes=${MIB}`);
     expect(body.equals(Buffer.alloc(MIB, 'a line of a log\n'))).toBe(true);
     const [socket] = connected(place.view.port, 1);
-    socket?.write(requestOf(`${LINES}&bytes=${MIB}`, place.token));
+    socket?.write(requestTo(`${LINES}&bytes=${MIB}`, place.token));
     socket?.once('data', () => socket.destroy());
     if (socket !== undefined) await once(socket, 'close');
   }
@@ -112,7 +112,7 @@ it(
     const { sandbox, job, task } = await submitQuietJob(place);
     fs.writeFileSync(task.files.stdout, Buffer.alloc(4 * MIB, 'a line of a log\n'));
     const port = await freePort();
-    place.configure(sandbox, { watch: [orderOf(job)], view: { listen: `127.0.0.1:${port}` } });
+    place.configure(sandbox, { watch: [requestOf(job)], view: { listen: `127.0.0.1:${port}` } });
     const agent = await place.run();
     await place.mirrored(job, 'stdout');
     const token = fs.readFileSync(path.join(place.state, 'view-token'), 'utf8').trim();
@@ -121,7 +121,7 @@ it(
       Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${agent.pid}/status`, 'utf8'))?.[1]) / 1024;
     let most = 0;
     for (const each of [token, undefined]) {
-      const flood = requestOf(target, each).repeat(200);
+      const flood = requestTo(target, each).repeat(200);
       for (let round = 0; round < 4; round++) {
         const sockets = connected(port, 60);
         for (const socket of sockets) {

@@ -7,7 +7,7 @@ import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { ResultRow } from '../../../store/rows.ts';
 import type { Clock } from '../../../system/clock.ts';
-import type { DirectOrder, DirectTransfer, Remote, Reserve } from '../../ports.ts';
+import type { DirectRequest, DirectTransfer, Remote, Reserve } from '../../ports.ts';
 import type { DueResult } from '../plan.ts';
 import type { Leases } from './leases.ts';
 
@@ -24,7 +24,8 @@ export interface DirectOptions {
 }
 
 /** The files to transfer; `presentDirectory` is `results/` of the job. */
-export interface DirectTurn extends Omit<DirectOrder<DueResult>, 'method' | 'directory' | 'way' | 'onBytes' | 'onWay'> {
+export interface DirectTurn
+  extends Omit<DirectRequest<DueResult>, 'method' | 'directory' | 'way' | 'onBytes' | 'onWay'> {
   readonly jobId: JobId;
   readonly remote: Remote;
   readonly reserve: Reserve;
@@ -141,7 +142,7 @@ export class DirectResults {
     if (host !== null) this.#hosts.delete(host);
   }
 
-  async #fetch({ jobId, remote, reserve, onBytes, signal, ...order }: DirectTurn): Promise<void> {
+  async #fetch({ jobId, remote, reserve, onBytes, signal, ...request }: DirectTurn): Promise<void> {
     const { leases, transfers, wanted } = this.#options;
     await reserve.require(0);
     const hasKeys = wanted === 'direct' || leases.inHand(jobId) !== undefined || leases.countKeys(jobId) < MAX_KEYS;
@@ -160,9 +161,9 @@ export class DirectResults {
     let arrived = 0;
     try {
       await transfers[protocol].fetch({
-        ...order,
+        ...request,
         method: lease.method,
-        directory: stagingDirectory(order.presentDirectory),
+        directory: stagingDirectory(request.presentDirectory),
         way: lease.way,
         onBytes: (bytes) => {
           if (bytes > arrived) {

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer } from '../../../../src/agent/ports.ts';
+import type { DirectArrival, DirectFile, DirectRequest, DirectTransfer } from '../../../../src/agent/ports.ts';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
@@ -23,7 +23,7 @@ class ModelTransfer implements DirectTransfer {
     this.#place = place;
   }
 
-  async fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void> {
+  async fetch<File extends DirectFile>(order: DirectRequest<File>): Promise<void> {
     this.orders.push(order.files.map(({ parts }) => `/${parts.join('/')}`));
     fs.mkdirSync(order.directory, { recursive: true });
     this.onFetch();

@@ -2,7 +2,7 @@
 
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { orderOf, taskOf } from '../../../support/e2e-job.ts';
+import { requestOf, taskOf } from '../../../support/e2e-job.ts';
 import { Place } from '../../../support/e2e-place.ts';
 import { PATIENCE } from '../../../support/e2e-until.ts';
 import { needs } from '../../../support/needs.ts';
@@ -18,7 +18,7 @@ describe('the search over all jobs', needs('chromium'), () => {
       lines[3_000] = `<b onclick=window.hacked=1>ERROR</b> of job ${index}`;
       fs.writeFileSync(taskOf(job).files.stdout, `${lines.join('\n')}\n`);
     }
-    place.configure(sandbox, { watch: jobs.map(orderOf), results: { enabled: false }, ...(await viewSection()) });
+    place.configure(sandbox, { watch: jobs.map(requestOf), results: { enabled: false }, ...(await viewSection()) });
     await place.run();
     for (const job of jobs) await place.mirrored(job, 'stdout');
     const view = await ViewPage.open(await startBrowser(context), await linkOf(place));

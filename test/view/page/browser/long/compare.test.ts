@@ -1,7 +1,7 @@
 /** The same file of two tasks: which lines differ. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { orderOf } from '../../../../support/e2e-job.ts';
+import { requestOf } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
@@ -20,7 +20,7 @@ describe('the same file of two tasks', needs('chromium'), () => {
     if (first === undefined || second === undefined) throw new Error('two tasks were submitted');
     fs.writeFileSync(first.files.stdout, output(17, 'converged'));
     fs.writeFileSync(second.files.stdout, output(18, 'diverged'));
-    place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false }, ...(await viewSection()) });
+    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false }, ...(await viewSection()) });
     await place.run();
     const view = await ViewPage.open(await startBrowser(context), await linkOf(place));
     await view.show(`#/job/${job.jobId}/live?file=${first.taskId}/stdout`);

@@ -1,7 +1,7 @@
 /** The main paths of the page in Firefox: what other tests show in Chromium. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../../../../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
@@ -16,7 +16,7 @@ describe('the page in Firefox', needs('firefox-esr'), () => {
     const place = Place.make(context);
     const { sandbox, job, task } = await submitQuietJob(place);
     fs.writeFileSync(task.files.stdout, lines(0, 5_000));
-    place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false }, ...(await viewSection()) });
+    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false }, ...(await viewSection()) });
     await place.run();
     await place.mirrored(job, 'stdout');
     const page = await FirefoxPage.open(context, await linkOf(place));

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { orderOf, taskOf } from '../../../../support/e2e-job.ts';
+import { requestOf, taskOf } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
 import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
@@ -40,7 +40,7 @@ async function hostileJob(context: Parameters<typeof Place.make>[0]) {
     fs.writeFileSync(path.join(path.dirname(task.files.stdout), name), content);
   place.configure(sandbox, {
     service: { jobsUrl: sandbox.jobsUrl },
-    watch: [orderOf(job)],
+    watch: [requestOf(job)],
     ...(await viewSection()),
   });
   const agent = await place.run();

@@ -1,7 +1,7 @@
 /** The plot of a log: what a person gets without choosing, and what leads back to the lines. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { orderOf, taskOf } from '../../../../support/e2e-job.ts';
+import { requestOf, taskOf } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
 import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
@@ -18,7 +18,7 @@ describe('a plot', needs('chromium'), () => {
     const jobs = [await sandbox.submit({ tasks: [{}] }), await sandbox.submit({ tasks: [{}] })];
     for (const [index, job] of jobs.entries())
       fs.writeFileSync(taskOf(job).files.stdout, training(2_000, 2 + index).join(''));
-    place.configure(sandbox, { watch: jobs.map(orderOf), results: { enabled: false }, ...(await viewSection()) });
+    place.configure(sandbox, { watch: jobs.map(requestOf), results: { enabled: false }, ...(await viewSection()) });
     await place.run();
     for (const job of jobs) await place.mirrored(job, 'stdout');
     const view = await ViewPage.open(await startBrowser(context), await linkOf(place));

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import { expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../../../../support/e2e-job.ts';
+import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
 import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { freePort } from '../../../../support/free-port.ts';
@@ -38,7 +38,7 @@ it('behind a path of a proxy it works as without one', { ...needs('chromium'), .
   const publicUrl = `http://localhost:${proxyPort}${PREFIX}`;
   fs.writeFileSync(task.files.stdout, 'first\n');
   place.configure(sandbox, {
-    watch: [orderOf(job)],
+    watch: [requestOf(job)],
     results: { enabled: false },
     view: { listen: `127.0.0.1:${port}`, publicUrl },
   });

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { orderOf, taskOf } from '../../../../support/e2e-job.ts';
+import { requestOf, taskOf } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
 import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
@@ -23,7 +23,7 @@ describe('results', needs('chromium'), () => {
       { cell_type: 'code', source: 'print(1)', outputs },
     ];
     fs.writeFileSync(path.join(directory, 'run.ipynb'), JSON.stringify({ nbformat: 4, cells }));
-    place.configure(sandbox, { watch: [orderOf(job)], ...(await viewSection()) });
+    place.configure(sandbox, { watch: [requestOf(job)], ...(await viewSection()) });
     const agent = await place.run();
     await agent.logs('results synced');
     const view = await ViewPage.open(await startBrowser(context), await linkOf(place));

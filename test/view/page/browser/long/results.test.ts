@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { orderOf, taskOf } from '../../../../support/e2e-job.ts';
+import { requestOf, taskOf } from '../../../../support/e2e-job.ts';
 import { Place, resultsOf } from '../../../../support/e2e-place.ts';
 import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
@@ -52,7 +52,7 @@ async function jobWithResults(context: Parameters<typeof Place.make>[0]) {
   fs.mkdirSync(path.join(directory, 'část 1'));
   const files = { 'table.csv': CSV, 'picture.png': PNG, 'paper.pdf': PDF, 'část 1/měření №1.txt': 'krok 1\nkrok 2\n' };
   for (const [name, content] of Object.entries(files)) fs.writeFileSync(path.join(directory, name), content);
-  place.configure(sandbox, { watch: [orderOf(job)], ...(await viewSection()) });
+  place.configure(sandbox, { watch: [requestOf(job)], ...(await viewSection()) });
   const agent = await place.run();
   await agent.logs('results synced');
   const view = await ViewPage.open(await startBrowser(context), await linkOf(place));

@@ -5,7 +5,7 @@
 import type { PassAnswer } from '../agent/pass/job-end.ts';
 import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
-import type { OpenOrder, Order } from './border.ts';
+import type { Command, OpenCommand } from './border.ts';
 import type { Database } from './database.ts';
 import type { Sql } from './tables.ts';
 
@@ -47,17 +47,17 @@ export class Queue {
 
 /** The answer of a command for which no client waits. */
 export const DONE = {};
-const REFUSED = { error: 'the agent does not understand this order', hint: 'update the agents of the fleet' };
+const REFUSED = { error: 'the agent does not understand this command', hint: 'update the agents of the fleet' };
 export type Answer = PassAnswer | typeof DONE;
 
-export const ORDERS_CHANNEL = 'orders';
+export const COMMANDS_CHANNEL = 'orders';
 
 /** Limits how long agents wait that acquire these jobs or execute their commands. */
-export const ORDERS_AT_ONCE = 100;
+export const COMMANDS_AT_ONCE = 100;
 
-const COLUMNS = 'order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied"';
+const COLUMNS = 'order_id::text AS "commandId", job_id AS "jobId", kind, body, is_applied AS "isApplied"';
 
-export class Orders {
+export class Commands {
   readonly #database: Database;
   readonly #queue: Queue;
 
@@ -67,14 +67,14 @@ export class Orders {
   }
 
   /** Places commands. Returns their ids, by job id. */
-  give(orders: readonly Order[]): Promise<string[]> {
-    return this.#database.transaction((sql) => this.giveWithin(sql, orders));
+  give(commands: readonly Command[]): Promise<string[]> {
+    return this.#database.transaction((sql) => this.giveWithin(sql, commands));
   }
 
-  async giveWithin(sql: Sql, orders: readonly Order[]): Promise<string[]> {
+  async giveWithin(sql: Sql, commands: readonly Command[]): Promise<string[]> {
     const ids: string[] = [];
     // Sorted, so that two transactions never wait for each other.
-    const sorted = [...orders].sort((a, b) => (a.jobId < b.jobId ? -1 : 1));
+    const sorted = [...commands].sort((a, b) => (a.jobId < b.jobId ? -1 : 1));
     for (const { jobId, kind, body = null } of sorted) {
       // Locks the row: an owner that finds no more work checks again after this transaction.
       const [job] = await sql.query<{ readonly owner: string | null }>(
@@ -82,69 +82,69 @@ export class Orders {
          RETURNING owner`,
         [jobId, body?.source ?? 'command'],
       );
-      const [row] = await sql.query<{ readonly orderId: string }>(
-        'INSERT INTO {s}.orders (job_id, kind, body) VALUES ($1, $2, $3) RETURNING order_id::text AS "orderId"',
+      const [row] = await sql.query<{ readonly commandId: string }>(
+        'INSERT INTO {s}.orders (job_id, kind, body) VALUES ($1, $2, $3) RETURNING order_id::text AS "commandId"',
         [jobId, kind, body === null ? null : JSON.stringify(body)],
       );
       if (job?.owner == null) await this.#queue.send(sql, jobId);
-      ids.push(row?.orderId ?? '');
+      ids.push(row?.commandId ?? '');
     }
     await this.notify(sql);
     return ids;
   }
 
   async notify(sql: Sql): Promise<void> {
-    await sql.query(`SELECT pg_notify('{s}_${ORDERS_CHANNEL}', '')`);
+    await sql.query(`SELECT pg_notify('{s}_${COMMANDS_CHANNEL}', '')`);
   }
 
-  async answerOf(orderId: string): Promise<Answer | undefined> {
+  async answerOf(commandId: string): Promise<Answer | undefined> {
     const [row] = await this.#database.query<{ readonly answer: Answer | null }>(
       'SELECT answer FROM {s}.orders WHERE order_id = $1',
-      [orderId],
+      [commandId],
     );
     return row === undefined ? DONE : (row.answer ?? undefined);
   }
 
   /** Open commands for jobs that no agent has had yet. */
-  async ofNew(): Promise<(OpenOrder & { readonly madeAt: number })[]> {
-    const orders = await this.#database.query<OpenOrder & { readonly madeAt: number }>(
+  async ofNew(): Promise<(OpenCommand & { readonly madeAt: number })[]> {
+    const commands = await this.#database.query<OpenCommand & { readonly madeAt: number }>(
       `SELECT ${COLUMNS}, extract(epoch FROM made_at)::float * 1000 AS "madeAt"
        FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE state = 'ordered' AND answer IS NULL ORDER BY order_id`,
     );
-    return this.#understood(this.#database.border.jobs(orders));
+    return this.#understood(this.#database.border.jobs(commands));
   }
 
   /**
    * Open commands for the jobs of an owner, oldest first, without the `known` ones. One that this version does not
    * understand gets an error as its answer, so that it blocks no other.
    */
-  async openOf(owner: string, known: readonly string[], max: number): Promise<OpenOrder[]> {
-    const orders = await this.#database.query<OpenOrder>(
+  async openOf(owner: string, known: readonly string[], max: number): Promise<OpenCommand[]> {
+    const commands = await this.#database.query<OpenCommand>(
       `SELECT ${COLUMNS}
        FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE owner = $1 AND answer IS NULL AND order_id <> ALL($2::bigint[])
        ORDER BY order_id LIMIT ${max}`,
       [owner, known],
     );
-    const sound = this.#understood(orders);
-    const understood = new Set(sound.map(({ orderId }) => orderId));
-    const refused = orders.flatMap(({ orderId }) => (understood.has(orderId) ? [] : [orderId]));
+    const sound = this.#understood(commands);
+    const understood = new Set(sound.map(({ commandId }) => commandId));
+    const refused = commands.flatMap(({ commandId }) => (understood.has(commandId) ? [] : [commandId]));
     await this.settle(this.#database, refused, REFUSED);
     return sound;
   }
 
   /** Within a fenced transaction. A null answer follows later. */
-  async settle(sql: Sql, orderIds: readonly string[], answer: Answer | null): Promise<void> {
-    if (orderIds.length === 0) return;
+  async settle(sql: Sql, commandIds: readonly string[], answer: Answer | null): Promise<void> {
+    if (commandIds.length === 0) return;
     await sql.query(`UPDATE {s}.orders SET is_applied = true, answer = $2 WHERE order_id = ANY($1::bigint[])`, [
-      orderIds,
+      commandIds,
       answer === null ? null : JSON.stringify(answer),
     ]);
   }
 
-  #understood<Found extends OpenOrder>(orders: readonly Found[]): Found[] {
-    return orders.flatMap((order) => {
-      const parsed = this.#database.border.order(order);
-      return parsed === undefined ? [] : [{ ...order, ...parsed }];
+  #understood<Found extends OpenCommand>(commands: readonly Found[]): Found[] {
+    return commands.flatMap((command) => {
+      const parsed = this.#database.border.command(command);
+      return parsed === undefined ? [] : [{ ...command, ...parsed }];
     });
   }
 
@@ -157,7 +157,7 @@ export class Orders {
 
 export interface Settled {
   readonly jobId: JobId;
-  readonly orderId: string;
+  readonly commandId: string;
   readonly answer: Answer | null;
 }
 
@@ -167,7 +167,7 @@ interface Asked {
 }
 
 /** Executes commands for the jobs that this agent owns: puts them into its store, and collects the answers there. */
-export class Fulfilment {
+export class Execution {
   readonly #store: Store;
   readonly #now: () => number;
   readonly #asked = new Map<string, Asked>();
@@ -182,21 +182,21 @@ export class Fulfilment {
   }
 
   /** Executes new commands in the store; returns what is to be written about them. */
-  apply(orders: readonly OpenOrder[]): Settled[] {
-    if (orders.length === 0) return [];
-    return this.#store.transaction(() => orders.map((order) => this.#apply(order)));
+  apply(commands: readonly OpenCommand[]): Settled[] {
+    if (commands.length === 0) return [];
+    return this.#store.transaction(() => commands.map((command) => this.#apply(command)));
   }
 
   answered(): Settled[] {
-    return [...this.#asked].flatMap(([orderId, { jobId, requestId }]) => {
+    return [...this.#asked].flatMap(([commandId, { jobId, requestId }]) => {
       const request = this.#store.requests.get(requestId);
       if (request !== undefined && request.answer === null) return [];
-      return [{ jobId, orderId, answer: JSON.parse(request?.answer ?? '{}') as Answer }];
+      return [{ jobId, commandId, answer: JSON.parse(request?.answer ?? '{}') as Answer }];
     });
   }
 
   forget(settled: readonly Settled[]): void {
-    for (const { orderId } of settled) this.#asked.delete(orderId);
+    for (const { commandId } of settled) this.#asked.delete(commandId);
   }
 
   isAsked(jobId: JobId): boolean {
@@ -204,21 +204,21 @@ export class Fulfilment {
   }
 
   forgetJob(jobId: JobId): void {
-    for (const [orderId, asked] of this.#asked) if (asked.jobId === jobId) this.#asked.delete(orderId);
+    for (const [commandId, asked] of this.#asked) if (asked.jobId === jobId) this.#asked.delete(commandId);
   }
 
-  #apply(order: OpenOrder): Settled {
-    const { jobId, orderId, kind, isApplied } = order;
+  #apply(command: OpenCommand): Settled {
+    const { jobId, commandId, kind, isApplied } = command;
     if (kind !== 'watch' && this.#store.jobs.get(jobId) === undefined) {
-      return { jobId, orderId, answer: { error: `job ${jobId} is not watched` } satisfies PassAnswer };
+      return { jobId, commandId, answer: { error: `job ${jobId} is not watched` } satisfies PassAnswer };
     }
-    if (!isApplied) this.#change(order);
-    if (kind !== 'sync' && kind !== 'unwatch') return { jobId, orderId, answer: DONE };
-    this.#asked.set(orderId, { jobId, requestId: this.#store.requests.add(jobId, kind, this.#now()) });
-    return { jobId, orderId, answer: null };
+    if (!isApplied) this.#change(command);
+    if (kind !== 'sync' && kind !== 'unwatch') return { jobId, commandId, answer: DONE };
+    this.#asked.set(commandId, { jobId, requestId: this.#store.requests.add(jobId, kind, this.#now()) });
+    return { jobId, commandId, answer: null };
   }
 
-  #change({ jobId, kind, body }: OpenOrder): void {
+  #change({ jobId, kind, body }: OpenCommand): void {
     const { jobs } = this.#store;
     const job = jobs.get(jobId);
     if (kind === 'watch' && body !== null) jobs.watch(body, this.#now());

@@ -8,7 +8,7 @@ import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { FleetClient } from '../../fleet/client.ts';
 import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
-import type { WatchOrder } from '../../store/rows.ts';
+import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { untilStopped } from '../process.ts';
 import { summaryOf } from '../show/pass.ts';
@@ -17,7 +17,7 @@ import { withFleet, withView } from './client.ts';
 const TICK_MS = 100;
 /** Ticks between two checks that an agent is there to answer. */
 const TICKS_A_LIFE_SIGN = 50;
-const FULFILLED_MS = 10_000;
+const EXECUTED_MS = 10_000;
 /** Maximum time without a response of the database. */
 const MAX_BROKEN_MS = 120_000;
 
@@ -31,18 +31,18 @@ export interface Watched {
 /** Places the command to follow a job, waits a moment for its execution, and shows the state. */
 export async function watchByFleet(
   config: FleetConfig,
-  { order, waitsForTasks }: { readonly order: WatchOrder; readonly waitsForTasks: boolean },
+  { request, waitsForTasks }: { readonly request: WatchRequest; readonly waitsForTasks: boolean },
   show: (watched: Watched) => void,
 ): Promise<void> {
   await withFleet(config, async (client) => {
-    const { jobId } = order;
-    const orderId = await client.order({ jobId, kind: 'watch', body: order });
+    const { jobId } = request;
+    const commandId = await client.command({ jobId, kind: 'watch', body: request });
     const isAnybodyThere = (await client.agents()).some(({ state }) => state === 'alive');
     const shownState = (store: Store) => ({
       isOver: store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null,
     });
-    const endsAt = performance.now() + (isAnybodyThere ? FULFILLED_MS : 0);
-    while (performance.now() < endsAt && (await client.answerOf(orderId)) === undefined) await sleep(TICK_MS);
+    const endsAt = performance.now() + (isAnybodyThere ? EXECUTED_MS : 0);
+    while (performance.now() < endsAt && (await client.answerOf(commandId)) === undefined) await sleep(TICK_MS);
     if (waitsForTasks) {
       while (performance.now() < endsAt && !(await withView({ config, client, only: jobId }, shownState)).isOver)
         await sleep(5 * TICK_MS);
@@ -62,8 +62,8 @@ export function passByFleet(config: FleetConfig, jobId: JobId, kind: 'sync' | 'u
   return untilStopped((signal) =>
     withFleet(config, async (client) => {
       await requireKnown(client, jobId);
-      const orderId = await client.order({ jobId, kind });
-      const answer = await answerTo(orderId, client, signal);
+      const commandId = await client.command({ jobId, kind });
+      const answer = await answerTo(commandId, client, signal);
       return summaryOf(answer);
     }),
   );
@@ -72,7 +72,7 @@ export function passByFleet(config: FleetConfig, jobId: JobId, kind: 'sync' | 'u
 export async function endByFleet(config: FleetConfig, jobId: JobId): Promise<void> {
   await withFleet(config, async (client) => {
     await requireKnown(client, jobId);
-    await client.order({ jobId, kind: 'end' });
+    await client.command({ jobId, kind: 'end' });
   });
 }
 
@@ -89,11 +89,11 @@ async function requireKnown(client: FleetClient, jobId: JobId): Promise<void> {
 }
 
 /** Also waits over a broken connection: the command is stored. */
-export async function answerTo(orderId: string, client: FleetClient, signal: AbortSignal): Promise<PassAnswer> {
+export async function answerTo(commandId: string, client: FleetClient, signal: AbortSignal): Promise<PassAnswer> {
   let brokenAt: number | undefined;
   for (let ticks = 0; ; ticks += 1) {
     try {
-      const answer = await client.answerOf(orderId);
+      const answer = await client.answerOf(commandId);
       if (answer !== undefined) return answer as PassAnswer;
       if (ticks % TICKS_A_LIFE_SIGN === 0 && !(await client.agents()).some(({ state }) => state !== 'gone')) {
         throw new NoAgent('fleet', NOT_RUNNING);
