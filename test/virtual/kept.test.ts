@@ -20,8 +20,8 @@ async function withJob(work: (world: World) => Promise<void>, settings: Partial<
   }
 }
 
-function order({ agent, time }: World, results: boolean): void {
-  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null } as const;
+function order({ agent, time }: World, results: boolean, jobId = JOB): void {
+  const order = { jobId, tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null } as const;
   agent.store.transaction(() => agent.store.jobs.watch({ ...order, source: 'command' }, time.wallMs));
   agent.engine.agent.refresh();
 }
@@ -35,6 +35,24 @@ test('a job has no error of results that are no longer wanted', () =>
     expect(errorOf()).toBe('malformed');
     order(world, false);
     await world.pass(10 * MINUTE_MS);
+    expect(errorOf()).toBeUndefined();
+  }));
+
+test('a search for tasks that gets only unknown responses says so, and no longer when it works', () =>
+  withJob(async (world) => {
+    const waiting = '502' as JobId;
+    const errorOf = () => world.agent.store.jobs.get(waiting)?.error?.code;
+    const operations = ['DownloadPartsOfJobFilesFromCluster'] as const;
+    world.service.submit(waiting);
+    world.service.faults.push({
+      ...{ code: 'malformed', operations, jobId: waiting },
+      ...{ share: 1, until: Number.POSITIVE_INFINITY },
+    });
+    order(world, true, waiting);
+    await world.pass(10 * MINUTE_MS);
+    expect(errorOf()).toBe('malformed');
+    world.service.faults = [];
+    await world.pass(15 * MINUTE_MS);
     expect(errorOf()).toBeUndefined();
   }));
 

@@ -5,7 +5,7 @@
  * Task ids equal them, or differ by a number that is constant for a while, because one database counts both, and job
  * ids.
  */
-import { asJobtailError } from '../../errors.ts';
+import { asJobtailError, type JobtailError } from '../../errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../job.ts';
 import { inSlices } from '../../slices.ts';
 import { BEHIND_EVERY_END, type CapabilityStore, type Remote } from '../ports.ts';
@@ -69,6 +69,7 @@ export async function probe(candidates: Iterator<TaskId>, options: ProbeOptions)
     const isDone = await probing.ask(slice);
     if (isDone) waiting = waiting.slice(slice.length);
   }
+  probing.requireAnswer();
   const answersAll = await probing.answersStrangers();
   return { found: answersAll ? [] : probing.found, asked: probing.asked, answersAll };
 }
@@ -82,6 +83,9 @@ class Probing {
   #max: number;
   /** The length of a failed call, until one of at least that length succeeds. */
   #failed: number | undefined;
+  /** Whether a call showed anything about its ids; else the first failure that showed nothing about its only one. */
+  #isAnswered = false;
+  #unclear: JobtailError | undefined;
 
   constructor(options: ProbeOptions) {
     this.#options = options;
@@ -93,6 +97,7 @@ class Probing {
   async ask(slice: readonly TaskId[]): Promise<boolean> {
     try {
       const answered = await this.#call(slice);
+      this.#isAnswered = true;
       this.found.push(...answered);
       if (slice.length > 1 || !strangersFail(this.#options.capabilities))
         this.#wentThrough(slice.length, answered.length < slice.length);
@@ -104,7 +109,10 @@ class Probing {
         this.entries = strangersFail(this.#options.capabilities) ? 1 : Math.floor(slice.length / 2);
         return false;
       }
-      this.#learn(STRANGERS_CAPABILITY, 'fault');
+      if (error.policy.isRefusal) {
+        this.#learn(STRANGERS_CAPABILITY, 'fault');
+        this.#isAnswered = true;
+      } else this.#unclear ??= error;
     }
     this.asked += slice.length;
     return true;
@@ -119,6 +127,11 @@ class Probing {
     }
     this.#failed = undefined;
     this.entries = Math.min(this.#max, entries * GROWTH);
+  }
+
+  /** @throws JobtailError if no call showed anything */
+  requireAnswer(): void {
+    if (!this.#isAnswered && this.#unclear !== undefined) throw this.#unclear;
   }
 
   /** If all ids were answered, an impossible id shows whether responses prove anything. */

@@ -161,6 +161,19 @@ describe('a probe', () => {
     expect(await probe()).toMatchObject({ found: 1 });
     expect(tasks()).toEqual(['9001']);
   });
+
+  it('that gets only unknown responses says so, and does not take them for refused ids', async () => {
+    const { remote, probe, store, tasks } = setUp();
+    remote.task('9001', '9001');
+    const unknown = new JobtailError('malformed', 'it is no XML');
+    remote.failures.push(...Array.from({ length: 8 }, () => unknown));
+    await expect(probe()).rejects.toBe(unknown);
+    expect(store.capabilities.get('strange-tasks')).toBeUndefined();
+    // One that is about some ids alone does not end the search for others.
+    remote.failures.push(unknown, unknown, unknown);
+    for (let count = 0; count < 3; count++) await probe();
+    expect(tasks()).toEqual(['9001']);
+  });
 });
 
 describe('the rounds of a job', () => {
