@@ -25,9 +25,6 @@ const KNOWN_CODE_PAGES: readonly string[] = [
 
 const BYTES = 256;
 const ASCII_BYTES = 128;
-/** Code units of UTF-16. */
-const UNITS = 65_536;
-const NO_BYTE = -1;
 
 /** No known code page has all characters of a text; a raw download may still succeed. */
 export class UnknownCodePage extends JobtailError {}
@@ -108,24 +105,23 @@ export function unidentified(names: readonly string[], Kind = JobtailError): Job
 /** The possible code pages: one, or several as long as the text does not distinguish them. */
 export class CodePage {
   readonly names: readonly string[];
-  /** The byte of each character on which all code pages agree. */
-  readonly #byteOf = new Int16Array(UNITS).fill(NO_BYTE);
+  /** The byte of each non-ASCII character on which all code pages agree. */
+  readonly #byteOf: Table;
 
   /** @throws RangeError if one of `names` is no single-byte encoding */
   constructor(names: readonly string[]) {
     this.names = names;
-    for (let byte = 0; byte < ASCII_BYTES; byte++) this.#byteOf[byte] = byte;
     const [first, ...others] = names.map(tableOf);
-    for (const [unit, byte] of first ?? [])
-      if (others.every((other) => other.get(unit) === byte)) this.#byteOf[unit] = byte;
+    this.#byteOf = new Map([...(first ?? [])].filter(([unit, byte]) => others.every((one) => one.get(unit) === byte)));
   }
 
   /** The bytes of `text` up to the first uncertain character. */
   encode(text: string): Buffer {
     const bytes = Buffer.allocUnsafe(text.length);
     for (let index = 0; index < text.length; index++) {
-      const byte = this.#byteOf[text.charCodeAt(index)] ?? NO_BYTE;
-      if (byte === NO_BYTE) return bytes.subarray(0, index);
+      const unit = text.charCodeAt(index);
+      const byte = unit < ASCII_BYTES ? unit : this.#byteOf.get(unit);
+      if (byte === undefined) return bytes.subarray(0, index);
       bytes[index] = byte;
     }
     return bytes;
@@ -156,10 +152,12 @@ function showsAs(name: string, bytes: Buffer, text: string): boolean {
   return true;
 }
 
-const tables = new Map<string, ReadonlyMap<number, number>>();
-
 /** The byte of each non-ASCII character. */
-function tableOf(name: string): ReadonlyMap<number, number> {
+type Table = ReadonlyMap<number, number>;
+
+const tables = new Map<string, Table>();
+
+function tableOf(name: string): Table {
   const known = tables.get(name);
   if (known !== undefined) return known;
   const bytes = Buffer.from(Array.from({ length: BYTES }, (_, byte) => byte));
