@@ -264,11 +264,13 @@ function withJob(world: World, isMeant: (job: Job) => boolean, work: (job: Job) 
 /** A command beside the agent: it changes the store, and mostly wakes the agent up. */
 function command(world: World, work: (store: Store) => void): void {
   if (!world.isUp) return;
-  world.disk.aside(() => {
+  const { disk } = world;
+  const run = () => {
     const store = openSharedStore(world.agent.config);
     work(store);
     store.close();
-  });
+  };
+  disk.aside(() => disk.database.beside(run));
   const { agent } = world;
   if (world.chance.is(0.8)) world.later(world.chance.spread(1, 1_000), () => agent.process.isAlive && agent.refresh());
 }

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import Database from 'better-sqlite3';
 import type { Chance } from './chance.ts';
+import { SimulatedDatabase } from './database.ts';
 import { replaced } from './machine.ts';
 import { handleOf, type Real, realCalls } from './real-calls.ts';
 
@@ -53,6 +54,7 @@ export class SimulatedDisk {
   isFull = false;
   /** A flush takes so long. */
   flushMs = 0;
+  readonly database: SimulatedDatabase;
   /** Which boot of the machine this is. */
   boots = 0;
   readonly #root: string;
@@ -75,8 +77,8 @@ export class SimulatedDisk {
     this.#sleep = sleep;
     this.#root = `${root}${path.sep}`;
     this.#mirrors = `${mirrors}${path.sep}`;
-    const transaction: [object, string, unknown] = [Database.prototype, 'transaction', this.#transactionOf()];
-    this.#restore = replaced([...this.#sync(), ...this.#async(), transaction]);
+    this.database = new SimulatedDatabase(this.#beginTransaction);
+    this.#restore = replaced([...this.#sync(), ...this.#async(), ...this.database.patches]);
   }
 
   /** Work of the test on the files: no call of it is counted or fails. */
@@ -231,21 +233,12 @@ export class SimulatedDisk {
   };
 
   /** A transaction of the state is a call, too: nothing is left of one that fails, or at which the process ends. */
-  #transactionOf() {
-    const begin = () => {
-      const failed = this.#isAside ? undefined : this.#step('commit', this.#mirrors);
-      const code = OF_SQLITE[failed?.code ?? ''];
-      if (code !== undefined) throw new Database.SqliteError('a fault of the simulation', code);
-      if (failed !== undefined) throw failed;
-    };
-    const real = Database.prototype.transaction;
-    return function transaction(this: Database.Database, work: (...args: unknown[]) => unknown) {
-      return real.call(this, (...args: unknown[]) => {
-        begin();
-        return work(...args);
-      });
-    };
-  }
+  readonly #beginTransaction = (): void => {
+    const failed = this.#isAside ? undefined : this.#step('commit', this.#mirrors);
+    const code = OF_SQLITE[failed?.code ?? ''];
+    if (code !== undefined) throw new Database.SqliteError('a fault of the simulation', code);
+    if (failed !== undefined) throw failed;
+  };
 
   #sync(): [object, string, unknown][] {
     const real = this.#real as unknown as Record<string, (...args: unknown[]) => unknown>;

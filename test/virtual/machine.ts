@@ -9,9 +9,9 @@ const require = createRequire(import.meta.url);
 const timers = require('node:timers') as Record<string, unknown>;
 const promises = require('node:timers/promises') as Record<string, unknown>;
 
-const realImmediate = globalThis.setImmediate;
+const { nextTick } = process;
 
-type Patched = readonly [owner: object, name: string, value: unknown];
+export type Patched = readonly [owner: object, name: string, value: unknown];
 
 /** Replaces properties; the returned function puts the former ones back. */
 export function replaced(patches: readonly Patched[]): () => void {
@@ -71,8 +71,9 @@ export class Machine {
   readonly settle = async (): Promise<void> => {
     do {
       for (const callback of this.#immediates.splice(0)) callback();
-      // All microtasks run before the next turn of the event loop.
-      await new Promise((resolve) => realImmediate(resolve));
+      // All microtasks run before the next tick, and what they leave for a tick of their own before the one after.
+      await new Promise(nextTick);
+      await new Promise(nextTick);
     } while (this.#immediates.length > 0);
   };
 

@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import Database from 'better-sqlite3';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../src/agent/results/results.ts';
 import { keyText } from '../../src/job.ts';
@@ -27,7 +26,7 @@ export function checkSafety(world: World): void {
   if (!world.isUp) return;
   const { store, engine, process, holder } = world.agent;
   for (const row of store.jobs.all()) for (const file of store.liveFiles.ofJob(row.jobId)) checkRow(world, file);
-  checkRows(world.agent.config.state.directory);
+  checkRows(world.disk);
   const most = MAX_BESIDE + MAX_EACH * world.service.jobs.size;
   const counts = { timers: process.timers, open: world.disk.open, texts: holder.held, waiting: engine.callsWaiting() };
   for (const [what, count] of Object.entries(counts))
@@ -38,24 +37,15 @@ export function checkSafety(world: World): void {
 }
 
 /** Nothing is in the store that no row of `agent status` shows: each row of a job has its job. */
-function checkRows(state: string): void {
-  const db = new Database(path.join(state, 'agent.db'), { readonly: true });
-  try {
-    const tables = db
-      .prepare(
-        "SELECT DISTINCT m.name FROM sqlite_master AS m, pragma_table_info(m.name) AS column WHERE m.type = 'table' AND column.name = 'job_id'",
-      )
-      .pluck()
-      .all() as string[];
-    for (const table of tables) {
-      const found = db
-        .prepare(`SELECT job_id FROM ${table} WHERE job_id NOT IN (SELECT job_id FROM jobs) LIMIT 1`)
-        .pluck()
-        .get();
-      if (found !== undefined) throw new Error(`the table ${table} has rows of ${found}, which is no job of the store`);
-    }
-  } finally {
-    db.close();
+function checkRows({ database }: World['disk']): void {
+  const tables = database.column(
+    "SELECT DISTINCT m.name FROM sqlite_master AS m, pragma_table_info(m.name) AS column WHERE m.type = 'table' AND column.name = 'job_id'",
+  );
+  for (const table of tables) {
+    const [found] = database.column(
+      `SELECT job_id FROM ${table} WHERE job_id NOT IN (SELECT job_id FROM jobs) LIMIT 1`,
+    );
+    if (found !== undefined) throw new Error(`the table ${table} has rows of ${found}, which is no job of the store`);
   }
 }
 

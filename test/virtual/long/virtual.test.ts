@@ -1,5 +1,5 @@
-/** A minute and a half of the whole agent in simulated time. */
+/** Two minutes of the whole agent in simulated time. */
 import { test } from 'vitest';
 import { runFor } from '../run.ts';
 
-test('holds its promises for a minute and a half, whatever happens', { timeout: 600_000 }, () => runFor(90));
+test('holds its promises for two minutes, whatever happens', { timeout: 600_000 }, () => runFor(120));

@@ -1,0 +1,72 @@
+/**
+ * The database of the state: the real SQLite in a real file. One connection uses it alone between the events of a run,
+ * which spares the locks of each statement: these would be most of the work. Other processes take their turns.
+ */
+import Database from 'better-sqlite3';
+import type { Patched } from './machine.ts';
+
+/** The last pragma with which a store opens its database. */
+const OPENED = 'PRAGMA foreign_keys = ON';
+/** After a first look at the log: else its index would be in the memory of this connection, and never be shared. */
+const ALONE = 'BEGIN IMMEDIATE; COMMIT; PRAGMA locking_mode = EXCLUSIVE';
+/** The lock is given back by the next transaction that writes. */
+const SHARED = 'PRAGMA locking_mode = NORMAL; BEGIN IMMEDIATE; COMMIT';
+
+export class SimulatedDatabase {
+  /** On `Database.prototype`. */
+  readonly patches: readonly Patched[];
+  /** The connection of the agent, if it runs. */
+  #owner: Database.Database | undefined;
+
+  /** `begin` is called before each transaction, which fails with what it throws. */
+  constructor(begin: () => void) {
+    const real = { ...Database.prototype };
+    const setOwner = (owner: Database.Database | undefined) => {
+      this.#owner = owner;
+    };
+    const isOwner = (db: Database.Database) => this.#owner === db;
+    const isFree = () => this.#owner === undefined;
+    this.patches = [
+      [
+        Database.prototype,
+        'transaction',
+        function transaction(this: Database.Database, work: (...args: unknown[]) => unknown) {
+          return real.transaction.call(this, (...args: unknown[]) => {
+            begin();
+            return work(...args);
+          });
+        },
+      ],
+      [
+        Database.prototype,
+        'exec',
+        function exec(this: Database.Database, text: string) {
+          real.exec.call(this, text);
+          if (text !== OPENED || !isFree()) return this;
+          setOwner(this);
+          return real.exec.call(this, ALONE);
+        },
+      ],
+      [
+        Database.prototype,
+        'close',
+        function close(this: Database.Database) {
+          if (isOwner(this)) setOwner(undefined);
+          return real.close.call(this);
+        },
+      ],
+    ];
+  }
+
+  /** The values of the first column. */
+  column(sql: string): unknown[] {
+    return this.#owner?.prepare(sql).pluck().all() ?? [];
+  }
+
+  /** Runs `work` of another process, with a connection of its own. */
+  beside(work: () => void): void {
+    this.#owner?.exec(SHARED);
+    work();
+    this.#owner?.exec(ALONE);
+  }
+}
