@@ -174,6 +174,35 @@ const isReplaced = (identifier: string) =>
   REPLACED_START.test(identifier) ||
   identifier.split(/_|(?<=[a-z0-9])(?=[A-Z])/).some((part) => REPLACED_PARTS.includes(part.toLowerCase()));
 
+/** Sentences and cells of a table in a document. The lead of an item in bold is a sentence of its own. */
+function sentencesOf(markdown: string): { readonly sentences: string[]; readonly cells: string[] } {
+  const blocks = markdown
+    .replace(/\n## Which tests show it\n[\s\S]*$/, '')
+    .replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '')
+    .replaceAll(/`[^`]*`/g, 'x')
+    .replaceAll(/\]\([^)]*\)/g, ']')
+    .replaceAll('**', '')
+    .split(/\n\s*\n|\n(?=\s*(?:[-*|#]|\d+\. ))/)
+    .map((block) => block.replaceAll(/\s+/g, ' ').trim());
+  const cells = blocks.filter((block) => block.startsWith('|')).flatMap((row) => row.split('|'));
+  const texts = [...cells, ...blocks.filter((block) => !block.startsWith('|'))];
+  return { cells, sentences: texts.flatMap((text) => text.split(/(?<=[.!?:;])\s/)) };
+}
+
+it('sentences of documents have at most 25 words, cells of tables 40', () => {
+  const isLonger = (max: number) => (text: string) => text.split(' ').filter((word) => /\w/.test(word)).length > max;
+  const sample = sentencesOf(`**A lead.** ${'word '.repeat(25)}\n| a | ${'b '.repeat(41)} |\n\n${'c\n'.repeat(26)}`);
+  expect([sample.cells.filter(isLonger(40)).length, sample.sentences.filter(isLonger(25)).length]).toEqual([1, 2]);
+  const names = fs.readdirSync(`${ROOT}docs`).filter((name) => name.endsWith('.md') && name !== 'transcripts.md');
+  const found = ['README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md', ...names.map((name) => `docs/${name}`)].flatMap(
+    (file) => {
+      const { sentences, cells } = sentencesOf(fs.readFileSync(ROOT + file, 'utf8'));
+      return [...sentences.filter(isLonger(25)), ...cells.filter(isLonger(40))].map((text) => `${file}: ${text}`);
+    },
+  );
+  expect(found).toEqual([]);
+});
+
 describe('identifiers', () => {
   it('are made of the words of the glossary', () => {
     expect(identifiersOf(`const toldJobs = 'said' + \`most \${at}\`; // tell\n`)).toEqual(['const', 'toldJobs', 'at']);
