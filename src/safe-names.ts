@@ -2,7 +2,6 @@
  * Names of result files come from the server and are hostile until proven otherwise: the path of a name below
  * `results/`, or the reason why it has none (docs/servers.md 4.2).
  */
-import { partsOf } from './path-parts.ts';
 
 /** Temporary files of downloads stand beside their target under such a name; no result may have one. */
 const PARTIAL_NAME = /^\.jobtail-[0-9a-f]{16}\.partial$/;
@@ -54,4 +53,13 @@ function reasonAgainstParts(parts: readonly string[]): string | undefined {
     if (isPartialName(part)) return 'it looks like a temporary file of the agent';
   }
   return undefined;
+}
+
+export function partsOf(path: string): string[] {
+  return path.split('/').filter((part) => part !== '');
+}
+
+/** Whether a path ends in another one, which is not empty. */
+export function endsWith(parts: readonly string[], end: readonly string[]): boolean {
+  return end.length > 0 && end.every((part, index) => parts[parts.length - end.length + index] === part);
 }

@@ -178,7 +178,7 @@ function addReading(program: Command): void {
     .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument), [])
     .option('--json', 'print JSON (format version 1): the first and the last error of each task, and the groups')
     .addHelpText('after', examples('agent errors', 'agent errors 501', "agent errors --json | jq '.groups[0]'"))
-    .action(async (jobs, options) => (await loaded(import('./commands/errors.ts'))).errors(jobs, options));
+    .action(async (jobs, options) => (await loaded(import('./commands/grep.ts'))).errors(jobs, options));
 
   command(program, 'view', 'show the followed jobs in a browser: print the link, and open it if there is a display')
     .option('--no-open', 'print the link only')

@@ -5,19 +5,18 @@ import { ServerShare } from '../agent/server-share.ts';
 import { matchesInTime } from '../config/auth-schema.ts';
 import { type Config, serviceAddress } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
+import type { JobInformation, JobTime } from '../job-information.ts';
 import type { MismatchKind } from '../mismatch.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/response-texts.ts';
 import { Compression } from '../remote/http/compression.ts';
 import { type AnswerTiming, HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
 import { type KeptCapabilities, RestCapabilities } from '../remote/rest/capabilities.ts';
-import { RestRemote } from '../remote/rest/client.ts';
-import { RestJobService } from '../remote/rest/job-service.ts';
-import { hidingSecrets } from '../remote/safe-reports.ts';
-import type { CallEvent, SessionCallsOptions } from '../remote/session-calls.ts';
+import { RestJobService, RestRemote } from '../remote/rest/client.ts';
+import type { CallEvent, ServiceCallsOptions } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
-import { SoapRemote } from '../remote/soap/client.ts';
-import { SoapJobService } from '../remote/soap/job-service.ts';
+import { SoapJobService, SoapRemote } from '../remote/soap/client.ts';
+import { inSlices } from '../slices.ts';
 import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/files.ts';
@@ -159,10 +158,7 @@ export interface Services {
 }
 
 interface ServicesOptions {
-  readonly calls: SessionCallsOptions & {
-    readonly http: HttpClient;
-    readonly isSessionFault: (words: string) => boolean;
-  };
+  readonly calls: ServiceCallsOptions;
   readonly spill: SpillPlace;
   readonly capabilities: KeptCapabilities;
   readonly log: Log;
@@ -184,5 +180,39 @@ export function servicesOver(service: Config['service'], options: ServicesOption
   return {
     remote: new RestRemote({ ...ofFiles, url, capabilities }),
     jobService: new RestJobService({ ...calls, url, capabilities }),
+  };
+}
+
+/** Removes secrets from the reports of a job service, which may quote them. */
+export function hidingSecrets(service: JobService, secrets: Secrets): JobService {
+  return {
+    getJob: async (jobId, signal) => hidden(await service.getJob(jobId, signal), secrets),
+    listJobs: async (signal) => {
+      const jobs: JobInformation[] = [];
+      for await (const job of inSlices(await service.listJobs(signal))) jobs.push(hidden(job, secrets));
+      return jobs;
+    },
+  };
+}
+
+function hidden(job: JobInformation, secrets: Secrets): JobInformation {
+  const text = (told: string | null) => (told === null ? null : secrets.hide(told));
+  const time = (told: JobTime | null) => (told === null ? null : { ...told, text: secrets.hide(told.text) });
+  return {
+    ...job,
+    name: text(job.name),
+    state: text(job.state),
+    creationTime: time(job.creationTime),
+    submitTime: time(job.submitTime),
+    startTime: time(job.startTime),
+    endTime: time(job.endTime),
+    tasks: job.tasks.map((task) => ({
+      ...task,
+      name: text(task.name),
+      state: text(task.state),
+      startTime: time(task.startTime),
+      endTime: time(task.endTime),
+      errorMessage: text(task.errorMessage),
+    })),
   };
 }

@@ -4,16 +4,17 @@
  * repeated.
  */
 import { randomUUID } from 'node:crypto';
+import os from 'node:os';
 import type { Log } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
-import type { HttpClient } from '../remote/http/http-client.ts';
+import { HttpClient } from '../remote/http/http-client.ts';
 import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
 import type { JobRow, LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import type { Clock } from '../system/clock.ts';
+import { type Clock, systemClock } from '../system/clock.ts';
 import { Deliveries } from './deliveries.ts';
 import { type EventOf, eventsOf, newEvent, notifiedRow } from './events.ts';
 import { readLines } from './lines.ts';
@@ -263,3 +264,26 @@ const keyOf = ({ taskId, file }: LiveFileKey): LiveFileKey => ({ taskId, file })
 const nameOf = (row: LiveFileRow) => `${row.jobId} ${keyText(row)}`;
 const endOf = ({ generation, position }: LiveFileRow) => `${generation} ${position}`;
 const isOver = ({ state }: JobRow) => state === 'settled' || state === 'ended';
+
+export interface NotifyingOptions {
+  readonly config: Config;
+  readonly store: Store;
+  readonly log: Log;
+  readonly degraded?: () => string | undefined;
+  readonly clock?: Clock;
+  readonly http?: Pick<HttpClient, 'request' | 'close'>;
+}
+
+const LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 30_000, totalMs: 60_000 };
+
+/** The sender: the `source` of CloudEvents. */
+export const sourceOf = ({ fleet }: Pick<Config, 'fleet'>) => `jobtail/${fleet?.name ?? os.hostname()}`;
+
+/** Uses the proxy of the service; certificates are checked against the roots of the system. */
+export const notifyHttp = ({ service: { proxy } }: { readonly service: Pick<Config['service'], 'proxy'> }) =>
+  new HttpClient({ ...(proxy === null ? {} : { proxy }), limits: LIMITS });
+
+export function newNotifications(options: NotifyingOptions): Notifications {
+  const { config, degraded = () => undefined, clock = systemClock, http = notifyHttp(config) } = options;
+  return new Notifications({ ...options, degraded, clock, http, source: sourceOf(config) });
+}

@@ -1,9 +1,9 @@
-/** The session, and a report of each request, for all calls of the service by either protocol. */
-
+/** The session, the requests, and a report of each, for all calls of the service by either protocol. */
 import { performance } from 'node:perf_hooks';
 import type { Grant, Session } from '../agent/ports.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
+import type { HttpClient } from './http/http-client.ts';
 
 /** The header of releases that take user name and password with every call (docs/rest.md 4.1). */
 const API_KEY_HEADER = 'x-api-key';
@@ -48,13 +48,13 @@ export interface SessionCallsOptions {
   readonly untilAllowed: (signal: AbortSignal) => Promise<void>;
 }
 
-/** One request and its response; counts the bytes of the response, also of one that ends in an error. */
-export type Attempt<T> = (grant: Grant, count: { bytes: number }) => Promise<T>;
-
-interface Permit {
-  readonly grant: Grant;
-  readonly signal: AbortSignal;
+/** The bytes of a response, also of one that ends in an error. */
+export interface Count {
+  bytes: number;
 }
+
+/** One request and its response. */
+export type Attempt<T> = (grant: Grant, count: Count) => Promise<T>;
 
 export class SessionCalls {
   readonly #options: SessionCallsOptions;
@@ -68,15 +68,15 @@ export class SessionCalls {
     const { session } = this.#options;
     const grant = await session.current(signal);
     try {
-      return await this.#reported(operation, attempt, { grant, signal });
+      return await this.#reported(operation, attempt, grant, signal);
     } catch (error) {
       if (!(error instanceof JobtailError && error.policy.signIn)) throw error;
       session.lost(grant);
     }
-    return await this.#reported(operation, attempt, { grant: await session.current(signal), signal });
+    return await this.#reported(operation, attempt, await session.current(signal), signal);
   }
 
-  async #reported<T>(operation: string, attempt: Attempt<T>, { grant, signal }: Permit): Promise<T> {
+  async #reported<T>(operation: string, attempt: Attempt<T>, grant: Grant, signal: AbortSignal): Promise<T> {
     const { secrets, onCall, untilAllowed } = this.#options;
     await untilAllowed(signal);
     secrets.add('session', secretOf(grant));
@@ -94,4 +94,9 @@ export class SessionCalls {
       throw error;
     }
   }
+}
+
+export interface ServiceCallsOptions extends SessionCallsOptions {
+  readonly http: HttpClient;
+  readonly isSessionFault: (words: string) => boolean;
 }

@@ -4,7 +4,7 @@ import { parseJobId } from '../../src/job.ts';
 import { jobTimeOf } from '../../src/job-information.ts';
 import { Secrets } from '../../src/redact.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
-import { SoapJobService } from '../../src/remote/soap/job-service.ts';
+import { SoapJobService } from '../../src/remote/soap/client.ts';
 import { needs } from '../support/needs.ts';
 import { GivenSession } from '../support/wire-remote.ts';
 import { signal } from './contract-place.ts';

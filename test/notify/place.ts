@@ -1,11 +1,10 @@
 /** A state with one watched job and its mirrors, written as the engine writes them, and a reader of notifications on it. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { notifyHttp } from '../../src/daemon/notifying.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';
 import { liveParts } from '../../src/mirror-paths.ts';
-import { Notifications } from '../../src/notify/notifications.ts';
+import { Notifications, notifyHttp } from '../../src/notify/notifications.ts';
 import type { RuleSettings } from '../../src/notify/rules.ts';
 import type { DeliveryRow } from '../../src/store/outbox.ts';
 import type { WatchState } from '../../src/store/rows.ts';

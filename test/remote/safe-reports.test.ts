@@ -1,9 +1,9 @@
 /** Whatever a service tells of jobs, no secret of the agent is in it. */
 import { expect, it } from 'vitest';
+import { hidingSecrets } from '../../src/daemon/connection.ts';
 import type { TaskId } from '../../src/job.ts';
 import type { JobInformation, JobTime } from '../../src/job-information.ts';
 import { Secrets } from '../../src/redact.ts';
-import { hidingSecrets } from '../../src/remote/safe-reports.ts';
 import { JOB } from '../support/engine.ts';
 
 const SECRET = 'k3yOfTheSession-that-nobody-may-see';

@@ -1,8 +1,7 @@
 /** A remote that speaks REST, for the tests of the wire, with what it did written down. */
 import { HttpClient, type HttpLimits } from '../../src/remote/http/http-client.ts';
 import { type KeptCapabilities, RestCapabilities } from '../../src/remote/rest/capabilities.ts';
-import { RestRemote, type RestRemoteOptions } from '../../src/remote/rest/client.ts';
-import { RestJobService } from '../../src/remote/rest/job-service.ts';
+import { RestJobService, RestRemote, type RestRemoteOptions } from '../../src/remote/rest/client.ts';
 import type { CallEvent } from '../../src/remote/session-calls.ts';
 import { GivenSession, remoteParts, TEST_LIMITS } from './wire-remote.ts';
 

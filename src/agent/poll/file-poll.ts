@@ -1,16 +1,15 @@
 /** One live file in a poll: its requests, their responses, how it ends, and what is remembered for the next poll. */
 import { BackOff } from '../../back-off.ts';
-import { asJobtailError, EXIT, type JobtailError } from '../../errors.ts';
+import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import { follow } from '../live/follow.ts';
 import type { FileMemory, LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
+import type { Mirrors } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { FollowContext, FollowEnd } from '../live/steps.ts';
 import type { Follow, Part, PartRequest } from '../ports.ts';
 import type { Batch } from './batch.ts';
-import { isSamePart, isUnchanged, type QuietPoll, quietPoll } from './quiet.ts';
-import { type Exchange, isUnfinished, stuckError } from './stuck.ts';
 
 /** What live files of all jobs are polled with. */
 export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWholeFiles' | 'signal'> {
@@ -227,4 +226,75 @@ async function advance(steps: Follow<FollowEnd>, part: Part | undefined): Promis
   const step = await steps.next(part);
   if (step.done) return { kind: 'ended', end: step.value };
   return { kind: 'waits', offset: step.value, resume: (next) => advance(steps, next) };
+}
+
+/** The request of a quiet poll, and its response. */
+export interface QuietPoll {
+  readonly offset: number;
+  /** The text of the response, one character a byte; null if the file did not exist. */
+  readonly text: string | null;
+  readonly end: 'current' | 'absent';
+}
+
+/** The response of a quiet poll is kept up to this length. */
+const MAX_TEXT_BYTES = 4 * 1024;
+
+/** What is kept of a poll of one request that changed nothing; undefined if its response is too long. */
+export async function quietPoll({ offset, part }: Exchange, end: QuietPoll['end']): Promise<QuietPoll | undefined> {
+  if ((part?.content.length ?? 0) > MAX_TEXT_BYTES) return undefined;
+  return { offset, text: await textOf(part), end };
+}
+
+/** Whether the mirror is as the quiet poll left it. */
+export async function isUnchanged(row: LiveFileRow, mirrors: Mirrors): Promise<boolean> {
+  return row.rotation === null && row.inexact.length === 0 && (await mirrors.isAsLeft(row));
+}
+
+/** Whether a part is that of the quiet poll. */
+export async function isSamePart({ text }: QuietPoll, part: Part | undefined, row: LiveFileRow): Promise<boolean> {
+  if (part === undefined) return text === null;
+  if (part.isBeginning) return false;
+  if (part.content.length !== text?.length || part.relativePath !== row.relativePath) return false;
+  return (await textOf(part)) === text;
+}
+
+async function textOf(part: Part | undefined): Promise<string | null> {
+  return part === undefined ? null : (await part.content.read(0, part.content.length)).toString('latin1');
+}
+
+/** One request of a poll and its response; undefined if the file does not exist. */
+export interface Exchange {
+  readonly offset: number;
+  readonly part: Part | undefined;
+}
+
+const MAX_SHOWN = 6;
+const SHOWN_BYTES = 8;
+
+/** Why the polls of a stuck file ended early. */
+const REASONS: Partial<Record<FollowEnd, string>> = {
+  raw: 'the next bytes are not UTF-8, and the raw download failed',
+  unclear: 'responses from different offsets contradict each other',
+};
+
+/** Whether a poll with this end left work undone. */
+export function isUnfinished(end: FollowEnd | undefined): end is FollowEnd {
+  return end !== undefined && end in REASONS;
+}
+
+export async function stuckError(end: FollowEnd, exchanges: readonly Exchange[]): Promise<JobtailError> {
+  const shown: string[] = [];
+  for (const { offset, part } of exchanges.slice(0, MAX_SHOWN)) shown.push(`from ${offset}: ${await shownOf(part)}`);
+  const message = `no progress: ${REASONS[end]} (${shown.join('; ')})`;
+  return new JobtailError('stuck', message, {
+    hint: 'run `agent verify` to compare the mirror with raw bytes; if it differs, report this message',
+  });
+}
+
+async function shownOf(part: Part | undefined): Promise<string> {
+  if (part === undefined) return 'no entry';
+  const { content } = part;
+  if (content.length === 0) return 'no text';
+  const begins = (await content.read(0, SHOWN_BYTES)).toString('hex');
+  return `${content.length} bytes of text that begin with ${begins}`;
 }

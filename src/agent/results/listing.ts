@@ -1,8 +1,7 @@
 /** Decides about each listed name: downloaded to a path of its own, excluded by a pattern, or refused. */
 import path from 'node:path';
-import { partsOf } from '../../path-parts.ts';
 import { printable } from '../../printable.ts';
-import { resultPath } from '../../safe-names.ts';
+import { partsOf, resultPath } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { FileCalls } from '../../system/files.ts';
 import { type Patterns, patterned } from '../patterns.ts';

@@ -4,7 +4,7 @@
  */
 import path from 'node:path';
 import { keyText } from '../../job.ts';
-import { partsOf } from '../../path-parts.ts';
+import { partsOf } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import { type Ledger, NO_STAMP, type Stamps } from './ledger.ts';

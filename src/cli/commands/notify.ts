@@ -1,9 +1,9 @@
 /** `agent notify`: lists undelivered notifications, and sends test events. */
 import { type Config, hasFleet } from '../../config/config.ts';
-import { notifyHttp, sourceOf } from '../../daemon/notifying.ts';
 import { openSharedStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { newEvent } from '../../notify/events.ts';
+import { notifyHttp, sourceOf } from '../../notify/notifications.ts';
 import { Rule } from '../../notify/rules.ts';
 import { send } from '../../notify/senders.ts';
 import { countOf, showAge } from '../../numbers.ts';

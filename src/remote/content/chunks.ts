@@ -1,6 +1,5 @@
 /** Documents and base64 that arrive in chunks of any size. */
-import { BYTE_ORDER_MARK } from '../../bytes.ts';
-import { GrowingBuffer } from '../../growing-buffer.ts';
+import { BYTE_ORDER_MARK, GrowingBuffer } from '../../bytes.ts';
 import { malformed } from '../wrong-answers.ts';
 
 export class Chunks {

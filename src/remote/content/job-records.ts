@@ -2,8 +2,7 @@
  * Parses SubmittedJobInfoExt (docs/interface.md 10.2) while it arrives, by either protocol, within limits. Each element
  * may be missing, nil, or repeated; then the first counts.
  */
-import { characterStart } from '../../bytes.ts';
-import { GrowingBuffer } from '../../growing-buffer.ts';
+import { characterStart, GrowingBuffer } from '../../bytes.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../job.ts';
 import { type JobInformation, type JobTime, jobTimeOf, type TaskInformation } from '../../job-information.ts';
 import type { Lifted } from './lifted.ts';

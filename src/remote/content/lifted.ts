@@ -1,8 +1,8 @@
 /** Receivers of the bulky parts of a response: the interface, the names of a listing, and a file. */
 
 import type { Sink } from '../../agent/ports.ts';
+import { GrowingBuffer } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
-import { GrowingBuffer } from '../../growing-buffer.ts';
 import { malformed } from '../wrong-answers.ts';
 
 /** Receives the bulky parts of a response one after the other while it arrives: texts, or records with elements. */

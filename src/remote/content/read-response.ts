@@ -3,9 +3,10 @@
  * to a limit; or a web page, which proxies and sign-in pages send.
  */
 import { JobtailError } from '../../errors.ts';
-import type { Operation } from '../../operations.ts';
+import { isIdempotent, type Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
-import { type HttpAnswer, readBeginning } from '../http/http-client.ts';
+import { type HttpAnswer, type HttpRequest, readBeginning } from '../http/http-client.ts';
+import type { Count, ServiceCallsOptions } from '../session-calls.ts';
 import { malformed } from '../wrong-answers.ts';
 import type { Lifted } from './lifted.ts';
 
@@ -26,12 +27,12 @@ interface Scanner<Rest> {
   finish(): Rest;
 }
 
-export interface ResponseReading<Rest> {
+interface ResponseReading<Rest> {
   readonly operation: Operation;
   readonly format: ResponseFormat;
   readonly scanner: Scanner<Rest>;
-  readonly lifted: Lifted | undefined;
-  readonly count: { bytes: number };
+  readonly lifted?: Lifted | undefined;
+  readonly count: Count;
   readonly secrets: Secrets;
 }
 
@@ -42,7 +43,7 @@ export type Response<Rest> =
   | { readonly kind: 'refusal'; readonly head: Buffer };
 
 /** @throws JobtailError what the body throws; redirected, unexpected-answer, malformed, answer-too-large */
-export async function readResponse<Rest>(answer: HttpAnswer, reading: ResponseReading<Rest>): Promise<Response<Rest>> {
+async function readResponse<Rest>(answer: HttpAnswer, reading: ResponseReading<Rest>): Promise<Response<Rest>> {
   const { operation, format } = reading;
   const { status } = answer;
   if (status === 200) return await readSuccess(answer, reading);
@@ -102,4 +103,30 @@ export function isWebPage({ contentType }: Pick<HttpAnswer, 'contentType'>, head
 
 export function titleOf(head: Buffer): string {
   return /<title[^<>]{0,200}>([^<]{0,1000})/i.exec(head.toString('utf8', 0, 64 * 1024))?.[1]?.trim() ?? '';
+}
+
+/** A call by either protocol. */
+export interface ServiceCall {
+  readonly operation: Operation;
+  readonly lifted?: Lifted | undefined;
+  /** Whether the response may take as long as it makes progress. */
+  readonly bulky?: boolean;
+  /** Maximum time until the response begins; the usual limit if omitted. */
+  readonly headersMs?: number | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** @throws JobtailError what the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large */
+export async function sendCall<Rest>(
+  { operation, lifted, bulky, headersMs, signal }: ServiceCall,
+  { http, secrets }: ServiceCallsOptions,
+  request: Pick<HttpRequest, 'method' | 'url' | 'headers' | 'body'>,
+  reading: Pick<ResponseReading<Rest>, 'format' | 'scanner' | 'count'>,
+): Promise<{ readonly answer: HttpAnswer; readonly response: Response<Rest> }> {
+  const answer = await http.request({
+    ...request,
+    ...{ headersMs, signal, isRepeatable: isIdempotent(operation) },
+    totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
+  });
+  return { answer, response: await readResponse(answer, { operation, lifted, secrets, ...reading }) };
 }

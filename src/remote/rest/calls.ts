@@ -1,49 +1,53 @@
-/** Calls of a REST service in a session; detects the address of each operation by the responses. */
+/**
+ * Calls of a REST service in a session; detects the address of each operation by the responses. Addresses are never
+ * logged: with GET they contain the session code.
+ */
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
-import type { Operation } from '../../operations.ts';
-import type { Lifted } from '../content/lifted.ts';
-import { grantHeaders, SessionCalls, type SessionCallsOptions } from '../session-calls.ts';
-import type { LiftRule } from './answer/scanner.ts';
+import { type Response, type ResponseFormat, type ServiceCall, sendCall } from '../content/read-response.ts';
+import { type Count, grantHeaders, type ServiceCallsOptions, SessionCalls } from '../session-calls.ts';
+import { AnswerScanner, type LiftRule } from './answer/scanner.ts';
 import type { RestCapabilities } from './capabilities.ts';
 import { type Address, REQUEST } from './contract.ts';
-import { type Json, jsonObject } from './requests.ts';
-import { type Outcome, Transport, type TransportOptions } from './transport.ts';
+import { refusalOf, URL_KEYS, unexpected } from './refusals.ts';
+import { type Json, JsonNumber, type JsonObject, jsonObject, writeJson } from './requests.ts';
 
-export interface RestCallsOptions extends TransportOptions, SessionCallsOptions {
+const FORMAT: ResponseFormat = {
+  name: 'JSON',
+  hasType: (contentType) => /^(?:|(?:application|text)\/(?:[\w.-]+\+)?json)$/.test(contentType),
+  maxRefusalBytes: 64 * 1024,
+  mayBeEmpty: true,
+  urlKeyOf: () => URL_KEYS,
+  unexpected: (_, what) => unexpected(what),
+};
+
+export interface RestCallsOptions extends ServiceCallsOptions {
+  /** {base_url} with the path of the middleware, without a slash at its end. */
+  readonly url: string;
   readonly capabilities: RestCapabilities;
 }
 
-export interface Call {
-  readonly operation: Operation;
+export interface Call extends ServiceCall {
   /** The arguments without the session; they may depend on the address. */
   readonly members: (address: Address) => Readonly<Record<string, Json | undefined>>;
   readonly rule?: LiftRule;
-  readonly lifted?: Lifted;
   readonly maxBytes: number;
-  /** Whether the response may take as long as it makes progress. */
-  readonly bulky?: boolean;
-  /** Maximum time until the response begins; the usual limit if omitted. */
-  readonly headersMs?: number | undefined;
   readonly onInvalid?: () => void;
-  readonly signal: AbortSignal;
 }
 
 /** The form of session codes (docs/rest.md 4.1). */
 const GUID_BYTES = 36;
 
-type Answered = Exclude<Outcome, { kind: 'refusal' }>;
+type Answered = Exclude<Response<Json | undefined>, { readonly kind: 'refusal' }>;
 
 export class RestCalls {
-  readonly #capabilities: RestCapabilities;
+  readonly #options: RestCallsOptions;
   readonly #sessions: SessionCalls;
-  readonly #transport: Transport;
   #sessionBytes = GUID_BYTES;
 
   constructor(options: RestCallsOptions) {
-    this.#capabilities = options.capabilities;
+    this.#options = options;
     this.#sessions = new SessionCalls(options);
-    this.#transport = new Transport(options);
   }
 
   get sessionBytes(): number {
@@ -56,31 +60,42 @@ export class RestCalls {
   }
 
   /** Tries the possible addresses of an operation, and keeps the one that works. */
-  async #attempt(call: Call, grant: Grant, count: { bytes: number }): Promise<Answered> {
-    const { operation } = call;
+  async #attempt(call: Call, grant: Grant, count: Count): Promise<Answered> {
+    const { operation, rule, lifted, maxBytes, onInvalid } = call;
+    const { capabilities } = this.#options;
+    this.#sessionBytes = grant.kind === 'session' ? Buffer.byteLength(grant.code) : 0;
     let first: JobtailError | undefined;
-    for (const address of this.#capabilities.addressesOf(operation)) {
-      const outcome = await this.#send(call, address, grant, count);
-      if (outcome.kind !== 'refusal') {
-        this.#capabilities.foundAt(operation, address);
-        return outcome;
+    for (const address of capabilities.addressesOf(operation)) {
+      const reading = { format: FORMAT, scanner: new AnswerScanner({ rule, lifted, maxBytes }), count };
+      const { answer, response } = await sendCall(call, this.#options, this.#request(call, address, grant), reading);
+      if (response.kind !== 'refusal') {
+        capabilities.foundAt(operation, address);
+        return response;
       }
-      if (outcome.reportsInvalid) call.onInvalid?.();
-      if (!outcome.isWrongAddress) throw outcome.error;
-      first ??= outcome.error;
+      const refusal = refusalOf(operation, answer, response.head, this.#options);
+      if (refusal.reportsInvalid) onInvalid?.();
+      if (!refusal.isWrongAddress) throw refusal.error;
+      first ??= refusal.error;
     }
     throw first ?? new JobtailError('internal', `${operation} has no address`);
   }
 
-  #send(call: Call, address: Address, grant: Grant, count: { bytes: number }): Promise<Outcome> {
-    const { operation, members, rule, lifted, maxBytes, bulky, headersMs, signal } = call;
-    this.#sessionBytes = grant.kind === 'session' ? Buffer.byteLength(grant.code) : 0;
+  #request({ members }: Call, address: Address, grant: Grant) {
+    const { verb: method, path } = address;
     const session = grant.kind === 'session' ? { [REQUEST.sessionCode]: grant.code } : {};
-    return this.#transport.send({
-      ...{ operation, address, rule, lifted, maxBytes, count, headersMs, signal },
-      headers: grantHeaders(grant),
-      members: jsonObject({ ...members(address), ...session }),
-      totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
-    });
+    const sent = jsonObject({ ...members(address), ...session });
+    const url = `${this.#options.url}/${path}`;
+    const shared = { 'user-agent': 'jobtail', accept: 'application/json', 'accept-language': 'en' };
+    const headers = { ...shared, ...grantHeaders(grant) };
+    if (method === 'GET') return { method, url: `${url}?${queryOf(sent)}`, headers };
+    return { method, url, headers: { ...headers, 'content-type': 'application/json' }, body: writeJson(sent) };
   }
+}
+
+function queryOf(members: JsonObject): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of members.members) {
+    query.set(name, value instanceof JsonNumber ? value.text : String(value));
+  }
+  return query.toString();
 }

@@ -1,14 +1,16 @@
 /** The five operations of the file-transfer service over REST, for all of its releases (docs/rest.md). */
-import type { Listing, Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
+import type { JobService, Listing, Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import type { JobInformation } from '../../job-information.ts';
 import type { Secrets } from '../../redact.ts';
+import { JobRecords, MAX_JOBS_BYTES } from '../content/job-records.ts';
 import { StreamedFile } from '../content/lifted.ts';
 import { readParts, type SpillPlace } from '../content/response-texts.ts';
 import { ITEM } from './answer/scanner.ts';
 import { type Call, RestCalls, type RestCallsOptions } from './calls.ts';
 import type { PathForm, RestCapabilities } from './capabilities.ts';
-import { PART, REQUEST } from './contract.ts';
+import { JOB_STATES, PART, REQUEST } from './contract.ts';
 import { DecodedFiles } from './decoded-files.ts';
 import { ListedFiles } from './listed-files.ts';
 import { ONLY_BY_SSH, unexpected } from './refusals.ts';
@@ -200,4 +202,51 @@ const slashed = (name: string) => `/${name.replace(/^\/+/, '')}`;
 
 function pathBy(form: PathForm, jobId: JobId, name: string): string {
   return form === 'listed' ? slashed(name) : `/${jobId}${slashed(name)}`;
+}
+
+const STATE_OF = new Map(Object.entries(JOB_STATES).map(([state, number]) => [String(number), state]));
+
+export class RestJobService implements JobService {
+  readonly #calls: RestCalls;
+
+  constructor(options: RestCallsOptions) {
+    this.#calls = new RestCalls(options);
+  }
+
+  async getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {
+    const lifted = new JobRecords({ task: ITEM, asked: jobId });
+    const answered = await this.#calls.call({
+      ...{ operation: 'GetCurrentInfoForJob', lifted, signal },
+      members: () => ({ [REQUEST.jobId]: new JsonNumber(jobId) }),
+      rule: { path: [], as: 'record' },
+      maxBytes: MAX_JOBS_BYTES,
+    });
+    const [job] = lifted.jobs;
+    if (job === undefined) {
+      if (answered.kind === 'success' && answered.rest !== null) throw unexpected('it contains no job');
+      throw new JobtailError('not-found', `the service has no job ${jobId}`, {
+        hint: 'check the job id, and whether the job belongs to auth.username',
+      });
+    }
+    if (job.id !== jobId) throw unexpected(`it is about the job ${job.id}`);
+    return inWords(job);
+  }
+
+  async listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
+    const lifted = new JobRecords({ task: ITEM });
+    const answered = await this.#calls.call({
+      ...{ operation: 'ListJobsForCurrentUser', lifted, bulky: true, signal },
+      members: () => ({}),
+      rule: { path: [ITEM], as: 'record' },
+      maxBytes: MAX_JOBS_BYTES,
+    });
+    if (answered.kind === 'success') requireLifted(answered.rest);
+    return lifted.jobs.map(inWords);
+  }
+}
+
+function inWords(job: JobInformation): JobInformation {
+  const wordOf = (state: string | null) => (state === null ? null : (STATE_OF.get(state) ?? state));
+  const tasks = job.tasks.map((task) => ({ ...task, state: wordOf(task.state) }));
+  return { ...job, state: wordOf(job.state), tasks };
 }

@@ -1,9 +1,9 @@
 /** Responses that are no success, and their meaning (docs/rest.md 4.2, 4.3). */
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
-import type { Secrets } from '../../redact.ts';
 import { titleOf } from '../content/read-response.ts';
 import type { HttpAnswer } from '../http/http-client.ts';
+import type { ServiceCallsOptions } from '../session-calls.ts';
 import {
   FAULT,
   isSessionLost,
@@ -37,11 +37,6 @@ export function unexpected(what: string): JobtailError {
   });
 }
 
-export interface RefusalReading {
-  readonly secrets: Secrets;
-  readonly isSessionFault: (words: string) => boolean;
-}
-
 export interface Refusal {
   readonly error: JobtailError;
   /** The operation or its verb does not exist there: it may have another address. */
@@ -53,7 +48,7 @@ export function refusalOf(
   operation: Operation,
   answer: Pick<HttpAnswer, 'status' | 'retryAfterMs'>,
   body: Buffer,
-  { secrets, isSessionFault }: RefusalReading,
+  { secrets, isSessionFault }: Pick<ServiceCallsOptions, 'secrets' | 'isSessionFault'>,
 ): Refusal {
   const { status, retryAfterMs } = answer;
   const problem = problemOf(body.toString());

@@ -1,30 +1,40 @@
-/** Calls of one SOAP service in a session: writes and sends an envelope, and reads the response. */
+/**
+ * Calls of one SOAP service in a session: writes and sends an envelope, and reads the response while it arrives. Bulky
+ * texts go to their receivers; the rest is returned.
+ */
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
-import { grantHeaders, SessionCalls, type SessionCallsOptions } from '../session-calls.ts';
+import { isWebPage, type ResponseFormat, type ServiceCall, sendCall, titleOf } from '../content/read-response.ts';
+import type { HttpAnswer } from '../http/http-client.ts';
+import { type Count, grantHeaders, type ServiceCallsOptions, SessionCalls } from '../session-calls.ts';
+import { AnswerScanner } from './answer/scanner.ts';
 import { Envelopes, type EnvelopesOptions, type Fields, inSession } from './envelope.ts';
-import { Transport, type TransportOptions } from './transport.ts';
+import { type Fault, faultError, unexpected, urlKeyOf } from './faults.ts';
 
-export interface SoapCallsOptions extends EnvelopesOptions, TransportOptions, SessionCallsOptions {}
+const FORMAT: ResponseFormat = {
+  name: 'SOAP envelope',
+  hasType: (contentType) => /^(?:|text\/xml|application\/xml|application\/soap\+xml)$/.test(contentType),
+  maxRefusalBytes: 256 * 1024,
+  mayBeEmpty: false,
+  urlKeyOf,
+  unexpected,
+};
 
-export interface Call {
-  readonly operation: Operation;
+export interface SoapCallsOptions extends EnvelopesOptions, ServiceCallsOptions {
+  readonly maxSmallAnswerBytes: number;
+}
+
+export interface Call extends ServiceCall {
   /** In the order of the contract, without the session. */
   readonly fields: Fields;
-  readonly lifted?: Lifted;
-  /** Whether the response may take as long as it makes progress. */
-  readonly bulky?: boolean;
-  /** Maximum time until the response begins; the usual limit if omitted. */
-  readonly headersMs?: number | undefined;
-  readonly signal: AbortSignal;
 }
 
 export class SoapCalls {
+  readonly #options: SoapCallsOptions;
   readonly #sessions: SessionCalls;
   readonly #envelopes: Envelopes;
-  readonly #transport: Transport;
 
   /** @throws JobtailError config for a namespace that no request can carry */
   constructor(options: SoapCallsOptions) {
@@ -33,9 +43,9 @@ export class SoapCalls {
         hint: 'copy the targetNamespace from the WSDL of the service',
       });
     }
+    this.#options = options;
     this.#sessions = new SessionCalls(options);
     this.#envelopes = new Envelopes(options);
-    this.#transport = new Transport(options);
   }
 
   /** The content of the response element; undefined if it was not read to its end. @throws JobtailError */
@@ -43,15 +53,38 @@ export class SoapCalls {
     return this.#sessions.call(call.operation, (grant, count) => this.#attempt(call, grant, count), call.signal);
   }
 
-  async #attempt(call: Call, grant: Grant, count: { bytes: number }): Promise<unknown> {
-    const { operation, fields, lifted, bulky, headersMs, signal } = call;
-    const headers = { 'user-agent': 'jobtail', ...grantHeaders(grant) };
-    const envelope = await this.#envelopes.write(operation, inSession(fields, grant));
-    const rest = await this.#transport.send({
-      ...{ operation, lifted, count, headersMs, signal },
-      envelope: { ...envelope, headers: { ...envelope.headers, ...headers } },
-      totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
-    });
-    return rest && (await this.#envelopes.read(operation, rest));
+  async #attempt(call: Call, grant: Grant, count: Count): Promise<unknown> {
+    const { operation, fields, lifted } = call;
+    const { xml: body, headers } = await this.#envelopes.write(operation, inSession(fields, grant));
+    const sent = { ...headers, 'user-agent': 'jobtail', ...grantHeaders(grant) };
+    const request = { method: 'POST', url: this.#options.url, headers: sent, body } as const;
+    const reading = { format: FORMAT, scanner: this.#scanner(operation, lifted), count };
+    const { answer, response } = await sendCall(call, this.#options, request, reading);
+    if (response.kind === 'refusal')
+      throw faultError(operation, answer, this.#faultIn(answer, response.head, operation), this.#options);
+    if (response.kind !== 'success') return undefined;
+    const { rest } = response;
+    if (rest.fault === undefined) return await this.#envelopes.read(operation, rest.xml);
+    throw faultError(operation, answer, { isFault: true, words: rest.fault }, this.#options);
+  }
+
+  #faultIn(answer: HttpAnswer, head: Buffer, operation: Operation): Fault {
+    const isXml = FORMAT.hasType(answer.contentType);
+    try {
+      if (isXml) {
+        const scanner = this.#scanner(operation, undefined);
+        scanner.push(head);
+        const { fault } = scanner.finish();
+        return { isFault: fault !== undefined, words: fault ?? '' };
+      }
+    } catch {
+      // Without an envelope, only the status describes the failure.
+    }
+    return { isFault: false, words: isWebPage(answer, head) ? titleOf(head) : isXml ? '' : head.toString() };
+  }
+
+  #scanner(operation: Operation, lifted: Lifted | undefined): AnswerScanner {
+    const { namespace, secrets, maxSmallAnswerBytes } = this.#options;
+    return new AnswerScanner({ operation, namespace, lifted, maxBytes: maxSmallAnswerBytes, secrets });
   }
 }

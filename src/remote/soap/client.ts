@@ -1,11 +1,14 @@
 /** The five operations of the file-transfer service (docs/interface.md 4.1) over SOAP 1.1 or 1.2. */
-import type { PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
+import type { JobService, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import type { JobInformation } from '../../job-information.ts';
+import { JobRecords, MAX_JOBS_BYTES } from '../content/job-records.ts';
 import { ListedNames, StreamedFile } from '../content/lifted.ts';
 import { readParts, type SpillPlace } from '../content/response-texts.ts';
 import { type Call, SoapCalls, type SoapCallsOptions } from './calls.ts';
 import { taskFileOffsets, textArgument, transferMethodArgument } from './envelope.ts';
+import { unexpected } from './faults.ts';
 import { entriesOf, resultOf, transferMethodOf } from './results.ts';
 
 /** `url` is {file_transfer_url}. Limits exclude the content of files. */
@@ -80,5 +83,34 @@ export class SoapRemote implements Remote {
 
   #call({ jobId, fields, ...call }: JobCall): Promise<unknown> {
     return this.#calls.call({ ...call, fields: { submittedJobInfoId: jobId, ...fields } });
+  }
+}
+
+const TASK = 'SubmittedTaskInfoExt';
+export class SoapJobService implements JobService {
+  readonly #calls: SoapCalls;
+
+  constructor(options: Omit<SoapCallsOptions, 'service' | 'maxSmallAnswerBytes'>) {
+    this.#calls = new SoapCalls({ ...options, service: 'JobManagementWs', maxSmallAnswerBytes: MAX_JOBS_BYTES });
+  }
+
+  async getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {
+    const operation = 'GetCurrentInfoForJob';
+    const lifted = new JobRecords({ task: TASK, asked: jobId });
+    await this.#calls.call({ operation, fields: { submittedJobInfoId: jobId }, lifted, signal });
+    const [job] = lifted.jobs;
+    if (job === undefined) {
+      throw new JobtailError('not-found', `the service has no job ${jobId}`, {
+        hint: 'check the job id, and whether the job belongs to auth.username',
+      });
+    }
+    if (job.id !== jobId) throw unexpected(operation, `it is about the job ${job.id}`);
+    return job;
+  }
+
+  async listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
+    const lifted = new JobRecords({ task: TASK });
+    await this.#calls.call({ operation: 'ListJobsForCurrentUser', fields: {}, lifted, bulky: true, signal });
+    return lifted.jobs;
   }
 }

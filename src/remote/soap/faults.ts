@@ -1,8 +1,8 @@
 /** Failed responses, and their meaning. */
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
-import type { Secrets } from '../../redact.ts';
 import type { HttpAnswer } from '../http/http-client.ts';
+import type { ServiceCallsOptions } from '../session-calls.ts';
 import { FAULT, isSessionLost, LOST, MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
 import { type ServiceName, serviceOf } from './contract.ts';
 
@@ -28,17 +28,12 @@ export interface Fault {
   readonly words: string;
 }
 
-export interface FaultReading {
-  readonly secrets: Secrets;
-  readonly isSessionFault: (words: string) => boolean;
-}
-
 /** The error for a fault. `session-lost` is only a guess: another user's job looks the same (docs/servers.md 3.3). */
 export function faultError(
   operation: Operation,
   { status, retryAfterMs }: Pick<HttpAnswer, 'status' | 'retryAfterMs'>,
   { isFault, words }: Fault,
-  { secrets, isSessionFault }: FaultReading,
+  { secrets, isSessionFault }: Pick<ServiceCallsOptions, 'secrets' | 'isSessionFault'>,
 ): JobtailError {
   const isLost = isSessionLost(status, words, isSessionFault);
   const { code, hint } = isLost ? LOST : meaningOf(status, isFault, urlKeyOf(operation));

@@ -2,7 +2,7 @@
  * Appends the certain bytes of the text after the end of the mirror. Where a block edge cut a character, two responses
  * are certain together.
  */
-import { GrowingBuffer } from '../../../growing-buffer.ts';
+import { GrowingBuffer } from '../../../bytes.ts';
 import type { Follow } from '../../ports.ts';
 import { HALF_BLOCK_BYTES, match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';

@@ -7,7 +7,7 @@
 import { commonLength } from '../../../bytes.ts';
 import { asJobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
-import { endsWith, partsOf } from '../../../path-parts.ts';
+import { endsWith, partsOf } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
 import type { Content, ContentWriter, Follow, Remote, Sink } from '../../ports.ts';
 import type { Difference } from '../match.ts';

@@ -2,9 +2,8 @@
  * One raw download of a listed file. Compares its bytes, while they arrive, with the mirror and with the text of the
  * live file. Passes none of them on before the text proves that it is the live file.
  */
-import { commonLength } from '../../../bytes.ts';
+import { commonLength, GrowingBuffer } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
-import { GrowingBuffer } from '../../../growing-buffer.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
 import type { Sink } from '../../ports.ts';
 import { type Difference, match } from '../match.ts';

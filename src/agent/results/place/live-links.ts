@@ -6,7 +6,7 @@
 import path from 'node:path';
 import { startsAlike } from '../../../bytes.ts';
 import { keyText } from '../../../job.ts';
-import { endsWith, partsOf } from '../../../path-parts.ts';
+import { endsWith, partsOf } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
 import type { FileCalls } from '../../../system/files.ts';

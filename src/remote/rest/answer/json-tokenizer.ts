@@ -4,9 +4,8 @@
  */
 
 import { isUtf8 } from 'node:buffer';
-import { endOfWholeUtf8 } from '../../../bytes.ts';
+import { endOfWholeUtf8, GrowingBuffer } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
-import { GrowingBuffer } from '../../../growing-buffer.ts';
 import { Chunks } from '../../content/chunks.ts';
 import { malformed } from '../../wrong-answers.ts';
 
