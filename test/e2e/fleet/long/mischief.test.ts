@@ -1,6 +1,6 @@
 /**
  * Rounds of random mischief: agents are killed, stopped, cut off, the database restarts, agents and jobs come and go, files
- * are rewritten. JOBTAIL_FLEET_ROUNDS says how many (100); JOBTAIL_SEED repeats them as far as they can be repeated.
+ * are rewritten. JOBTAIL_FLEET_ROUNDS is their number (25); JOBTAIL_SEED repeats them as far as possible.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { drawMischief, type MischiefParts, pick, randomFrom } from '../../../sup
 import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
 
-const ROUNDS = Number(process.env['JOBTAIL_FLEET_ROUNDS'] ?? 100);
+const ROUNDS = Number(process.env['JOBTAIL_FLEET_ROUNDS'] ?? 25);
 const SEED = Number(process.env['JOBTAIL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const PATIENCE_MS = 120_000 + ROUNDS * 15_000;
 /** So many harms go on at the same time, at most; at least one agent of three is well. */
