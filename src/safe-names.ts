@@ -6,12 +6,10 @@
 /** Temporary files of downloads stand beside their target under such a name; no result may have one. */
 const PARTIAL_NAME = /^\.jobtail-[0-9a-f]{16}\.partial$/;
 
-/** A fresh name for a temporary file. */
 export function partialName(random: string): string {
   return `.jobtail-${random}.partial`;
 }
 
-/** Whether a directory entry is a temporary file of a download. */
 export function isPartialName(name: string): boolean {
   return PARTIAL_NAME.test(name);
 }

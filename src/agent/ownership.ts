@@ -23,7 +23,6 @@ export interface Ownership {
   copyMark(jobId: JobId): string | null;
 }
 
-/** The ownership of a single agent. */
 export const ALONE: Ownership = {
   owns: () => true,
   requireLease: () => {},
@@ -37,7 +36,6 @@ export interface Follower {
   take(jobIds: readonly JobId[]): void;
   /** Stops following a job that another agent may own; resolves when all that was written of it is committed. */
   release(jobId: JobId): Promise<void>;
-  /** Reads the changes of the store. */
   refresh(): void;
 }
 
@@ -56,7 +54,6 @@ export interface JobRegister {
   follow(requests: readonly WatchRequest[], max: number): Promise<number>;
 }
 
-/** The jobs of one agent. */
 export class StoreRegister implements JobRegister {
   readonly #store: Store;
   readonly #clock: Pick<Clock, 'now'>;

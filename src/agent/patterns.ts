@@ -1,13 +1,11 @@
 /** Patterns as in .gitignore. */
 import ignore, { type Ignore } from 'ignore';
 
-/** What is taken: what one includes and none excludes. */
 export interface Patterns {
   readonly include: readonly string[];
   readonly exclude: readonly string[];
 }
 
-/** Whether one of some patterns is of a path. */
 type Patterned = (relative: string) => boolean;
 
 /** The library keeps what it found of each path, and of each directory above it: so many characters of them, at most. */

@@ -8,7 +8,6 @@ import type { ServerAnswer } from './server-share.ts';
 const MS_PER_PLACE = 8;
 /** Usual times above this multiple of the minimum suggest that calls wait for each other in the server. */
 const MAX_SLOWNESS = 2;
-/** Weight of the last response in the usual time. */
 const WEIGHT = 1 / 8;
 
 export class Places {

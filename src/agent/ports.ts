@@ -11,7 +11,6 @@ import type { FileDigest } from '../system/files.ts';
  * stands there as U+FFFD). Small ones are in memory, large ones in an unlinked temporary file.
  */
 export interface Content {
-  /** Bytes of the text. */
   readonly length: number;
   /**
    * The bytes [start, end) (end is cut to `length`); the buffer may be shared, so it is only read. It may be (a part
@@ -25,13 +24,10 @@ export interface Content {
 /** Holds bytes that are not trusted yet: in memory while they are few, else in an unlinked temporary file. */
 export interface ContentWriter {
   write(bytes: Buffer): Promise<void>;
-  /** What was written, as a content. */
   finish(): Promise<Content>;
-  /** Gives everything back without a content. */
   discard(): Promise<void>;
 }
 
-/** Room on a disk that is left free. */
 export interface Reserve {
   /** @throws JobtailError disk-full if writing so many bytes more would use it */
   require(bytes: number): Promise<void>;
@@ -45,7 +41,6 @@ export const BEHIND_EVERY_END = 2 ** 40;
 
 /** An offset in a live file from which the rest is requested. */
 export interface PartRequest extends LiveFileKey {
-  /** Byte position in the remote file. */
   readonly offset: number;
   /**
    * So many bytes of the text are enough, or a few more; all of it if left out. A call that wants several files is cut
@@ -56,7 +51,6 @@ export interface PartRequest extends LiveFileKey {
 
 /** The answer for one live file: everything from `offset` to its end at that moment, unless less was enough. */
 export interface Part extends LiveFileKey {
-  /** The requested offset. */
   readonly offset: number;
   readonly content: Content;
   /** As the service named it; often the same for two tasks (docs/servers.md 1.7). */
@@ -105,9 +99,7 @@ export interface TransferMethod {
     readonly username: string | null;
     readonly privateKey: string | null;
     readonly publicKey: string | null;
-    /** Of the private key. */
     readonly passphrase?: string;
-    /** An OpenSSH certificate of the key. */
     readonly certificate?: string;
   } | null;
   /** What a service wants back at the end, unchanged, if it is to be had; a secret. */
@@ -120,7 +112,6 @@ export interface CapabilityStore {
   set(name: string, value: string): void;
 }
 
-/** The names of a listing. */
 export interface Listing extends ReadonlyArray<string> {
   /**
    * By name, if the service reports it: when the file was changed. Only useful to detect a change since the last
@@ -147,7 +138,6 @@ export interface Remote {
   downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number>;
   /** GetFileTransferMethod; null if the service has none for this job. */
   getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null>;
-  /** EndFileTransfer. */
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void>;
   /**
    * Why the service will never hand out a file of this name; undefined if it may. Left out: there are no such names.
@@ -177,11 +167,9 @@ export interface DirectFile {
 export interface DirectArrival<File extends DirectFile = DirectFile> {
   readonly file: File;
   readonly path: string;
-  /** If the transfer has computed it. */
   readonly digest?: FileDigest | undefined;
 }
 
-/** What a direct transfer is to bring, and where to. */
 export interface DirectRequest<File extends DirectFile = DirectFile> {
   readonly method: TransferMethod;
   readonly files: readonly File[];
@@ -191,15 +179,12 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
   readonly presentDirectory: string;
   readonly maxFileBytes: number | null;
   readonly bytesPerSecond: number | null;
-  /** The way that worked with this method before. */
   readonly way: string | null;
   /** Takes files over while others are on their way: each of them is moved away or removed. */
   onFiles(arrivals: readonly DirectArrival<File>[]): Promise<void>;
-  /** A file that is larger than `maxFileBytes`. */
   onTooLarge(file: File): void;
   /** Bytes of files that arrived so far. */
   readonly onBytes: (bytes: number) => void;
-  /** The way that works with this method. */
   readonly onWay: (way: string) => void;
   readonly signal: AbortSignal;
 }
@@ -223,7 +208,6 @@ export type Grant =
   | { readonly kind: 'bearer'; readonly token: string }
   | { readonly kind: 'api-key'; readonly key: string };
 
-/** The session of this agent's user. */
 export interface Session {
   /** The grant in force; signs in if there is none. One sign-in runs at a time, for all callers. */
   current(signal: AbortSignal): Promise<Grant>;

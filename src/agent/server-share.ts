@@ -60,7 +60,6 @@ export class ServerShare {
     this.#agents = Math.max(1, agents);
   }
 
-  /** When the next call may begin. */
   get opensAt(): number {
     const reservedMs = this.#costOfRequestMs === undefined ? this.#callsOnTheirWay * this.#costOf(this.#lastWorkMs) : 0;
     return Math.max(this.#pausedUntil, this.#settledAt + reservedMs);

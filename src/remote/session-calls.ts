@@ -53,7 +53,6 @@ export interface Count {
   bytes: number;
 }
 
-/** One request and its response. */
 export type Attempt<T> = (grant: Grant, count: Count) => Promise<T>;
 
 export class SessionCalls {

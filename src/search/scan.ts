@@ -28,7 +28,6 @@ export interface Limits {
 
 export const LIMITS: Limits = { chunkBytes: 64 * 1024, maxLineBytes: 1024 * 1024 };
 
-/** Yields lines as they are found; returns the number of selected lines. */
 export function* scanFile(
   file: string,
   matcher: LineMatcher,

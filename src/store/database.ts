@@ -32,7 +32,6 @@ export interface OpenDatabaseOptions {
   /** Whether to migrate it and to set a broken one aside: only with the lock of the state directory. */
   readonly owner: boolean;
   readonly now: () => number;
-  /** Replaced in tests. */
   readonly statfs?: Statfs;
 }
 

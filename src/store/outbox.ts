@@ -19,7 +19,6 @@ export interface NotifiedJobRow {
 export interface ReadPositionRow extends LiveFileKey {
   readonly jobId: JobId;
   readonly generation: number;
-  /** Byte offset of the start of a line. */
   readonly position: number;
   /** Lines before it; null where they were not counted. */
   readonly lines: number | null;

@@ -203,7 +203,6 @@ export interface JobInformationRow {
   readonly toldAt: number;
 }
 
-/** Result of the last request to the job service, for all jobs. */
 export interface JobStatesRow {
   readonly lookedAt: number;
   readonly nextLookAt: number;
@@ -215,7 +214,6 @@ export interface JobStatesRow {
   readonly waiting: number;
 }
 
-/** Which jobs of the user are followed without being named. */
 export interface WatchMineRule {
   /** Patterns of names, as in .gitignore: a job is taken if one includes it and none excludes it. */
   readonly include: readonly string[];

@@ -8,7 +8,6 @@ import type { JobId } from '../job.ts';
 /** Statements on the open database: each is prepared once, and what SQLite throws becomes an error of the one table. */
 export class Sql {
   readonly #db: Database.Database;
-  /** The file of the database, for messages. */
   readonly #file: string;
   readonly #prepared = new Map<string, Statement>();
 
@@ -36,7 +35,6 @@ export class Sql {
     return this.#try(() => this.#prepare(sql).all(...values) as Row[]);
   }
 
-  /** Runs `work` as one transaction. */
   transaction<T>(work: () => T): T {
     return this.#try(() => this.#db.transaction(work).immediate());
   }
@@ -128,7 +126,6 @@ export class Table<Row extends object> {
     return JSON.stringify(Object.fromEntries(this.#names.map(({ name, member }) => [name, raw[member]])));
   }
 
-  /** Adds a row, or brings the one with its primary key to it. */
   save(row: Row): void {
     this.#sql.run(this.#save, this.#rawOf(row));
   }
@@ -140,7 +137,6 @@ export class Table<Row extends object> {
   }
 }
 
-/** A table with one row for a job. */
 export class JobTable<Row extends { readonly jobId: JobId }> {
   readonly #table: Table<Row>;
 

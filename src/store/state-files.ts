@@ -12,7 +12,6 @@ const OPEN_TO_OTHERS = 0o077;
 /** What SQLite keeps beside a database. Their last part it never follows; that they are no pipes is seen to here. */
 const BESIDE_DATABASE = ['', '-wal', '-shm', '-journal'];
 
-/** Opens a file; what it holds stays as it is. */
 export function openStateFile(file: string, flags: number): number {
   let opened: number;
   try {

@@ -3,14 +3,11 @@ import type { JobId } from '../job.ts';
 import type { StoredError } from './rows.ts';
 import type { Sql } from './sql.ts';
 
-/** The live files of one job, added up. */
 export interface LiveSums {
   readonly files: number;
   readonly tasks: number;
-  /** Committed ones. */
   readonly bytes: number;
   readonly failing: number;
-  /** Of one of those that fail. */
   readonly error: StoredError | null;
   readonly inexactBytes: number;
 }

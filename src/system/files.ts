@@ -38,7 +38,6 @@ export interface OpenFile {
     position: number | null,
   ): Soon<{ readonly bytesWritten: number }>;
   truncate(length: number): Soon<void>;
-  /** Waits until what was written is on the disk. */
   datasync(): Promise<void>;
   close(): Soon<void>;
 }
@@ -86,7 +85,6 @@ const ofThreads: FileCalls = {
   open: (file, flags, mode) => fs.promises.open(file, flags, mode),
 };
 
-/** An open file by its descriptor. */
 const localFile = (fd: number): OpenFile => ({
   stat: () => fs.fstatSync(fd, EXACT),
   read(bytes, offset, length, position) {
@@ -174,7 +172,6 @@ export class FileWriter {
   }
 }
 
-/** Length and sha256 (in hex) of a file. */
 export interface FileDigest {
   readonly bytes: number;
   readonly sha256: string;

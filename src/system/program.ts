@@ -33,7 +33,6 @@ export interface ProgramEnd {
 /** The program is not there; another one may be. */
 export class NotInstalled extends JobtailError {}
 
-/** Whether `runProgram` finds a program. */
 export function isInstalled(command: string): boolean {
   const directories = (process.env['PATH'] ?? '').split(path.delimiter).filter((directory) => directory !== '');
   return directories.some((directory) => {

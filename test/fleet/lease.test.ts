@@ -3,11 +3,12 @@ import { expect, it } from 'vitest';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 import { needsFleet } from '../support/fleet-node.ts';
 import { FleetParts, fastClock, orderFor } from '../support/fleet-parts.ts';
+import type { WithEnd } from '../support/temp-directory.ts';
 
 const OPTIONS = { ...PATIENCE, ...needsFleet() };
 
-async function fleetWith(jobs: number) {
-  const fleet = await FleetParts.make();
+async function fleetWith(test: WithEnd, jobs: number) {
+  const fleet = await FleetParts.make(test);
   const joined = await fleet.join('command');
   const watch = async (from: number, to: number) => {
     for (let number = from; number <= to; number++) {
@@ -29,11 +30,11 @@ async function fleetWith(jobs: number) {
 /** Pauses of an agent pass in a hundredth of their time, its lease is as long as it is. */
 const FAST = { clock: fastClock(100), heartbeatMs: 1_000_000 };
 
-it(
+it.concurrent(
   'an agent that cannot work hands its jobs over, is given none, says why, and gets its share again',
   OPTIONS,
-  async () => {
-    const { fleet, watch, agent, soon } = await fleetWith(6);
+  async (test) => {
+    const { fleet, watch, agent, soon } = await fleetWith(test, 6);
     let trouble: string | undefined = 'the service cannot be reached';
     const anna = fleet.start('anna', { ...FAST, unready: () => trouble });
     // As the only one it keeps what there is.
@@ -51,11 +52,11 @@ it(
   },
 );
 
-it(
+it.concurrent(
   'an agent that does not take what it is offered is passed over, longer each time, and keeps what it has',
   OPTIONS,
-  async () => {
-    const { fleet, database, register, soon } = await fleetWith(4);
+  async (test) => {
+    const { fleet, database, register, soon } = await fleetWith(test, 4);
     // Alive, with room, and deaf: it beats without rounds.
     const about = { host: 'here', pid: 1, version: '0' };
     const deaf = {
@@ -103,28 +104,32 @@ it(
   },
 );
 
-it('a heartbeat waits for no data: the lease is renewed while every row of jobs is held', OPTIONS, async () => {
-  const { fleet, commands, database } = await fleetWith(3);
-  const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000 });
-  await until('all to be followed', () => anna.followed.size === 3);
-  const session = await fleet.session();
-  await session.query('BEGIN');
-  await session.query('SELECT 1 FROM jobtail.jobs FOR NO KEY UPDATE');
-  const { jobId } = orderFor(1);
-  await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'resume')`, [jobId]);
-  await commands.notify(database);
-  const seenAt = async () => (await fleet.query<{ at: Date }>('SELECT seen_at AS at FROM jobtail.agents'))[0]?.at;
-  for (let renewed = 0; renewed < 2; renewed++) {
-    const before = (await seenAt())?.getTime();
-    await until('the lease to be renewed', async () => (await seenAt())?.getTime() !== before);
-  }
-  expect(anna.member.numbers).toMatchObject({ lost: 0, jobs: 3 });
-  expect(anna.followed.size).toBe(3);
-  await session.query('COMMIT');
-});
+it.concurrent(
+  'a heartbeat waits for no data: the lease is renewed while every row of jobs is held',
+  OPTIONS,
+  async (test) => {
+    const { fleet, commands, database } = await fleetWith(test, 3);
+    const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000 });
+    await until('all to be followed', () => anna.followed.size === 3);
+    const session = await fleet.session();
+    await session.query('BEGIN');
+    await session.query('SELECT 1 FROM jobtail.jobs FOR NO KEY UPDATE');
+    const { jobId } = orderFor(1);
+    await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'resume')`, [jobId]);
+    await commands.notify(database);
+    const seenAt = async () => (await fleet.query<{ at: Date }>('SELECT seen_at AS at FROM jobtail.agents'))[0]?.at;
+    for (let renewed = 0; renewed < 2; renewed++) {
+      const before = (await seenAt())?.getTime();
+      await until('the lease to be renewed', async () => (await seenAt())?.getTime() !== before);
+    }
+    expect(anna.member.numbers).toMatchObject({ lost: 0, jobs: 3 });
+    expect(anna.followed.size).toBe(3);
+    await session.query('COMMIT');
+  },
+);
 
-it('an agent whose row is of an older backup, or missing, joins again', OPTIONS, async () => {
-  const { fleet, soon } = await fleetWith(2);
+it.concurrent('an agent whose row is of an older backup, or missing, joins again', OPTIONS, async (test) => {
+  const { fleet, soon } = await fleetWith(test, 2);
   const anna = fleet.start('anna', {});
   await until('both to be followed', () => anna.followed.size === 2);
   let failure: unknown;
@@ -146,8 +151,8 @@ it('an agent whose row is of an older backup, or missing, joins again', OPTIONS,
   expect(String(failure)).toContain('another agent of the fleet is called anna (host here, pid');
 });
 
-it('a job taken by a call whose answer was lost is followed', OPTIONS, async () => {
-  const { fleet, soon } = await fleetWith(1);
+it.concurrent('a job taken by a call whose answer was lost is followed', OPTIONS, async (test) => {
+  const { fleet, soon } = await fleetWith(test, 1);
   const anna = fleet.start('anna', {});
   await until('one to be followed', () => anna.followed.size === 1);
   await fleet.query(`INSERT INTO jobtail.jobs (job_id, owner, attempt) VALUES ('2', 'anna', 1)`);
@@ -155,20 +160,26 @@ it('a job taken by a call whose answer was lost is followed', OPTIONS, async () 
   await soon('the other to be followed, too', () => anna.followed.size === 2);
 });
 
-it('agents that start at once on an empty database log no error', OPTIONS, async () => {
-  const fleet = await FleetParts.make();
+it.concurrent('agents that start at once on an empty database log no error', OPTIONS, async (test) => {
+  const fleet = await FleetParts.make(test);
   const members = ['anna', 'ben', 'cleo', 'dora'].map((name) => fleet.start(name, {}));
   for (const { log } of members)
     await until('it to be in', () => log.some(({ message }) => message === 'joined the fleet'));
   for (const { log } of members) expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
 });
 
-it('an agent that does not see the mirrors of the others is refused, unless each has its own', OPTIONS, async () => {
-  const fleet = await FleetParts.make();
-  const anna = fleet.start('anna', {});
-  await until('the first one to be in', () => anna.log.some(({ message }) => message === 'joined the fleet'));
-  const ben = fleet.start('ben', { mirror: 'another' });
-  await expect(ben.member.failed).rejects.toThrow('the mirror directory of this machine is not that of the agent anna');
-  const cleo = fleet.start('cleo', { mirror: 'another', separateMirrors: true });
-  await until('it to be in', () => cleo.log.some(({ message }) => message === 'joined the fleet'));
-});
+it.concurrent(
+  'an agent that does not see the mirrors of the others is refused, unless each has its own',
+  OPTIONS,
+  async (test) => {
+    const fleet = await FleetParts.make(test);
+    const anna = fleet.start('anna', {});
+    await until('the first one to be in', () => anna.log.some(({ message }) => message === 'joined the fleet'));
+    const ben = fleet.start('ben', { mirror: 'another' });
+    await expect(ben.member.failed).rejects.toThrow(
+      'the mirror directory of this machine is not that of the agent anna',
+    );
+    const cleo = fleet.start('cleo', { mirror: 'another', separateMirrors: true });
+    await until('it to be in', () => cleo.log.some(({ message }) => message === 'joined the fleet'));
+  },
+);

@@ -18,7 +18,7 @@ import { Store } from '../../src/store/store.ts';
 import { type Clock, systemClock } from '../../src/system/clock.ts';
 import { HEARTBEAT_SECONDS } from './fleet.ts';
 import { Relay } from './fleet-relay.ts';
-import { temporaryDirectory } from './temp-directory.ts';
+import { temporaryDirectory, type WithEnd } from './temp-directory.ts';
 
 const SCHEMA = 'jobtail';
 
@@ -67,43 +67,45 @@ async function startServer(): Promise<TemporaryDatabase> {
 export class FleetParts {
   readonly #port: number;
   readonly #url: string;
+  readonly #test: WithEnd;
 
-  private constructor(port: number, url: string) {
+  private constructor(port: number, url: string, test: WithEnd) {
     this.#port = port;
     this.#url = url;
+    this.#test = test;
   }
 
   /** An empty database, which is dropped with the test. */
-  static async make(): Promise<FleetParts> {
+  static async make(test: WithEnd = { onTestFinished }): Promise<FleetParts> {
     shared ??= startServer();
     const { port, url } = await shared;
     databases += 1;
     const name = `test_${databases}`;
     await query(url, `CREATE DATABASE ${name}`);
-    onTestFinished(async () => void (await query(url, `DROP DATABASE ${name} WITH (FORCE)`)));
+    test.onTestFinished(async () => void (await query(url, `DROP DATABASE ${name} WITH (FORCE)`)));
     const own = new URL(url);
     own.pathname = `/${name}`;
-    return new FleetParts(port, own.href);
+    return new FleetParts(port, own.href, test);
   }
 
   /** The same on a server that ends with the test, which may create roles. */
   static async makeWithServer(): Promise<FleetParts> {
     const server = await startServer();
     onTestFinished(() => server.remove());
-    return new FleetParts(server.port, server.url);
+    return new FleetParts(server.port, server.url, { onTestFinished });
   }
 
   /** A way to the database that can fall silent. */
   async relay(): Promise<Relay> {
     const relay = await Relay.start(this.#port);
-    onTestFinished(() => relay.close());
+    this.#test.onTestFinished(() => relay.close());
     return relay;
   }
 
   /** As an agent or a command, by its name; over a relay, if its port is given. */
   async join(name: string, port = this.#port): Promise<Joined> {
     const joined = await openFleet(this.addressAt(port), name);
-    onTestFinished(() => joined.close());
+    this.#test.onTestFinished(() => joined.close());
     return joined;
   }
 
@@ -115,7 +117,7 @@ export class FleetParts {
   /** A session of its own, past the fleet. */
   async session() {
     const session = await connectTo(this.#url);
-    onTestFinished(() => session.end());
+    this.#test.onTestFinished(() => session.end());
     return session;
   }
 
@@ -123,7 +125,7 @@ export class FleetParts {
   start(name: string, options: TestMemberOptions): TestMember {
     const { mostJobs = 2_000, configured = [], onRelease = async () => {}, unready = () => undefined } = options;
     const { mirror = 'shared', separateMirrors = false, port = this.#port } = options;
-    const directory = temporaryDirectory();
+    const directory = temporaryDirectory(undefined, this.#test);
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
     const log: Line[] = [];
     const followed = new Set<JobId>();
@@ -147,7 +149,7 @@ export class FleetParts {
       },
       refresh: () => {},
     };
-    onTestFinished(async () => {
+    this.#test.onTestFinished(async () => {
       await member.stop();
       store.close();
     });

@@ -1,12 +1,15 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, type TestContext } from 'vitest';
+
+/** What a test that runs beside others of its file gets from its context; otherwise there is one for all. */
+export type WithEnd = Pick<TestContext, 'onTestFinished'>;
 
 /** A directory below `parent` that is gone when the test is over. */
-export function temporaryDirectory(parent = os.tmpdir()): string {
+export function temporaryDirectory(parent = os.tmpdir(), test: WithEnd = { onTestFinished }): string {
   const directory = fs.mkdtempSync(path.join(parent, 'jobtail-test-'));
-  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
+  test.onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
 

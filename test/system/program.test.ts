@@ -32,7 +32,7 @@ function script(text: string, more: Partial<ProgramOptions> = {}) {
   return { running, said, pids: () => said.join('').trim().split(/\s+/).filter(Boolean).map(Number) };
 }
 
-it('a program is stopped by what its reader throws, and ends with that', async () => {
+it.concurrent('a program is stopped by what its reader throws, and ends with that', async () => {
   let pid = 0;
   const talk = async (output: AsyncIterable<Buffer>) => {
     for await (const text of output) {
@@ -49,7 +49,7 @@ it('a program that is not installed is said', async () => {
   await expect(running).rejects.toBeInstanceOf(NotInstalled);
 });
 
-it.each([
+it.concurrent.each([
   ['that says nothing', ':'],
   ['that floods its standard error', '{ yes >&2 & }'],
   ['that does not want to end', 'trap "" TERM'],
@@ -62,13 +62,13 @@ it.each([
   await until('the end of them', () => !pids().some(isThere));
 });
 
-it('a program that goes on and on is ended when its whole time is over', async () => {
+it.concurrent('a program that goes on and on is ended when its whole time is over', async () => {
   const { running, pids } = script('echo $$; while :; do echo; sleep 0.05; done', { limit: { totalMs: 500 } });
   await expect(running).rejects.toMatchObject({ message: 'the program sh did not end within 0.5 s' });
   await until('the end of it', () => !isThere(pids()[0] ?? 0));
 });
 
-it('a program that is slow but goes on may take many times as long as one that does nothing', async () => {
+it.concurrent('a program that is slow but goes on may take many times as long as one that does nothing', async () => {
   const { running, said } = script('for i in 1 2 3 4 5 6 7 8; do sleep 0.5; echo $i; done', {
     limit: { idleMs: 2_000 },
   });
@@ -76,14 +76,14 @@ it('a program that is slow but goes on may take many times as long as one that d
   expect(said.join('')).toContain('8');
 });
 
-it('time that its reader takes is not the time of the program', async () => {
+it.concurrent('time that its reader takes is not the time of the program', async () => {
   const talk = async (output: AsyncIterable<Buffer>) => {
     for await (const _ of output) await sleep(1_200);
   };
   expect((await script('echo 1', { talk, limit: { idleMs: 600 } }).running).code).toBe(0);
 });
 
-it('where progress is reported otherwise, what the program says is none, and what grows is', async () => {
+it.concurrent('where progress is reported otherwise, what the program says is none, and what grows is', async () => {
   const chatty = script('echo $$; while :; do echo; sleep 0.05; done', {
     limit: { idleMs: 400, progress: async () => 0 },
   });
@@ -93,7 +93,7 @@ it('where progress is reported otherwise, what the program says is none, and wha
   expect((await growing.running).code).toBe(0);
 });
 
-it('a program whose output somebody else still holds, beyond its group, is given up', async () => {
+it.concurrent('a program whose output somebody else still holds, beyond its group, is given up', async () => {
   const stop = new AbortController();
   const { running, pids } = script('setsid sleep 30 & echo $!', { signal: stop.signal });
   await until('it to be begun', () => pids().length === 1);

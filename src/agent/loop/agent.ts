@@ -22,7 +22,6 @@ export interface AgentOptions
   readonly mirrorDirectory: string;
   /** Follow these jobs only. */
   readonly only?: ReadonlySet<JobId> | undefined;
-  /** Which watched jobs are followed; all if omitted. */
   readonly ownership?: Ownership | undefined;
   /** All jobs, for requests to the job service; those of the store if omitted. */
   readonly register?: JobRegister | undefined;

@@ -136,7 +136,6 @@ export class FollowedJob {
     if (isAsked || !this.#due.has('pass')) this.#due.plan('pass', 0);
   }
 
-  /** Ends after the running run. */
   leave(): void {
     this.#stage.send('leave');
     this.#due.cancel();

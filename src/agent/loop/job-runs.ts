@@ -49,7 +49,6 @@ export class JobRuns {
     this.failures = new Failures(context.log, context.failures);
   }
 
-  /** The scope of a kind of run in the log. */
   scopeOf(kind: DueRun): string {
     return kind === 'poll' ? this.#scope : `${this.#scope} ${kind}`;
   }
@@ -162,7 +161,6 @@ export class Failures {
     else this.#write(scope, error, waitsUntil);
   }
 
-  /** Records a success of `scope`, and thus of the service. */
   worked(scope: string): void {
     this.cleared(scope);
     this.#ofAll.cleared(SERVICE);

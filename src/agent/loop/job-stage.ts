@@ -111,7 +111,6 @@ export class JobStage {
     this.#waitAnew();
   }
 
-  /** Records a poll without news that began at `beganAt`. */
   polled(beganAt: number): void {
     if (beganAt >= this.#overSince) this.#polls += 1;
   }

@@ -60,7 +60,6 @@ export class JobStates implements Scheduled {
   #listed = 0;
   #waiting = 0;
   readonly #writes: (() => void)[] = [];
-  /** Of the jobs that no list names, the next one to request. */
   #turn = 0;
 
   constructor(options: JobStatesOptions) {
@@ -198,7 +197,6 @@ export class JobStates implements Scheduled {
     for (const job of followed()) job.unreported();
   }
 
-  /** Shorter while a job may change its state, or new jobs are expected. */
   get #intervalMs(): number {
     const { followed, store } = this.#options;
     const isIdle = followed().length === 0 && store.watchMine.inForce() === undefined;
@@ -216,7 +214,6 @@ export class JobStates implements Scheduled {
   }
 }
 
-/** Whether a settled job is active, or was started again. */
 function runsAgain(information: JobInformation, startedBefore: string | null): boolean {
   return phaseOf(information.state) === 'active' || hasOtherStart(information, startedBefore);
 }

@@ -41,7 +41,6 @@ export class BatchLimit {
     return this.#files;
   }
 
-  /** Records a call that requested so many files and succeeded. */
   worked(files: number): void {
     if (files >= this.#tooLong) this.#tooLong = Number.POSITIVE_INFINITY;
   }
@@ -58,7 +57,6 @@ export class BatchLimit {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** The calls for the live files of one job. */
 export class BatchReader {
   readonly #jobId: JobId;
   readonly #limit: BatchLimit;
@@ -153,9 +151,7 @@ export class BatchReader {
 }
 
 interface Call {
-  /** One call to the service; adds its parts to the batch. */
   readonly readOnce: (wanted: readonly PartRequest[]) => Promise<void>;
-  /** Divides the requests by what each call may carry. */
   readonly divide: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
   readonly batch: Batch;
   readonly begins: boolean;

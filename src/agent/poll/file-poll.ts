@@ -11,7 +11,6 @@ import type { FollowContext, FollowEnd } from '../live/steps.ts';
 import type { Follow, Part, PartRequest } from '../ports.ts';
 import type { Batch } from './batch.ts';
 
-/** What live files of all jobs are polled with. */
 export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWholeFiles' | 'signal'> {
   readonly liveFiles: LiveFileOptions;
   /** Bytes of text that make a backlog a long one. */
@@ -20,7 +19,6 @@ export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWhole
   readonly monotonic: () => number;
 }
 
-/** How a job is polled this time. */
 export interface FilePollOptions extends Pick<FollowContext, 'final' | 'signal'> {
   readonly hasWholeFiles?: boolean | undefined;
 }
@@ -74,7 +72,6 @@ export class FilePoll {
     this.#context = { ...context, final, hasWholeFiles, signal };
   }
 
-  /** The offset whose response it waits for. */
   get wantedOffset(): number | undefined {
     return this.#state.kind === 'waits' ? this.#state.offset : undefined;
   }
@@ -112,7 +109,6 @@ export class FilePoll {
     this.#exchanges.push({ offset: this.wantedOffset ?? 0, part: batch.parts.get(this.name) });
   }
 
-  /** Continues with the part that it took. */
   async resume(batch: Batch): Promise<void> {
     const state = this.#state;
     if (state.kind !== 'waits') return;
@@ -228,7 +224,6 @@ async function advance(steps: Follow<FollowEnd>, part: Part | undefined): Promis
   return { kind: 'waits', offset: step.value, resume: (next) => advance(steps, next) };
 }
 
-/** The request of a quiet poll, and its response. */
 export interface QuietPoll {
   readonly offset: number;
   /** The text of the response, one character a byte; null if the file did not exist. */
@@ -236,7 +231,6 @@ export interface QuietPoll {
   readonly end: 'current' | 'absent';
 }
 
-/** The response of a quiet poll is kept up to this length. */
 const MAX_TEXT_BYTES = 4 * 1024;
 
 /** What is kept of a poll of one request that changed nothing; undefined if its response is too long. */

@@ -13,7 +13,6 @@ import type { Remote } from '../ports.ts';
 import { type Batch, type BatchLimit, BatchReader } from './batch.ts';
 import { FilePoll, type FilePollContext, type FilePollOptions, type PollMemory } from './file-poll.ts';
 
-/** What the polls of all jobs share. */
 export interface PollContext extends FilePollContext {
   readonly store: Store;
   readonly batchLimit: BatchLimit;
@@ -33,15 +32,11 @@ export interface PollOptions extends FilePollOptions {
   readonly begin?: () => Promise<void>;
 }
 
-/** The result of a poll. */
 export interface Polled {
-  /** Bytes appended to the mirrors of the job. */
   readonly appended: number;
-  /** Entries of responses that were refused. */
   readonly refused: number;
   /** How the poll of each file ended, by `keyText`, except of files that failed. */
   readonly ends: ReadonlyMap<string, FollowEnd>;
-  /** The files that failed by themselves. */
   readonly errors: ReadonlyMap<string, JobtailError>;
   /** The failure that ended the poll after some groups of files; the other fields are of the groups before. */
   readonly failure?: JobtailError | undefined;
@@ -120,7 +115,6 @@ export class JobPolls {
     return memory;
   }
 
-  /** One round of requests and responses. */
   async #request(waiting: readonly FilePoll[], begins: boolean, { remote, signal }: PollOptions): Promise<Batch> {
     const wanted = waiting.map((file) => file.request());
     const batch = await this.#batches.read(remote, { wanted, begins }, signal);

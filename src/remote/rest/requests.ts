@@ -9,7 +9,6 @@ import { FILE_TYPES, REQUEST } from './contract.ts';
 
 export type Json = string | boolean | null | JsonNumber | LiftedText | JsonObject | readonly Json[];
 
-/** A number as it was written. */
 export class JsonNumber {
   readonly text: string;
 

@@ -60,12 +60,12 @@ describe('a job of the user', () => {
   });
 });
 
-/** Ninety jobs, each third of which runs or waits; the others ended, half of them long ago. */
-async function ninety() {
+/** Thirty jobs, each third of which runs or waits; the others ended, half of them long ago. */
+async function thirty() {
   const clock = new HeldClock(NOW);
   const service = new ModelJobService();
   const remote = new ModelRemote();
-  for (let id = 1; id <= 90; id++) {
+  for (let id = 1; id <= 30; id++) {
     const tasks = tasksOf(String(10_000 + id));
     const [kind, endTime] = [id % 3, at(NOW - (id % 2 === 0 ? 30 * DAY_MS : MINUTE_MS))];
     const state = kind === 0 ? (id % 2 === 0 ? 'Running' : 'Queued') : 'Finished';
@@ -83,49 +83,47 @@ async function ninety() {
 }
 
 describe('all jobs of the user', () => {
-  it('are followed, running ones first and never more than the rule says, until each is settled', {
-    timeout: 120_000,
-  }, async () => {
-    const { clock, service, order, inState, said, store } = await ninety();
-    order({ mostJobs: 18 });
-    await clock.passUntil('the first jobs', () => inState('watched').length === 18, MINUTE_MS);
+  it('are followed, running ones first and never more than the rule says, until each is settled', async () => {
+    const { clock, service, order, inState, said, store } = await thirty();
+    order({ mostJobs: 6 });
+    await clock.passUntil('the first jobs', () => inState('watched').length === 6, MINUTE_MS);
     const running = inState('watched').filter(({ jobId }) => service.jobs.get(jobId)?.state === 'Running');
-    expect(running).toHaveLength(15);
-    expect(store.jobInformation.lastListing()).toMatchObject({ listed: 90, waiting: 42 });
-    expect(said).toContainEqual('jobs of the user followed taken=18 waiting=42');
+    expect(running).toHaveLength(5);
+    expect(store.jobInformation.lastListing()).toMatchObject({ listed: 30, waiting: 14 });
+    expect(said).toContainEqual('jobs of the user followed taken=6 waiting=14');
     for (const [id, job] of service.jobs)
       service.set({ ...job, state: 'Finished', endTime: at(clock.now()), id: id as never });
     for (let minute = 0; minute < 15; minute++) {
       await clock.pass(MINUTE_MS);
-      expect(inState('watched').length).toBeLessThanOrEqual(18);
+      expect(inState('watched').length).toBeLessThanOrEqual(6);
     }
     // All are young now.
-    await clock.passUntil('all of them', () => inState('settled').length === 90);
+    await clock.passUntil('all of them', () => inState('settled').length === 30);
     expect(store.jobs.all().every(({ source }) => source === 'mine')).toBe(true);
   });
 
   it('are followed once, over starts, and an end by a person counts', async () => {
-    const { clock, order, inState, restart, store } = await ninety();
+    const { clock, order, inState, restart, store } = await thirty();
     order({ maxAgeMs: MINUTE_MS / 2 });
-    await clock.passUntil('the jobs that are active', () => inState('watched').length === 30);
+    await clock.passUntil('the jobs that are active', () => inState('watched').length === 10);
     const [one] = inState('watched');
     if (one === undefined) throw new Error('none is watched');
     store.jobs.unwatch(one.jobId, 'ended');
     await restart();
     await clock.pass(5 * MINUTE_MS);
-    expect(inState('watched')).toHaveLength(29);
+    expect(inState('watched')).toHaveLength(9);
     expect(inState('ended')).toHaveLength(1);
   });
 
   it('are left as they are when the rule ends; those that came by it stay', async () => {
-    const { clock, service, order, inState, store, agent } = await ninety();
+    const { clock, service, order, inState, store, agent } = await thirty();
     order({ maxAgeMs: MINUTE_MS / 2 });
-    await clock.passUntil('the jobs that are active', () => inState('watched').length === 30);
+    await clock.passUntil('the jobs that are active', () => inState('watched').length === 10);
     store.watchMine.remove('command');
     agent.refresh();
     service.set(jobOf('999', 'Running'));
     await clock.pass(5 * MINUTE_MS);
-    expect(inState('watched')).toHaveLength(30);
+    expect(inState('watched')).toHaveLength(10);
   });
 });
 

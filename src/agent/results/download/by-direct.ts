@@ -37,7 +37,6 @@ function stagingDirectory(resultsDirectory: string): string {
   return path.join(path.dirname(resultsDirectory), '.direct');
 }
 
-/** Removes the directory, with partial files that could be resumed. */
 export function clearStaging(resultsDirectory: string): Promise<void> {
   return fs.rm(stagingDirectory(resultsDirectory), { recursive: true, force: true });
 }
@@ -49,7 +48,6 @@ const MAX_KEYS = 5;
 /** Pause after a failure; doubles with each further one. */
 const FIRST_PAUSE_MS = 5 * 60_000;
 const MAX_PAUSE_MS = 4 * 60 * 60_000;
-/** Interval between checks of the free disk space. */
 const ROOM_MS = 1_000;
 
 interface Closed {

@@ -35,7 +35,6 @@ const PATIENCE = 10;
 /** too-large: above `maxFileBytes`. for-direct: above `directAboveBytes`. no-room: the disk's reserve begins. */
 type Downloaded = Arrived | 'too-large' | 'for-direct' | 'no-room';
 
-/** Bytes between checks of the free disk space. */
 const ROOM_BYTES = 16 * 1024 * 1024;
 
 interface OneDownload {
