@@ -4,9 +4,11 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
+import { answersOf } from '../../src/cli/init/answers.ts';
 import { type AnsweredService, configText } from '../../src/cli/init/config-text.ts';
 import { serviceAt } from '../../src/cli/init/service.ts';
 import { readYaml } from '../../src/config/yaml.ts';
+import { freePort } from '../support/free-port.ts';
 
 async function namespaceIn(wsdl: string): Promise<string | undefined> {
   const server = http.createServer((_, response) => response.end(wsdl));
@@ -187,5 +189,14 @@ describe('the configuration that is written', () => {
         });
       }),
     );
+  });
+});
+
+it('an address where nothing answers is named before anything is written', async () => {
+  const { signal } = new AbortController();
+  const flags = { url: `http://127.0.0.1:${await freePort()}/heappe`, method: 'password', username: 'u' } as const;
+  await expect(answersOf('config.yaml', { ...flags, check: true }, signal)).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringMatching(/^nothing answers at http:.*connection refused/),
   });
 });

@@ -1,4 +1,5 @@
 /** The description (WSDL) that most servers publish. */
+import { asJobtailError } from '../../errors.ts';
 import { HttpClient, type HttpClientOptions, readBody } from '../../remote/http/http-client.ts';
 
 const LIMIT_MS = 5_000;
@@ -48,12 +49,26 @@ async function descriptionOf(url: string, signal: AbortSignal, way: Way): Promis
   return answer?.status === 200 ? answer.text : undefined;
 }
 
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+type Sent = Way & { readonly body?: { readonly contentType: string; readonly text: string } };
+
 /** The response to a GET, or to a POST of `body`; undefined without a response. */
-export async function answerOf(
-  url: string,
-  signal: AbortSignal,
-  { body, ...way }: Way & { readonly body?: { readonly contentType: string; readonly text: string } } = {},
-): Promise<{ readonly status: number; readonly text: string } | undefined> {
+export const answerOf = (url: string, signal: AbortSignal, sent: Sent = {}): Promise<Answer | undefined> =>
+  requestAnswer(url, signal, sent).catch(() => undefined);
+
+/** Why an address sends no response; undefined if it sends one. */
+export const failureAt = (url: string, signal: AbortSignal): Promise<string | undefined> =>
+  requestAnswer(url, signal, {}).then(
+    () => undefined,
+    (thrown) => asJobtailError(thrown).message,
+  );
+
+/** @throws JobtailError without a response */
+async function requestAnswer(url: string, signal: AbortSignal, { body, ...way }: Sent): Promise<Answer> {
   const limits = { connectMs: LIMIT_MS, headersMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: LIMIT_MS };
   const client = new HttpClient({ limits, ...way });
   try {
@@ -64,8 +79,6 @@ export async function answerOf(
     const answer = await client.request({ ...request, url, signal });
     const text = (await readBody(answer, MAX_BYTES)).toString('utf8');
     return { status: answer.status, text };
-  } catch {
-    return undefined;
   } finally {
     await client.close();
   }

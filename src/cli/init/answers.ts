@@ -9,7 +9,7 @@ import { JobtailError } from '../../errors.ts';
 import { parseLong } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
-import { jobsUrlBeside } from '../check/description.ts';
+import { failureAt, jobsUrlBeside } from '../check/description.ts';
 import type { AnsweredService, Answers } from './config-text.ts';
 import { type FoundService, type Protocol, serviceAt } from './service.ts';
 
@@ -48,6 +48,7 @@ export async function answersOf(file: string, flags: InitFlags, signal: AbortSig
   const ask = askerOf(signal);
   const address = flags.url ?? (await ask('--url', { text: 'Address of the middleware', refuse: refuseUrl }));
   const found = flags.check ? await serviceAt(address, signal, flags.protocol) : undefined;
+  if (flags.check && found === undefined) await requireResponse(address, signal);
   const method = flags.method ?? (await askMethod(ask, found?.protocol ?? flags.protocol));
   const signsIn = method !== 'session-code';
   const service = await serviceOf({ address, found, signsIn }, flags, { ask, signal });
@@ -60,6 +61,15 @@ export async function answersOf(file: string, flags: InitFlags, signal: AbortSig
     stateDirectory: flags.service ? '/var/lib/agent/state' : './state',
   };
   return { answers, secret };
+}
+
+/** An address without a described service may be that of one that does not describe itself; one without a response is mistyped. */
+async function requireResponse(address: string, signal: AbortSignal): Promise<void> {
+  const failure = await failureAt(address, signal);
+  if (failure === undefined) return;
+  throw new JobtailError('unavailable', `nothing answers at ${address}: ${failure}`, {
+    hint: 'check the address; with --no-check, the configuration is written without a request',
+  });
 }
 
 interface Place {
