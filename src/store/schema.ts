@@ -43,6 +43,23 @@ const NOTIFICATIONS = `
   CREATE INDEX outbox_by_job ON outbox (job_id);
 `;
 
+/**
+ * When bytes arrived: those from `position` on from `since` on (null: unknown), those before it until `last_at`. The end
+ * of the last one is in live_files (arrivals.ts).
+ */
+const ARRIVALS = `
+  CREATE TABLE arrivals (
+    job_id     TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
+    task_id    TEXT NOT NULL,
+    file       TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    position   INTEGER NOT NULL,
+    since      INTEGER,
+    last_at    INTEGER,
+    PRIMARY KEY (job_id, task_id, file, generation, position)
+  ) STRICT, WITHOUT ROWID;
+`;
+
 /** Entry n brings the database from version 8 + n to 9 + n (`PRAGMA user_version`). */
 export const UPGRADES: readonly string[] = [
   'ALTER TABLE live_files ADD COLUMN checksum INTEGER;',
@@ -51,6 +68,7 @@ export const UPGRADES: readonly string[] = [
   'ALTER TABLE result_passes ADD COLUMN wanted_bytes INTEGER;',
   'ALTER TABLE jobs ADD COLUMN stall_after_ms INTEGER; ALTER TABLE jobs ADD COLUMN stalled_at INTEGER;',
   NOTIFICATIONS,
+  ARRIVALS,
 ];
 
 export const NEWEST_VERSION = OLDEST_VERSION + UPGRADES.length;
@@ -233,4 +251,4 @@ export const SCHEMA = `
     one      INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     state_id TEXT NOT NULL
   ) STRICT;
-${NOTIFICATIONS}`;
+${NOTIFICATIONS}${ARRIVALS}`;

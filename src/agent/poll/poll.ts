@@ -81,6 +81,7 @@ export class JobPolls {
 
   async #pollTogether(rows: readonly LiveFileRow[], isFirst: boolean, options: PollOptions): Promise<Polled> {
     await options.begin?.();
+    const begunAt = this.#context.now();
     const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), this.#context, options));
     let [refused, failure] = [0, undefined as unknown];
     try {
@@ -93,7 +94,7 @@ export class JobPolls {
     } catch (error) {
       failure = error;
     }
-    await this.#finish(files);
+    await this.#finish(files, begunAt);
     if (failure !== undefined) throw failure;
     return {
       appended: files.reduce((sum, { mirror }) => sum + (mirror?.appended ?? 0), 0),
@@ -125,7 +126,7 @@ export class JobPolls {
   }
 
   /** Flushes what was appended, releases everything, and commits in one transaction. */
-  async #finish(files: readonly FilePoll[]): Promise<void> {
+  async #finish(files: readonly FilePoll[], begunAt: number): Promise<void> {
     const { store, now, commit } = this.#context;
     const writes: (() => void)[] = [];
     for (const file of files) {
@@ -135,7 +136,11 @@ export class JobPolls {
       // A mirror that failed to open may have committed a step of its rotation, so only its error is saved.
       if (mirror?.changed) {
         const grownAt = mirror.appended > 0 ? now() : mirror.row.grownAt;
-        writes.push(() => store.liveFiles.save({ ...mirror.row, grownAt, error }));
+        const after = { ...mirror.row, grownAt, error };
+        writes.push(() => {
+          store.liveFiles.save(after);
+          store.arrivals.add({ before: row, after, bytes: mirror.appended, begunAt });
+        });
       } else if (error !== null || row.error !== null) {
         writes.push(() => store.liveFiles.setError(row.jobId, row, error));
       }

@@ -6,7 +6,7 @@ import { beginsGeneration } from '../../mismatch.ts';
 import { resultPath } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { Generations } from '../contract/addresses.ts';
+import type { Arrivals, Generations } from '../contract/addresses.ts';
 import { changed, notThere } from '../refused.ts';
 import { namesBelow, openBelow } from './below.ts';
 import { Content } from './content.ts';
@@ -60,6 +60,18 @@ export class Contents {
       .filter(beginsGeneration)
       .map(({ generation, at, reason }) => ({ generation, at, reason }));
     return { now, former, began };
+  }
+
+  /** When the bytes of a generation arrived; none are known of a result. @throws Refused (404, 409) */
+  arrivals(name: ContentName): Arrivals {
+    if (!('live' in name)) return { version: name.version ?? '', arrivals: [] };
+    const { jobId, live } = name;
+    const row = this.#store().liveFiles.get(jobId, live);
+    const { now, former } = this.generations(jobId, live);
+    const { version = now } = name;
+    const generation = version === now ? row?.generation : former.find((one) => one.version === version)?.generation;
+    if (row === undefined || generation === undefined) throw changed(now);
+    return { version, arrivals: this.#store().arrivals.ofGeneration(row, generation) };
   }
 
   #openLive(jobId: JobId, live: LiveFileKey, version: string | undefined): Content {

@@ -28,6 +28,8 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
     return context.json(contents.generations(query.job(), query.live()));
   });
 
+  app.get('/api/arrivals', (context) => context.json(contents.arrivals(new Query(context.req.url).content())));
+
   app.get('/api/lines', (context) => {
     const query = new Query(context.req.url);
     const bytes = Math.max(WINDOW.min, Math.min(WINDOW.max, query.number('bytes') ?? WINDOW.usual));

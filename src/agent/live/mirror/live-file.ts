@@ -160,7 +160,7 @@ export class LiveFile {
     await checkpoint('append:written');
     if (this.#mirror.wantsCommit) {
       await this.flushToRow();
-      this.#commit();
+      this.#commit({ grownAt: this.#options.now() });
     } else this.#mirror.flushAhead();
   }
 
