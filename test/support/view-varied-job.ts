@@ -74,7 +74,9 @@ export async function expectAccessible(context: TestContext, look: Required<Brow
   await view.show(live);
   const pane = await view.pane(label);
   await view.page.getByRole('progressbar').waitFor();
-  await check('a job');
+  await pane.getByRole('button', { name: 'Show when lines arrived' }).click();
+  await pane.getByRole('img', { name: /^Bytes over time/ }).waitFor();
+  await check('a job, and when its lines arrived');
   await pane.getByRole('button', { name: 'Plot the numbers' }).click();
   await pane.locator('.plot canvas').waitFor();
   await pane.getByRole('button', { name: 'Search' }).click();

@@ -21,6 +21,7 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
   const following = file.following.value;
   const scroller = useRef<HTMLDivElement>(null);
   void search.found.value;
+  void opened.arrivals.changes.value;
   const { matches } = search;
   const context = contextLines.value;
   const around = useMemo(() => new LinesAround(opened.content, matches, context), [opened, matches, context]);
@@ -77,6 +78,7 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
         aria-live="off"
         aria-label={`${label}: lines with matches`}
         onCopy={copySelected}
+        onPointerOver={() => opened.wantTimes()}
       >
         <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
           <div class="rows-shown" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
@@ -94,6 +96,7 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
                           start={at}
                           era={0}
                           bytes={bytes}
+                          {...opened.timesOf(at, at + bytes.length)}
                           before={NONE}
                           line={place.line === null ? undefined : place.line + nth}
                           isContinued={false}

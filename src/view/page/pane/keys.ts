@@ -14,7 +14,11 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['g', 'Home'], words: 'to the beginning', act: (opened) => opened.toEnd(true) },
   { keys: ['G'], words: 'to the end', act: (opened) => opened.toEnd(false) },
   { keys: ['End'], words: 'to the end, and follow', act: ({ file }) => file.follow() },
-  { keys: ['l'], words: 'to a line (1200), a byte (@4096), a share (50%)', act: (_, pane) => focusOn(pane, '.goto') },
+  {
+    keys: ['l'],
+    words: 'to a line (1200), a byte (@4096), a share (50%), a time (12:05)',
+    act: (_, pane) => focusOn(pane, '.goto'),
+  },
   { keys: ['/'], words: 'search; in the list of jobs: filter', act: openSearch },
   { keys: ['n'], words: 'the next match', act: (opened) => opened.step(false) },
   { keys: ['N'], words: 'the previous match', act: (opened) => opened.step(true) },
@@ -22,6 +26,8 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['e'], words: 'the next line that looks like an error', act: (opened) => opened.stepErrors(false) },
   { keys: ['E'], words: 'the previous one', act: (opened) => opened.stepErrors(true) },
   { keys: ['w'], words: 'wrap lines', act: ({ wraps }) => toggle(wraps) },
+  { keys: ['t'], words: 'show when lines arrived, and a histogram of it', act: (opened) => opened.toggleTimes() },
+  { keys: ['s'], words: 'scroll files side by side together', act: ({ inStep }) => inStep?.toggle() },
   { keys: ['r'], words: 'show control characters, and what they overwrite', act: ({ isRaw }) => toggle(isRaw) },
   { keys: ['p'], words: 'plot the numbers', act: (opened) => opened.togglePlot() },
   { keys: ['c'], words: 'copy the selected lines, or the screen, as text', act: (opened) => opened.copy() },
@@ -67,6 +73,11 @@ function paneOf(target: EventTarget | null): Element | null {
   return around ?? (lastUsed?.isConnected === true ? lastUsed : document.querySelector('.pane'));
 }
 
+/** Whether the reader used this pane last; the first one until then. */
+export function isUsedLast(pane: HTMLElement): boolean {
+  return paneOf(null) === pane;
+}
+
 /** Connects the keys of the page with a pane. What is returned ends that. */
 export function takeKeys(pane: HTMLElement, opened: Opened): () => void {
   const use = () => {
@@ -83,7 +94,8 @@ export function takeKeys(pane: HTMLElement, opened: Opened): () => void {
   const over = new AbortController();
   const { signal } = over;
   pane.addEventListener('focusin', use, { signal });
-  pane.addEventListener('pointerdown', use, { signal });
+  for (const event of ['pointerdown', 'wheel', 'touchstart'])
+    pane.addEventListener(event, use, { signal, passive: true, capture: true });
   document.addEventListener('keydown', onKey, { signal });
   return () => over.abort();
 }

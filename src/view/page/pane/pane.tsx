@@ -8,8 +8,10 @@ import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
 import { bytes } from '../text/units.ts';
 import { FilteredRows } from './filtered-rows.tsx';
-import { focusOn, openSearch, takeKeys } from './keys.ts';
+import type { InStep } from './in-step.ts';
+import { focusOn, isUsedLast, openSearch, takeKeys } from './keys.ts';
 import { Opened } from './opened.ts';
+import { Histogram, Overview } from './overview.tsx';
 import { PlotPanel } from './plot-panel.tsx';
 import { Rows } from './rows.tsx';
 import { SearchBar } from './search-bar.tsx';
@@ -22,6 +24,8 @@ interface PaneProps {
   readonly label: string;
   /** What is announced of the content goes to the file, until the answer is called. */
   readonly watch?: (file: OpenFile) => () => void;
+  /** The panes that it may scroll together with. */
+  readonly inStep?: InStep | undefined;
   readonly onSelect?: (from: number, to: number, version: string) => void;
   /** What stands before the buttons. */
   readonly title?: ComponentChildren;
@@ -29,9 +33,9 @@ interface PaneProps {
   readonly children?: ComponentChildren;
 }
 
-export function Pane({ content, opening, label, watch, onSelect, title, children }: PaneProps) {
+export function Pane({ content, opening, label, watch, inStep, onSelect, title, children }: PaneProps) {
   // The key of a pane is what it shows: its properties stay as they are.
-  const opened = useMemo(() => new Opened(content, opening), []);
+  const opened = useMemo(() => new Opened(content, opening, inStep), []);
   const { file, selection } = opened;
   const element = useRef<HTMLElement>(null);
   useEffect(() => opened.start(), [opened]);
@@ -40,8 +44,11 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
     if (pane === null) return;
     // The reader scrolls by keys at once, unless the focus is elsewhere.
     if (document.activeElement === document.body) focusOn(pane, '.rows');
-    return takeKeys(pane, opened);
-  }, [opened]);
+    const stops = [takeKeys(pane, opened), inStep?.join(opened, () => isUsedLast(pane))];
+    return () => {
+      for (const stop of stops) stop?.();
+    };
+  }, [opened, inStep]);
   useEffect(() => watch?.(file), [file, watch]);
   useEffect(
     () =>
@@ -99,6 +106,7 @@ function Content({ opened, label }: { opened: Opened; label: string }) {
         found={isSearching.value ? search.current.value?.[0] : undefined}
         search={isSearching.value ? search : undefined}
       />
+      {opened.hasTimes.value && <Histogram opened={opened} />}
       <Overview opened={opened} />
     </div>
   );
@@ -136,65 +144,5 @@ function Notices({ file }: { file: OpenFile }) {
         </button>
       )}
     </>
-  );
-}
-
-/** Of the height, so that there is something to take hold of. */
-const LEAST_THUMB = 0.03;
-
-/** The scroll bar of a content of any size: what is on the screen as a part of all bytes, and where matches are. */
-function Overview({ opened: { file, search, seen, isSearching } }: { opened: Opened }) {
-  const { bytes: total } = file.condition.value;
-  const { from, to } = seen.value;
-  const marks = isSearching.value ? (search.found.value?.marks ?? []) : [];
-  const bar = useRef<HTMLDivElement>(null);
-  const height = Math.max(LEAST_THUMB, total === 0 ? 1 : (to - from) / total);
-  const free = Math.max(1, total - (to - from));
-  const top = Math.min(1, from / free) * (1 - height);
-  const jump = (event: PointerEvent) => {
-    const box = bar.current?.getBoundingClientRect();
-    if (box === undefined) return;
-    const share = (event.clientY - box.top - (box.height * height) / 2) / (box.height * (1 - height) || 1);
-    file.jumpTo(Math.round(Math.min(1, Math.max(0, share)) * free));
-  };
-  const onKeyDown = (event: KeyboardEvent) => {
-    const step = { ArrowUp: -0.01, ArrowDown: 0.01, PageUp: -0.1, PageDown: 0.1 }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    file.jumpTo(Math.round(Math.min(total, Math.max(0, from + step * total))));
-  };
-  const max = Math.max(1, ...marks);
-  return (
-    <div
-      class="overview"
-      ref={bar}
-      role="slider"
-      aria-orientation="vertical"
-      tabIndex={0}
-      aria-label="Place in the file"
-      aria-valuemin={0}
-      aria-valuemax={total}
-      aria-valuenow={from}
-      aria-valuetext={`${bytes(from)} of ${bytes(total)}`}
-      onPointerDown={(event) => {
-        bar.current?.setPointerCapture(event.pointerId);
-        jump(event);
-      }}
-      onPointerMove={(event) => {
-        if (bar.current?.hasPointerCapture(event.pointerId)) jump(event);
-      }}
-      onKeyDown={onKeyDown}
-    >
-      {marks.map((count, index) =>
-        count === 0 ? null : (
-          <span
-            key={index}
-            class="match"
-            style={{ top: `${(index / marks.length) * 100}%`, opacity: 0.4 + (0.6 * count) / max }}
-          />
-        ),
-      )}
-      <span class="thumb" style={{ top: `${top * 100}%`, height: `${height * 100}%` }} />
-    </div>
   );
 }

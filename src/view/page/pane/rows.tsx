@@ -36,6 +36,7 @@ export function Rows({ opened, label, found, search }: RowsProps) {
   const scroller = useRef<HTMLDivElement>(null);
   void file.changes.value;
   void search?.found.value;
+  void opened.arrivals.changes.value;
   const { window } = file;
   const list = useVirtual({
     count: window.rows.length,
@@ -62,8 +63,8 @@ export function Rows({ opened, label, found, search }: RowsProps) {
     // Rows that came before it move the place that is shown.
     const aimed = aim.current;
     if (aimed !== undefined && aimed.start !== window.start) {
-      aim.current = { byte: aimed.byte, start: window.start };
-      list.scrollToIndex(window.rowAt(aimed.byte), { align: 'center' });
+      aim.current = { ...aimed, start: window.start };
+      list.scrollToIndex(window.rowAt(aimed.byte), { align: aimed.align });
     }
     if (aimed !== undefined) revealByte(scroller.current, opened, aimed.byte);
     // A pane that is not filled does not scroll.
@@ -80,17 +81,20 @@ export function Rows({ opened, label, found, search }: RowsProps) {
       aria-live="off"
       aria-label={label}
       onCopy={copySelected}
+      onPointerOver={() => opened.wantTimes()}
     >
       <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
         <div class="rows-shown" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
           {items.map(({ index, key }) => {
             const start = window.rows[index] ?? 0;
+            const bytes = window.bytesOf(index);
             return (
               <div key={key} data-index={index} ref={list.measureElement}>
                 <Row
                   start={start}
                   era={window.era}
-                  bytes={window.bytesOf(index)}
+                  bytes={bytes}
+                  {...opened.timesOf(start, start + bytes.length)}
                   before={window.bytesBefore(index, COLOURS_BYTES)}
                   line={window.lineOf(index)}
                   isContinued={window.isContinued(index)}
@@ -123,7 +127,9 @@ function see({ seen }: Opened, from: number, to: number): void {
 
 type List = Virtualizer<HTMLElement, HTMLElement>;
 /** The byte that is shown until the reader moves, and where the window began then. */
-type Aim = { current: { readonly byte: number; readonly start: number } | undefined };
+type Aim = {
+  current: { readonly byte: number; readonly align: 'center' | 'start'; readonly start: number } | undefined;
+};
 
 /** The first and the last row that the reader sees. */
 function visible(list: List): [number, number] {
@@ -141,9 +147,14 @@ function useTarget(file: OpenFile, list: List, aim: Aim): void {
         // After the rows that came with it are drawn.
         requestAnimationFrame(() => {
           if (file.target.peek() === target) file.target.value = undefined;
-          aim.current = target === 'end' ? undefined : { byte: target.byte, start: file.window.start };
-          if (target === 'end') list.scrollToEnd();
-          else list.scrollToIndex(file.window.rowAt(target.byte), { align: 'center' });
+          if (target === 'end') {
+            aim.current = undefined;
+            list.scrollToEnd();
+            return;
+          }
+          const { byte, align = 'center' } = target;
+          aim.current = { byte, align, start: file.window.start };
+          list.scrollToIndex(file.window.rowAt(byte), { align });
         });
       }),
     [file, list, aim],
