@@ -59,6 +59,8 @@ export interface AgentPlace {
   readonly note: (line: string) => void;
   /** Called with what else is logged. */
   readonly log: (text: string) => void;
+  /** Called when it follows no more: nothing that it began is left. */
+  readonly onStopped: () => void;
   /** Runs work that no fault of the disk meets: where the process would end with an error, and be started again. */
   readonly aside: <T>(work: () => T) => T;
 }
@@ -207,6 +209,7 @@ export class SimulatedAgent {
     await this.engine.agent.stop();
     await this.#notifications.stop();
     await this.#endKeepUp();
+    this.#place.onStopped();
   }
 
   #note(line: string): void {

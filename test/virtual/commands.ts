@@ -317,7 +317,7 @@ async function verified(world: World, jobId: JobId): Promise<void> {
 }
 
 /** The agent stops within seconds, whatever hangs. */
-async function ended({ time, agent }: World, end: Promise<void>): Promise<void> {
+export async function ended({ time, agent }: World, end: Promise<void>): Promise<void> {
   await time.passWhile(end, MAX_STOP_MS, agent.process);
 }
 

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Settings } from './agent.ts';
+import { ended } from './commands.ts';
 import { World } from './world.ts';
 
 const JOB = '501' as JobId;
@@ -55,6 +56,23 @@ test('a search for tasks that gets only unknown responses says so, and no longer
     await world.pass(15 * MINUTE_MS);
     expect(errorOf()).toBeUndefined();
   }));
+
+test('no file stays open, whichever call fails while mirrors are made', async () => {
+  for (let calls = 0; calls < 24; calls += 1) {
+    const world = await World.make(1);
+    try {
+      world.service.submit(JOB).start(world.time.wallMs);
+      world.service.job(JOB).tasks[0]?.files.stdout.append(3);
+      order(world, false);
+      world.disk.failAfter(calls, 'ENOSPC');
+      await world.pass(MINUTE_MS);
+      // The world ends a run in which a stop leaves anything.
+      await ended(world, world.agent.stop());
+    } finally {
+      world.end();
+    }
+  }
+});
 
 test('a call that is repeated after a sign-in waits for the end of a pause', () =>
   withJob(async (world) => {

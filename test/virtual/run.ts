@@ -1,6 +1,6 @@
 /** Runs of worlds by their seeds. */
 import { execFileSync } from 'node:child_process';
-import { begin, step } from './commands.ts';
+import { begin, ended, step } from './commands.ts';
 import { becomesComplete, chooseBroken, heal, isQuiet, requireSaysSo } from './liveness.ts';
 import { World } from './world.ts';
 
@@ -24,6 +24,7 @@ export async function run(seed: number, steps = STEPS) {
     await heal(world);
     await becomesComplete(world);
     await isQuiet(world);
+    await ended(world, world.agent.stop());
     return { simulatedMs: world.time.passedMs, calls: world.service.calls, digest: world.digest };
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${again(seed)}\n${world.shown()}`, { cause: error });

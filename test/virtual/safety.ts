@@ -36,6 +36,13 @@ export function checkSafety(world: World): void {
   if (followed > Math.max(mostJobs, MOST_BEFORE)) throw new Error(`${followed} jobs are followed by the rule`);
 }
 
+/** An agent that stopped has given back all that it took. */
+export function checkStopped({ agent, disk }: World): void {
+  const { process, holder, line } = agent;
+  const counts = { timers: process.timers, 'open files': disk.open, texts: holder.held, calls: line?.running ?? 0 };
+  for (const [what, count] of Object.entries(counts)) if (count > 0) throw new Error(`a stop leaves ${count} ${what}`);
+}
+
 /** Nothing is in the store that no row of `agent status` shows: each row of a job has its job. */
 function checkRows({ database }: World['disk']): void {
   const tables = database.column(

@@ -12,7 +12,7 @@ import { Chance } from './chance.ts';
 import { SimulatedDisk } from './disk.ts';
 import { Machine } from './machine.ts';
 import { SimulatedReceiver } from './receiver.ts';
-import { checkSafety } from './safety.ts';
+import { checkSafety, checkStopped } from './safety.ts';
 import { SimulatedService } from './service.ts';
 import { SimulatedProcess, SimulatedTime } from './time.ts';
 
@@ -111,6 +111,7 @@ export class World {
       ...{ directory, time, service, chance, receiver: this.receiver },
       note: (line) => this.note(line),
       log: (text) => this.log(text),
+      onStopped: () => checkStopped(this),
       aside: (work) => this.disk.aside(work),
     });
   }

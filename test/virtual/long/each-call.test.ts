@@ -4,6 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import { type JobId, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { ended } from '../commands.ts';
 import { becomesComplete, heal } from '../liveness.ts';
 import { World } from '../world.ts';
 
@@ -46,6 +47,7 @@ async function happens(calls: number, fault: (typeof FAULTS)[string]): Promise<b
     job.end('Finished', time.wallMs);
     await heal(world);
     await becomesComplete(world);
+    await ended(world, world.agent.stop());
     return made > calls;
   } catch (error) {
     throw new Error(`call ${calls}: ${(error as Error).message}\n${world.shown()}`, { cause: error });

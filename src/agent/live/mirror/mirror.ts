@@ -44,6 +44,7 @@ export function mirrorPath(mirrorDirectory: string, jobId: JobId, key: LiveFileK
 
 /** Readable for the group. */
 const FILE_MODE = 0o640;
+const FLAGS = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** System calls for a mirror and its directories. */
 type MirrorCalls = Pick<FileCalls, 'lstat' | 'open'>;
@@ -116,9 +117,11 @@ export class Mirror {
     requireRight: () => void = () => {},
   ): Promise<Mirror> {
     await makeDirectories(calls, root, path.dirname(file));
-    const opened = await openOrMake(file, calls.open);
+    const existing = await openExisting(file, calls.open);
+    const opened = existing ?? (await calls.open(file, FLAGS | constants.O_CREAT, FILE_MODE));
     const mirror = new Mirror(file, opened, requireRight);
     try {
+      if (existing === undefined) await flushPath(path.dirname(file));
       const stat = await mirror.#stat();
       if (!stat.isFile()) throw inTheWay(file, 'file');
       mirror.#length = Number(stat.size);
@@ -269,16 +272,13 @@ export class Mirror {
   }
 }
 
-async function openOrMake(file: string, open: Opener): Promise<OpenFile> {
-  const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+async function openExisting(file: string, open: Opener): Promise<OpenFile | undefined> {
   try {
-    return await open(file, flags);
+    return await open(file, FLAGS);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') throw inTheWay(file, 'file');
     if (code !== 'ENOENT') throw error;
+    return undefined;
   }
-  const made = await open(file, flags | constants.O_CREAT, FILE_MODE);
-  await flushPath(path.dirname(file));
-  return made;
 }
