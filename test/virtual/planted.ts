@@ -134,4 +134,25 @@ export const PLANTED: readonly Planted[] = [
     instead: '',
     found: /the event [0-9a-f-]+ was delivered [0-9]+ times/,
   },
+  {
+    name: 'a file that is not closed',
+    file: 'agent/poll/file-poll.ts',
+    text: 'await this.#guardEnd(async () => this.mirror?.close());',
+    instead: '',
+    found: /open(?: files)?(?:, at most|$)/m,
+  },
+  {
+    name: 'a timer that outlasts a stop',
+    file: 'notify/notifications.ts',
+    text: 'this.#isStopped = true;\n    this.#cancelTick();',
+    instead: 'this.#isStopped = true;',
+    found: /a stop leaves [0-9]+ timers/,
+  },
+  {
+    name: 'a sign-in for each call',
+    file: 'remote/signin/sign-in.ts',
+    text: 'return this.#grant ?? this.#renewed(signal);',
+    instead: 'return this.#renewed(signal);',
+    found: /a sign-in although no call was answered/,
+  },
 ];

@@ -46,6 +46,8 @@ export class SimulatedService {
   readonly #chance: Chance;
   readonly #workMs: number;
   readonly #open = new Set<string>();
+  /** The last session that each connection got, until a call with it is answered that it is lost. */
+  readonly #valid = new Map<Clock, string>();
   #sessions = 0;
 
   constructor(chance: Chance) {
@@ -107,6 +109,7 @@ export class SimulatedService {
         isAnswered = code !== 'cut';
         return code === 'cut' ? fault : undefined;
       }
+      if (code === 'session-lost') this.#deny(call.session);
       const status = statusOf({ code });
       const retryAfterMs = isLost || (status ?? 0) < 400 ? undefined : fault?.retryAfterMs;
       if (status !== undefined) {
@@ -125,6 +128,7 @@ export class SimulatedService {
   http(clock: Clock): Pick<HttpClient, 'request'> {
     // Of another connection.
     this.refusals.delete(clock);
+    this.#valid.delete(clock);
     return {
       request: async ({ signal }) => {
         this.signIns += 1;
@@ -136,7 +140,10 @@ export class SimulatedService {
         const isRefused = this.refusesSignIn;
         this.refusals.set(clock, isRefused ? clock.monotonic() : Number.NEGATIVE_INFINITY);
         const session = `session-${++this.#sessions}-of-the-simulation`;
-        if (!isRefused) this.#open.add(session);
+        if (!isRefused) {
+          this.#open.add(session);
+          this.#valid.set(clock, session);
+        }
         const text = isRefused ? 'Wrong credentials' : JSON.stringify(session);
         const body = (async function* () {
           yield Buffer.from(text);
@@ -147,8 +154,13 @@ export class SimulatedService {
     };
   }
 
-  /** A refused secret is not sent again for minutes. */
+  #deny(session: string): void {
+    for (const [clock, valid] of this.#valid) if (valid === session) this.#valid.delete(clock);
+  }
+
+  /** A refused secret is not sent again for minutes, and none while there is a session. */
   #checkSignIn(clock: Clock): void {
+    if (this.#valid.has(clock)) this.offences.push('a sign-in although no call was answered that the session is lost');
     const againMs = clock.monotonic() - (this.refusals.get(clock) ?? Number.NEGATIVE_INFINITY);
     if (againMs < REFUSED_MS) this.offences.push(`a refused secret is sent again after ${againMs} ms`);
   }
