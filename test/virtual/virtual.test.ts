@@ -18,10 +18,10 @@ test('holds its promises, whatever happens', { timeout: 120_000 + SECONDS * 2_00
 });
 
 test('is the same with the same seed', { timeout: 120_000 }, async () => {
-  const first = await run(7, 10);
+  const first = await run(9, 10);
   expect(first.calls).toBeGreaterThan(0);
-  expect(await run(7, 10)).toEqual(first);
-  expect((await run(8, 10)).digest).not.toBe(first.digest);
+  expect(await run(9, 10)).toEqual(first);
+  expect((await run(17, 10)).digest).not.toBe(first.digest);
 });
 
 const TIMERS: Readonly<Record<string, () => unknown>> = {
