@@ -1,5 +1,4 @@
 /** `agent jobs`: the user's jobs as the middleware reports them. */
-import pc from 'picocolors';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import { compareIds, type JobId } from '../../job.ts';
@@ -57,8 +56,7 @@ const MAX_MESSAGES = 3;
 export function jobsTable(jobs: readonly ListedJob[], columns: number): string {
   if (jobs.length === 0) return 'the middleware reports no job\n';
   const head = ['job', 'name', 'state', 'submitted', 'started', 'ended', 'tasks', 'followed'];
-  const narrow = () => jobs.flatMap(narrowLines);
-  const lines = [...fitted({ head, rows: jobs.map(rowOf), narrow }, columns)];
+  const lines = [...fitted({ head, rows: jobs.map(rowOf) }, columns)];
   for (const job of jobs) lines.push(...messagesOf(job));
   return pageText(lines, columns);
 }
@@ -66,18 +64,6 @@ export function jobsTable(jobs: readonly ListedJob[], columns: number): string {
 function rowOf(job: ListedJob): string[] {
   const times = [job.submitTime, job.startTime, job.endTime].map((time) => (time === null ? '' : showTime(time)));
   return [job.jobId, nameOf(job), showJobState(job.jobState), ...times, tasksOf(job), job.watchState ?? ''];
-}
-
-/** For a terminal that is too narrow for the table. */
-function narrowLines(job: ListedJob): string[] {
-  const { submitTime, startTime, endTime, watchState } = job;
-  const times = { submitted: submitTime, started: startTime, ended: endTime };
-  const shown = Object.entries(times).flatMap(([what, time]) => (time === null ? [] : [`${what} ${showTime(time)}`]));
-  return [
-    [pc.bold(job.jobId), showJobState(job.jobState), nameOf(job)].filter((text) => text !== '').join(' '),
-    ...shown.map((line) => `  ${line}`),
-    `  tasks ${tasksOf(job) || 'none'}${watchState === null ? '' : `; ${watchState}`}`,
-  ];
 }
 
 const nameOf = ({ name }: ListedJob) => cutToColumns(printable(name ?? ''), MAX_NAME_COLUMNS);

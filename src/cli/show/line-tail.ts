@@ -1,19 +1,10 @@
 /** Prints the mirrors as lines while they grow, each with a prefix for its source. */
 import fs, { constants } from 'node:fs';
-import path from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import pc from 'picocolors';
-import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import type { Config } from '../../config/config.ts';
-import {
-  compareIds,
-  type JobId,
-  LIVE_FILE_NAMES,
-  type LiveFileKey,
-  type LiveFileName,
-  parseTaskId,
-  type TaskId,
-} from '../../job.ts';
+import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../../job.ts';
+import { mirrorsIn } from '../../search/mirrors.ts';
 import { inTheWay } from '../../system/directories.ts';
 import { cutToColumns, terminalText } from './terminal.ts';
 
@@ -187,11 +178,11 @@ export class TailedMirrors {
   add(startOf: (file: string) => number = () => 0): void {
     const { directory, keepGenerations } = this.#mirror;
     for (const jobId of this.#jobIds) {
-      const fileOf = (key: LiveFileKey) => path.resolve(mirrorPath(directory, jobId, key));
-      const keys = mirrorsOf(directory, jobId, this.#choice).filter((key) => !this.#added.has(fileOf(key)));
-      const names = alignedNames(keys);
-      for (const [index, key] of keys.entries()) {
-        const [file, name = ''] = [fileOf(key), names[index]];
+      const { task: tasks, file: files } = this.#choice;
+      const found = mirrorsIn(directory, { jobs: [jobId], tasks, files }).filter((one) => !this.#added.has(one.path));
+      const names = alignedNames(found);
+      for (const [index, { path: file }] of found.entries()) {
+        const name = names[index] ?? '';
         const shown = this.#jobIds.length === 1 ? name : `${jobId} ${name}`;
         this.#tail.add(file, shown, { at: startOf(file), keeps: keepGenerations > 0 });
         this.#added.add(file);
@@ -199,26 +190,6 @@ export class TailedMirrors {
     }
   }
 }
-
-/** The existing mirrors in their usual order; all without tasks or files. */
-function mirrorsOf(directory: string, jobId: JobId, { task, file }: LiveFileChoice): LiveFileKey[] {
-  const job = path.join(directory, jobId);
-  const live = path.join(job, 'live');
-  const names = isDirectory(job) && isDirectory(live) ? fs.readdirSync(live) : [];
-  return names
-    .flatMap((name) => parseTaskId(name) ?? [])
-    .filter((taskId) => task.length === 0 || task.includes(taskId))
-    .filter((taskId) => isDirectory(path.join(live, taskId)))
-    .sort(compareIds)
-    .flatMap((taskId) =>
-      LIVE_FILE_NAMES.filter((name) => file.length === 0 || file.includes(name))
-        .filter((name) => fs.existsSync(path.join(live, taskId, `${name}.log`)))
-        .map((name) => ({ taskId, file: name })),
-    );
-}
-
-/** Links are ignored. */
-const isDirectory = (at: string) => fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true;
 
 function alignedNames(keys: readonly LiveFileKey[]): string[] {
   const names = keys.map(({ taskId, file }) => `${taskId} ${file}`);

@@ -30,12 +30,11 @@ export function overview(all: ShownReport, columns: number, maxJobs = Number.POS
       'lag',
       'results',
     ];
-    const narrow = () => report.jobs.flatMap(overviewLines);
     const rows = report.jobs.map((job) => {
       const [id = '', ...rest] = overviewRow(job, isReported);
       return [id, ...(isOfFleet ? [printable(job.owner ?? 'none')] : []), ...rest];
     });
-    lines.push(...fitted({ head, rows, narrow }, columns));
+    lines.push(...fitted({ head, rows }, columns));
     for (const job of report.jobs) lines.push(...failuresOf(job), ...hintLines(job));
   }
   return pageText(lines, columns);
@@ -58,16 +57,6 @@ function overviewRow(job: JobReport, isReported: boolean): string[] {
   const live = files.length === 0 ? none : `${files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
   const reported = isReported ? [showJobState(jobState)] : [];
   return [jobId, colouredStateOf(job), ...reported, live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
-}
-
-/** For a terminal that is too narrow for the table. */
-function overviewLines(job: JobReport): string[] {
-  return [
-    `${pc.bold(job.jobId)} ${listed(colouredStateOf(job), showJobState(job.jobState))}`,
-    `  ${liveOf(job)}${lossesOf(job)}`,
-    `  ${listed(`last growth ${ageOf(job.grownAt)}`, named('lag', lagOf(job)))}`,
-    `  results ${resultsOf(job)}`,
-  ];
 }
 
 const listed = (...parts: readonly string[]) => parts.filter((part) => part !== '').join(', ');
@@ -118,8 +107,7 @@ export function detail(report: ShownReport, columns: number): string {
     if (job.refusedEntries > 0) lines.push(`  entries of responses that were not requested: ${job.refusedEntries}`);
     if (job.files.length > 0) {
       const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
-      const narrow = () => job.files.map(fileLine);
-      lines.push(...fitted({ head, rows: job.files.map(fileRow), numbers: ['bytes', 'generation'], narrow }, columns));
+      lines.push(...fitted({ head, rows: job.files.map(fileRow), numbers: ['bytes', 'generation'] }, columns));
     }
     for (const file of job.files) {
       if (file.error !== null) lines.push(...failureLines(`task ${file.taskId} ${file.file}: `, file.error));
@@ -136,13 +124,6 @@ export function detail(report: ShownReport, columns: number): string {
 function fileRow(file: JobReport['files'][number]): string[] {
   const exact = file.exact ? (file.verified ? 'verified' : 'yes') : pc.red(`no: ${showBytes(file.inexactBytes)}`);
   return [file.taskId, file.file, showCount(file.bytes), String(file.generation), exact, ageOf(file.grownAt)];
-}
-
-function fileLine(file: JobReport['files'][number]): string {
-  const exact = file.exact ? (file.verified ? 'verified' : '') : pc.red(`${showBytes(file.inexactBytes)} inexact`);
-  const generation = file.generation > 1 ? `generation ${file.generation}` : '';
-  const parts = listed(showBytes(file.bytes), generation, exact, ageOf(file.grownAt));
-  return `${pc.bold(`${file.taskId} ${file.file}`)} ${parts}`;
 }
 
 function mismatchLines({ taskId, file, mismatches }: JobReport['files'][number]): string[] {
@@ -253,9 +234,8 @@ export function fleetLines({ agents, waitingJobs }: FleetPart, columns: number):
       share,
     ];
   });
-  const narrow = () => rows.map(([name = '', state = '', jobs = '']) => `${pc.bold(name)} ${state}, ${jobs} jobs`);
   const waiting = waitingJobs === 0 ? [] : [pc.yellow(`${countOf(waitingJobs, 'job')} without an owner`)];
-  return [...fitted({ head, rows, narrow }, columns), ...agents.flatMap(lackLines), ...waiting];
+  return [...fitted({ head, rows }, columns), ...agents.flatMap(lackLines), ...waiting];
 }
 
 /** Why a running agent does not acquire or follow jobs. */

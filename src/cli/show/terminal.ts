@@ -78,11 +78,10 @@ interface Fitted {
   readonly head: readonly string[];
   readonly rows: readonly string[][];
   readonly numbers?: readonly string[];
-  /** Lines for a terminal that is too narrow for the table. */
-  readonly narrow: () => readonly string[];
 }
 
-export function fitted({ head, rows, numbers = [], narrow }: Fitted, columns: number): readonly string[] {
+/** A table, or lines on a terminal that is too narrow for it. */
+export function fitted({ head, rows, numbers = [] }: Fitted, columns: number): readonly string[] {
   const colAligns = head.map((name) => (numbers.includes(name) ? 'right' : 'left'));
   const colWidths = widthsOf([head, ...rows]);
   const drawn = (some: readonly (readonly string[])[], ofHead: readonly string[]) => {
@@ -91,9 +90,15 @@ export function fitted({ head, rows, numbers = [], narrow }: Fitted, columns: nu
     return table.toString().split('\n');
   };
   const [top = '', names = '', bottom = ''] = drawn([], head);
-  if (stringWidth(top) > columns) return narrow();
+  if (stringWidth(top) > columns) return rows.flatMap((row) => narrowLines(head, row));
   const below = top.replace('┌', '├').replace('┐', '┤').replaceAll('┬', '┼');
   return [top, names, below, ...slicesOf(rows, ROWS_AT_A_TIME).flatMap((some) => drawn(some, []).slice(1, -1)), bottom];
+}
+
+/** The first two cells, and below them the others, each after its name. */
+function narrowLines(head: readonly string[], [first = '', second = '', ...rest]: readonly string[]): string[] {
+  const named = rest.flatMap((text, index) => (text === '' ? [] : [`${head[index + 2]} ${text}`]));
+  return [`${pc.bold(first)} ${second}`, ...(named.length === 0 ? [] : [`  ${named.join('; ')}`])];
 }
 
 function widthsOf(rows: readonly (readonly string[])[]): number[] {

@@ -73,7 +73,7 @@ describe('the table of jobs', () => {
   it('becomes lines where there is no room, and holds no name that is longer than its column', () => {
     const reported = { name: 'n'.repeat(500), jobState: 'Running', startTime: jobTimeOf('2026-03-01T12:00:00') };
     const narrow = shown({ ...reported, watchState: 'watched' }, 60);
-    expect(narrow).toMatch(/^501 Running n+…\n {2}started 2026-03-01 12:00:00\n {2}tasks none; watched\n$/);
+    expect(narrow).toMatch(/^501 n+…\n {2}state Running; started 2026-03-01 12:00:00; followed\n {2}watched\n$/);
     expect(
       Math.max(
         ...shown(reported)
