@@ -28,10 +28,8 @@ const rounds = Array.from({ length: Math.ceil(HALF / KILLS_A_JOB) }, (_, index) 
   seed: SEED + index,
   kills: Math.min(KILLS_A_JOB, HALF - index * KILLS_A_JOB),
 }));
-/** A few kills leave the machine idle most of the time. */
-const both = rounds.length > 1 ? it : it.concurrent;
 
-both.for(rounds)('survives $kills kills while it grows (JOBTAIL_SEED=$seed)', PATIENCE, async (round, context) => {
+it.for(rounds)('survives $kills kills while it grows (JOBTAIL_SEED=$seed)', PATIENCE, async (round, context) => {
   const place = Place.make(context);
   const { job, sandbox } = await startJob(place, round.seed);
   const mirrors = mirrorsOf(place, job);
@@ -56,7 +54,7 @@ both.for(rounds)('survives $kills kills while it grows (JOBTAIL_SEED=$seed)', PA
   process.stdout.write(`JOBTAIL_SEED=${round.seed}: ${kills} kills, ${found}\n`);
 });
 
-both.for(rounds)(
+it.for(rounds)(
   'keeps what is rewritten over $kills kills at its steps (JOBTAIL_SEED=$seed)',
   PATIENCE,
   async (round, context) => {

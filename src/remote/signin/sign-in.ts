@@ -33,6 +33,12 @@ export interface SignInOptions {
   readonly random: () => number;
 }
 
+/** What the last sign-in left; nothing before the first one, and after the session was lost. */
+type SignInState =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'open'; readonly grant: Grant }
+  | { readonly kind: 'failed'; readonly error: JobtailError };
+
 export class SignIn implements Session {
   readonly #options: SignInOptions;
   readonly #secret: Secret;
@@ -40,8 +46,7 @@ export class SignIn implements Session {
   readonly #backOff: BackOff;
   readonly #refusals: BackOff;
   #hasSucceeded = false;
-  #grant: Grant | undefined;
-  #failure: JobtailError | undefined;
+  #state: SignInState = { kind: 'none' };
 
   constructor(options: SignInOptions) {
     const { auth, env, onWarning, random, nowMs } = options;
@@ -63,14 +68,14 @@ export class SignIn implements Session {
    * unexpected-answer, malformed, http-status, aborted, and what the HTTP client throws
    */
   async current(signal: AbortSignal): Promise<Grant> {
-    return this.#grant ?? this.#renewed(signal);
+    return this.#state.kind === 'open' ? this.#state.grant : this.#renewed(signal);
   }
 
   /**
    * Drops `grant` if it is the current one; a late report about an older grant, even with the same code, is ignored.
    */
   lost(grant: Grant): void {
-    if (this.#grant === grant) this.#grant = undefined;
+    if (this.#state.kind === 'open' && this.#state.grant === grant) this.#state = { kind: 'none' };
   }
 
   async #renew(signal: AbortSignal): Promise<Grant> {
@@ -87,8 +92,7 @@ export class SignIn implements Session {
       throw error;
     }
     if (signal.aborted) throw stopped();
-    this.#grant = grant;
-    this.#failure = undefined;
+    this.#state = { kind: 'open', grant };
     this.#hasSucceeded = true;
     this.#backOff.reset();
     this.#refusals.reset();
@@ -98,7 +102,7 @@ export class SignIn implements Session {
 
   #failed(thrown: unknown): JobtailError {
     const error = this.#options.secrets.hideIn(asJobtailError(thrown));
-    this.#failure = error;
+    this.#state = { kind: 'failed', error };
     // For passing errors, the back-off of the caller suffices.
     if (this.#mayBeRefusal(error)) this.#refusals.lengthen();
     else if (!error.policy.passes) this.#backOff.lengthen();
@@ -116,10 +120,11 @@ export class SignIn implements Session {
   }
 
   async #respectPause(): Promise<void> {
-    if (this.#failure === undefined || this.#remainingMs === 0) return;
+    if (this.#state.kind !== 'failed' || this.#remainingMs === 0) return;
+    const { error } = this.#state;
     // Retry-After applies even to a new secret.
-    const mayBeMended = this.#failure.retryAfterMs === undefined && (await this.#secret.hasChanged());
-    if (!mayBeMended) throw this.#withNextTry(this.#failure);
+    const mayBeMended = error.retryAfterMs === undefined && (await this.#secret.hasChanged());
+    if (!mayBeMended) throw this.#withNextTry(error);
   }
 
   #withNextTry(error: JobtailError): JobtailError {
