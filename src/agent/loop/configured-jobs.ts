@@ -1,5 +1,5 @@
 /** The jobs that the configuration names, and the jobs of the user that its rule selects. */
-import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
+import { LIVE_FILE_NAMES } from '../../job.ts';
 import { type JobInformation, latestMsOf, phaseOf } from '../../job-information.ts';
 import { inSlices } from '../../slices.ts';
 import type { WatchMineRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
@@ -59,7 +59,8 @@ export async function takeMine(options: MineOptions): Promise<{ readonly taken: 
   const rule = store.watchMine.inForce();
   if (rule === undefined) return { taken: 0, waiting: 0 };
   const known = await register.known();
-  const fitting = await fittingOf(listed, { known, rule, now: clock.now() });
+  const fresh = listed.filter(({ id }) => !known.has(id));
+  const fitting = await chooseMine(fresh, rule, clock.now());
   const request = { tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'mine' } as const;
   const requests = fitting.map(({ id }) => ({ ...request, jobId: id }));
   const taken = await register.follow(requests, rule.mostJobs);
@@ -73,23 +74,9 @@ export async function takeMine(options: MineOptions): Promise<{ readonly taken: 
 export async function choiceOf(listed: readonly JobInformation[], rule: WatchMineRow, store: Store, now: number) {
   const known = store.jobs.known();
   const fresh = listed.filter(({ id }) => !known.has(id));
-  const fitting = await fittingOf(fresh, { known, rule, now });
+  const fitting = await chooseMine(fresh, rule, now);
   const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
   return { fresh, fitting, taken };
-}
-
-interface Fitting {
-  readonly known: ReadonlySet<JobId>;
-  readonly rule: WatchMineRow;
-  readonly now: number;
-}
-
-function fittingOf(listed: readonly JobInformation[], { known, rule, now }: Fitting) {
-  return chooseMine(
-    listed.filter(({ id }) => !known.has(id)),
-    rule,
-    now,
-  );
 }
 
 /** The order in which jobs are taken: running, waiting, then ended ones, the newest first. */
