@@ -1,8 +1,6 @@
 /** One job of the table. */
 import type { ComponentChildren } from 'preact';
 import type { JobSummary, ResultCounts } from '../../contract/events.ts';
-import { isOwn } from '../condition.ts';
-import { useLive } from '../live.ts';
 import { Shares } from '../parts/bar.tsx';
 import { Time } from '../parts/time.tsx';
 import { JobState, Outside, OwnFailure } from '../parts/words.tsx';
@@ -12,10 +10,16 @@ import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
 import { areaPath, curvePath, type Growth, HEIGHT, WIDTH, within } from './growth.ts';
 import type { ColumnName } from './list.ts';
 
-export function JobRow({ job, now }: { job: JobSummary; now: number }) {
+interface JobRowProps {
+  readonly job: JobSummary;
+  readonly now: number;
+  /** It has an error that the banner does not show for all. */
+  readonly hasError: boolean;
+}
+
+export function JobRow({ job, now, hasError }: JobRowProps) {
   const { jobId, name, submitTime, endTime, grownAt } = job;
   const run = runTime(job, now);
-  const condition = useLive().condition.value;
   return (
     <>
       <Cell of="job">
@@ -40,7 +44,7 @@ export function JobRow({ job, now }: { job: JobSummary; now: number }) {
       <Cell of="results">
         <ResultsCell job={job} />
       </Cell>
-      {job.error !== null && isOwn(job.error, condition) && (
+      {hasError && (
         <td class="job-error">
           <OwnFailure error={job.error} />
         </td>

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { JobSummary } from '../../contract/events.ts';
+import { isOwn } from '../condition.ts';
 import { useLive } from '../live.ts';
 import { Chips, Heads } from '../parts/heads.tsx';
 import type { Sort } from '../parts/sort.ts';
@@ -86,13 +87,14 @@ export function JobsPage() {
 
 function Table({ jobs }: { jobs: readonly JobSummary[] }) {
   const live = useLive();
+  const condition = live.condition.value;
   const scroller = useRef<HTMLDivElement>(null);
   const list = useVirtual({
     count: jobs.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
     getItemKey: (index) => jobs[index]?.jobId ?? index,
-    overscan: 8,
+    overscan: 3,
   });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
@@ -109,17 +111,18 @@ function Table({ jobs }: { jobs: readonly JobSummary[] }) {
         <tbody style={{ height: `${list.getTotalSize()}px` }}>
           {list.getVirtualItems().map(({ index, key, start }) => {
             const job = jobs[index];
+            const hasError = job?.error != null && isOwn(job.error, condition);
             return (
               job !== undefined && (
                 <tr
                   key={key}
-                  class="job-row job-cells"
+                  class={`job-row job-cells ${hasError ? 'has-error' : ''}`}
                   aria-rowindex={index + 2}
                   data-index={index}
                   ref={list.measureElement}
                   style={{ transform: `translateY(${start}px)` }}
                 >
-                  <JobRow job={job} now={live.now.value} />
+                  <JobRow job={job} now={live.now.value} hasError={hasError} />
                 </tr>
               )
             );

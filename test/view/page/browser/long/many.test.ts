@@ -110,6 +110,8 @@ describe('much at a time', needs('chromium'), () => {
     await view.page.getByRole('button', { name: '1 failed' }).waitFor();
     expect(await rows.first().textContent()).toContain('10003');
     expect(await rows.count()).toBeGreaterThan(19);
+    // Rows that nobody sees are what scrolling costs.
+    const MAX_DRAWN = 30;
     const scrolled = (top: number) =>
       view.page.locator('.job-list').evaluate((list, to) => {
         list.scrollTop = to;
@@ -120,7 +122,7 @@ describe('much at a time', needs('chromium'), () => {
     for (let top = 0; top < height; top += 2_000) {
       await scrolled(top);
       await view.page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
-      expect(await rows.count()).toBeLessThan(60);
+      expect(await rows.count()).toBeLessThanOrEqual(MAX_DRAWN);
     }
     await scrolled(height);
     await view.page.getByRole('link', { name: '10000' }).waitFor();
