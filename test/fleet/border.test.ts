@@ -96,11 +96,11 @@ it.for(['../OUT', '..', '', '1/2', '+1', '01', ' 1', '1e3', '9223372036854775808
 
 const HOSTILE = '../OUT';
 
-it('rows that are malformed keep no other job from being followed or shown', {
+it.concurrent('rows that are malformed keep no other job from being followed or shown', {
   ...PATIENCE,
   ...needsFleet(),
-}, async () => {
-  const fleet = await FleetParts.make();
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
   const { commands } = await fleet.join('command');
   const [broken, sound, later] = [orderFor(1), orderFor(2), orderFor(3)];
   for (const jobId of [HOSTILE as JobId, broken.jobId, sound.jobId])
@@ -132,7 +132,7 @@ it('rows that are malformed keep no other job from being followed or shown', {
   const reports: string[] = [];
   const onIgnored = (what: string) => void reports.push(what);
   const client = await FleetClient.open({ ...fleet.address, onIgnored });
-  const configFile = path.join(temporaryDirectory(), 'config.yaml');
+  const configFile = path.join(temporaryDirectory(undefined, test), 'config.yaml');
   fs.writeFileSync(configFile, MINIMAL);
   const config = await loadConfig(configFile);
   const shown = await withView({ config, client }, (view) => view.jobs.all().map(({ jobId }) => jobId));
@@ -142,8 +142,11 @@ it('rows that are malformed keep no other job from being followed or shown', {
   await client.close();
 });
 
-it('nothing that another role put into the schema public is run', { ...PATIENCE, ...needsFleet() }, async () => {
-  const fleet = await FleetParts.make();
+it.concurrent('nothing that another role put into the schema public is run', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async (test) => {
+  const fleet = await FleetParts.make(test);
   await fleet.query('CREATE TABLE public.loot (what text)');
   const steal = (what: string) =>
     `LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.loot VALUES ('${what}'); RETURN NULL; END $$`;
