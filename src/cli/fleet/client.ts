@@ -16,20 +16,16 @@ import { commandLog } from '../process.ts';
 import type { KnownJob } from '../show/known-job.ts';
 import { reportOf } from '../show/status-report.ts';
 
-/** For a command that places commands. @throws JobtailError */
-export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
-  return await withClient(config, 'open', work);
-}
-
 /** For a command that only reads. @throws JobtailError */
 export async function readFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
-  return await withClient(config, 'openReadOnly', work);
+  return await withFleet(config, work, 'openReadOnly');
 }
 
-async function withClient<T>(
+/** For a command that places commands. @throws JobtailError */
+export async function withFleet<T>(
   config: FleetConfig,
-  open: 'open' | 'openReadOnly',
   work: (client: FleetClient) => Promise<T>,
+  open: 'open' | 'openReadOnly' = 'open',
 ): Promise<T> {
   const secrets = new Secrets();
   const log = commandLog();
