@@ -1,7 +1,9 @@
 /**
- * Names of result files come from the server and are hostile until proven otherwise: the path of a name below
- * `results/`, or the reason why it has none (docs/servers.md 4.2).
+ * Paths below the mirror directory, a contract with those who read them. Names of result files come from the server and
+ * are hostile until proven otherwise: the path of a name below `results/`, or the reason why it has none (docs/servers.md
+ * 4.2).
  */
+import { isLiveFileName, type JobId, type LiveFileKey, parseLong } from './job.ts';
 
 /** Temporary files of downloads stand beside their target under such a name; no result may have one. */
 const PARTIAL_NAME = /^\.jobtail-[0-9a-f]{16}\.partial$/;
@@ -60,4 +62,18 @@ export function partsOf(path: string): string[] {
 /** Whether a path ends in another one, which is not empty. */
 export function endsWith(parts: readonly string[], end: readonly string[]): boolean {
   return end.length > 0 && end.every((part, index) => parts[parts.length - end.length + index] === part);
+}
+
+/** The parts of the path of a mirror. */
+export const liveParts = (jobId: JobId, { taskId, file }: LiveFileKey): string[] => {
+  if (!isLiveFileName(file)) throw new Error(`no live file: ${file}`);
+  return [whole(jobId), 'live', whole(taskId), `${file}.log`];
+};
+
+export const resultsParts = (jobId: JobId): string[] => [whole(jobId), 'results'];
+
+/** The last line of defence: an id from outside that was not parsed never leads out of the mirror directory. */
+function whole(id: string): string {
+  if (parseLong(id) !== id) throw new Error(`not an id: ${JSON.stringify(id)}`);
+  return id;
 }

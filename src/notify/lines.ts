@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { JobId, LiveFileKey } from '../job.ts';
-import { liveParts } from '../mirror-paths.ts';
+import { liveParts } from '../safe-names.ts';
 
 const NEWLINE = 0x0a;
 const READ_BYTES = 256 * 1024;

@@ -10,7 +10,7 @@ import {
   parseTaskId,
   type TaskId,
 } from '../job.ts';
-import { liveParts } from '../mirror-paths.ts';
+import { liveParts } from '../safe-names.ts';
 import type { SearchedFile } from './search.ts';
 
 export interface MirrorFile extends SearchedFile {

@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { Border, type FoundRow } from '../../src/fleet/border.ts';
 import { FleetClient } from '../../src/fleet/client.ts';
 import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
-import { liveParts, resultsParts } from '../../src/mirror-paths.ts';
+import { liveParts, resultsParts } from '../../src/safe-names.ts';
 import { MINIMAL } from '../config/files.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 import { needsFleet } from '../support/fleet-node.ts';

@@ -5,7 +5,7 @@ import type http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { resultsParts } from '../../src/mirror-paths.ts';
+import { resultsParts } from '../../src/safe-names.ts';
 import type { ResultEntries } from '../../src/view/contract/addresses.ts';
 import { until } from '../support/e2e-until.ts';
 import { JOB, STDOUT, ViewPlace } from '../support/view-place.ts';

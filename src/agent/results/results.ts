@@ -6,7 +6,7 @@
 import path from 'node:path';
 import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
-import { resultsParts } from '../../mirror-paths.ts';
+import { resultsParts } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
 import type { LiveFileRow, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';

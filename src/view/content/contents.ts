@@ -1,9 +1,8 @@
 /** The files that can be looked at: live mirrors, their former generations, and results. */
 import fs from 'node:fs';
 import { isLiveFileName, type JobId, type LiveFileKey, parseTaskId } from '../../job.ts';
-import { liveParts, resultsParts } from '../../mirror-paths.ts';
 import { beginsGeneration } from '../../mismatch.ts';
-import { resultPath } from '../../safe-names.ts';
+import { liveParts, resultPath, resultsParts } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Arrivals, Generations } from '../contract/addresses.ts';

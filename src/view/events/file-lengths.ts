@@ -6,7 +6,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
-import { liveParts } from '../../mirror-paths.ts';
+import { liveParts } from '../../safe-names.ts';
 import type { Contents } from '../content/contents.ts';
 import type { LineIndexes } from '../content/line-index.ts';
 import type { FileLength } from '../contract/events.ts';

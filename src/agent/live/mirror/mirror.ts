@@ -9,7 +9,7 @@ import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { asJobtailError } from '../../../errors.ts';
 import type { JobId, LiveFileKey } from '../../../job.ts';
-import { liveParts } from '../../../mirror-paths.ts';
+import { liveParts } from '../../../safe-names.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import { flushPath, inTheWay, makeDirectories } from '../../../system/directories.ts';
 import { EXACT, type FileCalls, fileCalls, type Opener, type OpenFile, writeAll } from '../../../system/files.ts';
