@@ -28,13 +28,14 @@ export interface Lines {
   readonly next: number;
 }
 
-/** Yields nothing if the file does not exist. @throws errors of the file system */
+/** Yields nothing if there is no such file. @throws errors of the file system */
 export async function* readLines(options: LinesOptions): AsyncGenerator<Lines> {
   const { mirrorDirectory, jobId, key, former, end, isLast } = options;
   const mirror = path.join(mirrorDirectory, ...liveParts(jobId, key));
   const handle = await openIfThere(former === 0 ? mirror : `${mirror}.${former}`);
   if (handle === undefined) return;
   try {
+    if (!(await handle.stat()).isFile()) return;
     let { from } = options;
     for (let size = READ_BYTES; from < end; ) {
       const wanted = Math.min(size, end - from);
@@ -65,10 +66,7 @@ const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1)
 
 async function openIfThere(file: string): Promise<fs.FileHandle | undefined> {
   try {
-    const handle = await fs.open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    if ((await handle.stat()).isFile()) return handle;
-    await handle.close();
-    return undefined;
+    return await fs.open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
