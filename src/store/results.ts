@@ -152,6 +152,6 @@ export function bytesPerSecond({ startedAt, updatedAt, bytes }: ResultSyncRow): 
 
 export function shownSync(row: ResultSyncRow | undefined) {
   if (row === undefined) return null;
-  const { jobId: _, ...sync } = row;
+  const { jobId: _, arriving: __, ...sync } = row;
   return { ...sync, bytesPerSecond: Math.round(bytesPerSecond(row)) };
 }

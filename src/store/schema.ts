@@ -69,6 +69,7 @@ export const UPGRADES: readonly string[] = [
   'ALTER TABLE jobs ADD COLUMN stall_after_ms INTEGER; ALTER TABLE jobs ADD COLUMN stalled_at INTEGER;',
   NOTIFICATIONS,
   ARRIVALS,
+  "ALTER TABLE result_passes ADD COLUMN arriving TEXT NOT NULL DEFAULT '[]';",
 ];
 
 export const NEWEST_VERSION = OLDEST_VERSION + UPGRADES.length;
@@ -215,7 +216,8 @@ export const SCHEMA = `
     wanted_bytes INTEGER,
     bytes        INTEGER NOT NULL,
     way          TEXT,
-    fallback     TEXT
+    fallback     TEXT,
+    arriving     TEXT NOT NULL DEFAULT '[]'
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE transfer_leases (

@@ -65,7 +65,7 @@ export class Store {
       this.jobInformation = new JobInformations(sql);
       this.watchMine = new WatchMine(sql);
       this.results = new ResultFiles(sql);
-      this.resultSyncs = new JobTable<ResultSyncRow>(sql, 'result_passes', {});
+      this.resultSyncs = new JobTable<ResultSyncRow>(sql, 'result_passes', { arriving: 'json' });
       this.leases = new TransferLeases(sql);
       this.requests = new Requests(sql);
       this.capabilities = new Capabilities(sql, service);

@@ -51,6 +51,7 @@ it('brings the row with the same key to what is saved last', () => {
     wantedBytes: null,
     done: 0,
     bytes: 0,
+    arriving: [['/a', 5]] as const,
   };
   store.resultSyncs.save({ ...pass, way: null, fallback: null });
   const ended = { ...pass, endedAt: 9, wantedBytes: 7, done: 3, way: 'rsync', fallback: 'no key' };

@@ -228,7 +228,7 @@ export class Progress {
     this.#options = options;
     const { jobId, clock, fallback } = options;
     const now = clock.now();
-    const nothing = { wanted: 0, wantedBytes: null, done: 0, bytes: 0, way: null };
+    const nothing = { wanted: 0, wantedBytes: null, done: 0, bytes: 0, way: null, arriving: [] };
     this.#row = { jobId, startedAt: now, updatedAt: now, endedAt: null, ...nothing, fallback };
   }
 
@@ -249,6 +249,12 @@ export class Progress {
     this.#change({ bytes: this.#row.bytes + bytes, way });
   }
 
+  /** So many bytes of a file have arrived; undefined: it is not on its way any more. */
+  file(name: string, bytes: number | undefined): void {
+    const others = this.#row.arriving.filter(([other]) => other !== name);
+    this.#change({ arriving: bytes === undefined ? others : [...others, [name, bytes]] });
+  }
+
   done(outcome: Outcome): void {
     if (outcome === 'changed' || outcome === 'same') this.tally.fetched += 1;
     if (outcome === 'changed' || outcome === 'failed') this.tally[outcome] += 1;
@@ -261,7 +267,7 @@ export class Progress {
 
   end(): void {
     this.#savedAt = 0;
-    this.#change({ endedAt: this.#options.clock.now() });
+    this.#change({ endedAt: this.#options.clock.now(), arriving: [] });
   }
 
   #change(changes: Partial<ResultSyncRow>): void {

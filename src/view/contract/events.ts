@@ -146,6 +146,8 @@ export interface JobDetail extends JobSummary {
     readonly way: string | null;
     /** Why files that should have come directly came by the service. */
     readonly fallback: string | null;
+    /** Files that the service sends now, with the bytes that have arrived. */
+    readonly arriving: readonly (readonly [name: string, bytes: number])[];
   } | null;
 }
 

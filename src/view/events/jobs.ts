@@ -61,6 +61,8 @@ export class JobsView {
       isSearching: (search?.nextLookAt ?? null) !== null,
     };
     const { tasks = [] } = reported?.information ?? {};
+    const sync = store.resultSyncs.get(jobId);
+    const shown = shownSync(sync);
     return {
       ...this.#summaryOf(job, known),
       taskList: tasks.map(({ id, name, state, startTime: start, endTime: end, errorMessage }) => ({
@@ -72,7 +74,7 @@ export class JobsView {
         errorMessage,
       })),
       tasksHint: search?.hint ?? null,
-      lastLook: shownSync(store.resultSyncs.get(jobId)),
+      lastLook: shown && { ...shown, arriving: sync?.arriving ?? [] },
     };
   }
 

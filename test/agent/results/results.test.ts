@@ -172,6 +172,23 @@ describe('what is fetched', () => {
     expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeCloseTo(2_000, 0);
   });
 
+  it('reports how many of its bytes have arrived, while they arrive', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/<b>', Buffer.alloc(2500));
+    place.remote.set('/__proto__', Buffer.alloc(1500));
+    const arriving = new Set<string>();
+    place.remote.onPiece = () => {
+      arriving.add(JSON.stringify(place.store.resultSyncs.get(JOB)?.arriving));
+      // Progress is saved each second.
+      place.now += 1_000;
+    };
+    await place.sync();
+    const texts = [...arriving].filter((text) => text !== '[]');
+    expect(texts).toContain('[["/11/<b>",2000]]');
+    expect(texts).toContain('[["/__proto__",1000]]');
+    expect(place.store.resultSyncs.get(JOB)?.arriving).toEqual([]);
+  });
+
   it('comes several at a time, if that is allowed', async () => {
     const place = new ResultsPlace({ parallel: 3 });
     for (let number = 0; number < 20; number++) place.remote.set(`/11/${number}`, Buffer.alloc(5000, number));

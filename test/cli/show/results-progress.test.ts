@@ -15,6 +15,7 @@ const row = (afterMs: number, done: number, bytes: number): ResultSyncRow => ({
   wantedBytes: null,
   way: 'soap',
   fallback: null,
+  arriving: [],
 });
 
 function show(isTTY: boolean, rows: readonly ResultSyncRow[]): string {

@@ -211,6 +211,7 @@ export class Downloads {
           await write(chunk);
           onBytes();
           progress.arrived(chunk.length, 'soap');
+          progress.file(row.name, bytes);
           await throttle.pay(chunk.length, signal);
         };
         return remote.downloadFile(jobId, row.name, sink, signal, silentMs);
@@ -218,6 +219,8 @@ export class Downloads {
     } catch (error) {
       if (stopped !== undefined) return stopped;
       throw error;
+    } finally {
+      progress.file(row.name, undefined);
     }
   }
 

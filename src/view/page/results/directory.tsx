@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { ResultDirectory, ResultEntries, ResultFile, ResultState } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
+import { ProgressBar } from '../parts/bar.tsx';
 import { Icon } from '../parts/button.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
@@ -16,6 +17,8 @@ interface DirectoryProps {
   readonly changed: string;
   /** The name of the file that is shown. */
   readonly opened: string | undefined;
+  /** Files on their way, with the bytes that have arrived. */
+  readonly arriving: ReadonlyMap<string, number>;
 }
 
 /** Changes are collected for this time before the directory is requested again. */
@@ -131,8 +134,9 @@ export const STATES: Readonly<Record<ResultState, readonly [words: string, kind:
   'left-out': ['left out', 'plain'],
 };
 
-function File({ jobId, under, file, opened }: DirectoryProps & { file: ResultFile }) {
+function File({ jobId, under, file, opened, arriving }: DirectoryProps & { file: ResultFile }) {
   const isOpen = opened === file.name;
+  const arrived = arriving.get(file.name);
   const [words, kind] = STATES[file.state];
   return (
     <div class={`entry ${isOpen ? 'open' : ''}`}>
@@ -144,13 +148,35 @@ function File({ jobId, under, file, opened }: DirectoryProps & { file: ResultFil
         <Icon name="file" />
         <Outside text={shortName(file.name, under)} />
       </a>
-      {file.state !== 'synced' && (
-        <span class={`state ${kind}`} title={file.reason ?? undefined}>
-          {words}
-        </span>
+      {arrived !== undefined ? (
+        <Arriving arrived={arrived} file={file} />
+      ) : (
+        <>
+          {file.state !== 'synced' && (
+            <span class={`state ${kind}`} title={file.reason ?? undefined}>
+              {words}
+            </span>
+          )}
+          <span class="fine">{file.bytes === null ? '' : bytes(file.bytes)}</span>
+        </>
       )}
-      <span class="fine">{file.bytes === null ? '' : bytes(file.bytes)}</span>
     </div>
+  );
+}
+
+/** The size is that of the last fetch: a listing has none. */
+function Arriving({ arrived, file }: { arrived: number; file: ResultFile }) {
+  return (
+    <>
+      <span class="state active">on its way</span>
+      {file.bytes !== null && (
+        <ProgressBar done={Math.min(1, arrived / Math.max(1, file.bytes))} label={`${file.name} on its way`} />
+      )}
+      <span class="fine">
+        {bytes(arrived)}
+        {file.bytes === null ? ' so far' : ` of ${bytes(file.bytes)}`}
+      </span>
+    </>
   );
 }
 

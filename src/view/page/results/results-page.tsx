@@ -35,7 +35,7 @@ export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute })
             </a>
           )}
         </div>
-        <Directory jobId={jobId} under="" changed={changed} opened={name} />
+        <Directory jobId={jobId} under="" changed={changed} opened={name} arriving={new Map(job?.lastLook?.arriving)} />
       </section>
       {name !== undefined && <Opened key={name} jobId={jobId} name={name} changed={changed} />}
     </div>

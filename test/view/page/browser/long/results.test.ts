@@ -9,6 +9,7 @@ import { Place, resultsOf } from '../../../../support/e2e-place.ts';
 import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { linkOf, startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
+import { JOB, ViewPlace } from '../../../../support/view-place.ts';
 
 const CSV = `step,residual\n${Array.from({ length: 300 }, (_, step) => `${step},${1 / (step + 1)}\n`).join('')}`;
 /** A picture of one pixel: its header, its only row, its end. */
@@ -111,4 +112,31 @@ describe('results', needs('chromium'), () => {
     expect(zip.subarray(0, 2).toString()).toBe('PK');
     expect(zip.includes('měření №1.txt')).toBe(true);
   });
+});
+
+it('a result on its way shows its bytes so far', { ...PATIENCE, ...needs('chromium') }, async (context) => {
+  const place = await ViewPlace.serve();
+  place.addJob();
+  place.addResult('/11/big <b>', undefined, { bytes: 4_096 });
+  place.addResult('/11/new');
+  const now = Date.now();
+  const sync = {
+    ...{ jobId: JOB, startedAt: now, updatedAt: now, endedAt: null, wanted: 2, wantedBytes: null, done: 0 },
+    ...{ bytes: 3_072, way: 'soap', fallback: null },
+  };
+  const arriving = [
+    ['/11/big <b>', 1_024],
+    ['/11/new', 2_048],
+  ] as const;
+  place.store.resultSyncs.save({ ...sync, arriving });
+  const view = await ViewPage.open(await startBrowser(context), place.view.link());
+  await view.show(`#/job/${JOB}/results`);
+  await view.page.getByText('1.00 KiB of 4.00 KiB').waitFor();
+  await view.page.getByText('2.00 KiB so far').waitFor();
+  const bar = view.page.getByRole('progressbar', { name: '/11/big <b> on its way' });
+  expect(await bar.getAttribute('aria-valuenow')).toBe('25');
+  place.store.resultSyncs.save({ ...sync, endedAt: now + 1, arriving: [] });
+  await bar.waitFor({ state: 'detached' });
+  expect(await view.page.getByText('not here yet').count()).toBe(2);
+  expect(view.wrongs).toEqual([]);
 });
