@@ -151,7 +151,7 @@ export const PLANTED: readonly Planted[] = [
   {
     name: 'a sign-in for each call',
     file: 'remote/signin/sign-in.ts',
-    text: 'return this.#grant ?? this.#renewed(signal);',
+    text: "return this.#state.kind === 'open' ? this.#state.grant : this.#renewed(signal);",
     instead: 'return this.#renewed(signal);',
     found: /a sign-in although no call was answered/,
   },
