@@ -1,5 +1,5 @@
 /** Compares local files with a listed file while its bytes arrive: one download serves all of them. */
-import { constants } from 'node:fs';
+import { constants, type Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import { commonLength } from '../../bytes.ts';
 import { asJobtailError, type JobtailError } from '../../errors.ts';
@@ -46,12 +46,13 @@ export class Comparison {
   }
 
   async open(): Promise<void> {
-    this.#handle = await openRegular(this.#file);
-    if (this.#handle === undefined) {
+    const opened = await openRegular(this.#file);
+    if (opened === undefined) {
       this.reason = notRegular(this.#file);
       return;
     }
-    const { size, ino } = await this.#handle.stat();
+    this.#handle = opened.handle;
+    const { size, ino } = opened.stats;
     // A file that became shorter differs at its end.
     this.bytes = Math.max(this.bytes, size);
     this.#inode ??= ino;
@@ -157,12 +158,19 @@ function isOver({ differsAt, untilDifferent, isEqualSoFar }: Comparison): boolea
 }
 
 /** Undefined for links, pipes and the like. */
-async function openRegular(file: string): Promise<fs.FileHandle | undefined> {
+async function openRegular(
+  file: string,
+): Promise<{ readonly handle: fs.FileHandle; readonly stats: Stats } | undefined> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await fs.open(file, flags).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ELOOP' && error.code !== 'ENXIO') throw error;
   });
-  if (handle === undefined || (await handle.stat()).isFile()) return handle ?? undefined;
+  if (handle === undefined) return undefined;
+  const stats = await handle.stat().catch(async (error: unknown) => {
+    await handle.close();
+    throw error;
+  });
+  if (stats.isFile()) return { handle, stats };
   await handle.close();
   return undefined;
 }
