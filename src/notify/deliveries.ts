@@ -7,7 +7,7 @@ import type { Clock } from '../system/clock.ts';
 import type { Rule } from './rules.ts';
 import { type SendersOptions, send } from './senders.ts';
 
-/** Maximum single events of a rule per minute; further ones are combined. */
+/** Maximum single events of a rule per minute; further ones of one type are combined. */
 const MAX_SINGLE = 10;
 const WINDOW_MS = 60_000;
 const AT_ONCE = 1_000;
@@ -89,7 +89,7 @@ export class Deliveries {
     const [first] = due;
     if (first === undefined) return undefined;
     window.sent += 1;
-    const fresh = due.filter(({ attempts }) => attempts === 0);
+    const fresh = due.filter(({ attempts, event }) => attempts === 0 && event.type === first.event.type);
     const isGathered = window.sent === 1 && first.attempts === 0 && countOf(fresh) > MAX_SINGLE;
     if (!isGathered) return first;
     window.sent = MAX_SINGLE;

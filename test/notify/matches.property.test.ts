@@ -96,6 +96,17 @@ it('matches of a live file are counted exactly', async () => {
         }
       }),
     ),
-    numRuns(300),
+    {
+      ...numRuns(300),
+      // Eleven events at once, of two types.
+      examples: [
+        [
+          [
+            { kind: 'grow', text: 'ERROR\n'.repeat(10) },
+            { kind: 'rotate', how: 'truncated', read: 'not', turns: 0 },
+          ],
+        ],
+      ],
+    },
   );
 });
