@@ -46,7 +46,7 @@ function agent({ service, bytes }: Log, { directory }: Place, protocol: Protocol
       options,
     );
     try {
-      await running.until('it followed', () => running.stderr().includes('following '));
+      await running.until('it followed', () => running.stderr().includes('agent ready'));
       process.kill(running.pid, 'SIGUSR2');
       const toldMs = Date.now();
       const before = service.liveBytes();
