@@ -131,7 +131,8 @@ describe('an event', () => {
     place.start();
     place.watch();
     place.report('Running');
-    await place.clock.passUntil('a failure', () => place.store.outbox.all()[0]?.attempts === 1);
+    // An attempt is committed before it is made, and once more with its failure.
+    await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
     const [row] = place.store.outbox.all();
     if (row !== undefined) place.store.outbox.save({ ...row, attempts: MAX_ATTEMPTS - 2 });
     await place.clock.passUntil('the end', () => place.store.outbox.counts().givenUp === 1);
