@@ -46,6 +46,22 @@ it('the document lists each log event, and no other', () => {
   expect([...listed.keys()].sort()).toEqual([...new Set(events.map(({ message }) => message))].sort());
 });
 
+it('what waits for a log event outside of the source waits for one that exists', () => {
+  const awaited = ['bench', 'simulator'].flatMap((folder) =>
+    fs
+      .readdirSync(`${ROOT}${folder}`, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .flatMap((name) => [
+        ...fs
+          .readFileSync(`${ROOT}${folder}/${name}`, 'utf8')
+          .matchAll(/(?:stderr|log|outputOf)\([^()]*\)\.includes\('([^']+)'\)/g),
+      ])
+      .map(([, phrase = '']) => phrase),
+  );
+  expect(awaited).toEqual(expect.arrayContaining(['agent ready', 'joined the fleet', 'view listening']));
+  expect(awaited.filter((phrase) => !listed.has(phrase))).toEqual([]);
+});
+
 describe('a log event has the levels and fields of the document', () => {
   it.each([...listed])('%s', (message, { levels, fields }) => {
     const found = events.filter((event) => event.message === message);

@@ -196,8 +196,8 @@ export function hidingSecrets(service: JobService, secrets: Secrets): JobService
 }
 
 function hidden(job: JobInformation, secrets: Secrets): JobInformation {
-  const text = (told: string | null) => (told === null ? null : secrets.hide(told));
-  const time = (told: JobTime | null) => (told === null ? null : { ...told, text: secrets.hide(told.text) });
+  const text = (words: string | null) => (words === null ? null : secrets.hide(words));
+  const time = (at: JobTime | null) => (at === null ? null : { ...at, text: secrets.hide(at.text) });
   return {
     ...job,
     name: text(job.name),

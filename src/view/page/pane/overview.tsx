@@ -5,7 +5,7 @@ import { bytes } from '../text/units.ts';
 import type { Opened } from './opened.ts';
 
 /** Of the height, so that there is something to take hold of. */
-const LEAST_THUMB = 0.03;
+const MIN_THUMB = 0.03;
 
 /** The scroll bar of a content of any size: what is on the screen as a part of all bytes, and where matches are. */
 export function Overview({ opened: { file, search, seen, isSearching } }: { opened: Opened }) {
@@ -13,7 +13,7 @@ export function Overview({ opened: { file, search, seen, isSearching } }: { open
   const { from, to } = seen.value;
   const marks = isSearching.value ? (search.found.value?.marks ?? []) : [];
   const bar = useRef<HTMLDivElement>(null);
-  const height = Math.max(LEAST_THUMB, total === 0 ? 1 : (to - from) / total);
+  const height = Math.max(MIN_THUMB, total === 0 ? 1 : (to - from) / total);
   const free = Math.max(1, total - (to - from));
   const top = Math.min(1, from / free) * (1 - height);
   const jump = (event: PointerEvent) => {
