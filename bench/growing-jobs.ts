@@ -119,10 +119,12 @@ async function followBySsh({ directory, jobs, seconds, ssh, sshdPid }: BySsh): P
   const used = await usageWithin(seconds, () => [usageOf(sshdPid), ...clients.map(({ pid }) => usageOf(pid))]);
   clearInterval(writer);
   for (const descriptor of descriptors) fs.closeSync(descriptor);
+  const last = clients.at(-1);
+  // `tail` may look at its file only once a second.
+  await last?.until('each copy was complete', () =>
+    files.every((file) => fs.statSync(`${file}.copy`).size === fs.statSync(file).size),
+  );
   await Promise.all(clients.map((client) => client.stop()));
-  for (const file of files) {
-    if (fs.statSync(`${file}.copy`).size < length - BYTES_PER_SECOND) throw new Error(`${file} was not followed`);
-  }
   return used;
 }
 
