@@ -16,7 +16,7 @@ import type { Secrets } from '../redact.ts';
 import { Secret } from '../remote/signin/read-secret.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
-import { systemClock } from '../system/clock.ts';
+import { type Clock, systemClock } from '../system/clock.ts';
 import { flushPath, readBootId } from '../system/directories.ts';
 import type { FleetNumbers } from './metrics.ts';
 import type { Transfers } from './transfers.ts';
@@ -58,19 +58,21 @@ export interface DaemonFleetOptions {
   readonly secrets: Secrets;
   readonly log: Log;
   readonly unready: () => string | undefined;
+  /** Read from the configuration if omitted. */
+  readonly address?: FleetAddress;
+  readonly clock?: Clock;
 }
 
 /** @throws JobtailError config, secret-unavailable, permission */
 export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet> {
-  const { config, version, store, transfers, secrets, log } = options;
+  const { config, version, store, transfers, secrets, log, clock = systemClock } = options;
   const { directory } = config.mirror;
-  const address = await fleetAddress(config, log, secrets);
+  const address = options.address ?? (await fleetAddress(config, log, secrets));
   const [{ FleetMember }, { Budget }] = await Promise.all([import('../fleet/member.ts'), import('../fleet/budget.ts')]);
-  const clock = systemClock;
   const budget = new Budget({
     name: budgetNameOf(config),
     callsPerMinute: config.service.requestsPerMinute,
-    monotonic: clock.monotonic,
+    clock,
   });
   const at: Pick<DaemonFleet, 'remote'> = { remote: undefined };
   const member = new FleetMember({
@@ -80,7 +82,10 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet>
     about: { host: os.hostname(), pid: process.pid, version },
     unready: options.unready,
     endTransfer: async (jobId) => {
-      if (at.remote !== undefined) await transfers.leases.end(jobId, at.remote, AbortSignal.timeout(END_TRANSFER_MS));
+      if (at.remote === undefined) return;
+      const limit = new AbortController();
+      const cancel = clock.timer(END_TRANSFER_MS, () => limit.abort());
+      await transfers.leases.end(jobId, at.remote, limit.signal).finally(cancel);
     },
     lagMs: () => {
       const { oldestPollAt } = store.totals.watched();

@@ -3,15 +3,15 @@
  * by the clock of the database. An agent with many calls takes several slots at once. While the database is away, it
  * keeps to its share of the minute.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallBudget } from '../agent/calls.ts';
+import { type Clock, sleep } from '../system/clock.ts';
 import type { Database } from './database.ts';
 
 export interface BudgetOptions {
   readonly name: string;
   /** Null: no fixed limit; each agent keeps its part of the measured share. */
   readonly callsPerMinute: number | null;
-  readonly monotonic: () => number;
+  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
 }
 
 /** Slots taken at once lie within this time: so many are unused at most, also after the agent died. */
@@ -55,8 +55,8 @@ export class Budget implements CallBudget {
   }
 
   async take(signal: AbortSignal): Promise<void> {
-    const { monotonic, callsPerMinute } = this.#options;
-    const from = monotonic();
+    const { clock, callsPerMinute } = this.#options;
+    const from = clock.monotonic();
     this.#waiting += 1;
     try {
       while (callsPerMinute !== null && !this.#hasSlot()) {
@@ -70,21 +70,22 @@ export class Budget implements CallBudget {
       this.#waiting -= 1;
     }
     const slot = this.#slots.shift() ?? 0;
-    if (slot > monotonic()) await sleep(slot - monotonic(), undefined, { signal });
+    const waitMs = slot - clock.monotonic();
+    if (waitMs > 0) await sleep(clock, waitMs, signal);
     this.calls += 1;
-    this.waitedMs += monotonic() - from;
-    this.#made.push(monotonic());
+    this.waitedMs += clock.monotonic() - from;
+    this.#made.push(clock.monotonic());
     this.#forgetOld();
   }
 
   #hasSlot(): boolean {
-    const since = this.#options.monotonic() - VALID_MS;
+    const since = this.#options.clock.monotonic() - VALID_MS;
     while ((this.#slots[0] ?? Number.POSITIVE_INFINITY) < since) this.#slots.shift();
     return this.#slots.length > 0;
   }
 
   #forgetOld(): void {
-    const since = this.#options.monotonic() - 60_000;
+    const since = this.#options.clock.monotonic() - 60_000;
     while ((this.#made[0] ?? Number.POSITIVE_INFINITY) <= since) this.#made.shift();
   }
 
@@ -96,8 +97,8 @@ export class Budget implements CallBudget {
     if (this.#database === undefined) return this.#takeAlone(wanted);
     try {
       const waitMs = await this.#askDatabase(this.#database, wanted);
-      if (waitMs === undefined) await sleep(MAX_WAIT_MS / 2);
-      else this.#add(this.#options.monotonic() + waitMs, wanted, this.#spacingMs);
+      if (waitMs === undefined) await sleep(this.#options.clock, MAX_WAIT_MS / 2);
+      else this.#add(this.#options.clock.monotonic() + waitMs, wanted, this.#spacingMs);
     } catch {
       // The heartbeat reports the lost database and its return; until then no call waits for it.
       this.#database = undefined;
@@ -122,7 +123,7 @@ export class Budget implements CallBudget {
 
   #takeAlone(wanted: number): void {
     const spacing = this.#spacingMs * this.#sharers;
-    const first = Math.max(this.#options.monotonic(), this.#nextAlone);
+    const first = Math.max(this.#options.clock.monotonic(), this.#nextAlone);
     this.#nextAlone = first + wanted * spacing;
     this.#add(first, wanted, spacing);
   }

@@ -8,6 +8,9 @@ import { Secrets, safeText } from '../redact.ts';
 import { Border } from './border.ts';
 import { migrate, type Sql, type Tables } from './tables.ts';
 
+/** Loads the package that reaches PostgreSQL. */
+export type Driver = () => Promise<Pick<typeof import('pg-boss'), 'PgBoss'>>;
+
 export interface DatabaseOptions {
   readonly url: string;
   /** Schema of the tables here; the tables of pg-boss are in `<schema>_boss`. */
@@ -17,6 +20,7 @@ export interface DatabaseOptions {
   readonly connections?: number;
   /** Called with each row that is malformed, or of an unknown kind: it is ignored. */
   readonly onIgnored?: (what: string) => void;
+  readonly driver?: Driver;
 }
 
 /** Limit for one response: the lease of a 10 s heartbeat must outlast two of them. */
@@ -60,10 +64,10 @@ export class Database implements Tables {
 
   /** Connects, and changes nothing. @throws JobtailError fleet */
   static async connect(options: DatabaseOptions): Promise<Database> {
-    const { url, schema, name, secrets, connections = MAX_CONNECTIONS } = options;
+    const { url, schema, name, secrets, connections = MAX_CONNECTIONS, driver = () => import('pg-boss') } = options;
     const password = passwordOf(url);
     if (password !== '') secrets?.add('sign-in', password);
-    const { PgBoss } = await import('pg-boss').catch((cause: unknown) => {
+    const { PgBoss } = await driver().catch((cause: unknown) => {
       throw missing(cause);
     });
     const boss = new PgBoss({

@@ -1,13 +1,12 @@
 /** Joins an agent to its fleet: opens the database, takes the agent's name, and brings its own jobs. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../agent/ports.ts';
-import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { Secrets } from '../redact.ts';
 import type { Store } from '../store/store.ts';
+import { type Clock, sleep } from '../system/clock.ts';
 import { Claims } from './claims.ts';
 import { Commands, Queue } from './commands.ts';
-import { Database } from './database.ts';
+import { Database, type Driver } from './database.ts';
 import { KeptRows } from './handover.ts';
 import { type Member, Register } from './register.ts';
 import { requireCurrent } from './tables.ts';
@@ -17,6 +16,8 @@ export interface FleetAddress {
   readonly schema: string;
   readonly secrets: Secrets;
   readonly onIgnored?: (what: string) => void;
+  /** The package `pg-boss` if omitted. */
+  readonly driver?: Driver;
 }
 
 export interface Joined {
@@ -72,15 +73,15 @@ function joinedBy(database: Database, name: string, instance = '', heartbeats = 
 export async function takeName<Moment>(
   register: Register,
   member: Member,
+  clock: Pick<Clock, 'monotonic' | 'timer'>,
   moment: () => Moment,
   signal: AbortSignal,
 ): Promise<Moment> {
-  const endsAt = performance.now() + member.leaseMs + TICK_MS;
+  const endsAt = clock.monotonic() + member.leaseMs + TICK_MS;
   let sentAt = moment();
   while (!(await register.join(member))) {
-    if (performance.now() > endsAt) throw await register.nameTaken(member.name);
-    await sleep(TICK_MS, undefined, { signal }).catch(() => {});
-    if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
+    if (clock.monotonic() > endsAt) throw await register.nameTaken(member.name);
+    await sleep(clock, TICK_MS, signal);
     sentAt = moment();
   }
   return sentAt;

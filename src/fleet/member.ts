@@ -3,7 +3,6 @@
  * outage it keeps its jobs until their leases expire; then it waits.
  */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Follower, Ownership } from '../agent/ownership.ts';
 import type { Log } from '../agent/ports.ts';
 import type { FleetSettings } from '../config/schema.ts';
@@ -11,6 +10,7 @@ import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { RowChanges } from '../store/portable-rows.ts';
 import type { LiveFileRow, WatchRequest } from '../store/rows.ts';
+import { sleep } from '../system/clock.ts';
 import type { Budget } from './budget.ts';
 import { FleetRegister } from './fleet-register.ts';
 import type { Attached, Membership } from './following.ts';
@@ -67,8 +67,8 @@ export class FleetMember implements Ownership {
   readonly #stop = new AbortController();
   readonly register = new FleetRegister(() => (this.#phase.kind === 'joined' ? this.#phase.joined : undefined));
   readonly #changes: RowChanges;
-  readonly #wakeable = new Wakeable();
-  readonly #notices = new Notices(() => this.#noticed());
+  readonly #wakeable: Wakeable;
+  readonly #notices: Notices;
   readonly #failing: Failing;
   readonly #readiness: Readiness;
   readonly drainAsked: Promise<void>;
@@ -78,7 +78,7 @@ export class FleetMember implements Ownership {
   #summary: FleetSummary | undefined;
   #isDraining = false;
   #running: Promise<void> = Promise.resolve();
-  #timer: NodeJS.Timeout | undefined;
+  #cancelTick = () => {};
 
   constructor(options: MemberOptions) {
     this.#options = options;
@@ -94,6 +94,8 @@ export class FleetMember implements Ownership {
       about,
     };
     this.#leased = new LeasedJobs(clock, leaseMs);
+    this.#wakeable = new Wakeable(clock);
+    this.#notices = new Notices(clock, () => this.#noticed());
     const { monotonic, now } = clock;
     this.#readiness = new Readiness({ ...options, monotonic, now, leaseMs });
     this.#changes = store.noteChanges();
@@ -104,7 +106,7 @@ export class FleetMember implements Ownership {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    this.#planTick();
     this.#running = this.#run();
   }
 
@@ -174,7 +176,7 @@ export class FleetMember implements Ownership {
     const endsAt = clock.monotonic() + DRAIN_MS;
     while (this.#leased.size > 0 && clock.monotonic() < endsAt && this.#phase.kind === 'joined') {
       this.#wakeable.wake();
-      await sleep(TICK_MS);
+      await sleep(clock, TICK_MS);
     }
     const left = this.#leased.size;
     if (left === 0) log.info({}, 'drained');
@@ -185,7 +187,7 @@ export class FleetMember implements Ownership {
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#wakeable.wake();
-    clearInterval(this.#timer);
+    this.#cancelTick();
     await this.#running;
     await this.#notices.close();
     const phase = this.#phase;
@@ -199,6 +201,13 @@ export class FleetMember implements Ownership {
       this.#failed(asJobtailError(thrown));
     }
     await joined.close();
+  }
+
+  #planTick(): void {
+    this.#cancelTick = this.#options.clock.timer(TICK_MS, () => {
+      this.#planTick();
+      this.#tick();
+    });
   }
 
   #tick(): void {
@@ -227,13 +236,13 @@ export class FleetMember implements Ownership {
   }
 
   async #join(): Promise<void> {
-    const { settings, store, log, mirror } = this.#options;
+    const { settings, store, log, mirror, clock } = this.#options;
     const onIgnored = (what: string) => log.warn({ scope: 'the fleet', what }, 'row of the database ignored');
     const joined = await openFleet({ ...this.#options, onIgnored }, settings.name, this.#member.instance);
     try {
       if (!settings.separateMirrors) await joined.register.requireSameMirror(this.#member);
       this.#leased.prolong(
-        await takeName(joined.register, this.#member, () => this.#leased.moment(), this.#stop.signal),
+        await takeName(joined.register, this.#member, clock, () => this.#leased.moment(), this.#stop.signal),
       );
       await bringOwnJobs(store, mirror, joined, log);
       const phase = this.#parts(joined);

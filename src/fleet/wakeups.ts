@@ -1,5 +1,5 @@
 /** What ends the pause between two rounds early: a notification of the database, or a call of this process. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { type Clock, sleep } from '../system/clock.ts';
 import { COMMANDS_CHANNEL } from './commands.ts';
 import type { Database } from './database.ts';
 
@@ -8,13 +8,15 @@ const TOGETHER_MS = 20;
 
 /** Notifications of the database: a command was placed, or jobs were released. */
 export class Notices {
+  readonly #clock: Pick<Clock, 'timer'>;
   readonly #process: () => Promise<void>;
   #listening: { close(): Promise<void> } | undefined;
   #processing: Promise<void> | undefined;
   #isReportedAgain = false;
   #isClosed = false;
 
-  constructor(process: () => Promise<void>) {
+  constructor(clock: Pick<Clock, 'timer'>, process: () => Promise<void>) {
+    this.#clock = clock;
     this.#process = process;
   }
 
@@ -39,7 +41,7 @@ export class Notices {
   /** A notification during the processing starts it again. */
   async #processAll(): Promise<void> {
     while (this.#isReportedAgain && !this.#isClosed) {
-      await sleep(TOGETHER_MS);
+      await sleep(this.#clock, TOGETHER_MS);
       this.#isReportedAgain = false;
       await this.#process().catch(() => {});
     }
@@ -48,8 +50,13 @@ export class Notices {
 
 /** A pause that a notification ends, also a notification from before the pause. */
 export class Wakeable {
+  readonly #clock: Pick<Clock, 'timer'>;
   #isWanted = false;
   #end: () => void = () => {};
+
+  constructor(clock: Pick<Clock, 'timer'>) {
+    this.#clock = clock;
+  }
 
   wake(): void {
     this.#isWanted = true;
@@ -58,12 +65,12 @@ export class Wakeable {
 
   async pause(ms: number): Promise<void> {
     if (!this.#isWanted) {
-      let timer: NodeJS.Timeout | undefined;
+      let cancel = () => {};
       await new Promise<void>((resolve) => {
         this.#end = resolve;
-        timer = setTimeout(resolve, ms);
+        cancel = this.#clock.timer(ms, resolve);
       });
-      clearTimeout(timer);
+      cancel();
     }
     this.#isWanted = false;
   }

@@ -22,18 +22,18 @@ export const systemClock: Clock = {
 };
 
 /** Resolves after `delayMs`; rejects with `aborted` when the signal fires. */
-export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+export function sleep(clock: Pick<Clock, 'timer'>, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       cancel();
       reject(new JobtailError('aborted', 'it was stopped'));
     };
     const cancel = clock.timer(delayMs, () => {
-      signal.removeEventListener('abort', stop);
+      signal?.removeEventListener('abort', stop);
       resolve();
     });
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
+    if (signal?.aborted === true) stop();
+    else signal?.addEventListener('abort', stop, { once: true });
   });
 }
 

@@ -136,7 +136,7 @@ export class FleetParts {
       ...(options.url === undefined ? {} : { url: options.url }),
       settings: { ...settings, name, mostJobs, url: null, urlFile: null, urlCredential: null },
       about: { host: 'here', pid: process.pid, version: '0' },
-      budget: new Budget({ name, callsPerMinute: 600, monotonic: systemClock.monotonic }),
+      budget: new Budget({ name, callsPerMinute: 600, clock: systemClock }),
       endTransfer: async () => {},
       lagMs: options.lagMs ?? (() => null),
       unready,

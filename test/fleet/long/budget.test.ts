@@ -1,6 +1,7 @@
 /** One budget for all calls, while the database cannot be asked. */
 import { expect, it, onTestFinished } from 'vitest';
 import { Budget } from '../../../src/fleet/budget.ts';
+import { systemClock } from '../../../src/system/clock.ts';
 import { PATIENCE } from '../../support/e2e-until.ts';
 import { needsFleet } from '../../support/fleet-node.ts';
 import { FleetParts } from '../../support/fleet-parts.ts';
@@ -16,7 +17,7 @@ it('a database that falls silent is asked once, and the calls go on by the share
   const fleet = await FleetParts.make();
   const relay = await fleet.relay();
   const { database } = await fleet.join('anna', relay.port);
-  const budget = new Budget({ name: 'service', callsPerMinute: 1_200, monotonic: () => performance.now() });
+  const budget = new Budget({ name: 'service', callsPerMinute: 1_200, clock: systemClock });
   budget.use(database, 1);
   const { signal } = new AbortController();
   await budget.take(signal);
@@ -34,7 +35,7 @@ async function budgetOf(callsPerMinute: number) {
   const { database } = await fleet.join('anna');
   const figures = { asked: 0, mostAheadMs: 0 };
   let now = 0;
-  const budget = new Budget({ name: 'service', callsPerMinute, monotonic: () => now });
+  const budget = new Budget({ name: 'service', callsPerMinute, clock: { ...systemClock, monotonic: () => now } });
   const counted = {
     query: <Row>(text: string, values: readonly unknown[] = []) => {
       figures.asked += 1;
