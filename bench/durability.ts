@@ -1,4 +1,4 @@
-/** Appends that are flushed and committed: by the agent's polls, and by the file system and SQLite alone. */
+/** Appends that are flushed and committed: by the agent's polls, by the least code for it, and by the flushes alone. */
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Figures, Measurement, Prepared } from './measurement.ts';
@@ -15,6 +15,10 @@ export const durability: Measurement = {
       what: 'appends to 100 files, flushed and committed, against the same flushes alone',
       ...{ kind: 'ratio', figure: 'seconds', ours: 'agent', peer: 'alone', atMost: 1.5 },
     },
+    {
+      what: 'the same, against the least code that also compares the overlap and marks each append before it',
+      ...{ kind: 'ratio', figure: 'seconds', ours: 'agent', peer: 'least', atMost: 1.5 },
+    },
   ],
   prepare: async (place): Promise<Prepared> => {
     const order = { files: 100, rounds: place.quick ? 3 : 20, bytes: 10_000 };
@@ -28,6 +32,7 @@ export const durability: Measurement = {
       if (side === 'agent') commits = done.commits;
       return { ...done };
     };
-    return { sides: { agent: () => append('agent'), alone: () => append('alone') }, close: async () => {} };
+    const sides = { agent: () => append('agent'), least: () => append('least'), alone: () => append('alone') };
+    return { sides, close: async () => {} };
   },
 };

@@ -13,7 +13,11 @@ const POLLS = 4;
 
 /** Node.js alone, and with the database that the agent keeps its state in. */
 const NODE = 'setInterval(() => {}, 1e6)';
-const SQLITE = `const db = new (require('better-sqlite3'))(process.argv[1]); db.pragma('journal_mode = WAL'); db.exec('CREATE TABLE t (a)'); ${NODE}`;
+const SQLITE = `const { default: Database } = await import('better-sqlite3'); const db = new Database(process.argv[1]); db.pragma('journal_mode = WAL'); db.exec('CREATE TABLE t (a)'); ${NODE}`;
+
+/** What a daemon with a configuration, a log and a database loads; and with jobs, calls of the service. */
+const PARTS = `for (const name of ['yaml', 'zod', 'pino', 'commander', 'p-queue']) await import(name); ${SQLITE}`;
+const CALLS = `const { request } = await import('undici'); setInterval(async () => { for (let job = 0; job < 10; job += 1) { const { body } = await request(process.argv[2] + '/FileTransferWs', { method: 'POST', body: '' }); await body.dump(); } }, 1000); await import('sax'); ${PARTS}`;
 
 async function settled(started: Started): Promise<Figures> {
   await sleep(SETTLING_MS);
@@ -44,18 +48,30 @@ export const idleMemory: Measurement = {
       ...{ kind: 'ratio', figure: 'privateBytes', ours: 'agent', peer: 'node', atMost: 3 },
     },
     {
-      what: 'private memory of an agent with 10 quiet jobs, against the same',
+      what: 'the same, against `node` with the packages of an agent without jobs, and an open database',
+      ...{ kind: 'ratio', figure: 'privateBytes', ours: 'agent', peer: 'packages', atMost: 1.5 },
+    },
+    {
+      what: 'private memory of an agent with 10 quiet jobs, against `node` that waits',
       ...{ kind: 'ratio', figure: 'privateBytes', ours: 'agent, 10 jobs', peer: 'node', atMost: 4 },
+    },
+    {
+      what: 'the same, against `node` with its packages, an open database, and the same calls',
+      ...{ kind: 'ratio', figure: 'privateBytes', ours: 'agent, 10 jobs', peer: 'calls', atMost: 1.5 },
     },
   ],
   prepare: async ({ directory }): Promise<Prepared> => {
     const middleware = await startMiddleware({ fileBytes: FILE_BYTES, growingBytesPerSecond: 0 });
+    // The first flag is that of the agent.
     const script = (text: string, ...args: readonly string[]) =>
-      settled(startProcess(process.execPath, ['-e', text, ...args]));
+      settled(startProcess(process.execPath, ['--optimize-for-size', '--input-type=module', '-e', text, ...args]));
+    const database = () => path.join(fs.mkdtempSync(path.join(directory, 'db-')), 'state.db');
     return {
       sides: {
-        node: () => script(NODE),
-        sqlite: () => script(SQLITE, path.join(fs.mkdtempSync(path.join(directory, 'db-')), 'state.db')),
+        node: () => settled(startProcess(process.execPath, ['-e', NODE])),
+        sqlite: () => script(SQLITE, database()),
+        packages: () => script(PARTS, database()),
+        calls: () => script(CALLS, database(), middleware.url),
         agent: agent(directory, middleware, 0),
         'agent, 10 jobs': agent(directory, middleware, 10),
       },

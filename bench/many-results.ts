@@ -4,8 +4,8 @@ import path from 'node:path';
 import { writeConfig } from './agent-config.ts';
 import type { Figures, Measurement, Place, Prepared, Side } from './measurement.ts';
 import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';
-import { sideOf } from './result-sides.ts';
-import { smallNames } from './service/answers.ts';
+import { leastCode, sideOf } from './result-sides.ts';
+import { SMALL_RESULT_BYTES, smallNames } from './service/answers.ts';
 import { JOB_ID } from './service/job.ts';
 import { type Service, startService } from './service/process.ts';
 import type { SyncCost } from './sides/many-results.ts';
@@ -59,6 +59,7 @@ function curlLoop(service: Service, count: number, { directory }: Place): Side {
 
 const ours = (concurrency: number) => `agent, ${concurrency} at a time`;
 const bare = (concurrency: number) => `client, ${concurrency} at a time`;
+const LEAST = 'least code, 4 at a time';
 const ratio = { kind: 'ratio', figure: 'callMs' } as const;
 
 export const manyResults: Measurement = {
@@ -75,6 +76,10 @@ export const manyResults: Measurement = {
       what: `the same, against a bare client with ${concurrency} connections that drops what it reads`,
     })),
     {
+      what: 'the same, against the least code for the same work, 4 calls at a time',
+      ...{ ...ratio, ours: ours(4), peer: LEAST, atMost: 1.5 },
+    },
+    {
       what: 'the same once more, unchanged: fetched, hashed and dropped, 4 calls at a time',
       ...{ ...ratio, figure: 'unchangedCallMs', ours: ours(4), peer: bare(4), atMost: 3 },
     },
@@ -87,6 +92,14 @@ export const manyResults: Measurement = {
       sides[ours(concurrency)] = agent(service, concurrency, count, place);
       sides[bare(concurrency)] = bareClient(service, concurrency, count);
     }
+    const work = {
+      url: service.url,
+      protocol: 'soap',
+      names: smallNames(count),
+      callsAtATime: 4,
+      isWrapped: false,
+    } as const;
+    sides[LEAST] = leastCode(work, { files: count, bytes: count * SMALL_RESULT_BYTES }, place);
     sides['curl'] = curlLoop(service, count, place);
     return { sides, close: () => service.stop() };
   },

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Measurement, Place, Side } from './measurement.ts';
 import { run } from './processes.ts';
-import { agent, curl, MIB, type ResultService, serveResult, sideOf, sized } from './result-sides.ts';
+import { agent, curl, leastOf, MIB, type ResultService, serveResult, sideOf, sized } from './result-sides.ts';
 import { resultDigest, resultName } from './service/answers.ts';
 import { warmDisk } from './warm-disk.ts';
 
@@ -34,13 +34,18 @@ export const resultBySoap: Measurement = {
       atMost: 0.6,
     },
     { kind: 'ratio', what: against('bare `curl -o`'), figure: 'seconds', ours: 'agent', peer: 'curl', atMost: 1.6 },
+    {
+      kind: 'ratio',
+      what: against('the least code for the same work'),
+      ...{ figure: 'seconds', ours: 'agent', peer: 'least', atMost: 1.3 },
+    },
   ],
   prepare: async (place) => {
     const bytes = sized(place.quick ? 24 * MIB : 512 * MIB);
     const service = await serveResult(bytes, 'plain', place);
     const { bare, decoded } = curl(service, place);
     return {
-      sides: { agent: agent(service, place), base64: decoded, curl: bare },
+      sides: { agent: agent(service, place), least: leastOf(service, place), base64: decoded, curl: bare },
       before: () => warmDisk(place.directory, bytes),
       close: () => service.stop(),
     };

@@ -1,6 +1,6 @@
 /** One large result file by SOAP and by REST, with the white space that servers write into its base64. */
 import type { Goal, Measurement, Side } from './measurement.ts';
-import { agent, curl, MIB, type ResultService, serveResult, sized } from './result-sides.ts';
+import { agent, curl, leastOf, MIB, type ResultService, serveResult, sized } from './result-sides.ts';
 import { LAYOUTS, type Layout } from './service/answers.ts';
 import { warmDisk } from './warm-disk.ts';
 
@@ -14,6 +14,11 @@ const WORDS: Readonly<Record<Layout, string>> = {
 const goalsOf = (layout: Layout): Goal[] => {
   const [soap, rest, base64] = [`soap ${layout}`, `rest ${layout}`, `base64 ${layout}`];
   const file = `a 512 MiB result${WORDS[layout]}`;
+  const byRest: Goal = {
+    kind: 'ratio',
+    what: `${file} by REST, against the least code for the same work`,
+    ...{ figure: 'seconds', ours: rest, peer: `least ${layout}`, atMost: 1.3 },
+  };
   const bySoap: Goal = {
     kind: 'ratio',
     what: `${file} by SOAP, against \`curl\`, cut, \`base64 -d\``,
@@ -21,6 +26,7 @@ const goalsOf = (layout: Layout): Goal[] => {
   };
   return [
     ...(layout === 'plain' ? [] : [bySoap]),
+    ...(layout === 'wrapped' ? [byRest] : []),
     {
       kind: 'ratio',
       what: `${file} by REST, against the same by SOAP`,
@@ -44,6 +50,7 @@ export const resultLayouts: Measurement = {
       sides[`rest ${layout}`] = agent(service, place, 'rest');
       sides[`soap ${layout}`] = agent(service, place);
       if (layout !== 'plain') sides[`base64 ${layout}`] = curl(service, place).decoded;
+      if (layout === 'wrapped') sides[`least ${layout}`] = leastOf(service, place, 'rest');
     }
     return {
       sides,

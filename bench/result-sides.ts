@@ -1,4 +1,4 @@
-/** What fetches one large result file: the agent, and `curl`. */
+/** What fetches one large result file: the agent, `curl`, and the same work in the least code. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,9 +9,12 @@ import { base64In, type Layout, RESULT_BLOCK_BYTES, resultDigest, resultName } f
 import { JOB_ID } from './service/job.ts';
 import { type Service, startService } from './service/process.ts';
 import type { Protocol } from './service/protocols.ts';
+import type { LeastDone, LeastWork } from './sides/least-code.ts';
 import type { SyncFigures } from './sides/sync-results.ts';
 
 export const MIB = 1024 * 1024;
+/** Files that are not removed between the runs: an ext4 without a journal takes long to find room for new ones then. */
+export const MANY = 100;
 export const sideOf = (name: string) => fileURLToPath(new URL(`./sides/${name}.js`, import.meta.url));
 
 /** The next size that the service can serve. */
@@ -62,4 +65,30 @@ export function curl({ bytes, layout, curl }: ResultService, { directory }: Plac
     bare: () => cleared(runProcess('curl', [...words.slice(1), '-o', file])),
     decoded: () => cleared(runProcess('sh', ['-c', pipe, 'sh', file, ...words])),
   };
+}
+
+/** Whatever work in the least code. `expected` is checked. What many files leave stays until the end, as elsewhere. */
+export function leastCode(
+  work: LeastWork,
+  expected: Partial<LeastDone>,
+  { directory }: Pick<Place, 'directory'>,
+): Side {
+  return async () => {
+    const into = fs.mkdtempSync(path.join(directory, 'least-'));
+    const file = path.join(into, 'work.json');
+    fs.writeFileSync(file, JSON.stringify(work));
+    const { figures, stdout } = await run(process.execPath, [sideOf('least-code'), file]);
+    const done = JSON.parse(stdout) as LeastDone;
+    for (const [name, value] of Object.entries(expected))
+      if (done[name as keyof LeastDone] !== value) throw new Error(`the least code received something else: ${stdout}`);
+    if (done.files < MANY) fs.rmSync(into, { recursive: true });
+    return { ...figures, seconds: done.seconds, callMs: (done.seconds * 1000) / done.files };
+  };
+}
+
+/** One large result by it. */
+export function leastOf({ url, bytes, layout }: ResultService, place: Place, protocol: Protocol = 'soap'): Side {
+  const names = [resultName(bytes, layout)];
+  const work = { url, protocol, names, callsAtATime: 1, isWrapped: layout === 'wrapped' };
+  return leastCode(work, { bytes, sha256: resultDigest(bytes) }, place);
 }

@@ -1,13 +1,17 @@
 /**
  * Appends to many files, round by round, each flushed and committed: by polls of the agent that end at about the same
- * time, or by nothing but the calls of the file system and of SQLite that such polls come down to.
+ * time, by nothing but the flushes of the file system and of SQLite that such polls come down to, or by the least code
+ * that gives the same guarantees.
  */
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { promisify } from 'node:util';
+import { crc32 } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { Debounce } from '../../src/agent/live/debounce.ts';
-import { Mirrors } from '../../src/agent/live/mirror/mirror.ts';
+import { FINGERPRINT_BYTES, Mirrors } from '../../src/agent/live/mirror/mirror.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
@@ -20,14 +24,16 @@ import { systemClock } from '../../src/system/clock.ts';
 import { readBootId } from '../../src/system/directories.ts';
 import { textOf } from '../growth.ts';
 
+const OVERLAP_BYTES = 256;
+
 export interface AppendsRequest {
-  readonly side: 'agent' | 'alone';
+  readonly side: 'agent' | 'alone' | 'least';
   readonly directory: string;
   readonly files: number;
   readonly rounds: number;
   /** Of one append. */
   readonly bytes: number;
-  /** For the side `alone`: transactions in all. */
+  /** For the other sides: transactions in all. */
   readonly commits: number;
 }
 
@@ -98,7 +104,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
     monotonic: systemClock.monotonic,
     liveFiles: {
       mirrors: new Mirrors(mirrorDirectory, false),
-      overlapBytes: 256,
+      overlapBytes: OVERLAP_BYTES,
       keepGenerations: 5,
       now: Date.now,
       checkpoint: () => {},
@@ -121,35 +127,59 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
   return { ...used, commits: commitCount };
 }
 
-async function alone({ directory, files, rounds, bytes, commits }: AppendsRequest): Promise<AppendsDone> {
+/** `least`: each append compares the overlap, and marks its row before it writes, as the agent does. */
+async function alone({ side, directory, files, rounds, bytes, commits }: AppendsRequest): Promise<AppendsDone> {
   const db = new Database(path.join(directory, 'positions.db'));
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');
-  db.exec('CREATE TABLE positions (file INTEGER PRIMARY KEY, position INTEGER NOT NULL) STRICT');
-  const update = db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?)');
-  const handles = await Promise.all(
-    Array.from({ length: files }, (_, index) => fs.promises.open(path.join(directory, `${index}.log`), 'w')),
+  db.exec(
+    'CREATE TABLE positions (file INTEGER PRIMARY KEY, position INTEGER, state TEXT, checksum INTEGER, fingerprint TEXT) STRICT',
   );
+  const update = db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?, ?)');
+  const paths = Array.from({ length: files }, (_, index) => path.join(directory, `${index}.log`));
+  for (const file of paths) fs.writeFileSync(file, '');
+  const descriptors = paths.map((file) => fs.openSync(file, 'r+'));
   const perRound = Math.max(1, Math.round(commits / rounds));
+  const checksums = paths.map(() => 0);
   let length = 0;
+  const append = async (descriptor: number, text: Buffer) => {
+    fs.writeSync(descriptor, text, 0, bytes, length);
+    await promisify(fs.fdatasync)(descriptor);
+  };
+  /** Returns the fingerprint of the last bytes. */
+  const appendChecked = async (file: number, text: Buffer, overlap: Buffer) => {
+    const descriptor = fs.openSync(paths[file] ?? '', 'r+');
+    const { size } = fs.fstatSync(descriptor);
+    const before = Buffer.alloc(overlap.length);
+    fs.readSync(descriptor, before, 0, before.length, length - before.length);
+    if (size !== length || !before.equals(overlap)) throw new Error('the mirror is another one');
+    db.pragma('synchronous = NORMAL');
+    db.transaction(() => update.run(file, length, 'appends', checksums[file], null)).immediate();
+    db.pragma('synchronous = FULL');
+    await append(descriptor, text);
+    checksums[file] = crc32(text, checksums[file]);
+    fs.closeSync(descriptor);
+    return createHash('sha256').update(text.subarray(-FINGERPRINT_BYTES)).digest('hex');
+  };
   const round = async () => {
     const text = Buffer.from(textOf(length, length + bytes));
-    await Promise.all(
-      handles.map(async (handle) => {
-        await handle.write(text, 0, bytes, length);
-        await handle.datasync();
-      }),
+    const overlap = Buffer.from(textOf(Math.max(0, length - OVERLAP_BYTES), length));
+    const prints = await Promise.all(
+      descriptors.map((descriptor, file) =>
+        side === 'least' ? appendChecked(file, text, overlap) : append(descriptor, text),
+      ),
     );
     length += bytes;
     for (let commit = 0; commit < perRound; commit += 1) {
       db.transaction(() => {
-        for (let file = commit; file < files; file += perRound) update.run(file, length);
+        for (let file = commit; file < files; file += perRound)
+          update.run(file, length, 'promised', checksums[file], prints[file] ?? null);
       }).immediate();
     }
   };
   await round();
   const used = await measured(rounds, round);
-  for (const handle of handles) await handle.close();
+  for (const descriptor of descriptors) fs.closeSync(descriptor);
   db.close();
   return { ...used, commits: perRound * rounds };
 }
