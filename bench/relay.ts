@@ -16,6 +16,8 @@ export interface Wire {
 
 export interface Relay {
   readonly port: number;
+  /** So far; calls beside each other are one. */
+  readonly roundTrips: () => number;
   readonly close: () => Promise<void>;
 }
 
@@ -34,6 +36,22 @@ function numbersFrom(seed: number): () => number {
   };
 }
 
+/** Counts the round trips of which each had to wait for the one before: calls beside each other are one. */
+class RoundTrips {
+  /** By the connection of a request without a response: the number of its round trip. */
+  readonly #ofRequest = new Map<net.Socket, number>();
+  count = 0;
+
+  begin(client: net.Socket): void {
+    if (!this.#ofRequest.has(client)) this.#ofRequest.set(client, this.count + 1);
+  }
+
+  end(client: net.Socket): void {
+    this.count = Math.max(this.count, this.#ofRequest.get(client) ?? 0);
+    this.#ofRequest.delete(client);
+  }
+}
+
 /** One direction for all connections. */
 class Direction {
   readonly #wire: Wire;
@@ -44,7 +62,7 @@ class Direction {
     this.#wire = wire;
   }
 
-  carry(from: net.Socket, to: net.Socket): void {
+  carry(from: net.Socket, to: net.Socket, onDelivered: () => void = () => {}): void {
     const { roundTripMs, bytesPerSecond = Number.POSITIVE_INFINITY, loss = 0 } = this.#wire;
     let arrivesAt = 0;
     let onTheWay = 0;
@@ -68,6 +86,7 @@ class Direction {
         onTheWay -= bytes.length;
         from.resume();
         to.write(bytes);
+        onDelivered();
       });
     });
     from.on('end', () => deliver(0, () => to.end()));
@@ -79,11 +98,13 @@ class Direction {
 export async function startRelay(targetPort: number, wire: Wire): Promise<Relay> {
   const [up, down] = [new Direction(wire), new Direction(wire)];
   const sockets = new Set<net.Socket>();
+  const roundTrips = new RoundTrips();
   const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     const target = net.connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     for (const socket of [client, target]) sockets.add(socket.once('close', () => sockets.delete(socket)));
+    client.on('data', () => roundTrips.begin(client));
     up.carry(client, target);
-    down.carry(target, client);
+    down.carry(target, client, () => roundTrips.end(client));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -91,6 +112,7 @@ export async function startRelay(targetPort: number, wire: Wire): Promise<Relay>
   if (address === null || typeof address === 'string') throw new Error('the relay has no port');
   return {
     port: address.port,
+    roundTrips: () => roundTrips.count,
     close: async () => {
       for (const socket of sockets) socket.destroy();
       server.close();

@@ -8,10 +8,12 @@ import { actionOf } from '../src/remote/soap/contract.ts';
 import { textOf } from './growth.ts';
 import type { Figures, Measurement, Place, Prepared } from './measurement.ts';
 import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';
+import { startRelay } from './relay.ts';
 
 const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
 const LOG_BYTES = 100_000;
 const RESULTS = 10;
+const ROUND_TRIP_MS = 100;
 const SIGN_IN = '/service/UserAndLimitationManagement/AuthenticateUserAndPassword';
 
 interface Synced {
@@ -49,6 +51,23 @@ async function syncedJob(sandbox: Sandbox, { directory }: Place): Promise<Synced
 /** It ends with 0 if all was proven. */
 function sync({ jobId, configFile }: Synced): Promise<Figures> {
   return runProcess(process.execPath, [...OUR_NODE_ARGS, AGENT, 'sync', jobId, '-c', configFile]);
+}
+
+/** The same on a long wire, from another configuration for the same state. */
+async function syncOverWire(synced: Synced): Promise<Figures> {
+  const { port } = new URL(synced.sandbox.baseUrl);
+  const relay = await startRelay(Number(port), { roundTripMs: ROUND_TRIP_MS });
+  const configFile = synced.configFile.replace(/yaml$/, 'wire.yaml');
+  const far = fs.readFileSync(synced.configFile, 'utf8').replaceAll(`:${port}`, `:${relay.port}`);
+  fs.writeFileSync(configFile, far);
+  try {
+    await sync({ ...synced, configFile });
+    const before = relay.roundTrips();
+    const { seconds } = await sync({ ...synced, configFile });
+    return { seconds: seconds ?? 0, roundTrips: relay.roundTrips() - before };
+  } finally {
+    await relay.close();
+  }
 }
 
 /** The same calls one after the other, by a shell and `curl`. */
@@ -90,6 +109,10 @@ export const syncOfNothing: Measurement = {
       what: 'the same, against the same calls by `curl`, a process each',
       ...{ kind: 'ratio', figure: 'seconds', ours: 'agent', peer: 'curl', atMost: 2 },
     },
+    {
+      what: 'the same over a wire of 100 ms: round trips, calls beside each other counted once',
+      ...{ kind: 'limit', figure: 'roundTrips', ours: 'long wire', atMost: 12 },
+    },
   ],
   prepare: async (place): Promise<Prepared> => {
     const sandbox = await Sandbox.start({ directory: path.join(place.directory, 'cluster'), port: 0 });
@@ -100,7 +123,11 @@ export const syncOfNothing: Measurement = {
       const calls = sandbox.calls.slice(before);
       place.say(`${calls.length} calls: ${[...new Set(calls.map(({ operation }) => operation))].join(', ')}`);
       return {
-        sides: { agent: () => sync(synced), curl: curlLoop(synced, calls) },
+        sides: {
+          agent: () => sync(synced),
+          curl: curlLoop(synced, calls),
+          'long wire': () => syncOverWire(synced),
+        },
         close: () => sandbox.close(),
       };
     } catch (error) {

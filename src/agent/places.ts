@@ -1,11 +1,13 @@
 /**
- * The number of calls at a time, by the round trip: one more for each 8 ms of the minimum time to a first byte. When
+ * The number of calls at a time, by the round trip: one more for each 7 ms of the minimum time to a first byte. When
  * responses usually take twice that time, the number is halved. A lost call, or one refused for overload, sets it to
  * `min`.
  */
 import type { ServerAnswer } from './server-share.ts';
 
-const MS_PER_PLACE = 8;
+const MS_PER_PLACE = 7;
+/** By one response: four times as many calls after each round trip. */
+const FIRST_GROWTH = 3;
 /** Usual times above this multiple of the minimum suggest that calls wait for each other in the server. */
 const MAX_SLOWNESS = 2;
 const WEIGHT = 1 / 8;
@@ -13,7 +15,7 @@ const WEIGHT = 1 / 8;
 export class Places {
   readonly #min: number;
   readonly #max: number;
-  /** Grows by one with each response until the first sign of overload, then by one with each round of responses. */
+  /** Grows with each response until the first sign of overload, then by one with each round of responses. */
   #allowed: number;
   #isCareful = false;
   /** Responses to ignore after a sign of overload: those under way show the same one. */
@@ -58,7 +60,8 @@ export class Places {
   }
 
   #grow(places: number): void {
-    this.#allowed = Math.min(this.#allowed + (this.#isCareful ? 1 / places : 1), places + 1, this.#max);
+    const growth = this.#isCareful ? 1 / places : FIRST_GROWTH;
+    this.#allowed = Math.min(this.#allowed + growth, places + Math.max(1, growth), this.#max);
   }
 
   #measure(ms: number): void {

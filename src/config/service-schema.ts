@@ -24,8 +24,8 @@ const DAY_SECONDS = 86_400;
 
 /** Some REST releases share one connection among the calls of a user (docs/rest.md 4.5). */
 const CONCURRENCY = { soap: 4, rest: 1 } as const;
-/** With a long round trip, unless `concurrency` is set. */
-const MAX_CONCURRENCY = { soap: 16, rest: 1 } as const;
+/** With a long round trip, unless `concurrency` is set: 16 for results, and one for polls. */
+const MAX_CONCURRENCY = { soap: 17, rest: 1 } as const;
 
 const ONLY_OF = { soap: ['fileTransferUrl', 'namespace', 'jobsUrl', 'soapVersion'], rest: ['path'] } as const;
 

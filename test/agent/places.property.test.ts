@@ -13,7 +13,7 @@ interface Situation {
   readonly refusesFrom?: number;
 }
 
-const [MIN, MAX] = [4, 16];
+const [MIN, MAX] = [4, 17];
 
 /** Makes so many calls. Returns how many were on their way at a time, by call, and how long all took. */
 function saturate(places: Places, situation: Situation, calls: number) {
@@ -74,13 +74,13 @@ describe('calls at a time', () => {
     expect(Math.max(...atATime)).toBe(MIN);
   });
 
-  it('reach the most on a long wire, and 400 calls take 1.2 of the time of 400 at that number from the start', () => {
+  it('reach the most on a long wire, and 400 calls take 1.05 of the time of 400 at that number from the start', () => {
     fc.assert(
       fc.property(fc.integer({ min: 96, max: 600 }), (roundTripMs) => {
         const given = { roundTripMs, workMs: 1, cores: 4 };
         const { atATime, tookMs } = saturate(new Places(MIN, MAX), given, 400);
         expect(Math.max(...atATime)).toBe(MAX);
-        expect(tookMs).toBeLessThanOrEqual(1.2 * saturate(new Places(MAX, MAX), given, 400).tookMs);
+        expect(tookMs).toBeLessThanOrEqual(1.05 * saturate(new Places(MAX, MAX), given, 400).tookMs);
       }),
       numRuns(100),
     );
@@ -126,6 +126,6 @@ describe('calls at a time', () => {
   it('grow less for each agent that shares the server', () => {
     const places = new Places(MIN, MAX);
     saturate(places, { roundTripMs: 200, workMs: 1, cores: 4 }, 100);
-    expect([1, 2, 4, 100].map((agents) => places.among(agents))).toEqual([16, 8, 4, 4]);
+    expect([1, 2, 4, 100].map((agents) => places.among(agents))).toEqual([17, 8, 4, 4]);
   });
 });

@@ -22,7 +22,7 @@ describe('a configuration that is fine', () => {
         baseUrl: 'https://m.example.org',
         jobsUrl: null,
         concurrency: 4,
-        maxConcurrency: 16,
+        maxConcurrency: 17,
         requestsPerMinute: null,
         timeoutMs: 60_000,
         tls: { caFile: null, certFile: null, keyFile: null },
