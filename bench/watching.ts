@@ -5,7 +5,7 @@ import path from 'node:path';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../src/job.ts';
 import { Store } from '../src/store/store.ts';
 import { type MiddlewareFigures, type MiddlewareSetting, SESSION } from './middleware.ts';
-import { type Started, startProcess } from './processes.ts';
+import { OUR_NODE_ARGS, type Started, startProcess } from './processes.ts';
 import { NAMESPACE } from './service/job.ts';
 
 const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
@@ -100,7 +100,7 @@ export class AgentPlace {
   }
 
   start(nodeOptions: readonly string[] = []): Started {
-    return startProcess(process.execPath, [...nodeOptions, AGENT, 'run', '-c', this.#configFile]);
+    return startProcess(process.execPath, [...OUR_NODE_ARGS, ...nodeOptions, AGENT, 'run', '-c', this.#configFile]);
   }
 
   get #configFile(): string {

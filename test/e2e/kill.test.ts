@@ -1,35 +1,21 @@
 /**
- * The promise, on the real program: killed with SIGKILL at any moment, no byte of a mirror is lost, repeated or wrong.
- * JOBTAIL_KILLS says how many kills (2): half of them while files grow, half at steps of a new generation, each of these
- * after one more in the midst of appending. JOBTAIL_SEED repeats a run as far as kills can be repeated.
+ * The promise, on the real program: killed with SIGKILL at any moment while files grow, no byte of a mirror is lost,
+ * repeated or wrong. How many kills: ../support/e2e-kills.ts. Kills at the steps of a new generation: long/kill.test.ts.
  */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { expect, it, type TestContext } from 'vitest';
+import { expect, it } from 'vitest';
 import type { JobDescription } from '../../simulator/control.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
-import { requestOf, submitQuietJob } from '../support/e2e-job.ts';
+import { KILL_ROUNDS, keepEvidenceIfFailed, randomFrom } from '../support/e2e-kills.ts';
 import { Place, readIfThere } from '../support/e2e-place.ts';
-import { RewrittenFile } from '../support/e2e-rewritten.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
-const KILLS = Number(process.env['JOBTAIL_KILLS'] ?? 2);
-const SEED = Number(process.env['JOBTAIL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-/** More kills than these take another job, so that its files stay of a size. */
-const KILLS_A_JOB = 10;
 const WRITER = fileURLToPath(new URL('../support/e2e-writer.mjs', import.meta.url));
 
-const HALF = Math.ceil(KILLS / 2);
-const KEPT = 3;
-const rounds = Array.from({ length: Math.ceil(HALF / KILLS_A_JOB) }, (_, index) => ({
-  seed: SEED + index,
-  kills: Math.min(KILLS_A_JOB, HALF - index * KILLS_A_JOB),
-}));
-
-it.for(rounds)('survives $kills kills while it grows (JOBTAIL_SEED=$seed)', PATIENCE, async (round, context) => {
+it.for(KILL_ROUNDS)('survives $kills kills while it grows (JOBTAIL_SEED=$seed)', PATIENCE, async (round, context) => {
   const place = Place.make(context);
   const { job, sandbox } = await startJob(place, round.seed);
   const mirrors = mirrorsOf(place, job);
@@ -54,106 +40,10 @@ it.for(rounds)('survives $kills kills while it grows (JOBTAIL_SEED=$seed)', PATI
   process.stdout.write(`JOBTAIL_SEED=${round.seed}: ${kills} kills, ${found}\n`);
 });
 
-it.for(rounds)(
-  'keeps what is rewritten over $kills kills at its steps (JOBTAIL_SEED=$seed)',
-  PATIENCE,
-  async (round, context) => {
-    const place = Place.make(context);
-    const { sandbox, job, task, mirror } = await submitQuietJob(place);
-    place.configure(sandbox, {
-      watch: [requestOf(job)],
-      mirror: { directory: place.mirror, keepGenerations: KEPT },
-      poll: { minIntervalSeconds: 0.05, maxIntervalSeconds: 0.2 },
-      results: { enabled: false },
-    });
-    keepEvidenceIfFailed(place, context, round.seed);
-    const file = new RewrittenFile(place, task.files.stdout, mirror, KEPT);
-    const random = randomFrom(round.seed);
-    const aims = stepsOf(file);
-    file.rewrite();
-    await untilGrown(place);
-    file.check();
-
-    const hits = new Map<string, number>();
-    let [kills, uncommitted] = [0, 0];
-    const hit = () => [...hits.values()].reduce((sum, count) => sum + count, 0);
-    for (; hit() < round.kills; kills++) {
-      expect(kills, 'kills for so few that came at a step').toBeLessThan(10 + 4 * round.kills);
-      // In the midst of the first bytes of a generation, or once they are committed.
-      if (file.isMirrored || random() < 0.5) file.rewrite();
-      await untilGrown(
-        place,
-        file,
-        random() < 0.7 ? (name) => name === 'stdout.log' && file.mirrorBytes > 0 : undefined,
-      );
-      file.check();
-      const { position, rotation } = file.committed();
-      if (rotation === null && file.mirrorBytes > position) uncommitted++;
-
-      file.rewrite();
-      await untilGrown(place, file, aims[Math.floor(random() * aims.length)]);
-      const step = file.check();
-      if (step !== undefined) hits.set(step, (hits.get(step) ?? 0) + 1);
-    }
-
-    const program = await place.run();
-    expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0, stderr: '' });
-    await place.verified(job.jobId);
-    program.signal('SIGTERM');
-    await program.ended;
-    file.checkEnd();
-    const found = [...hits].map(([step, count]) => `${count} ${step}`).join(', ');
-    process.stdout.write(
-      `JOBTAIL_SEED=${round.seed}: ${kills} rewrites, killed ${found}; ${uncommitted} uncommitted\n`,
-    );
-  },
-);
-
-/** By what the mirror directory shows: the copy appears, it has its number, the mirror is cut. */
-function stepsOf(file: RewrittenFile): ((name: string) => boolean)[] {
-  return [
-    (name) => name.endsWith('.keeping'),
-    (name) => name.endsWith('.1'),
-    (name) => name === 'stdout.log' && file.mirrorBytes === 0,
-  ];
-}
-
-/** Starts the agent and kills it when a change in the mirror directory is the one that is meant, or when a mirror grew. */
-async function untilGrown(place: Place, file?: RewrittenFile, isMeant: (name: string) => boolean = () => false) {
-  const program = place.start(['run']);
-  const watcher =
-    file &&
-    fs.watch(file.directory, (_, name) => {
-      if (name !== null && isMeant(name)) program.signal('SIGKILL');
-    });
-  try {
-    await until('a step', () => program.end !== undefined || program.log.some(({ msg }) => msg === 'grown'));
-    expect(await program.kill(), 'the agent runs until it is killed').toMatchObject({ code: null, signal: 'SIGKILL' });
-  } finally {
-    watcher?.close();
-  }
-}
-
 interface MirrorPair {
   readonly name: string;
   readonly mirror: string;
   readonly real: string;
-}
-
-/** The mirrors, the files of the cluster, the state and each agent's log outlive a test that failed. */
-function keepEvidenceIfFailed(place: Place, { task, onTestFinished }: TestContext, seed: number): void {
-  // It runs before the place is cleared, which was asked for earlier; what is said of failed tests comes later.
-  onTestFinished(() => {
-    if (task.result?.state === 'fail') keepEvidence(place, seed);
-  });
-}
-
-function keepEvidence(place: Place, seed: number): void {
-  const kept = fs.mkdtempSync(path.join(os.tmpdir(), `jobtail-kill-${seed}-`));
-  fs.cpSync(place.directory, kept, { recursive: true });
-  for (const [index, { args, stdout, stderr }] of place.programs.entries())
-    fs.writeFileSync(path.join(kept, `${index}-${args[0]}.log`), `${args.join(' ')}\n${stdout}${stderr}`);
-  process.stderr.write(`everything is kept in ${kept}\n`);
 }
 
 /** A job of two tasks that write; the agent, which does not run yet, is reported to follow it. */
@@ -257,15 +147,4 @@ async function expectEqualInTheEnd(place: Place, job: JobDescription, mirrors: r
 
   program.signal('SIGTERM');
   expect(await program.ended).toMatchObject({ code: 0, signal: null });
-}
-
-/** mulberry32: numbers from 0 up to 1. */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -2,11 +2,11 @@
 
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { requestOf, taskOf } from '../../../support/e2e-job.ts';
-import { Place } from '../../../support/e2e-place.ts';
-import { PATIENCE } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { linkOf, startBrowser, ViewPage, viewSection } from '../../../support/view-browser.ts';
+import { requestOf, taskOf } from '../../../../support/e2e-job.ts';
+import { Place } from '../../../../support/e2e-place.ts';
+import { PATIENCE } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { linkOf, startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
 
 describe('the search over all jobs', needs('chromium'), () => {
   it('shows lines of every job, and opens one at its place', PATIENCE, async (context) => {
