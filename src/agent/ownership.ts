@@ -74,6 +74,7 @@ export class StoreRegister implements JobRegister {
   }
 
   async resume(jobs: readonly JobId[]): Promise<void> {
+    if (jobs.length === 0) return;
     this.#store.transaction(() => {
       for (const jobId of jobs) this.#store.jobs.resume(jobId);
     });
@@ -82,6 +83,7 @@ export class StoreRegister implements JobRegister {
   async follow(requests: readonly WatchRequest[], max: number): Promise<number> {
     const { jobs } = this.#store;
     const taken = requests.slice(0, Math.max(0, max - jobs.followedByRule()));
+    if (taken.length === 0) return 0;
     this.#store.transaction(() => {
       for (const request of taken) jobs.watch(request, this.#clock.now());
     });

@@ -117,14 +117,15 @@ export class Mirror {
     requireRight: () => void = () => {},
   ): Promise<Mirror> {
     await makeDirectories(calls, root, path.dirname(file));
-    const existing = await openExisting(file, calls.open);
-    const opened = existing ?? (await calls.open(file, FLAGS | constants.O_CREAT, FILE_MODE));
+    const opened =
+      (await openExisting(file, calls.open)) ?? (await calls.open(file, FLAGS | constants.O_CREAT, FILE_MODE));
     const mirror = new Mirror(file, opened, requireRight);
     try {
-      if (existing === undefined) await flushPath(path.dirname(file));
       const stat = await mirror.#stat();
       if (!stat.isFile()) throw inTheWay(file, 'file');
       mirror.#length = Number(stat.size);
+      // Also one that an earlier call created: the flush of its name may have failed then.
+      if (mirror.#length === 0) await flushPath(path.dirname(file));
       return mirror;
     } catch (error) {
       await opened.close();

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Mirrors } from '../../../../src/agent/live/mirror/mirror.ts';
 import { JOB, STDOUT } from '../../../support/engine.ts';
 import { temporaryDirectory } from '../../../support/temp-directory.ts';
@@ -33,6 +33,26 @@ describe('a mirror', () => {
     fs.renameSync(file, elsewhere(file));
     await poll('new');
     expect([file, elsewhere(file)].map((each) => fs.readFileSync(each, 'latin1'))).toEqual(['new', 'text']);
+  });
+
+  test('has its name flushed by the next poll if the first one could not', async () => {
+    const names = path.join(directory, JOB, 'live', STDOUT.taskId);
+    fs.mkdirSync(names, { recursive: true });
+    const open = fs.promises.open;
+    let flushes = 0;
+    const spy = vi.spyOn(fs.promises, 'open').mockImplementation(async (...args) => {
+      if (args[0] !== names) return open(...args);
+      flushes += 1;
+      if (flushes === 1) throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO', syscall: 'open' });
+      return open(...args);
+    });
+    onTestFinished(() => spy.mockRestore());
+    await expect(mirrors.open(JOB, STDOUT)).rejects.toThrow('EIO');
+    expect(openFilesIn(directory)).toBe(0);
+    await poll('text');
+    expect(flushes).toBe(2);
+    await poll(' and more');
+    expect(flushes, 'one that has bytes has its name on the disk').toBe(2);
   });
 
   test.each([
