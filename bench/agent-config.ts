@@ -12,19 +12,23 @@ export interface ServiceAt {
   readonly protocol?: Protocol;
   /** Calls at a time; the default if left out. */
   readonly concurrency?: number;
+  readonly compression?: 'auto' | 'off';
 }
 
 /** Writes a configuration into `directory`; `sections` are laid over it. The path of the file. */
 export function writeConfig(
   directory: string,
-  { url, protocol = 'soap', concurrency }: ServiceAt,
+  { url, protocol = 'soap', concurrency, compression }: ServiceAt,
   sections: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {},
 ): string {
   const at = (name: string) => path.join(directory, name);
   fs.writeFileSync(at('session'), 'bench', { mode: 0o600 });
   const soap = protocol === 'soap' ? { fileTransferUrl: url, namespace: NAMESPACE } : {};
   const config = {
-    service: { protocol, ...soap, baseUrl: new URL(url).origin, requestsPerMinute: 1_000_000, concurrency },
+    service: {
+      ...{ protocol, ...soap, baseUrl: new URL(url).origin },
+      ...{ requestsPerMinute: 1_000_000, concurrency, compression },
+    },
     auth: { method: 'session-code', sessionCodeFile: at('session') },
     mirror: { directory: at('mirror'), minFreeBytes: 1024 * 1024 },
     state: { directory: at('state') },

@@ -36,7 +36,7 @@ export const fleetRest: Measurement = {
   ],
   prepare: async (place) => {
     const jobs = place.quick ? 100 : 2_000;
-    const seconds = place.quick ? 20 : 120;
+    const seconds = place.quick ? 5 : 120;
     const { fleet, close } = await startFleet(place, { jobs, intervalSeconds: 60, requestsPerMinute: 1_000_000 });
     const rest = async (): Promise<Figures> => {
       const before = await countsOf(fleet.database.url);
@@ -48,7 +48,7 @@ export const fleetRest: Measurement = {
       };
     };
     // What follows their start: the first polls, and their rows.
-    await sleep(place.quick ? 20_000 : 150_000);
+    await sleep(place.quick ? 2_000 : 150_000);
     return { sides: { rest }, close };
   },
 };
@@ -56,7 +56,7 @@ export const fleetRest: Measurement = {
 async function startFleet(place: Place, setting: { jobs: number; intervalSeconds: number; requestsPerMinute: number }) {
   const fleet = await FleetPlace.make(path.join(place.directory, 'fleet'));
   const middleware = await startMiddleware({ fileBytes: FILE_BYTES, growingBytesPerSecond: 0 });
-  const whole = { ...setting, middleware, heartbeatSeconds: 15 };
+  const whole = { ...setting, middleware, heartbeatSeconds: place.quick ? 5 : 15 };
   await fleet.start(whole);
   const close = async () => {
     await fleet.stop();
@@ -152,7 +152,7 @@ export const fleetBudget: Measurement = {
   prepare: async (place) => {
     const requestsPerMinute = 600;
     const jobs = place.quick ? 30 : 300;
-    const seconds = place.quick ? 10 : 60;
+    const seconds = place.quick ? 5 : 60;
     const { middleware, close } = await startFleet(place, { jobs, intervalSeconds: 1, requestsPerMinute });
     const budget = async (): Promise<Figures> => {
       await middleware.reset();

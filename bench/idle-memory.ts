@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Figures, Measurement, Prepared, Side } from './measurement.ts';
+import type { Figures, Measurement, Place, Prepared, Side } from './measurement.ts';
 import { privateMemoryOf, type Started, startProcess } from './processes.ts';
 import { AgentPlace, ALL_FILES, type RunningMiddleware, startMiddleware, untilAsked } from './watching.ts';
 
@@ -19,22 +19,22 @@ const SQLITE = `const { default: Database } = await import('better-sqlite3'); co
 const PARTS = `for (const name of ['yaml', 'zod', 'pino', 'commander', 'p-queue']) await import(name); ${SQLITE}`;
 const CALLS = `const { request } = await import('undici'); setInterval(async () => { for (let job = 0; job < 10; job += 1) { const { body } = await request(process.argv[2] + '/FileTransferWs', { method: 'POST', body: '' }); await body.dump(); } }, 1000); await import('sax'); ${PARTS}`;
 
-async function settled(started: Started): Promise<Figures> {
-  await sleep(SETTLING_MS);
+async function settled(started: Started, quick: boolean): Promise<Figures> {
+  await sleep(quick ? 1_000 : SETTLING_MS);
   const figures = privateMemoryOf(started.pid);
   await started.stop();
   return { ...figures };
 }
 
 /** An agent that follows so many jobs in which nothing happens. */
-function agent(directory: string, middleware: RunningMiddleware, jobs: number): Side {
+function agent({ directory, quick }: Place, middleware: RunningMiddleware, jobs: number): Side {
   return async () => {
     const place = new AgentPlace(fs.mkdtempSync(path.join(directory, 'agent-')));
     place.prepare(middleware, { jobs, files: ALL_FILES, intervalSeconds: 1, requestsPerMinute: 1_000_000 });
     await middleware.reset();
     const started = place.start();
     if (jobs > 0) await untilAsked(started, middleware, jobs * POLLS);
-    return await settled(started);
+    return await settled(started, quick);
   };
 }
 
@@ -60,20 +60,24 @@ export const idleMemory: Measurement = {
       ...{ kind: 'ratio', figure: 'privateBytes', ours: 'agent, 10 jobs', peer: 'calls', atMost: 1.5 },
     },
   ],
-  prepare: async ({ directory }): Promise<Prepared> => {
+  prepare: async (place): Promise<Prepared> => {
+    const { directory, quick } = place;
     const middleware = await startMiddleware({ fileBytes: FILE_BYTES, growingBytesPerSecond: 0 });
     // The first flag is that of the agent.
     const script = (text: string, ...args: readonly string[]) =>
-      settled(startProcess(process.execPath, ['--optimize-for-size', '--input-type=module', '-e', text, ...args]));
+      settled(
+        startProcess(process.execPath, ['--optimize-for-size', '--input-type=module', '-e', text, ...args]),
+        quick,
+      );
     const database = () => path.join(fs.mkdtempSync(path.join(directory, 'db-')), 'state.db');
     return {
       sides: {
-        node: () => settled(startProcess(process.execPath, ['-e', NODE])),
+        node: () => settled(startProcess(process.execPath, ['-e', NODE]), quick),
         sqlite: () => script(SQLITE, database()),
         packages: () => script(PARTS, database()),
         calls: () => script(CALLS, database(), middleware.url),
-        agent: agent(directory, middleware, 0),
-        'agent, 10 jobs': agent(directory, middleware, 10),
+        agent: agent(place, middleware, 0),
+        'agent, 10 jobs': agent(place, middleware, 10),
       },
       close: () => middleware.stop(),
     };

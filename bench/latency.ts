@@ -18,11 +18,11 @@ const COUNTS = [1, 100, 1_000];
 /** As in the configuration by default. */
 const INTERVAL_SECONDS = 2;
 
-async function latencyOf(directory: string, jobs: number, seconds: number): Promise<Figures> {
+async function latencyOf(directory: string, jobs: number, seconds: number, intervalSeconds: number): Promise<Figures> {
   const middleware = await startMiddleware({ fileBytes: FILE_BYTES, growingBytesPerSecond: BYTES_PER_SECOND });
   const place = new AgentPlace(directory);
   const files = ['stdout'] as const;
-  place.prepare(middleware, { jobs, files, intervalSeconds: INTERVAL_SECONDS, requestsPerMinute: 1_000_000 });
+  place.prepare(middleware, { jobs, files, intervalSeconds, requestsPerMinute: 1_000_000 });
   const agent = place.start();
   await untilAsked(agent, middleware, jobs * 3);
   await middleware.reset();
@@ -57,11 +57,11 @@ export const latency: Measurement = {
     },
   ]),
   prepare: async (place): Promise<Prepared> => {
-    const seconds = place.quick ? 4 : 20;
+    const [seconds, interval] = place.quick ? [2, 1] : [20, INTERVAL_SECONDS];
     const sides = Object.fromEntries(
       COUNTS.map((jobs) => {
         const count = place.quick ? Math.ceil(jobs / 10) : jobs;
-        const run = () => latencyOf(fs.mkdtempSync(path.join(place.directory, 'agent-')), count, seconds);
+        const run = () => latencyOf(fs.mkdtempSync(path.join(place.directory, 'agent-')), count, seconds, interval);
         return [sideOf(jobs), run];
       }),
     );

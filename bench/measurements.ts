@@ -1,5 +1,6 @@
 /** All measurements, in the order of the table. */
 
+import { compression } from './compression.ts';
 import { directByScp, directBySftp, directLarge, directMany, directNames } from './direct-transfer.ts';
 import { durability } from './durability.ts';
 import { firstPoll, firstPollByRest } from './first-poll.ts';
@@ -43,6 +44,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   latency,
   serverShare,
   wan,
+  compression,
   idleMemory,
   longListing,
   manyResults,

@@ -19,12 +19,17 @@ interface Following {
   readonly stop: () => Promise<void>;
 }
 
-async function follow(directory: string, jobs: number, intervalSeconds: number): Promise<Following> {
+async function follow(
+  directory: string,
+  jobs: number,
+  intervalSeconds: number,
+  warmPolls = WARM_POLLS,
+): Promise<Following> {
   const middleware = await startMiddleware({ fileBytes: FILE_BYTES, growingBytesPerSecond: 0 });
   const place = new AgentPlace(directory);
   place.prepare(middleware, { jobs, files: ALL_FILES, intervalSeconds, requestsPerMinute: 1_000_000 });
   const agent = place.start();
-  await untilAsked(agent, middleware, jobs * WARM_POLLS);
+  await untilAsked(agent, middleware, jobs * warmPolls);
   const stop = async () => {
     await agent.stop();
     await middleware.stop();
@@ -127,10 +132,10 @@ export const costOfAJob: Measurement = {
     },
   ],
   prepare: async (place): Promise<Prepared> => {
-    const share = place.quick ? 0.1 : 1;
+    const [share, pollsPerSecond, warmPolls] = place.quick ? [0.02, 40, 1] : [1, POLLS_PER_SECOND, WARM_POLLS];
     const all = await Promise.all(
       COUNTS.map((jobs) =>
-        follow(path.join(place.directory, String(jobs)), jobs * share, (jobs * share) / POLLS_PER_SECOND),
+        follow(path.join(place.directory, String(jobs)), jobs * share, (jobs * share) / pollsPerSecond, warmPolls),
       ),
     );
     const sides = Object.fromEntries(

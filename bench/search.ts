@@ -1,80 +1,159 @@
-/** `agent grep -c` over the mirrors of a hundred tasks, 10 million lines, against `grep` and `rg`. */
+/**
+ * Searches of mirrors: `agent grep` and the view, against `grep`, `rg` and `less`. A hundred mirrors with 10 million lines, of
+ * which the lines that match are counted; and one mirror as large as all of them, whose last line is found.
+ */
 import fs from 'node:fs';
 import path from 'node:path';
+import { freePort } from '../test/support/free-port.ts';
 import { textOf } from './growth.ts';
-import type { Figures, Goal, Measurement } from './measurement.ts';
-import { OUR_NODE_ARGS, run } from './processes.ts';
+import type { Figures, Goal, Measurement, Side } from './measurement.ts';
+import { OUR_NODE_ARGS, run, startProcess } from './processes.ts';
+import { AgentPlace } from './watching.ts';
 
 const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
 const FILES = 100;
+const MARK = 'CUDA out of memory';
 
 /** Whatever the environment of the benchmark asks for: FORCE_COLOR colours what is not a terminal, too. */
 const PLAIN = { LC_ALL: 'C.UTF-8', NO_COLOR: '1', FORCE_COLOR: '0' };
 
-/** By figure: the pattern, in the syntax of both, and what it stands for. */
+/** By figure: the pattern, in the syntax of all, and what it stands for. */
 const PATTERNS: Readonly<Record<string, readonly [pattern: string, what: string]>> = {
-  literalSeconds: ['CUDA out of memory', 'a literal that one line of each file has'],
+  literalSeconds: [MARK, 'a literal that one line of each file has'],
   everySeconds: ['residual', 'a literal that every line has'],
   expressionSeconds: ['[0-9][eE][-+][0-9]', 'an expression without a literal, which every line matches'],
 };
 
-/** Runs a search for each pattern. @throws Error if the counts of a side differ from those of an earlier one */
-function sideOf(command: readonly string[], files: readonly string[], counts: Map<string, string>) {
-  return async (): Promise<Figures> => {
-    const figures: Record<string, number> = {};
-    for (const [figure, [pattern]] of Object.entries(PATTERNS)) {
-      const [program = '', ...args] = [...command, '-c', pattern, ...files];
-      const { figures: used, stdout } = await run(program, args, { env: PLAIN });
-      const found = stdout.replaceAll(/^.*:/gm, '');
-      const before = counts.get(pattern) ?? found;
-      if (before !== found) {
-        const [first, other] = [before, found].map((text) => JSON.stringify(text.slice(0, 200)));
-        throw new Error(`${program} counts other lines: ${pattern}: ${other} instead of ${first}`);
-      }
-      counts.set(pattern, found);
-      figures[figure] = used.seconds;
-    }
-    return figures;
+/** Returns the seconds it took, and how many lines it found. */
+type Search = (pattern: string) => Promise<{ readonly seconds: number; readonly lines: number }>;
+
+const sumOf = (numbers: Iterable<RegExpMatchArray>) =>
+  [...numbers].reduce((sum, [, number]) => sum + Number(number), 0);
+
+const byCommand =
+  (command: readonly string[], files: readonly string[]): Search =>
+  async (pattern) => {
+    const [program = '', ...args] = [...command, '-c', pattern, ...files];
+    const { figures, stdout } = await run(program, args, { env: PLAIN });
+    return { seconds: figures.seconds, lines: sumOf(stdout.matchAll(/(\d+)$/gm)) };
+  };
+
+/** A view that runs. `found` finds the numbers of lines in a response. */
+function byView(url: string, token: string, query: string, found: RegExp): Search {
+  return async (pattern) => {
+    const startedMs = performance.now();
+    const address = `${url}/api/${query}&case=1&text=${encodeURIComponent(pattern)}`;
+    const answer = await fetch(address, { headers: { authorization: `Bearer ${token}` } });
+    const text = await answer.text();
+    if (!answer.ok || text.includes('"cut"')) throw new Error(`the view does not find it: ${text.slice(-200)}`);
+    return { seconds: (performance.now() - startedMs) / 1000, lines: sumOf(text.matchAll(found)) };
   };
 }
 
+/** Its first page with a match is shown on a terminal of `script`; then the key `q` ends it. */
+const byLess =
+  (file: string): Search =>
+  async (pattern) => {
+    const shell = 'printf q | script -qec "less -n -p\'$1\' $2" /dev/null';
+    const { figures, stdout } = await run('sh', ['-c', shell, 'sh', pattern, file], {
+      env: { ...PLAIN, TERM: 'xterm' },
+    });
+    return { seconds: figures.seconds, lines: stdout.includes(pattern) ? 1 : 0 };
+  };
+
+const view = async (place: AgentPlace, listen: string) => {
+  const serving = startProcess(process.execPath, [
+    ...OUR_NODE_ARGS,
+    AGENT,
+    'view',
+    '--no-open',
+    '-c',
+    place.configFile,
+  ]);
+  await serving.says(/^http/m);
+  return { url: `http://${listen}`, token: place.viewToken, stop: () => serving.stop() };
+};
+
+/** A place with so many mirrors, each with these pieces of text. */
+async function placeOf(directory: string, mirrors: number, pieces: readonly string[]) {
+  const place = new AgentPlace(directory);
+  const listen = `127.0.0.1:${await freePort()}`;
+  const watching = { jobs: mirrors, files: ['stdout'], requestsPerMinute: null, view: { listen } } as const;
+  place.prepare({ url: 'http://127.0.0.1:9' }, watching);
+  const files = place.mirrorsOfStdout(mirrors);
+  for (const file of files) {
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    for (const piece of pieces) fs.appendFileSync(file, piece);
+  }
+  return { place, files, served: await view(place, listen) };
+}
+
+const row = (ours: string, peer: string, figure: string, what: string, atMost = 1.5): Goal => ({
+  what,
+  ...{ kind: 'ratio', figure, ours, peer, atMost },
+});
+
 export const searchOfMirrors: Measurement = {
   name: 'search',
-  needs: ['grep', 'rg'],
-  goals: Object.entries(PATTERNS).flatMap(([figure, [, what]]) =>
-    ['grep', 'rg'].map(
-      (peer): Goal => ({
-        what: `agent grep -c over 1 GiB in ${FILES} mirrors against ${peer} -c: ${what}`,
-        ...{ kind: 'ratio', figure, ours: 'agent', peer, atMost: 1.5 },
-      }),
+  needs: ['grep', 'rg', 'less', 'script'],
+  goals: [
+    ...Object.entries(PATTERNS).flatMap(([figure, [, what]]) => [
+      row('agent', 'grep', figure, `agent grep -c over 1 GiB in ${FILES} mirrors against grep -c: ${what}`),
+      row('agent', 'rg', figure, `the same against rg -c: ${what}`),
+      row('view', 'grep', figure, `the search of the view over all of them against grep -c: ${what}`),
+    ]),
+    row(
+      'agent',
+      'grep',
+      'endSeconds',
+      'agent grep -c in one mirror of 1 GiB, whose last line matches, against grep -c',
     ),
-  ),
+    row('view', 'grep', 'endSeconds', 'the search of the view for that line against grep -c'),
+    row('agent', 'less', 'endSeconds', 'agent grep -c against less -p, for that line', 1),
+    row('view', 'less', 'endSeconds', 'the search of the view against less -p, for that line', 1),
+  ],
   prepare: async ({ directory, quick }) => {
-    const bytes = (quick ? 64 : 1024) * 2 ** 20;
-    const text = `${textOf(0, Math.floor(bytes / FILES))} CUDA out of memory\n`;
-    const files = Array.from({ length: FILES }, (_, task) => {
-      const live = path.join(directory, 'mirror/501/live', String(task + 1));
-      fs.mkdirSync(live, { recursive: true });
-      fs.writeFileSync(path.join(live, 'stdout.log'), text);
-      return path.join(live, 'stdout.log');
-    });
-    const config = {
-      service: { fileTransferUrl: 'https://m.example.org/x', namespace: 'urn:x', baseUrl: 'https://m.example.org' },
-      auth: { username: 'alice', passwordFile: 'password' },
-      mirror: { directory: 'mirror' },
-      state: { directory: 'state' },
-    };
-    const configFile = path.join(directory, 'config.yaml');
-    fs.writeFileSync(configFile, JSON.stringify(config));
-    const counts = new Map<string, string>();
-    const agent = [process.execPath, ...OUR_NODE_ARGS, AGENT, 'grep', '--config', configFile];
+    const text = textOf(0, Math.floor(((quick ? 64 : 1024) * 2 ** 20) / FILES));
+    const end = ` ${MARK}\n`;
+    const many = await placeOf(path.join(directory, 'many'), FILES, [text, end]);
+    const one = await placeOf(path.join(directory, 'one'), 1, [...Array.from({ length: FILES }, () => text), end]);
+    const [big = ''] = one.files;
+    const counts = new Map<string, number>();
+    /** @throws Error if a side finds other lines than an earlier one */
+    const side =
+      (inMany: Search | undefined, inOne: Search): Side =>
+      async () => {
+        const figures: Record<string, number> = {};
+        const measure = async (figure: string, search: Search, pattern: string) => {
+          const { seconds, lines } = await search(pattern);
+          if (lines === 0 || (counts.get(figure) ?? lines) !== lines)
+            throw new Error(`${figure}: ${lines} lines instead of ${counts.get(figure)}`);
+          counts.set(figure, lines);
+          figures[figure] = seconds;
+        };
+        for (const [figure, [pattern]] of Object.entries(PATTERNS))
+          if (inMany !== undefined) await measure(figure, inMany, pattern);
+        await measure('endSeconds', inOne, MARK);
+        return figures satisfies Figures;
+      };
+    const grep = (place: AgentPlace) =>
+      byCommand([process.execPath, ...OUR_NODE_ARGS, AGENT, 'grep', '--config', place.configFile], []);
+    const both = (...command: string[]) => side(byCommand(command, many.files), byCommand(command, [big]));
+    const find = byView(many.served.url, many.served.token, 'find?regex=1', /"matches":(\d+)/g);
+    // It reports the first byte of each match: there is one.
+    const search = byView(one.served.url, one.served.token, 'search?job=1&task=1&file=stdout&from=0', /"count":(\d+)/g);
     return {
       sides: {
-        agent: sideOf(agent, [], counts),
-        grep: sideOf(['grep', '-E'], files, counts),
-        rg: sideOf(['rg', '--with-filename', '--include-zero'], files, counts),
+        agent: side(grep(many.place), grep(one.place)),
+        view: side(find, search),
+        grep: both('grep', '-HE'),
+        rg: both('rg', '--with-filename', '--include-zero'),
+        less: side(undefined, byLess(big)),
       },
-      close: async () => {},
+      close: async () => {
+        await many.served.stop();
+        await one.served.stop();
+      },
     };
   },
 };

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LINE_BYTES } from './growth.ts';
 import { Lateness } from './lateness.ts';
-import type { Figures, Measurement, Prepared } from './measurement.ts';
+import type { Figures, Measurement, Place, Prepared } from './measurement.ts';
 import { AgentPlace, ALL_FILES, startMiddleware, untilAsked } from './watching.ts';
 
 const FILE_BYTES = 3_000;
@@ -14,17 +14,18 @@ const BYTES_PER_SECOND = LINE_BYTES;
 /** What HEAppE V6.3.2 took for an answer on one machine with its cluster, and what a slow one takes. */
 const [QUICK_MS, SLOW_MS] = [12, 400];
 
-async function shareOf(directory: string, workMs: number, seconds: number): Promise<Figures> {
+async function shareOf({ directory, quick }: Place, workMs: number, wholeSeconds: number): Promise<Figures> {
+  const [jobs, seconds] = quick ? [4, wholeSeconds / 10] : [JOBS, wholeSeconds];
   const setting = { fileBytes: FILE_BYTES, growingBytesPerSecond: BYTES_PER_SECOND, workMs };
   const middleware = await startMiddleware(setting);
-  const place = new AgentPlace(directory);
-  place.prepare(middleware, { jobs: JOBS, files: ALL_FILES, requestsPerMinute: null, concurrency: 4 });
+  const place = new AgentPlace(fs.mkdtempSync(path.join(directory, 'agent-')));
+  place.prepare(middleware, { jobs, files: ALL_FILES, requestsPerMinute: null, concurrency: 4 });
   const agent = place.start();
-  await untilAsked(agent, middleware, JOBS * 3);
+  await untilAsked(agent, middleware, jobs * 3);
   await middleware.reset();
   const lateness = new Lateness(
     { startedAt: middleware.startedAt, fileBytes: FILE_BYTES, bytesPerSecond: BYTES_PER_SECOND },
-    place.mirrorsOfStdout(JOBS),
+    place.mirrorsOfStdout(jobs),
   );
   await sleep(seconds * 1_000);
   const { calls, busyMs } = await middleware.figures();
@@ -49,8 +50,7 @@ export const serverShare: Measurement = {
     },
   ],
   prepare: async (place): Promise<Prepared> => {
-    const side = (workMs: number, seconds: number) => () =>
-      shareOf(fs.mkdtempSync(path.join(place.directory, 'agent-')), workMs, place.quick ? seconds / 10 : seconds);
+    const side = (workMs: number, seconds: number) => () => shareOf(place, workMs, seconds);
     return { sides: { quick: side(QUICK_MS, 30), slow: side(SLOW_MS, 60) }, close: async () => {} };
   },
 };

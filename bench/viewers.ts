@@ -1,12 +1,11 @@
 /** What the view costs a running agent: while nobody looks, and with ten pages that follow growing logs. */
 
-import { once } from 'node:events';
 import fs from 'node:fs';
-import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../test/support/free-port.ts';
 import type { Figures, Measurement, Prepared } from './measurement.ts';
-import { OUR_NODE_ARGS, usageOf } from './processes.ts';
+import { usageOf } from './processes.ts';
 import { AgentPlace, startMiddleware, untilAsked } from './watching.ts';
 
 const JOBS = 10;
@@ -28,7 +27,7 @@ export const viewers: Measurement = {
     },
   ],
   prepare: async (place): Promise<Prepared> => {
-    const seconds = place.quick ? 10 : 60;
+    const seconds = place.quick ? 3 : 60;
     const directory = () => fs.mkdtempSync(path.join(place.directory, 'agent-'));
     return { sides: { agent: () => measured(directory, seconds) }, close: async () => {} };
   },
@@ -52,7 +51,7 @@ async function sharesOf(directory: string, seconds: number, hasView: boolean): P
   const port = await freePort();
   const view = hasView ? { view: { listen: `127.0.0.1:${port}` } } : {};
   place.prepare(middleware, { jobs: JOBS, files: ['stdout'], intervalSeconds: 1, requestsPerMinute: 60_000, ...view });
-  const agent = place.start(OUR_NODE_ARGS);
+  const agent = place.start();
   await untilAsked(agent, middleware, JOBS * 5);
   const share = async () => {
     const before = usageOf(agent.pid).cpuSeconds;
@@ -60,9 +59,7 @@ async function sharesOf(directory: string, seconds: number, hasView: boolean): P
     return (usageOf(agent.pid).cpuSeconds - before) / seconds;
   };
   const alone = await share();
-  const pages = hasView
-    ? followAll(port, fs.readFileSync(path.join(directory, 'state', 'view-token'), 'utf8').trim())
-    : undefined;
+  const pages = hasView ? followAll(port, place.viewToken) : undefined;
   await sleep(3_000);
   const viewed = hasView ? await share() : alone;
   pages?.abort();
@@ -96,13 +93,4 @@ function followAll(port: number, token: string) {
   };
   for (let job = 1; job <= VIEWERS; job++) follow(job).catch(() => {});
   return { taken: () => taken, abort: () => over.abort() };
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,9 +1,10 @@
-/** A long wire: many small results, and a sync of nothing, over a relay, beside `curl` and `rsync` over the same relay. */
+/** A long wire: many small results over a relay, beside `curl` and `rsync` over the same relay; and polls of a quiet job. */
 import fs from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { writeConfig } from './agent-config.ts';
 import { startSshd } from './loopback-sshd.ts';
-import type { Goal, Measurement, Place, Prepared, Side } from './measurement.ts';
+import type { Figures, Goal, Measurement, Place, Prepared, Side } from './measurement.ts';
 import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';
 import { startRelay, type Wire } from './relay.ts';
 import { sideOf } from './result-sides.ts';
@@ -11,12 +12,12 @@ import { SMALL_RESULT_BYTES, smallNames } from './service/answers.ts';
 import { JOB_ID } from './service/job.ts';
 import { startService } from './service/process.ts';
 import type { SyncFigures } from './sides/sync-results.ts';
+import { AgentPlace, ALL_FILES, startMiddleware, untilAsked } from './watching.ts';
 
 const COUNT = 400;
 const ROUND_TRIP_MS = 100;
-/** Calls at a time on a long wire (docs/scale.md). */
+/** Results at a time on a long wire (docs/scale.md). */
 const PLACES = 16;
-const IDEAL_SECONDS = (COUNT * ROUND_TRIP_MS) / PLACES / 1_000;
 const WIRES = {
   clean: { roundTripMs: ROUND_TRIP_MS },
   lossy: { roundTripMs: ROUND_TRIP_MS, loss: 0.005 },
@@ -29,16 +30,36 @@ const WORDS: Readonly<Record<WireName, string>> = {
   slow: 'the same without loss, 2 MB/s',
 };
 
-function agent(url: string, { directory }: Place): Side {
+function agent(url: string, count: number, { directory }: Place): Side {
+  const idealSeconds = (count * ROUND_TRIP_MS) / PLACES / 1_000;
   return async () => {
     const into = fs.mkdtempSync(path.join(directory, 'agent-'));
     const config = writeConfig(into, { url }, { results: { transfer: 'soap' } });
     const { stdout } = await run(process.execPath, [...OUR_NODE_ARGS, sideOf('sync-results'), config, JOB_ID]);
     fs.rmSync(into, { recursive: true });
     const { seconds, files } = JSON.parse(stdout) as SyncFigures;
-    if (files !== COUNT) throw new Error(`${files} of ${COUNT} results came`);
-    return { seconds, ofIdeal: seconds / IDEAL_SECONDS };
+    if (files !== count) throw new Error(`${files} of ${count} results came`);
+    return { seconds, ofIdeal: seconds / idealSeconds };
   };
+}
+
+/** What a poll of a quiet job with 4 files costs on the wire. */
+async function quietPolls({ directory, quick }: Place): Promise<Figures> {
+  const seconds = quick ? 5 : 20;
+  const middleware = await startMiddleware({ fileBytes: 3_000, growingBytesPerSecond: 0 });
+  const relay = await startRelay(Number(new URL(middleware.url).port), WIRES.clean);
+  const place = new AgentPlace(fs.mkdtempSync(path.join(directory, 'agent-')));
+  const far = { ...middleware, url: `http://127.0.0.1:${relay.port}` };
+  place.prepare(far, { jobs: 1, files: ALL_FILES, intervalSeconds: 1, requestsPerMinute: 60_000 });
+  const started = place.start();
+  await untilAsked(started, middleware, 4);
+  const before = relay.roundTrips();
+  await sleep(seconds * 1_000);
+  const roundTrips = (relay.roundTrips() - before) / seconds;
+  await started.stop();
+  await relay.close();
+  await middleware.stop();
+  return { roundTrips };
 }
 
 /** Emptied before each run, not measured. */
@@ -52,10 +73,11 @@ const side =
 
 async function prepare(place: Place): Promise<Prepared> {
   const at = (name: string) => path.join(place.directory, name);
-  const service = await startService({ listed: smallNames(COUNT) }, place.directory);
+  const count = place.quick ? COUNT / 10 : COUNT;
+  const service = await startService({ listed: smallNames(count) }, place.directory);
   const sshd = await startSshd(at('ssh'));
   fs.mkdirSync(at('cluster'));
-  for (let index = 0; index < COUNT; index += 1)
+  for (let index = 0; index < count; index += 1)
     fs.writeFileSync(path.join(at('cluster'), `file-${index}`), Buffer.alloc(SMALL_RESULT_BYTES, `${index} `));
   const sides: Record<string, Side> = {};
   const relays: { close: () => Promise<void> }[] = [];
@@ -65,8 +87,8 @@ async function prepare(place: Place): Promise<Prepared> {
     const [http, ssh] = [await startRelay(port, wire), await startRelay(sshd.port, wire)];
     relays.push(http, ssh);
     const url = service.url.replace(`:${port}`, `:${http.port}`);
-    sides[`agent, ${name}`] = agent(url, place);
-    const parallel = ['--parallel', '--parallel-max', String(PLACES), `${url}?[1-${COUNT}]`, '-o', `${at('curl')}/#1`];
+    sides[`agent, ${name}`] = agent(url, count, place);
+    const parallel = ['--parallel', '--parallel-max', String(PLACES), `${url}?[1-${count}]`, '-o', `${at('curl')}/#1`];
     sides[`curl, ${name}`] = side(at('curl'), () => runProcess('curl', [...words.slice(1, -1), ...parallel]));
     const shell = [...sshd.ssh.slice(0, -1), String(ssh.port)].join(' ');
     const from = `${sshd.username}@127.0.0.1:${at('cluster')}/`;
@@ -74,6 +96,7 @@ async function prepare(place: Place): Promise<Prepared> {
       runProcess('rsync', ['-r', '-e', shell, from, `${at('rsync')}/`]),
     );
   }
+  sides['polls'] = () => quietPolls(place);
   return {
     sides,
     close: async () => {
@@ -97,6 +120,11 @@ export const wan: Measurement = {
     {
       what: `${COUNT} results of 20 KB, ${WORDS.clean}, against ${COUNT} round trips / ${PLACES} places`,
       ...{ kind: 'limit', figure: 'ofIdeal', ours: 'agent, clean', atMost: 1.3 },
+    },
+    {
+      what: 'round trips a poll of a quiet job with 4 files',
+      // One more poll may fall into the time.
+      ...{ kind: 'limit', figure: 'roundTrips', ours: 'polls', atMost: 1.1 },
     },
     ...(Object.keys(WIRES) as WireName[]).flatMap((name) => [against(name, 'curl', 1.3), against(name, 'rsync', 3)]),
   ],

@@ -68,7 +68,7 @@ export class AgentPlace {
   }
 
   /** Writes the configuration, and registers the jobs 1, 2, ... with one task each: that of the same number. */
-  prepare({ url }: RunningMiddleware, watching: Watching): void {
+  prepare({ url }: Pick<RunningMiddleware, 'url'>, watching: Watching): void {
     const state = path.join(this.#directory, 'state');
     fs.mkdirSync(state, { recursive: true });
     const secret = path.join(this.#directory, 'session');
@@ -88,7 +88,7 @@ export class AgentPlace {
       logging: { level: 'warn' },
       view,
     };
-    fs.writeFileSync(this.#configFile, JSON.stringify(config));
+    fs.writeFileSync(this.configFile, JSON.stringify(config));
     const store = new Store({ directory: state, service: fileTransferUrl, owner: true, now: Date.now });
     store.transaction(() => {
       for (let job = 1; job <= watching.jobs; job += 1) {
@@ -99,11 +99,16 @@ export class AgentPlace {
     store.close();
   }
 
-  start(nodeOptions: readonly string[] = []): Started {
-    return startProcess(process.execPath, [...OUR_NODE_ARGS, ...nodeOptions, AGENT, 'run', '-c', this.#configFile]);
+  /** What the requests to its view need. */
+  get viewToken(): string {
+    return fs.readFileSync(path.join(this.#directory, 'state', 'view-token'), 'utf8').trim();
   }
 
-  get #configFile(): string {
+  start(nodeOptions: readonly string[] = []): Started {
+    return startProcess(process.execPath, [...OUR_NODE_ARGS, ...nodeOptions, AGENT, 'run', '-c', this.configFile]);
+  }
+
+  get configFile(): string {
     return path.join(this.#directory, 'config.yaml');
   }
 }

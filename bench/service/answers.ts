@@ -34,7 +34,7 @@ export type Layout = (typeof LAYOUTS)[number];
 const leadOf = (layout: Layout) => (layout === 'line-feed' ? '\n' : '');
 
 /** The name of a result file, which says how long it is and how it comes. */
-export const resultName = (bytes: number, layout: Layout) => `/${bytes}.${layout}`;
+export const resultName = (bytes: number, layout: Layout | 'log') => `/${bytes}.${layout}`;
 
 /** By protocol and layout. */
 const blocks = new Map<string, Buffer>();
@@ -60,10 +60,13 @@ function smallAnswer(protocol: Protocol): Answer {
 }
 const smallAnswers = { soap: smallAnswer('soap'), rest: smallAnswer('rest') };
 
+/** By its name; there may be directories before it. */
+export const bytesOf = (name: string) => Number.parseInt(name.slice(name.lastIndexOf('/') + 1), 10);
+
 export function resultAnswer(name: string, protocol: Protocol): Answer {
   if (name.endsWith('.small')) return smallAnswers[protocol];
-  const bytes = Number.parseInt(name.slice(1), 10);
-  const layout = LAYOUTS.find((known) => name === resultName(bytes, known));
+  const bytes = bytesOf(name);
+  const layout = LAYOUTS.find((known) => name.endsWith(resultName(bytes, known)));
   if (layout === undefined) throw new Error(`${name} is no result`);
   const { file, escaped } = WRITING[protocol];
   return {

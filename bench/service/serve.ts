@@ -3,13 +3,15 @@
  * own, the same bytes to each client, by SOAP and by REST. `serve.js FILE`, with its options as JSON, prints its port, the
  * time of every call for live files, and the bytes that it sent of them, in parts or raw.
  *
- * A result file is what its name says (answers.ts); live stdout of the one task has `logBytes`, and is listed as
+ * A result file is what its name says (answers.ts), and comes as gzip where that is requested; live stdout of the one task has `logBytes`, and is listed as
  * `/stdout.txt` if that is among `listed`.
  */
 import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Answer, resultAnswer, small } from './answers.ts';
+import { pipeline, type Writable } from 'node:stream';
+import { createGzip } from 'node:zlib';
+import { type Answer, bytesOf, resultAnswer, small } from './answers.ts';
 import { type Asked, askedBy } from './asked.ts';
 import { JOB_ID } from './job.ts';
 import { LOG_PATH, LogAnswers, rawLogAnswer } from './log-text.ts';
@@ -37,7 +39,7 @@ const server = http.createServer({ noDelay: true }, (request, response) => {
   request.on('end', () => {
     const asked = askedBy(request, Buffer.concat(pieces).toString());
     if (asked === undefined) response.writeHead(404).end();
-    else send(asked, response).catch(() => response.destroy());
+    else send(asked, response, request.headers['accept-encoding'] === 'gzip').catch(() => response.destroy());
   });
 });
 server.listen(0, '127.0.0.1', () => process.stdout.write(`port ${(server.address() as AddressInfo).port}\n`));
@@ -46,7 +48,8 @@ function answerTo({ operation, protocol, jobId, path, offset }: Asked): Answer {
   const { listing, nothing } = WRITING[protocol];
   switch (operation) {
     case 'DownloadFileFromCluster':
-      return path === LOG_PATH ? rawLogs[protocol] : resultAnswer(path, protocol);
+      if (path === LOG_PATH) return rawLogs[protocol];
+      return path.endsWith('.log') ? rawLogAnswer(bytesOf(path), protocol) : resultAnswer(path, protocol);
     case 'DownloadPartsOfJobFilesFromCluster':
       process.stdout.write(`read ${Date.now()}\n`);
       return logs[protocol].answer(logBytes, offset);
@@ -65,23 +68,27 @@ function answerTo({ operation, protocol, jobId, path, offset }: Asked): Answer {
   }
 }
 
-async function send(asked: Asked, response: http.ServerResponse): Promise<void> {
+async function send(asked: Asked, response: http.ServerResponse, isPacked: boolean): Promise<void> {
   const { before, block, times, after } = answerTo(asked);
+  const length = { 'content-length': before.length + block.length * times + after.length };
   response.writeHead(200, {
     'content-type': WRITING[asked.protocol].contentType,
-    'content-length': before.length + block.length * times + after.length,
+    ...(isPacked ? { 'content-encoding': 'gzip' } : length),
   });
+  const gzip = isPacked ? createGzip() : undefined;
+  if (gzip !== undefined) pipeline(gzip, response, () => {});
+  const body: Writable = gzip ?? response;
   let sentBytes = after.length;
   const write = (bytes: Buffer) => {
     sentBytes += bytes.length;
-    return response.write(bytes) || drained(response);
+    return body.write(bytes) || drained(body);
   };
   try {
     await write(before);
     for (let time = 0; time < times; time += 1) {
       for (let at = 0; at < block.length; at += WRITE_BYTES) await write(block.subarray(at, at + WRITE_BYTES));
     }
-    response.end(after);
+    body.end(after);
   } finally {
     const isLive = asked.operation === 'DownloadPartsOfJobFilesFromCluster' || asked.path === LOG_PATH;
     if (isLive) process.stdout.write(`live ${sentBytes}\n`);
@@ -89,7 +96,7 @@ async function send(asked: Asked, response: http.ServerResponse): Promise<void> 
 }
 
 /** Rejects if the other side is gone. */
-function drained(response: http.ServerResponse): Promise<void> {
+function drained(response: Writable): Promise<void> {
   return new Promise((resolve, reject) => {
     const close = () => reject(new Error('closed'));
     response.once('drain', () => {
