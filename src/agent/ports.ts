@@ -183,6 +183,8 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
   /** Takes files over while others are on their way: each of them is moved away or removed. */
   onFiles(arrivals: readonly DirectArrival<File>[]): Promise<void>;
   onTooLarge(file: File): void;
+  /** So many bytes of a file are here; undefined: it is not on its way any more. */
+  onGrowing(file: File, bytes: number | undefined): void;
   /** Bytes of files that arrived so far. */
   readonly onBytes: (bytes: number) => void;
   readonly onWay: (way: string) => void;

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { DirectArrival, DirectRequest } from '../agent/ports.ts';
+import type { DirectArrival, DirectFile, DirectRequest } from '../agent/ports.ts';
 import { systemClock, Throttle } from '../system/clock.ts';
 import { inTheWay } from '../system/directories.ts';
 import { type FileDigest, writeNewFile } from '../system/files.ts';
@@ -40,16 +40,23 @@ export class Arrivals {
     return path.resolve(this.#request.directory, randomBytes(8).toString('hex'));
   }
 
-  write(file: string, pieces: AsyncIterable<Buffer>): Promise<FileDigest> {
+  async write(file: DirectFile, to: string, pieces: AsyncIterable<Buffer>): Promise<FileDigest> {
     const { onBytes, signal } = this.#request;
-    return writeNewFile(file, 0o600, async (write) => {
-      for await (const piece of pieces) {
-        await write(piece);
-        this.#written += piece.length;
-        onBytes(this.#written);
-        await this.#throttle.pay(piece.length, signal);
-      }
-    });
+    try {
+      return await writeNewFile(to, 0o600, async (write) => {
+        let bytes = 0;
+        for await (const piece of pieces) {
+          await write(piece);
+          bytes += piece.length;
+          this.#written += piece.length;
+          this.#request.onGrowing(file, bytes);
+          onBytes(this.#written);
+          await this.#throttle.pay(piece.length, signal);
+        }
+      });
+    } finally {
+      this.#request.onGrowing(file, undefined);
+    }
   }
 
   async add(arrival: DirectArrival, bytes: number): Promise<void> {

@@ -20,7 +20,7 @@ import { unacceptable } from './failures.ts';
 const HAND_OVER_MS = 500;
 
 export interface RsyncArrivalsOptions
-  extends Pick<DirectRequest, 'maxFileBytes' | 'onFiles' | 'onTooLarge' | 'signal'> {
+  extends Pick<DirectRequest, 'maxFileBytes' | 'onFiles' | 'onTooLarge' | 'onGrowing' | 'signal'> {
   readonly files: Map<string, DirectFile>;
   /** The directories of complete and of growing files. */
   readonly arrival: string;
@@ -35,10 +35,11 @@ export class RsyncArrivals {
   readonly #ended = new AbortController();
   readonly #handingOver: Promise<void>;
   #told: string[] = [];
+  #growing: { readonly name: string; readonly file: DirectFile | undefined } | undefined;
 
   constructor(options: RsyncArrivalsOptions) {
     this.#options = options;
-    this.#digests = new GrowingDigests(options.growing);
+    this.#digests = new GrowingDigests(options.growing, (name, bytes) => this.#grows(name, bytes));
     this.#stop = new LinkedAbort(options.signal);
     this.#handingOver = this.#keepUp();
     this.#handingOver.catch((error: unknown) => this.#stop.abort(error));
@@ -61,7 +62,25 @@ export class RsyncArrivals {
     } finally {
       this.#stop.release();
       await this.#digests.close();
+      this.#showGrowing(undefined);
     }
+  }
+
+  /** rsync receives one file at a time, as `.NAME.123456`. */
+  #grows(name: string, bytes: number): void {
+    if (this.#growing?.name !== name) {
+      this.#showGrowing(undefined);
+      const base = /^\.(.+)\.[^.]+$/su.exec(name)?.[1];
+      const those = [...this.#options.files.values()].filter(({ parts }) => parts.at(-1) === base);
+      // Two of one name cannot be distinguished.
+      this.#growing = { name, file: those.length === 1 ? those[0] : undefined };
+    }
+    this.#showGrowing(bytes);
+  }
+
+  #showGrowing(bytes: number | undefined): void {
+    const { file } = this.#growing ?? {};
+    if (file !== undefined) this.#options.onGrowing(file, bytes);
   }
 
   async #keepUp(): Promise<void> {
@@ -92,6 +111,7 @@ export class RsyncArrivals {
     for await (const name of inSlices(names)) {
       const file = files.get(name);
       if (file === undefined) continue;
+      if (file === this.#growing?.file) this.#showGrowing(undefined);
       const at = path.join(arrival, name);
       const stat = regularFile(at);
       if (stat === undefined) missing.push(name);
@@ -136,10 +156,12 @@ export class GrowingDigests {
   readonly #growing = new Map<number, Growing>();
   readonly #closing = new AbortController();
   readonly #polling: Promise<void>;
+  readonly #onSize: (name: string, bytes: number) => void;
   #maxBytes = 0;
 
-  constructor(directory: string) {
+  constructor(directory: string, onSize: (name: string, bytes: number) => void = () => {}) {
     this.#directory = directory;
+    this.#onSize = onSize;
     this.#polling = this.#keepPolling();
     // `close` reports it.
     this.#polling.catch(() => {});
@@ -184,6 +206,7 @@ export class GrowingDigests {
     const stat = await fs.lstat(file).catch(() => undefined);
     if (stat?.isFile() !== true) return;
     this.#maxBytes = Math.max(this.#maxBytes, stat.size);
+    this.#onSize(path.basename(file), stat.size);
     if (stat.size < LARGE_BYTES || this.#growing.has(stat.ino)) return;
     const handle = await fs.open(file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW).catch(() => undefined);
     const opened = await handle?.stat().catch(() => undefined);

@@ -55,7 +55,7 @@ export async function receiveFile(
   const local = arrivals.newPath();
   let isTaken = false;
   try {
-    const digest = await arrivals.write(local, records.bytes(bytes));
+    const digest = await arrivals.write(file, local, records.bytes(bytes));
     if (digest.bytes < bytes) return false;
     isTaken = await records.isWhole();
     if (isTaken) await onWhole({ file, path: local, digest });

@@ -95,6 +95,7 @@ async function fetchSession(wanted: readonly Wanted[], run: Run): Promise<number
   } finally {
     stop.release();
     const last = wanted[begun - 1];
+    if (last !== undefined) request.onGrowing(last.file, undefined);
     if (!isWhole && last !== undefined) await fs.rm(last.local, { force: true });
   }
 }
@@ -122,6 +123,7 @@ async function take(one: Wanted | undefined, run: Run): Promise<void> {
   if (one === undefined) return;
   const { request, arrivals } = run;
   const bytes = (await lengthOf(one.local)) ?? 0;
+  request.onGrowing(one.file, undefined);
   if (request.maxFileBytes !== null && bytes > request.maxFileBytes) {
     await fs.rm(one.local, { force: true });
     request.onTooLarge(one.file);
@@ -136,6 +138,7 @@ async function take(one: Wanted | undefined, run: Run): Promise<void> {
 async function growthOf(one: Wanted | undefined, { request, bytes }: Run, stop: LinkedAbort): Promise<number> {
   const length = (one && (await lengthOf(one.local))) ?? 0;
   try {
+    if (one !== undefined) request.onGrowing(one.file, length);
     request.onBytes(bytes + length);
     if (one !== undefined && request.maxFileBytes !== null && length > request.maxFileBytes)
       stop.abort(new TooLarge(one));

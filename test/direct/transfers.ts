@@ -28,6 +28,8 @@ export class TransferPlace {
   readonly came = new Map<string, Buffer>();
   readonly tooLarge: string[] = [];
   readonly progress: number[] = [];
+  /** Bytes of a file so far; undefined: it is not on its way any more. */
+  readonly growths: [name: string, bytes: number | undefined][] = [];
   readonly ways: string[] = [];
   /** Files that came with a digest, which was right. */
   readonly digested: string[] = [];
@@ -65,6 +67,7 @@ export class TransferPlace {
         for (const arrival of arrivals) this.#take(arrival);
       },
       onTooLarge: (file) => this.tooLarge.push(file.name),
+      onGrowing: ({ name }, bytes) => this.growths.push([name, bytes]),
       onBytes: (bytes) => this.progress.push(bytes),
       onWay: (way) => this.ways.push(way),
       signal: new AbortController().signal,

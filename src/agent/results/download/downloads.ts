@@ -98,6 +98,7 @@ export class Downloads {
           gone.add(result);
           this.#leaveOut(result);
         },
+        onGrowing: ({ row }, bytes) => progress.file(row.name, bytes),
         onBytes: (bytes, way) => progress.arrived(bytes, way),
       });
       progress.fallback(null);
