@@ -92,8 +92,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
         <Failure error={{ message: `Not everything was searched: ${outcome.value.cut}`, hint: null }} />
       )}
       {text === '' && <Errors />}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys */}
-      <section class="found-files" tabIndex={0} aria-label="Lines that were found">
+      <section class="found-files" aria-label="Lines that were found">
         {hits.value.map((file) => (
           <Found key={`${file.job}/${file.task}/${file.file}`} hits={file} />
         ))}

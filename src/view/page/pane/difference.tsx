@@ -57,8 +57,7 @@ export function Difference({ before, after, onClose }: DifferenceProps) {
     return () => over.abort();
   }, []);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
-    <section class="difference" aria-label="Difference" tabIndex={0}>
+    <section class="difference" aria-label="Difference">
       <header>
         <span class="before">- {before.name}</span>
         <span class="after">+ {after.name}</span>

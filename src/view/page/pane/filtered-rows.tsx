@@ -2,6 +2,7 @@
 import { effect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { LinesAround } from '../file/lines-around.ts';
+import { ScrollKeys } from '../parts/bar.tsx';
 import { useVirtual } from '../parts/use-virtual.ts';
 import { plainText } from '../text/terminal.ts';
 import { grouped } from '../text/units.ts';
@@ -72,14 +73,13 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
       <div
         class={`rows filtered ${wraps.value ? 'wraps' : ''}`}
         ref={scroller}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
-        tabIndex={0}
         role="log"
         aria-live="off"
         aria-label={`${label}: lines with matches`}
         onCopy={copySelected}
         onPointerOver={() => opened.wantTimes()}
       >
+        <ScrollKeys label={label} />
         <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
           <div class="rows-shown" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
             {items.map(({ index, key }) => {

@@ -43,7 +43,7 @@ export function Pane({ content, opening, label, watch, inStep, onSelect, title, 
     const pane = element.current;
     if (pane === null) return;
     // The reader scrolls by keys at once, unless the focus is elsewhere.
-    if (document.activeElement === document.body) focusOn(pane, '.rows');
+    if (document.activeElement === document.body) focusOn(pane, '.scroll-keys');
     const stops = [takeKeys(pane, opened), inStep?.join(opened, () => isUsedLast(pane))];
     return () => {
       for (const stop of stops) stop?.();
@@ -67,7 +67,7 @@ export function Pane({ content, opening, label, watch, inStep, onSelect, title, 
         title={title}
         isWatched={opening.isWatched}
         onSearch={() => openSearch(opened, element.current)}
-        onGone={() => focusOn(element.current, '.rows')}
+        onGone={() => focusOn(element.current, '.scroll-keys')}
       />
       {children}
       {opened.isSearching.value && (
@@ -75,7 +75,7 @@ export function Pane({ content, opening, label, watch, inStep, onSelect, title, 
           opened={opened}
           onClose={() => {
             opened.closeSearch();
-            focusOn(element.current, '.rows');
+            focusOn(element.current, '.scroll-keys');
           }}
         />
       )}

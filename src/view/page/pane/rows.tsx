@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { OpenFile } from '../file/open-file.ts';
 import type { Search } from '../file/search.ts';
 import { forgetSizes, MAX_BYTES } from '../file/text-window.ts';
+import { ScrollKeys } from '../parts/bar.tsx';
 import { useVirtual } from '../parts/use-virtual.ts';
 import { decode, plainLine } from '../text/terminal.ts';
 import { highlight, reveal } from './marks.ts';
@@ -75,14 +76,13 @@ export function Rows({ opened, label, found, search }: RowsProps) {
     <div
       class={`rows ${opened.wraps.value ? 'wraps' : ''}`}
       ref={scroller}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
-      tabIndex={0}
       role="log"
       aria-live="off"
       aria-label={label}
       onCopy={copySelected}
       onPointerOver={() => opened.wantTimes()}
     >
+      <ScrollKeys label={label} />
       <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
         <div class="rows-shown" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
           {items.map(({ index, key }) => {

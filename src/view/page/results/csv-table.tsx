@@ -79,8 +79,7 @@ function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | '
   const columns = head.slice(0, MAX_COLUMNS);
   const kinds = columns.map((_, index) => (isNumeric(body, index) ? 'numeric' : ''));
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
-    <section class="csv" tabIndex={0} aria-label="Table">
+    <section class="csv" aria-label="Table">
       <table>
         <thead>
           <tr>

@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { printableLines } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
 import { askBytes } from '../api.ts';
+import { ScrollKeys } from '../parts/bar.tsx';
 import { Failure } from '../parts/words.tsx';
 import { cellsOf, MAX_NOTEBOOK_BYTES, type NotebookCell } from '../text/notebook.ts';
 import { decode, plainText } from '../text/terminal.ts';
@@ -27,8 +28,8 @@ export function Notebook({ content, bytes }: { content: ContentQuery; bytes: num
   }, [content, bytes, cells, problem]);
   if (problem.value !== undefined) return <Failure error={{ message: problem.value, hint: 'choose "as text"' }} />;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
-    <section class="notebook" tabIndex={0} aria-label="Notebook">
+    <section class="notebook" aria-label="Notebook">
+      <ScrollKeys label="notebook" />
       {cells.value?.map(({ label, source, outputs }, index) => (
         <article key={index} class="cell">
           <span class="fine">{label}</span>

@@ -27,7 +27,7 @@ describe('a search as a filter', needs('chromium'), () => {
     await pane.getByText('step 19960', { exact: true }).waitFor();
     await keyboard.press('o');
     await pane.getByRole('combobox', { name: 'Lines around each of them' }).selectOption('0');
-    await pane.locator('.rows').focus();
+    await pane.locator('.scroll-keys').focus();
     await keyboard.press('g');
     const first = Array.from({ length: 10 }, (_, index) => `${100 * index + 51} ${line(100 * index + 50)}`);
     await until('the first matches', async () => (await shown()).slice(0, 10).join() === first.join());

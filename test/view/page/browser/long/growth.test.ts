@@ -63,7 +63,7 @@ describe('a file that grows', needs('chromium'), () => {
     await pane.getByText(/^299 /).waitFor();
     await pane.getByRole('button', { name: 'line 294', exact: true }).click();
     await pane.getByRole('button', { name: 'line 297', exact: true }).click({ modifiers: ['Shift'] });
-    await pane.locator('.rows').focus();
+    await pane.locator('.scroll-keys').focus();
     await view.page.keyboard.press('c');
     await pane.getByText('4 lines copied').waitFor();
     expect(await view.page.evaluate('navigator.clipboard.readText()')).toBe(lines(293, 4));

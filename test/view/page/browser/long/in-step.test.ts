@@ -91,7 +91,7 @@ it('output and errors scroll together by the time of arrival', {
   await view.show(`#/job/${JOB}/live?file=${TASK}/stdout&file=${TASK}/stderr`);
   const [out, errors] = [await view.pane(`stdout of task ${TASK}`), await view.pane(`stderr of task ${TASK}`)];
   await out.getByText('out 4000', { exact: true }).waitFor();
-  await out.locator('.rows').focus();
+  await out.locator('.scroll-keys').focus();
   await view.page.keyboard.press('s');
   await view.page.keyboard.press('l');
   await view.page.keyboard.type('2050');

@@ -49,7 +49,7 @@ it('a line of megabytes is reached everywhere, and asked for once', {
   await pane.getByText('before', { exact: true }).waitFor();
   await until('the text behind it', async () => (await screen()).includes('0 word;1 word;2 word;'));
   for (const byte of [1_000_000, 3_000_000]) {
-    await pane.locator('.rows').focus();
+    await pane.locator('.scroll-keys').focus();
     await view.page.keyboard.press('l');
     await view.page.keyboard.type(`@${byte}`);
     await view.page.keyboard.press('Enter');
