@@ -20,7 +20,7 @@ const program = defineConfig({
     // The tasks of the demo run it, as a program of its own.
     'simulator/demo/demo-task': 'simulator/demo/demo-task.ts',
     // A thread of its own within the agent.
-    'view/worker': 'src/view/worker.ts',
+    'daemon/view-worker': 'src/daemon/view-worker.ts',
     // Threads of `agent grep`.
     'search/worker': 'src/search/worker.ts',
   },

@@ -14,7 +14,7 @@ import type { Secrets } from '../redact.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
-import { type DaemonFleet, fleetOf, numbersOf } from './fleet.ts';
+import { type DaemonFleet, fleetOf, fleetOfViewOptions, numbersOf } from './fleet.ts';
 import { AgentHealth, observing } from './health.ts';
 import type { AdjustableLog } from './log.ts';
 import { MetricsPort } from './metrics-port.ts';
@@ -249,6 +249,7 @@ export class Daemon {
     if (plain !== undefined)
       log.warn({ scope: 'the view', code: 'config', err: plain, hint: PLAIN_VIEW_HINT }, 'view not encrypted');
     const settings = { program: version, agentPid: process.pid };
-    await this.#view.use(config.view === null ? null : viewSettingsOf(config, settings));
+    const fleet = hasFleet(config) ? fleetOfViewOptions(config) : null;
+    await this.#view.use(config.view === null ? null : { settings: viewSettingsOf(config, settings), fleet });
   }
 }

@@ -10,14 +10,20 @@ import type { Log, Remote } from '../agent/ports.ts';
 import { type Config, type FleetConfig, serviceAddress } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { Budget } from '../fleet/budget.ts';
+import type { FleetClient } from '../fleet/client.ts';
+import type { FleetCopy } from '../fleet/copy.ts';
 import type { FleetAddress } from '../fleet/joined.ts';
 import type { FleetMember } from '../fleet/member.ts';
-import type { Secrets } from '../redact.ts';
+import type { AgentRow } from '../fleet/register.ts';
+import type { JobId } from '../job.ts';
+import { Secrets } from '../redact.ts';
 import { Secret } from '../remote/signin/read-secret.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { flushPath, readBootId } from '../system/directories.ts';
+import type { FleetAgent } from '../view/contract/events.ts';
+import type { FleetRead, FleetSource, PlaceOfJob } from '../view/fleet.ts';
 import type { FleetNumbers } from './metrics.ts';
 import type { Transfers } from './transfers.ts';
 
@@ -27,7 +33,11 @@ const NODE = [22, 12] as const;
 const END_TRANSFER_MS = 5_000;
 
 /** @throws JobtailError config, secret-unavailable */
-export async function fleetAddress({ fleet }: FleetConfig, log: Log, secrets: Secrets): Promise<FleetAddress> {
+export async function fleetAddress(
+  { fleet }: Pick<FleetConfig, 'fleet'>,
+  log: Pick<Log, 'warn'>,
+  secrets: Secrets,
+): Promise<FleetAddress> {
   requireFleetNode();
   const { schema, url, urlFile, urlCredential } = fleet;
   if (url !== null) return { url, schema, secrets };
@@ -79,7 +89,7 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet>
     ...{ ...address, settings: config.fleet, store, log, clock, budget },
     mirror: await mirrorIdentity(directory),
     bootId: isOnNetworkFileSystem(directory) ? null : readBootId(),
-    about: { host: os.hostname(), pid: process.pid, version },
+    about: { host: os.hostname(), pid: process.pid, version, view: config.view?.publicUrl ?? null },
     unready: options.unready,
     endTransfer: async (jobId) => {
       if (at.remote === undefined) return;
@@ -151,3 +161,68 @@ async function readIfThere(file: string): Promise<string | undefined> {
     throw error;
   }
 }
+
+export interface FleetOfViewOptions extends Pick<FleetConfig, 'fleet'> {
+  readonly mirrorDirectory: string;
+  readonly service: string;
+}
+
+/** A part of the configuration, which a thread can be given. */
+export const fleetOfViewOptions = ({ fleet, mirror, service }: FleetConfig): FleetOfViewOptions => ({
+  ...{ fleet, mirrorDirectory: mirror.directory, service: serviceAddress(service) },
+});
+
+/** What the view shows of the fleet: a copy of its rows, by one connection of its own. */
+export class FleetOfView implements FleetSource {
+  readonly #options: FleetOfViewOptions;
+  #client: FleetClient | undefined;
+  #copy: FleetCopy | undefined;
+
+  constructor(options: FleetOfViewOptions) {
+    this.#options = options;
+  }
+
+  async read(withResults: readonly JobId[]): Promise<FleetRead> {
+    const { fleet, mirrorDirectory, service } = this.#options;
+    try {
+      const [{ FleetClient, isWaiting }, { FleetCopy }] = await Promise.all([
+        import('../fleet/client.ts'),
+        import('../fleet/copy.ts'),
+      ]);
+      // The agent logs what is wrong with the secret, and rows that are ignored.
+      this.#client ??= await FleetClient.openReadOnly(await fleetAddress({ fleet }, { warn() {} }, new Secrets()));
+      const client = this.#client;
+      this.#copy ??= new FleetCopy(service);
+      const store = this.#copy.store;
+      const here = await readIfThere(path.join(mirrorDirectory, FILE));
+      const owners = await client.owners();
+      const agents = (await client.agents()).map(shownAgent);
+      await this.#copy.refresh(client, { withResults });
+      const places = owners.map(({ jobId, owner, mirror }): [JobId, PlaceOfJob] => [
+        jobId,
+        { owner, isElsewhere: mirror !== null && mirror !== here && owner !== fleet.name },
+      ]);
+      const waitingJobs = owners.filter(isWaiting).length;
+      return { store, name: fleet.name, agents, waitingJobs, places: new Map(places) };
+    } catch (error) {
+      await this.rest();
+      throw error;
+    }
+  }
+
+  async rest(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.close();
+  }
+
+  async close(): Promise<void> {
+    await this.rest();
+    this.#copy?.close();
+  }
+}
+
+const shownAgent = ({ isDraining: _, pid: __, startedAt: ___, ...agent }: AgentRow): FleetAgent => ({
+  ...agent,
+  seenAt: Math.round(agent.seenAt),
+});

@@ -10,7 +10,7 @@ import { packageFile } from '../system/package-file.ts';
 import { AgentFigures } from '../view/events/figures.ts';
 import { addressOf } from '../view/link.ts';
 import type { ViewSettings } from '../view/settings.ts';
-import type { FromView, ToView } from '../view/worker.ts';
+import type { FromView, ToView, ViewThreadData } from './view-worker.ts';
 
 export interface ViewThreadOptions {
   readonly log: Log;
@@ -29,7 +29,7 @@ export class ViewThread {
   readonly figures = new AgentFigures();
   readonly #options: ViewThreadOptions;
   readonly #pause = new BackOff({ ...PAUSE, nowMs: () => performance.now(), random: Math.random });
-  #settings: ViewSettings | null = null;
+  #data: ViewThreadData | null = null;
   #thread: Worker | undefined;
   #again: NodeJS.Timeout | undefined;
   #why = '';
@@ -40,15 +40,15 @@ export class ViewThread {
   }
 
   /** Serves with these settings; null: stops. A running thread with equal settings continues. */
-  async use(settings: ViewSettings | null): Promise<void> {
-    if (JSON.stringify(settings) === JSON.stringify(this.#settings)) return;
+  async use(data: ViewThreadData | null): Promise<void> {
+    if (JSON.stringify(data) === JSON.stringify(this.#data)) return;
     await this.close();
-    this.#settings = settings;
-    if (settings !== null) this.#begin(settings);
+    this.#data = data;
+    if (data !== null) this.#begin(data);
   }
 
   async close(): Promise<void> {
-    this.#settings = null;
+    this.#data = null;
     clearTimeout(this.#again);
     this.#pause.reset();
     this.#options.onState(undefined);
@@ -62,10 +62,11 @@ export class ViewThread {
     clearTimeout(timer);
   }
 
-  #begin(settings: ViewSettings): void {
+  #begin(data: ViewThreadData): void {
+    const { settings } = data;
     const { log, callsWaiting, onState } = this.#options;
     this.#why = 'it ended';
-    const thread = new Worker(packageFile('dist/view/worker.js'), { workerData: settings, resourceLimits: LIMITS });
+    const thread = new Worker(packageFile('dist/daemon/view-worker.js'), { workerData: data, resourceLimits: LIMITS });
     this.#thread = thread;
     thread.on('message', (message: FromView) => {
       switch (message.kind) {
@@ -88,23 +89,23 @@ export class ViewThread {
       this.#why = error.message;
     });
     thread.on('exit', () => {
-      if (this.#thread === thread) this.#ended(settings);
+      if (this.#thread === thread) this.#ended(data);
     });
   }
 
-  #ended(settings: ViewSettings): void {
+  #ended(data: ViewThreadData): void {
     const { log, onState } = this.#options;
     this.#thread = undefined;
     if (performance.now() - this.#servesSince > LONG_MS) this.#pause.reset();
     this.#servesSince = Number.POSITIVE_INFINITY;
     const isFirst = this.#pause.failures === 0;
     this.#pause.lengthen();
-    const address = addressOf(settings.listen);
+    const address = addressOf(data.settings.listen);
     const hint = 'the agent goes on, and begins it again; if its address is in use, set view.listen to a free one';
     const fields = { scope: 'the view', code: 'config', address, err: this.#why, hint };
     log[isFirst ? 'error' : 'debug'](fields, 'cannot listen for the view');
     onState(`there is no view: ${this.#why}`);
-    this.#again = setTimeout(() => this.#begin(settings), this.#pause.remainingMs);
+    this.#again = setTimeout(() => this.#begin(data), this.#pause.remainingMs);
   }
 }
 

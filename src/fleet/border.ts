@@ -60,7 +60,14 @@ const RULE = z.object({
   ...{ include: z.array(glob).min(1), exclude: z.array(glob), maxAgeMs: whole, mostJobs: whole.min(1).max(100_000) },
 });
 
-const ABOUT = z.object({ host: z.string(), pid: whole, version: z.string() });
+/** Only shown, never requested. Older agents have none. */
+const viewAddress = z
+  .string()
+  .max(200)
+  .regex(/^https?:\/\//)
+  .nullable()
+  .catch(null);
+const ABOUT = z.object({ host: z.string(), pid: whole, version: z.string(), view: viewAddress });
 
 const ERROR = z.object({
   code: z.string().refine((code) => Object.hasOwn(ERROR_POLICIES, code)),
@@ -161,8 +168,8 @@ export class Border {
     return undefined;
   }
 
-  about(found: unknown): { readonly host: string; readonly pid: number; readonly version: string } {
-    return ABOUT.safeParse(found).data ?? { host: '', pid: 0, version: '' };
+  about(found: unknown): z.infer<typeof ABOUT> {
+    return ABOUT.safeParse(found).data ?? { host: '', pid: 0, version: '', view: null };
   }
 
   rule(found: unknown): WatchMineRow | undefined {

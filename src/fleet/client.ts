@@ -16,7 +16,13 @@ export interface OwnerRow {
   readonly source: string;
   readonly owner: string | null;
   readonly attempt: number;
+  /** Id of the mirror directory that has its bytes; null before there are any. */
+  readonly mirror: string | null;
 }
+
+/** Whether an agent has to follow it, and none does. */
+export const isWaiting = ({ owner, state }: OwnerRow): boolean =>
+  owner === null && state !== 'ended' && state !== 'settled';
 
 export class FleetClient {
   readonly #joined: Joined;
@@ -88,7 +94,7 @@ export class FleetClient {
   async owners(only?: JobId): Promise<OwnerRow[]> {
     const { database } = this.#joined;
     const rows = await database.query<OwnerRow>(
-      `SELECT job_id AS "jobId", state, source, attempt, owner FROM {s}.jobs
+      `SELECT job_id AS "jobId", state, source, attempt, owner, mirror FROM {s}.jobs
        WHERE $1::text IS NULL OR job_id::text OPERATOR(pg_catalog.=) $1::text ORDER BY job_id`,
       [only ?? null],
     );

@@ -32,6 +32,8 @@ export interface AgentAbout {
   readonly host: string;
   readonly pid: number;
   readonly version: string;
+  /** The address of its view for other machines (`view.publicUrl`); null if it has none. */
+  readonly view: string | null;
 }
 
 export interface Report {

@@ -6,6 +6,7 @@ import { Changes } from './events/changes.ts';
 import { type AgentFigure, Recorder } from './events/figures.ts';
 import { FileLengths } from './events/file-lengths.ts';
 import { Snapshots } from './events/snapshots.ts';
+import { type FleetSource, JobStores } from './fleet.ts';
 import { Limits } from './refused.ts';
 import { OpenStore, type ViewSettings } from './settings.ts';
 
@@ -14,6 +15,8 @@ export const STATE = 'state';
 
 export interface ViewOptions {
   readonly settings: ViewSettings;
+  /** Null without a fleet. */
+  readonly fleet: FleetSource | null;
   /** What the agent counted since it was last asked; null where this is not its process. */
   readonly agentFigure: () => Promise<AgentFigure | null>;
   /** Receives errors that should not happen. */
@@ -27,21 +30,24 @@ export class ViewParts {
   readonly indexes = new LineIndexes();
   readonly limits = new Limits();
   readonly store: OpenStore;
+  readonly stores: JobStores;
   readonly contents: Contents;
   readonly recorder: Recorder;
   readonly lengths: FileLengths;
   readonly snapshots: Snapshots;
 
-  constructor({ settings, agentFigure, onFailure }: ViewOptions) {
+  constructor({ settings, fleet, agentFigure, onFailure }: ViewOptions) {
     const { mirrorDirectory } = settings;
     const onChange = () => this.changes.report(STATE);
     this.settings = settings;
     this.onFailure = onFailure;
     const store = new OpenStore(settings);
     this.store = store;
-    this.contents = new Contents(mirrorDirectory, store.get);
-    this.recorder = new Recorder(store, agentFigure, onChange);
-    this.snapshots = new Snapshots(store, this.recorder.growth, onChange);
+    const stores = new JobStores(store.get, fleet, onChange);
+    this.stores = stores;
+    this.contents = new Contents(mirrorDirectory, stores.withBytes);
+    this.recorder = new Recorder({ store, stores, agentFigure, onFigure: onChange });
+    this.snapshots = new Snapshots({ store, stores, growth: this.recorder.growth, onChange });
     this.lengths = new FileLengths({
       mirrorDirectory,
       onNetwork: isOnNetworkFileSystem(mirrorDirectory),
@@ -51,9 +57,10 @@ export class ViewParts {
     });
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.recorder.close();
     this.snapshots.close();
+    await this.stores.close();
     this.store.close();
   }
 }

@@ -50,7 +50,7 @@ export async function serveView(options: ViewOptions): Promise<RunningView> {
   try {
     leave = await listenAt(server, listen);
   } catch (error) {
-    parts.close();
+    await parts.close();
     throw error;
   }
   if (!('path' in listen)) port = (server.address() as AddressInfo).port;
@@ -63,7 +63,7 @@ export async function serveView(options: ViewOptions): Promise<RunningView> {
       server.close();
       server.closeAllConnections();
       await once(server, 'close');
-      parts.close();
+      await parts.close();
     },
   };
 }

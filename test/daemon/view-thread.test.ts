@@ -72,15 +72,15 @@ async function setUp() {
 
 it('serves, goes on by the same settings, begins anew by others, and ends', { timeout: 60_000 }, async () => {
   const { settings, port, view, threads, count } = await setUp();
-  await view.use(settings);
+  await view.use({ settings, fleet: null });
   await until('the view', () => count('view listening') === 1);
   const address = `http://127.0.0.1:${port}/`;
   expect((await fetch(address)).status).toBe(401);
-  await view.use({ ...settings });
+  await view.use({ settings: { ...settings }, fleet: null });
   expect(threads).toHaveLength(1);
   const otherPort = await freePort();
   const other = { ...settings, listen: { host: '127.0.0.1', port: otherPort } };
-  await view.use(other);
+  await view.use({ settings: other, fleet: null });
   await until('the other one', () => count('view listening') === 2);
   await expect(fetch(address)).rejects.toThrow();
   await view.use(null);
@@ -89,7 +89,7 @@ it('serves, goes on by the same settings, begins anew by others, and ends', { ti
 
 it('that ends is said, and begun again; this process goes on', { timeout: 60_000 }, async () => {
   const { settings, port, view, said, states, threads, count } = await setUp();
-  await view.use(settings);
+  await view.use({ settings, fleet: null });
   await until('the view', () => count('view listening') === 1);
   await threads[0]?.terminate();
   await until('another one', () => count('view listening') === 2);
@@ -106,7 +106,7 @@ it('of an address that is in use is said once, and served when it is free', { ti
   const { settings, port, view, said, count } = await setUp();
   const taken = net.createServer().listen(port, '127.0.0.1');
   await once(taken, 'listening');
-  await view.use(settings);
+  await view.use({ settings, fleet: null });
   await until('another try', () => count('cannot listen for the view') >= 2);
   expect(said.filter(({ level }) => level === 'error')).toHaveLength(1);
   expect(said[0]?.text).toContain('EADDRINUSE');
@@ -119,7 +119,7 @@ it('asks the agent for what it counted, and for nothing else, however much is as
 }, async () => {
   const { settings, port, view, kinds, count } = await setUp();
   view.figures.call({ operation: 'Get', durationMs: 5, outcome: 'ok', bytes: 7 });
-  await view.use(settings);
+  await view.use({ settings, fleet: null });
   await until('the view', () => count('view listening') === 1);
   const token = fs.readFileSync(path.join(settings.stateDirectory, 'view-token'), 'utf8').trim();
   const headers = { authorization: `Bearer ${token}` };

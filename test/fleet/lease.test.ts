@@ -58,7 +58,7 @@ it.concurrent(
   async (test) => {
     const { fleet, database, register, soon } = await fleetWith(test, 4);
     // Alive, with room, and deaf: it beats without rounds.
-    const about = { host: 'here', pid: 1, version: '0' };
+    const about = { host: 'here', pid: 1, version: '0', view: null };
     const deaf = {
       name: 'deaf',
       stateId: 'deaf',

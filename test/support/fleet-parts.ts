@@ -135,7 +135,7 @@ export class FleetParts {
       ...{ ...this.addressAt(port), store, log: logTo(log), clock, mirror, bootId: null },
       ...(options.url === undefined ? {} : { url: options.url }),
       settings: { ...settings, name, mostJobs, url: null, urlFile: null, urlCredential: null },
-      about: { host: 'here', pid: process.pid, version: '0' },
+      about: { host: 'here', pid: process.pid, version: '0', view: null },
       budget: new Budget({ name, callsPerMinute: 600, clock: systemClock }),
       endTransfer: async () => {},
       lagMs: options.lagMs ?? (() => null),

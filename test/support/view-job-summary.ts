@@ -10,6 +10,8 @@ export const jobSummary = (jobId: string, more: Partial<JobSummary> = {}): JobSu
   startTime: null,
   endTime: null,
   state: 'watched',
+  owner: null,
+  isElsewhere: false,
   source: 'command',
   tasks: 0,
   lookingForTasks: false,

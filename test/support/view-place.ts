@@ -89,7 +89,7 @@ export class ViewPlace {
 
   async start(agentFigure: () => Promise<AgentFigure | null> = async () => null): Promise<void> {
     const onFailure = (error: unknown) => this.failures.push(error);
-    this.#view = await serveView({ settings: this.settings, agentFigure, onFailure });
+    this.#view = await serveView({ settings: this.settings, fleet: null, agentFigure, onFailure });
     this.#token = readToken(path.join(this.settings.stateDirectory, 'view-token')) ?? '';
   }
 

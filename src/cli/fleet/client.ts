@@ -1,17 +1,13 @@
 /** Access of a command to its fleet: the client, the jobs as a store, the report, and one job. */
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { type Config, type FleetConfig, serviceAddress } from '../../config/config.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
-import { FleetClient } from '../../fleet/client.ts';
+import { FleetClient, isWaiting } from '../../fleet/client.ts';
+import { FleetCopy } from '../../fleet/copy.ts';
 import type { AgentRow } from '../../fleet/register.ts';
 import type { JobId } from '../../job.ts';
 import { Secrets } from '../../redact.ts';
-import type { PortableRow } from '../../store/portable-rows.ts';
 import type { JobInformationRow, WatchState } from '../../store/rows.ts';
-import { Store } from '../../store/store.ts';
-import { systemClock } from '../../system/clock.ts';
+import type { Store } from '../../store/store.ts';
 import { commandLog } from '../process.ts';
 import type { KnownJob } from '../show/known-job.ts';
 import { reportOf } from '../show/status-report.ts';
@@ -52,32 +48,13 @@ export async function withView<T>(
   { config, client, only, withResults = false }: ViewOptions,
   work: (store: Store) => T | Promise<T>,
 ): Promise<T> {
-  const rows = only !== undefined && withResults ? await client.allRows(only) : await client.rows(only);
-  const [rule, commands] = [await client.rule(), await client.newCommands()];
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-view-'));
+  const copy = new FleetCopy(serviceAddress(config.service));
   try {
-    const store = new Store({ directory, service: serviceAddress(config.service), owner: true, now: systemClock.now });
-    try {
-      store.quickTransaction(() => {
-        take(store, rows, withResults).forEach((row) => void client.ignore(row));
-        for (const command of commands)
-          if (only === undefined || command.jobId === only) store.jobs.watch(command, Math.round(command.madeAt));
-        if (rule !== undefined) store.watchMine.save(rule);
-      });
-      return await work(store);
-    } finally {
-      store.close();
-    }
+    await copy.refresh(client, { only, withResults: only !== undefined && withResults ? [only] : [] });
+    return await work(copy.store);
   } finally {
-    fs.rmSync(directory, { recursive: true, force: true });
+    copy.close();
   }
-}
-
-function take(store: Store, rows: readonly PortableRow[], withResults: boolean): PortableRow[] {
-  // Rows of a job that is acquired at this moment may be incomplete.
-  const known = new Set(rows.filter(({ table }) => table === 'jobs').map(({ jobId }) => jobId));
-  const sound = rows.filter(({ jobId }) => known.has(jobId));
-  return store.portableRows.take(sound, { isSameDirectory: true, hasResults: withResults });
 }
 
 export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
@@ -86,9 +63,7 @@ export async function fleetReport(config: Config, client: FleetClient, only: Job
   const [agents, owners] = [await client.agents(), await client.owners()];
   const report = await withView({ config, client, only }, (store) => reportOf(config, store, only));
   const byJob = new Map(owners.map((row) => [row.jobId, row]));
-  const waiting = owners.filter(
-    ({ jobId, owner, state }) => owner === null && isWork(state) && (only ?? jobId) === jobId,
-  );
+  const waiting = owners.filter((row) => isWaiting(row) && (only ?? row.jobId) === row.jobId);
   return {
     ...report,
     agents: agents.map((agent) => agentReport(agent, config.service.requestsPerMinute)),
@@ -100,16 +75,14 @@ export async function fleetReport(config: Config, client: FleetClient, only: Job
   };
 }
 
-const isWork = (state: string) => state !== 'ended' && state !== 'settled';
-
 function agentReport(agent: AgentRow, callsPerMinute: number | null) {
   const { lacks, notFollowed } = agent;
-  const { name, state, jobs, mostJobs, lagMs, callsLastMinute, startedAt, seenAt, host, pid, version } = agent;
+  const { name, state, jobs, mostJobs, lagMs, callsLastMinute, startedAt, seenAt, host, pid, version, view } = agent;
   return {
     ...{ name, state, jobs, mostJobs, lagMs, callsLastMinute, lacks, notFollowed },
     /** Share of the calls per minute of the fleet; null without a fixed limit. */
     budgetShare: callsPerMinute === null ? null : Math.round((callsLastMinute / callsPerMinute) * 1000) / 1000,
-    ...{ startedAt: Math.round(startedAt), seenAt: Math.round(seenAt), host, pid, version },
+    ...{ startedAt: Math.round(startedAt), seenAt: Math.round(seenAt), host, pid, version, view },
   };
 }
 

@@ -3,9 +3,10 @@ import fs from 'node:fs';
 import { isLiveFileName, type JobId, type LiveFileKey, parseTaskId } from '../../job.ts';
 import { beginsGeneration } from '../../mismatch.ts';
 import { liveParts, resultPath, resultsParts } from '../../safe-names.ts';
+import type { Arrival } from '../../store/arrivals.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { Arrivals, Generations } from '../contract/addresses.ts';
+import type { Generations } from '../contract/addresses.ts';
 import { changed, notThere } from '../refused.ts';
 import { namesBelow, openBelow } from './below.ts';
 import { Content } from './content.ts';
@@ -17,18 +18,18 @@ export type ContentName =
 
 export class Contents {
   readonly #root: string;
-  readonly #store: () => Store;
+  readonly #storeOf: (jobId: JobId) => Store;
 
   /** `root` is the mirror directory. */
-  constructor(root: string, store: () => Store) {
+  constructor(root: string, storeOf: (jobId: JobId) => Store) {
     this.#root = root;
-    this.#store = store;
+    this.#storeOf = storeOf;
   }
 
   /** @throws Refused (404, 409) */
   open(name: ContentName): Content {
     if ('live' in name) return this.#openLive(name.jobId, name.live, name.version);
-    const row = this.#store().results.get(name.jobId, name.result);
+    const row = this.#storeOf(name.jobId).results.get(name.jobId, name.result);
     if (row === undefined || row.state === 'refused') throw notThere('result of this name');
     // A link to a mirror stands there, and none is followed.
     const live = row.live === null ? undefined : liveFileOf(row.live);
@@ -38,7 +39,7 @@ export class Contents {
 
   /** The version of a mirror; undefined if the store has none. */
   versionOf(jobId: JobId, live: LiveFileKey): string | undefined {
-    const generation = this.#store().liveFiles.generation(jobId, live);
+    const generation = this.#storeOf(jobId).liveFiles.generation(jobId, live);
     return generation === undefined ? undefined : `g${generation}`;
   }
 
@@ -46,7 +47,7 @@ export class Contents {
   generations(jobId: JobId, live: LiveFileKey): Generations {
     const now = this.versionOf(jobId, live);
     if (now === undefined) throw notThere('live file of this name');
-    const row = this.#store().liveFiles.get(jobId, live);
+    const row = this.#storeOf(jobId).liveFiles.get(jobId, live);
     const former = this.#formerNames(jobId, live).flatMap((name) => {
       const content = this.#openFormer(jobId, live, name);
       if (content === undefined) return [];
@@ -62,15 +63,15 @@ export class Contents {
   }
 
   /** When the bytes of a generation arrived; none are known of a result. @throws Refused (404, 409) */
-  arrivals(name: ContentName): Arrivals {
+  arrivals(name: ContentName): { readonly version: string; readonly arrivals: readonly Arrival[] } {
     if (!('live' in name)) return { version: name.version ?? '', arrivals: [] };
     const { jobId, live } = name;
-    const row = this.#store().liveFiles.get(jobId, live);
+    const row = this.#storeOf(jobId).liveFiles.get(jobId, live);
     const { now, former } = this.generations(jobId, live);
     const { version = now } = name;
     const generation = version === now ? row?.generation : former.find((one) => one.version === version)?.generation;
     if (row === undefined || generation === undefined) throw changed(now);
-    return { version, arrivals: this.#store().arrivals.ofGeneration(row, generation) };
+    return { version, arrivals: this.#storeOf(jobId).arrivals.ofGeneration(row, generation) };
   }
 
   #openLive(jobId: JobId, live: LiveFileKey, version: string | undefined): Content {

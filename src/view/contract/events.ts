@@ -23,6 +23,8 @@ export interface StreamTopics {
 export interface Events {
   readonly hello: Hello;
   readonly agent: AgentState;
+  /** Only of an agent of a fleet. */
+  readonly fleet: FleetState;
   readonly jobs: JobsChange;
   readonly job: JobDetail;
   readonly files: FilesChange;
@@ -55,6 +57,35 @@ export interface AgentState {
   readonly lastPolledAt: number | null;
 }
 
+/** The agents that share the jobs. All texts are those of a shared database. */
+export interface FleetState {
+  /** The agent of this view. */
+  readonly name: string;
+  readonly agents: readonly FleetAgent[];
+  /** Jobs that no agent owns. */
+  readonly waitingJobs: number;
+  /** Why its database cannot be read: what is shown of other agents is as old. */
+  readonly error: { readonly message: string; readonly hint: string | null; readonly since: number } | null;
+}
+
+export interface FleetAgent {
+  readonly name: string;
+  readonly state: 'alive' | 'draining' | 'gone';
+  readonly jobs: number;
+  readonly mostJobs: number;
+  readonly lagMs: number | null;
+  readonly callsLastMinute: number;
+  /** Why it is not ready; null if it is. */
+  readonly lacks: string | null;
+  /** Jobs that it owns and does not follow. */
+  readonly notFollowed: number;
+  readonly seenAt: number;
+  readonly host: string;
+  readonly version: string;
+  /** The address of its view; null if other machines have none. */
+  readonly view: string | null;
+}
+
 /** A time that the middleware reports. */
 export interface ReportedTime {
   readonly text: string;
@@ -85,6 +116,10 @@ export interface JobSummary {
   readonly startTime: ReportedTime | null;
   readonly endTime: ReportedTime | null;
   readonly state: WatchState;
+  /** The agent of the fleet that follows it; null while it waits for one, and without a fleet. */
+  readonly owner: string | null;
+  /** Its bytes are on the machine of its owner, and not here. */
+  readonly isElsewhere: boolean;
   readonly source: 'config' | 'command' | 'mine';
   readonly tasks: number;
   /** It has tasks that are not known yet. */

@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import type { JobId } from '../../job.ts';
 import type { LiveSums } from '../../store/totals.ts';
 import type { CallFigures, Disk, Figure } from '../contract/events.ts';
+import type { JobStores } from '../fleet.ts';
 import type { OpenStore, ViewSettings } from '../settings.ts';
 
 export type AgentFigure = NonNullable<Figure['agent']>;
@@ -189,22 +190,25 @@ class Curve {
   }
 }
 
+interface RecorderOptions {
+  readonly store: OpenStore;
+  readonly stores: JobStores;
+  /** What the agent counted since it was last asked; null where this is not its process. */
+  readonly agentFigure: () => Promise<AgentFigure | null>;
+  readonly onFigure: () => void;
+}
+
 export class Recorder {
   readonly growth = new Growth();
   readonly startedAt: number = Date.now();
-  readonly #store: OpenStore;
-  readonly #agentFigure: () => Promise<AgentFigure | null>;
-  readonly #onFigure: () => void;
+  readonly #options: RecorderOptions;
   readonly #history = new FigureHistory();
   readonly #timer: NodeJS.Timeout;
   #last: Figure | undefined;
   #takenAt = performance.now();
 
-  /** `agentFigure`: what the agent counted since it was last asked; null where this is not its process. */
-  constructor(store: OpenStore, agentFigure: () => Promise<AgentFigure | null>, onFigure: () => void) {
-    this.#store = store;
-    this.#agentFigure = agentFigure;
-    this.#onFigure = onFigure;
+  constructor(options: RecorderOptions) {
+    this.#options = options;
     this.#timer = setInterval(() => void this.#takeFigure(), FIGURE_MS);
     void this.#takeFigure();
   }
@@ -224,13 +228,18 @@ export class Recorder {
 
   /** A store that cannot be read leaves a gap; the page shows the error. */
   async #takeFigure(): Promise<void> {
-    const agent = await this.#agentFigure();
+    const { store, stores, agentFigure, onFigure } = this.#options;
+    const agent = await agentFigure();
     try {
-      const { totals } = this.#store.get();
+      const { totals } = store.get();
       const { watchedJobs, failingJobs } = totals.watched();
       const sums = totals.liveByJob();
       const live = [...sums.values()];
-      this.growth.add(sums, Date.now());
+      const shown = stores.all().flatMap((one) => {
+        const its = one.store.totals.liveByJob();
+        return one.jobs.flatMap(({ jobId }) => pairOf(jobId, its.get(jobId)));
+      });
+      this.growth.add(new Map(shown), Date.now());
       const now = performance.now();
       this.#last = {
         at: Date.now(),
@@ -239,17 +248,19 @@ export class Recorder {
         watchedJobs,
         failingJobs,
         failingFiles: live.reduce((sum, { failing }) => sum + failing, 0),
-        freeBytes: Object.fromEntries(disksOf(this.#store.settings).map(({ name, freeBytes }) => [name, freeBytes])),
+        freeBytes: Object.fromEntries(disksOf(store.settings).map(({ name, freeBytes }) => [name, freeBytes])),
         agent,
       };
       this.#takenAt = now;
       this.#history.add(this.#last);
-      this.#onFigure();
+      onFigure();
     } catch {
-      this.#store.close();
+      store.close();
     }
   }
 }
+
+const pairOf = <K, V>(key: K, value: V | undefined): (readonly [K, V])[] => (value === undefined ? [] : [[key, value]]);
 
 /** Without those that cannot be asked now. */
 export function disksOf({ mirrorDirectory, stateDirectory }: ViewSettings): Disk[] {

@@ -4,9 +4,9 @@ import { phaseOf } from '../../job-information.ts';
 import { byTaskAndFile, shownLiveFile } from '../../store/live-files.ts';
 import { shownSync } from '../../store/results.ts';
 import type { JobInformationRow, JobRow, ResultCounts } from '../../store/rows.ts';
-import type { Store } from '../../store/store.ts';
 import type { LiveSums } from '../../store/totals.ts';
 import type { FileState, JobDetail, JobSummary } from '../contract/events.ts';
+import type { JobStores } from '../fleet.ts';
 import type { Growth } from './figures.ts';
 import { shownError } from './service-error.ts';
 
@@ -21,35 +21,39 @@ interface Known {
 }
 
 export class JobsView {
-  readonly #store: () => Store;
+  readonly #stores: JobStores;
   readonly #growth: Growth;
   /** When the counts of results were seen to change. */
   readonly #resultsSeen = new Map<JobId, { readonly text: string; readonly at: number | null }>();
 
-  constructor(store: () => Store, growth: Growth) {
-    this.#store = store;
+  constructor(stores: JobStores, growth: Growth) {
+    this.#stores = stores;
     this.#growth = growth;
   }
 
   /** Those that are followed or settled. */
   all(): JobSummary[] {
-    const { jobs, totals, jobInformation, results, taskSearches } = this.#store();
-    const live = totals.liveByJob();
-    const reported = new Map(jobInformation.all().map((row) => [row.jobId, row]));
-    const counts = results.countsByJob();
-    const searching = new Set(taskSearches.all().flatMap((row) => (row.nextLookAt === null ? [] : row.jobId)));
-    const shown = jobs.all().filter(({ state }) => state !== 'ended');
-    for (const jobId of this.#resultsSeen.keys()) if (!counts.has(jobId)) this.#resultsSeen.delete(jobId);
-    return shown.map((job) => {
-      const { jobId } = job;
-      const known = { reported: reported.get(jobId), counts: counts.get(jobId), isSearching: searching.has(jobId) };
-      return this.#summaryOf(job, { ...known, live: live.get(jobId) ?? NO_FILES });
+    const seen = new Set<JobId>();
+    const shown = this.#stores.all().flatMap(({ store, jobs }) => {
+      const { totals, jobInformation, results, taskSearches } = store;
+      const live = totals.liveByJob();
+      const reported = new Map(jobInformation.all().map((row) => [row.jobId, row]));
+      const counts = results.countsByJob();
+      const searching = new Set(taskSearches.all().flatMap((row) => (row.nextLookAt === null ? [] : row.jobId)));
+      return jobs.flatMap((job) => {
+        const { jobId } = job;
+        if (counts.has(jobId)) seen.add(jobId);
+        const known = { reported: reported.get(jobId), counts: counts.get(jobId), isSearching: searching.has(jobId) };
+        return job.state === 'ended' ? [] : this.#summaryOf(job, { ...known, live: live.get(jobId) ?? NO_FILES });
+      });
     });
+    for (const jobId of this.#resultsSeen.keys()) if (!seen.has(jobId)) this.#resultsSeen.delete(jobId);
+    return shown;
   }
 
   /** Any job that was ever ordered. */
   detail(jobId: JobId): JobDetail | undefined {
-    const store = this.#store();
+    const store = this.#stores.of(jobId);
     const job = store.jobs.get(jobId);
     if (job === undefined) return undefined;
     const reported = store.jobInformation.get(jobId);
@@ -79,7 +83,7 @@ export class JobsView {
   }
 
   files(jobId: JobId): FileState[] {
-    const rows = this.#store().liveFiles.ofJob(jobId);
+    const rows = this.#stores.of(jobId).liveFiles.ofJob(jobId);
     return rows.sort(byTaskAndFile).map((row) => ({
       ...shownLiveFile(row),
       error: shownError(row.error),
@@ -95,6 +99,7 @@ export class JobsView {
     const changes = [watchedAt, grownAt, reported?.since, error?.since, this.#resultsChangedAt(jobId, counts)];
     return {
       ...{ jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, error, name, jobState },
+      ...this.#stores.placeOf(jobId),
       ...{ submitTime: submitTime ?? null, startTime: startTime ?? null, endTime: endTime ?? null },
       phase: phaseOf(jobState) ?? null,
       tasks: live.tasks,

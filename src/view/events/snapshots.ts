@@ -7,6 +7,7 @@ import type { JobId } from '../../job.ts';
 import { shownJobService } from '../../store/jobs.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { AgentState, Disk, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract/events.ts';
+import type { JobStores } from '../fleet.ts';
 import type { OpenStore } from '../settings.ts';
 import { disksOf, type Growth } from './figures.ts';
 import { JobsView } from './jobs.ts';
@@ -23,8 +24,16 @@ const TICK_MS = 1_000;
 /** Many jobs are added up less often: a hundred of them take a millisecond. */
 const READ_MS_A_JOB = 5;
 
+interface SnapshotsOptions {
+  readonly store: OpenStore;
+  readonly stores: JobStores;
+  readonly growth: Growth;
+  readonly onChange: () => void;
+}
+
 export class Snapshots {
   readonly #store: OpenStore;
+  readonly #stores: JobStores;
   readonly #onChange: () => void;
   readonly #view: JobsView;
   /** What was read of the store since it last changed. */
@@ -32,20 +41,26 @@ export class Snapshots {
   #jobs: ReadonlyMap<string, ShownJob> | undefined;
   #jobsDueAt = 0;
   #isJobsStale = true;
-  #version = -1;
+  #version = '';
   #pidSeen: number | null | undefined;
   #pages = 0;
   #timer: NodeJS.Timeout | undefined;
   stateError: Events['stateError'] = null;
 
-  constructor(store: OpenStore, growth: Growth, onChange: () => void) {
+  constructor({ store, stores, growth, onChange }: SnapshotsOptions) {
     this.#store = store;
+    this.#stores = stores;
     this.#onChange = onChange;
-    this.#view = new JobsView(store.get, growth);
+    this.#view = new JobsView(stores, growth);
   }
 
   close(): void {
     clearInterval(this.#timer);
+  }
+
+  /** Whether a job that is in none of them was never followed. */
+  get isComplete(): boolean {
+    return this.stateError === null && this.#stores.isComplete;
   }
 
   /** A page is open, until `leave`. */
@@ -88,7 +103,7 @@ export class Snapshots {
       const { jobs, watchMine, jobInformation } = this.#store.get();
       const pid = this.#agentPid();
       const rule = watchMine.inForce();
-      const all = jobs.all();
+      const all = this.#stores.all().flatMap((one) => one.jobs);
       const waiting = jobInformation.lastListing()?.waiting ?? 0;
       return {
         running: pid !== undefined,
@@ -119,7 +134,8 @@ export class Snapshots {
   #readStore(): void {
     this.#orStateError(() => {
       const isOther = this.#store.closeIfGone();
-      const version = this.#store.get().version();
+      this.#stores.refresh();
+      const version = `${this.#store.get().version()} ${this.#stores.version}`;
       const pid = this.#agentPid();
       if (isOther || version !== this.#version || pid !== this.#pidSeen || this.stateError !== null) {
         this.#isJobsStale ||= isOther || version !== this.#version;
@@ -151,7 +167,7 @@ export class Snapshots {
       const isNew = this.stateError?.message !== message;
       this.stateError = { message, hint };
       this.#store.close();
-      this.#version = -1;
+      this.#version = '';
       if (isNew) this.#onChange();
     }
   }

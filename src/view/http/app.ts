@@ -5,6 +5,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type Context, Hono } from 'hono';
 import { asJobtailError } from '../../errors.ts';
+import { parseJobId } from '../../job.ts';
 import type { Refusal } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
@@ -22,6 +23,12 @@ export function appOf(parts: ViewParts, page: PageFiles): ViewApp {
     await next();
     for (const [name, value] of Object.entries(HEADERS))
       if (!context.res.headers.has(name)) context.res.headers.set(name, value);
+  });
+
+  app.use('/api/*', async ({ req }, next) => {
+    const isOfResults = /\/api\/(?:results|archive)$/.test(req.path) || req.query('result') !== undefined;
+    await parts.stores.ready(isOfResults ? parseJobId(req.query('job') ?? '') : undefined);
+    await next();
   });
 
   app.get('/', (context) => pageFile(context, page, 'index.html'));

@@ -20,13 +20,14 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
     const query = new Query(context.req.url);
     const files = query.liveFiles(MAX_FILES);
     const jobs = query.jobs(MAX_JOBS);
-    const { snapshots, recorder, lengths, limits } = parts;
+    const { snapshots, recorder, lengths, limits, stores } = parts;
     const release = limits.take('streams');
     const watched = files.map(({ jobId, live }) => lengths.watch(jobId, live));
     snapshots.join();
     const topics: Topic[] = [
       whenOther('stateError', () => snapshots.stateError, 'null'),
       whenOther('agent', () => snapshots.agent()),
+      whenOther('fleet', () => stores.state),
       ...(query.flag('jobs') ? [jobsTopic(snapshots)] : []),
       ...jobs.map((jobId) => jobTopic(snapshots, jobId)),
       ...watched.map((mirror) => whenOther('length', () => mirror.state)),
@@ -83,8 +84,8 @@ function whenOther<Name extends keyof Events>(
   };
 }
 
-export function jobTopic(snapshots: Pick<Snapshots, 'stateError' | 'job'>, jobId: JobSummary['jobId']): Topic {
-  const missing = whenOther('missing', () => (snapshots.stateError === null ? { jobId } : undefined));
+export function jobTopic(snapshots: Pick<Snapshots, 'isComplete' | 'job'>, jobId: JobSummary['jobId']): Topic {
+  const missing = whenOther('missing', () => (snapshots.isComplete ? { jobId } : undefined));
   const job = whenOther('job', () => snapshots.job(jobId)?.detail);
   let sent: ReadonlyMap<string, string> = new Map();
   let seen: unknown;

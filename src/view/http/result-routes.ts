@@ -46,7 +46,7 @@ function directoryOf(query: Query): string {
 }
 
 function entriesOf(parts: ViewParts, jobId: JobId, under: string, after: string): ResultEntries {
-  const { results } = parts.store.get();
+  const { results } = parts.stores.of(jobId);
   const found = results.level(jobId, { under, after, max: MAX_ENTRIES + 1 });
   const byName = new Map<string, LevelEntry[]>();
   for (const entry of found) byName.set(entry.name, [...(byName.get(entry.name) ?? []), entry]);
@@ -72,15 +72,15 @@ function directoryEntry(name: string, rows: readonly LevelEntry[]): ResultDirect
 
 /** @throws Refused (404) */
 function entryNamed(parts: ViewParts, jobId: JobId, name: string): ResultFile {
-  const row = parts.store.get().results.get(jobId, name);
+  const row = parts.stores.of(jobId).results.get(jobId, name);
   if (row === undefined) throw notThere('result of this name');
   return fileEntry(parts, row);
 }
 
-function fileEntry({ store }: ViewParts, { jobId, name, state, reason, sha256, fetchedAt, live, ...row }: ResultRow) {
+function fileEntry({ stores }: ViewParts, { jobId, name, state, reason, sha256, fetchedAt, live, ...row }: ResultRow) {
   // A link is as long as its live file.
   const key = live === null ? undefined : liveFileOf(live);
-  const bytes = key === undefined ? row.bytes : (store.get().liveFiles.get(jobId, key)?.position ?? null);
+  const bytes = key === undefined ? row.bytes : (stores.of(jobId).liveFiles.get(jobId, key)?.position ?? null);
   const entry = { name, state, reason, bytes, sha256, fetchedAt, live, preview: previewKindOf(name) };
   return { kind: 'file', ...entry } satisfies ResultFile;
 }
@@ -99,8 +99,10 @@ class Archived {
   }
 
   async *each() {
-    const { store, contents } = this.#parts;
-    for await (const { name, fetchedAt, live } of inSlices(store.get().results.ofJob(this.#jobId, this.#under))) {
+    const { stores, contents } = this.#parts;
+    for await (const { name, fetchedAt, live } of inSlices(
+      stores.of(this.#jobId).results.ofJob(this.#jobId, this.#under),
+    )) {
       if (!name.startsWith(this.#under)) return;
       const path = resultPath(name);
       if ('refused' in path || (fetchedAt === null && live === null)) continue;

@@ -1,13 +1,16 @@
 /** Whether the page shows what is true now; if not, why, since when, and when it is tried again. */
 import type { ShownError } from '../contract/addresses.ts';
-import type { AgentState, Events } from '../contract/events.ts';
+import type { AgentState, Events, FleetState } from '../contract/events.ts';
 
 /** `open`: everything is current. `lost`: it is tried again. `refused`: the session is over, or there was none. */
 export type Connection = 'connecting' | 'open' | 'lost' | 'refused';
 
 export type Condition =
   | { readonly kind: 'current' | 'connecting' | 'refused' }
-  | { readonly kind: 'view-lost' | 'agent-stopped' | 'state-unreadable' | 'service-down'; readonly problem: Problem };
+  | {
+      readonly kind: 'view-lost' | 'agent-stopped' | 'state-unreadable' | 'fleet-lost' | 'service-down';
+      readonly problem: Problem;
+    };
 
 /** What the banner shows. */
 export interface Problem {
@@ -23,11 +26,12 @@ export interface Known {
   /** When the connection broke. */
   readonly lostAt: number | null;
   readonly agent: AgentState | undefined;
+  readonly fleet: FleetState | undefined;
   readonly stateError: NonNullable<Events['stateError']> | null;
 }
 
 /** What is nearest to the page comes first: behind a lost view nothing else is known. */
-export function conditionOf({ connection, lostAt, agent, stateError }: Known): Condition {
+export function conditionOf({ connection, lostAt, agent, fleet, stateError }: Known): Condition {
   if (connection === 'connecting' || connection === 'refused') return { kind: connection };
   if (connection === 'lost')
     return problem('view-lost', {
@@ -37,9 +41,14 @@ export function conditionOf({ connection, lostAt, agent, stateError }: Known): C
       next: 'every few seconds',
     });
   if (stateError !== null) return problem('state-unreadable', { ...stateError, since: null, next: 'every second' });
-  if (agent?.running === false)
+  if (fleet?.error != null) {
+    const { message, hint, since } = fleet.error;
+    return problem('fleet-lost', { message, hint, since, next: 'every few seconds' });
+  }
+  // Of a fleet, any agent is enough.
+  if (agent?.running === false && !fleet?.agents.some(({ state }) => state !== 'gone'))
     return problem('agent-stopped', {
-      message: 'No agent runs: nothing new arrives.',
+      message: `No agent ${fleet === undefined ? '' : 'of the fleet '}runs: nothing new arrives.`,
       hint: 'Start it with `agent run`, or with the service manager of this machine.',
       since: agent.lastPolledAt,
       next: null,
@@ -63,6 +72,7 @@ export const CONDITION_WORDS: Readonly<Record<Condition['kind'], string>> = {
   'view-lost': 'view lost',
   'agent-stopped': 'agent stopped',
   'state-unreadable': 'state unreadable',
+  'fleet-lost': 'fleet not reachable',
   'service-down': 'service down',
   refused: 'no access',
 };

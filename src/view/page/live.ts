@@ -8,6 +8,7 @@ import type {
   Figures,
   FileLength,
   FileState,
+  FleetState,
   JobDetail,
   JobSummary,
   ServiceState,
@@ -23,6 +24,8 @@ const MAX_FIGURES = 1_440;
 export class Live {
   readonly connection: Signal<Connection> = signal('connecting');
   readonly agent = signal<AgentState | undefined>(undefined);
+  /** Undefined without a fleet. */
+  readonly fleet = signal<FleetState | undefined>(undefined);
   readonly jobs = signal<ReadonlyMap<string, JobSummary> | undefined>(undefined);
   readonly details = signal<ReadonlyMap<string, JobDetail>>(new Map());
   /** Jobs that were requested, and never followed. */
@@ -38,6 +41,7 @@ export class Live {
       connection: this.connection.value,
       lostAt: this.#lostAt.value,
       agent: this.agent.value,
+      fleet: this.fleet.value,
       stateError: this.stateError.value,
     }),
   );
@@ -181,7 +185,7 @@ export class Live {
       const { startedAt, figures } = this.figures.value ?? { startedAt: figure.at, figures: [] };
       this.figures.value = { startedAt, figures: [...figures, figure].slice(-MAX_FIGURES) };
     });
-    const whole = <K extends 'agent' | 'service' | 'figures' | 'stateError'>(
+    const whole = <K extends 'agent' | 'fleet' | 'service' | 'figures' | 'stateError'>(
       name: K,
       to: Signal<Events[K] | undefined>,
     ) =>
@@ -189,6 +193,7 @@ export class Live {
         to.value = data;
       });
     whole('agent', this.agent);
+    whole('fleet', this.fleet);
     whole('service', this.service);
     whole('figures', this.figures);
     whole('stateError', this.stateError);

@@ -41,7 +41,7 @@ it('a command waits for its answer over a broken connection', { ...needsFleet() 
   const fleet = await FleetParts.make();
   const relay = await fleet.relay();
   const { register } = await fleet.join('command');
-  const about = { host: 'here', pid: 1, version: '0' };
+  const about = { host: 'here', pid: 1, version: '0', view: null };
   await register.join({ name: 'anna', stateId: '', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about });
   const client = await FleetClient.open(fleet.addressAt(relay.port));
   const commandId = await client.command({ jobId: orderFor(1).jobId, kind: 'sync' });

@@ -9,7 +9,7 @@ const JOB = '501' as JobId;
 
 it('the files of a job: all at first, then what changed, and all again when one is gone', () => {
   let now: Shown | undefined;
-  const topic = jobTopic({ stateError: null, job: () => now }, JOB);
+  const topic = jobTopic({ isComplete: true, job: () => now }, JOB);
   const show = (...files: readonly (readonly [LiveFileName, number])[]) => {
     const states = files.map(([file, bytes]) => ({ taskId: '9001' as TaskId, file, bytes }));
     now = { detail: { jobId: JOB }, files: states } as unknown as Shown;

@@ -1,10 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import type { AgentState } from '../../../src/view/contract/events.ts';
+import type { AgentState, FleetAgent, FleetState } from '../../../src/view/contract/events.ts';
 import { conditionOf, isOwn, isStale, type Known } from '../../../src/view/page/condition.ts';
 
 const error = { code: 'unreachable', message: 'refused', hint: 'wait', since: 5, retryAt: 9, isOfService: true };
 const agent: AgentState = { running: true, pid: 1, watchMine: null, serviceError: null, lastPolledAt: null };
-const known: Known = { connection: 'open', lostAt: null, agent, stateError: null };
+const known: Known = { connection: 'open', lostAt: null, agent, fleet: undefined, stateError: null };
+const member: FleetAgent = {
+  ...{ name: 'anna', state: 'alive', jobs: 3, mostJobs: 9, lagMs: 0, callsLastMinute: 1, lacks: null },
+  ...{ notFollowed: 0, seenAt: 1, host: 'h', version: '1', view: null },
+};
+const fleet: FleetState = { name: 'ben', agents: [member], waitingJobs: 0, error: null };
+const stopped = { ...agent, running: false };
 
 describe('the condition of the page', () => {
   it.each<[string, Partial<Known>, string, boolean]>([
@@ -13,6 +19,19 @@ describe('the condition of the page', () => {
     ['nothing of the agent came so far', { agent: undefined }, 'current', false],
     ['the service is down', { agent: { ...agent, serviceError: error } }, 'service-down', true],
     ['no agent runs', { agent: { ...agent, running: false, serviceError: error } }, 'agent-stopped', true],
+    ['another agent of the fleet runs', { agent: stopped, fleet }, 'current', false],
+    [
+      'no agent of the fleet runs',
+      { agent: stopped, fleet: { ...fleet, agents: [{ ...member, state: 'gone' }] } },
+      'agent-stopped',
+      true,
+    ],
+    [
+      'the database of the fleet is away',
+      { agent: stopped, fleet: { ...fleet, error: { message: 'refused', hint: null, since: 2 } } },
+      'fleet-lost',
+      true,
+    ],
     ['the state cannot be read', { stateError: { message: 'no state', hint: null } }, 'state-unreadable', true],
     [
       'the view is gone',
@@ -29,8 +48,8 @@ describe('the condition of the page', () => {
   it('has since when it is so, and when it is tried again', () => {
     const down = conditionOf({ ...known, agent: { ...agent, serviceError: error } });
     expect(down).toMatchObject({ problem: { message: 'refused', hint: 'wait', since: 5, next: 9 } });
-    const stopped = conditionOf({ ...known, agent: { ...agent, running: false, lastPolledAt: 3 } });
-    expect(stopped).toMatchObject({ problem: { since: 3, next: null } });
+    const since = conditionOf({ ...known, agent: { ...stopped, lastPolledAt: 3 } });
+    expect(since).toMatchObject({ problem: { since: 3, next: null } });
     expect(conditionOf({ ...known, connection: 'lost', lostAt: 7 })).toMatchObject({ problem: { since: 7 } });
   });
 

@@ -4,8 +4,7 @@ import { useEffect } from 'preact/hooks';
 import type { JobDetail } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
 import { Icon } from '../parts/button.tsx';
-import { Time } from '../parts/time.tsx';
-import { Failure, JobState, Outside, OwnFailure } from '../parts/words.tsx';
+import { Failure, JobState, Outside, OwnFailure, Time } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
 import { runTime } from '../text/times.ts';
 import { duration, grouped } from '../text/units.ts';
@@ -45,6 +44,7 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
         )}
       </header>
       <OwnFailure error={job?.error} />
+      {job?.isElsewhere && <Elsewhere job={job} />}
       {job?.tasksHint != null && (
         <Failure error={{ message: 'The agent has found no task yet.', hint: job.tasksHint }} />
       )}
@@ -56,6 +56,39 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
         children
       )}
     </main>
+  );
+}
+
+/** Where the bytes are that this machine does not have. Its address is the word of a shared database: text, no link. */
+function Elsewhere({ job: { jobId, owner } }: { job: JobDetail }) {
+  const agents = useLive().fleet.value?.agents ?? [];
+  const agent = agents.find(({ name }) => name === owner);
+  if (owner === null)
+    return (
+      <p class="notice">
+        The mirrors of job {jobId} are on another machine. They are shown once an agent owns the job.
+      </p>
+    );
+  return (
+    <p class="notice">
+      The mirrors of job {jobId} are at the agent <Outside text={owner} />
+      {agent !== undefined && (
+        <>
+          {' '}
+          (host <Outside text={agent.host} />)
+        </>
+      )}
+      .{' '}
+      {agent?.view != null ? (
+        <>
+          Its view: <Outside text={agent.view} />
+        </>
+      ) : (
+        <>
+          Run <code>agent view</code> there.
+        </>
+      )}
+    </p>
   );
 }
 

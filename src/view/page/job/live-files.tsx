@@ -30,11 +30,12 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
     () => (route.files.length > 0 ? route.files : chosen.current === undefined ? [] : [chosen.current]),
     [route.files, chosen.current],
   );
+  const shown = job?.isElsewhere === true ? [] : opened;
   return (
     <div class="live-files">
       <FileList jobId={jobId} tasks={tasks} opened={opened} />
-      <div class={`panes panes-${Math.min(opened.length, 3)}`}>
-        {opened.map((file) => (
+      <div class={`panes panes-${Math.min(shown.length, 3)}`}>
+        {shown.map((file) => (
           <LivePane
             key={`${jobId}/${fileText(file)}`}
             jobId={jobId}

@@ -2,8 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { JobSummary, ResultCounts } from '../../contract/events.ts';
 import { Shares } from '../parts/bar.tsx';
-import { Time } from '../parts/time.tsx';
-import { JobState, Outside, OwnFailure } from '../parts/words.tsx';
+import { JobState, Outside, OwnFailure, Time } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { runTime } from '../text/times.ts';
 import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
@@ -18,7 +17,7 @@ interface JobRowProps {
 }
 
 export function JobRow({ job, now, hasError }: JobRowProps) {
-  const { jobId, name, submitTime, endTime, grownAt } = job;
+  const { jobId, name, owner, submitTime, endTime, grownAt } = job;
   const run = runTime(job, now);
   return (
     <>
@@ -31,6 +30,7 @@ export function JobRow({ job, now, hasError }: JobRowProps) {
       <Cell of="state">
         <JobState job={job} />
       </Cell>
+      <Cell of="owner">{owner !== null ? <Outside text={owner} /> : isFollowed(job) && 'waits for one'}</Cell>
       <Cell of="submitted">{submitTime !== null && <Time time={submitTime} now={now} />}</Cell>
       <Cell of="runTime">{run !== null && duration(run)}</Cell>
       <Cell of="ended">{endTime !== null && <Time time={endTime} now={now} />}</Cell>
@@ -58,10 +58,12 @@ function Cell({ of, children }: { of: ColumnName; children: ComponentChildren })
 }
 
 /** How old what is shown is. */
-function polled({ state, polledAt }: JobSummary, now: number): string {
-  if (state === 'ended' || state === 'settled') return 'complete';
-  return polledAt === null ? 'not yet' : ago(polledAt, now);
+function polled(job: JobSummary, now: number): string {
+  if (!isFollowed(job)) return 'complete';
+  return job.polledAt === null ? 'not yet' : ago(job.polledAt, now);
 }
+
+const isFollowed = ({ state }: JobSummary) => state === 'watched' || state === 'ending';
 
 function ResultsCell({ job: { hasResults, results } }: { job: JobSummary }) {
   if (!hasResults) return <span class="fine">not fetched</span>;

@@ -97,8 +97,11 @@ function Table({ jobs }: { jobs: readonly JobSummary[] }) {
     overscan: 3,
   });
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
-    <section class="job-list" ref={scroller} tabIndex={0} aria-label="List of jobs">
+    <section
+      class={`job-list ${live.fleet.value === undefined ? '' : 'in-fleet'}`}
+      ref={scroller}
+      aria-label="List of jobs"
+    >
       <table aria-label="Jobs" aria-rowcount={jobs.length + 1}>
         <Heads
           kind="job"
@@ -134,9 +137,10 @@ function Table({ jobs }: { jobs: readonly JobSummary[] }) {
 }
 
 function Nothing() {
+  const fleet = useLive().fleet.value;
   return (
     <div class="empty">
-      <p>The agent follows no job yet.</p>
+      <p>{fleet === undefined ? 'The agent follows no job yet.' : 'The agents of the fleet follow no job yet.'}</p>
       <p>
         Run <code>agent watch JOB</code> to follow one, <code>agent watch --mine</code> to follow all of yours.
       </p>

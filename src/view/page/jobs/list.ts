@@ -48,12 +48,14 @@ export const minuteOf = (at: number | null): number | null => (at === null ? nul
 export const idKey = (id: string): string => id.padStart(20, '0');
 
 export type ColumnName =
-  | ('job' | 'state' | 'submitted' | 'runTime' | 'ended')
+  | ('job' | 'state' | 'owner' | 'submitted' | 'runTime' | 'ended')
   | ('tasks' | 'grown' | 'size' | 'polled' | 'results');
 
 export const COLUMNS: Columns<ColumnName, JobSummary> = {
   job: column('Job', ({ jobId }) => idKey(jobId)),
   state: column('State', (job) => RANKS.get(groupOf(job)) ?? null, false),
+  // Shown in a fleet.
+  owner: column('Agent', ({ owner }) => owner, false),
   submitted: column('Submitted', ({ submitTime }) => orderMs(submitTime)),
   runTime: column('Run time', runTime),
   ended: column('Ended', ({ endTime }) => orderMs(endTime)),
@@ -76,9 +78,9 @@ export function ordered(jobs: Iterable<JobSummary>, { by, isDown }: Sort<ColumnN
 
 /** The job has all the words somewhere in what is shown of it. */
 export function matches(job: JobSummary, filter: string): boolean {
-  const { jobId, name, jobState, state, source, stalledAt, error } = job;
+  const { jobId, name, jobState, state, owner, source, stalledAt, error } = job;
   const errorWords = error === null ? [] : [error.code, error.message, 'error'];
-  const words = [jobId, name, jobState, state, stalledAt === null ? '' : 'stalled', source, ...errorWords];
+  const words = [jobId, name, jobState, state, owner, stalledAt === null ? '' : 'stalled', source, ...errorWords];
   return hasWords(words.join(' '), filter);
 }
 

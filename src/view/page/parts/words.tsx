@@ -2,9 +2,10 @@
 import type { ComponentChildren } from 'preact';
 import { printable } from '../../../printable.ts';
 import type { ShownError } from '../../contract/addresses.ts';
-import type { JobSummary } from '../../contract/events.ts';
+import type { JobSummary, ReportedTime } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
 import { useLive } from '../live.ts';
+import { moment } from '../text/units.ts';
 import { Icon } from './button.tsx';
 
 /** A name or a message: one line of text that nothing in it turns round. */
@@ -64,6 +65,16 @@ export function JobState({ job }: { job: Pick<JobSummary, 'jobState' | 'phase' |
           stalled
         </span>
       )}
+    </span>
+  );
+}
+
+/** A time that the middleware reports: by the clock of this machine, or as text if it has no zone. */
+export function Time({ time, now }: { time: ReportedTime; now: number }) {
+  if (time.ms !== null) return <time title={time.text}>{moment(time.ms, now)}</time>;
+  return (
+    <span title={`${time.text} (reported without a time zone)`}>
+      <Outside text={time.text.replace('T', ' ').slice(0, 16)} />
     </span>
   );
 }

@@ -29,7 +29,7 @@ export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute })
         <div class="tree-head">
           {job?.results != null && <Results counts={job.results} />}
           {job !== undefined && <LastSync job={job} />}
-          {(job?.results?.synced ?? 0) > 0 && (
+          {job?.isElsewhere === false && (job.results?.synced ?? 0) > 0 && (
             <a class="button" href={address('archive', { job: jobId, under: '' })} download>
               <Icon name="download" /> All as zip
             </a>

@@ -2,10 +2,11 @@
 import { useEffect } from 'preact/hooks';
 import type { AgentState, Disk, Figure, ServiceState } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
-import { Shares } from '../parts/bar.tsx';
+import { ScrollKeys, Shares } from '../parts/bar.tsx';
 import { Plot } from '../parts/plot.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
+import { Agents } from './agents.tsx';
 import { type Curves, callCurves, countCurves, failureCurves, latencyCurves, rateCurves } from './curves.ts';
 
 export function ServicePage() {
@@ -13,6 +14,7 @@ export function ServicePage() {
   useEffect(() => live.subscribe({ service: '1' }), [live]);
   const service = live.service.value;
   const all = live.figures.value;
+  const fleet = live.fleet.value;
   const now = live.now.value;
   const figures = all?.figures ?? [];
   return (
@@ -21,8 +23,9 @@ export function ServicePage() {
         <h1>Service</h1>
         {all !== undefined && <span class="fine">for {duration(now - all.startedAt)}</span>}
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys */}
-      <section class="scrolls" tabIndex={0} aria-label="Figures">
+      <section class="scrolls" aria-label="Figures">
+        <ScrollKeys label="figures" />
+        {fleet !== undefined && <Agents fleet={fleet} now={now} />}
         {service !== undefined && <Facts service={service} agent={live.agent.value} figures={figures} now={now} />}
         <Figures figures={figures} isWithinAgent={service?.withinAgent ?? true} />
       </section>

@@ -4,9 +4,10 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { asJobtailError } from '../errors.ts';
-import type { AgentFigure } from './events/figures.ts';
-import { type RunningView, serveView } from './serve.ts';
-import type { ViewSettings } from './settings.ts';
+import type { AgentFigure } from '../view/events/figures.ts';
+import { type RunningView, serveView } from '../view/serve.ts';
+import type { ViewSettings } from '../view/settings.ts';
+import { FleetOfView, type FleetOfViewOptions } from './fleet.ts';
 
 const agent = parentPort;
 if (agent === null) throw new Error('this is a thread of the agent');
@@ -21,8 +22,10 @@ agent.on('message', (message: ToView) => {
 });
 
 try {
+  const { settings, fleet } = workerData as ViewThreadData;
   view = await serveView({
-    settings: workerData as ViewSettings,
+    settings,
+    fleet: fleet === null ? null : new FleetOfView(fleet),
     agentFigure: () =>
       new Promise((resolve) => {
         takeFigure = resolve;
@@ -35,6 +38,12 @@ try {
   const { message, hint } = asJobtailError(thrown);
   report({ kind: 'ended', message, hint });
   agent.close();
+}
+
+/** Given to the thread. */
+export interface ViewThreadData {
+  readonly settings: ViewSettings;
+  readonly fleet: FleetOfViewOptions | null;
 }
 
 /** From the thread. */

@@ -1,0 +1,160 @@
+/**
+ * Where the rows of a job are: in the store of this agent, or, of the jobs that other agents of its fleet follow, in a
+ * copy of what the database of the fleet has. The copy is brought up to date while a page is open.
+ */
+import { asJobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
+import { printable } from '../printable.ts';
+import type { JobRow } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import type { FleetAgent, FleetState, JobSummary } from './contract/events.ts';
+import { notThere } from './refused.ts';
+
+/** Of one job. `isElsewhere`: its bytes are in no mirror directory of this machine. */
+export type PlaceOfJob = Pick<JobSummary, 'owner' | 'isElsewhere'>;
+
+export interface FleetRead {
+  /** The copy; the same object each time. */
+  readonly store: Store;
+  readonly name: string;
+  readonly agents: readonly FleetAgent[];
+  readonly waitingJobs: number;
+  readonly places: ReadonlyMap<JobId, PlaceOfJob>;
+}
+
+export interface FleetSource {
+  /** Of the jobs `withResults`, the results are copied one by one. @throws JobtailError */
+  read(withResults: readonly JobId[]): Promise<FleetRead>;
+  /** Ends its connection, until the next read. */
+  rest(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const PAUSE_MS = 2_000;
+/** Pauses are so many times as long as a read, so that a large fleet costs its database no more. */
+const PAUSE_SHARE = 10;
+const OLD_MS = 10_000;
+const LISTED_MS = 60_000;
+const HERE: PlaceOfJob = { owner: null, isElsewhere: false };
+
+export class JobStores {
+  readonly #own: () => Store;
+  readonly #source: FleetSource | null;
+  readonly #onChange: () => void;
+  /** Jobs whose results a page shows, and until when they are read. */
+  readonly #listed = new Map<JobId, number>();
+  #read: FleetRead | undefined;
+  #placesText = '';
+  #state: FleetState | undefined;
+  #reading: Promise<void> | undefined;
+  #readAt = Number.NEGATIVE_INFINITY;
+  #dueAt = 0;
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(own: () => Store, source: FleetSource | null, onChange: () => void) {
+    this.#own = own;
+    this.#source = source;
+    this.#onChange = onChange;
+  }
+
+  /** Whether the jobs of the other agents are here, or cannot be read. */
+  get isComplete(): boolean {
+    return this.#source === null || this.#state !== undefined;
+  }
+
+  /** Undefined without a fleet. */
+  get state(): FleetState | undefined {
+    return this.#state;
+  }
+
+  /** Changes with the rows of other agents. */
+  get version(): string {
+    return `${this.#read?.store.version() ?? 0} ${this.#placesText}`;
+  }
+
+  of(jobId: JobId): Store {
+    return this.#read === undefined || this.#isOwn(jobId) ? this.#own() : this.#read.store;
+  }
+
+  /** The same, for its bytes. @throws Refused (404) if they are on another machine */
+  withBytes = (jobId: JobId): Store => {
+    const { owner, isElsewhere } = this.placeOf(jobId);
+    if (isElsewhere)
+      throw notThere(`mirror of job ${jobId} here: the agent ${printable(owner ?? 'that followed it last')} has them`);
+    return this.of(jobId);
+  };
+
+  placeOf(jobId: JobId): PlaceOfJob {
+    return this.#read?.places.get(jobId) ?? HERE;
+  }
+
+  /** All jobs, each with the store that has its rows. */
+  all(): readonly { readonly store: Store; readonly jobs: readonly JobRow[] }[] {
+    const own = this.#own();
+    const read = this.#read;
+    if (read === undefined) return [{ store: own, jobs: own.jobs.all() }];
+    const jobs = own.jobs.all().filter(({ jobId }) => this.#isOwn(jobId));
+    const here = new Set(jobs.map(({ jobId }) => jobId));
+    const others = read.store.jobs.all().filter(({ jobId }) => !here.has(jobId));
+    return [
+      { store: own, jobs },
+      { store: read.store, jobs: others },
+    ];
+  }
+
+  /** Reads the fleet again if that is due; called again and again while a page is open. */
+  refresh(): void {
+    if (this.#source !== null && performance.now() >= this.#dueAt) void this.#readNow(this.#source);
+  }
+
+  /** For a request: what it shows is not older than some seconds; of `listed`, also the results one by one. */
+  async ready(listed: JobId | undefined): Promise<void> {
+    if (this.#source === null) return;
+    const isNew = listed !== undefined && !this.#listed.has(listed) && !this.#isOwn(listed);
+    if (listed !== undefined) this.#listed.set(listed, performance.now() + LISTED_MS);
+    if (isNew) await this.#reading;
+    if (isNew || performance.now() - this.#readAt > OLD_MS) await this.#readNow(this.#source);
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#idle);
+    await this.#reading;
+    await this.#source?.close();
+  }
+
+  /** A job that was handed off a moment ago has rows in both. */
+  #isOwn(jobId: JobId): boolean {
+    const { name, places } = this.#read ?? {};
+    const place = places?.get(jobId);
+    return place === undefined || (place.owner === name && this.#own().jobs.get(jobId) !== undefined);
+  }
+
+  #readNow(source: FleetSource): Promise<void> {
+    this.#reading ??= this.#tryRead(source).finally(() => {
+      this.#reading = undefined;
+      clearTimeout(this.#idle);
+      this.#idle = setTimeout(() => void source.rest(), OLD_MS);
+      this.#idle.unref();
+      this.#onChange();
+    });
+    return this.#reading;
+  }
+
+  async #tryRead(source: FleetSource): Promise<void> {
+    const begunAt = performance.now();
+    for (const [jobId, until] of this.#listed) if (until < begunAt) this.#listed.delete(jobId);
+    try {
+      const read = await source.read([...this.#listed.keys()]);
+      const { name, agents, waitingJobs, places } = read;
+      this.#read = read;
+      this.#placesText = JSON.stringify([...places]);
+      this.#state = { name, agents, waitingJobs, error: null };
+    } catch (thrown) {
+      const { message, hint = null } = asJobtailError(thrown);
+      const { error = null, ...known } = this.#state ?? { name: '', agents: [], waitingJobs: 0 };
+      this.#state = { ...known, error: error ?? { message, hint, since: Date.now() } };
+    }
+    this.#readAt = performance.now();
+    this.#dueAt = this.#readAt + Math.max(PAUSE_MS, PAUSE_SHARE * (this.#readAt - begunAt));
+  }
+}
