@@ -51,7 +51,7 @@ export async function variedJob(context: Parameters<typeof Place.make>[0], optio
 }
 
 /** What axe finds that is serious or worse. */
-async function findings({ page }: ViewPage): Promise<string[]> {
+export async function findings({ page }: ViewPage): Promise<string[]> {
   await page.evaluate(AXE);
   const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
   return violations
@@ -75,7 +75,7 @@ export async function expectAccessible(context: TestContext, look: Required<Brow
   const pane = await view.pane(label);
   await view.page.getByRole('progressbar').waitFor();
   await pane.getByRole('button', { name: 'Show when lines arrived' }).click();
-  await pane.getByRole('img', { name: /^Bytes over time/ }).waitFor();
+  await pane.getByRole('img', { name: /^Lines over time/ }).waitFor();
   await check('a job, and when its lines arrived');
   await pane.getByRole('button', { name: 'Plot the numbers' }).click();
   await pane.locator('.plot canvas').waitFor();
@@ -83,7 +83,7 @@ export async function expectAccessible(context: TestContext, look: Required<Brow
   await pane.getByRole('searchbox').fill('residual');
   await pane.getByText(/of 400$/).waitFor();
   await check('a plot and a search');
-  await pane.locator('.rows').focus();
+  await pane.locator('.scroll-keys').focus();
   await view.page.keyboard.press('o');
   await pane.locator('.filtered .text').first().waitFor();
   await check('a filter');

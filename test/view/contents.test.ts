@@ -95,14 +95,14 @@ describe('the lines of a mirror', () => {
     poll('first\n', 1, 10_000);
     poll('first\nsecond\n', 1, 20_000);
     const first = [
-      [0, 6, 10_000, 10_000],
-      [6, 13, 20_000, 20_000],
+      [0, 6, 10_000, 10_000, 1],
+      [6, 13, 20_000, 20_000, 1],
     ];
     expect(await place.json<Arrivals>(`/api/arrivals?${STDOUT}`)).toEqual({ version: 'g1', arrivals: first });
     poll('third\n', 2, 30_000);
     const { former } = await place.json<Generations>(`/api/generations?${STDOUT}`);
     const version = former[0]?.version ?? '';
-    const now = { version: 'g2', arrivals: [[0, 6, 30_000, 30_000]] };
+    const now = { version: 'g2', arrivals: [[0, 6, 30_000, 30_000, 1]] };
     expect(await place.json<Arrivals>(`/api/arrivals?${STDOUT}`)).toEqual(now);
     expect(await place.json<Arrivals>(`/api/arrivals?${STDOUT}&version=${version}`)).toEqual({
       version,

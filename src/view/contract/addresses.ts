@@ -124,10 +124,13 @@ export interface Generations {
   readonly began: readonly { readonly generation: number; readonly at: number; readonly reason: string }[];
 }
 
-/** In order: the bytes [start, end) arrived not before `from` and not after `to`. Of bytes in none of them it is unknown. */
+/**
+ * In order: the bytes [start, end), with so many line ends, arrived not before `from` and not after `to`. Of bytes in
+ * none of them it is unknown.
+ */
 export interface Arrivals {
   readonly version: string;
-  readonly arrivals: readonly (readonly [start: number, end: number, from: number, to: number])[];
+  readonly arrivals: readonly (readonly [start: number, end: number, from: number, to: number, lines: number])[];
 }
 
 /** `csv`, `notebook` and `text` as text, from which the page makes what it shows; the others by `api/preview`. */

@@ -4,9 +4,10 @@ import { errorExpression } from '../../search/errors.ts';
 import { linesAround } from '../content/around.ts';
 import { type Content, piecesOf, windowOf } from '../content/content.ts';
 import type { ContentName } from '../content/contents.ts';
+import type { LineIndex } from '../content/line-index.ts';
 import { shapeAt, thinnedRows } from '../content/numbers.ts';
 import { expressionPattern, matchesOf, patternOf } from '../content/search.ts';
-import type { Around, LinesHeaders, Place } from '../contract/addresses.ts';
+import type { Around, Arrivals, LinesHeaders, Place } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { type Limited, Refused } from '../refused.ts';
 import { attachment, jsonLines, previewTypeOf, rangeOf, streamed, type ViewApp, type ViewContext } from './answers.ts';
@@ -28,7 +29,17 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
     return context.json(contents.generations(query.job(), query.live()));
   });
 
-  app.get('/api/arrivals', (context) => context.json(contents.arrivals(new Query(context.req.url).content())));
+  app.get('/api/arrivals', async (context) => {
+    const asked = new Query(context.req.url).content();
+    const { version, arrivals } = contents.arrivals(asked);
+    if (arrivals.length === 0) return context.json({ version, arrivals: [] } satisfies Arrivals);
+    return await counted(parts, context, { ...asked, version }, async (index, content) => {
+      const before = await index.linesBefore(content, [...new Set(arrivals.flatMap((range) => range.slice(0, 2)))]);
+      const lines = (start: number, end: number) => (before.get(end) ?? 0) - (before.get(start) ?? 0);
+      const found = arrivals.map(([start, end, from, to]) => [start, end, from, to, lines(start, end)] as const);
+      return context.json({ version, arrivals: found } satisfies Arrivals);
+    });
+  });
 
   app.get('/api/lines', (context) => {
     const query = new Query(context.req.url);
@@ -52,25 +63,14 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
 
   app.get('/api/place', async (context) => {
     const query = new Query(context.req.url);
-    const name = query.content();
     const [line, byte] = [query.number('line'), query.number('byte')];
     if ((line === undefined) === (byte === undefined)) throw new Refused(400, 'line or byte, and not both');
-    const release = parts.limits.take('searches');
-    let content: Content | undefined;
-    try {
-      content = contents.open(name);
-      const key = indexKey(name, content);
-      // Counting closes what it is given.
-      await indexes.count(key, contents.open({ ...name, version: content.version }), context.req.raw.signal);
-      const index = indexes.of(key);
+    return await counted(parts, context, query.content(), async (index, content) => {
       const wanted = line ?? index.lineOf(content, Math.min(byte ?? 0, content.bytes)) ?? 0;
       const found = Math.min(wanted, index.lines);
       const { version, bytes } = content;
       return context.json({ version, line: found, byte: index.startOf(content, found) ?? 0, bytes } satisfies Place);
-    } finally {
-      content?.close();
-      release();
-    }
+    });
   });
 
   app.get('/api/search', (context) => {
@@ -195,4 +195,25 @@ function sent(parts: ViewParts, context: ViewContext, make: (content: Content) =
     const { status, headers, range } = make(content);
     return streamed(parts, context, piecesOf(content, range.start, range.end), { status, headers, end });
   });
+}
+
+/** Runs `use` on a content whose lines are counted. */
+async function counted(
+  { contents, indexes, limits }: ViewParts,
+  context: ViewContext,
+  name: ContentName,
+  use: (index: LineIndex, content: Content) => Promise<Response>,
+): Promise<Response> {
+  const release = limits.take('searches');
+  let content: Content | undefined;
+  try {
+    content = contents.open(name);
+    const key = indexKey(name, content);
+    // Counting closes what it is given.
+    await indexes.count(key, contents.open({ ...name, version: content.version }), context.req.raw.signal);
+    return await use(indexes.of(key), content);
+  } finally {
+    content?.close();
+    release();
+  }
 }

@@ -11,6 +11,7 @@ export interface Arrived {
 
 /** Part of a histogram over time. */
 export interface Bin extends Arrived {
+  readonly lines: number;
   readonly bytes: number;
   /** The first byte that arrived from then on. */
   readonly start: number;
@@ -69,7 +70,7 @@ export class ArrivalTimes {
     return arrivedIn(this.#all, start, end);
   }
 
-  /** Bytes over time, in so many equal parts. */
+  /** Lines and bytes over time, in so many equal parts. */
   bins(count: number): readonly Bin[] {
     return binsOf(this.#all, count);
   }
@@ -94,19 +95,26 @@ export function arrivedIn(all: Arrivals['arrivals'], start: number, end: number)
   return isWhole ? { from: a[2], to: b[3] } : undefined;
 }
 
-/** Bytes whose time is not exact are spread evenly over theirs. */
+/** What has no exact time is spread evenly over its range. */
 export function binsOf(all: Arrivals['arrivals'], count: number): Bin[] {
   const [first, last] = [all[0], all.at(-1)];
   if (first === undefined || last === undefined) return [];
   const begin = first[2];
   const each = Math.max(1_000, (last[3] - begin) / count);
   const bins = Array.from({ length: count }, (_, index) => ({
-    ...{ from: begin + index * each, to: begin + (index + 1) * each, bytes: 0, start: Number.POSITIVE_INFINITY },
+    ...{
+      from: begin + index * each,
+      to: begin + (index + 1) * each,
+      lines: 0,
+      bytes: 0,
+      start: Number.POSITIVE_INFINITY,
+    },
   }));
   const binAt = (at: number) => Math.min(count - 1, Math.max(0, Math.floor((at - begin) / each)));
-  for (const [start, end, from, to] of all) {
+  for (const [start, end, from, to, lines] of all) {
     const [low, high] = [binAt(from), binAt(to)];
     for (const [index, bin] of bins.slice(low, high + 1).entries()) {
+      bin.lines += lines / (high - low + 1);
       bin.bytes += (end - start) / (high - low + 1);
       bin.start = Math.min(bin.start, start + Math.floor(((end - start) * index) / (high - low + 1)));
     }

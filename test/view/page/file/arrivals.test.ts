@@ -5,9 +5,9 @@ import { arrivedIn, arrivedText, arrivedWords, binsOf, timeOfDay } from '../../.
 
 const at = (text: string) => new Date(`2026-11-22T${text}`).getTime();
 const RANGES = [
-  [0, 10, 1_000, 1_000],
-  [10, 20, 60_000, 90_000],
-  [25, 30, 100_000, 100_000],
+  [0, 10, 1_000, 1_000, 1],
+  [10, 20, 60_000, 90_000, 2],
+  [25, 30, 100_000, 100_000, 0],
 ] as const;
 
 describe('the time of a line', () => {
@@ -48,7 +48,7 @@ describe('the time of a line', () => {
 });
 
 describe('the histogram', () => {
-  it('has all bytes, each within the time of its arrival', () => {
+  it('has all lines and bytes, each within the time of its arrival', () => {
     const range = fc.record({
       bytes: fc.integer({ min: 1, max: 1_000_000 }),
       pauseMs: fc.integer({ min: 1, max: 9_000_000 }),
@@ -60,10 +60,12 @@ describe('the histogram', () => {
         const all = ranges.map(({ bytes, pauseMs, lastsMs }) => {
           const [start, from] = [end, time + pauseMs];
           [end, time] = [start + bytes, from + lastsMs];
-          return [start, end, from, time] as const;
+          return [start, end, from, time, Math.floor(bytes / 80)] as const;
         });
         const bins = binsOf(all, 64);
         expect(bins.reduce((sum, { bytes }) => sum + bytes, 0)).toBeCloseTo(end, 3);
+        const lines = all.reduce((sum, [, , , , each]) => sum + each, 0);
+        expect(bins.reduce((sum, bin) => sum + bin.lines, 0)).toBeCloseTo(lines, 3);
         for (const { from, to, bytes, start } of bins) {
           const isAny = all.some(([, , low, high]) => low <= to + 1 && high >= from - 1);
           expect(bytes > 0).toBe(Number.isFinite(start));

@@ -34,7 +34,7 @@ it('lines show when the agent received them', { ...PATIENCE, ...needs('chromium'
   const times = pane.locator('.arrived');
   await until('the time in the column', async () => (await times.last().innerText()) === arrivedText(arrived, to));
   expect(await times.count()).toBe(3);
-  await pane.getByRole('img', { name: /^Bytes over time/ }).waitFor();
+  await pane.getByRole('img', { name: /^Lines over time/ }).waitFor();
 
   await pane.getByRole('button', { name: 'line 3', exact: true }).click();
   await pane
