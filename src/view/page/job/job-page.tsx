@@ -71,23 +71,25 @@ function Elsewhere({ job: { jobId, owner } }: { job: JobDetail }) {
     );
   return (
     <p class="notice">
-      The mirrors of job {jobId} are at the agent <Outside text={owner} />
-      {agent !== undefined && (
-        <>
-          {' '}
-          (host <Outside text={agent.host} />)
-        </>
-      )}
-      .{' '}
-      {agent?.view != null ? (
-        <>
-          Its view: <Outside text={agent.view} />
-        </>
-      ) : (
-        <>
-          Run <code>agent view</code> there.
-        </>
-      )}
+      <span>
+        The mirrors of job {jobId} are at the agent <Outside text={owner} />
+        {agent !== undefined && (
+          <>
+            {' '}
+            (host <Outside text={agent.host} />)
+          </>
+        )}
+        .{' '}
+        {agent?.view != null ? (
+          <>
+            Its view: <Outside text={agent.view} />
+          </>
+        ) : (
+          <>
+            Run <code>agent view</code> there.
+          </>
+        )}
+      </span>
     </p>
   );
 }

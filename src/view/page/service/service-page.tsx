@@ -55,8 +55,10 @@ function Figures({ figures, isWithinAgent }: { figures: readonly Figure[]; isWit
         </>
       ) : (
         <p class="notice">
-          Calls, latencies and failures are counted where the view runs within the agent: set <code>view.listen</code>,
-          and restart the agent.
+          <span>
+            Calls, latencies and failures are counted where the view runs within the agent: set <code>view.listen</code>
+            , and restart the agent.
+          </span>
         </p>
       )}
       <Card title="Jobs, and what fails" curves={countCurves(figures)} />
