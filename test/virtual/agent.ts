@@ -4,12 +4,15 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Log, Remote } from '../../src/agent/ports.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
-import type { Config } from '../../src/config/config.ts';
+import { type Config, hasFleet } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine, type Engine } from '../../src/daemon/compose.ts';
+import { type DaemonFleet, fleetOf } from '../../src/daemon/fleet.ts';
 import { AgentHealth } from '../../src/daemon/health.ts';
 import { configuredJobs, type OwnedStore, openOwnStore } from '../../src/daemon/state.ts';
 import type { ErrorCode } from '../../src/errors.ts';
+import type { FleetAddress } from '../../src/fleet/joined.ts';
+import type { FleetMember } from '../../src/fleet/member.ts';
 import type { JobId } from '../../src/job.ts';
 import type { Notifications } from '../../src/notify/notifications.ts';
 import { newNotifications } from '../../src/notify/notifications.ts';
@@ -63,6 +66,8 @@ export interface AgentPlace {
   readonly onStopped: () => void;
   /** Runs work that no fault of the disk meets: where the process would end with an error, and be started again. */
   readonly aside: <T>(work: () => T) => T;
+  /** It follows jobs when it joins. */
+  readonly inFleet?: boolean;
 }
 
 /** As the daemon has it. */
@@ -70,7 +75,13 @@ const TURN_MS = 5_000;
 
 const NOTIFY = `[{on: [finished, failed, canceled, started, results-complete, rewritten, stalled, agent-degraded], url: "${RECEIVER}"}, {on: [match], match: "řádek 7 ", url: "${RECEIVER}"}]`;
 
-const yamlOf = (directory: string, settings: Settings) => `service:
+/** What an agent of a fleet has of its own, and what all of them share. */
+export interface InFleet {
+  readonly name: string;
+  readonly mirrors: string;
+}
+
+const yamlOf = (directory: string, settings: Settings, fleet?: InFleet) => `service:
   fileTransferUrl: https://m.example.org/FileTransferWs
   jobsUrl: https://m.example.org/JobManagementWs
   namespace: http://m.example.org/
@@ -79,7 +90,7 @@ const yamlOf = (directory: string, settings: Settings) => `service:
   requestsPerMinute: ${settings.requestsPerMinute}
   timeoutSeconds: ${settings.timeoutSeconds}
 auth: {username: alice, passwordFile: password}
-mirror: {directory: ${directory}/mirror, keepGenerations: ${settings.keepGenerations}, minFreeBytes: 0}
+mirror: {directory: ${fleet?.mirrors ?? `${directory}/mirror`}, keepGenerations: ${settings.keepGenerations}, minFreeBytes: 0}
 state: {directory: ${directory}/state}
 poll: {minIntervalSeconds: ${settings.minIntervalSeconds}, maxIntervalSeconds: ${settings.maxIntervalSeconds}, overlapBytes: ${settings.overlapBytes}}
 results: {intervalSeconds: ${settings.resultsIntervalSeconds}, transfer: soap, enabled: ${settings.results}, exclude: ${JSON.stringify(settings.exclude)}, bandwidthLimit: ${settings.bandwidthLimit}}
@@ -88,13 +99,14 @@ logging: {level: ${settings.level}}
 notify: ${settings.notify ? NOTIFY : '[]'}
 watch: ${JSON.stringify(settings.watch.map((job) => ({ job: Number(job), settleAfterMinutes: 30 })))}
 watchMine: ${settings.mine ? '{mostJobs: 4}' : 'false'}
+fleet: ${fleet === undefined ? 'null' : `{url: "postgresql://db.example.org/jobtail", name: ${fleet.name}}`}
 `;
 
 /** Writes the configuration, and what it names. */
-export async function configured(directory: string, settings: Settings): Promise<Config> {
+export async function configured(directory: string, settings: Settings, fleet?: InFleet): Promise<Config> {
   writeFileSync(path.join(directory, 'password'), 'hunter-secret-0501\n', { mode: 0o600 });
   const file = path.join(directory, 'config.yaml');
-  writeFileSync(file, yamlOf(directory, settings));
+  writeFileSync(file, yamlOf(directory, settings, fleet));
   return loadConfig(file);
 }
 
@@ -108,6 +120,7 @@ export class SimulatedAgent {
   readonly #place: AgentPlace;
   readonly #owned: OwnedStore;
   readonly #secrets = new Secrets();
+  #fleet: DaemonFleet | undefined;
   health!: AgentHealth;
   #notifications!: Notifications;
   #endKeepUp: () => Promise<void> = async () => {};
@@ -117,7 +130,24 @@ export class SimulatedAgent {
     this.#place = place;
     this.clock = place.time.clockOf(this.process);
     this.#owned = place.aside(() => openOwnStore(config, this.#log(), this.#secrets, this.clock));
-    place.aside(() => this.#follow());
+    if (place.inFleet !== true) place.aside(() => this.#follow());
+  }
+
+  /** Joins a fleet, as the daemon does, and follows the jobs that it gets. */
+  async join(address: FleetAddress): Promise<void> {
+    const { config, clock } = this;
+    if (!hasFleet(config)) throw new Error('the configuration has no fleet');
+    const { store, transfers } = this.#owned;
+    this.#fleet = await fleetOf({
+      ...{ config, store, transfers, address, clock, version: '0', secrets: this.#secrets, log: this.#log() },
+      unready: () => this.health.unready(),
+    });
+    this.#place.aside(() => this.#follow());
+    this.#fleet.member.start();
+  }
+
+  get member(): FleetMember | undefined {
+    return this.#fleet?.member;
   }
 
   get store() {
@@ -139,8 +169,14 @@ export class SimulatedAgent {
 
   async stop(): Promise<void> {
     await this.#stopFollowing();
+    await this.#fleet?.member.stop();
     this.#owned.close();
     this.process.isAlive = false;
+  }
+
+  /** Hands off its jobs; it is to be stopped afterwards. */
+  async drain(): Promise<void> {
+    await this.#fleet?.member.drain();
   }
 
   /** Ends without a last word: only what it wrote is left. */
@@ -189,23 +225,28 @@ export class SimulatedAgent {
     const { ports, line, share } = this.#connect(clock, (outcome) => health.note(outcome));
     this.line = line;
     const { store, transfers } = this.#owned;
+    const fleet = this.#fleet;
     this.engine = buildEngine({
       ...{ config, store, transfers, remote: ports, jobService: ports, share, clock, random: chance.next },
+      ...(fleet && { ownership: fleet.member, register: fleet.member.register, budget: fleet.budget }),
       log: this.#log(),
     });
     const { agent } = this.engine;
+    if (fleet !== undefined) fleet.remote = ports;
     this.#notifications = newNotifications({
       ...{ config, store, clock, log: this.#log(), http: receiver.http(clock) },
       degraded: () => health.unready(),
     });
     this.#endKeepUp = transfers.keepUp(ports);
     agent.onTurn(TURN_MS, () => health.turned());
-    agent.start(configuredJobs(config), config.watchMine);
+    agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
+    fleet?.member.attach(agent, configuredJobs(config));
     this.#notifications.start();
     health.isReady = true;
   }
 
   async #stopFollowing(): Promise<void> {
+    this.#fleet?.member.detach();
     await this.engine.agent.stop();
     await this.#notifications.stop();
     await this.#endKeepUp();

@@ -7,17 +7,15 @@ import { isHere, proofs, type Verified } from '../../src/cli/commands/verify.ts'
 import { openSharedStore } from '../../src/daemon/state.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Store } from '../../src/store/store.ts';
+import { CLUSTER_ACTS, withJob } from './cluster-acts.ts';
 import { CODES, type Fault } from './faults.ts';
 import { settingsOf, type World } from './world.ts';
 
-const MAX_JOBS = 5;
 const MINUTE_MS = 60_000;
 /** A verification of a few small files, each of which may hang up to its time limit. */
 const VERIFIED_WITHIN_MS = 120 * MINUTE_MS;
 /** A stop takes no longer, whatever hangs (docs/guarantees.md). */
 const MAX_STOP_MS = 10_000;
-/** A file is flushed so late after the end of its job, at most. */
-const FLUSHED_WITHIN_MS = 40_000;
 
 /** How often each of them happens. */
 const WEIGHTS = {
@@ -56,50 +54,7 @@ export type Happening = keyof typeof WEIGHTS;
 type Act = (world: World) => void | Promise<void>;
 
 const ACTS: Readonly<Record<Happening, Act>> = {
-  submit(world) {
-    if (world.service.jobs.size < MAX_JOBS) world.service.submit(`${501 + world.service.jobs.size}` as JobId);
-  },
-  start: (world) =>
-    withJob(
-      world,
-      ({ state }) => state === 'Queued',
-      (job) => job.start(world.time.wallMs),
-    ),
-  write: (world) =>
-    withJob(world, isRunning, (job) => {
-      const { chance } = world;
-      for (let left = chance.whole(1, 12), delayMs = 0; left > 0; left -= 1, delayMs += chance.spread(50, 60_000))
-        world.later(delayMs, () => !job.isOver && job.write(chance));
-    }),
-  results: (world) =>
-    withJob(world, isRunning, (job) => {
-      const { chance, time } = world;
-      for (let left = chance.whole(1, 5), delayMs = 0; left > 0; left -= 1, delayMs += chance.spread(1, 100_000))
-        world.later(delayMs, () => !job.isOver && job.writeResult(chance, time.wallMs));
-    }),
-  task: (world) => withJob(world, isRunning, (job) => job.tasks.length < 3 && job.addTask()),
-  end: (world) =>
-    withJob(world, isRunning, (job) => {
-      const { chance, time } = world;
-      job.end(chance.among(['Finished', 'Failed', 'Canceled']), time.wallMs);
-      if (!chance.is(0.5)) return;
-      world.later(
-        chance.spread(100, FLUSHED_WITHIN_MS),
-        () => job.isOver && job.state !== 'Deleted' && job.write(chance),
-      );
-    }),
-  restart: (world) =>
-    withJob(
-      world,
-      ({ state }) => ENDED.includes(state),
-      (job) => job.start(world.time.wallMs),
-    ),
-  delete: (world) =>
-    withJob(
-      world,
-      ({ state }) => ENDED.includes(state),
-      (job) => job.end('Deleted', world.time.wallMs),
-    ),
+  ...CLUSTER_ACTS,
   watch: (world) =>
     withJob(
       world,
@@ -211,8 +166,6 @@ const ACTS: Readonly<Record<Happening, Act>> = {
   nothing() {},
 };
 
-const ENDED = ['Finished', 'Failed', 'Canceled'];
-const isRunning = ({ state }: { readonly state: string }) => state === 'Running';
 const OPERATIONS = [
   'DownloadPartsOfJobFilesFromCluster',
   'ListChangedFilesForJob',
@@ -223,8 +176,8 @@ const OPERATIONS = [
 
 /** Two jobs of which one is watched. */
 export function begin(world: World): void {
-  ACTS.submit(world);
-  ACTS.submit(world);
+  CLUSTER_ACTS.submit(world);
+  CLUSTER_ACTS.submit(world);
   const { chance, time } = world;
   const job = chance.among([...world.service.jobs.values()]);
   watch(world, job.id, []);
@@ -254,11 +207,6 @@ function requireAllHere(mirrors: string, job: Job): void {
       if (content !== undefined && !(fs.existsSync(at) && fs.readFileSync(at).equals(content)))
         throw new Error(`verify finds all of job ${job.id} here, and ${at} is not all of it`);
     }
-}
-
-function withJob(world: World, isMeant: (job: Job) => boolean, work: (job: Job) => unknown): void {
-  const job = world.chance.any([...world.service.jobs.values()].filter(isMeant));
-  if (job !== undefined) work(job);
 }
 
 /** A command beside the agent: it changes the store, and mostly wakes the agent up. */

@@ -1,5 +1,5 @@
 /**
- * The database of the state: the real SQLite in a real file. One connection uses it alone between the events of a run,
+ * The database of each state: the real SQLite in a real file. One connection uses it alone between the events of a run,
  * which spares the locks of each statement: these would be most of the work. Other processes take their turns.
  */
 import Database from 'better-sqlite3';
@@ -15,17 +15,13 @@ const SHARED = 'PRAGMA locking_mode = NORMAL; BEGIN IMMEDIATE; COMMIT';
 export class SimulatedDatabase {
   /** On `Database.prototype`. */
   readonly patches: readonly Patched[];
-  /** The connection of the agent, if it runs. */
-  #owner: Database.Database | undefined;
+  /** The connections of the agents that run, by their files. */
+  readonly #owners = new Map<string, Database.Database>();
 
   /** `begin` is called before each transaction, which fails with what it throws. */
   constructor(begin: () => void) {
     const real = { ...Database.prototype };
-    const setOwner = (owner: Database.Database | undefined) => {
-      this.#owner = owner;
-    };
-    const isOwner = (db: Database.Database) => this.#owner === db;
-    const isFree = () => this.#owner === undefined;
+    const owners = this.#owners;
     this.patches = [
       [
         Database.prototype,
@@ -42,8 +38,8 @@ export class SimulatedDatabase {
         'exec',
         function exec(this: Database.Database, text: string) {
           real.exec.call(this, text);
-          if (text !== OPENED || !isFree()) return this;
-          setOwner(this);
+          if (text !== OPENED || owners.has(this.name)) return this;
+          owners.set(this.name, this);
           return real.exec.call(this, ALONE);
         },
       ],
@@ -51,22 +47,22 @@ export class SimulatedDatabase {
         Database.prototype,
         'close',
         function close(this: Database.Database) {
-          if (isOwner(this)) setOwner(undefined);
+          if (owners.get(this.name) === this) owners.delete(this.name);
           return real.close.call(this);
         },
       ],
     ];
   }
 
-  /** The values of the first column. */
+  /** The values of the first column, of each agent. */
   column(sql: string): unknown[] {
-    return this.#owner?.prepare(sql).pluck().all() ?? [];
+    return [...this.#owners.values()].flatMap((owner) => owner.prepare(sql).pluck().all());
   }
 
   /** Runs `work` of another process, with a connection of its own. */
   beside(work: () => void): void {
-    this.#owner?.exec(SHARED);
+    for (const owner of this.#owners.values()) owner.exec(SHARED);
     work();
-    this.#owner?.exec(ALONE);
+    for (const owner of this.#owners.values()) owner.exec(ALONE);
   }
 }

@@ -54,6 +54,8 @@ export class SimulatedDisk {
   isFull = false;
   /** A flush takes so long. */
   flushMs = 0;
+  /** Called before each call that changes a file of the mirrors. */
+  onWrite: (file: string) => void = () => {};
   readonly database: SimulatedDatabase;
   /** Which boot of the machine this is. */
   boots = 0;
@@ -210,6 +212,7 @@ export class SimulatedDisk {
     const failed = name !== 'close' || this.isDead ? this.#step(name, file) : undefined;
     const writes = name === 'write' || name === 'truncate';
     if (writes && !wasDead) this.#noteWrite(file);
+    if (writes && file.startsWith(this.#mirrors)) this.onWrite(file);
     // A write that fails, or within which the process ends, is torn.
     if (failed !== undefined && name === 'write' && !wasDead && this.broken === undefined) this.aside(() => make(0.5));
     if (failed !== undefined) throw failed;

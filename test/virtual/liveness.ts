@@ -93,15 +93,17 @@ export async function heal(world: World, broken?: Broken): Promise<void> {
 }
 
 /** Lets time pass until everything but the broken part is complete. @throws Error what is not after the bound */
-export async function becomesComplete(world: World, broken?: Broken): Promise<void> {
+export const becomesComplete = (world: World, broken?: Broken) => becomesTrue(world, () => lacking(world, broken));
+
+export async function becomesTrue(world: Pick<World, 'time' | 'pass'>, lacking: () => readonly Lack[]): Promise<void> {
   const begunAt = world.time.passedMs;
   for (;;) {
     await world.pass(MINUTE_MS);
     const takenMs = world.time.passedMs - begunAt;
-    const late = lacking(world, broken).filter(({ boundMs }) => boundMs < takenMs);
+    const late = lacking().filter(({ boundMs }) => boundMs < takenMs);
     if (late.length > 0)
       throw new Error(`after ${takenMs / MINUTE_MS} minutes: ${late.map(({ what }) => what).join('; ')}`);
-    if (lacking(world, broken).length === 0) return;
+    if (lacking().length === 0) return;
   }
 }
 
@@ -123,13 +125,16 @@ export async function isQuiet(world: World): Promise<void> {
   if (calls > allowed) throw new Error(`${calls} calls in an hour in which nothing happens, ${allowed} are explained`);
 }
 
-interface Lack {
+export interface Lack {
   readonly what: string;
   readonly boundMs: number;
 }
 
+/** One agent, and what it is to have in the end. */
+export type Complete = Pick<World, 'agent' | 'service' | 'mirrors' | 'disk' | 'receiver'>;
+
 /** What is not as it is to be in the end. */
-export function lacking(world: World, broken?: Broken): Lack[] {
+export function lacking(world: Complete, broken?: Broken): Lack[] {
   const { store } = world.agent;
   const rows = store.jobs.all();
   const lacks = rows
@@ -146,7 +151,7 @@ export function lacking(world: World, broken?: Broken): Lack[] {
 
 const live = (what: string): Lack => ({ what, boundMs: LIVE_BOUND_MS });
 
-function lacksOf(world: World, row: JobRow): Lack[] {
+function lacksOf(world: Complete, row: JobRow): Lack[] {
   const { store } = world.agent;
   const { jobId, state, error } = row;
   const job = world.service.jobs.get(jobId);
@@ -163,7 +168,7 @@ function lacksOf(world: World, row: JobRow): Lack[] {
   return [...lacksOfMirrors(world, job), ...(row.results ? lacksOfResults(world, job, state === 'settled') : [])];
 }
 
-function lacksOfMirrors({ agent, mirrors }: World, job: SimulatedJob): Lack[] {
+function lacksOfMirrors({ agent, mirrors }: Complete, job: SimulatedJob): Lack[] {
   const rows = agent.store.liveFiles.ofJob(job.id);
   const isSearched = agent.store.taskSearches.get(job.id) !== undefined;
   return job.tasks.flatMap(({ id: taskId, files }) =>
@@ -184,7 +189,7 @@ function lacksOfMirrors({ agent, mirrors }: World, job: SimulatedJob): Lack[] {
   );
 }
 
-function lacksOfResults({ agent, mirrors }: World, job: SimulatedJob, isSettled: boolean): Lack[] {
+function lacksOfResults({ agent, mirrors }: Complete, job: SimulatedJob, isSettled: boolean): Lack[] {
   const directory = resultsDirectory(mirrors, job.id);
   return [...job.results].flatMap(([name, { contents }]) => {
     const row = agent.store.results.get(job.id, name);
@@ -204,7 +209,7 @@ function lacksOfResults({ agent, mirrors }: World, job: SimulatedJob, isSettled:
 }
 
 /** As many jobs as the rule allows are followed, of those that it is for. */
-function lacksOfRule({ agent, service }: World): Lack[] {
+function lacksOfRule({ agent, service }: Complete): Lack[] {
   const { store } = agent;
   const rule = store.watchMine.inForce();
   if (rule === undefined || store.jobs.followedByRule() >= rule.mostJobs) return [];
@@ -214,7 +219,7 @@ function lacksOfRule({ agent, service }: World): Lack[] {
 }
 
 /** All that is to be sent was sent. */
-function lacksOfOutbox({ agent, receiver }: World, broken?: Broken): Lack[] {
+function lacksOfOutbox({ agent, receiver }: Complete, broken?: Broken): Lack[] {
   if (!agent.config.notify.length || broken === BROKEN_RECEIVER || receiver.state !== 'takes') return [];
   const waiting = agent.store.outbox.all().filter(({ dueAt }) => dueAt !== null);
   return waiting.length === 0 ? [] : [live(`${waiting.length} notifications wait`)];

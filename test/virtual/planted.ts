@@ -8,10 +8,13 @@ export interface Planted {
   readonly instead: string;
   /** What the failure says. */
   readonly found: RegExp;
+  /** Found by fleets. */
+  readonly isOfFleet?: boolean;
 }
 
 const COMMITTED = /bytes are committed, and [0-9]+ safely in the mirror/;
 const NEVER_COMPLETE = /^[0-9]+: after [0-9]+ minutes: /;
+const NOT_FOLLOWED = /no agent follows it [0-9]+ ms later/;
 const IN_A_PAUSE = /began in a pause that the service asked for/;
 
 export const PLANTED: readonly Planted[] = [
@@ -154,5 +157,29 @@ export const PLANTED: readonly Planted[] = [
     text: "return this.#state.kind === 'open' ? this.#state.grant : this.#renewed(signal);",
     instead: 'return this.#renewed(signal);',
     found: /a sign-in although no call was answered/,
+  },
+  {
+    name: 'a lease that is believed too long',
+    file: 'fleet/lease.ts',
+    text: 'const forMs = this.#leaseMs - MARGIN_MS;',
+    instead: 'const forMs = this.#leaseMs * 4;',
+    found: /writes .*, and so may/,
+    isOfFleet: true,
+  },
+  {
+    name: 'a lost wake-up of a fleet: a notification that is not processed',
+    file: 'fleet/wakeups.ts',
+    text: 'this.#isReportedAgain = true;',
+    instead: '',
+    found: NOT_FOLLOWED,
+    isOfFleet: true,
+  },
+  {
+    name: 'a job that is handed off, and offered to no agent',
+    file: 'fleet/claims.ts',
+    text: "if (how === 'handed-over') for (const jobId of ids) await this.#queue.send(sql, jobId);",
+    instead: '',
+    found: NOT_FOLLOWED,
+    isOfFleet: true,
   },
 ];

@@ -39,12 +39,12 @@ const MINUTES = 600;
 const FIRST_SEED = 9;
 
 /** Runs one seed after the other until the time is over: for minutes, the same ones each time, for hours others. */
-export async function runFor(seconds: number): Promise<void> {
+export async function runFor(seconds: number, runOne: (seed: number) => Promise<{ simulatedMs: number }> = run) {
   const first = seconds <= MINUTES ? FIRST_SEED : Date.now() % 2 ** 31;
   const began = Date.now();
   const cpu = process.cpuUsage();
   let [simulatedMs, seed] = [0, first];
-  for (; Date.now() - began < seconds * 1_000; seed += 1) simulatedMs += (await run(seed)).simulatedMs;
+  for (; Date.now() - began < seconds * 1_000; seed += 1) simulatedMs += (await runOne(seed)).simulatedMs;
   const hours = simulatedMs / HOUR_MS;
   const { user, system } = process.cpuUsage(cpu);
   const aMinute = (hours / (user + system)) * 60_000_000;
@@ -53,7 +53,8 @@ export async function runFor(seconds: number): Promise<void> {
 }
 
 /** How to see a run again. */
-function again(seed: number): string {
+export function again(seed: number, file = 'virtual.test.ts'): string {
   const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
-  return `JOBTAIL_VIRTUAL_SEED=${seed} npx vitest run test/virtual/virtual.test.ts (at ${commit})`;
+  const long = file.includes('/long/') ? 'JOBTAIL_LONG=1 ' : '';
+  return `${long}JOBTAIL_VIRTUAL_SEED=${seed} npx vitest run test/virtual/${file} (at ${commit})`;
 }

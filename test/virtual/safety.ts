@@ -60,7 +60,7 @@ function checkRows({ database }: World['disk']): void {
 const MOST_BEFORE = 4;
 
 /** Each mirror, and each kept generation, is the beginning of one content that the remote file had. */
-function checkMirrors({ mirrors }: World, job: SimulatedJob): void {
+export function checkMirrors({ mirrors }: Pick<World, 'mirrors'>, job: SimulatedJob): void {
   for (const task of job.tasks) {
     const directory = path.join(mirrors, job.id, 'live', task.id);
     if (!fs.existsSync(directory)) continue;
@@ -78,7 +78,10 @@ const isBeginning = (bytes: Buffer, { contents }: SimulatedFile) =>
   bytes.length === 0 || contents.some((content) => content.subarray(0, bytes.length).equals(bytes));
 
 /** Nothing is promised that is not there, and no generation is invented. */
-function checkRow({ service, mirrors, disk }: World, row: LiveFileRow): void {
+export function checkRow(
+  { service, mirrors, disk }: Pick<World, 'service' | 'mirrors' | 'disk'>,
+  row: LiveFileRow,
+): void {
   const name = `${row.jobId} ${keyText(row)}`;
   const file = mirrorPath(mirrors, row.jobId, row);
   const length = disk.durableLength(file);

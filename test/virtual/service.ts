@@ -40,6 +40,8 @@ export class SimulatedService {
   /** What an agent did that it must not do. */
   readonly offences: string[] = [];
   calls = 0;
+  /** Called with each call, of all agents. */
+  onCall: (operation: Operation) => void = () => {};
   signIns = 0;
   /** When the secret of a process was refused; an entry is removed with what excuses another attempt. */
   refusals = new WeakMap<Clock, number>();
@@ -90,6 +92,7 @@ export class SimulatedService {
     const { clock, share } = line;
     if (call.signal.aborted) throw new JobtailError('aborted', 'it was stopped');
     this.calls += 1;
+    this.onCall(call.operation);
     const asked = line.begun(call);
     let isAnswered = false;
     try {

@@ -20,10 +20,15 @@ export class SimulatedProcess {
   timers = 0;
   /** Stopped until then, as by SIGSTOP: the clocks go on. */
   stoppedUntil = 0;
+  /** Its machine slept for so long: only the wall clock went on. */
+  asleepMs = 0;
+  /** Its wall clock was set so far ahead of that of the cluster. */
+  wallAheadMs = 0;
 }
 
 /** So much may happen at one moment: more is a loop that does not end. */
 const MAX_AT_ONE_MOMENT = 20_000;
+const MIN_DELAY_MS = 1e-6;
 
 export class SimulatedTime {
   readonly #waiting = new Heap<Waiting>((a, b) => a.at - b.at || a.order - b.order);
@@ -61,10 +66,19 @@ export class SimulatedTime {
 
   clockOf(process: SimulatedProcess): Clock {
     return {
-      now: () => this.wallMs,
-      monotonic: () => this.#passedMs,
+      now: () => this.wallMs + Math.round(process.wallAheadMs),
+      monotonic: () => this.#passedMs - process.asleepMs,
       timer: (delayMs, callback) => this.#timer(process, delayMs, callback),
     };
+  }
+
+  /** A process that was stopped goes on now. */
+  resume(process: SimulatedProcess): void {
+    if (process.stoppedUntil <= this.#passedMs) return;
+    process.stoppedUntil = this.#passedMs;
+    const waiting = this.#waiting.toArray();
+    for (const one of waiting) if (one.process === process) one.at = Math.min(one.at, this.#passedMs);
+    this.#waiting.init(waiting);
   }
 
   /** Lets time pass up to a moment, and all that is due until then take place. */
@@ -122,7 +136,8 @@ export class SimulatedTime {
 
   #timer(process: SimulatedProcess, delayMs: number, callback: () => void): () => void {
     if (Number.isNaN(delayMs)) throw new Error('a timer that is not a number');
-    const at = this.#passedMs + Math.max(0, delayMs);
+    // What is left of rounding is no delay: it would be due again and again.
+    const at = this.#passedMs + (delayMs > 0 ? Math.max(MIN_DELAY_MS, delayMs) : 0);
     const waiting: Waiting = { at, order: this.#orders++, process, callback, isCancelled: false };
     if (at < Number.POSITIVE_INFINITY) this.#waiting.push(waiting);
     process.timers += 1;

@@ -14,7 +14,8 @@ const run = promisify(execFile);
 async function findings(planted?: Planted): Promise<string> {
   const hook = path.join(HERE, 'planting.mjs');
   const env = { ...process.env, ...(planted === undefined ? {} : { JOBTAIL_PLANTED: JSON.stringify(planted) }) };
-  const args = ['--import', hook, path.join(HERE, 'seeds.ts'), String(SEEDS)];
+  const seeds = planted?.isOfFleet === true ? 'fleet/seeds.ts' : 'seeds.ts';
+  const args = ['--import', hook, path.join(HERE, seeds), String(SEEDS)];
   const { stdout } = await run(process.execPath, args, { env, maxBuffer: 2 ** 26 });
   return stdout;
 }

@@ -1,0 +1,153 @@
+/** What happens to a fleet, by chance: to its jobs, by commands, to its machines, to its database and the ways to it. */
+import type { JobId } from '../../../src/job.ts';
+import { LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { CLUSTER_ACTS } from '../cluster-acts.ts';
+import { CODES } from '../faults.ts';
+import type { FleetMachine, FleetWorld } from './world.ts';
+
+const MINUTE_MS = 60_000;
+/** A backup is put back by ending the server and starting it again: each agent meets that with a heartbeat. */
+const RESTORED_AFTER_MS = 8_000;
+
+const WEIGHTS = {
+  submit: 5,
+  start: 6,
+  write: 30,
+  results: 8,
+  task: 2,
+  end: 5,
+  restart: 1,
+  watch: 7,
+  unwatch: 2,
+  sync: 2,
+  fault: 2,
+  kill: 4,
+  stop: 3,
+  drain: 2,
+  standstill: 3,
+  suspend: 2,
+  'wall-clock': 2,
+  cut: 4,
+  'database-away': 3,
+  'database-slow': 2,
+  restore: 1,
+  nothing: 6,
+} as const;
+export type FleetHappening = keyof typeof WEIGHTS;
+
+type Act = (world: FleetWorld) => unknown;
+
+const ACTS: Readonly<Record<FleetHappening, Act>> = {
+  ...CLUSTER_ACTS,
+  watch: (world) => withJob(world, (jobId) => watch(world, jobId)),
+  unwatch: (world) =>
+    withJob(world, (jobId) => {
+      const kind = world.chance.is(0.3) ? 'end' : 'unwatch';
+      return world.command((client) => client.command({ jobId, kind }));
+    }),
+  sync: (world) => withJob(world, (jobId) => world.command((client) => client.command({ jobId, kind: 'sync' }))),
+  fault({ service, chance, time }) {
+    const [code, share] = [chance.among(CODES), chance.among([1, 0.3])];
+    service.faults.push({ code, share, until: time.passedMs + chance.spread(1_000, 10 * MINUTE_MS) });
+  },
+  kill: (world) => onOne(world, (machine) => world.kill(machine)),
+  stop: (world) => onOne(world, (machine) => world.stop(machine)),
+  drain: (world) => onOne(world, (machine) => world.drain(machine)),
+  standstill: (world) =>
+    onOne(world, ({ agent }) => {
+      if (agent !== undefined)
+        agent.process.stoppedUntil = world.time.passedMs + world.chance.spread(500, 5 * MINUTE_MS);
+    }),
+  /** The clock that goes by what passes stands still meanwhile, the other one does not. */
+  suspend: (world) =>
+    onOne(world, ({ agent }) => {
+      const forMs = world.chance.spread(5_000, 30 * MINUTE_MS);
+      if (agent === undefined || agent.process.stoppedUntil > world.time.passedMs) return;
+      agent.process.stoppedUntil = world.time.passedMs + forMs;
+      agent.process.asleepMs += forMs;
+    }),
+  'wall-clock': (world) =>
+    onOne(world, ({ agent }) => {
+      const byMs = world.chance.among([-1, 1]) * world.chance.spread(500, 24 * 60 * MINUTE_MS);
+      if (agent !== undefined) agent.process.wallAheadMs += byMs;
+    }),
+  cut(world) {
+    const { chance } = world;
+    const machine = chance.among(world.machines);
+    const what = chance.among(['out', 'back', 'both'] as const);
+    if (what !== 'back') machine.way.out = false;
+    if (what !== 'out') machine.way.back = false;
+    world.later(chance.spread(500, 10 * MINUTE_MS), () => mendWay(world, machine));
+  },
+  'database-away': ({ postgres, chance, later }) => {
+    postgres.stop();
+    later(chance.spread(500, 10 * MINUTE_MS), () => {
+      postgres.isAway = false;
+    });
+  },
+  'database-slow': ({ postgres, chance, later }) => {
+    postgres.slowMs = chance.spread(50, 6_000);
+    later(chance.spread(1_000, 10 * MINUTE_MS), () => {
+      postgres.slowMs = 0;
+    });
+  },
+  /** A backup of now is put back some minutes later. */
+  restore(world) {
+    const { postgres, chance, later } = world;
+    const backup = postgres.tables.copy();
+    later(chance.spread(1_000, 20 * MINUTE_MS), () => {
+      world.isRestored = true;
+      postgres.stop();
+      postgres.tables.restore(backup);
+      later(chance.spread(RESTORED_AFTER_MS, 2 * MINUTE_MS), () => {
+        postgres.isAway = false;
+      });
+    });
+  },
+  nothing() {},
+};
+
+export function mendWay({ postgres }: FleetWorld, machine: FleetMachine): void {
+  machine.way.out = true;
+  machine.way.back = true;
+  // What was under way is lost: the connections are opened again.
+  if (machine.agent !== undefined) postgres.disconnect(machine.agent.process);
+}
+
+/** Three jobs that are watched. */
+export async function beginFleet(world: FleetWorld): Promise<void> {
+  for (let left = 3; left > 0; left -= 1) ACTS.submit(world);
+  await world.pass(20_000);
+  for (const job of world.service.jobs.values()) {
+    job.start(world.time.wallMs);
+    await watch(world, job.id);
+  }
+}
+
+/** Something happens, and some time passes. */
+export async function fleetStep(world: FleetWorld): Promise<void> {
+  const { chance } = world;
+  const happening = chance.weighted(WEIGHTS);
+  world.note(`- ${happening}`);
+  await ACTS[happening](world);
+  await world.pass(chance.is(0.8) ? chance.spread(20, 2 * MINUTE_MS) : chance.spread(2 * MINUTE_MS, 60 * MINUTE_MS));
+  for (const machine of world.machines) if (!machine.isUp && chance.is(0.5)) await world.start(machine);
+}
+
+export function watch(world: FleetWorld, jobId: JobId): Promise<boolean> {
+  const request = { jobId, tasks: null, files: LIVE_FILE_NAMES, results: world.chance.is(0.7) } as const;
+  const body = { ...request, settleAfterMs: null, source: 'command' } as const;
+  return world.command((client) => client.command({ jobId, kind: 'watch', body }));
+}
+
+function onOne(world: FleetWorld, work: (machine: FleetMachine) => unknown): Promise<unknown> | undefined {
+  // One that stands still does nothing that is asked of it.
+  const isAwake = ({ agent }: FleetMachine) => (agent?.process.stoppedUntil ?? 0) <= world.time.passedMs;
+  const machine = world.chance.any(world.up.filter(isAwake));
+  return machine === undefined ? undefined : Promise.resolve(work(machine));
+}
+
+function withJob(world: FleetWorld, work: (jobId: JobId) => Promise<unknown>): Promise<unknown> | undefined {
+  const jobId = world.chance.any(world.jobIds());
+  return jobId === undefined ? undefined : work(jobId);
+}

@@ -1,0 +1,219 @@
+/**
+ * What the statements of src/fleet that concern agents, owners and the budget do to the tables of the simulated
+ * PostgreSQL.
+ */
+import { keyOf, type Row, type Transaction } from './tables.ts';
+
+export type Values = readonly unknown[];
+export type Statement = (on: Transaction, values: Values, text: string) => unknown[];
+
+/** As in src/fleet/claims.ts, register.ts and budget.ts. */
+const MAX_FREED = 100;
+const MAX_DOUBLINGS = 6;
+const REST_MS = 15_000;
+const SET_BACK_MS = 180_000;
+export const DAY_MS = 86_400_000;
+
+export const texts = (value: unknown) => value as readonly string[];
+export const at = (row: Row, column: string) => Number(row[column]);
+export const byKey = (a: readonly [string, Row], b: readonly [string, Row]) => (a[0] < b[0] ? -1 : 1);
+
+const isSilent = (on: Transaction, agent: Row) => at(agent, 'seen_at') <= on.now - at(agent, 'lease_ms');
+const isSeen = (on: Transaction, agent: Row) => !isSilent(on, agent) && agent['is_ended'] !== true;
+const jobsOf = (on: Transaction, owner: unknown) => on.all('jobs', (job) => job['owner'] === owner);
+/** `least` of PostgreSQL passes over null. */
+const least = (...numbers: readonly unknown[]) =>
+  Math.min(...numbers.filter((one): one is number => typeof one === 'number'));
+
+export function job(on: Transaction, jobId: unknown): Row | undefined {
+  return on.get('jobs', keyOf(jobId));
+}
+
+/** The rows of these jobs, each changed. */
+export function changeJobs(on: Transaction, ids: readonly string[], columnsOf: (row: Row) => Row): Row[] {
+  return ids.flatMap((jobId) => {
+    const row = job(on, jobId);
+    return row === undefined ? [] : [on.change('jobs', keyOf(jobId), row, columnsOf(row))];
+  });
+}
+
+const NEW_AGENT = { capacity: null, lacks: null, not_followed: 0, passed_over: 0, rests_until: null, lag_ms: null };
+
+function summaryOf(on: Transaction, name: unknown): Row {
+  const agents = on
+    .all('agents', (agent) => isSeen(on, agent) && agent['is_draining'] !== true)
+    .sort(byKey)
+    .map(([, agent]) => {
+      const jobs = jobsOf(on, agent['name']).length;
+      const [most, capacity] = [agent['most_jobs'], agent['capacity']];
+      const rests = Number(agent['rests_until'] ?? 0) > on.now ? jobs : null;
+      const idleMs = on.now - at(agent, 'took_at');
+      const able = least(most, capacity);
+      return { name: agent['name'], mostJobs: least(most, capacity, rests), able, maxJobs: most, jobs, idleMs };
+    });
+  const owned = on.all('jobs', ({ owner }) => owner !== null);
+  const silentOf = ({ owner }: Row) => {
+    const agent = on.get('agents', keyOf(owner));
+    return agent !== undefined && isSilent(on, agent);
+  };
+  const waiting = on.all('queue').map(([, row]) => at(row, 'start_after'));
+  return {
+    ...{ agents, owned: owned.length, silent: owned.filter(([, row]) => silentOf(row)).length },
+    own: jobsOf(on, name).map(([, { job_id: jobId, attempt }]) => ({ jobId, attempt })),
+    ...{ waiting: waiting.length, waitingMs: waiting.length === 0 ? 0 : on.now - Math.min(...waiting) },
+  };
+}
+
+function renewed(on: Transaction, [name, instance, ...values]: Values): unknown[] {
+  const key = keyOf(name);
+  on.lock('agents', key);
+  const agent = on.get('agents', key);
+  if (agent === undefined || agent['instance'] !== instance) return [];
+  const [lag_ms, calls_last_minute, is_draining, capacity, lacks, not_followed] = values;
+  const reported = { lag_ms, calls_last_minute, is_draining, capacity, lacks, not_followed };
+  on.change('agents', key, agent, { ...reported, seen_at: on.now, is_ended: false });
+  return [{ drainAsked: agent['drain_asked'] }];
+}
+
+function joined(on: Transaction, values: Values): unknown[] {
+  const [name, state_id, instance, most_jobs, lease_ms, mirror, about] = values;
+  const key = keyOf(name);
+  on.lock('agents', key);
+  const before = on.get('agents', key);
+  if (before !== undefined && before['state_id'] !== state_id && isSeen(on, before)) return [];
+  const times = { started_at: on.now, seen_at: on.now, took_at: on.now };
+  const flags = { is_ended: false, is_draining: false, drain_asked: false };
+  const row = { name, state_id, instance, most_jobs, lease_ms, mirror, about: JSON.parse(String(about)) as unknown };
+  on.put('agents', key, { ...NEW_AGENT, calls_last_minute: 0, ...before, ...row, ...times, ...flags });
+  return [{}];
+}
+
+/** Jobs of agents whose leases expired, where nobody else has a row of them. */
+function freed(on: Transaction): unknown[] {
+  const found: string[] = [];
+  for (const [key, row] of on.all('jobs', ({ owner }) => owner !== null).sort(byKey)) {
+    const agentKey = keyOf(row['owner']);
+    const agent = on.get('agents', agentKey);
+    if (found.length === MAX_FREED || agent === undefined || !isSilent(on, agent)) continue;
+    if (!on.canLock('agents', agentKey) || !on.canLock('jobs', key)) continue;
+    on.lock('agents', agentKey);
+    on.lock('jobs', key);
+    found.push(String(row['job_id']));
+  }
+  return changeJobs(on, found, () => ({ owner: null })).map(({ job_id: jobId }) => ({ jobId }));
+}
+
+function budgetTaken(on: Transaction, [name, spacing, max]: Values): unknown[] {
+  const key = keyOf(name);
+  on.lock('budgets', key);
+  const [now, before] = [on.clockNow, on.get('budgets', key)];
+  const next = before === undefined ? now : at(before, 'next_slot');
+  const isSetBack = next > now + SET_BACK_MS;
+  if (before !== undefined && next > now + Number(max) && !isSetBack) return [];
+  const nextSlot = Number(spacing) + (isSetBack ? now : Math.max(next, now));
+  on.put('budgets', key, { next_slot: nextSlot });
+  return [{ waitMs: nextSlot - now - Number(spacing) }];
+}
+
+/** By how they begin, without line breaks. */
+export const OF_OWNERS: Readonly<Record<string, Statement>> = {
+  'SELECT count(*)::int AS count FROM {s}.jobs WHERE job_id = ANY($1)': (on, [ids]) => [
+    { count: texts(ids).filter((jobId) => job(on, jobId) !== undefined).length },
+  ],
+  'SELECT job_id AS "jobId", owner FROM {s}.jobs WHERE job_id = ANY($1) FOR UPDATE SKIP LOCKED': (on, [ids]) =>
+    texts(ids).flatMap((jobId) => {
+      const row = job(on, jobId);
+      if (row === undefined || !on.canLock('jobs', keyOf(jobId))) return [];
+      on.lock('jobs', keyOf(jobId));
+      return [{ jobId, owner: row['owner'] }];
+    }),
+  'UPDATE {s}.jobs SET owner = $1, attempt = attempt + 1': (on, [owner, ids]) =>
+    changeJobs(on, texts(ids), ({ attempt }) => ({ owner, attempt: Number(attempt) + 1, taken_at: on.clockNow })).map(
+      ({ job_id: jobId, attempt, mirror }) => {
+        const isTakeover = on.get('attempts', keyOf(jobId, Number(attempt) - 1))?.['how'] === 'lost';
+        return { jobId, attempt, mirror, isTakeover };
+      },
+    ),
+  'INSERT INTO {s}.attempts (job_id, attempt, agent, taken_at)': (on, [ids]) => {
+    for (const jobId of texts(ids)) {
+      const { attempt, owner, taken_at } = job(on, jobId) ?? {};
+      on.put('attempts', keyOf(jobId, attempt), { job_id: jobId, agent: owner, taken_at, ended_at: null, how: null });
+    }
+    return [];
+  },
+  'UPDATE {s}.agents SET took_at = now(), passed_over = 0': (on, [name]) => {
+    const agent = on.get('agents', keyOf(name));
+    if (agent !== undefined)
+      on.change('agents', keyOf(name), agent, { took_at: on.now, passed_over: 0, rests_until: null });
+    return [];
+  },
+  'SELECT job_id AS "jobId", attempt, mirror, false AS "isTakeover"': (on, [owner]) =>
+    jobsOf(on, owner).map(([, { job_id: jobId, attempt, mirror }]) => ({ jobId, attempt, mirror, isTakeover: false })),
+  'SELECT jobs.job_id AS "jobId" FROM {s}.jobs JOIN unnest': (on, [owner, ids, attempts, instance]) => {
+    const agent = on.get('agents', keyOf(owner));
+    if (agent !== undefined && agent['instance'] !== instance) return [];
+    const wanted = texts(ids).map((jobId, index) => [jobId, (attempts as readonly number[])[index]] as const);
+    return [...wanted]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([jobId, attempt]) => {
+        const isOwned = () => job(on, jobId)?.['owner'] === owner && job(on, jobId)?.['attempt'] === attempt;
+        if (!isOwned()) return [];
+        on.lock('jobs', keyOf(jobId));
+        return [{ jobId }];
+      });
+  },
+  'UPDATE {s}.jobs SET owner = NULL WHERE job_id = ANY($1)': (on, [ids]) => {
+    changeJobs(on, texts(ids), () => ({ owner: null }));
+    return [];
+  },
+  'UPDATE {s}.attempts SET ended_at = clock_timestamp()': (on, [ids, how]) => {
+    const isEnding = (one: Row) => texts(ids).includes(String(one['job_id'])) && one['ended_at'] === null;
+    for (const [key, row] of on.all('attempts', isEnding))
+      on.change('attempts', key, row, { ended_at: on.clockNow, how });
+    return [];
+  },
+  'WITH silent AS (': freed,
+  'INSERT INTO {s}.agents': joined,
+  'UPDATE {s}.agents SET seen_at = now(), is_ended = false': renewed,
+  'SELECT (SELECT coalesce(json_agg(json_build_object(': (on, [name]) => [summaryOf(on, name)],
+  'UPDATE {s}.agents SET passed_over = least': (on, [names]) => {
+    for (const name of texts(names)) {
+      const agent = on.get('agents', keyOf(name));
+      if (agent === undefined || Number(agent['rests_until'] ?? 0) >= on.now) continue;
+      const before = at(agent, 'passed_over');
+      const rests_until = on.now + REST_MS * 2 ** before;
+      on.change('agents', keyOf(name), agent, { passed_over: Math.min(before + 1, MAX_DOUBLINGS), rests_until });
+    }
+    return [];
+  },
+  'SELECT name FROM {s}.agents WHERE name <> $1 AND mirror <> $2': (on, [name, mirror]) =>
+    on
+      .all('agents', (one) => one['name'] !== name && one['mirror'] !== mirror && isSeen(on, one))
+      .sort(byKey)
+      .slice(0, 1)
+      .map(([, one]) => ({ name: one['name'] })),
+  'SELECT name FROM {s}.agents WHERE format IS NULL': () => [],
+  'SELECT name, most_jobs AS "mostJobs"': (on) =>
+    on
+      .all('agents', (one) => at(one, 'seen_at') > on.now - 7 * DAY_MS && one['is_ended'] !== true)
+      .sort(byKey)
+      .map(([, one]) => ({
+        ...{ name: one['name'], mostJobs: one['most_jobs'], jobs: jobsOf(on, one['name']).length },
+        ...{ lagMs: one['lag_ms'], callsLastMinute: one['calls_last_minute'], isDraining: one['is_draining'] },
+        ...{ lacks: one['lacks'], notFollowed: one['not_followed'], about: one['about'] },
+        ...{ startedAt: one['started_at'], seenAt: one['seen_at'] },
+        state: !isSeen(on, one) ? 'gone' : one['is_draining'] === true ? 'draining' : 'alive',
+      })),
+  'UPDATE {s}.agents SET is_ended = true': (on, [name, instance]) => {
+    const agent = on.get('agents', keyOf(name));
+    if (agent?.['instance'] === instance) on.change('agents', keyOf(name), agent as Row, { is_ended: true });
+    return [];
+  },
+  'UPDATE {s}.agents SET drain_asked = true': (on, [name]) => {
+    const agent = on.get('agents', keyOf(name));
+    if (agent === undefined || !isSeen(on, agent)) return [];
+    on.change('agents', keyOf(name), agent, { drain_asked: true });
+    return [{}];
+  },
+  'INSERT INTO {s}.budgets AS b': budgetTaken,
+};

@@ -1,0 +1,199 @@
+/** Runs of fleets by their seeds: things happen by chance; then what is healed becomes complete, within written bounds. */
+
+import type { AgentRow } from '../../../src/fleet/register.ts';
+import type { JobId } from '../../../src/job.ts';
+import { becomesTrue, type Lack, lacking } from '../liveness.ts';
+import { again } from '../run.ts';
+import { beginFleet, fleetStep, mendWay, watch } from './happenings.ts';
+import { type FleetMachine, FleetWorld } from './world.ts';
+
+const MINUTE_MS = 60_000;
+const STEPS = Number(process.env['JOBTAIL_VIRTUAL_STEPS'] ?? 50);
+/** docs/fleet.md: a dead owner is replaced within that at the default `heartbeatSeconds`. */
+const REPLACED_WITHIN_MS = 30_000;
+/** A drained agent offers its jobs at once; the others find them by their notification. */
+const HANDED_OFF_WITHIN_MS = 2_000;
+/** An agent that was not ready is tried again after at most 15 minutes, one that left jobs waiting after 16. */
+const OWNED_BOUND_MS = 35 * MINUTE_MS;
+const READY_AGAIN_MS = 35 * MINUTE_MS;
+
+type Broken = readonly [what: string, begin: (world: FleetWorld, machine: FleetMachine) => void];
+
+const BROKEN: readonly Broken[] = [
+  ['its agent is dead', (world, machine) => world.kill(machine)],
+  [
+    'it has no way to the database',
+    (_, { way }) => {
+      way.out = false;
+      way.back = false;
+    },
+  ],
+  [
+    'its agent stands still',
+    ({ time }, { agent }) => {
+      if (agent !== undefined) agent.process.stoppedUntil = time.passedMs + 24 * 60 * MINUTE_MS;
+    },
+  ],
+];
+
+/** @throws Error with the seed, the commit and what happened last */
+export async function runFleet(seed: number, steps = STEPS) {
+  const world = await FleetWorld.make(seed);
+  try {
+    await beginFleet(world);
+    for (let left = steps; left > 0; left -= 1) await fleetStep(world);
+    await heal(world);
+    const machine = world.chance.among(world.machines);
+    const [what, begin] = world.chance.among(BROKEN);
+    world.note(`everything is healed, but of ${machine.name}: ${what}`);
+    begin(world, machine);
+    await becomesComplete(world, machine);
+    await isShownAsGone(world, machine);
+    await heal(world);
+    await becomesComplete(world);
+    await watchAll(world);
+    await isTakenOver(world);
+    await isDrained(world);
+    for (const each of world.machines) await world.stop(each);
+    for (const { name, agent } of world.machines)
+      if ((agent?.process.timers ?? 0) > 0) throw new Error(`a stop of ${name} leaves ${agent?.process.timers} timers`);
+    const { time, service, postgres, digest } = world;
+    // An hour of three agents is three hours.
+    return {
+      simulatedMs: time.passedMs * world.machines.length,
+      calls: service.calls,
+      statements: postgres.statements,
+      digest,
+    };
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\n${again(seed, 'fleet/long/fleet.test.ts')}\n${world.shown()}`, {
+      cause: error,
+    });
+  } finally {
+    world.end();
+  }
+}
+
+/** Everything works again. */
+async function heal(world: FleetWorld): Promise<void> {
+  const { service, postgres, machines, time } = world;
+  world.note('everything is healed');
+  service.faults = [];
+  postgres.isAway = false;
+  postgres.slowMs = 0;
+  for (const machine of machines) {
+    const { agent } = machine;
+    if (agent !== undefined) time.resume(agent.process);
+    mendWay(world, machine);
+    await world.start(machine);
+  }
+  // What was to happen later has happened by then.
+  await world.pass(25 * MINUTE_MS);
+  for (const machine of machines) mendWay(world, machine);
+  await world.pass(MINUTE_MS);
+}
+
+/** What is not as it is to be in the end. */
+function lacks(world: FleetWorld, broken?: FleetMachine): Lack[] {
+  const { postgres, service, mirrors, disk, receiver } = world;
+  const owned = (what: string): Lack => ({ what, boundMs: OWNED_BOUND_MS });
+  const orders = [...postgres.tables.of('orders').values()].filter(({ answer }) => answer === null);
+  const jobs = [...postgres.tables.of('jobs').values()].filter(
+    ({ state }) => state === 'watched' || state === 'ending',
+  );
+  const waiting = [...postgres.tables.of('queue').keys()];
+  const unowned = jobs.filter((row) => {
+    const owner = world.machines.find(({ name }) => name === row['owner']);
+    return owner === undefined || owner === broken || !owner.mayWrite(row['job_id'] as JobId);
+  });
+  const whole = world.up.filter((machine) => machine !== broken);
+  return [
+    ...orders.map((one) => owned(`the command ${one['kind']} of ${one['job_id']} is not answered`)),
+    ...waiting.map((jobId) => owned(`${jobId} waits for an owner`)),
+    ...unowned.map((row) => owned(`${row['job_id']} is ${row['state']}, and no agent follows it`)),
+    ...whole.flatMap(({ name, agent }) =>
+      agent === undefined
+        ? []
+        : lacking({ agent, service, mirrors, disk, receiver }).map(({ what, boundMs }) => ({
+            what: `${name}: ${what}`,
+            boundMs: boundMs + OWNED_BOUND_MS,
+          })),
+    ),
+  ];
+}
+
+const becomesComplete = (world: FleetWorld, broken?: FleetMachine) => becomesTrue(world, () => lacks(world, broken));
+
+async function shownAgents(world: FleetWorld): Promise<AgentRow[]> {
+  let agents: AgentRow[] = [];
+  const isDone = await world.command(async (client) => {
+    agents = await client.agents();
+  });
+  if (!isDone) throw new Error('a command fails although all is well');
+  return agents;
+}
+
+/** What is broken says so. */
+async function isShownAsGone(world: FleetWorld, { name }: FleetMachine): Promise<void> {
+  await world.pass(MINUTE_MS);
+  const shown = (await shownAgents(world)).find((agent) => agent.name === name);
+  if (shown?.state !== 'gone' || shown.jobs > 0) throw new Error(`${name} is shown as ${JSON.stringify(shown)}`);
+}
+
+/** All jobs run, and are followed. */
+async function watchAll(world: FleetWorld): Promise<void> {
+  for (const job of world.service.jobs.values()) {
+    job.start(world.time.wallMs);
+    if (!(await watch(world, job.id))) throw new Error('a command fails although all is well');
+  }
+  await becomesComplete(world);
+}
+
+/** An agent dies in a fleet that is well: others own its jobs in time, and follow them. */
+async function isTakenOver(world: FleetWorld): Promise<void> {
+  await isReady(world);
+  const victim = world.ownerOf(world.jobIds().find((jobId) => world.ownerOf(jobId) !== undefined) ?? ('' as JobId));
+  if (victim === undefined) return;
+  const jobs = world.jobIds().filter((jobId) => world.ownerOf(jobId) === victim);
+  world.kill(victim);
+  await othersFollow(world, victim, jobs, REPLACED_WITHIN_MS);
+  await world.start(victim);
+  await world.pass(2 * MINUTE_MS);
+}
+
+/** An agent that is drained ends with no job, and the others follow them at once. */
+async function isDrained(world: FleetWorld): Promise<void> {
+  await isReady(world);
+  const drained = world.ownerOf(world.jobIds()[0] as JobId) ?? world.chance.among(world.machines);
+  const jobs = world.jobIds().filter((jobId) => world.ownerOf(jobId) === drained);
+  await world.drain(drained);
+  const left = world.jobIds().filter((jobId) => world.ownerOf(jobId) === drained);
+  if (left.length > 0) throw new Error(`${drained.name} is drained, and still owns ${left.join(', ')}`);
+  await othersFollow(world, drained, jobs, HANDED_OFF_WITHIN_MS);
+}
+
+/** No agent is tried, or left out for a while. */
+async function isReady(world: FleetWorld): Promise<void> {
+  const end = world.time.passedMs + READY_AGAIN_MS;
+  const isUnready = () => [...world.postgres.tables.of('agents').values()].some(({ lacks: what }) => what !== null);
+  while (isUnready()) {
+    if (world.time.passedMs > end) throw new Error('an agent is not ready, although all is well');
+    await world.pass(MINUTE_MS);
+  }
+}
+
+async function othersFollow(world: FleetWorld, former: FleetMachine, jobs: readonly JobId[], withinMs: number) {
+  const end = world.time.passedMs + withinMs;
+  const isFollowed = (jobId: JobId) => {
+    const state = world.row(jobId)?.['state'];
+    if (state !== 'watched' && state !== 'ending') return true;
+    return world.machines.some((machine) => machine !== former && machine.mayWrite(jobId));
+  };
+  while (!jobs.every(isFollowed)) {
+    if (world.time.passedMs > end)
+      throw new Error(
+        `${jobs.filter((jobId) => !isFollowed(jobId)).join(', ')}: no agent follows it ${withinMs} ms later`,
+      );
+    await world.pass(500);
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * What each statement of src/fleet does to the tables of the simulated PostgreSQL: those of jobs, commands and rows here,
+ * the others in `owners.ts`. A statement that is in neither ends the run, so that none is forgotten;
+ * `long/contract.test.ts` runs them beside a real server.
+ */
+import { FORMAT } from '../../../src/fleet/tables.ts';
+import { at, byKey, changeJobs, DAY_MS, job, OF_OWNERS, type Statement, texts, type Values } from './owners.ts';
+import { keyOf, type Row, type TableName, type Transaction } from './tables.ts';
+
+const SCHEMA = 'jobtail';
+const orderOf = (a: readonly [string, Row], b: readonly [string, Row]) => at(a[1], 'order_id') - at(b[1], 'order_id');
+
+/** As `INSERT ... ON CONFLICT`: whether the row was not there. */
+function insert(on: Transaction, table: TableName, key: string, row: Row): boolean {
+  on.lock(table, key);
+  if (on.get(table, key) !== undefined) return false;
+  on.put(table, key, row);
+  return true;
+}
+
+const NEW_JOB = { state: 'ordered', source: 'command', owner: null, attempt: 0, taken_at: null, mirror: null };
+
+const rowOf = (row: Row) => ({ jobId: row['job_id'], table: row['kind'], key: row['key'], row: row['row'] });
+const nameOf = (row: Row) => [row['job_id'], row['kind'], row['key']].map(String);
+
+function isAfter(row: Row, last: readonly unknown[]): boolean {
+  const [a, b] = [nameOf(row), last.map(String)];
+  const index = a.findIndex((part, place) => part !== b[place]);
+  return index >= 0 && String(a[index]) > String(b[index]);
+}
+
+const isOpen = (jobId: unknown) => (order: Row) => order['job_id'] === jobId && order['answer'] === null;
+const openedBy = (order: Row) => ({
+  ...{ commandId: String(order['order_id']), jobId: order['job_id'], kind: order['kind'] },
+  ...{ body: order['body'], isApplied: order['is_applied'] },
+});
+
+/** By how they begin, without line breaks; of several, the longest. */
+/** By how they begin, without line breaks; of several, the longest. */
+const STATEMENTS: Readonly<Record<string, Statement>> = {
+  ...OF_OWNERS,
+  "SELECT to_regclass('{s}.version')": () => [{ found: 'version' }],
+  'SELECT version FROM {s}.version': () => [{ version: FORMAT }],
+  'boss.createQueue': () => [],
+  'boss.send': (on, [jobId, data]) => {
+    insert(on, 'queue', keyOf(jobId), { id: String(jobId), data, start_after: on.now });
+    return [];
+  },
+  'boss.fetch': (on, [max]) => {
+    const free = on.all('queue').filter(([key]) => on.canLock('queue', key));
+    const oldest = free.sort((a, b) => at(a[1], 'start_after') - at(b[1], 'start_after') || byKey(a, b));
+    return oldest.slice(0, Number(max)).map(([key, { id, data }]) => {
+      on.lock('queue', key);
+      return { id, data };
+    });
+  },
+  'boss.deleteJob': (on, [ids]) => {
+    for (const id of texts(ids)) on.remove('queue', keyOf(id));
+    return [];
+  },
+  'SELECT job_id AS "jobId", kind AS "table", key, row::text AS row FROM {s}.rows WHERE job_id = ANY($1)': (
+    on,
+    [ids, ...last],
+  ) => {
+    const isMeant = (row: Row) =>
+      texts(ids).includes(String(row['job_id'])) &&
+      (last.length === 0 ? row['kind'] === 'jobs' : row['kind'] !== 'jobs' && isAfter(row, last));
+    const found = on.all('rows', isMeant).map(([, row]) => row);
+    return found.sort((a, b) => (isAfter(a, nameOf(b)) ? 1 : -1)).map(rowOf);
+  },
+  'INSERT INTO {s}.rows': (on, [ids, kinds, keys, rows]) => {
+    for (const [index, job_id] of texts(ids).entries()) {
+      const [kind, key, row] = [texts(kinds)[index], texts(keys)[index], texts(rows)[index]];
+      on.put('rows', keyOf(job_id, kind, key), { job_id, kind, key, row });
+    }
+    return [];
+  },
+  'DELETE FROM {s}.rows WHERE (job_id, kind, key) IN': (on, [ids, kinds, keys]) => {
+    for (const [index, jobId] of texts(ids).entries())
+      on.remove('rows', keyOf(jobId, texts(kinds)[index], texts(keys)[index]));
+    return [];
+  },
+  'UPDATE {s}.jobs SET state = kept.row': (on, [ids, rows]) => {
+    for (const [index, jobId] of texts(ids).entries()) {
+      const { state, source } = JSON.parse(String(texts(rows)[index])) as Row;
+      const row = job(on, jobId);
+      if (row !== undefined && (row['state'] !== state || row['source'] !== source))
+        on.change('jobs', keyOf(jobId), row, { state, source });
+    }
+    return [];
+  },
+  'DELETE FROM {s}.rows WHERE job_id = ANY($1) AND kind IN': (on, [ids]) => {
+    const kinds = ['live_files', 'result_files', 'result_counts'];
+    const isMeant = (row: Row) => texts(ids).includes(String(row['job_id'])) && kinds.includes(String(row['kind']));
+    for (const [key] of on.all('rows', isMeant)) on.remove('rows', key);
+    return [];
+  },
+  'UPDATE {s}.jobs SET mirror = $2': (on, [ids, mirror]) => {
+    changeJobs(on, texts(ids), () => ({ mirror }));
+    return [];
+  },
+  'INSERT INTO {s}.jobs (job_id, source)': (on, [job_id, source]) => {
+    insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, source });
+    return [{ owner: job(on, job_id)?.['owner'] }];
+  },
+  'INSERT INTO {s}.jobs (job_id, mirror)': (on, [job_id, mirror]) =>
+    insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, mirror }) ? [{}] : [],
+  'INSERT INTO {s}.orders': (on, [job_id, kind, body]) => {
+    const order_id = on.tables.nextOrder();
+    const parsed = body === null ? null : (JSON.parse(String(body)) as unknown);
+    const row = { order_id, job_id, kind, body: parsed, made_at: on.now, is_applied: false, answer: null };
+    on.put('orders', keyOf(order_id), row);
+    return [{ commandId: String(order_id) }];
+  },
+  'SELECT pg_notify(': (on) => {
+    on.notices.add(`${SCHEMA}_orders`);
+    return [{}];
+  },
+  'SELECT answer FROM {s}.orders': (on, [id]) => {
+    const order = on.get('orders', keyOf(Number(id)));
+    return order === undefined ? [] : [{ answer: order['answer'] }];
+  },
+  'SELECT order_id::text AS "commandId"': (on, [owner, known], text) =>
+    on
+      .all('orders', (one) => one['answer'] === null && job(on, one['job_id'])?.['owner'] === owner)
+      .filter(([, one]) => !texts(known).includes(String(one['order_id'])))
+      .sort(orderOf)
+      .slice(0, Number(/LIMIT (\d+)$/.exec(text)?.[1]))
+      .map(([, one]) => openedBy(one)),
+  'UPDATE {s}.orders SET is_applied = true': (on, [ids, answer]) => {
+    for (const id of texts(ids)) {
+      const order = on.get('orders', keyOf(Number(id)));
+      const parsed = answer === null ? null : (JSON.parse(String(answer)) as unknown);
+      if (order !== undefined) on.change('orders', keyOf(Number(id)), order, { is_applied: true, answer: parsed });
+    }
+    return [];
+  },
+  'SELECT 1 FROM {s}.orders WHERE job_id = $1 AND answer IS NULL': (on, [jobId]) =>
+    on
+      .all('orders', isOpen(jobId))
+      .slice(0, 1)
+      .map(() => ({})),
+  'DELETE FROM {s}.configured': (on, [agent, ids]) => {
+    const isGone = (one: Row) => one['agent'] === agent && !texts(ids).includes(String(one['job_id']));
+    return on.all('configured', isGone).map(([key, { job_id: jobId }]) => {
+      on.remove('configured', key);
+      return { jobId };
+    });
+  },
+  'SELECT DISTINCT job_id AS "jobId" FROM {s}.configured': (on, [ids]) => {
+    const named = new Set(on.all('configured').map(([, one]) => String(one['job_id'])));
+    return texts(ids)
+      .filter((jobId) => named.has(jobId))
+      .map((jobId) => ({ jobId }));
+  },
+  'SELECT job_id AS "jobId", job_order::text AS text FROM {s}.configured': (on, [agent, ids]) =>
+    texts(ids).flatMap((jobId) => {
+      const row = on.get('configured', keyOf(agent, jobId));
+      return row === undefined ? [] : [{ jobId, text: row['text'] }];
+    }),
+  'SELECT job_id AS "jobId", state, source FROM {s}.jobs WHERE job_id = ANY($1)': (on, [ids]) =>
+    texts(ids).flatMap((jobId) => {
+      const row = job(on, jobId);
+      return row === undefined ? [] : [{ jobId, state: row['state'], source: row['source'] }];
+    }),
+  'INSERT INTO {s}.configured': (on, [agent, job_id, text]) => {
+    on.put('configured', keyOf(agent, job_id), { agent, job_id, text });
+    return [];
+  },
+  'SELECT rule FROM {s}.rules': (on) => on.all('rules').map(([, { rule }]) => ({ rule })),
+  'DELETE FROM {s}.rules': (on) => {
+    for (const [key] of on.all('rules')) on.remove('rules', key);
+    return [];
+  },
+  'INSERT INTO {s}.rules': (on, [rule]) => {
+    on.put('rules', keyOf(1), { rule: JSON.parse(String(rule)) as unknown });
+    return [];
+  },
+  'INSERT INTO {s}.habits': (on, [service, names, values]) => habits(on, service, names, values, true),
+  'INSERT INTO {s}.habits (service, name, value) SELECT $1, * FROM unnest($2::text[], $3::text[]) ON CONFLICT (service, name) DO NOTHING':
+    (on, [service, names, values]) => habits(on, service, names, values, false),
+  'SELECT name, value FROM {s}.habits': (on, [service]) =>
+    on.all('habits', (one) => one['service'] === service).map(([, { name, value }]) => ({ name, value })),
+  'UPDATE {s}.jobs SET owner = NULL WHERE owner IS NOT NULL AND NOT EXISTS': (on) => {
+    const isStray = ({ owner }: Row) => owner !== null && on.get('agents', keyOf(owner)) === undefined;
+    for (const [key, row] of on.all('jobs', isStray)) on.change('jobs', key, row, { owner: null });
+    return [];
+  },
+  'SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id ~': (on) => {
+    const isMissing = ({ job_id: jobId, owner, state }: Row) =>
+      owner === null &&
+      (['watched', 'ending'].includes(String(state)) || on.all('orders', isOpen(jobId)).length > 0) &&
+      on.get('queue', keyOf(jobId)) === undefined;
+    const missing = on.all('jobs', isMissing).sort(byKey);
+    return missing.flatMap(([key, { job_id: jobId }]) => {
+      if (!on.canLock('jobs', key)) return [];
+      on.lock('jobs', key);
+      return [{ jobId }];
+    });
+  },
+  'DELETE FROM {s}.orders WHERE answer IS NOT NULL': (on) => {
+    const isOld = (one: Row) => one['answer'] !== null && at(one, 'made_at') < on.now - DAY_MS;
+    for (const [key] of on.all('orders', isOld)) on.remove('orders', key);
+    return [];
+  },
+  'DELETE FROM {s}.attempts WHERE ended_at <': (on) => {
+    const isOld = (one: Row) => one['ended_at'] !== null && at(one, 'ended_at') < on.now - 30 * DAY_MS;
+    for (const [key] of on.all('attempts', isOld)) on.remove('attempts', key);
+    return [];
+  },
+  'SELECT job_id AS "jobId" FROM {s}.jobs': (on) => on.all('jobs').map(([, { job_id: jobId }]) => ({ jobId })),
+  'SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id = ANY($1)': (on, [ids]) =>
+    texts(ids)
+      .filter((jobId) => job(on, jobId) !== undefined)
+      .map((jobId) => ({ jobId })),
+  'SELECT jobs.job_id AS "jobId", row::text AS row FROM {s}.jobs LEFT JOIN': (on) =>
+    on
+      .all('jobs', ({ state }) => state === 'settled')
+      .map(([, { job_id: jobId }]) => {
+        const row = on.get('rows', keyOf(jobId, 'job_information', '[]'))?.['row'] ?? null;
+        return { jobId, row };
+      }),
+  'SELECT pg_advisory_xact_lock(': (on) => {
+    on.lock('locks', 'mine');
+    return [{}];
+  },
+  "SELECT count(*)::int AS count FROM {s}.jobs WHERE source = 'mine'": (on) => {
+    const states = ['ordered', 'watched', 'ending'];
+    return [
+      { count: on.all('jobs', (one) => one['source'] === 'mine' && states.includes(String(one['state']))).length },
+    ];
+  },
+};
+
+function habits(on: Transaction, service: unknown, names: unknown, values: unknown, isLatest: boolean): unknown[] {
+  for (const [index, name] of texts(names).entries()) {
+    const row = { service, name, value: texts(values)[index] };
+    if (!insert(on, 'habits', keyOf(service, name), row) && isLatest) on.put('habits', keyOf(service, name), row);
+  }
+  return [];
+}
+
+const known = new Map<string, Statement>();
+
+export class Unknown extends Error {}
+
+export function execute(on: Transaction, text: string, values: Values): unknown[] {
+  return statementOf(text)(on, values, text);
+}
+
+function statementOf(text: string): Statement {
+  const found = known.get(text);
+  if (found !== undefined) return found;
+  const plain = text.replaceAll(/\s+/g, ' ').replaceAll(`${SCHEMA}.`, '{s}.').trim();
+  const starts = Object.keys(STATEMENTS).filter((start) => plain.startsWith(start));
+  const longest = starts.sort((a, b) => b.length - a.length)[0];
+  const statement = longest === undefined ? undefined : STATEMENTS[longest];
+  if (statement === undefined) throw new Unknown(`the simulated database does not have: ${plain}`);
+  known.set(text, statement);
+  return statement;
+}

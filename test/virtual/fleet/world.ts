@@ -1,0 +1,282 @@
+/**
+ * The world of a fleet: several machines, each with a real agent, that share jobs by a simulated PostgreSQL and one
+ * directory of mirrors. The seed decides everything that happens in it.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import { FleetClient } from '../../../src/fleet/client.ts';
+import type { JobId } from '../../../src/job.ts';
+import type { Operation } from '../../../src/operations.ts';
+import { Secrets } from '../../../src/redact.ts';
+import { memoryDirectory } from '../../support/temp-directory.ts';
+import { configured, type Settings, SimulatedAgent } from '../agent.ts';
+import { Chance } from '../chance.ts';
+import { SimulatedDisk } from '../disk.ts';
+import { Machine } from '../machine.ts';
+import { SimulatedReceiver } from '../receiver.ts';
+import { checkMirrors, checkRow } from '../safety.ts';
+import { SimulatedService } from '../service.ts';
+import { SimulatedProcess, SimulatedTime } from '../time.ts';
+import { settingsOf } from '../world.ts';
+import { type FleetProcess, SimulatedPostgres } from './postgres.ts';
+import { keyOf } from './tables.ts';
+
+export const NAMES = ['anna', 'ben', 'cleo'] as const;
+const MINUTE_MS = 60_000;
+/** A command waits for its connection, and for the database, each up to a time limit. */
+const MAX_COMMAND_MS = MINUTE_MS;
+/** A fleet's agent writes what it has, and leaves: each query has its time limit. */
+const MAX_STOP_MS = MINUTE_MS;
+const MAX_DRAIN_MS = 2 * MINUTE_MS;
+const MAX_SHOWN = 80;
+/** Slots taken ahead, and calls without a database by the share of each agent, which begins anew. */
+const SPARE_CALLS = 6;
+
+/** One machine of the fleet. */
+export class FleetMachine {
+  readonly name: string;
+  /** Its way to the database. */
+  readonly way = { out: true, back: true };
+  agent: SimulatedAgent | undefined;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  get isUp(): boolean {
+    return this.agent?.process.isAlive === true;
+  }
+
+  /** Whether it would write files of a job now. */
+  mayWrite(jobId: JobId): boolean {
+    const member = this.agent?.member;
+    if (!this.isUp || member?.owns(jobId) !== true) return false;
+    try {
+      member.requireLease(jobId);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+export class FleetWorld {
+  readonly seed: number;
+  readonly directory: string;
+  readonly chance: Chance;
+  readonly time: SimulatedTime;
+  readonly service: SimulatedService;
+  readonly receiver = new SimulatedReceiver();
+  readonly disk: SimulatedDisk;
+  readonly postgres: SimulatedPostgres;
+  readonly machines = NAMES.map((name) => new FleetMachine(name));
+  readonly history: string[] = [];
+  readonly settings: Settings;
+  readonly cluster = new SimulatedProcess();
+  /** A backup was put back: offsets in it may be of generations that mirrors no longer have, until they are polled. */
+  isRestored = false;
+  readonly #machine: Machine;
+  #calls: number[] = [];
+  #digest = 0;
+
+  private constructor(seed: number, changes: Partial<Settings>) {
+    this.seed = seed;
+    this.chance = new Chance(seed, 'fleet');
+    this.directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-virtual-'));
+    this.time = new SimulatedTime(() => this.#machine.settle());
+    this.#machine = new Machine(() => this.time.passedMs);
+    this.disk = new SimulatedDisk(this.directory, this.mirrors, async () => {});
+    this.service = new SimulatedService(new Chance(seed, 'service'));
+    this.postgres = new SimulatedPostgres(this.time, new Chance(seed, 'database'));
+    this.settings = { ...settingsOf(this.chance), mine: false, notify: false, results: true, ...changes };
+    this.time.onEvent = () => this.#checkConduct();
+    this.disk.onWrite = (file) => this.#checkWriter(file);
+    this.postgres.onUnknown = (what) => this.service.offences.push(what);
+    this.service.onCall = (operation) => this.#checkBudget(operation);
+  }
+
+  static async make(seed: number, changes: Partial<Settings> = {}): Promise<FleetWorld> {
+    const world = new FleetWorld(seed, changes);
+    try {
+      for (const machine of world.machines) await world.start(machine);
+      return world;
+    } catch (error) {
+      world.end();
+      throw error;
+    }
+  }
+
+  get mirrors(): string {
+    return path.join(this.directory, 'mirror');
+  }
+
+  get digest(): number {
+    return this.#digest;
+  }
+
+  get up(): FleetMachine[] {
+    return this.machines.filter(({ isUp }) => isUp);
+  }
+
+  note(line: string): void {
+    const text = `${(this.time.passedMs / 1000).toFixed(3)} s ${line.replaceAll(this.directory, '')}`;
+    for (const character of text) this.#digest = (Math.imul(this.#digest, 31) + (character.codePointAt(0) ?? 0)) | 0;
+    if (line.endsWith(' ok')) return;
+    this.history.push(text);
+    if (this.history.length > 20 * MAX_SHOWN) this.history.splice(0, 10 * MAX_SHOWN);
+  }
+
+  /** Starts the agent of a machine on what is there. */
+  async start(machine: FleetMachine): Promise<void> {
+    if (machine.isUp) return;
+    const { name, way } = machine;
+    this.note(`${name} starts`);
+    const directory = path.join(this.directory, name);
+    fs.mkdirSync(directory, { recursive: true });
+    const config = await configured(directory, this.settings, { name, mirrors: this.mirrors });
+    const { time, service, receiver } = this;
+    // Each machine has a boot of its own, as far as the others can see.
+    this.disk.boots += 1;
+    const agent = new SimulatedAgent(config, {
+      ...{ directory, time, service, receiver, chance: new Chance(this.seed, `${name} ${time.passedMs}`) },
+      note: (line) => this.note(`${name}: ${line}`),
+      log: () => {},
+      onStopped: () => {},
+      aside: (work) => this.disk.aside(work),
+      inFleet: true,
+    });
+    machine.agent = agent;
+    const driver = this.postgres.driver({ process: agent.process, clock: agent.clock, way });
+    await agent.join({ url: 'postgresql://db.example.org/jobtail', schema: 'jobtail', secrets: new Secrets(), driver });
+    agent.member?.failed.catch((error: Error) => this.service.offences.push(`${name} ends: ${error.message}`));
+  }
+
+  /** The process ends without a last word. */
+  kill(machine: FleetMachine): void {
+    this.note(`${machine.name} is killed`);
+    machine.agent?.kill();
+    this.postgres.disconnect(machine.agent?.process);
+  }
+
+  async stop(machine: FleetMachine): Promise<void> {
+    if (machine.agent === undefined || !machine.isUp) return;
+    this.note(`${machine.name} is stopped`);
+    await this.#wait(machine.agent.stop(), MAX_STOP_MS, machine.agent.process);
+  }
+
+  /** It hands off its jobs, and ends with none if another agent can take them. */
+  async drain(machine: FleetMachine): Promise<void> {
+    const { agent } = machine;
+    if (agent === undefined || !machine.isUp) return;
+    this.note(`${machine.name} is drained`);
+    await this.#wait(agent.drain(), MAX_DRAIN_MS, agent.process);
+    await this.stop(machine);
+  }
+
+  /** A command, which is a process of its own beside the agents. */
+  async command(work: (client: FleetClient) => Promise<unknown>): Promise<boolean> {
+    const process = new SimulatedProcess();
+    const member: FleetProcess = { process, clock: this.time.clockOf(process), way: { out: true, back: true } };
+    const [driver, secrets] = [this.postgres.driver(member), new Secrets()];
+    const run = async () => {
+      const address = { url: 'postgresql://db.example.org/jobtail', schema: 'jobtail', secrets, driver };
+      const client = await FleetClient.open(address);
+      await work(client);
+      await client.close();
+    };
+    try {
+      await this.#wait(run(), MAX_COMMAND_MS, process);
+      return true;
+    } catch (error) {
+      this.note(`the command fails: ${(error as Error).message}`);
+      return false;
+    }
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.time.pass(ms);
+    this.check();
+  }
+
+  readonly later = (delayMs: number, work: () => void): void => {
+    this.time.clockOf(this.cluster).timer(delayMs, work);
+  };
+
+  jobIds(): JobId[] {
+    return [...this.service.jobs.keys()];
+  }
+
+  /** The row of a job in the database. */
+  row(jobId: JobId) {
+    return this.postgres.tables.of('jobs').get(keyOf(jobId));
+  }
+
+  ownerOf(jobId: JobId): FleetMachine | undefined {
+    return this.machines.find(({ name }) => name === this.row(jobId)?.['owner']);
+  }
+
+  check(): void {
+    this.#checkConduct();
+    this.disk.aside(() => {
+      for (const job of this.service.jobs.values()) {
+        checkMirrors(this, job);
+        const owner = this.machines.find((machine) => machine.mayWrite(job.id));
+        if (this.isRestored) continue;
+        for (const row of owner?.agent?.store.liveFiles.ofJob(job.id) ?? []) checkRow(this, row);
+      }
+    });
+  }
+
+  shown(): string {
+    return this.history.slice(-MAX_SHOWN).join('\n');
+  }
+
+  end(): void {
+    for (const { agent } of this.machines) agent?.kill();
+    this.disk.close();
+    this.#machine.close();
+    fs.rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  async #wait(end: Promise<void>, maxMs: number, process: SimulatedProcess): Promise<void> {
+    await this.time.passWhile(end, maxMs, process);
+  }
+
+  /** There are never two writers: none writes what another one may write as well. */
+  #checkWriter(file: string): void {
+    const [jobId = ''] = path.relative(this.mirrors, file).split(path.sep);
+    const writer = this.machines.find(({ agent }) => agent?.process === this.time.current);
+    if (writer === undefined) return;
+    const others = this.machines.filter((machine) => machine !== writer && machine.mayWrite(jobId as JobId));
+    if (others.length === 0) return;
+    this.service.offences.push(
+      `${writer.name} writes ${file}, and so may ${others.map(({ name }) => name).join(', ')}`,
+    );
+  }
+
+  /** All agents together keep to the budget, but for those that cannot ask the database. */
+  #checkBudget(operation: Operation): void {
+    const { requestsPerMinute } = this.settings;
+    if (requestsPerMinute === null) return;
+    const now = this.time.passedMs;
+    this.#calls = this.#calls.filter((at) => at > now - MINUTE_MS);
+    this.#calls.push(now);
+    const allowed = requestsPerMinute * 1.05 + SPARE_CALLS * this.machines.length;
+    if (this.#calls.length > allowed)
+      this.service.offences.push(
+        `${operation}: ${this.#calls.length} calls of the fleet in a minute, ${allowed} allowed`,
+      );
+  }
+
+  #checkConduct(): void {
+    const [stray] = this.#machine.strayTimers;
+    if (stray !== undefined) throw new Error(`a timer is not of the injected clock: ${stray}`);
+    const [offence] = this.service.offences;
+    if (offence !== undefined) throw new Error(offence);
+    for (const { name, agent, isUp } of this.machines) {
+      if (!isUp || agent === undefined || agent.process.stoppedUntil > this.time.passedMs - MINUTE_MS) continue;
+      const unhealthy = agent.health?.unhealthy();
+      if (unhealthy !== undefined) throw new Error(`${name}: ${unhealthy}`);
+    }
+  }
+}
