@@ -44,6 +44,8 @@ export interface LeastDone {
 
 /** As many as the agent saves together. */
 const ROWS_AT_A_TIME = 500;
+/** Strings of this size stay in the cache of the processor. */
+const SLICE_BYTES = 32 * 1024;
 /** More than a chunk of a body. */
 const SPACE_BYTES = 1024 * 1024;
 
@@ -138,13 +140,19 @@ async function* decoded(
     if (isOver) continue;
     const end = chunk.indexOf(after.charAt(0), skip);
     isOver = end >= 0;
-    const text = carry + chunk.toString('latin1', skip, isOver ? end : chunk.length);
+    const stop = isOver ? end : chunk.length;
+    let length = 0;
+    for (let at = skip; at < stop; at += SLICE_BYTES) {
+      const text = carry + chunk.toString('latin1', at, Math.min(at + SLICE_BYTES, stop));
+      // Whole groups of four: a line has 19 of them.
+      const groups = lineEnd === undefined ? text.length & ~3 : Math.max(0, text.lastIndexOf(lineEnd));
+      carry = text.slice(groups);
+      const base64 = text.slice(0, groups);
+      length += space.write(lineEnd === undefined ? base64 : base64.replaceAll(lineEnd, ''), length, 'base64');
+    }
+    if (isOver) length += space.write(lineEnd === undefined ? carry : carry.replaceAll(lineEnd, ''), length, 'base64');
     skip = Math.max(0, skip - chunk.length);
-    // Whole groups of four: a line has 19 of them.
-    const groups = isOver ? text.length : lineEnd === undefined ? text.length & ~3 : text.lastIndexOf(lineEnd);
-    carry = text.slice(Math.max(0, groups));
-    const base64 = text.slice(0, Math.max(0, groups));
-    yield space.subarray(0, space.write(lineEnd === undefined ? base64 : base64.replaceAll(lineEnd, ''), 'base64'));
+    yield space.subarray(0, length);
   }
 }
 
