@@ -56,7 +56,7 @@ export const fleetRest: Measurement = {
 async function startFleet(place: Place, setting: { jobs: number; intervalSeconds: number; requestsPerMinute: number }) {
   const fleet = await FleetPlace.make(path.join(place.directory, 'fleet'));
   const middleware = await startMiddleware({ fileBytes: FILE_BYTES, growingBytesPerSecond: 0 });
-  const whole = { ...setting, middleware, heartbeatSeconds: place.quick ? 5 : 15 };
+  const whole = { ...setting, middleware, heartbeatSeconds: place.quick ? 10 : 15 };
   await fleet.start(whole);
   const close = async () => {
     await fleet.stop();
