@@ -86,12 +86,12 @@ it.each([...shown, ['what is not guaranteed', others]])('%s is shown by a test t
 
 /** A document, a phrase with `{}` for a value of the program, and that value. */
 const CONSTANTS: readonly (readonly [document: string, phrase: string, value: string])[] = [
-  ['ARCHITECTURE.md', 'Raw bytes decide what stays open for {}', time(PERSISTS_MS.tail)],
+  ['ARCHITECTURE.md', 'If a difference is still undecided after {}', time(PERSISTS_MS.tail)],
   ['ARCHITECTURE.md', 'a shorter file for {}', time(PERSISTS_MS.shorter)],
   ['guarantees.md', 'Raw bytes of the whole file decide this after {}', time(PERSISTS_MS.tail)],
   ['guarantees.md', 'has a backlog, and makes no progress for {}, has an error', time(PERSISTS_MS.stuck)],
   ['guarantees.md', 'The first fill of a file longer than {} downloads its raw bytes', size(LONG_BACKLOG_BYTES)],
-  ['guarantees.md', '{} of it is granted at most', time(MAX_RETRY_AFTER_MS)],
+  ['guarantees.md', 'The agent waits {} at most, and a date', time(MAX_RETRY_AFTER_MS)],
   ['guarantees.md', 'Each attempt waits {} for the lock', time(BUSY_TIMEOUT_MS)],
   ['hostile.md', '{} at most; a date counts by the server', time(MAX_RETRY_AFTER_MS)],
   ['servers.md', 'one that makes the file shorter has to be seen for {}.', time(PERSISTS_MS.shorter)],

@@ -4,13 +4,13 @@ import { EXIT } from '../errors.ts';
 
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.ok, 'done'],
-  [EXIT.failed, 'the comparison found a mismatch, or some files failed'],
+  [EXIT.failed, 'a mismatch was found, some files could not be fetched, or a test event failed; grep: no line matches'],
   [EXIT.usage, 'wrong arguments'],
   [EXIT.config, 'wrong configuration'],
-  [EXIT.locked, 'another agent uses the state directory'],
+  [EXIT.locked, 'another agent uses the state directory, or its name in the fleet'],
   [EXIT.signIn, 'the sign-in failed'],
-  [EXIT.service, 'the service failed, or is unreachable'],
-  [EXIT.notFound, 'no such job, or the job is not watched'],
+  [EXIT.service, 'the middleware failed, or is unreachable'],
+  [EXIT.notFound, 'no such job, or the job is not followed'],
   [EXIT.local, 'an error of this machine: permissions, disk, state'],
   [EXIT.jobFailed, 'wait: a job failed'],
   [EXIT.jobCanceled, 'wait: a job was canceled'],

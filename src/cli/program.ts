@@ -44,7 +44,7 @@ export function programOf(): Command {
 }
 
 function addFollowing(program: Command): void {
-  command(program, 'run', 'run the agent: follow the watched jobs until it is stopped (the daemon, in the foreground)')
+  command(program, 'run', 'run the agent: follow jobs until it is stopped (the daemon, in the foreground)')
     .option('--drain', 'in a fleet: let the running agent hand off its jobs to the other agents, and exit')
     .addHelpText('after', examples('agent run', 'agent run -c /etc/agent/config.yaml'))
     .action(async (options) => (await loaded(import('./commands/run.ts'))).run(options));
@@ -187,7 +187,11 @@ function addReading(program: Command): void {
 }
 
 function addPasses(program: Command): void {
-  command(program, 'wait', 'wait until each job is over and verified; the exit code shows how the jobs ended')
+  command(
+    program,
+    'wait',
+    'wait until each job has ended and its files are verified; the exit code shows how the jobs ended',
+  )
     .argument('<job...>', 'ids of jobs; those that are not watched yet are watched', jobsOf)
     .option('--any', 'return when one of the jobs is over')
     .option('--tail', 'print the lines of the live files meanwhile')
@@ -199,7 +203,7 @@ function addPasses(program: Command): void {
   command(
     program,
     'sync',
-    'compare and fetch all files of a watched job once, then exit (a running agent does the work)',
+    'compare and fetch all files of a followed job once, then exit (a running agent does the work)',
   )
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'print JSON (format version 1)')
@@ -214,7 +218,11 @@ function addPasses(program: Command): void {
 }
 
 function addSetup(program: Command): void {
-  command(program, 'notify', 'list undelivered notifications, or send a test event by every rule')
+  command(
+    program,
+    'notify',
+    'list undelivered notifications, or send a test event to the target of each notification rule',
+  )
     .option('--list', 'list the notifications that wait for delivery, and those that were given up')
     .option('--test', 'send an event of the type test to the target of each rule')
     .option('--json', 'print JSON (format version 1)')
@@ -286,7 +294,7 @@ function addHelp(program: Command): void {
   command(
     program,
     'report',
-    'write versions, configuration and log to one file for a request for help, without secrets',
+    'write one file to attach to a support request: versions, configuration and log, with secrets removed',
   )
     .option('-o, --output <file>', 'the file to write, or - for the standard output (default: jobtail-report-TIME.txt)')
     .option('--log <file>', 'the log of the agent (default: the journal of systemd)')

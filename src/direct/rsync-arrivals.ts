@@ -1,8 +1,8 @@
 /**
- * The files of one run of rsync, passed on as they arrive: a kill loses only the others. rsync renames a file when it
- * is complete and its checksum matches, so a file with its final name is good. A digest computed while it grew may be
- * wrong: after a wrong checksum, rsync moves the file to the partial directory and sends it again over the same inode.
- * So that digest counts only if nothing ever came into the partial directory of this run.
+ * Passes on the files of one run of rsync as they arrive, so a kill loses only files that were not passed on yet. rsync
+ * renames a file when it is complete and its checksum matches, so a file with its final name is good. Large files are
+ * hashed while they grow. After a wrong checksum, rsync moves a file to the partial directory beside it and sends it again
+ * into the same inode, so the digest would be wrong. It is used only if that partial directory stayed unused.
  */
 
 import { createHash } from 'node:crypto';
@@ -34,14 +34,14 @@ export class RsyncArrivals {
   readonly #stop: LinkedAbort;
   readonly #ended = new AbortController();
   readonly #handingOver: Promise<void>;
-  #told: string[] = [];
+  #reported: string[] = [];
   #growing: { readonly name: string; readonly file: DirectFile | undefined } | undefined;
 
   constructor(options: RsyncArrivalsOptions) {
     this.#options = options;
     this.#digests = new GrowingDigests(options.growing, (name, bytes) => this.#grows(name, bytes));
     this.#stop = new LinkedAbort(options.signal);
-    this.#handingOver = this.#keepUp();
+    this.#handingOver = this.#handOverWhileRunning();
     this.#handingOver.catch((error: unknown) => this.#stop.abort(error));
   }
 
@@ -51,7 +51,7 @@ export class RsyncArrivals {
 
   /** rsync prints a name just before it renames the file. */
   report(name: string): void {
-    this.#told.push(name);
+    this.#reported.push(name);
   }
 
   async end(): Promise<void> {
@@ -83,18 +83,20 @@ export class RsyncArrivals {
     if (file !== undefined) this.#options.onGrowing(file, bytes);
   }
 
-  async #keepUp(): Promise<void> {
+  async #handOverWhileRunning(): Promise<void> {
     const { signal } = this.#ended;
     while (!signal.aborted) {
       await sleep(HAND_OVER_MS, undefined, { signal }).catch(() => {});
-      // rsync does not verify the size that the other side sent.
-      if (this.#isTooLarge(this.#digests.maxBytes)) {
-        throw unacceptable(`${this.#options.host} sends more bytes of a file than it announced`);
+      // rsync skips files that are announced as too large, but does not check the announced size.
+      if (this.#isTooLarge(this.#digests.largestBytes)) {
+        throw unacceptable(
+          `${this.#options.host} sends more bytes of a file than the ${this.#options.maxFileBytes} that are allowed`,
+        );
       }
-      const told = this.#told;
-      this.#told = [];
-      const missing = await this.#handOver(told);
-      this.#told = missing.concat(this.#told);
+      const reported = this.#reported;
+      this.#reported = [];
+      const missing = await this.#handOver(reported);
+      this.#reported = missing.concat(this.#reported);
     }
   }
 
@@ -130,7 +132,7 @@ export class RsyncArrivals {
 
   async #digestOf(at: string, { ino }: Stats): Promise<FileDigest | undefined> {
     if (!this.#digests.has(ino)) return undefined;
-    // Checked after the file was seen in place, so earlier use has left its trace.
+    // Checked after the file has its final name: any use of the partial directory came before.
     return (await isPartialUnused(at)) ? this.#digests.take(ino) : undefined;
   }
 }
@@ -145,7 +147,7 @@ function regularFile(file: string): Stats | undefined {
   }
 }
 
-/** Smaller files are read when they are complete. */
+/** Smaller files are hashed when they are complete. */
 const LARGE_BYTES = 4 * 1024 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 const FLUSH_BYTES = 64 * 1024 * 1024;
@@ -157,25 +159,25 @@ export class GrowingDigests {
   readonly #closing = new AbortController();
   readonly #polling: Promise<void>;
   readonly #onSize: (name: string, bytes: number) => void;
-  #maxBytes = 0;
+  #largestBytes = 0;
 
   constructor(directory: string, onSize: (name: string, bytes: number) => void = () => {}) {
     this.#directory = directory;
     this.#onSize = onSize;
     this.#polling = this.#keepPolling();
-    // `close` reports it.
+    // `close` reports a failure.
     this.#polling.catch(() => {});
   }
 
-  get maxBytes(): number {
-    return this.#maxBytes;
+  get largestBytes(): number {
+    return this.#largestBytes;
   }
 
   has(inode: number): boolean {
     return this.#growing.has(inode);
   }
 
-  /** The digest of a complete file that was only appended to; undefined if it was not followed. */
+  /** Finishes the digest of a file that is complete; undefined if it was not hashed while it grew. */
   async take(inode: number): Promise<FileDigest | undefined> {
     const growing = this.#growing.get(inode);
     this.#growing.delete(inode);
@@ -205,7 +207,7 @@ export class GrowingDigests {
   async #follow(file: string): Promise<void> {
     const stat = await fs.lstat(file).catch(() => undefined);
     if (stat?.isFile() !== true) return;
-    this.#maxBytes = Math.max(this.#maxBytes, stat.size);
+    this.#largestBytes = Math.max(this.#largestBytes, stat.size);
     this.#onSize(path.basename(file), stat.size);
     if (stat.size < LARGE_BYTES || this.#growing.has(stat.ino)) return;
     const handle = await fs.open(file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW).catch(() => undefined);
@@ -218,7 +220,7 @@ export class GrowingDigests {
 
 class Growing {
   readonly #handle: fs.FileHandle;
-  readonly #whole = new AbortController();
+  readonly #complete = new AbortController();
   readonly #reading: Promise<FileDigest>;
   #flushing: Promise<void> | undefined;
 
@@ -229,10 +231,10 @@ class Growing {
   }
 
   async finish(): Promise<FileDigest> {
-    this.#whole.abort();
+    this.#complete.abort();
     try {
       const digest = await this.#reading;
-      // A failed flush is reported once, and must not be lost.
+      // The system reports a failed flush to a descriptor once, so it is thrown here.
       await this.#flushing;
       return digest;
     } finally {
@@ -241,7 +243,7 @@ class Growing {
   }
 
   async #read(): Promise<FileDigest> {
-    const { signal } = this.#whole;
+    const { signal } = this.#complete;
     const hash = createHash('sha256');
     const buffer = Buffer.allocUnsafe(PIECE_BYTES);
     for (let at = 0, flushedAt = 0; ; ) {

@@ -1,11 +1,12 @@
 /**
  * The lease of this agent for the jobs that it owns, and the heartbeat that renews it (`Heartbeat.#renew`).
  *
- * Without a response of the database, the agent may write until the lease ends. It starts just before the last
- * successful heartbeat was sent, and lasts `leaseMs` less a margin. The database gives its jobs to another agent at the
- * earliest `leaseMs` after it received that heartbeat.
+ * Without a response of the database, the agent may write until its lease ends. The lease starts just before the last
+ * successful heartbeat was sent, and lasts `leaseMs` less a margin. The database releases the jobs of the agent `leaseMs`
+ * after it received that heartbeat, or later.
  *
- * The lease ends by either clock. The monotonic clock stops while the machine sleeps; the wall clock may be set back.
+ * The lease has ended if one of two clocks shows it. Each alone can be wrong: the monotonic clock stops while the machine
+ * sleeps; the wall clock may be set back.
  */
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
@@ -18,7 +19,7 @@ import type { FleetSummary, LeasedJob, Member, Report } from './register.ts';
 const MARGIN_MS = 1_000;
 
 /**
- * taken: acquired, and its rows have not arrived. following: the agent follows it. paused: the lease may have expired;
+ * taken: the agent owns the job, but its rows have not arrived. following: the agent follows it. paused: the lease may have expired;
  * the agent waits for the database. leaving: the agent releases it. returning: released before its rows arrived.
  */
 export type LeasedState = 'taken' | 'following' | 'paused' | 'leaving' | 'returning';
@@ -39,7 +40,7 @@ const NEXT: Readonly<Record<LeasedEvent, Readonly<Record<LeasedState, LeasedStat
   keep: { taken: 'taken', following: 'following', paused: 'paused', leaving: 'paused', returning: 'taken' },
 };
 
-/** Whether files may be written with a valid lease: before the rows arrive, work of an earlier lease may still run. */
+/** Whether files of a job may be written in a state: before the rows arrive, work of an earlier lease may still run. */
 const MAY_WRITE: Readonly<Record<LeasedState, boolean>> = {
   taken: false,
   following: true,
@@ -103,6 +104,7 @@ export class LeasedJobs {
     }
   }
 
+  /** Moves a job behind the others. */
   requeue(job: LeasedJob): void {
     const entry = this.#jobs.get(job.jobId);
     if (entry?.job !== job) return;
@@ -114,9 +116,9 @@ export class LeasedJobs {
     this.#jobs.delete(jobId);
   }
 
-  /** Renews the lease from `sentAt`, when the successful call was sent. */
+  /** Renews the lease: the argument is when the successful heartbeat was sent. */
   prolong({ monotonic, wall }: Moment): void {
-    // The monotonic clock never goes back, so an older call shortens nothing. The wall clock may have been set back.
+    // A late response to an older heartbeat must not shorten the lease. The wall clock may have been set back.
     this.#renewedAt = { monotonic: Math.max(this.#renewedAt.monotonic, monotonic), wall };
   }
 
@@ -133,9 +135,9 @@ export class LeasedJobs {
     const isOwned = state !== undefined && MAY_WRITE[state];
     if (isOwned && this.isValid) return;
     this.refused += 1;
-    const why = isOwned ? 'lease possibly expired' : 'it is not owned';
+    const why = isOwned ? 'lease possibly expired' : 'this agent does not own it';
     throw new JobtailError('superseded', `write refused for job ${jobId}: ${why}`, {
-      hint: 'another agent of the fleet continues it, or this one when the database confirms the lease',
+      hint: 'wait: another agent continues the job, or this agent does when the database confirms the lease',
     });
   }
 
@@ -157,7 +159,7 @@ export interface HeartbeatOptions {
   readonly onFailure: (error: JobtailError) => void;
 }
 
-/** Heartbeats in a lease, so that it survives a lost one and a query that times out. */
+/** Heartbeats in a lease: it must survive one lost heartbeat and one query that times out. */
 const BEATS = 3;
 /** Pause after a failed heartbeat. */
 const AGAIN_MS = 1_000;
@@ -181,7 +183,7 @@ export class Heartbeat {
   constructor(options: HeartbeatOptions) {
     this.#options = options;
     this.#tickedAt = options.monotonic();
-    // After a database outage, all agents may have just started.
+    // After a database outage, the other agents may not have reported yet.
     this.#releaseFrom = this.#tickedAt + options.member.leaseMs;
   }
 
@@ -196,12 +198,13 @@ export class Heartbeat {
     });
   }
 
+  /** Waits for the heartbeat that is under way. */
   async ended(): Promise<void> {
     await this.#beating;
     await this.#releasing;
   }
 
-  /** Reads the fleet without renewing the lease. */
+  /** Reports to the database and reads the fleet; does not prolong the lease here, which only `#renew` does. */
   async refresh(): Promise<void> {
     const { joined, member, report, onSummary } = this.#options;
     onSummary(await joined.register.report(member, report()));

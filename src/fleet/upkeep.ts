@@ -1,4 +1,4 @@
-/** Work for the fleet as a whole, which every agent does now and then. */
+/** Periodic work for the fleet as a whole; every agent does it. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Follower } from '../agent/ownership.ts';
@@ -10,8 +10,8 @@ import { COMMANDS_AT_ONCE, WAITING_ROWS } from './commands.ts';
 import type { Membership } from './following.ts';
 import { idsOf } from './register.ts';
 
-/** A changed rule comes with a notification; this interval is for the rest, and for missed ones. */
-const EVERY_MS = 30_000;
+/** Interval of all work. A notification applies a changed rule of `watch --mine` at once, unless it was missed. */
+const INTERVAL_MS = 30_000;
 
 interface KnownJob {
   readonly jobId: JobId;
@@ -21,9 +21,9 @@ interface KnownJob {
 
 export class Upkeep {
   readonly #membership: Membership;
-  /** The configured jobs for which commands were placed. */
+  /** The configuration whose commands have all been placed. */
   #known: readonly WatchRequest[] | undefined;
-  #ordering: { readonly configured: readonly WatchRequest[]; readonly count: number } | undefined;
+  #placing: { readonly configured: readonly WatchRequest[]; readonly count: number } | undefined;
   #doneAt = Number.NEGATIVE_INFINITY;
   #isNoticed = false;
   #capabilities: ReadonlyMap<string, string> | undefined;
@@ -40,36 +40,36 @@ export class Upkeep {
     this.#isNoticed = true;
   }
 
-  /** Returns whether all configured jobs have their commands. */
+  /** Does what is due. Returns whether the commands of all configured jobs are placed. */
   async round(follower: Follower): Promise<boolean> {
     const { attached } = this.#membership;
-    if (this.#known !== attached.configured) await this.#takeConfigured(attached.configured);
-    await this.#sync(follower);
+    if (this.#known !== attached.configured) await this.#placeConfigured(attached.configured);
+    await this.#runIfDue(follower);
     return this.#known === attached.configured;
   }
 
-  async #sync(follower: Follower): Promise<void> {
+  async #runIfDue(follower: Follower): Promise<void> {
     const now = this.#membership.clock.monotonic();
-    const isDue = now - this.#doneAt >= EVERY_MS;
+    const isDue = now - this.#doneAt >= INTERVAL_MS;
     if (!isDue && !this.#isNoticed) return;
     this.#isNoticed = false;
-    if (await this.#takeRule()) follower.refresh();
+    if (await this.#applyRule()) follower.refresh();
     if (!isDue) return;
     this.#doneAt = now;
     await this.#exchangeCapabilities();
-    await this.#sendMissing();
-    await this.#clearAway();
+    await this.#queueOwnerless();
+    await this.#deleteOldRows();
   }
 
   /**
    * Places commands for jobs that are new in this configuration, a part at a time, so that a long one blocks nothing.
    */
-  async #takeConfigured(configured: readonly WatchRequest[]): Promise<void> {
-    if (this.#ordering?.configured !== configured) await this.#dropOthers(idsOf(configured));
-    const begin = this.#ordering?.configured === configured ? this.#ordering.count : 0;
+  async #placeConfigured(configured: readonly WatchRequest[]): Promise<void> {
+    if (this.#placing?.configured !== configured) await this.#dropOthers(idsOf(configured));
+    const begin = this.#placing?.configured === configured ? this.#placing.count : 0;
     const end = begin + COMMANDS_AT_ONCE;
-    await this.#command(configured.slice(begin, end));
-    this.#ordering = { configured, count: end };
+    await this.#placeCommands(configured.slice(begin, end));
+    this.#placing = { configured, count: end };
     if (end >= configured.length) this.#known = configured;
   }
 
@@ -97,7 +97,7 @@ export class Upkeep {
     });
   }
 
-  async #command(configured: readonly WatchRequest[]): Promise<void> {
+  async #placeCommands(configured: readonly WatchRequest[]): Promise<void> {
     const { joined, member, log } = this.#membership;
     const { database, commands } = joined;
     const ids = idsOf(configured);
@@ -116,8 +116,8 @@ export class Upkeep {
         const text = JSON.stringify(command);
         const job = known.find((one) => one.jobId === jobId);
         if (job !== undefined && before.some((one) => one.jobId === jobId && one.text === text)) continue;
-        const overruled = job?.state === 'settled' || (job?.source === 'command' && /^end/.test(job.state));
-        if (overruled) log.info({ jobId, state: job.state }, 'configured job not followed');
+        const isOverruled = job?.state === 'settled' || (job?.source === 'command' && /^end/.test(job.state));
+        if (isOverruled) log.info({ jobId, state: job.state }, 'configured job not followed');
         else wanted.push({ jobId, kind: 'watch', body: command });
         await sql.query(
           `INSERT INTO {s}.configured (agent, job_id, job_order) VALUES ($1, $2, $3)
@@ -129,8 +129,8 @@ export class Upkeep {
     });
   }
 
-  /** Applies the rule of a command in the database; returns whether it changed. */
-  async #takeRule(): Promise<boolean> {
+  /** Applies the rule of `agent watch --mine`, which the database has; returns whether it changed. */
+  async #applyRule(): Promise<boolean> {
     const { joined, store } = this.#membership;
     const { database } = joined;
     const [row] = await database.query<{ readonly rule: unknown }>('SELECT rule FROM {s}.rules');
@@ -144,7 +144,10 @@ export class Upkeep {
     return true;
   }
 
-  /** Shares the detected server capabilities with all agents: the latest value counts. */
+  /**
+   * Shares the detected server capabilities: stores the new values of this agent, and adopts those that it lacks. A value
+   * that this agent has is never replaced.
+   */
   async #exchangeCapabilities(): Promise<void> {
     const { joined, store } = this.#membership;
     const { database } = joined;
@@ -152,7 +155,7 @@ export class Upkeep {
     const own = capabilitiesIn(store);
     const fresh = [...own].filter(([name, value]) => this.#capabilities?.get(name) !== value);
     if (fresh.length > 0) {
-      // Values from before this agent joined count less than those of the fleet.
+      // Values from before this agent joined replace none of the fleet.
       const onConflict = this.#capabilities === undefined ? 'NOTHING' : 'UPDATE SET value = excluded.value';
       await database.query(
         `INSERT INTO {s}.habits (service, name, value) SELECT $1, * FROM unnest($2::text[], $3::text[])
@@ -168,8 +171,8 @@ export class Upkeep {
     this.#capabilities = capabilitiesIn(store);
   }
 
-  /** Jobs with remaining work and without an owner go to the queue. */
-  async #sendMissing(): Promise<void> {
+  /** Clears owners that have left the fleet, and queues jobs that have work but no owner. */
+  async #queueOwnerless(): Promise<void> {
     const { joined, log } = this.#membership;
     const { database, queue, commands } = joined;
     await database.transaction(async (sql) => {
@@ -189,7 +192,7 @@ export class Upkeep {
     });
   }
 
-  async #clearAway(): Promise<void> {
+  async #deleteOldRows(): Promise<void> {
     const { database } = this.#membership.joined;
     await database.query(`DELETE FROM {s}.orders WHERE answer IS NOT NULL AND made_at < now() - interval '1 day'`);
     await database.query(`DELETE FROM {s}.attempts WHERE ended_at < now() - interval '30 days'`);

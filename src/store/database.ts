@@ -7,7 +7,7 @@ import { NEWEST_VERSION, OLDEST_VERSION, SCHEMA, UPGRADES } from './schema.ts';
 import { asStoreError, keepAlive, openNative, pragma } from './sql.ts';
 import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
 
-/** In the name of a copy made before an upgrade: between the name of the database and the new format. */
+/** Part of the name of a copy made before an upgrade: `agent.db.before-v<format>.<time>`. */
 const BACKUP = '.before-v';
 export const BUSY_TIMEOUT_MS = 5_000;
 
@@ -22,14 +22,14 @@ const NETWORK_FILE_SYSTEMS = new Set([
 
 export type Statfs = (directory: string) => Pick<fs.StatsFs, 'type' | 'bavail' | 'bsize'>;
 
-/** Whether a directory is on a network file system: no shared memory between hosts, and no inotify. */
+/** Whether a directory is on a network file system, where SQLite's shared memory and inotify do not work across hosts. */
 export function isOnNetworkFileSystem(directory: string, statfs: Statfs = fs.statfsSync): boolean {
   return NETWORK_FILE_SYSTEMS.has(statfs(directory).type >>> 0);
 }
 
 export interface OpenDatabaseOptions {
   readonly file: string;
-  /** Whether to migrate it and to set a broken one aside: only with the lock of the state directory. */
+  /** Whether to upgrade the database and rename a broken one: only with the lock of the state directory. */
   readonly owner: boolean;
   readonly now: () => number;
   readonly statfs?: Statfs;
@@ -121,7 +121,7 @@ function migrate(db: Database.Database, file: string, now: number): void {
     if (!isOfTables(error)) throw error;
     const formats = `from format ${version} to ${NEWEST_VERSION}`;
     throw new JobtailError('store', `${file} cannot be upgraded ${formats}: ${(error as Error).message}`, {
-      hint: `the file is unchanged: go on with the older version, or ${beginAnew(file)}`,
+      hint: `keep the older version (the file is unchanged), or ${beginAnew(file)}`,
     });
   }
 }
@@ -139,10 +139,11 @@ function requireVersion(db: Database.Database, file: string): void {
   const refused = (code: 'config' | 'store', age: string, hint: string) =>
     new JobtailError(code, `${file} was written by ${age} version of the agent (its format is ${version})`, { hint });
   if (version > NEWEST_VERSION) {
-    const hint = `this version reads up to format ${NEWEST_VERSION}: install the newer agent; or, to go back, stop the agent and ${wayBack(file)}`;
+    const hint = `this version reads up to format ${NEWEST_VERSION}: install the newer agent. To keep this version, stop the agent and ${wayBack(file)}`;
     throw refused('config', 'a newer', hint);
   }
-  if (version === 0) throw new JobtailError('store', `${file} is just being made`, { hint: 'try again in a moment' });
+  if (version === 0)
+    throw new JobtailError('store', `another process is creating ${file}`, { hint: 'try again in a moment' });
   if (isTooOld(version)) {
     const hint = `this version upgrades from format ${OLDEST_VERSION} on: stop the agent and ${beginAnew(file)}`;
     throw refused('config', 'an unsupported older', hint);
@@ -164,7 +165,8 @@ function wayBack(file: string): string {
     .map((name) => path.join(path.dirname(file), name));
   const copy = copies.sort(byTime).findLast(isReadable);
   if (copy === undefined) return beginAnew(file);
-  return `rename ${copy} to ${path.basename(file)} after removing ${path.basename(file)}, its -wal and its -shm`;
+  const name = path.basename(file);
+  return `remove ${name}, ${name}-wal and ${name}-shm, then rename ${copy} to ${name}`;
 }
 
 const byTime = (one: string, other: string) => (endOf(one) < endOf(other) ? -1 : 1);

@@ -70,13 +70,13 @@ describe('a lease', () => {
     held.prolong(held.moment());
     held.add(job(1));
     // What is still under way when it is taken anew is of an earlier lease.
-    expect(() => held.require('1' as JobId)).toThrow(/it is not owned/);
+    expect(() => held.require('1' as JobId)).toThrow(/does not own it/);
     held.move([job(1)], 'follow');
     pass(8_999);
     held.require('1' as JobId);
     pass(1);
     expect(() => held.require('1' as JobId)).toThrow(/lease possibly expired/);
-    expect(() => held.require('2' as JobId)).toThrow(/it is not owned/);
+    expect(() => held.require('2' as JobId)).toThrow(/does not own it/);
     expect(held.refused).toBe(3);
     held.prolong(held.moment());
     held.require('1' as JobId);

@@ -289,7 +289,7 @@ function unlessBeingMade<T>(open: () => T): T | undefined {
   try {
     return open();
   } catch (error) {
-    if (error instanceof JobtailError && error.message.endsWith('is just being made')) return undefined;
+    if (error instanceof JobtailError && error.message.startsWith('another process is creating ')) return undefined;
     throw error;
   }
 }

@@ -6,29 +6,30 @@
  *   nothing in it contradicts the mirror (`same`):
  *   1  uncommitted bytes not shown         -                             mirror-damaged: cut these
  *   2  bytes not shown; raw not refused    -                             undetermined: raw bytes
- *   3  ends there                          -                             unchanged
- *   4  goes on                             -                             grown
+ *   3  ends where the mirror ends          -                             unchanged
+ *   4  continues after the mirror          -                             grown
  *   it differs from the mirror, or ends before the mirror does (`different`, `shorter`):
- *   5  text                                lacks its committed bytes     undetermined: all of the mirror
+ *   5  text                                lacks its committed bytes     undetermined: the file from byte 0
  *   6  differs                             has uncommitted bytes         mirror-damaged: cut these
- *   7  text differs                        was changed, not at its end   undetermined: has the file this end, too?
- *   8  text differs; it has that end       was changed                   mirror-damaged: cut to equal bytes
+ *   7  text differs                        was changed, not at its end   undetermined: has the file the end?
+ *   8  text differs; the file has the end  was changed                   mirror-damaged: cut to equal bytes
  *   9  text differs                        was changed at its end        mirror-damaged: cut to equal bytes
  *   10 raw differs                         was changed                   mirror-damaged: cut to equal bytes
- *   11 seen once; shorter for under 5 s    -                             undetermined: the next poll
+ *   11 first poll; shorter for under 5 s   -                             undetermined: the next poll
  *   12 ends before                         has uncommitted bytes         mirror-damaged: cut these
  *   13 raw ends before                     was changed                   mirror-damaged: cut to equal bytes
  *   14 text, after bytes not shown         -                             undetermined: raw bytes
- *   15 14, raw refused, inexact range      -                             undetermined: the next poll
+ *   15 as 14; raw refused; inexact range   -                             undetermined: the next poll
  *   16 differs                             -                             rewritten: a new generation
  *   17 ends before                         -                             truncated: a new generation
  *
  * "Not shown": the text has U+FFFD in place of bytes that must be compared. "Raw": the raw bytes of the file, which are
- * authoritative; after they were refused, the text alone decides. "Was changed": by another process.
+ * authoritative; after they were refused, the text alone decides. "Was changed": by another process. "The end": the
+ * committed end of the mirror. If the state was lost, no bytes are known to be uncommitted.
  *
- * Uncommitted bytes come before committed ones (6 before 7, 12 before 16), because they were never promised. A mirror
- * that is cut loses nothing that the remote file has; so only what may be a stale size (12), or begins a generation, waits
- * for another poll. If another decoder made the response, explain.ts found that before.
+ * The rows of uncommitted bytes come first (6 before 7, 12 before 17), because these bytes were never guaranteed. A cut
+ * loses nothing: the remote file still has these bytes. So a cut waits for another poll only if the size may be stale (12).
+ * A new generation always waits. `explain.ts` has already identified the decoder of the response.
  */
 import type { Match } from './match.ts';
 import type { Integrity } from './mirror/live-file.ts';

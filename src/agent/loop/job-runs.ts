@@ -1,4 +1,4 @@
-/** The results of the runs of one job: a failure is logged once, stored, and retried after a back-off. */
+/** Records how the runs of one job end: a failure is logged once, stored, and retried after a back-off. */
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorCode, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -29,9 +29,9 @@ interface Failing {
 interface RunEnd {
   readonly grew: boolean;
   readonly refused?: number;
-  /** Maximum delay of the commit, in milliseconds; the usual delay if omitted. */
+  /** Maximum delay of the commit, in milliseconds; the default delay if omitted. */
   readonly withinMs?: number;
-  /** Milliseconds since it stalled; null: not stalled; omitted: unchanged. */
+  /** Milliseconds without growth, if the job is stalled; null: not stalled; omitted: unchanged. */
   readonly stalledMs?: number | null;
 }
 
@@ -61,7 +61,7 @@ export class JobRuns {
     return this.#failing.has(kind);
   }
 
-  /** The kinds of run that failed with an error whose cause is gone. */
+  /** The failing kinds of run whose error may be solved now, by `isMended`. */
   mended(isMended: (policy: ErrorPolicy) => boolean): DueRun[] {
     return [...this.#failing].flatMap(([kind, { error }]) => (isMended(error.policy) ? [kind] : []));
   }
@@ -130,7 +130,7 @@ export const STATE = 'the state';
 interface Ongoing {
   readonly code: ErrorCode;
   failures: number;
-  /** The latest end of a pause that was logged. */
+  /** End of the longest pause that was logged. */
   readonly waitsUntil: number;
 }
 
@@ -138,23 +138,23 @@ interface Ongoing {
 const ONE_WAIT_MS = 60_000;
 
 /**
- * Logs each failure when it starts and when it clears, with the number of failed attempts. A failure of the service as
- * a whole is logged once for all jobs.
+ * Logs a failure when it starts, when its code changes, when the server requests a longer pause, and when it clears, with
+ * the number of failed attempts. A failure of the service as a whole is logged once for all jobs.
  */
 export class Failures {
   readonly #log: Log;
   readonly #ofAll: Failures;
   readonly #ongoing = new Map<string, Ongoing>();
 
-  /** `ofAll`: the failures of the agent, if these are of one job. */
+  /** `ofAll`: logs failures of the whole service; omitted for that instance itself. */
   constructor(log: Log, ofAll?: Failures) {
     this.#log = log;
     this.#ofAll = ofAll ?? this;
   }
 
   /**
-   * Records a failure of `scope` (a job, or one file of it). `waitsUntil` (wall clock): the service requested a longer
-   * pause than the back-off.
+   * Records a failure of `scope` (a job, or one file of it). `waitsUntil` (wall clock): end of a pause that the service
+   * requested and that exceeds the maximum back-off.
    */
   failed(scope: string, error: JobtailError, waitsUntil = 0): void {
     if (error.policy.isOfService) this.#ofAll.#write(SERVICE, error, waitsUntil);

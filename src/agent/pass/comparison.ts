@@ -8,8 +8,8 @@ import { inSlices } from '../../slices.ts';
 import type { Remote } from '../ports.ts';
 
 /**
- * equal: the local bytes are the start of the remote ones, or all `remoteBytes` of them. different: `at` is the first
- * other byte. unproven: the files could not be compared; see `reason`.
+ * equal: the local file equals the start of the remote file, or all of it if `bytes` is `remoteBytes`. different: `at` is
+ * the offset of the first byte that differs. unproven: the files could not be compared; see `reason`.
  */
 export type Proof =
   | { readonly outcome: 'equal'; readonly bytes: number; readonly remoteBytes: number }
@@ -20,8 +20,9 @@ export type Proof =
 const MAX_OPEN = 256;
 
 export interface LocalFile {
-  /** Most different files differ in length or in the first bytes, and are not opened. */
+  /** The length when the comparison was planned. */
   readonly bytes: number;
+  /** The first bytes: a file that differs here is never opened. */
   readonly head: Buffer;
 }
 
@@ -29,7 +30,7 @@ export interface LocalFile {
 export class Comparison {
   readonly #file: string;
   readonly #head: Buffer | undefined;
-  /** Whether the first difference ends the comparison; the length of the listed file stays unknown then. */
+  /** Whether to stop at the first difference: then the length of the listed file stays unknown. */
   readonly untilDifferent: boolean;
   #handle: fs.FileHandle | undefined;
   #inode: number | undefined;
@@ -53,7 +54,7 @@ export class Comparison {
     }
     this.#handle = opened.handle;
     const { size, ino } = opened.stats;
-    // A file that became shorter differs at its end.
+    // The larger length: a file that was truncated meanwhile must count as different.
     this.bytes = Math.max(this.bytes, size);
     this.#inode ??= ino;
     if (ino !== this.#inode) this.reason = `${this.#file} was replaced while it was compared`;
@@ -115,8 +116,8 @@ export type Compared = { readonly remoteBytes: number } | { readonly refusal: st
 class Enough extends Error {}
 
 /**
- * Compares local files with the file that the service lists as `name`, in one download. The failure of a local file is
- * kept in its comparison; rejects if the service fails.
+ * Compares local files with the file that the service lists as `name`, in one download. A failure of a local
+ * file is stored in its comparison; a failure of the service rejects.
  */
 export async function compareWith(
   name: string,
@@ -146,13 +147,14 @@ export async function compareWith(
       return { refusal: error.message };
     }
   } finally {
-    // A failed download does not wait for its sink.
+    // After a failed download, `compare` may still run.
     await taken.catch(() => undefined);
     for (const one of comparisons) await one.close();
   }
   return { remoteBytes };
 }
 
+/** Whether a comparison needs neither more bytes nor the length of the listed file. */
 function isOver({ differsAt, untilDifferent, isEqualSoFar }: Comparison): boolean {
   return differsAt === undefined ? !isEqualSoFar : untilDifferent;
 }
@@ -176,7 +178,7 @@ async function openRegular(
 }
 
 export function notRegular(file: string): string {
-  return `${file} is no regular file, and is not followed`;
+  return `${file} is not a regular file: it is not read`;
 }
 
 export async function proveFile(file: string, name: string, options: DownloadOptions): Promise<Proof> {

@@ -1,16 +1,16 @@
 /**
- * Probes ids that may be task ids of a job (docs/servers.md 10.2): requests a live file of each, at an offset after
- * every end. A response, with an empty text, proves that the task belongs to the job; no response proves nothing. One
- * call probes many ids; the maximum is detected and saved. Names in a listing begin with the ids of specifications.
- * Task ids equal them, or differ by a number that is constant for a while, because one database counts both, and job
- * ids.
+ * Finds tasks of a job by probing ids (docs/servers.md 10.2). A probe requests a live file of an id, at an offset past the
+ * end of any file. If the response has an entry for the id, it is a task of the job, unless the service answers every id
+ * (`answersAll`). A missing entry proves nothing. One call probes many ids; the maximum that the server accepts is
+ * detected and stored. Listed names begin with the id of a task specification. A task id equals that of its
+ * specification, or differs from it by a shift that stays the same for a while: one database numbers both, and jobs.
  */
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../job.ts';
 import { inSlices } from '../../slices.ts';
 import { BEHIND_EVERY_END, type CapabilityStore, type Remote } from '../ports.ts';
 
-/** Stored capabilities: maximum ids in one call, and the response to ids of other jobs. */
+/** Names of stored capabilities: maximum ids in one call; how the server answers ids of other jobs. */
 const ENTRIES_CAPABILITY = 'probe-entries';
 const STRANGERS_CAPABILITY = 'strange-tasks';
 
@@ -22,7 +22,7 @@ export function maxCandidates(capabilities: CapabilityStore): number {
   return Math.min(MAX_CANDIDATES, MAX_CALLS * Number(capabilities.get(ENTRIES_CAPABILITY) ?? MAX_ENTRIES));
 }
 
-/** Every server accepts so few (docs/rest.md 2.1). Each success raises the next call. */
+/** Ids in the first call: every server accepts this many (docs/rest.md 2.1). After a success, `GROWTH` times as many. */
 const FIRST_ENTRIES = 4;
 const GROWTH = 4;
 const MAX_ENTRIES = 256;
@@ -35,14 +35,14 @@ interface ProbeOptions {
   readonly capabilities: CapabilityStore;
   readonly maxEntries: number;
   readonly file: LiveFileName;
-  /** Whether these are all tasks. */
+  /** Whether `found` has all tasks of the job. */
   readonly isEnough: (found: readonly TaskId[]) => boolean;
   readonly signal: AbortSignal;
 }
 
 export interface Probed {
   readonly found: readonly TaskId[];
-  /** Probed candidates, also those that fail a call by themselves. */
+  /** Number of probed candidates, with those that failed a call of their own. */
   readonly asked: number;
   /** Whether the service answers every id, so that its responses prove nothing. */
   readonly answersAll: boolean;
@@ -81,10 +81,11 @@ class Probing {
   asked = 0;
   entries: number;
   #max: number;
-  /** The length of a failed call, until one of at least that length succeeds. */
+  /** The ids in the last failed call; undefined once a call with at least as many succeeded. */
   #failed: number | undefined;
-  /** Whether a call showed anything about its ids; else the first failure that showed nothing about its only one. */
+  /** Whether any call showed anything about its ids. */
   #isAnswered = false;
+  /** The first failure of a call with one id that showed nothing about it. */
   #unclear: JobtailError | undefined;
 
   constructor(options: ProbeOptions) {
@@ -118,7 +119,7 @@ class Probing {
     return true;
   }
 
-  /** Once strangers are known to be harmless, a failed longer call was too long. */
+  /** If ids of other jobs do not fail a call, a longer call that failed was too long: `entries` is the maximum. */
   #wentThrough(entries: number, hadStrangers: boolean): void {
     if (hadStrangers) this.#learn(STRANGERS_CAPABILITY, 'left-out');
     if (hadStrangers && this.#failed !== undefined) {
@@ -134,7 +135,7 @@ class Probing {
     if (!this.#isAnswered && this.#unclear !== undefined) throw this.#unclear;
   }
 
-  /** If all ids were answered, an impossible id shows whether responses prove anything. */
+  /** Whether the service answers even an impossible id; requested only if every probed id was answered. */
   async answersStrangers(): Promise<boolean> {
     const { capabilities } = this.#options;
     if (
@@ -186,12 +187,17 @@ const LAST_ID = 2n ** 63n - 1n;
 const REACH = 2_048n;
 /** Maximum specifications read from a listing: no job has so many tasks. */
 const MAX_SPECIFICATIONS = 10_000;
-/** Maximum specifications that are probed first: if none is right, the others hardly are. */
+/** Maximum specifications that are probed first: if none of these is a task id, the others are unlikely to be. */
 const FIRST_SPECIFICATIONS = 64;
-/** Maximum known tasks that must fit a difference, and differences that are tried. */
+/** Maximum known tasks that a shift must fit. */
 const MAX_WITNESSES = 32;
+/** Maximum shifts that are tried. */
 const MAX_SHIFTS = 256;
 
+/**
+ * Yields candidate ids, likeliest first: shifted and plain specifications, specifications with the shift of the known
+ * tasks, then ids by growing distance from known ones.
+ */
 export function* candidatesOf({ jobId, specifications, shift = 0n, known }: Clues): Generator<TaskId, void> {
   const seen = new Set(known.map(BigInt));
   const fresh = function* (id: bigint) {
@@ -234,7 +240,7 @@ export async function specificationsIn(listed: Iterable<string>): Promise<bigint
   return [...found].map(BigInt);
 }
 
-/** The difference that leads from each specification to a task; undefined if there is none for all. */
+/** The difference between each task and its specification, if it is the same for all; else undefined. */
 export function shiftBetween(specifications: readonly bigint[], tasks: readonly TaskId[]): bigint | undefined {
   const from = specifications.toSorted(byNumber);
   const to = tasks.map(BigInt).toSorted(byNumber);

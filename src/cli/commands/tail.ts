@@ -24,7 +24,7 @@ export interface TailOptions extends ConfigOption, LiveFileChoice {
 const TICK_MS = 200;
 /** Interval for new tasks and the job state, which change seldom. */
 const SLOW_TICK_MS = 1_000;
-const ANNOUNCEMENT = '--- the remote file was truncated or rewritten; it begins anew ---';
+const ANNOUNCEMENT = '--- the remote file was truncated or rewritten; the new content follows ---';
 const CLEAR_LINE = '\r\u001b[2K';
 
 export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
@@ -68,7 +68,7 @@ class Shown {
   readonly #options: TailOptions;
   readonly #tail: LineTail;
   readonly #mirrors: TailedMirrors;
-  /** Where the state cannot be read, a follow ends only by a signal. */
+  /** What the state has of the job. If it cannot be read, `--follow` ends only by a signal. */
   readonly #known: KnownJob;
   readonly #states = new JobStateChanges();
   /** The mirror whose unfinished line is on the terminal, to be overwritten. */
@@ -119,7 +119,7 @@ class Shown {
       const now = performance.now();
       const isSlowTick = now - slowTickAt >= SLOW_TICK_MS;
       if (isSlowTick) await this.#known.refresh();
-      // Read before the lines, so that no line before the end is missed.
+      // Checked before the lines are read, so that no line is missed.
       const end = isSlowTick ? this.#endOfJob() : undefined;
       if (isSlowTick) {
         slowTickAt = now;
@@ -130,7 +130,7 @@ class Shown {
       await drained(signal);
       if (end !== undefined && !more) {
         await this.toEnd();
-        process.stderr.write(`job ${this.#jobId} is ${end}: no more lines\n`);
+        process.stderr.write(`job ${this.#jobId} has ended: no more lines\n`);
         return;
       }
       if (!more) await sleep(TICK_MS, undefined, { signal }).catch(() => {});
@@ -141,7 +141,7 @@ class Shown {
   #warnIfNothingComes(): void {
     if (!this.#known.isKnowable || this.#endOfJob() !== undefined) return;
     if (!this.#known.isFollowed) process.stderr.write('no agent is running: start one to get new lines (agent run)\n');
-    else if (this.isEmpty) process.stderr.write(`${this.#whyEmpty}; what is found is shown from then on\n`);
+    else if (this.isEmpty) process.stderr.write(`${this.#whyEmpty}; its lines appear when it is found\n`);
   }
 
   get #whyEmpty(): string {
@@ -168,7 +168,7 @@ class Shown {
   }
 }
 
-/** Waits for a reader that is slower than the mirrors grow. */
+/** Waits until the reader of the standard output has caught up. */
 async function drained(signal?: AbortSignal): Promise<void> {
   if (process.stdout.writableNeedDrain)
     await once(process.stdout, 'drain', signal === undefined ? {} : { signal }).catch(() => {});

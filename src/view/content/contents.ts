@@ -1,4 +1,4 @@
-/** The files that can be looked at: live mirrors, their former generations, and results. */
+/** The files that the view can open: live mirrors, their former generations, and results. */
 import fs from 'node:fs';
 import { isLiveFileName, type JobId, type LiveFileKey, parseTaskId } from '../../job.ts';
 import { beginsGeneration } from '../../mismatch.ts';
@@ -11,7 +11,7 @@ import { changed, notThere } from '../refused.ts';
 import { namesBelow, openBelow } from './below.ts';
 import { Content } from './content.ts';
 
-/** What a request names. */
+/** A file of a job as a request names it, with the version that it wants. */
 export type ContentName =
   | { readonly jobId: JobId; readonly live: LiveFileKey; readonly version: string | undefined }
   | { readonly jobId: JobId; readonly result: string; readonly version: string | undefined };
@@ -31,13 +31,13 @@ export class Contents {
     if ('live' in name) return this.#openLive(name.jobId, name.live, name.version);
     const row = this.#storeOf(name.jobId).results.get(name.jobId, name.result);
     if (row === undefined || row.state === 'refused') throw notThere('result of this name');
-    // A link to a mirror stands there, and none is followed.
+    // Such a result is a link to a mirror. No link is followed, so the mirror is opened.
     const live = row.live === null ? undefined : liveFileOf(row.live);
     if (live !== undefined) return this.#openLive(name.jobId, live, name.version);
     return this.#openResult(row, name.version);
   }
 
-  /** The version of a mirror; undefined if the store has none. */
+  /** The version of the present mirror; undefined if the store has no such live file. */
   versionOf(jobId: JobId, live: LiveFileKey): string | undefined {
     const generation = this.#storeOf(jobId).liveFiles.generation(jobId, live);
     return generation === undefined ? undefined : `g${generation}`;
@@ -62,7 +62,7 @@ export class Contents {
     return { now, former, began };
   }
 
-  /** When the bytes of a generation arrived; none are known of a result. @throws Refused (404, 409) */
+  /** When the bytes of a generation arrived; empty for a result. @throws Refused (404, 409) */
   arrivals(name: ContentName): { readonly version: string; readonly arrivals: readonly Arrival[] } {
     if (!('live' in name)) return { version: name.version ?? '', arrivals: [] };
     const { jobId, live } = name;
@@ -118,7 +118,7 @@ export class Contents {
   }
 }
 
-/** Of files that are replaced and never written over: these move to another name, and stay what they are. */
+/** The version of a file that is replaced, but never overwritten: a former generation, or a result. */
 function versionOfFile(kind: 'f' | 'r', file: number): string {
   const { ino, mtimeNs } = fs.fstatSync(file, { bigint: true });
   return `${kind}${ino}-${mtimeNs}`;

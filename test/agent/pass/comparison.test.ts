@@ -17,6 +17,6 @@ it.each([
   const options = { remote: new ModelRemote(), jobId: '501' as JobId, signal: new AbortController().signal };
   expect(await proveFile(file, 'stdout.txt', options)).toEqual({
     ...{ outcome: 'unproven', bytes: 0 },
-    reason: `${file} is no regular file, and is not followed`,
+    reason: `${file} is not a regular file: it is not read`,
   });
 });

@@ -215,7 +215,7 @@ it.each<[string, (file: string) => void, unknown]>([
   [
     'made a link',
     (file) => toLink(file),
-    { proof: { outcome: 'unproven', reason: expect.stringMatching('not followed') } },
+    { proof: { outcome: 'unproven', reason: expect.stringMatching('not a regular file') } },
   ],
   ['removed', (file) => fs.rmSync(file), { code: 'local-io' }],
 ])('a mirror that is %s, meanwhile, is not taken for what it was', async (_, change, outcome) => {

@@ -76,9 +76,7 @@ it('that fails leaves the state to the older version', () => {
   expect(() => open(directory)).toThrow(
     `${file} cannot be upgraded from format ${OLDEST} to ${NEWEST}: duplicate column`,
   );
-  expect(hintOf(() => open(directory))).toMatch(
-    /^the file is unchanged: go on with the older version, or move .* away/,
-  );
+  expect(hintOf(() => open(directory))).toMatch(/^keep the older version \(the file is unchanged\), or move .* away/);
   expect(versionOf(file)).toBe(OLDEST);
   expect(dump()).toEqual(before);
 });
@@ -97,7 +95,7 @@ it('of a newer version can be taken back with the copy that the refusal names', 
   }
   const hint = hintOf(() => open(directory));
   expect(hint).toContain(
-    `stop the agent and rename ${copy} to agent.db after removing agent.db, its -wal and its -shm`,
+    `stop the agent and remove agent.db, agent.db-wal and agent.db-shm, then rename ${copy} to agent.db`,
   );
   for (const suffix of ['', '-wal', '-shm']) fs.rmSync(file + suffix, { force: true });
   fs.renameSync(copy, file);
@@ -113,7 +111,9 @@ it('refuses the state of a newer version, and touches nothing', () => {
   db.close();
   const before = fs.readFileSync(file);
   expect(() => open(directory)).toThrow(/was written by a newer version of the agent/);
-  expect(hintOf(() => open(directory))).toMatch(/install the newer agent; or, to go back, stop the agent and move /);
+  expect(hintOf(() => open(directory))).toMatch(
+    /install the newer agent. To keep this version, stop the agent and move /,
+  );
   expect(fs.readFileSync(file).equals(before)).toBe(true);
   expect(backupsIn(directory)).toEqual([]);
 });

@@ -82,18 +82,18 @@ describe('agent tail', () => {
     await shown('unfinished\n');
 
     fs.writeFileSync(task.files.stdout, 'anew\n');
-    await shown('it begins anew');
+    await shown('the new content follows');
     await shown('anew\n');
     await place.mirrored(job, 'stdout');
     fs.appendFileSync(task.files.stdout, 'the last line\n');
     expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0 });
     const end = await tail.ended;
-    expect(end).toMatchObject({ code: 0, stderr: `job ${job.jobId} is ended: no more lines\n` });
+    expect(end).toMatchObject({ code: 0, stderr: `job ${job.jobId} has ended: no more lines\n` });
     expect(end.stdout.split('\n')).toEqual([
       'before',
       'more',
       'unfinished',
-      '--- the remote file was truncated or rewritten; it begins anew ---',
+      '--- the remote file was truncated or rewritten; the new content follows ---',
       'anew',
       'the last line',
       '',

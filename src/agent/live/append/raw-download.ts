@@ -1,6 +1,6 @@
 /**
  * One raw download of a listed file. Compares its bytes, while they arrive, with the mirror and with the text of the
- * live file. Passes none of them on before the text proves that it is the live file.
+ * live file. Passes no byte to the sink before the text proves that the listed file is the live file.
  */
 import { commonLength, GrowingBuffer } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
@@ -13,8 +13,9 @@ import { startsCharacter } from '../offsets.ts';
 import { CodePage, type TextEncoding } from '../text/encoding.ts';
 import type { Reading } from '../text/reading.ts';
 
-/** Bytes that are compared with the text; fewer at the end of a file that is too long for text. */
+/** Number of bytes that are compared with the text. */
 const COMPARED_BYTES = 64 * 1024;
+/** The same at the end of a file that is too long to be sent as text. */
 const END_BYTES = 16 * 1024;
 
 /** The listed file is not the live file: the download is cancelled; this is no failure. */
@@ -30,7 +31,7 @@ export interface ShownPart {
   readonly texts: readonly Reading[];
 }
 
-/** The text from the requested offset on; as UTF-8, also what it is in each code page. */
+/** The text with each decoder that the server may have: if it is UTF-8, also with each code page that can show it. */
 export async function shownBy(offset: number, text: Reading, encoding: TextEncoding): Promise<ShownPart> {
   const { codePage } = text;
   const names = codePage?.names ?? encoding.codePagesShowing(Buffer.alloc(0), await text.text());
@@ -52,7 +53,7 @@ export class RawDownload {
   /** Bytes after the mirror that wait for the proof. */
   #waiting: Buffer[] = [];
   #isProven = false;
-  /** The last bytes so far, if the text is requested near the end. */
+  /** The last bytes received; used only without `shown`: the caller requests the text near the end. */
   #end: Buffer = Buffer.alloc(0);
   #differsAt: number | undefined;
   #at = 0;
@@ -88,7 +89,10 @@ export class RawDownload {
     if (this.#shown !== undefined) await this.#prove(this.#shown);
   }
 
-  /** An offset near the end of the bytes, not at a byte-order mark, from which the caller requests a text. */
+  /**
+   * Selects the last bytes for the comparison with the text. Returns their offset: the start of a character, not of a
+   * byte-order mark.
+   */
   alignEnd(): number {
     let skipped = 0;
     while (skipped < this.#end.length && !startsCharacter(this.#end, skipped)) skipped++;
@@ -97,7 +101,7 @@ export class RawDownload {
     return this.#at - this.#end.length + skipped;
   }
 
-  /** The comparison of the mirror with the listed file. */
+  /** The result of the comparison of the mirror with the listed file. */
   get found(): 'same' | Difference {
     if (this.#differsAt !== undefined) return { kind: 'different', at: this.#differsAt };
     return this.#at < this.#length ? { kind: 'shorter', at: this.#at } : 'same';
@@ -127,15 +131,15 @@ export class RawDownload {
     this.#waiting = [];
   }
 
-  /** Whether a text from there on shows the bytes. */
+  /** Whether one of the texts matches the last bytes. */
   async isShown({ texts }: ShownPart): Promise<boolean> {
     const window = this.#window.view();
     const read = async (start: number, end: number) => window.subarray(start, end);
     for (const text of texts) {
-      // No bytes have no text; but an empty text may be a stripped byte-order mark.
+      // An empty text fits only an empty file, or a file that is a stripped byte-order mark.
       const isOther = text.atEnd() ? window.length > 0 && this.#file.row.listedName === null : window.length === 0;
       if (isOther) continue;
-      // A text that is older than the raw bytes ends before them.
+      // `shorter` is accepted: the file may have grown after the text was requested.
       const found = await match(text.fork(), { read }, { from: 0, to: window.length });
       if (found.kind !== 'different') return true;
     }
