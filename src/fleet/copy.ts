@@ -18,7 +18,7 @@ export class FleetCopy {
   readonly store: Store;
   readonly #directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-view-'));
   /** The rows of each job in the store, as text. */
-  readonly #copied = new Map<JobId, string>();
+  #copied: ReadonlyMap<JobId, string> = new Map();
 
   /** `service`: the address whose capabilities the store has. */
   constructor(service: string) {
@@ -45,29 +45,27 @@ export class FleetCopy {
     const [rule, commands] = [await client.rule(), await client.newCommands()];
     const shown = commands.filter(({ jobId }) => only === undefined || jobId === only);
     const { store } = this;
+    const copied = new Map<JobId, string>();
     store.quickTransaction(() => {
       // Rows of a job that is acquired at this moment may be incomplete.
-      const known = rows.flatMap(({ table, jobId }) => (table === 'jobs' ? [jobId] : []));
-      const byJob = grouped(rows);
+      const known = new Set(rows.flatMap(({ table, jobId }) => (table === 'jobs' ? [jobId] : [])));
+      const byJob = grouped(rows.filter(({ jobId }) => known.has(jobId)));
       const ordered = grouped(shown);
       const jobs = new Set([...known, ...ordered.keys()]);
       for (const jobId of jobs) {
         const [its, orders] = [byJob.get(jobId) ?? [], ordered.get(jobId) ?? []];
         const text = JSON.stringify([its, orders]);
+        copied.set(jobId, text);
         if (this.#copied.get(jobId) === text) continue;
         store.portableRows.forget(jobId);
         const options = { isSameDirectory: true, hasResults: withResults.includes(jobId) };
         for (const row of store.portableRows.take(its, options)) client.ignore(row);
         for (const { madeAt, ...order } of orders) store.jobs.watch(order, Math.round(madeAt));
-        this.#copied.set(jobId, text);
       }
-      for (const jobId of this.#copied.keys()) {
-        if (jobs.has(jobId)) continue;
-        store.portableRows.forget(jobId);
-        this.#copied.delete(jobId);
-      }
+      for (const jobId of this.#copied.keys()) if (!jobs.has(jobId)) store.portableRows.forget(jobId);
       if (rule !== undefined) store.watchMine.save(rule);
     });
+    this.#copied = copied;
   }
 
   #remove(): void {

@@ -142,6 +142,7 @@ export class JobStores {
 
   async #tryRead(source: FleetSource): Promise<void> {
     const begunAt = performance.now();
+    let pauseMs = PAUSE_MS;
     for (const [jobId, until] of this.#listed) if (until < begunAt) this.#listed.delete(jobId);
     try {
       const read = await source.read([...this.#listed.keys()]);
@@ -149,12 +150,13 @@ export class JobStores {
       this.#read = read;
       this.#placesText = JSON.stringify([...places]);
       this.#state = { name, agents, waitingJobs, error: null };
+      pauseMs = Math.max(PAUSE_MS, PAUSE_SHARE * (performance.now() - begunAt));
     } catch (thrown) {
       const { message, hint = null } = asJobtailError(thrown);
       const { error = null, ...known } = this.#state ?? { name: '', agents: [], waitingJobs: 0 };
       this.#state = { ...known, error: error ?? { message, hint, since: Date.now() } };
     }
     this.#readAt = performance.now();
-    this.#dueAt = this.#readAt + Math.max(PAUSE_MS, PAUSE_SHARE * (this.#readAt - begunAt));
+    this.#dueAt = this.#readAt + pauseMs;
   }
 }

@@ -2,11 +2,11 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { JobDetail } from '../../contract/events.ts';
+import { runTime } from '../jobs/list.ts';
 import { useLive } from '../live.ts';
 import { Icon } from '../parts/button.tsx';
 import { Failure, JobState, Outside, OwnFailure, Time } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
-import { runTime } from '../text/times.ts';
 import { duration, grouped } from '../text/units.ts';
 
 interface JobPageProps {
@@ -102,9 +102,9 @@ function Tab({ isOpen, route, children }: { isOpen: boolean; route: Route; child
   );
 }
 
-/** As the middleware reports them. */
+/** The times that the middleware reports, and who follows the job in a fleet. */
 function Times({ job, now }: { job: JobDetail; now: number }) {
-  const { submitTime, startTime, endTime } = job;
+  const { owner, submitTime, startTime, endTime } = job;
   const run = runTime(job, now);
   const times = [
     ['submitted', submitTime],
@@ -113,6 +113,14 @@ function Times({ job, now }: { job: JobDetail; now: number }) {
   ] as const;
   return (
     <dl class="times">
+      {owner !== null && (
+        <div>
+          <dt>agent</dt>
+          <dd>
+            <Outside text={owner} />
+          </dd>
+        </div>
+      )}
       {times.map(
         ([word, time]) =>
           time !== null && (

@@ -57,6 +57,7 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
             }}
           />
         ))}
+        {job?.isElsewhere === true && <p class="empty">The bytes of these files are not on this machine.</p>}
         {files !== undefined && opened.length === 0 && (
           <p class="empty">The agent has found no live file yet: they appear when a task starts.</p>
         )}

@@ -4,10 +4,9 @@ import type { JobSummary, ResultCounts } from '../../contract/events.ts';
 import { Shares } from '../parts/bar.tsx';
 import { JobState, Outside, OwnFailure, Time } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
-import { runTime } from '../text/times.ts';
 import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
 import { areaPath, curvePath, type Growth, HEIGHT, WIDTH, within } from './growth.ts';
-import type { ColumnName } from './list.ts';
+import { type ColumnName, runTime } from './list.ts';
 
 interface JobRowProps {
   readonly job: JobSummary;

@@ -1,7 +1,6 @@
 /** Which jobs are shown, and in which order. */
-import type { JobSummary } from '../../contract/events.ts';
+import type { JobSummary, ReportedTime } from '../../contract/events.ts';
 import { type Columns, column, type Sort, sorted } from '../parts/sort.ts';
-import { orderMs, runTime } from '../text/times.ts';
 
 /** What an operator does about a job decides its group; the first one needs a person most. */
 export const GROUPS = [
@@ -46,6 +45,26 @@ export const minuteOf = (at: number | null): number | null => (at === null ? nul
 
 /** Ids are decimal text of 64 bits. */
 export const idKey = (id: string): string => id.padStart(20, '0');
+
+type Times = Pick<JobSummary, 'startTime' | 'endTime' | 'phase'>;
+
+/** Places times in order; one without a zone is taken as UTC, for that alone. Null if it is no time. */
+export function orderMs(time: ReportedTime | null): number | null {
+  if (time === null) return null;
+  const ms = time.ms ?? Date.parse(`${time.text}Z`);
+  return Number.isFinite(ms) ? ms : null;
+}
+
+/** How long a job ran, or has run until now; null if that is not known. */
+export function runTime({ startTime, endTime, phase }: Times, now: number): number | null {
+  const start = orderMs(startTime);
+  if (startTime === null || start === null) return null;
+  const end = orderMs(endTime);
+  // If only one of them has a time zone, there is none.
+  if (endTime !== null && end !== null)
+    return (startTime.ms === null) === (endTime.ms === null) ? Math.max(0, end - start) : null;
+  return startTime.ms === null || phase === 'over' ? null : Math.max(0, now - start);
+}
 
 export type ColumnName =
   | ('job' | 'state' | 'owner' | 'submitted' | 'runTime' | 'ended')

@@ -1,17 +1,18 @@
-/** One result: what is known of it, and what is in it. */
+/** One result: what is known of it, what is in it, and the sync that brings it. */
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { ResultFile } from '../../contract/addresses.ts';
+import type { JobDetail } from '../../contract/events.ts';
 import { address } from '../api.ts';
 import { useLive } from '../live.ts';
 import { Pane } from '../pane/pane.tsx';
+import { ProgressBar } from '../parts/bar.tsx';
 import { Icon } from '../parts/button.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
-import { bytes, clock, grouped } from '../text/units.ts';
+import { bytes, clock, counted, grouped } from '../text/units.ts';
 import { CsvTable } from './csv-table.tsx';
 import { STATES } from './directory.tsx';
-import { LastSync } from './last-sync.tsx';
 import { Notebook } from './notebook.tsx';
 
 interface ResultViewProps {
@@ -104,5 +105,33 @@ function Frame({ jobId, file: { name, preview } }: Pick<ResultViewProps, 'jobId'
     <iframe class="preview" title={name} src={to} />
   ) : (
     <iframe class="preview" title={name} src={to} sandbox="" />
+  );
+}
+
+/** What comes right now and how fast, or what the last sync brought. */
+export function LastSync({ job: { lastLook } }: { job: Pick<JobDetail, 'lastLook'> }) {
+  if (lastLook === null) return <span class="fine">The results are not listed yet.</span>;
+  const { done, wanted, wantedBytes, way, bytesPerSecond, endedAt, fallback } = lastLook;
+  const by = way === null ? '' : ` by ${way === 'soap' ? 'the service' : way}`;
+  const rate = bytesPerSecond > 0 ? `, ${bytes(bytesPerSecond)}/s` : '';
+  return (
+    <>
+      {endedAt === null && wanted > 0 && (
+        <ProgressBar
+          done={wantedBytes === null ? done / wanted : Math.min(1, lastLook.bytes / Math.max(1, wantedBytes))}
+          label="Results on the way"
+        />
+      )}
+      <span class="fine">
+        {endedAt === null
+          ? `on the way: ${grouped(done)} of ${counted(wanted, 'file')}, ${bytes(lastLook.bytes)}${
+              wantedBytes === null ? '' : ` of ${bytes(wantedBytes)}`
+            }`
+          : `The last sync checked ${counted(wanted, 'file')} and transferred ${bytes(lastLook.bytes)}`}
+        {by}
+        {rate}
+      </span>
+      {fallback !== null && <Failure error={{ message: 'Files come by the service, not directly.', hint: fallback }} />}
+    </>
   );
 }

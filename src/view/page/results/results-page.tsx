@@ -9,8 +9,7 @@ import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
 import type { ResultsRoute } from '../route.ts';
 import { Directory } from './directory.tsx';
-import { LastSync } from './last-sync.tsx';
-import { ResultView } from './result-view.tsx';
+import { LastSync, ResultView } from './result-view.tsx';
 
 export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute }) {
   const live = useLive();

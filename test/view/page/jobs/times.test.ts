@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ReportedTime } from '../../../../src/view/contract/events.ts';
-import { orderMs, runTime } from '../../../../src/view/page/text/times.ts';
+import { orderMs, runTime } from '../../../../src/view/page/jobs/list.ts';
 
 const zoned = (ms: number): ReportedTime => ({ text: new Date(ms).toISOString(), ms });
 const local = (ms: number): ReportedTime => ({ text: new Date(ms).toISOString().slice(0, -1), ms: null });
