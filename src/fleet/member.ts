@@ -77,6 +77,7 @@ export class FleetMember implements Ownership {
   #phase: Phase = { kind: 'joining' };
   #summary: FleetSummary | undefined;
   #isDraining = false;
+  #isHandingOff = false;
   #running: Promise<void> = Promise.resolve();
   #cancelTick = () => {};
 
@@ -173,6 +174,11 @@ export class FleetMember implements Ownership {
   async drain(): Promise<void> {
     const { log, clock } = this.#options;
     this.#isDraining = true;
+    const phase = this.#phase;
+    // Until the report, the other agents leave this one its share of the jobs.
+    if (phase.kind === 'joined')
+      await phase.heartbeat.refresh().catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
+    this.#isHandingOff = true;
     const endsAt = clock.monotonic() + DRAIN_MS;
     while (this.#leased.size > 0 && clock.monotonic() < endsAt && this.#phase.kind === 'joined') {
       this.#wakeable.wake();
@@ -232,7 +238,7 @@ export class FleetMember implements Ownership {
   }
 
   async #round({ heartbeat, rounds }: JoinedPhase): Promise<boolean> {
-    return heartbeat.hasSucceeded && (await rounds.round(this.#summary, this.#isDraining));
+    return heartbeat.hasSucceeded && (await rounds.round(this.#summary, this.#isHandingOff));
   }
 
   async #join(): Promise<void> {

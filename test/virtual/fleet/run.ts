@@ -141,7 +141,7 @@ async function isShownAsGone(world: FleetWorld, { name }: FleetMachine): Promise
 }
 
 /** All jobs run, and are followed. */
-async function watchAll(world: FleetWorld): Promise<void> {
+export async function watchAll(world: FleetWorld): Promise<void> {
   for (const job of world.service.jobs.values()) {
     job.start(world.time.wallMs);
     if (!(await watch(world, job.id))) throw new Error('a command fails although all is well');
@@ -162,7 +162,7 @@ async function isTakenOver(world: FleetWorld): Promise<void> {
 }
 
 /** An agent that is drained ends with no job, and the others follow them at once. */
-async function isDrained(world: FleetWorld): Promise<void> {
+export async function isDrained(world: FleetWorld): Promise<void> {
   await isReady(world);
   const drained = world.ownerOf(world.jobIds()[0] as JobId) ?? world.chance.among(world.machines);
   const jobs = world.jobIds().filter((jobId) => world.ownerOf(jobId) === drained);
