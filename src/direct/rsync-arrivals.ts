@@ -66,12 +66,12 @@ export class RsyncArrivals {
     }
   }
 
-  /** rsync receives one file at a time, as `.NAME.123456`. */
+  /** rsync receives one file at a time, as `NAME.123456`; NAME may lack dots at its beginning. */
   #grows(name: string, bytes: number): void {
     if (this.#growing?.name !== name) {
       this.#showGrowing(undefined);
-      const base = /^\.(.+)\.[^.]+$/su.exec(name)?.[1];
-      const those = [...this.#options.files.values()].filter(({ parts }) => parts.at(-1) === base);
+      const base = withoutDots(name).replace(/\.[^.]+$/u, '');
+      const those = [...this.#options.files.values()].filter(({ parts }) => withoutDots(parts.at(-1)) === base);
       // Two of one name cannot be distinguished.
       this.#growing = { name, file: those.length === 1 ? those[0] : undefined };
     }
@@ -136,6 +136,8 @@ export class RsyncArrivals {
     return (await isPartialUnused(at)) ? this.#digests.take(ino) : undefined;
   }
 }
+
+const withoutDots = (name = '') => name.replace(/^\.+/, '');
 
 function regularFile(file: string): Stats | undefined {
   try {
