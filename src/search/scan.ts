@@ -6,6 +6,8 @@ import { type LineMatcher, NEWLINE, Window } from './pattern.ts';
 export interface Wanted {
   /** lines: each selected line. ends: the first and the last one. count: their number. any: whether there is one. */
   readonly what: 'lines' | 'ends' | 'count' | 'any';
+  /** Selected lines that are returned; further ones are only counted. Default: all. */
+  readonly maxLines?: number;
   /** Without it, and without context, line numbers are 0. */
   readonly numbered?: boolean;
   readonly before?: number;
@@ -96,27 +98,30 @@ class Selection {
   /** Lines of context that are still due. */
   #after = 0;
 
-  constructor(matcher: LineMatcher, { what, numbered = false, before = 0, after = 0 }: Wanted) {
+  constructor(
+    matcher: LineMatcher,
+    { what, maxLines = Number.POSITIVE_INFINITY, numbered = false, before = 0, after = 0 }: Wanted,
+  ) {
     this.#matcher = matcher;
-    this.#wanted = { what, numbered: numbered || before + after > 0, before, after };
+    this.#wanted = { what, maxLines, numbered: numbered || before + after > 0, before, after };
   }
 
   take(window: Window): FoundLine[] {
     const found: FoundLine[] = [];
-    const { what, before, after } = this.#wanted;
+    const { what, maxLines, before, after } = this.#wanted;
     const matcher = this.#matcher;
     let at = 0;
     for (; matcher.next(window, at); at = matcher.end) {
       this.count++;
       if (what === 'any') return found;
-      if (what === 'count') continue;
+      if (what === 'count' || this.count > maxLines) continue;
       this.#passOver(window, at, matcher.start, found);
       const line = this.#line(window, matcher.start, matcher.end, true);
       if (what === 'ends' && this.count > 1) this.last = line;
       else found.push(...this.#before.splice(0, before), line);
       this.#after = after;
     }
-    if (what !== 'count') this.#passOver(window, at, window.bytes.length, found);
+    if (what !== 'count' && this.count <= maxLines) this.#passOver(window, at, window.bytes.length, found);
     return found;
   }
 

@@ -73,14 +73,13 @@ interface Find {
 
 async function* found({ files, pattern, signal }: Find): AsyncGenerator<FindLine> {
   let hits = 0;
-  let ofFile = 0;
   let filesDone = 0;
   try {
     // In a thread of its own, also where there is little to search: an expression may never end.
     for await (const event of search({
       files,
       pattern,
-      wanted: { what: 'lines', numbered: true },
+      wanted: { what: 'lines', maxLines: MAX_HITS_OF_FILE, numbered: true },
       signal,
       threads: 1,
     })) {
@@ -88,17 +87,15 @@ async function* found({ files, pattern, signal }: Find): AsyncGenerator<FindLine
       if (event.kind === 'end') {
         filesDone += 1;
         if (event.count > 0) yield { job, task, file, matches: event.count };
-        ofFile = 0;
         continue;
       }
-      for (const { number, bytes } of event.lines.slice(0, MAX_HITS_OF_FILE - ofFile)) {
+      for (const { number, bytes } of event.lines) {
         if (hits === MAX_HITS) break;
         const text = Buffer.from(bytes.slice(0, 4 * MAX_CHARACTERS), 'latin1')
           .toString()
           .slice(0, MAX_CHARACTERS);
         yield { job, task, file, line: number, text };
         hits += 1;
-        ofFile += 1;
       }
     }
     yield { done: true, files: filesDone };

@@ -151,6 +151,14 @@ describe('one file', () => {
     expect(last).toBe(`3:${'y'.repeat(1000)}`);
   });
 
+  it('returns only so many lines of each file, and counts all', async () => {
+    const files = ['many', 'few'].map((name, index) => written(name, `no\n${'yes\n'.repeat(index === 0 ? 1_000 : 2)}`));
+    const wanted = { ...LINES, maxLines: 3 };
+    const { lines, counts } = await resultsOf({ files, pattern: { source: 'yes' }, wanted, limits: SMALL, threads: 0 });
+    expect(lines.map(({ number }) => number)).toEqual([2, 3, 4, 2, 3]);
+    expect(counts).toEqual([1_000, 2]);
+  });
+
   it('reports what cannot be read, and searches the other files', async () => {
     const link = path.join(directory, 'link');
     fs.symlinkSync(written('target', 'a\n').path, link);
