@@ -51,7 +51,7 @@ it.concurrent(
     const settled = await standing();
     expect(settled).toMatchObject({ state: 'settled' });
     expect(settled?.files.filter(({ verified }) => !verified)).toEqual([]);
-    expect(await tail.ended).toMatchObject({ code: 0, stderr: expect.stringContaining(`job ${jobId} is settled`) });
+    expect(await tail.ended).toMatchObject({ code: 0, stderr: expect.stringContaining(`job ${jobId} has ended`) });
     expect(tail.stdout).toContain('the last line\n');
     // Results are off, so one listed file is not here.
     const verified = await place.agent('verify', jobId);
