@@ -11,12 +11,17 @@ import { type FleetSummary, idsOf, type LeasedJob, type Taker } from './register
 import type { Sql } from './tables.ts';
 
 /**
- * The share of each agent by its name. Shares are equal, up to each agent's maximum; the other agents share the rest.
+ * The share of each agent by its name. Shares are equal, up to each agent's maximum; the other agents share the rest. An
+ * agent that has one job more than others keeps it: no job moves without need.
  */
-export function sharesOf(jobs: number, agents: readonly Pick<Taker, 'name' | 'mostJobs'>[]): Map<string, number> {
+export function sharesOf(
+  jobs: number,
+  agents: readonly Pick<Taker, 'name' | 'mostJobs' | 'jobs'>[],
+): Map<string, number> {
   const shares = new Map<string, number>();
   let left = jobs;
-  const bySize = [...agents].sort((a, b) => a.mostJobs - b.mostJobs || (a.name < b.name ? -1 : 1));
+  const maxOf = ({ mostJobs }: { readonly mostJobs: number }) => Math.min(mostJobs, jobs);
+  const bySize = [...agents].sort((a, b) => maxOf(a) - maxOf(b) || b.jobs - a.jobs || (a.name < b.name ? -1 : 1));
   for (const [index, { name, mostJobs }] of bySize.entries()) {
     const share = Math.min(mostJobs, Math.ceil(left / (bySize.length - index)));
     shares.set(name, share);

@@ -5,7 +5,11 @@ import { excessOf, sharesOf } from '../../src/fleet/balance.ts';
 import { numRuns } from '../support/property-runs.ts';
 
 const agents = fc.uniqueArray(
-  fc.record({ name: fc.string({ minLength: 1, maxLength: 3 }), mostJobs: fc.integer({ min: 1, max: 50 }) }),
+  fc.record({
+    name: fc.string({ minLength: 1, maxLength: 3 }),
+    mostJobs: fc.integer({ min: 1, max: 50 }),
+    jobs: fc.nat(50),
+  }),
   { minLength: 1, maxLength: 6, selector: ({ name }) => name },
 );
 
@@ -22,6 +26,23 @@ describe('the shares', () => {
         const most = Math.max(...shares.values());
         for (const { name, mostJobs } of all)
           expect(shares.get(name)).toBeGreaterThanOrEqual(Math.min(mostJobs, most - 1));
+      }),
+      numRuns(300),
+    );
+  });
+
+  it('move no job between agents that have as many, or one more', () => {
+    fc.assert(
+      fc.property(fc.nat(5), fc.array(fc.boolean(), { minLength: 1, maxLength: 6 }), (least, more) => {
+        const all = more.map((hasMore, index) => ({
+          name: String(index),
+          mostJobs: 10 + index,
+          jobs: least + (hasMore ? 1 : 0),
+        }));
+        const jobs = all.reduce((sum, each) => sum + each.jobs, 0);
+        const shares = sharesOf(jobs, all);
+        // An agent whose maximum is below that takes its part first.
+        if (jobs <= 10) for (const each of all) expect(shares.get(each.name)).toBe(each.jobs);
       }),
       numRuns(300),
     );
