@@ -521,10 +521,12 @@ export class World {
   #noteEnds(polled: Polled | undefined): void {
     this.#hasFailed ||= (polled?.errors.size ?? 0) > 0;
     for (const error of polled?.errors.values() ?? []) if (error.code === 'internal') throw error;
+    const rows = this.#rows();
     for (const subject of this.#subjects) {
       const end = polled?.ends.get(subject.name);
       if (end !== 'current' && end !== 'tail' && end !== 'raw') continue;
-      subject.unsettled = false;
+      // Without a commit since the state was lost, a mirror that was edited before may still wait for raw bytes.
+      if (end === 'current' || rows.get(subject.name)?.checksum !== null) subject.unsettled = false;
       subject.mayBeDamaged = false;
       if (subject.staleUntil <= this.#now) subject.staleUntil = 0;
     }
