@@ -89,10 +89,7 @@ export class RawDownload {
     if (this.#shown !== undefined) await this.#prove(this.#shown);
   }
 
-  /**
-   * Selects the last bytes for the comparison with the text. Returns their offset: the start of a character, not of a
-   * byte-order mark.
-   */
+  /** Selects the last bytes for the comparison. Returns their offset: at a character that is no byte-order mark. */
   alignEnd(): number {
     let skipped = 0;
     while (skipped < this.#end.length && !startsCharacter(this.#end, skipped)) skipped++;
