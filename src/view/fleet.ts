@@ -130,9 +130,10 @@ export class JobStores {
   }
 
   #readNow(source: FleetSource): Promise<void> {
+    // It would end the connection of a read that takes long.
+    clearTimeout(this.#idle);
     this.#reading ??= this.#tryRead(source).finally(() => {
       this.#reading = undefined;
-      clearTimeout(this.#idle);
       this.#idle = setTimeout(() => void source.rest(), OLD_MS);
       this.#idle.unref();
       this.#onChange();
