@@ -63,7 +63,8 @@ export class FleetCopy {
         for (const { madeAt, ...order } of orders) store.jobs.watch(order, Math.round(madeAt));
       }
       for (const jobId of this.#copied.keys()) if (!jobs.has(jobId)) store.portableRows.forget(jobId);
-      if (rule !== undefined) store.watchMine.save(rule);
+      if (rule === undefined) store.watchMine.remove('command');
+      else store.watchMine.save(rule);
     });
     this.#copied = copied;
   }
