@@ -88,7 +88,7 @@ function joined(on: Transaction, values: Values): unknown[] {
   return [{}];
 }
 
-/** Jobs of agents whose leases expired, where nobody else has a row of them. */
+/** Jobs of agents whose leases expired, where no other agent has a row of them. */
 function freed(on: Transaction): unknown[] {
   const found: string[] = [];
   for (const [key, row] of on.all('jobs', ({ owner }) => owner !== null).sort(byKey)) {
