@@ -1,7 +1,6 @@
 /** A fleet under measurement: a PostgreSQL, agents that share jobs and a directory of mirrors, a middleware. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatabasePrograms, findDatabasePrograms } from '../simulator/database/programs.ts';
 import { TemporaryDatabase } from '../simulator/database/temporary-database.ts';
 import { packageFile } from '../src/system/package-file.ts';
@@ -15,8 +14,6 @@ import type { RunningMiddleware } from './watching.ts';
 
 export const AGENTS = ['anna', 'ben', 'cleo'] as const;
 const SCHEMA = 'jobtail';
-const LOOK_MS = 100;
-const LONGEST_MS = 300_000;
 
 export interface FleetSetting {
   readonly middleware: RunningMiddleware;
@@ -62,14 +59,14 @@ export class FleetPlace {
     this.#agents.set(name, startProcess(program, args));
   }
 
-  /** Until so many jobs have owners, all of them among `names`, each of which has some. */
+  /** Until so many jobs have owners, all of them among `names`, each of which has some. @throws Error if one ends before */
   async untilOwned(jobs: number, names: readonly string[]): Promise<void> {
-    for (const endsAt = performance.now() + LONGEST_MS; ; await sleep(LOOK_MS)) {
+    const areOwned = async () => {
       const owners = await this.#owners();
       const owned = [...owners.values()].reduce((sum, count) => sum + count, 0);
-      if (owned === jobs && owners.size === names.length && names.every((name) => owners.has(name))) return;
-      if (performance.now() > endsAt) throw new Error(`${owned} of ${jobs} jobs have owners: ${[...owners]}`);
-    }
+      return owned === jobs && owners.size === names.length && names.every((name) => owners.has(name));
+    };
+    await Promise.all(names.map((name) => this.agent(name).until('the jobs had owners', areOwned)));
   }
 
   async stop(): Promise<void> {
