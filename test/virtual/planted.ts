@@ -154,8 +154,8 @@ export const PLANTED: readonly Planted[] = [
   {
     name: 'a sign-in for each call',
     file: 'remote/signin/sign-in.ts',
-    text: "return this.#state.kind === 'open' ? this.#state.grant : this.#renewed(signal);",
-    instead: 'return this.#renewed(signal);',
+    text: "if (state.kind === 'open') return state.grant;",
+    instead: "if (state.kind === 'open') return this.#wait(this.#begin(CLOSED), signal);",
     found: /a sign-in although no call was answered/,
   },
   {

@@ -33,20 +33,67 @@ export interface SignInOptions {
   readonly random: () => number;
 }
 
-/** What the last sign-in left; nothing before the first one, and after the session was lost. */
-type SignInState =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'open'; readonly grant: Grant }
-  | { readonly kind: 'failed'; readonly error: JobtailError };
+type Closed = { readonly kind: 'closed' };
+type Open = { readonly kind: 'open'; readonly grant: Grant };
+type Failed = { readonly kind: 'failed'; readonly error: JobtailError };
+
+/** A sign-in is under way, once for all calls that wait for it. */
+interface Opening {
+  readonly kind: 'opening';
+  readonly before: Closed | Failed;
+  readonly result: Promise<Grant>;
+  readonly stop: AbortController;
+  waiting: number;
+}
+
+type State = Closed | Opening | Open | Failed;
+
+/** `ended`: without a result, because no call waits any more, or the pause after the last failure is not over. */
+type Event =
+  | { readonly kind: 'begun'; readonly opening: Opening }
+  | { readonly kind: 'granted'; readonly grant: Grant }
+  | { readonly kind: 'failed'; readonly error: JobtailError }
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'lost'; readonly grant: Grant };
+
+type Of<Union extends { readonly kind: string }, Kind> = Extract<Union, { readonly kind: Kind }>;
+type Table = {
+  readonly [Kind in State['kind']]: {
+    readonly [Name in Event['kind']]: (state: Of<State, Kind>, event: Of<Event, Name>) => State;
+  };
+};
+
+const CLOSED: Closed = { kind: 'closed' };
+const stays = (state: State): State => state;
+const begins = (_: State, { opening }: Of<Event, 'begun'>): State => opening;
+
+const NEXT: Table = {
+  closed: { begun: begins, granted: stays, failed: stays, ended: stays, lost: stays },
+  opening: {
+    begun: stays,
+    granted: (_, { grant }) => ({ kind: 'open', grant }),
+    failed: (_, { error }) => ({ kind: 'failed', error }),
+    ended: ({ before }) => before,
+    lost: stays,
+  },
+  open: {
+    begun: stays,
+    granted: stays,
+    failed: stays,
+    ended: stays,
+    // A late report about an older grant, even with the same code, is ignored.
+    lost: (state, { grant }) => (state.grant === grant ? CLOSED : state),
+  },
+  failed: { begun: begins, granted: stays, failed: stays, ended: stays, lost: stays },
+};
 
 export class SignIn implements Session {
   readonly #options: SignInOptions;
   readonly #secret: Secret;
-  readonly #renewed = sharedCall((signal) => this.#renew(signal));
   readonly #backOff: BackOff;
   readonly #refusals: BackOff;
   #hasSucceeded = false;
-  #state: SignInState = { kind: 'none' };
+  #state: State = CLOSED;
 
   constructor(options: SignInOptions) {
     const { auth, env, onWarning, random, nowMs } = options;
@@ -68,31 +115,62 @@ export class SignIn implements Session {
    * unexpected-answer, malformed, http-status, aborted, and what the HTTP client throws
    */
   async current(signal: AbortSignal): Promise<Grant> {
-    return this.#state.kind === 'open' ? this.#state.grant : this.#renewed(signal);
+    const state = this.#state;
+    if (state.kind === 'open') return state.grant;
+    if (signal.aborted) throw stopped();
+    return this.#wait(state.kind === 'opening' ? state : this.#begin(state), signal);
   }
 
-  /**
-   * Drops `grant` if it is the current one; a late report about an older grant, even with the same code, is ignored.
-   */
+  /** Drops `grant` if it is the current one. */
   lost(grant: Grant): void {
-    if (this.#state.kind === 'open' && this.#state.grant === grant) this.#state = { kind: 'none' };
+    this.#send({ kind: 'lost', grant });
   }
 
-  async #renew(signal: AbortSignal): Promise<Grant> {
-    await this.#respectPause();
+  #send(event: Event): void {
+    const next = NEXT[this.#state.kind][event.kind] as (state: State, event: Event) => State;
+    this.#state = next(this.#state, event);
+  }
+
+  #begin(before: Closed | Failed): Opening {
+    const stop = new AbortController();
+    const result = Promise.resolve().then(() => this.#signIn(before, stop.signal));
+    const opening: Opening = { kind: 'opening', before, result, stop, waiting: 0 };
+    this.#send({ kind: 'begun', opening });
+    return opening;
+  }
+
+  /** Rejects with `aborted` when `signal` fires. The sign-in is stopped when its last caller has gone. */
+  #wait(opening: Opening, signal: AbortSignal): Promise<Grant> {
+    opening.waiting += 1;
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        reject(stopped());
+        opening.waiting -= 1;
+        if (opening.waiting > 0) return;
+        opening.stop.abort();
+        if (this.#state === opening) this.#send({ kind: 'ended' });
+      };
+      const stay = () => signal.removeEventListener('abort', leave);
+      signal.addEventListener('abort', leave, { once: true });
+      opening.result.then(resolve, reject).finally(stay);
+    });
+  }
+
+  /** `signal` fires when no call waits any more: then the outcome does not count. */
+  async #signIn(before: Closed | Failed, signal: AbortSignal): Promise<Grant> {
+    if (before.kind === 'failed') await this.#respectPause(before.error, signal);
     const startedMs = this.#options.nowMs();
     let grant: Grant;
     try {
       grant = await this.#attempt(signal);
     } catch (thrown) {
-      // No caller waits any more, so this is no failure.
       if (signal.aborted) throw stopped();
       const error = this.#failed(thrown);
       this.#options.onSignIn({ kind: 'failed', error, tookMs: this.#options.nowMs() - startedMs });
       throw error;
     }
     if (signal.aborted) throw stopped();
-    this.#state = { kind: 'open', grant };
+    this.#send({ kind: 'granted', grant });
     this.#hasSucceeded = true;
     this.#backOff.reset();
     this.#refusals.reset();
@@ -102,7 +180,7 @@ export class SignIn implements Session {
 
   #failed(thrown: unknown): JobtailError {
     const error = this.#options.secrets.hideIn(asJobtailError(thrown));
-    this.#state = { kind: 'failed', error };
+    this.#send({ kind: 'failed', error });
     // For passing errors, the back-off of the caller suffices.
     if (this.#mayBeRefusal(error)) this.#refusals.lengthen();
     else if (!error.policy.passes) this.#backOff.lengthen();
@@ -119,12 +197,14 @@ export class SignIn implements Session {
     return Math.max(this.#backOff.remainingMs, this.#refusals.remainingMs);
   }
 
-  async #respectPause(): Promise<void> {
-    if (this.#state.kind !== 'failed' || this.#remainingMs === 0) return;
-    const { error } = this.#state;
+  async #respectPause(error: JobtailError, signal: AbortSignal): Promise<void> {
+    if (this.#remainingMs === 0) return;
     // Retry-After applies even to a new secret.
     const mayBeMended = error.retryAfterMs === undefined && (await this.#secret.hasChanged());
-    if (!mayBeMended) throw this.#withNextTry(error);
+    if (signal.aborted) throw stopped();
+    if (mayBeMended) return;
+    this.#send({ kind: 'ended' });
+    throw this.#withNextTry(error);
   }
 
   #withNextTry(error: JobtailError): JobtailError {
@@ -152,47 +232,6 @@ export class SignIn implements Session {
       throw new JobtailError('internal', `the sign-in failed: ${this.#options.secrets.safeText(text)}`);
     }
   }
-}
-
-interface Call<T> {
-  readonly result: Promise<T>;
-  readonly stop: AbortController;
-  waiting: number;
-}
-
-/**
- * A function that resolves with the result of the call under way, or of a new one; it rejects with `aborted` when its
- * signal fires. The signal of `work` fires when all waiting callers have gone.
- */
-export function sharedCall<T>(work: (signal: AbortSignal) => Promise<T>): (signal: AbortSignal) => Promise<T> {
-  let current: Call<T> | undefined;
-  const forget = (call: Call<T>) => {
-    if (current === call) current = undefined;
-  };
-  const start = () => {
-    const stop = new AbortController();
-    const call: Call<T> = { result: work(stop.signal), stop, waiting: 0 };
-    call.result.finally(() => forget(call)).catch(() => {});
-    return call;
-  };
-  return async (signal) => {
-    if (signal.aborted) throw stopped();
-    current ??= start();
-    const call = current;
-    call.waiting += 1;
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        reject(stopped());
-        call.waiting -= 1;
-        if (call.waiting > 0) return;
-        forget(call);
-        call.stop.abort();
-      };
-      const stay = () => signal.removeEventListener('abort', leave);
-      signal.addEventListener('abort', leave, { once: true });
-      call.result.then(resolve, reject).finally(stay);
-    });
-  };
 }
 
 const stopped = () => new JobtailError('aborted', 'the sign-in was stopped');
