@@ -75,15 +75,12 @@ export async function findTasks(jobId: JobId, options: FindTasksOptions): Promis
   const reported = await reportedTasks(jobId, options);
   if (reported.length > 0) await saveReported(jobId, reported, { store, log, clock: systemClock });
   else {
-    const parts = {
-      store,
-      log,
-      clock: systemClock,
-      capabilities: store.capabilities,
-      hasJobService: jobService !== null,
-    };
-    const search = new TaskSearch(jobId, { ...parts, batchLimit: new BatchLimit(store.capabilities) });
-    await search.probe({ remote, isListed: false, signal });
+    const { capabilities } = store;
+    const search = new TaskSearch(jobId, {
+      ...{ store, log, clock: systemClock, capabilities, remote, hasJobService: jobService !== null },
+      batchLimit: new BatchLimit(capabilities),
+    });
+    await search.probe(false, signal);
   }
   if (store.taskSearches.knownTasks(jobId).length > 0) return;
   const hint = `if the job has tasks, run agent watch ${jobId} --task ID`;

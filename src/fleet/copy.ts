@@ -58,8 +58,7 @@ export class FleetCopy {
         copied.set(jobId, text);
         if (this.#copied.get(jobId) === text) continue;
         store.portableRows.forget(jobId);
-        const options = { isSameDirectory: true, hasResults: withResults.includes(jobId) };
-        for (const row of store.portableRows.take(its, options)) client.ignore(row);
+        for (const row of store.portableRows.take(its, withResults.includes(jobId))) client.ignore(row);
         for (const { madeAt, ...order } of orders) store.jobs.watch(order, Math.round(madeAt));
       }
       for (const jobId of this.#copied.keys()) if (!jobs.has(jobId)) store.portableRows.forget(jobId);

@@ -6,7 +6,14 @@
  */
 import type { JobId } from '../job.ts';
 import { slicesOf } from '../slices.ts';
-import type { PortableRow, PortableTable, RowChange, RowChanges, RowKey } from '../store/portable-rows.ts';
+import {
+  elsewhere,
+  type PortableRow,
+  type PortableTable,
+  type RowChange,
+  type RowChanges,
+  type RowKey,
+} from '../store/portable-rows.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type FoundRow, NOT_STORED } from './border.ts';
@@ -156,11 +163,8 @@ export class Handover {
 
   #take(rows: readonly PortableRow[], same: ReadonlySet<JobId>): void {
     const { store, database } = this.#options;
-    for (const isSameDirectory of [true, false]) {
-      const some = rows.filter(({ jobId }) => same.has(jobId) === isSameDirectory);
-      const refused = store.portableRows.take(some, { isSameDirectory, hasResults: true });
-      for (const row of refused) database.border.refuse(row, NOT_STORED);
-    }
+    const fitting = rows.flatMap((row) => (same.has(row.jobId) ? [row] : elsewhere(row)));
+    for (const row of store.portableRows.take(fitting)) database.border.refuse(row, NOT_STORED);
   }
 
   async #writing(

@@ -39,20 +39,17 @@ export interface PortableRow extends RowKey {
 /** Columns that have a meaning in this store only. */
 const OWN_COLUMNS = ['revision', 'lease_id'];
 
-/** Replaced columns for a mirror directory without these files: everything is requested again. */
-const ELSEWHERE: Partial<Record<PortableTable, Readonly<Record<string, unknown>>>> = {
-  live_files: {
-    ...{ position: 0, fingerprint: null, checksum: null, inexact: '[]', inode: null, modified_ns: null, boot_id: null },
-    ...{ rotation: null, copy_mark: null, verified: null },
-  },
+const WITHOUT_FILE = {
+  ...{ position: 0, fingerprint: null, checksum: null, inexact: '[]', inode: null, modified_ns: null, boot_id: null },
+  ...{ rotation: null, copy_mark: null, verified: null },
 };
-const NOT_ELSEWHERE: readonly PortableTable[] = ['result_files', 'result_counts'];
 
-export interface TakeOptions {
-  /** Whether the rows of files are valid for the mirror directory here. */
-  readonly isSameDirectory: boolean;
-  /** Whether the rows include those of results, which are then counted; otherwise their stored counts are used. */
-  readonly hasResults: boolean;
+/** A row for a mirror directory without the files of its job: everything is requested again. */
+export function elsewhere(portable: PortableRow): PortableRow[] {
+  const { table, row } = portable;
+  if (table === 'result_files' || table === 'result_counts') return [];
+  if (table !== 'live_files' || row === null) return [portable];
+  return [{ ...portable, row: JSON.stringify({ ...(JSON.parse(row) as Columns), ...WITHOUT_FILE }) }];
 }
 
 type Columns = Readonly<Record<string, string | number | null>>;
@@ -88,12 +85,13 @@ export class PortableRows {
 
   /**
    * Inserts or updates rows of another store. Ignores columns that only one store has; returns rows that a table
-   * refuses. Called within a transaction, with the row of a job before its others.
+   * refuses. Called within a transaction, with the row of a job before its others. `hasResults`: whether there are rows
+   * of results, which are then counted; otherwise their stored counts are used.
    */
-  take(rows: readonly PortableRow[], { isSameDirectory, hasResults }: TakeOptions): PortableRow[] {
+  take(rows: readonly PortableRow[], hasResults = true): PortableRow[] {
     return rows.filter(({ table, row }) => {
-      if (row === null || (!isSameDirectory && NOT_ELSEWHERE.includes(table))) return false;
-      const found = { ...(JSON.parse(row) as Columns), ...(isSameDirectory ? {} : ELSEWHERE[table]) } as Columns;
+      if (row === null) return false;
+      const found = JSON.parse(row) as Columns;
       try {
         if (table === 'result_counts' && hasResults) this.#setUnkept(found);
         else this.#put(table, found);

@@ -3,7 +3,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
-import type { PortableRow } from '../../src/store/portable-rows.ts';
+import { elsewhere, type PortableRow } from '../../src/store/portable-rows.ts';
 import type { ResultRow } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { NEW_ROW } from '../support/live-place.ts';
@@ -14,7 +14,6 @@ const JOB = '501' as JobId;
 const OTHER = '502' as JobId;
 const TASK = '9001' as TaskId;
 const ORDER = { tasks: [TASK], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null, source: 'command' } as const;
-const SAME = { isSameDirectory: true, hasResults: true };
 
 function newStore(): Store {
   return new Store({ directory: temporaryDirectory(), service: 'model', owner: true, now: () => 0 });
@@ -60,8 +59,8 @@ function filled(): Store {
 }
 
 const rowsOf = (store: Store, jobId: JobId) => [...store.portableRows.ofJob(jobId)];
-const put = (store: Store, rows: readonly PortableRow[], options = SAME) =>
-  store.transaction(() => store.portableRows.take(rows, options));
+const put = (store: Store, rows: readonly PortableRow[], hasResults = true) =>
+  store.transaction(() => store.portableRows.take(rows, hasResults));
 
 describe('the rows of a job', () => {
   it('are in another store what they were, and counted as they were', () => {
@@ -83,7 +82,7 @@ describe('the rows of a job', () => {
 
   it('say nothing of files where the mirror directory is another one', () => {
     const [from, to] = [filled(), newStore()];
-    put(to, rowsOf(from, JOB), { ...SAME, isSameDirectory: false });
+    put(to, rowsOf(from, JOB).flatMap(elsewhere));
     const fresh = { position: 0, inode: null, modifiedNs: null, bootId: null, inexact: [], generation: 3 };
     expect(to.liveFiles.ofJob(JOB)).toContainEqual(expect.objectContaining(fresh));
     expect([...to.results.ofJob(JOB)]).toEqual([]);
@@ -94,7 +93,7 @@ describe('the rows of a job', () => {
   it('of results can be counts alone, as for a look at them', () => {
     const [from, to] = [filled(), newStore()];
     const rows = rowsOf(from, JOB).filter(({ table }) => table !== 'result_files');
-    put(to, rows, { ...SAME, hasResults: false });
+    put(to, rows, false);
     expect(to.results.counts(JOB)).toEqual(from.results.counts(JOB));
   });
 

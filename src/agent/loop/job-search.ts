@@ -12,7 +12,7 @@ export interface JobSearchContext {
   readonly calls: Calls;
   readonly remote: Remote;
   /** The job service is asked for tasks first. */
-  readonly search: TaskSearchOptions;
+  readonly search: Omit<TaskSearchOptions, 'remote'>;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
 }
@@ -29,7 +29,8 @@ export class JobSearch {
     this.#jobId = jobId;
     this.#due = due;
     this.#context = context;
-    this.#search = new TaskSearch(jobId, context.search);
+    const remote = new QueuedRemote(context.remote, context.calls, 'patient');
+    this.#search = new TaskSearch(jobId, { ...context.search, remote });
     this.#isNeeded = !context.search.hasJobService;
   }
 
@@ -51,9 +52,8 @@ export class JobSearch {
   }
 
   probe(signal: AbortSignal): Promise<ProbeRound> {
-    const { poll, calls, remote } = this.#context;
-    const isListed = poll.store.jobs.get(this.#jobId)?.results === true;
-    return this.#search.probe({ remote: new QueuedRemote(remote, calls, 'patient'), isListed, signal });
+    const isListed = this.#context.poll.store.jobs.get(this.#jobId)?.results === true;
+    return this.#search.probe(isListed, signal);
   }
 
   /** Plans the next round after `nextMs`; null: none. */

@@ -14,12 +14,6 @@ export interface Skipped {
 
 export type Verdict = { readonly kind: 'fetch'; readonly parts: readonly string[] } | Skipped;
 
-export interface JudgeOptions extends Patterns {
-  readonly reasonAgainst?: ((name: string) => string | undefined) | undefined;
-  /** Whether names that differ only by case are one file below the mirror directory. */
-  readonly foldsCase: boolean;
-}
-
 const NOT_INCLUDED = { kind: 'left-out', reason: 'results.include does not name it' } as const;
 const EXCLUDED = { kind: 'left-out', reason: 'results.exclude names it' } as const;
 
@@ -29,10 +23,14 @@ export interface Judge {
   readonly isTaken: (name: string) => boolean;
 }
 
-export function judgeOf(options: JudgeOptions): Judge {
-  const includes = patterned(options.include);
-  const excludes = patterned(options.exclude);
-  const taken = new TakenPaths(options.foldsCase);
+/** `foldsCase`: whether names that differ only by case are one file below the mirror directory. */
+export function judgeOf(
+  { include, exclude }: Patterns,
+  foldsCase: boolean,
+  reasonAgainst: (name: string) => string | undefined = () => undefined,
+): Judge {
+  const [includes, excludes] = [patterned(include), patterned(exclude)];
+  const taken = new TakenPaths(foldsCase);
   const verdictOn = (name: string): Verdict => {
     const found = resultPath(name);
     if ('refused' in found) return { kind: 'refused', reason: found.refused };
@@ -40,7 +38,7 @@ export function judgeOf(options: JudgeOptions): Judge {
     const relative = parts.join('/');
     if (!includes(relative)) return NOT_INCLUDED;
     if (excludes(relative)) return EXCLUDED;
-    const reason = options.reasonAgainst?.(name) ?? taken.take(parts);
+    const reason = reasonAgainst(name) ?? taken.take(parts);
     return reason === undefined ? { kind: 'fetch', parts } : { kind: 'refused', reason };
   };
   return { verdictOn, isTaken: (name) => taken.has(partsOf(name)) };

@@ -118,7 +118,7 @@ export class Results {
     const stamps = new Stamps(listed.stamps, clock);
     // A name that the service always refuses may come directly.
     const reasonAgainst = direct === null ? (name: string) => remote.reasonAgainst?.(name) : undefined;
-    const judge = judgeOf({ ...rules, reasonAgainst, foldsCase: await ignoresCase(calls, directory) });
+    const judge = judgeOf(rules, await ignoresCase(calls, directory), reasonAgainst);
     const left = await distinct(listed);
     const liveFiles = store.liveFiles.ofJob(jobId);
     const linked = store.results.links(jobId).filter(({ name }) => left.has(name));

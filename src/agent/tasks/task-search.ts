@@ -24,15 +24,9 @@ export interface TaskSearchOptions extends FoundTasksOptions {
   readonly clock: Clock;
   readonly capabilities: CapabilityStore;
   readonly batchLimit: { readonly files: number };
+  readonly remote: Remote;
   /** Whether there is a job service: then configuration does not help to find further tasks. */
   readonly hasJobService: boolean;
-}
-
-interface RoundOptions {
-  readonly remote: Remote;
-  /** Whether the syncs of results list the job's files, and pass the names on. */
-  readonly isListed: boolean;
-  readonly signal: AbortSignal;
 }
 
 export interface ProbeRound {
@@ -71,9 +65,12 @@ export class TaskSearch {
     return isAnother;
   }
 
-  /** Runs one round, unless the tasks of the job need no search. @throws JobtailError */
-  async probe({ remote, isListed, signal }: RoundOptions): Promise<ProbeRound> {
-    const { store, clock, capabilities, hasJobService } = this.#options;
+  /**
+   * Runs one round, unless the tasks of the job need no search. `isListed`: whether the syncs of results list the files
+   * of the job, and pass the names on. @throws JobtailError
+   */
+  async probe(isListed: boolean, signal: AbortSignal): Promise<ProbeRound> {
+    const { store, clock, capabilities, remote, hasJobService } = this.#options;
     const { taskSearches } = store;
     const jobId = this.#jobId;
     const nothing = { found: 0, nextMs: null };
@@ -84,7 +81,7 @@ export class TaskSearch {
     const known = taskSearches.knownTasks(jobId);
     const probed = isComplete(specifications, known)
       ? NOTHING_PROBED
-      : await this.#probe({ jobId, specifications, shift: shiftOf(capabilities), known }, remote, signal);
+      : await this.#probe({ jobId, specifications, shift: shiftOf(capabilities), known }, signal);
     // The request may have changed in the meantime.
     const search = taskSearches.get(jobId);
     if (search === undefined) return nothing;
@@ -108,8 +105,8 @@ export class TaskSearch {
     return { found, nextMs };
   }
 
-  async #probe(clues: Clues, remote: Remote, signal: AbortSignal): Promise<Probed> {
-    const { capabilities, batchLimit } = this.#options;
+  async #probe(clues: Clues, signal: AbortSignal): Promise<Probed> {
+    const { capabilities, remote, batchLimit } = this.#options;
     const { specifications, known } = clues;
     const missing = specifications.length - known.length;
     const together = {

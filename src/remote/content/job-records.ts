@@ -3,6 +3,7 @@
  * may be missing, nil, or repeated; then the first counts.
  */
 import { characterStart, GrowingBuffer } from '../../bytes.ts';
+import { JobtailError } from '../../errors.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../job.ts';
 import { type JobInformation, type JobTime, jobTimeOf, type TaskInformation } from '../../job-information.ts';
 import type { Lifted } from './lifted.ts';
@@ -55,6 +56,18 @@ export class JobRecords implements Lifted {
 
   get jobs(): readonly JobInformation[] {
     return [...this.#jobs.values()];
+  }
+
+  /** The requested job. @throws JobtailError not-found, and that of `unexpected` for another job */
+  only(unexpected: (what: string) => JobtailError): JobInformation {
+    const [job] = this.#jobs.values();
+    if (job === undefined) {
+      throw new JobtailError('not-found', `the service has no job ${this.#asked}`, {
+        hint: 'check the job id, and whether the job belongs to auth.username',
+      });
+    }
+    if (job.id !== this.#asked) throw unexpected(`it is about the job ${job.id}`);
+    return job;
   }
 
   begin(): void {

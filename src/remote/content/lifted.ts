@@ -1,5 +1,4 @@
 /** Receivers of the bulky parts of a response: the interface, the names of a listing, and a file. */
-
 import type { Sink } from '../../agent/ports.ts';
 import { GrowingBuffer } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
@@ -71,6 +70,7 @@ export class StreamedFile implements Lifted {
   #inside = false;
   #length = 0;
   #begun = false;
+  /** What the sink threw, in an object because it may be undefined. */
   #failure: { readonly error: unknown } | undefined;
 
   constructor(sink: Sink, signal: AbortSignal) {
@@ -83,9 +83,19 @@ export class StreamedFile implements Lifted {
     return this.#begun ? this.#length : undefined;
   }
 
-  /** What the sink threw, in an object because it may be undefined. */
-  get failure(): { readonly error: unknown } | undefined {
-    return this.#failure;
+  /** The result of the call that brings the file. @throws what the sink threw, else what the call rejects with */
+  async fill<T>(call: Promise<T>): Promise<T> {
+    try {
+      return await call;
+    } catch (error) {
+      throw this.#failure === undefined ? error : this.#failure.error;
+    }
+  }
+
+  /** @throws JobtailError not-found if the response contains no file */
+  requireLength(hint: string): number {
+    if (this.#begun) return this.#length;
+    throw new JobtailError('not-found', 'the service has no such file', { hint });
   }
 
   /** @throws JobtailError malformed for a second file: the sink may have used the first one */

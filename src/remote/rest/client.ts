@@ -153,25 +153,19 @@ export class RestRemote implements Remote {
     const watched = this.#decoded.watch(jobId, sink);
     const file = new StreamedFile(watched.sink, signal);
     const members: MembersOf = () => ({ [REQUEST.jobId]: new JsonNumber(jobId), [REQUEST.path]: path });
-    const answered = await this.#calls
-      .call({
-        ...{ operation: 'DownloadFileFromCluster', members, lifted: file, bulky: true, headersMs, signal },
-        rule: { path: [], as: 'base64' },
-        maxBytes: this.#options.maxSmallAnswerBytes,
-        onInvalid: () => this.#capabilities.pathRefused(path.length),
-      })
-      .catch((error: unknown) => {
-        throw file.failure === undefined ? error : file.failure.error;
-      });
-    if (file.length === undefined) {
-      if (answered.kind === 'success' && answered.rest !== null) throw unexpected('it contains no file');
-      throw new JobtailError('not-found', 'the service has no such file', {
-        hint: 'it may have been removed since it was listed, or the job is not submitted yet',
-      });
-    }
+    const call = this.#calls.call({
+      ...{ operation: 'DownloadFileFromCluster', members, lifted: file, bulky: true, headersMs, signal },
+      rule: { path: [], as: 'base64' },
+      maxBytes: this.#options.maxSmallAnswerBytes,
+      onInvalid: () => this.#capabilities.pathRefused(path.length),
+    });
+    const answered = await file.fill(call);
+    const isOther = answered.kind === 'success' && answered.rest !== null;
+    if (file.length === undefined && isOther) throw unexpected('it contains no file');
+    const length = file.requireLength('it may have been removed since it was listed, or the job is not submitted yet');
     this.#capabilities.worksBy(form);
     watched.requireBytes();
-    return file.length;
+    return length;
   }
 
   #keepSecrets(method: TransferMethod | null): void {
@@ -221,15 +215,9 @@ export class RestJobService implements JobService {
       rule: { path: [], as: 'record' },
       maxBytes: MAX_JOBS_BYTES,
     });
-    const [job] = lifted.jobs;
-    if (job === undefined) {
-      if (answered.kind === 'success' && answered.rest !== null) throw unexpected('it contains no job');
-      throw new JobtailError('not-found', `the service has no job ${jobId}`, {
-        hint: 'check the job id, and whether the job belongs to auth.username',
-      });
-    }
-    if (job.id !== jobId) throw unexpected(`it is about the job ${job.id}`);
-    return inWords(job);
+    const isOther = answered.kind === 'success' && answered.rest !== null;
+    if (lifted.jobs.length === 0 && isOther) throw unexpected('it contains no job');
+    return inWords(lifted.only(unexpected));
   }
 
   async listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {

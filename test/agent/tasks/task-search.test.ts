@@ -58,11 +58,11 @@ function setUp(habits: Partial<Pick<TaskRemote, 'maxEntries' | 'strangers'>> = {
     const order = { files: LIVE_FILE_NAMES, results: false, settleAfterMs: null, source: 'command' } as const;
     store.transaction(() => store.jobs.watch({ ...order, jobId, tasks: null }, clock.now()));
     const search = new TaskSearch(jobId, {
-      ...{ store, log, clock, capabilities: store.capabilities },
+      ...{ store, log, clock, capabilities: store.capabilities, remote },
       batchLimit: { files: Number.POSITIVE_INFINITY },
       hasJobService,
     });
-    const probe = (isListed = false) => search.probe({ remote, isListed, signal });
+    const probe = (isListed = false) => search.probe(isListed, signal);
     const tasks = () => store.taskSearches.knownTasks(jobId).toSorted();
     return { search, probe, tasks };
   };

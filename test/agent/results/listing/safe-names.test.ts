@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ignoresCase, type JudgeOptions, judgeOf } from '../../../../src/agent/results/listing.ts';
+import { ignoresCase, judgeOf } from '../../../../src/agent/results/listing.ts';
 import { printable } from '../../../../src/printable.ts';
 import { partialName, resultPath } from '../../../../src/safe-names.ts';
 import { fileCalls } from '../../../../src/system/files.ts';
@@ -10,7 +10,7 @@ import { numRuns } from '../../../support/property-runs.ts';
 import { temporaryDirectory } from '../../../support/temp-directory.ts';
 import { JOB, ResultsPlace } from '../place.ts';
 
-const ALL = { include: ['**'], exclude: [], foldsCase: false };
+const ALL = { include: ['**'], exclude: [] };
 const LONG = 'x'.repeat(256);
 
 /** Names that a server has no business with, and what is said of them. */
@@ -184,8 +184,8 @@ describe('odd names', () => {
 });
 
 describe('names in each other’s way', () => {
-  const kinds = (names: readonly string[], options: Partial<JudgeOptions> = {}) => {
-    const { verdictOn } = judgeOf({ ...ALL, ...options });
+  const kinds = (names: readonly string[], foldsCase = false) => {
+    const { verdictOn } = judgeOf(ALL, foldsCase);
     return names.map((name) => verdictOn(name).kind);
   };
   it.each([
@@ -202,7 +202,7 @@ describe('names in each other’s way', () => {
   it('differ by upper and lower case: two files, except where the file system makes them one', async () => {
     const names = ['/11/Data', '/11/data', '/11/DATA/x', '/11/\u00C4', '/11/a\u0308'];
     expect(kinds(names)).toEqual(['fetch', 'fetch', 'fetch', 'fetch', 'fetch']);
-    expect(kinds(names, { foldsCase: true })).toEqual(['fetch', 'refused', 'refused', 'fetch', 'refused']);
+    expect(kinds(names, true)).toEqual(['fetch', 'refused', 'refused', 'fetch', 'refused']);
     for (const onNetwork of [false, true])
       expect(await ignoresCase(fileCalls(onNetwork), temporaryDirectory())).toBe(false);
   });

@@ -47,7 +47,7 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
   return planSync({
     ...{ directory: place.path(), final: false, isEarly: false, stamps, stands: async () => true },
     left: await distinct(names),
-    judge: judgeOf({ ...patterns, foldsCase: false }),
+    judge: judgeOf(patterns, false),
     ledger: new Ledger({
       ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000, stamps },
       progress: new Progress({ store, jobId: JOB, clock, fallback: null }),
