@@ -44,7 +44,7 @@ interface Below {
   readonly descriptors: string;
 }
 
-/** StreamTopics into a directory below `root` under a path that is good meanwhile; undefined if it is not there. */
+/** Looks into a directory below `root` under a path that is good meanwhile; undefined if it is not there. */
 function inDirectory<T>({ root, parts, descriptors }: Below, use: (directory: string) => T): T | undefined {
   const hasDescriptors = fs.existsSync(descriptors);
   const pathOf = (directory: number, path: string) => (hasDescriptors ? `${descriptors}/${directory}` : path);

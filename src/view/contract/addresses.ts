@@ -16,8 +16,8 @@
  *   api/place?CONTENT&...    `Place`: where a line begins, or which line a byte is in
  *   api/search?CONTENT&...   `SearchLine`s, as they are found (`SearchQuery`)
  *   api/around?CONTENT&...   `Around`: the lines around places (`AroundQuery`)
- *   api/find?text&...        `FindLine`s: lines of the mirrors of all jobs, or of some (`FindQuery`)
- *   api/errors?job          `ErrorGroups`: lines that look like errors, of all jobs or of some
+ *   api/find?text&regex      `FindLine`s: lines of the mirrors of all jobs, whatever their case
+ *   api/errors               `ErrorGroups`: lines that look like errors, of all jobs
  *   api/numbers?CONTENT&...  `NumbersLine`s: the numbers of all lines with the same words (`NumbersQuery`)
  *   api/raw?CONTENT          the bytes themselves, as a download; takes one `Range`
  *   api/preview?CONTENT      an image, a PDF or an HTML page, for a sandboxed frame (`PreviewKind`); 415 for others
@@ -28,6 +28,10 @@
  * Origin), 404 (nothing there), 409 (`version`: the content is another by now), 415, 416, 429 (too many at a time; try
  * again after `Retry-After` seconds), 500, 503 (the state cannot be read now).
  */
+import type { ResultState } from '../../store/rows.ts';
+
+export type { ResultState };
+
 export interface Refusal {
   /** Of the status, or of a failure (src/errors.ts). */
   readonly code: string;
@@ -182,14 +186,6 @@ export interface Around {
   }[];
 }
 
-/** A search over the mirrors; `job` up to 8 times, all jobs if left out. Case counts only with `case`. */
-export interface FindQuery {
-  readonly text: string;
-  readonly case?: '1';
-  readonly regex?: '1';
-  readonly job?: readonly string[];
-}
-
 /** The first and the last line of each task that looks like an error, those that are alike together. */
 export interface ErrorGroups {
   /** Tasks with such a line. */
@@ -260,12 +256,6 @@ export interface ResultDirectory {
   readonly bytes: number;
   readonly states: Readonly<Partial<Record<ResultState, number>>>;
 }
-
-/**
- * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: it changed between two fetches.
- * linked: it is a live file. failed, left-out, refused (its name is unsafe): see `reason`.
- */
-export type ResultState = 'listed' | 'synced' | 'in-flux' | 'linked' | 'failed' | 'refused' | 'left-out';
 
 export interface ResultFile {
   readonly kind: 'file';

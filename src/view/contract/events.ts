@@ -1,5 +1,11 @@
 /** The messages that the server pushes to the page. */
+import type { JobTime } from '../../job-information.ts';
+import type { shownJobService } from '../../store/jobs.ts';
+import type { shownSync } from '../../store/results.ts';
+import type { JobRow, ResultCounts, ResultSyncRow, WatchState } from '../../store/rows.ts';
 import type { LiveFileName, ShownError } from './addresses.ts';
+
+export type { JobTime as ReportedTime, ResultCounts };
 
 /**
  * The query of `api/events`. To look at something else, the page opens another stream and closes this one; a hidden
@@ -86,13 +92,6 @@ export interface FleetAgent {
   readonly view: string | null;
 }
 
-/** A time that the middleware reports. */
-export interface ReportedTime {
-  readonly text: string;
-  /** Null if it has no time zone. */
-  readonly ms: number | null;
-}
-
 /** What changed of the jobs: `whole` if these are all there are. */
 export interface JobsChange {
   readonly whole: boolean;
@@ -102,9 +101,6 @@ export interface JobsChange {
   readonly polledAt: Readonly<Record<string, number>>;
 }
 
-/** What a job is to the agent. */
-export type WatchState = 'watched' | 'ending' | 'ended' | 'settled';
-
 export interface JobSummary {
   readonly jobId: string;
   /** As the middleware reports them, if it does. */
@@ -112,15 +108,15 @@ export interface JobSummary {
   readonly jobState: string | null;
   /** `over`: nothing more comes but what is flushed late; null for a state that is not known. */
   readonly phase: 'active' | 'over' | null;
-  readonly submitTime: ReportedTime | null;
-  readonly startTime: ReportedTime | null;
-  readonly endTime: ReportedTime | null;
+  readonly submitTime: JobTime | null;
+  readonly startTime: JobTime | null;
+  readonly endTime: JobTime | null;
   readonly state: WatchState;
   /** The agent of the fleet that follows it; null while it waits for one, and without a fleet. */
   readonly owner: string | null;
   /** Its bytes are on the machine of its owner, and not here. */
   readonly isElsewhere: boolean;
-  readonly source: 'config' | 'command' | 'mine';
+  readonly source: JobRow['source'];
   readonly tasks: number;
   /** It has tasks that are not known yet. */
   readonly lookingForTasks: boolean;
@@ -141,6 +137,7 @@ export interface JobSummary {
   readonly growth: readonly (readonly [at: number, bytes: number])[];
   /** Its results are fetched. */
   readonly hasResults: boolean;
+  /** Null before the first listing, and where results are off. */
   readonly results: ResultCounts | null;
   /** The first failure of the job or of one of its files. */
   readonly error: ShownError | null;
@@ -149,41 +146,12 @@ export interface JobSummary {
   readonly refusedEntries: number;
 }
 
-/** Null before the first listing, and where results are off. `synced` is what is here, links included; `failed` includes refused names. */
-export interface ResultCounts {
-  readonly listed: number;
-  readonly synced: number;
-  readonly linked: number;
-  readonly inFlux: number;
-  readonly queued: number;
-  readonly failed: number;
-  readonly refused: number;
-  readonly leftOut: number;
-  readonly bytes: number;
-}
-
 export interface JobDetail extends JobSummary {
   readonly taskList: readonly TaskDetail[];
   /** Why no task is found, and what to do. */
   readonly tasksHint: string | null;
   /** The last sync of results, which runs while `endedAt` is null. */
-  readonly lastLook: {
-    readonly startedAt: number;
-    readonly updatedAt: number;
-    readonly endedAt: number | null;
-    readonly wanted: number;
-    readonly done: number;
-    /** The size of all of them when they were last fetched; null where one has no known size. */
-    readonly wantedBytes: number | null;
-    readonly bytes: number;
-    readonly bytesPerSecond: number;
-    /** `soap` (the service, whichever its protocol), or the way of a direct transfer. */
-    readonly way: string | null;
-    /** Why files that should have come directly came by the service. */
-    readonly fallback: string | null;
-    /** Files that the service sends now, with the bytes that have arrived. */
-    readonly arriving: readonly (readonly [name: string, bytes: number])[];
-  } | null;
+  readonly lastLook: (NonNullable<ReturnType<typeof shownSync>> & Pick<ResultSyncRow, 'arriving'>) | null;
 }
 
 export interface TaskDetail {
@@ -239,13 +207,7 @@ export interface ServiceState {
   /** Capabilities of the server, by name. */
   readonly learned: readonly { readonly name: string; readonly value: string }[];
   /** The last request to the job service; null without one. */
-  readonly jobService: {
-    readonly lookedAt: number | null;
-    readonly nextLookAt: number | null;
-    readonly failures: number;
-    readonly error: ShownError | null;
-    readonly listed: number | null;
-  } | null;
+  readonly jobService: ReturnType<typeof shownJobService> | null;
   /** Calls at a time and a minute that the configuration allows. */
   readonly concurrency: number;
   readonly requestsPerMinute: number | null;

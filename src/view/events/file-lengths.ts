@@ -1,6 +1,6 @@
 /**
  * The lengths of mirrors that pages show. The kernel reports writes (inotify); where it does not, on a network file
- * system or without a free watch, a mirror is checked five times a second. A mirror that no page shows at is not
+ * system or without a free watch, a mirror is checked five times a second. A mirror that no page looks at is not
  * touched.
  */
 import fs from 'node:fs';
@@ -35,7 +35,7 @@ export class FileLengths {
     this.#options = options;
   }
 
-  /** StreamTopics at a mirror from now on, together with others who do. */
+  /** Looks at a mirror from now on, together with others who do. */
   watch(jobId: JobId, live: LiveFileKey): WatchedMirror {
     const name = `${jobId}/${keyText(live)}`;
     const watched = this.#watched.get(name) ?? new WatchedMirror(this.#options, name, jobId, live);

@@ -1,4 +1,4 @@
-/** A search over the mirrors of all jobs, or of one, as `agent grep` does it. */
+/** A search over the mirrors of all jobs, as `agent grep` does it. */
 import { asJobtailError } from '../../errors.ts';
 import { errorsIn, groupsOf } from '../../search/errors.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
@@ -15,7 +15,6 @@ const MAX_HITS = 1_000;
 const MAX_HITS_OF_FILE = 20;
 const MAX_CHARACTERS = 400;
 const LIMIT_MS = 60_000;
-const MAX_JOBS = 8;
 const MAX_GROUPS = 200;
 
 export function addFind(app: ViewApp, parts: ViewParts): void {
@@ -24,8 +23,8 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
     const text = query.text('text') ?? '';
     if (text === '' || text.length > MAX_TEXT) throw new Refused(400, `text is from 1 to ${MAX_TEXT} characters`);
     const source = query.flag('regex') ? text : text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&').replaceAll('\\-', '-');
-    const pattern = { source: source.replaceAll('\\/', '/'), ignoreCase: !query.flag('case') };
-    const files = mirrorsOf(parts, query);
+    const pattern = { source: source.replaceAll('\\/', '/'), ignoreCase: true };
+    const files = mirrorsOf(parts);
     const stop = new AbortController();
     const limit = setTimeout(() => stop.abort(), LIMIT_MS);
     const release = parts.limits.take('searches');
@@ -39,7 +38,7 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
   });
 
   app.get('/api/errors', async (context) => {
-    const files = mirrorsOf(parts, new Query(context.req.url));
+    const files = mirrorsOf(parts);
     const { errorPatterns: patterns } = parts.settings;
     const release = parts.limits.take('searches');
     try {
@@ -56,11 +55,10 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
   });
 }
 
-function mirrorsOf({ settings }: ViewParts, query: Query): ReturnType<typeof mirrorsIn> {
+function mirrorsOf({ settings }: ViewParts): ReturnType<typeof mirrorsIn> {
   try {
-    return mirrorsIn(settings.mirrorDirectory, { jobs: query.jobs(MAX_JOBS) });
+    return mirrorsIn(settings.mirrorDirectory, { jobs: [] });
   } catch (thrown) {
-    if (thrown instanceof Refused) throw thrown;
     throw new Refused(503, asJobtailError(thrown).message);
   }
 }

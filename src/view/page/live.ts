@@ -1,4 +1,4 @@
-/** What the server pushes: one stream a tab, of what the tab topics at, into signals. A hidden tab closes it. */
+/** What the server pushes: one stream a tab, of what the tab looks at, into signals. A hidden tab closes it. */
 import { computed, effect, type Signal, signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';

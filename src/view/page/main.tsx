@@ -1,5 +1,4 @@
 /** The page: what it shows is behind `#` in its address, what it shows it of comes from `api/` beside it. */
-
 import { useSignal } from '@preact/signals';
 import { render } from 'preact';
 import { useEffect } from 'preact/hooks';

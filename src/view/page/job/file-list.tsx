@@ -6,8 +6,8 @@ import { countsOf, FAILED_FIRST, type Group } from '../jobs/list.ts';
 import { useLive } from '../live.ts';
 import { Icon } from '../parts/button.tsx';
 import { Chips, Heads } from '../parts/heads.tsx';
+import { useVirtual } from '../parts/hooks.ts';
 import type { Sort } from '../parts/sort.ts';
-import { useVirtual } from '../parts/use-virtual.ts';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type OpenedFile } from '../route.ts';
 import { ago, bytes, counted, grouped } from '../text/units.ts';
@@ -80,16 +80,12 @@ export function FileList({ jobId, tasks, opened }: FileListProps) {
             placeholder="Filter: number, name, state, error"
             aria-label="Filter tasks"
             value={filter.value}
-            onInput={(event) => {
-              filter.value = event.currentTarget.value;
-            }}
+            onInput={(event) => (filter.value = event.currentTarget.value)}
           />
           <Chips
             counts={countsOf(matching.map((task) => task.group))}
             chosen={group.value}
-            onChoose={(chosen) => {
-              group.value = chosen;
-            }}
+            onChoose={(chosen) => (group.value = chosen)}
           />
           <span class="fine" role="status">
             {shown.length === tasks.length

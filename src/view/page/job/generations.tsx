@@ -1,9 +1,8 @@
 /** The generations of a live file: which one is shown, and why each began. */
-import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import type { Generations } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
 import { useLive } from '../live.ts';
+import { useAnswer } from '../parts/hooks.ts';
 import { Outside } from '../parts/words.tsx';
 import { hashOf, type OpenedFile } from '../route.ts';
 import { ago, bytes, grouped } from '../text/units.ts';
@@ -14,17 +13,10 @@ export function useGenerations(
   { taskId, file, version }: OpenedFile,
   generation = 1,
 ): Generations | undefined {
-  const all = useSignal<Generations | undefined>(undefined);
   const isNeeded = generation > 1 || version !== undefined;
-  useEffect(() => {
-    if (!isNeeded) return;
-    askJson<Generations>(address('generations', { job: jobId, task: taskId, file }))
-      .then((found) => {
-        all.value = found;
-      })
-      .catch(() => undefined);
-  }, [jobId, taskId, file, generation, isNeeded, all]);
-  return all.value;
+  const to = address('generations', { job: jobId, task: taskId, file });
+  const ask = async (signal: AbortSignal) => (isNeeded ? await askJson<Generations>(to, { signal }) : undefined);
+  return useAnswer(ask, [to, generation, isNeeded]).answer;
 }
 
 export interface Resolved {

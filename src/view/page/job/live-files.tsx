@@ -1,5 +1,4 @@
 /** The live files of a job: a list of all, and some of them side by side. */
-
 import { useSignal } from '@preact/signals';
 import { useCallback, useMemo, useRef } from 'preact/hooks';
 import type { Generations, LiveFileName } from '../../contract/addresses.ts';

@@ -5,8 +5,8 @@ import type { JobSummary } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
 import { useLive } from '../live.ts';
 import { Chips, Heads } from '../parts/heads.tsx';
+import { useVirtual } from '../parts/hooks.ts';
 import type { Sort } from '../parts/sort.ts';
-import { useVirtual } from '../parts/use-virtual.ts';
 import { counted, grouped } from '../text/units.ts';
 import { JobRow } from './job-row.tsx';
 import { COLUMNS, type ColumnName, countsOf, FAILED_FIRST, type Group, groupOf, matches, ordered } from './list.ts';
@@ -61,17 +61,9 @@ export function JobsPage() {
           aria-label="Filter jobs"
           title="Filter (/)"
           value={filter.value}
-          onInput={(event) => {
-            filter.value = event.currentTarget.value;
-          }}
+          onInput={(event) => (filter.value = event.currentTarget.value)}
         />
-        <Chips
-          counts={counts}
-          chosen={group.value}
-          onChoose={(name) => {
-            group.value = name;
-          }}
-        />
+        <Chips counts={counts} chosen={group.value} onChoose={(name) => (group.value = name)} />
         <span class="fine" role="status">
           {all === undefined
             ? 'loading'
@@ -103,14 +95,7 @@ function Table({ jobs }: { jobs: readonly JobSummary[] }) {
       aria-label="List of jobs"
     >
       <table aria-label="Jobs" aria-rowcount={jobs.length + 1}>
-        <Heads
-          kind="job"
-          columns={COLUMNS}
-          sort={chosen.sort.value}
-          onSort={(sort) => {
-            chosen.sort.value = sort;
-          }}
-        />
+        <Heads kind="job" columns={COLUMNS} sort={chosen.sort.value} onSort={(sort) => (chosen.sort.value = sort)} />
         <tbody style={{ height: `${list.getTotalSize()}px` }}>
           {list.getVirtualItems().map(({ index, key, start }) => {
             const job = jobs[index];

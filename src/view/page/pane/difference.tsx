@@ -1,9 +1,9 @@
 /** The lines that differ between two contents, around the first byte that does. */
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import type { ContentQuery, LinesQuery } from '../../contract/addresses.ts';
 import { askStretch, type Refused, type Stretch } from '../api.ts';
 import { IconButton } from '../parts/button.tsx';
+import { useAnswer } from '../parts/hooks.ts';
 import { Failure } from '../parts/words.tsx';
 import { type DifferenceLine, lineDifference } from '../text/line-difference.ts';
 import { pieces, plainText } from '../text/terminal.ts';
@@ -42,20 +42,8 @@ interface Compared {
 type Found = Compared | { readonly equal: number | 'all' };
 
 export function Difference({ before, after, onClose }: DifferenceProps) {
-  const found = useSignal<Found | undefined>(undefined);
-  const problem = useSignal<Refused | undefined>(undefined);
+  const { answer, problem } = useAnswer((signal) => compared(before.content, after.content, signal), []);
   const ignoresNumbers = useSignal(false);
-  useEffect(() => {
-    const over = new AbortController();
-    compared(before.content, after.content, over.signal)
-      .then((result) => {
-        found.value = result;
-      })
-      .catch((error: Refused) => {
-        if (!over.signal.aborted) problem.value = error;
-      });
-    return () => over.abort();
-  }, []);
   return (
     <section class="difference" aria-label="Difference">
       <header>
@@ -71,10 +59,10 @@ export function Difference({ before, after, onClose }: DifferenceProps) {
         </label>
         <IconButton icon="close" label="Close the difference" onClick={onClose} />
       </header>
-      {problem.value !== undefined && (
-        <Failure error={{ message: problem.value.message, hint: problem.value.hint ?? null }} />
+      {problem !== undefined && (
+        <Failure error={{ message: problem.message, hint: (problem as Refused).hint ?? null }} />
       )}
-      {found.value !== undefined && <Lines found={found.value} ignoresNumbers={ignoresNumbers.value} />}
+      {answer !== undefined && <Lines found={answer} ignoresNumbers={ignoresNumbers.value} />}
     </section>
   );
 }

@@ -3,7 +3,7 @@ import { effect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { LinesAround } from '../file/lines-around.ts';
 import { ScrollKeys } from '../parts/bar.tsx';
-import { useVirtual } from '../parts/use-virtual.ts';
+import { useVirtual } from '../parts/hooks.ts';
 import { plainText } from '../text/terminal.ts';
 import { grouped } from '../text/units.ts';
 import { highlight } from './marks.ts';

@@ -6,7 +6,7 @@ import type { OpenFile } from '../file/open-file.ts';
 import type { Search } from '../file/search.ts';
 import { forgetSizes, MAX_BYTES } from '../file/text-window.ts';
 import { ScrollKeys } from '../parts/bar.tsx';
-import { useVirtual } from '../parts/use-virtual.ts';
+import { useVirtual } from '../parts/hooks.ts';
 import { decode, plainLine } from '../text/terminal.ts';
 import { highlight, reveal } from './marks.ts';
 import type { Opened } from './opened.ts';

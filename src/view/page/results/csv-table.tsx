@@ -1,11 +1,12 @@
 /** The first rows of a table of values that commas, semicolons or tabs divide, and its curves at the click of a button. */
 import { useSignal } from '@preact/signals';
-import { useCallback, useEffect, useMemo } from 'preact/hooks';
+import { useCallback, useMemo } from 'preact/hooks';
 import { printableLines } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
-import { askStretch } from '../api.ts';
+import { askStretch, type Stretch } from '../api.ts';
 import { PlotPanel } from '../pane/plot-panel.tsx';
 import { Icon } from '../parts/button.tsx';
+import { useAnswer } from '../parts/hooks.ts';
 import { Failure } from '../parts/words.tsx';
 import { decode } from '../text/terminal.ts';
 import { grouped } from '../text/units.ts';
@@ -26,22 +27,11 @@ interface Beginning {
 }
 
 export function CsvTable({ content }: { content: ContentQuery }) {
-  const beginning = useSignal<Beginning | undefined>(undefined);
-  const problem = useSignal<Error | undefined>(undefined);
-  useEffect(() => {
-    const stopped = new AbortController();
-    askStretch(content, { from: 0, bytes: BYTES }, stopped.signal)
-      .then(({ bytes, total }) => {
-        beginning.value = beginningOf(bytes, total);
-      })
-      .catch((error: Error) => {
-        problem.value = error;
-      });
-    return () => stopped.abort();
-  }, [content, beginning, problem]);
-  if (problem.value !== undefined) return <Failure error={{ message: problem.value.message, hint: null }} />;
-  if (beginning.value === undefined) return null;
-  const { rows, isCut, second, total } = beginning.value;
+  const ask = (signal: AbortSignal) => askStretch(content, { from: 0, bytes: BYTES }, signal).then(beginningOf);
+  const { answer, problem } = useAnswer(ask, [content]);
+  if (problem !== undefined) return <Failure error={{ message: problem.message, hint: null }} />;
+  if (answer === undefined) return null;
+  const { rows, isCut, second, total } = answer;
   return (
     <>
       {second !== undefined && <PlotOf content={content} like={second} bytes={total} />}
@@ -50,7 +40,7 @@ export function CsvTable({ content }: { content: ContentQuery }) {
   );
 }
 
-function beginningOf(bytes: Uint8Array, total: number): Beginning {
+function beginningOf({ bytes, total }: Stretch): Beginning {
   const all = csvRows(decode(bytes));
   const second = bytes.indexOf(NEWLINE) + 1;
   return {
@@ -90,13 +80,7 @@ function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | '
                 scope="col"
                 aria-sort={column !== index ? 'none' : isFalling ? 'descending' : 'ascending'}
               >
-                <button
-                  type="button"
-                  class="sort"
-                  onClick={() => {
-                    order.value = nextOrder(order.value, index);
-                  }}
-                >
+                <button type="button" class="sort" onClick={() => (order.value = nextOrder(order.value, index))}>
                   {printableLines(cell)}
                 </button>
               </th>
@@ -126,9 +110,7 @@ function PlotOf({ content, like, bytes }: { content: ContentQuery; like: number;
   const isOpen = useSignal(false);
   const now = useCallback(() => content, [content]);
   const kinds = useMemo(() => [{ words: 'all rows', byte: like }], [like]);
-  const open = (value: boolean) => () => {
-    isOpen.value = value;
-  };
+  const open = (value: boolean) => () => (isOpen.value = value);
   if (isOpen.value) return <PlotPanel content={now} kinds={kinds} bytes={bytes} onClose={open(false)} />;
   return (
     <div class="plot-bar">

@@ -97,9 +97,7 @@ function Folder(props: FolderProps) {
           type="button"
           class="entry-name"
           aria-expanded={isOpen.value}
-          onClick={() => {
-            isOpen.value = !isOpen.value;
-          }}
+          onClick={() => (isOpen.value = !isOpen.value)}
         >
           <Icon name="folder" />
           <Outside text={shortName(directory.name, under)} />

@@ -1,11 +1,10 @@
 /** The results of a job: a tree of what is listed, and one of them opened beside it. */
-import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
-import type { ResultEntries, ResultFile } from '../../contract/addresses.ts';
+import type { ResultEntries } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
 import { Results } from '../jobs/job-row.tsx';
 import { useLive } from '../live.ts';
 import { Icon } from '../parts/button.tsx';
+import { useAnswer } from '../parts/hooks.ts';
 import { Failure } from '../parts/words.tsx';
 import type { ResultsRoute } from '../route.ts';
 import { Directory } from './directory.tsx';
@@ -43,24 +42,13 @@ export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute })
 
 /** The result that the address names, as it is now. */
 function Opened({ jobId, name, changed }: { jobId: string; name: string; changed: string }) {
-  const file = useSignal<ResultFile | undefined>(undefined);
-  const problem = useSignal<string | undefined>(undefined);
-  useEffect(() => {
-    const stopped = new AbortController();
-    askJson<ResultEntries>(address('results', { job: jobId, name }), { signal: stopped.signal })
-      .then(({ entries: [entry] }) => {
-        if (entry?.kind === 'file') file.value = entry;
-        problem.value = undefined;
-      })
-      .catch((error: Error) => {
-        if (!stopped.signal.aborted) problem.value = error.message;
-      });
-    return () => stopped.abort();
-  }, [jobId, name, changed, file, problem]);
-  if (file.value !== undefined) return <ResultView key={file.value.fetchedAt ?? ''} jobId={jobId} file={file.value} />;
-  return problem.value === undefined ? null : (
+  const ask = (signal: AbortSignal) => askJson<ResultEntries>(address('results', { job: jobId, name }), { signal });
+  const { answer, problem } = useAnswer(ask, [jobId, name, changed]);
+  const [file] = answer?.entries ?? [];
+  if (file?.kind === 'file') return <ResultView key={file.fetchedAt ?? ''} jobId={jobId} file={file} />;
+  return problem === undefined ? null : (
     <section class="result" aria-label="Result">
-      <Failure error={{ message: problem.value, hint: 'choose another result, or wait for the next listing' }} />
+      <Failure error={{ message: problem.message, hint: 'choose another result, or wait for the next listing' }} />
     </section>
   );
 }

@@ -1,4 +1,5 @@
-/** A list that renders only the rows on the screen. */
+/** What several components hook into: an answer of the server, and a list that renders only the rows on the screen. */
+import { useSignal } from '@preact/signals';
 import {
   elementScroll,
   observeElementOffset,
@@ -6,7 +7,7 @@ import {
   Virtualizer,
   type VirtualizerOptions,
 } from '@tanstack/virtual-core';
-import { useLayoutEffect, useReducer, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useReducer, useState } from 'preact/hooks';
 
 type Chosen = 'count' | 'getScrollElement' | 'estimateSize';
 type Options = Pick<VirtualizerOptions<HTMLElement, HTMLElement>, Chosen> &
@@ -27,4 +28,24 @@ export function useVirtual(options: Options): Virtualizer<HTMLElement, HTMLEleme
   useLayoutEffect(() => virtualizer._didMount(), [virtualizer]);
   useLayoutEffect(() => virtualizer._willUpdate());
   return virtualizer;
+}
+
+/** The last answer, and why there is none to the present question; asked anew when one of `of` changes. */
+export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T>, of: readonly unknown[]) {
+  const answer = useSignal<T | undefined>(undefined);
+  const problem = useSignal<Error | undefined>(undefined);
+  useEffect(() => {
+    const over = new AbortController();
+    ask(over.signal)
+      .then((found) => {
+        if (over.signal.aborted) return;
+        answer.value = found;
+        problem.value = undefined;
+      })
+      .catch((error: Error) => {
+        if (!over.signal.aborted) problem.value = error;
+      });
+    return () => over.abort();
+  }, of);
+  return { answer: answer.value, problem: problem.value };
 }
