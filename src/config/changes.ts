@@ -1,5 +1,4 @@
 /** The differences between two configurations, for the log of a reload. */
-
 import { type SecretSource, secretNameOf } from '../auth.ts';
 import { countOf } from '../numbers.ts';
 import type { Config } from './config.ts';
@@ -33,39 +32,36 @@ interface Entry {
 }
 
 function entriesOf(config: Config): Map<string, Entry> {
-  const { file: _, auth, watch, watchMine, metrics, view, notify, stallAfterMs, ...sections } = config;
+  const { file: _, auth, watch, notify, ...sections } = config;
   const { secret, ...authRest } = auth;
   const entries = new Map<string, Entry>();
   const add = (key: string, shown: string, compared = shown) => entries.set(key, { shown, compared });
 
   for (const [key, value] of leaves({ ...sections, auth: authRest })) add(...inWordsOfFile(key, value));
-  const secretKey = `auth.${secretNameOf(auth.method)}`;
-  add(
-    `${secretKey}${{ file: 'File', command: 'Command', credential: 'Credential' }[secret.kind]}`,
-    ...secretTexts(secret),
-  );
+  const source = { file: 'File', command: 'Command', credential: 'Credential' }[secret.kind];
+  add(`auth.${secretNameOf(auth.method)}${source}`, ...secretTexts(secret));
   if (secret.kind === 'command') add(...inWordsOfFile('auth.commandTimeoutMs', secret.timeoutMs));
-  add('metrics.listen', metrics.listen === null ? 'null' : `${metrics.listen.host}:${metrics.listen.port}`);
-  add('view', view === null ? 'off' : viewText(view));
-  add('watchMine', watchMine === null ? 'false' : watchMineText(watchMine));
   // A rule may contain a secret address.
   add('notify', countOf(notify.length, 'rule'), JSON.stringify(notify));
-  add('stallAfterMinutes', stallAfterMs === null ? 'null' : `${stallAfterMs / 60_000}`);
-  for (const entry of watch) add(`watch job ${entry.job}`, watchText(entry));
+  for (const { job, ...request } of watch) add(`watch job ${job}`, JSON.stringify(request));
   return entries;
 }
+
+/** Sections that are shown as a whole. */
+const WHOLE = ['metrics.listen', 'view', 'watchMine'];
 
 function leaves(value: object, prefix = ''): [key: string, value: unknown][] {
   return Object.entries(value).flatMap(([name, inner]: [string, unknown]): [string, unknown][] => {
     const key = `${prefix}${name}`;
-    const isSection = typeof inner === 'object' && inner !== null && !Array.isArray(inner);
+    const isSection = typeof inner === 'object' && inner !== null && !Array.isArray(inner) && !WHOLE.includes(key);
     return isSection ? leaves(inner, `${key}.`) : [[key, inner]];
   });
 }
 
 function inWordsOfFile(key: string, value: unknown): [key: string, shown: string] {
-  if (key.endsWith('Ms') && typeof value === 'number') return [key.replace(/Ms$/, 'Seconds'), `${value / 1000}`];
-  return [key, typeof value === 'string' ? value : JSON.stringify(value)];
+  const [unit, ms] = key === 'stallAfterMs' ? (['Minutes', 60_000] as const) : (['Seconds', 1000] as const);
+  const shown = typeof value === 'number' && key.endsWith('Ms') ? value / ms : value;
+  return [key.replace(/Ms$/, unit), typeof shown === 'string' ? shown : JSON.stringify(shown)];
 }
 
 function secretTexts(secret: SecretSource): [shown: string, compared: string] {
@@ -77,22 +73,4 @@ function secretTexts(secret: SecretSource): [shown: string, compared: string] {
     case 'credential':
       return [secret.name, secret.name];
   }
-}
-
-function watchText({ tasks, files, results, settleAfterMs }: Config['watch'][number]): string {
-  const settle = settleAfterMs === null ? '' : `, settled after ${settleAfterMs / 60_000} minutes`;
-  return `{tasks ${tasks === null ? 'to be found' : tasks.join(' ') || 'none'}, files ${files.join(' ')}, results ${results ? 'on' : 'off'}${settle}}`;
-}
-
-function viewText({ listen, tokenFile, publicUrl }: NonNullable<Config['view']>): string {
-  const places = [
-    tokenFile === null ? '' : `, token in ${tokenFile}`,
-    publicUrl === null ? '' : `, shown at ${publicUrl}`,
-  ];
-  return `{${'path' in listen ? listen.path : `${listen.host}:${listen.port}`}${places.join('')}}`;
-}
-
-function watchMineText({ include, exclude, maxAgeMs, mostJobs }: NonNullable<Config['watchMine']>): string {
-  const names = `names ${JSON.stringify(include)} but for ${JSON.stringify(exclude)}`;
-  return `{${names}, ended ones of ${maxAgeMs / 86_400_000} days, at most ${mostJobs}}`;
 }

@@ -4,6 +4,9 @@ import { configDirectory, MINIMAL } from './files.ts';
 
 const { load, path } = configDirectory();
 
+const usual = (tasks: readonly string[] | null) =>
+  `{"tasks":${JSON.stringify(tasks)},"files":["stdout","stderr","log","progress"],"results":true,"settleAfterMs":null}`;
+
 describe('the changes of a configuration', () => {
   it('are none if only the text differs', async () => {
     const before = await load(MINIMAL);
@@ -31,13 +34,13 @@ view: {publicUrl: https://gateway.example.org/}
       'poll.maxIntervalSeconds 60 -> 30',
       'results.include ["**"] -> ["*.dat"]',
       'results.maxFileBytes null -> 1024',
+      'metrics.listen null -> {"host":"127.0.0.1","port":9464}',
+      'view null -> {"listen":{"host":"127.0.0.1","port":9470},"tokenFile":null,"publicUrl":"https://gateway.example.org/"}',
       'auth.username alice -> bob',
       `auth.passwordFile ${path('password')} -> ${path('other')}`,
-      'metrics.listen null -> 127.0.0.1:9464',
-      'view off -> {127.0.0.1:9470, shown at https://gateway.example.org/}',
-      'watch job 1 {tasks to be found, files stdout stderr log progress, results on} -> nothing',
-      'watch job 2 {tasks 7, files stdout stderr log progress, results on} -> {tasks 7 8, files log, results off, settled after 5 minutes}',
-      'watch job 4 nothing -> {tasks to be found, files stdout stderr log progress, results on}',
+      `watch job 1 ${usual(null)} -> nothing`,
+      `watch job 2 ${usual(['7'])} -> {"tasks":["7","8"],"files":["log"],"results":false,"settleAfterMs":300000}`,
+      `watch job 4 nothing -> ${usual(null)}`,
     ]);
   });
 
@@ -64,7 +67,7 @@ view: {publicUrl: https://gateway.example.org/}
   it('count the rules of notifications, whose addresses may be secrets', async () => {
     const rules = (url: string) => load(`${MINIMAL}notify: [{on: [failed], url: "${url}"}]\nstallAfterMinutes: 5\n`);
     const [none, before] = [await load(MINIMAL), await rules('https://example.org/a')];
-    expect(changesOf(none, before).lines).toEqual(['notify 0 rules -> 1 rule', 'stallAfterMinutes null -> 5']);
+    expect(changesOf(none, before).lines).toEqual(['stallAfterMinutes null -> 5', 'notify 0 rules -> 1 rule']);
     expect(changesOf(before, await rules('https://example.org/b')).lines).toEqual(['notify changed']);
   });
 

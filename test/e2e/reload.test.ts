@@ -29,7 +29,7 @@ it.concurrent(
       level: 'info',
       changes: [
         'poll.maxIntervalSeconds 0.5 -> 0.4',
-        `watch job ${second.jobId} nothing -> {tasks ${watch[1]?.tasks[0]}, files stdout stderr log progress, results on}`,
+        `watch job ${second.jobId} nothing -> {"tasks":["${watch[1]?.tasks[0]}"],"files":["stdout","stderr","log","progress"],"results":true,"settleAfterMs":null}`,
       ],
     });
     await place.mirrored(second, 'stdout');
