@@ -5,7 +5,6 @@
  * requests per minute replaces the measurement. A pause that the server requests (429, 503, `Retry-After`) applies in
  * both cases, to all calls.
  */
-
 import { type Clock, sleep } from '../system/clock.ts';
 
 export interface ServerAnswer {

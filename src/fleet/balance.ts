@@ -1,7 +1,6 @@
 /**
  * How jobs are spread over the agents: the share of each, and which jobs this agent acquires or releases to reach it.
  */
-
 import { asJobtailError } from '../errors.ts';
 import type { TakenJob } from './claims.ts';
 import type { Execution } from './commands.ts';

@@ -2,7 +2,6 @@
  * Who owns each job. The lease is the agent's: its row in `agents`, which each heartbeat renews. Each job has a fencing
  * token, `attempt`, which grows with each owner; both are compared before anything is written.
  */
-
 import type { JobId } from '../job.ts';
 import type { Queue } from './commands.ts';
 import type { Database } from './database.ts';

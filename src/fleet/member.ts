@@ -34,17 +34,6 @@ export interface MemberOptions
   readonly unready: () => string | undefined;
 }
 
-export interface MemberNumbers {
-  readonly isUp: boolean;
-  readonly leaseAgeSeconds: number;
-  readonly takeovers: number;
-  readonly lost: number;
-  readonly refusedWrites: number;
-  readonly summary: FleetSummary | undefined;
-  readonly jobs: number;
-  readonly notFollowed: number;
-}
-
 /** Joining: no jobs yet. Joined: also while the database is away. */
 type Phase = { readonly kind: 'joining' } | JoinedPhase;
 
@@ -155,7 +144,7 @@ export class FleetMember implements Ownership {
     return String(this.#leased.get(jobId)?.attempt ?? 0);
   }
 
-  get numbers(): MemberNumbers {
+  get numbers() {
     const phase = this.#phase;
     const isJoined = phase.kind === 'joined';
     return {

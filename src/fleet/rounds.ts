@@ -1,5 +1,4 @@
 /** The periodic work of an agent of a fleet: acquires and releases jobs, executes commands, writes changed rows. */
-
 import type { LiveFileRow } from '../store/rows.ts';
 import { Giving, MAX_GIVEN, MAX_TAKEN, Taking } from './balance.ts';
 import { DONE, Execution, type Settled } from './commands.ts';

@@ -3,7 +3,6 @@
  * changed. A new version of pg-boss also needs a new entry. `{s}` is the schema. Columns are `json`, never `jsonb`:
  * names may contain U+0000, which jsonb refuses.
  */
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PgDatabase } from 'pg-boss';
 import { JobtailError } from '../errors.ts';

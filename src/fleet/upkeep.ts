@@ -1,5 +1,4 @@
 /** Periodic work for the fleet as a whole; every agent does it. */
-
 import { isDeepStrictEqual } from 'node:util';
 import type { Follower } from '../agent/ownership.ts';
 import type { JobId } from '../job.ts';

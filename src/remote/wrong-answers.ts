@@ -1,5 +1,4 @@
 /** Responses other than the requested one: the part that SOAP, REST and the sign-in share. */
-
 import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, JobtailError } from '../errors.ts';
 

@@ -1,5 +1,4 @@
 /** One followed job: its due runs, polling interval, failures, and the memory of its polls. */
-
 import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';

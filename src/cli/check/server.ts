@@ -1,5 +1,4 @@
 /** `agent check`: health and release of the server, and how it reports jobs and tasks. */
-
 import { performance } from 'node:perf_hooks';
 import * as z from 'zod';
 import type { JobService } from '../../agent/ports.ts';

@@ -9,7 +9,7 @@ import { printable } from '../../printable.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 import { JobStateChanges } from '../show/job-text.ts';
-import { JobOfState, type KnownJob } from '../show/known-job.ts';
+import { jobOfState, type KnownJob } from '../show/known-job.ts';
 import { LineTail, type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { cutToColumns } from '../show/terminal.ts';
 
@@ -50,7 +50,7 @@ export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
 }
 
 async function knownJobOf(config: Config, jobId: JobId): Promise<KnownJob> {
-  if (!hasFleet(config)) return new JobOfState(config, jobId);
+  if (!hasFleet(config)) return jobOfState(config, jobId);
   const { JobOfFleet } = await import('../fleet/client.ts');
   const known = new JobOfFleet(config, jobId);
   await known.refresh();

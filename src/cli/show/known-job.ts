@@ -4,7 +4,6 @@ import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { JobInformationRow, WatchState } from '../../store/rows.ts';
-import type { Store } from '../../store/store.ts';
 
 export interface KnownJob {
   refresh(): Promise<void>;
@@ -19,37 +18,21 @@ export interface KnownJob {
   close(): Promise<void>;
 }
 
-export class JobOfState implements KnownJob {
-  readonly #config: Config;
-  readonly #jobId: JobId;
-  readonly #store: Store | undefined;
-  readonly elsewhere = undefined;
-
-  constructor(config: Config, jobId: JobId) {
-    this.#config = config;
-    this.#jobId = jobId;
-    this.#store = sharedStoreIfReadable(config);
-  }
-
-  async refresh(): Promise<void> {}
-
-  get isKnowable(): boolean {
-    return this.#store !== undefined;
-  }
-
-  get state(): WatchState | undefined {
-    return this.#store?.jobs.get(this.#jobId)?.state;
-  }
-
-  get information(): JobInformationRow | undefined {
-    return this.#store?.jobInformation.get(this.#jobId);
-  }
-
-  get isFollowed(): boolean {
-    return lockHolder(this.#config.state.directory) !== undefined;
-  }
-
-  async close(): Promise<void> {
-    this.#store?.close();
-  }
+export function jobOfState(config: Config, jobId: JobId): KnownJob {
+  const store = sharedStoreIfReadable(config);
+  return {
+    refresh: async () => {},
+    isKnowable: store !== undefined,
+    get state() {
+      return store?.jobs.get(jobId)?.state;
+    },
+    get information() {
+      return store?.jobInformation.get(jobId);
+    },
+    get isFollowed() {
+      return lockHolder(config.state.directory) !== undefined;
+    },
+    elsewhere: undefined,
+    close: async () => store?.close(),
+  };
 }

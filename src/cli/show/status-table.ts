@@ -5,6 +5,7 @@ import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
+import type { FleetReport } from '../fleet/client.ts';
 import { agentLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { fitted, pageText } from './terminal.ts';
@@ -197,29 +198,11 @@ function resultsOf({ results }: JobReport): string {
 /** `soap` stands for calls of the service by either protocol (docs/transfers.md). */
 const wayOf = (way: string | null) => (way === 'soap' ? 'the service' : (way ?? 'none'));
 
-export interface FleetPart {
-  readonly agents: readonly ShownAgent[];
-  readonly waitingJobs: number;
-}
+type FleetPart = Pick<FleetReport, 'agents' | 'waitingJobs'>;
+type ShownAgent = FleetPart['agents'][number];
+type OwnedJob = JobReport & Partial<Pick<FleetReport['jobs'][number], 'owner' | 'attempt'>>;
 
-export interface ShownAgent {
-  readonly name: string;
-  readonly state: 'alive' | 'draining' | 'gone';
-  readonly jobs: number;
-  readonly mostJobs: number;
-  /** Milliseconds since the last poll of its jobs; null without jobs. */
-  readonly lagMs: number | null;
-  readonly callsLastMinute: number;
-  /** Share of the calls per minute of the fleet, from 0 to 1; null without a fixed limit. */
-  readonly budgetShare: number | null;
-  readonly seenAt: number;
-  readonly lacks: string | null;
-  readonly notFollowed: number;
-}
-
-export type OwnedJob = JobReport & { readonly owner?: string | null; readonly attempt?: number | null };
-
-export function fleetLines({ agents, waitingJobs }: FleetPart, columns: number): string[] {
+function fleetLines({ agents, waitingJobs }: FleetPart, columns: number): string[] {
   if (agents.length === 0) return [pc.yellow('no agent of the fleet is running (agent run)')];
   const head = ['agent', 'state', 'jobs', 'lag', 'calls'];
   const rows = agents.map((agent) => {
@@ -255,7 +238,7 @@ function agentStateOf({ state, seenAt }: ShownAgent): string {
 
 const agentLagOf = ({ lagMs, state }: ShownAgent) => (lagMs === null || state === 'gone' ? '' : showAge(lagMs));
 
-export function ownerText({ owner, attempt }: OwnedJob): string {
+function ownerText({ owner, attempt }: OwnedJob): string {
   if (owner === undefined) return '';
   return owner === null ? 'without an owner' : `with ${printable(owner)} (attempt ${attempt ?? 0})`;
 }

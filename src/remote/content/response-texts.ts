@@ -2,7 +2,6 @@
  * Texts that are buffered until the response names their files. The start of a long text goes to a temporary file; its
  * end, and short texts, stay in memory.
  */
-
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -2,7 +2,6 @@
  * Splits a JSON document (RFC 8259) into values while its bytes arrive; the first violation is an error. Memory is
  * bounded: only a name, number, escape or character cut by a network chunk is kept.
  */
-
 import { isUtf8 } from 'node:buffer';
 import { endOfWholeUtf8, GrowingBuffer } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
