@@ -49,6 +49,8 @@ const MAX_KEYS = 5;
 const FIRST_PAUSE_MS = 5 * 60_000;
 const MAX_PAUSE_MS = 4 * 60 * 60_000;
 const ROOM_MS = 1_000;
+/** After that, the ways to a host are tried anew, in their order: a better one may work by then. */
+const WAY_MS = 24 * 60 * 60_000;
 
 interface Closed {
   readonly backOff: BackOff;
@@ -60,6 +62,8 @@ export class DirectResults {
   readonly #jobs = new Map<JobId, Closed>();
   /** Hosts that could not be reached, for all jobs: the others do not wait for the same timeout. */
   readonly #hosts = new Map<string, Closed>();
+  /** The way that worked at a host, by the clock of when it was found: each way tried in vain costs a connection. */
+  readonly #ways = new Map<string, { readonly way: string; readonly foundAt: number }>();
   /** Whether any host was reached: a job without a known host may have that one. */
   #hasReached = false;
 
@@ -162,7 +166,7 @@ export class DirectResults {
         ...request,
         method: lease.method,
         directory: stagingDirectory(request.presentDirectory),
-        way: lease.way,
+        way: lease.way ?? this.#wayAt(host),
         onBytes: (bytes) => {
           if (bytes > arrived) {
             this.#reached(host);
@@ -174,6 +178,8 @@ export class DirectResults {
         onWay: (way) => {
           this.#reached(host);
           leases.setWay(lease, way);
+          if (host !== null && this.#wayAt(host) !== way)
+            this.#ways.set(host, { way, foundAt: this.#options.clock.monotonic() });
           onBytes(0, way);
         },
         signal: stop.signal,
@@ -183,6 +189,11 @@ export class DirectResults {
     } finally {
       stop.release();
     }
+  }
+
+  #wayAt(host: string | null): string | null {
+    const last = host === null ? undefined : this.#ways.get(host);
+    return last === undefined || this.#options.clock.monotonic() - last.foundAt > WAY_MS ? null : last.way;
   }
 
   /** A callback that stops the transfer when the disk's reserve is reached. */

@@ -11,6 +11,8 @@ import { directBy, inMemory, JOB, OPTIONS, ResultsPlace } from '../place.ts';
 /** A direct way in memory. */
 class ModelTransfer implements DirectTransfer {
   readonly orders: string[][] = [];
+  /** The way that each order begins with. */
+  readonly ways: (string | null)[] = [];
   failure: JobtailError | undefined;
   /** So many are handed over together. */
   together = 1;
@@ -24,6 +26,7 @@ class ModelTransfer implements DirectTransfer {
   }
 
   async fetch<File extends DirectFile>(order: DirectRequest<File>): Promise<void> {
+    this.ways.push(order.way);
     this.orders.push(order.files.map(({ parts }) => `/${parts.join('/')}`));
     fs.mkdirSync(order.directory, { recursive: true });
     this.onFetch();
@@ -47,8 +50,17 @@ class ModelTransfer implements DirectTransfer {
     }
     await order.onFiles(arrivals);
     if (this.failure !== undefined) throw this.failure;
-    order.onWay('rsync');
+    order.onWay('sftp');
   }
+}
+
+const OTHER = '502' as JobId;
+
+/** Syncs another job, which has the same results. */
+function syncOther({ store, now, results, remote }: ResultsPlace) {
+  const order = { jobId: OTHER, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
+  if (store.jobs.get(OTHER) === undefined) store.jobs.watch(order, now);
+  return results.sync(OTHER, { remote, final: true, signal: new AbortController().signal });
 }
 
 function placeWith(
@@ -76,7 +88,7 @@ describe('a direct transfer', () => {
     expect(fs.statSync(place.path('11', 'a')).mtimeMs).toBe(1000);
     expect(transfer.orders).toHaveLength(2);
     expect(place.remote.transferCalls).toEqual(['get']);
-    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'open', way: 'rsync' });
+    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'open', way: 'sftp' });
     expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, done: 2, bytes: 2, fallback: null });
   });
 
@@ -191,35 +203,35 @@ describe('a direct transfer', () => {
 
   it('to a host that one job could not reach is not tried by the others, who need no key for that', async () => {
     const { place, transfer } = placeWith('auto');
-    const other = '502' as JobId;
-    const order = {
-      jobId: other,
-      tasks: [],
-      files: [],
-      results: true,
-      settleAfterMs: null,
-      source: 'command',
-    } as const;
-    place.store.jobs.watch(order, place.now);
-    const syncOther = () =>
-      place.results.sync(other, { remote: place.remote, final: true, signal: new AbortController().signal });
     place.remote.set('/11/large', Buffer.alloc(5_000));
     transfer.failure = new JobtailError('unreachable', 'h cannot be reached by SSH');
     transfer.missing.add('/11/large');
     expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0 });
-    expect(await syncOther()).toMatchObject({ fetched: 1, failed: 0 });
+    expect(await syncOther(place)).toMatchObject({ fetched: 1, failed: 0 });
     expect([transfer.orders.length, place.remote.transferCalls]).toEqual([1, ['get']]);
-    await syncOther();
-    expect(place.store.resultSyncs.get(other)?.fallback).toBe('h cannot be reached by SSH');
+    await syncOther(place);
+    expect(place.store.resultSyncs.get(OTHER)?.fallback).toBe('h cannot be reached by SSH');
     // When the pause of the host is over, any job may try it, and opens it for all.
     place.monotonic += 6 * 60_000;
     transfer.failure = undefined;
     transfer.missing.clear();
-    await syncOther();
+    await syncOther(place);
     await place.sync(true);
     expect(transfer.orders.length).toBe(3);
     expect(place.remote.transferCalls).toEqual(['get', 'get']);
-    for (const jobId of [JOB, other]) expect(place.store.resultSyncs.get(jobId)?.fallback).toBeNull();
+    for (const jobId of [JOB, OTHER]) expect(place.store.resultSyncs.get(jobId)?.fallback).toBeNull();
+  });
+
+  it('to a host begins with the way that worked there for another job, for a day', async () => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    await place.sync(true);
+    place.monotonic += 23 * 60 * 60_000;
+    await syncOther(place);
+    await place.results.endTransfer(OTHER, { remote: place.remote, signal: new AbortController().signal });
+    place.monotonic += 2 * 60 * 60_000;
+    await syncOther(place);
+    expect(transfer.ways).toEqual([null, 'sftp', null]);
   });
 
   it.each([
