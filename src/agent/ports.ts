@@ -177,6 +177,8 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
   readonly directory: string;
   /** Where the results of earlier transfers are, under the same paths: only what changed needs to travel. */
   readonly presentDirectory: string;
+  /** Bytes of the largest requested file that is there; 0 if there is none. */
+  readonly largestPresentBytes: number;
   readonly maxFileBytes: number | null;
   readonly bytesPerSecond: number | null;
   readonly way: string | null;

@@ -79,6 +79,8 @@ export class Arrivals {
 
 /** Where rsync keeps partial files. No result can have this name, which is that of temporary files. */
 export const PARTIAL_DIRECTORY = '.jobtail-0000000000000000.partial';
+/** Where rsync writes files that are not complete, below its target. Nothing here is used again. */
+export const GROWING_DIRECTORY = '.jobtail-0000000000000001.partial';
 
 /** Creates the directory of an request; removes leftovers of a kill, except what can be resumed. */
 export async function prepareDirectory(directory: string): Promise<void> {

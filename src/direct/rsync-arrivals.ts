@@ -35,6 +35,8 @@ export class RsyncArrivals {
   readonly #ended = new AbortController();
   readonly #handingOver: Promise<void>;
   #reported: string[] = [];
+  /** The requested files by the last part of their names, without dots at its beginning. */
+  readonly #byLastPart = new Map<string, DirectFile[]>();
   #growing: { readonly name: string; readonly file: DirectFile | undefined } | undefined;
 
   constructor(options: RsyncArrivalsOptions) {
@@ -71,11 +73,23 @@ export class RsyncArrivals {
     if (this.#growing?.name !== name) {
       this.#showGrowing(undefined);
       const base = withoutDots(name).replace(/\.[^.]+$/u, '');
-      const those = [...this.#options.files.values()].filter(({ parts }) => withoutDots(parts.at(-1)) === base);
+      const those = this.#alike(base).filter(({ parts }) => this.#options.files.has(parts.join('/')));
       // Two of one name cannot be distinguished.
       this.#growing = { name, file: those.length === 1 ? those[0] : undefined };
     }
     this.#showGrowing(bytes);
+  }
+
+  #alike(base: string): readonly DirectFile[] {
+    if (this.#byLastPart.size === 0) {
+      for (const file of this.#options.files.values()) {
+        const last = withoutDots(file.parts.at(-1));
+        const alike = this.#byLastPart.get(last);
+        if (alike === undefined) this.#byLastPart.set(last, [file]);
+        else alike.push(file);
+      }
+    }
+    return this.#byLastPart.get(base) ?? [];
   }
 
   #showGrowing(bytes: number | undefined): void {

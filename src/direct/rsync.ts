@@ -8,7 +8,13 @@ import path from 'node:path';
 import type { DirectFile } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { type ProgramEnd, runProgram } from '../system/program.ts';
-import { bytesBelow, lengthOf, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './arrivals.ts';
+import {
+  bytesBelow,
+  GROWING_DIRECTORY,
+  makeOwnDirectory,
+  PARTIAL_DIRECTORY,
+  preparePartialDirectories,
+} from './arrivals.ts';
 import { brokeOff, connectionFailure, lastLine, unacceptable, unreachable } from './failures.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
 import { HOST_ALIAS, type SshRequest } from './ssh-access.ts';
@@ -26,13 +32,8 @@ const TIMED_OUT = 30;
 const NO_CONNECTION = 255;
 
 export async function fetchByRsync(request: SshRequest): Promise<string | undefined> {
-  const run = {
-    request,
-    arrival: path.join(request.directory, 'rsync'),
-    growing: path.join(request.directory, 'growing'),
-    before: 0,
-    now: 0,
-  };
+  const arrival = path.join(request.directory, 'rsync');
+  const run = { request, arrival, growing: path.join(arrival, GROWING_DIRECTORY), before: 0, now: 0 };
   for (const directory of [run.arrival, run.growing]) await makeOwnDirectory(directory);
   try {
     for (let at = 0; at < request.files.length; at += FILES_A_RUN) {
@@ -43,7 +44,7 @@ export async function fetchByRsync(request: SshRequest): Promise<string | undefi
   } catch (error) {
     // Whatever it sent is not kept for resuming.
     const isHostile = error instanceof JobtailError && error.code === 'unexpected-answer';
-    if (isHostile) for (const at of [run.arrival, run.growing]) await fs.rm(at, { recursive: true, force: true });
+    if (isHostile) await fs.rm(run.arrival, { recursive: true, force: true });
     throw error;
   }
 }
@@ -60,10 +61,10 @@ interface Run {
 async function bring(files: readonly DirectFile[], run: Run): Promise<string | undefined> {
   const { request } = run;
   const left = new Map(files.map((file) => [file.parts.join('/'), file]));
-  let kept = await bytesBelow(run.arrival);
+  let kept = await keptBytes(run);
   for (let cuts = 0; ; ) {
     const wanted = left.size;
-    const end = await runRsync(left, run);
+    const end = await runRsync(left, kept, run);
     const { now } = run;
     run.before += now;
     run.now = 0;
@@ -74,7 +75,7 @@ async function bring(files: readonly DirectFile[], run: Run): Promise<string | u
     if (/No space left on device|Disk quota exceeded/.test(end.stderr)) throw diskFull(end);
     // Progress is reported once a second; that of the first second comes from the partial file.
     const keptBefore = kept;
-    kept = await bytesBelow(run.arrival);
+    kept = await keptBytes(run);
     const isCut = now > 0 || left.size < wanted || kept > keptBefore;
     if (isCut) request.onWay('rsync');
     const failure = failureOf(end, request);
@@ -83,8 +84,13 @@ async function bring(files: readonly DirectFile[], run: Run): Promise<string | u
   }
 }
 
-/** One run; received files are removed from `files`. */
-async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<ProgramEnd> {
+/** Bytes of partial files, and of complete ones that were not passed on. */
+async function keptBytes({ arrival, growing }: Run): Promise<number> {
+  return (await bytesBelow(arrival)) - (await bytesBelow(growing));
+}
+
+/** One run; received files are removed from `files`. `keptBytes`: of partial files, which rsync compares, too. */
+async function runRsync(files: Map<string, DirectFile>, keptBytes: number, run: Run): Promise<ProgramEnd> {
   const { request, arrival, growing } = run;
   const names = [...files.keys()];
   const large = new Map<string, DirectFile>();
@@ -113,7 +119,7 @@ async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<Progr
       talk: (output) => readRsyncOutput(output, news),
       // The time limit of rsync does not detect a silent host while keep-alives can be sent.
       limit: {
-        idleMs: request.idleMs + Math.ceil((await largestPresent(names, run)) / MIN_READ_BYTES_PER_MS),
+        idleMs: request.idleMs + Math.ceil(Math.max(keptBytes, request.largestPresentBytes) / MIN_READ_BYTES_PER_MS),
         progress: async () => (await bytesBelow(growing)) - files.size,
       },
       signal: arrivals.signal,
@@ -122,15 +128,6 @@ async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<Progr
     await arrivals.end();
     for (const [name, file] of large) if (files.delete(name)) request.onTooLarge(file);
   }
-}
-
-/** The size of the largest file that rsync may compare. */
-async function largestPresent(names: readonly string[], { request, arrival }: Run): Promise<number> {
-  let largest = await bytesBelow(arrival);
-  for (const name of names) {
-    largest = Math.max(largest, (await lengthOf(path.join(request.presentDirectory, name))) ?? 0);
-  }
-  return largest;
 }
 
 /** Names that rsync may report: the files, and with a slash their parents and entries that are directories. */
@@ -149,17 +146,19 @@ function unasked(name: string, host: string): JobtailError {
   return unacceptable(`${host} sends a file that was not requested: ${JSON.stringify(name.slice(0, MAX_SHOWN))}`);
 }
 
-function argsOf({ request, arrival, growing }: Run): string[] {
-  const { access, configFile, presentDirectory, maxFileBytes, bytesPerSecond } = request;
+function argsOf({ request, arrival }: Run): string[] {
+  const { access, configFile, presentDirectory, largestPresentBytes, maxFileBytes, bytesPerSecond } = request;
   return [
     `--rsh=ssh -F ${inRsh(configFile)}`,
     // Times prove nothing here, so every file is compared.
     '--ignore-times',
     '--files-from=-',
     '--from0',
-    `--temp-dir=${path.resolve(growing)}`,
+    // Below the target: rsync 3.5 opens each directory of an absolute path again for each file.
+    `--temp-dir=${GROWING_DIRECTORY}`,
     `--partial-dir=${PARTIAL_DIRECTORY}`,
-    `--copy-dest=${path.resolve(presentDirectory)}`,
+    // Where there is something to compare: each name is searched there.
+    ...(largestPresentBytes === 0 ? [] : [`--copy-dest=${path.resolve(presentDirectory)}`]),
     '--chmod=D700,F640',
     `--timeout=${Math.ceil(request.idleMs / 1000)}`,
     `--out-format=${OUT_FORMAT}`,

@@ -59,6 +59,7 @@ export class TransferPlace {
       files: names.map(fileOf),
       directory: this.arrival,
       presentDirectory: this.results,
+      largestPresentBytes: Math.max(0, ...names.map((name) => this.#presentBytes(name))),
       maxFileBytes: null,
       bytesPerSecond: null,
       way: null,
@@ -73,6 +74,10 @@ export class TransferPlace {
       signal: new AbortController().signal,
       ...more,
     });
+  }
+
+  #presentBytes(name: string): number {
+    return fs.lstatSync(path.join(this.results, name), { throwIfNoEntry: false })?.size ?? 0;
   }
 
   #take({ file, path: arrived, digest }: DirectArrival<NamedFile>): void {

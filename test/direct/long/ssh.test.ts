@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createKeyPair } from '../../../simulator/cluster/key-pair.ts';
 import type { TransferMethod } from '../../../src/agent/ports.ts';
+import { GROWING_DIRECTORY } from '../../../src/direct/arrivals.ts';
 import { PrivateDirectory } from '../../../src/direct/private-directory.ts';
 import { until } from '../../support/e2e-until.ts';
 import { holdingWay } from '../../support/holding-way.ts';
@@ -13,6 +14,8 @@ import { openFilesIn } from '../../support/wire-files.ts';
 import { commandLines, type LendOptions, SshPlace } from '../ssh-place.ts';
 import { CuttableLine, restrictedCommand, Sshd } from '../sshd.ts';
 
+/** Where rsync writes a file that is not complete. */
+const GROWING = `rsync/${GROWING_DIRECTORY}`;
 /** To see which files the process has open. */
 const IF_SEEN = needsThat(fs.existsSync('/proc/self/fd'), 'digests of files while they grow: it needs /proc');
 
@@ -216,7 +219,7 @@ describe('a transfer by SSH', needs(...SSH), () => {
     const isGrowing = () =>
       place
         .files(place.arrival)
-        .some((file) => file.startsWith('growing/') && sizeOf(path.join(place.arrival, file)) > 0);
+        .some((file) => file.startsWith(`${GROWING}/`) && sizeOf(path.join(place.arrival, file)) > 0);
     const half = until('the small ones to be handed over', () => place.came.size === names.length && isGrowing());
     await Promise.race([fetching, half]);
     stop.abort();
@@ -249,7 +252,7 @@ describe('a transfer by SSH', needs(...SSH), () => {
     const place = new SshPlace();
     place.put('11/a', 'a');
     const lent = await method(place);
-    for (const left of ['rsync/11/gone', 'rsync/11/a', 'growing/.a.x1', 'f00']) {
+    for (const left of ['rsync/11/gone', 'rsync/11/a', `${GROWING}/.a.x1`, 'f00']) {
       fs.mkdirSync(path.dirname(path.join(place.arrival, left)), { recursive: true });
       fs.writeFileSync(path.join(place.arrival, left), 'left');
     }
@@ -278,7 +281,7 @@ describe('a transfer by SSH', needs(...SSH), () => {
     const { port, goOn } = await holdingWay(sshd.port, 6_000_000);
     const lent = await method(place, { host: `127.0.0.1:${port}` });
     const fetching = place.fetch(place.transfer(), lent, ['11/a']);
-    const growing = `${path.join(place.arrival, 'growing')}/`;
+    const growing = `${path.join(place.arrival, GROWING)}/`;
     await Promise.race([fetching, until('the file to be read while it grows', () => openFilesIn(growing) > 0)]);
     goOn();
     await fetching;
@@ -295,7 +298,7 @@ describe('a transfer by SSH', needs(...SSH), () => {
       const { port, goOn } = await holdingWay(sshd.port, 6_000_000);
       const lent = await method(place, { host: `127.0.0.1:${port}` });
       const fetching = place.fetch(place.transfer(), lent, ['11/large']);
-      const growing = `${path.join(place.arrival, 'growing')}/`;
+      const growing = `${path.join(place.arrival, GROWING)}/`;
       await Promise.race([fetching, until('the file to be read while it grows', () => openFilesIn(growing) > 0)]);
       place.put('11/large', second);
       goOn();

@@ -83,12 +83,11 @@ export class Downloads {
     const { jobId, remote, signal, direct, limits, placement, progress, onFallback } = this.#options;
     const placeable = await placement.placeable(files);
     const gone = new Set(files);
-    for (const result of placeable) gone.delete(result);
-    if (direct === null || placeable.length === 0) return gone;
+    for (const result of placeable.files) gone.delete(result);
+    if (direct === null || placeable.files.length === 0) return gone;
     try {
       await direct.fetch({
-        ...{ jobId, remote, signal, ...limits },
-        files: placeable,
+        ...{ jobId, remote, signal, ...limits, ...placeable },
         presentDirectory: this.#options.directory,
         onFiles: async (arrivals) => {
           await placement.place(arrivals.map(({ file, ...arrived }) => ({ result: file, ...arrived })));
@@ -158,7 +157,7 @@ export class Downloads {
     const { service } = limits;
     let isSilent = true;
     try {
-      if ((await placement.placeable([result])).length === 0) return false;
+      if ((await placement.placeable([result])).files.length === 0) return false;
       const downloaded = await this.#download(result, how, () => {
         isSilent = false;
         service.isAnswering = true;

@@ -49,14 +49,22 @@ export class Placement {
     this.#options = options;
   }
 
-  /** The files whose targets can be written; the others fail before anything is downloaded. */
-  async placeable(results: readonly DueResult[]): Promise<DueResult[]> {
+  /**
+   * The files whose targets can be written, and the bytes of the largest one at these targets. The others fail before
+   * anything is downloaded.
+   */
+  async placeable(results: readonly DueResult[]) {
     const made = new Set<string>();
-    const placeable: DueResult[] = [];
+    const files: DueResult[] = [];
+    let largestPresentBytes = 0;
     for await (const result of inSlices(results)) {
-      if (await this.#attempt([{ result }], () => this.#presentAt(result.target, made))) placeable.push(result);
+      await this.#attempt([{ result }], async () => {
+        const present = await this.#presentAt(result.target, made);
+        if (typeof present === 'object') largestPresentBytes = Math.max(largestPresentBytes, present.bytes);
+        files.push(result);
+      });
     }
-    return placeable;
+    return { files, largestPresentBytes };
   }
 
   async place(arriving: readonly Arriving[]): Promise<void> {
