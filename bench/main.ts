@@ -4,15 +4,15 @@
  *     --quick       small sizes and few rounds, to show that it works
  *     --only NAME   this measurement alone; may be given several times
  *     --rounds N    instead of five (quick: one)
- *     --json        all figures as JSON on the standard output instead of the tables, one item a release
+ *     --json        all figures as JSON on the standard output instead of the table, one item a release
  *     --here        on this Node.js alone, as JSON
  *     --list        names the measurements
  *
- * Without --here it runs on each release of Node.js (releases.ts), and prints a table for each.
+ * Without --here it runs on each release of Node.js (releases.ts), and prints a table of all.
  *
- * `BENCH_NODE_ARGS` gives Node.js more arguments on our side, as `--cpu-prof`. The tables go to the standard output, the
- * progress to the standard error. Ends with 1 if a measurement failed, never because a goal was not met; with 2 if the
- * arguments are wrong.
+ * `BENCH_NODE_ARGS` gives Node.js more arguments on our side, as `--cpu-prof`. The table goes to the standard output,
+ * the progress to the standard error. Ends with 1 if a measurement failed, never because a goal was not met; with 2 if
+ * the arguments are wrong.
  */
 import fs from 'node:fs';
 import os from 'node:os';
@@ -21,7 +21,7 @@ import { countOf, endInOneLine, valuesOf } from './command-line.ts';
 import { type Measurement, NotHere } from './measurement.ts';
 import { MEASUREMENTS } from './measurements.ts';
 import { endProcesses, hasProgram } from './processes.ts';
-import { runOnEach, tablesOf } from './releases.ts';
+import { runOnEach, tableOfReleases } from './releases.ts';
 import { type Row, type Runs, rowOf, runRounds, type Unmeasured } from './rounds.ts';
 import { temporaryDirectory } from './temporary-directory.ts';
 
@@ -56,7 +56,7 @@ async function main(): Promise<void> {
   const options = { quick: values.quick, rounds };
   if (!values.here) {
     const { reports, failed } = await runOnEach(process.argv.slice(2));
-    process.stdout.write(values.json ? `${JSON.stringify(reports, null, 2)}\n` : tablesOf(reports));
+    process.stdout.write(values.json ? `${JSON.stringify(reports, null, 2)}\n` : tableOfReleases(reports));
     if (failed) process.exitCode = 1;
     return;
   }

@@ -39,11 +39,14 @@ export async function runOnEach(args: readonly string[]): Promise<{ reports: rea
   return { reports, failed };
 }
 
-/** A table for each release, as bench/RESULTS.md has them. */
-export function tablesOf(reports: readonly Report[]): string {
-  const tables = reports.map(({ quick, machine, measurements }) => {
-    const rows = Object.values(measurements).flatMap((outcome) => outcome.rows);
-    return `Node.js ${machine.node.slice(1)}\n\n${tableOf(rows, quick)}\n`;
-  });
-  return tables.join('\n');
+/** One table of all releases, as bench/RESULTS.md has it. */
+export function tableOfReleases(reports: readonly Report[]): string {
+  const columns = reports.map(({ machine, measurements }) => ({
+    title: `Node.js ${machine.node.slice(1)}`,
+    rows: Object.values(measurements).flatMap((outcome) => outcome.rows),
+  }));
+  return `${tableOf(
+    columns,
+    reports.some(({ quick }) => quick),
+  )}\n`;
 }

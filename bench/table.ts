@@ -1,32 +1,51 @@
-/** The rows as a table in Markdown that also reads well on a terminal. */
+/** The rows of all releases as one table in Markdown that also reads well on a terminal. */
 import type { Row, Unmeasured } from './rounds.ts';
 
-const HEAD = ['what', 'ours', 'peer', 'ratio', 'goal', 'met'];
+type Cell = Row | Unmeasured;
 
-export function tableOf(rows: readonly (Row | Unmeasured)[], quick: boolean): string {
-  const lines = rows.map((row) =>
-    'why' in row ? [row.what, '', '', '', '', `not measured: ${row.why}`] : cellsOf(row, quick),
-  );
-  const widths = HEAD.map((title, column) =>
-    Math.max(...[HEAD, ...lines].map((line) => (line[column] ?? title).length)),
+/** The rows of one release of Node.js. */
+export interface Column {
+  readonly title: string;
+  readonly rows: readonly Cell[];
+}
+
+/**
+ * A line for each row of the first column; the other columns have the same rows.
+ *
+ * @param quick that sizes are small: these show that it works, and nothing else, so that no goal counts
+ */
+export function tableOf(columns: readonly Column[], quick: boolean): string {
+  const head = ['what', ...columns.map(({ title }) => title), 'goal', 'met'];
+  const lines = (columns[0]?.rows ?? []).map(({ what }, index) => {
+    const cells = columns.flatMap(({ rows }) => rows[index] ?? []);
+    return [what, ...cells.map(figuresOf), goalOf(cells), quick ? '(quick)' : metOf(cells)];
+  });
+  const widths = head.map((title, column) =>
+    Math.max(...[head, ...lines].map((line) => (line[column] ?? title).length)),
   );
   const lineOf = (cells: readonly string[]) =>
     `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  return [lineOf(HEAD), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...lines.map(lineOf)].join('\n');
+  return [lineOf(head), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...lines.map(lineOf)].join('\n');
 }
 
-function cellsOf(row: Row, quick: boolean): string[] {
-  const { what, figure, ours, peer, ratio, atMost, met } = row;
-  const goal = ratio === undefined ? `at most ${withUnit(figure, atMost)}` : `at most ${atMost}`;
-  return [
-    what,
-    withUnit(figure, ours),
-    peer === undefined ? '' : withUnit(figure, peer),
-    ratio === undefined ? '' : ratio.toFixed(2),
-    goal,
-    // Small sizes show that it works, and nothing else.
-    quick ? '(quick)' : met ? 'yes' : 'NO',
-  ];
+/** Ours, by the peer's, and the ratio: `1.60 s / 1.47 s = 1.09`. */
+function figuresOf(cell: Cell): string {
+  if ('why' in cell) return `not measured: ${cell.why}`;
+  const { figure, ours, peer, ratio } = cell;
+  if (peer === undefined || ratio === undefined) return withUnit(figure, ours);
+  return `${withUnit(figure, ours)} / ${withUnit(figure, peer)} = ${ratio.toFixed(2)}`;
+}
+
+function goalOf(cells: readonly Cell[]): string {
+  const row = cells.find((cell) => 'atMost' in cell);
+  if (row === undefined) return '';
+  return row.ratio === undefined ? withUnit(row.figure, row.atMost) : String(row.atMost);
+}
+
+/** By release, where they differ. */
+function metOf(cells: readonly Cell[]): string {
+  const met = cells.map((cell) => ('why' in cell ? '-' : cell.met ? 'yes' : 'no'));
+  return new Set(met).size === 1 ? (met[0] ?? '') : met.join(', ');
 }
 
 /** The unit is the end of the figure's name. */

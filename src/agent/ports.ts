@@ -29,7 +29,7 @@ export interface ContentWriter {
 }
 
 export interface Reserve {
-  /** @throws JobtailError disk-full if writing so many bytes more would use it */
+  /** @throws JobtailError disk-full if less than the reserve would be left after writing `bytes` more */
   require(bytes: number): Promise<void>;
 }
 
@@ -43,8 +43,8 @@ export const BEHIND_EVERY_END = 2 ** 40;
 export interface PartRequest extends LiveFileKey {
   readonly offset: number;
   /**
-   * So many bytes of the text are enough, or a few more; all of it if left out. A call that wants several files is cut
-   * only where this holds for all of them, and then brings none: a response names a file after its text.
+   * The number of bytes after which the text may be cut; never if left out. A call for several files is cut only if all
+   * of them have this number. Then it brings none of the texts, because a response names a file after its text.
    */
   readonly enoughBytes?: number | undefined;
 }
@@ -63,10 +63,10 @@ export interface Part extends LiveFileKey {
 }
 
 /**
- * A generator that follows one live file, and makes no call itself. It yields the offset whose response it needs, and is
- * resumed with that part, or with undefined if the file does not exist at present. So one call carries what all files of
- * a job request (poll/poll.ts). A step that requests something is a generator too: its caller passes its offsets on
- * (`yield*`) and receives its result. The poll releases the parts.
+ * A generator that follows one live file, and makes no call itself. It yields the offset whose response it needs, and
+ * is resumed with that part, or with undefined if the file does not exist at present. So one call carries what all
+ * files of a job request (poll/poll.ts). A step that requests something is a generator too: its caller passes its
+ * offsets on (`yield*`) and receives its result. The poll releases the parts.
  */
 export type Follow<End> = AsyncGenerator<number, End, Part | undefined>;
 
@@ -102,7 +102,7 @@ export interface TransferMethod {
     readonly passphrase?: string;
     readonly certificate?: string;
   } | null;
-  /** What a service wants back at the end, unchanged, if it is to be had; a secret. */
+  /** Opaque data that EndFileTransfer must return unchanged; undefined if the service sent none. A secret. */
   readonly given?: unknown;
 }
 
@@ -130,8 +130,8 @@ export interface Remote {
   /** ListChangedFilesForJob: the names as listed, nil entries left out; empty if the list is nil. */
   listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing>;
   /**
-   * DownloadFileFromCluster: the bytes go to `sink` while they arrive, each once; that they are all is only known once
-   * the promise has resolved with their number. A nil result rejects with `not-found`; what `sink` throws ends the call
+   * DownloadFileFromCluster: the bytes go to `sink` while they arrive, each once. The file is complete only when the
+   * promise resolves, with the number of bytes. A nil result rejects with `not-found`; what `sink` throws ends the call
    * and rejects as it is. When the promise rejects, `sink` may still have its last bytes. The answer may take
    * `silentMs` to begin, or the usual limit: the service reads a file whole before it sends it.
    */

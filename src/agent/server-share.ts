@@ -1,9 +1,9 @@
 /**
- * How often the agent may call the service. By default the server works for this agent half of the time: each response
- * shows how long the server worked, and costs twice that time. A call under way costs as much as the last response, so
- * calls overlap on the connection but not in the server. Idle time is credit for a short burst. A fixed number of
- * requests per minute replaces the measurement. A pause that the server requests (429, 503, `Retry-After`) applies in
- * both cases, to all calls.
+ * How often the agent may call the service. By default it uses at most half of the server's time: after a response that
+ * took the server one second, the next call may start one second later. A call under way costs as much as the last
+ * response, so calls overlap on the connection but not in the server. Idle time is credit for a short burst. A fixed
+ * number of requests per minute replaces the measurement. A pause that the server requests (429, 503, `Retry-After`)
+ * applies in both cases, to all calls.
  */
 import { type Clock, sleep } from '../system/clock.ts';
 

@@ -4,8 +4,6 @@ import v8 from 'node:v8';
 
 // Before anything is loaded: files pass through in pieces, so a small heap suffices.
 v8.setFlagsFromString('--optimize-for-size');
-// Loading is faster without optimization; it is enabled when a command is loaded (program.ts).
-v8.setFlagsFromString('--no-opt');
 
 const { programOf } = await import('./program.ts');
 const { endWhenUnread, reportError } = await import('./process.ts');

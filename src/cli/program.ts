@@ -1,5 +1,4 @@
 /** The command line: names, arguments and help of the commands. Their code in commands/ is loaded on demand. */
-import v8 from 'node:v8';
 import { Argument, Command, Option } from 'commander';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
@@ -47,7 +46,7 @@ function addFollowing(program: Command): void {
   command(program, 'run', 'run the agent: follow jobs until it is stopped (the daemon, in the foreground)')
     .option('--drain', 'in a fleet: let the running agent hand off its jobs to the other agents, and exit')
     .addHelpText('after', examples('agent run', 'agent run -c /etc/agent/config.yaml'))
-    .action(async (options) => (await loaded(import('./commands/run.ts'))).run(options));
+    .action(async (options) => (await import('./commands/run.ts')).run(options));
 
   command(
     program,
@@ -86,8 +85,8 @@ function addFollowing(program: Command): void {
     )
     .action(async (job, options) => {
       const jobId = jobUnlessMine(job, options);
-      if (jobId !== undefined) await (await loaded(import('./commands/watch.ts'))).watch(jobId, options);
-      else await (await loaded(import('./commands/watch-mine.ts'))).watchMine(options);
+      if (jobId !== undefined) await (await import('./commands/watch.ts')).watch(jobId, options);
+      else await (await import('./commands/watch-mine.ts')).watchMine(options);
     });
 
   command(
@@ -101,8 +100,8 @@ function addFollowing(program: Command): void {
     .addHelpText('after', examples('agent unwatch 501', 'agent unwatch 501 --now', 'agent unwatch --mine'))
     .action(async (job, options) => {
       const jobId = jobUnlessMine(job, options);
-      if (jobId !== undefined) await (await loaded(import('./commands/sync.ts'))).unwatch(jobId, options);
-      else await (await loaded(import('./commands/watch-mine.ts'))).unwatchMine(options);
+      if (jobId !== undefined) await (await import('./commands/sync.ts')).unwatch(jobId, options);
+      else await (await import('./commands/watch-mine.ts')).unwatchMine(options);
     });
 }
 
@@ -110,14 +109,14 @@ function addReading(program: Command): void {
   command(program, 'jobs', 'list the jobs of the user as the middleware reports them, and mark the followed ones')
     .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent jobs', "agent jobs --json | jq -r '.jobs[] | [.jobId, .jobState] | @tsv'"))
-    .action(async (options) => (await loaded(import('./commands/jobs.ts'))).jobs(options));
+    .action(async (options) => (await import('./commands/jobs.ts')).jobs(options));
 
   command(program, 'status', 'show the followed jobs and their state')
     .argument('[job]', 'id of a job', jobArgument)
     .option('-w, --watch', 'update the output every second, until Ctrl-C')
     .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent status', 'agent status 501', 'agent status --watch', 'agent status --json'))
-    .action(async (job, options) => (await loaded(import('./commands/status.ts'))).status(job, options));
+    .action(async (job, options) => (await import('./commands/status.ts')).status(job, options));
 
   command(program, 'tail', 'print the lines of the live files of a job, with or without a running agent')
     .argument('<job>', 'id of the job', jobArgument)
@@ -140,7 +139,7 @@ function addReading(program: Command): void {
         'agent tail 501 --task 9001 --file stdout --no-prefix -n all',
       ),
     )
-    .action(async (job, options) => (await loaded(import('./commands/tail.ts'))).tail(job, options));
+    .action(async (job, options) => (await import('./commands/tail.ts')).tail(job, options));
 
   // Without -c for the configuration: it counts, as in grep.
   program
@@ -170,20 +169,18 @@ function addReading(program: Command): void {
         'agent grep -l --since 2h "killed|oom" | xargs less',
       ),
     )
-    .action(async (pattern, jobs, options) =>
-      (await loaded(import('./commands/grep.ts'))).grep(pattern, jobs, options),
-    );
+    .action(async (pattern, jobs, options) => (await import('./commands/grep.ts')).grep(pattern, jobs, options));
 
   command(program, 'errors', 'show lines that look like errors, and group similar lines of all tasks')
     .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument), [])
     .option('--json', 'print JSON (format version 1): the first and the last error of each task, and the groups')
     .addHelpText('after', examples('agent errors', 'agent errors 501', "agent errors --json | jq '.groups[0]'"))
-    .action(async (jobs, options) => (await loaded(import('./commands/grep.ts'))).errors(jobs, options));
+    .action(async (jobs, options) => (await import('./commands/grep.ts')).errors(jobs, options));
 
   command(program, 'view', 'show the followed jobs in a browser: print the link, and open it if there is a display')
     .option('--no-open', 'print the link only')
     .addHelpText('after', examples('agent view', 'agent view --no-open'))
-    .action(async (options) => (await loaded(import('./commands/view.ts'))).view(options));
+    .action(async (options) => (await import('./commands/view.ts')).view(options));
 }
 
 function addPasses(program: Command): void {
@@ -198,7 +195,7 @@ function addPasses(program: Command): void {
     .option('--timeout <time>', 'exit with 12 after this time: seconds, or 2h30m', durationArgument)
     .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent wait 501 && make report', 'agent wait 501 502 --any --timeout 2h30m'))
-    .action(async (jobs, options) => (await loaded(import('./commands/wait.ts'))).wait(jobs, options));
+    .action(async (jobs, options) => (await import('./commands/wait.ts')).wait(jobs, options));
 
   command(
     program,
@@ -208,13 +205,13 @@ function addPasses(program: Command): void {
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent sync 501', '*/10 * * * *  agent sync 501 -c ~/cluster/config.yaml'))
-    .action(async (job, options) => (await loaded(import('./commands/sync.ts'))).sync(job, options));
+    .action(async (job, options) => (await import('./commands/sync.ts')).sync(job, options));
 
   command(program, 'verify', 'compare every mirror and result of a job with the raw bytes of the server')
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent verify 501', 'agent verify 501 --json'))
-    .action(async (job, options) => (await loaded(import('./commands/verify.ts'))).verify(job, options));
+    .action(async (job, options) => (await import('./commands/verify.ts')).verify(job, options));
 }
 
 function addSetup(program: Command): void {
@@ -227,14 +224,14 @@ function addSetup(program: Command): void {
     .option('--test', 'send an event of the type test to the target of each rule')
     .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent notify --test', 'agent notify --list'))
-    .action(async (options) => (await loaded(import('./commands/notify.ts'))).notify(options));
+    .action(async (options) => (await import('./commands/notify.ts')).notify(options));
 
   command(program, 'check', 'test configuration, disk, network, sign-in and a real call, with a hint for each error')
     .option('--job <id>', 'the job of the test call', jobArgument)
     .addOption(taskOption('a task of that job (repeatable)', 'the watched tasks'))
     .option('--probe', 'only send test requests (REST), and print responses that differ from all known servers as JSON')
     .addHelpText('after', examples('agent check', 'agent check --job 501 --task 9001', 'agent check --probe'))
-    .action(async (options) => (await loaded(import('./commands/check.ts'))).check(options));
+    .action(async (options) => (await import('./commands/check.ts')).check(options));
 
   program
     .command('init')
@@ -266,7 +263,7 @@ function addSetup(program: Command): void {
         '    --method password --username alice --secret-stdin',
       ),
     )
-    .action(async (options) => (await loaded(import('./commands/init.ts'))).init(options));
+    .action(async (options) => (await import('./commands/init.ts')).init(options));
 
   program
     .command('completion')
@@ -289,7 +286,7 @@ function addHelp(program: Command): void {
     .description('print the versions of the program, Node.js, SQLite and the native modules')
     .option('--json', 'print JSON (format version 1)')
     .addHelpText('after', examples('agent version', 'agent version --json'))
-    .action(async (options) => (await loaded(import('./commands/version.ts'))).version(options));
+    .action(async (options) => (await import('./commands/version.ts')).version(options));
 
   command(
     program,
@@ -299,7 +296,7 @@ function addHelp(program: Command): void {
     .option('-o, --output <file>', 'the file to write, or - for the standard output (default: jobtail-report-TIME.txt)')
     .option('--log <file>', 'the log of the agent (default: the journal of systemd)')
     .addHelpText('after', examples('agent report', 'sudo agent report', 'agent report --log ~/agent.log'))
-    .action(async (options) => (await loaded(import('./commands/report.ts'))).report(options));
+    .action(async (options) => (await import('./commands/report.ts')).report(options));
 }
 
 function addTryOut(program: Command): void {
@@ -313,7 +310,7 @@ function addTryOut(program: Command): void {
     .addOption(protocolOption('protocol of the printed configuration'))
     .option('--release <version>', 'the HEAppE release to simulate, with --protocol rest', '6.3')
     .addHelpText('after', examples('agent sandbox --port 8090 --job', 'agent sandbox --protocol rest --release 4.2'))
-    .action(async (options) => (await loaded(import('../../simulator/commands/sandbox.ts'))).sandbox(options));
+    .action(async (options) => (await import('../../simulator/commands/sandbox.ts')).sandbox(options));
 
   program
     .command('demo')
@@ -327,14 +324,7 @@ function addTryOut(program: Command): void {
       'after',
       examples('agent demo', 'agent demo --seconds 60 --all', 'agent demo --protocol rest', 'agent demo --fleet'),
     )
-    .action(async (options) => (await loaded(import('../../simulator/commands/demo.ts'))).demo(options));
-}
-
-/** Loads a command, and enables the optimizing compiler that main.ts disables for a quick start. */
-async function loaded<Module>(loading: Promise<Module>): Promise<Module> {
-  const module = await loading;
-  v8.setFlagsFromString('--opt');
-  return module;
+    .action(async (options) => (await import('../../simulator/commands/demo.ts')).demo(options));
 }
 
 const examples = (...lines: readonly string[]) =>

@@ -199,7 +199,7 @@ export class Daemon {
     }
   }
 
-  /** Without `fleet` in the configuration, other agents own what an earlier membership left here. */
+  /** Without `fleet` in the configuration, it forgets jobs of an earlier membership: other agents own them now. */
   async #joinFleet(config: Config): Promise<DaemonFleet | undefined> {
     const { store, log } = this.#options;
     if (!hasFleet(config)) {
@@ -214,7 +214,7 @@ export class Daemon {
   }
 
   async #drain({ member }: DaemonFleet): Promise<void> {
-    this.#options.notifier.send({ STATUS: 'handing the jobs over' });
+    this.#options.notifier.send({ STATUS: 'handing off the jobs to other agents' });
     await member.drain();
     this.#isDrained = true;
   }

@@ -48,11 +48,11 @@ export class AgentHealth {
 
   unhealthy(): string | undefined {
     const ageMs = this.turnAgeMs;
-    return ageMs < UNHEALTHY_MS ? undefined : `the scheduler has not gone round for ${Math.round(ageMs / 1000)} s`;
+    return ageMs < UNHEALTHY_MS ? undefined : `the scheduler made no progress for ${Math.round(ageMs / 1000)} s`;
   }
 
   unready(): string | undefined {
-    return this.isReady ? (this.failure?.text ?? this.unhealthy()) : 'the first sign-in is not through';
+    return this.isReady ? (this.failure?.text ?? this.unhealthy()) : 'the first sign-in has not ended';
   }
 
   text(jobs: number, { totals }: Pick<Store, 'totals'>): string {

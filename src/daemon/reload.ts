@@ -80,7 +80,7 @@ export class Reload {
       return;
     }
     const connection = await connect(config);
-    // A request that met an invalid file is kept for the corrected one.
+    // If the file was invalid at a SIGHUP, the corrected one is loaded as if the signal came again.
     this.#asked = false;
     onVerdict(undefined);
     if (changes.length === 0) log.info({}, 'configuration unchanged, certificates and secrets read again');

@@ -20,7 +20,7 @@ export function connectionFailure(stderr: string, host: string): JobtailError | 
   }
   if (is(/^\S*: ?Permission denied \(|Permission denied \(publickey|Too many authentication failures/m)) {
     return new JobtailError('unexpected-answer', `${host} refused the temporary key`, {
-      hint: 'it is tried again later; if it stays so, report to the operators of the service that the host refuses its keys',
+      hint: 'it is tried again later; if the error persists, report to the operator of the service that its keys are refused',
     });
   }
   if (is(/invalid format|error in libcrypto|incorrect passphrase/)) {

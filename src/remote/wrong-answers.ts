@@ -4,7 +4,7 @@ import { type ErrorCode, JobtailError } from '../errors.ts';
 
 export function malformed(what: string): JobtailError {
   return new JobtailError('malformed', `the answer is damaged: ${what}`, {
-    hint: 'if it stays so, the service or a proxy in front of it sends broken answers; show this to its operator',
+    hint: 'if the error persists, report it to the operator of the service or of the proxy in front of it',
   });
 }
 
@@ -19,7 +19,10 @@ export interface StatusMeaning {
   readonly hint: string;
 }
 
-export const TOO_LONG: StatusMeaning = { code: 'request-too-long', hint: 'the service takes only shorter requests' };
+export const TOO_LONG: StatusMeaning = {
+  code: 'request-too-long',
+  hint: 'raise the limit of the service or its proxy for the size of requests',
+};
 const DOWN: StatusMeaning = {
   code: 'unavailable',
   hint: 'wait, or inform the operator of the service: it is down or overloaded, or its proxy cannot reach it',

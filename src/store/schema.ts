@@ -44,8 +44,8 @@ const NOTIFICATIONS = `
 `;
 
 /**
- * When bytes arrived: those from `position` on from `since` on (null: unknown), those before it until `last_at`. The end
- * of the last one is in live_files (arrivals.ts).
+ * When bytes arrived. Those from `position` on arrived at `since` or later (null: unknown), and those before it not
+ * later than `last_at`. The end of the last range is in live_files (arrivals.ts).
  */
 const ARRIVALS = `
   CREATE TABLE arrivals (
@@ -182,7 +182,7 @@ export const SCHEMA = `
   CREATE INDEX result_files_linked ON result_files (job_id) WHERE live IS NOT NULL;
   CREATE INDEX result_files_not_synced ON result_files (job_id) WHERE reason IS NOT NULL;
 
-  -- Counts the results as they change, for the service decides how many there are. unkept: names that have no row.
+  -- Triggers count the results as they change: the service decides how many there are. unkept: names without a row.
   CREATE TABLE result_counts (
     job_id TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
     state  TEXT NOT NULL,

@@ -21,7 +21,7 @@ export interface StoreOptions {
   readonly directory: string;
   /** The address of the service whose capabilities are stored. */
   readonly service: string;
-  /** With the lock of the directory: migrates, and sets a broken database aside. */
+  /** Whether this process has the lock of the directory: then it upgrades the database, and renames a broken one. */
   readonly owner: boolean;
   readonly now: () => number;
 }

@@ -44,14 +44,14 @@ export const PLANTED: readonly Planted[] = [
     file: 'agent/loop/scheduler.ts',
     text: 'this.#turn?.callback();\n    this.#arm();',
     instead: 'this.#turn?.callback();',
-    found: /the scheduler has not gone round/,
+    found: /the scheduler made no progress/,
   },
   {
     name: 'a turn that is not reported',
     file: 'agent/loop/scheduler.ts',
     text: 'this.#turn?.callback();',
     instead: '',
-    found: /the scheduler has not gone round/,
+    found: /the scheduler made no progress/,
   },
   {
     name: 'a back-off that never ends',
@@ -72,7 +72,7 @@ export const PLANTED: readonly Planted[] = [
     file: 'agent/calls.ts',
     text: 'if (isLong(lane)) this.#runningLong -= 1;',
     instead: '',
-    found: /the scheduler has not gone round/,
+    found: /the scheduler made no progress/,
   },
   {
     name: 'a pause of the service that is not kept',

@@ -1,5 +1,6 @@
 /**
- * Decides what a response shows about a mirror. The first row that matches decides; "-" matches each mirror.
+ * Decides what a response shows about a mirror. The first row that matches decides; "-" matches each mirror. The
+ * numbers stand beside the code.
  *
  *   the response                           the mirror                    decision
  *   ----------------------------------------------------------------------------------------------------------------
@@ -15,7 +16,7 @@
  *   8  text differs; the file has the end  was changed                   mirror-damaged: cut to equal bytes
  *   9  text differs                        was changed at its end        mirror-damaged: cut to equal bytes
  *   10 raw differs                         was changed                   mirror-damaged: cut to equal bytes
- *   11 first poll; shorter for under 5 s   -                             undetermined: the next poll
+ *   11 first poll, or shorter under 5 s    -                             undetermined: the next poll
  *   12 ends before                         has uncommitted bytes         mirror-damaged: cut these
  *   13 raw ends before                     was changed                   mirror-damaged: cut to equal bytes
  *   14 text, after bytes not shown         -                             undetermined: raw bytes
@@ -23,13 +24,13 @@
  *   16 differs                             -                             rewritten: a new generation
  *   17 ends before                         -                             truncated: a new generation
  *
- * "Not shown": the text has U+FFFD in place of bytes that must be compared. "Raw": the raw bytes of the file, which are
- * authoritative; after they were refused, the text alone decides. "Was changed": by another process. "The end": the
- * committed end of the mirror. If the state was lost, no bytes are known to be uncommitted.
+ * ";" stands for "and". "Not shown": the text has U+FFFD in place of bytes that must be compared. "Raw": the raw bytes
+ * of the file, which are authoritative; after they were refused, the text alone decides. "Was changed": by another
+ * process. "The end": the committed end of the mirror. If the state was lost, no bytes are known to be uncommitted.
  *
  * The rows of uncommitted bytes come first (6 before 7, 12 before 17), because these bytes were never guaranteed. A cut
- * loses nothing: the remote file still has these bytes. So a cut waits for another poll only if the size may be stale (12).
- * A new generation always waits. `explain.ts` has already identified the decoder of the response.
+ * loses nothing: the remote file still has these bytes. So a cut waits for another poll only if the size may be stale
+ * (12). A new generation always waits. `explain.ts` has already identified the decoder of the response.
  */
 import type { Match } from './match.ts';
 import type { Integrity } from './mirror/live-file.ts';
@@ -53,7 +54,7 @@ export interface Facts {
     readonly length: number;
     readonly committed: number;
     readonly integrity: Integrity;
-    /** The last bytes before the committed offset have the checksum that was committed. */
+    /** The last bytes before the committed offset match the committed fingerprint. */
     readonly hasFingerprint: boolean;
   };
 }
@@ -70,11 +71,13 @@ export function decide(facts: Facts): Decision {
   const { length, committed, integrity, hasFingerprint } = mirror;
   const isUncommitted = length > committed && integrity !== 'unknown';
   if (shown.kind === 'same') {
+    // 1
     if (isUncommitted && unshownFrom !== undefined && unshownFrom >= committed)
       return damaged(
         unshownFrom,
         `the text does not show its uncommitted byte ${unshownFrom}: it is requested again from there on`,
       );
+    // 2 to 4
     const isShown = unshownFrom === undefined && !shown.open;
     if (!isShown && !areRawBytesRefused) return undetermined(unshownFrom ?? shown.at, 'raw-bytes');
     return { kind: facts.goesOn ? 'grown' : 'unchanged', at: length };
@@ -84,12 +87,14 @@ export function decide(facts: Facts): Decision {
   const isText = facts.by === 'text';
   const lacksCommitted = integrity === 'intact' && !hasFingerprint;
   const isChanged = integrity === 'modified' || lacksCommitted;
+  // 5 to 10
   if (isText && lacksCommitted) return undetermined(0, 'all-of-the-mirror');
   if (isUncommitted && isDifferent) return cutToCommitted(at, committed);
   if (isChanged && isDifferent) {
     if (isText && hasFingerprint && showsEnd === undefined) return undetermined(at, 'its-end');
     if (!isText || !hasFingerprint || showsEnd === true) return cutToEqual(at);
   }
+  // 11 to 17
   if (!facts.isConfirmed) return undetermined(at, 'the-next-poll');
   if (isUncommitted) return cutToCommitted(at, committed);
   if (isChanged && !isText) return cutToEqual(at);

@@ -4,10 +4,10 @@
  *   unclear      its job state is not known: settled after the quiet time of its command
  *   unsubmitted  created, and not submitted: as if active
  *   active       not settled; as if unclear when its state was not reported for ten minutes
- *   over         settled when what is flushed late has come
+ *   over         settled after a quiet minute, because files may be flushed late
  *   deleted      settled at once, and its files stay as they are
  *   stopped      the agent stops, or does not own the job any more: nothing is begun
- * All times are by the clock that only goes forward. What was seen before a start counts.
+ * Times use the monotonic clock. What was seen before a start counts.
  */
 import { isRunning, isUnsubmitted, phaseOf } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';

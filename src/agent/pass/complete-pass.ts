@@ -1,8 +1,8 @@
 /**
  * One complete pass over a job: it polls the live files to their end, proves them by their raw bytes, then syncs all
  * results; a result proven to be a live file is not downloaded again. The interface names no state of a job
- * (docs/interface.md 3), so a file ends where two polls in a row, with a pause, bring nothing. While the job is followed
- * further, the verified mirrors stand for the first of the two.
+ * (docs/interface.md 3), so a file is complete after two polls in a row, with a pause, that bring nothing. If all
+ * mirrors are verified and the job stays followed, one poll is enough.
  */
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';

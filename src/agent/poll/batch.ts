@@ -9,7 +9,7 @@ import { BEHIND_EVERY_END, type CapabilityStore, type Part, type PartRequest, ty
 
 /**
  * The responses of one round, by `keyText`: a part, an error of that file alone, or neither (the file does not exist).
- * Both, where the service can read the file and cannot send its text: then the part is an empty beginning.
+ * Both, if the service can read the file but cannot send its text: then the part is empty and has `isBeginning`.
  */
 export interface Batch {
   readonly parts: Map<string, Part>;
@@ -29,7 +29,7 @@ const LIMIT_CAPABILITY = 'batch-limit';
 export class BatchLimit {
   readonly #capabilities: CapabilityStore;
   #files: number;
-  /** A number of files that failed as a whole the last time, while its halves succeeded. */
+  /** The size of the last call that failed although both its halves succeeded. */
   #tooLong = Number.POSITIVE_INFINITY;
 
   constructor(capabilities: CapabilityStore) {

@@ -38,9 +38,9 @@ const PAUSES = { firstMs: 1_000, maxMs: 30 * 60_000, random: () => 1 };
 
 /** A longer text is downloaded raw. A file six times as long costs at most 1.5 times its raw bytes. */
 export const LONG_BACKLOG_BYTES = 64 * 1024;
-/** A mirror up to this fraction of it is negligible: a raw download starts at the beginning of the file. */
+/** A mirror up to this fraction of a long backlog is negligible: a raw download starts at the beginning of the file. */
 const MIRRORED_PART = 1 / 256;
-/** The part of it that is enough of later responses, once the text is known to be long. */
+/** The fraction of a long backlog that later responses need, once one showed that the text is long. */
 const ENOUGH_PART = 1 / 16;
 
 /** idle: not begun, or the whole poll failed. waits: `resume` receives the response to a request of `offset`. */

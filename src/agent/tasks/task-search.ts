@@ -132,7 +132,7 @@ export class TaskSearch {
     if (hint !== null && hintBefore === null) log.warn({ jobId, hint }, 'tasks not found');
   }
 
-  /** The likeliest ones, then those behind what earlier looks asked about; from the beginning again at the end. */
+  /** The likeliest candidates, then those that earlier rounds did not reach; after the last one, from the start again. */
   *#next<T>(candidates: Iterable<T>, { eachTime, round }: Window): Generator<T, void> {
     const behind = eachTime + this.#passed;
     let at = 0;
@@ -215,8 +215,8 @@ export async function keepFound(
 }
 
 /**
- * Stores the tasks that the job service names; returns how many are new. Does nothing if the request for the job names its
- * tasks.
+ * Stores the tasks that the job service names; returns how many are new. Does nothing if the request for the job names
+ * its tasks.
  */
 export async function saveReported(
   jobId: JobId,

@@ -44,7 +44,10 @@ interface Below {
   readonly descriptors: string;
 }
 
-/** Looks into a directory below `root` under a path that is good meanwhile; undefined if it is not there. */
+/**
+ * Opens a directory below `root` without following links, and calls `use` with a path that is valid during the call;
+ * undefined if the directory does not exist.
+ */
 function inDirectory<T>({ root, parts, descriptors }: Below, use: (directory: string) => T): T | undefined {
   const hasDescriptors = fs.existsSync(descriptors);
   const pathOf = (directory: number, path: string) => (hasDescriptors ? `${descriptors}/${directory}` : path);

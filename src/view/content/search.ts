@@ -1,5 +1,5 @@
 /**
- * StreamTopics through a content for a pattern, slice by slice, forwards or backwards. A text becomes an expression over bytes
+ * Searches a content for a pattern, slice by slice, forwards or backwards. A text becomes an expression over bytes
  * (each one as the character of its number), in which every character is the choice of its ways of being written, each
  * as UTF-8: no repetition, so nothing can run away, and an index is a byte. An expression of a person runs over the
  * text of each line, and only for so long.

@@ -81,7 +81,7 @@ export class FigureHistory {
     this.#max = max;
   }
 
-  /** The one that it became part of, as it stands in the history then. */
+  /** Adds a figure. When the history is full, each two figures become one. */
   add(figure: Figure): void {
     this.#gathered.push(figure);
     if (this.#gathered.length < this.#each) return;
@@ -100,7 +100,7 @@ export class FigureHistory {
   }
 }
 
-/** What is so is that of the last one; what is counted is added up. */
+/** Combines figures: states are those of the last one, counts are added. */
 function together(figures: readonly Figure[]): Figure {
   const last = figures.at(-1);
   if (last === undefined) throw new Error('no figure');

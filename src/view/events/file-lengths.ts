@@ -35,7 +35,7 @@ export class FileLengths {
     this.#options = options;
   }
 
-  /** Looks at a mirror from now on, together with others who do. */
+  /** Watches a mirror; pages that show the same one share its watcher. */
   watch(jobId: JobId, live: LiveFileKey): WatchedMirror {
     const name = `${jobId}/${keyText(live)}`;
     const watched = this.#watched.get(name) ?? new WatchedMirror(this.#options, name, jobId, live);

@@ -95,7 +95,7 @@ export function jobTopic(snapshots: Pick<Snapshots, 'isComplete' | 'job'>, jobId
     if (files === seen) return [];
     seen = files;
     const now = new Map(files.map((file) => [`${file.taskId}/${file.file}`, JSON.stringify(file)]));
-    // One that is gone is not among those that changed: all the others follow.
+    // A removed file cannot be sent as a change, so all files are sent.
     const whole = sent.size === 0 || [...sent.keys()].some((key) => !now.has(key));
     const fresh = files.filter(
       ({ taskId, file }) => whole || sent.get(`${taskId}/${file}`) !== now.get(`${taskId}/${file}`),

@@ -1,6 +1,6 @@
 /**
- * What every request passes before anything is made of it: its connection, its method, the name of the server, its
- * origin and its session. All of it is synchronous, so that a flood of strangers costs an answer of some bytes each.
+ * Checks every request first: its connection, its method, the name of the server, its origin and its session. All of it
+ * is synchronous, so a flood of requests without a session costs a response of some bytes each.
  */
 import { createHash } from 'node:crypto';
 import type http from 'node:http';
@@ -27,7 +27,7 @@ export class Gate {
     this.#connections = new Connections(options.server);
   }
 
-  /** Whether it is a request of a session; any other is answered here: an entry, a challenge, or a refusal. */
+  /** Whether the request has a session. Otherwise this method responds: with an entry, a challenge, or a refusal. */
   lets(request: http.IncomingMessage, response: http.ServerResponse): boolean {
     if (!this.#connections.begin(request, response)) return false;
     try {
@@ -82,7 +82,7 @@ export class Gate {
   #enter({ headers }: http.IncomingMessage, response: http.ServerResponse, session: string | undefined): void {
     const { publicUrl } = this.#options.settings;
     const isSecure = publicUrl?.startsWith('https:') === true || headers['x-forwarded-proto'] === 'https';
-    // Without a path it is for where the page is, whatever a proxy puts before it.
+    // Without a path, the browser uses the path of the page, which a proxy may have extended.
     const cookie = `${this.#cookieName}=${session}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
     send(response, 200, { ...HTML, ...(session === undefined ? {} : { 'set-cookie': cookie }) }, ENTERED);
   }

@@ -1,11 +1,11 @@
-/** Questions to the server of this page. Addresses are relative: a reverse proxy may put a path before all of it. */
+/** Requests to the server of this page. Addresses are relative: a reverse proxy may put a path before all of it. */
 import type { ContentQuery, LinesQuery, Place, Refusal } from '../contract/addresses.ts';
 
 /** The error of the server, or of the connection to it. */
 export class Refused extends Error {
   readonly status: number;
   readonly hint: string | undefined;
-  /** What stands there now, where the content is another one by now. */
+  /** The current version of the content, if it is not the requested one. */
   readonly version: string | undefined;
   readonly retryAfterMs: number | undefined;
 

@@ -1,4 +1,4 @@
-/** What the server pushes: one stream a tab, of what the tab looks at, into signals. A hidden tab closes it. */
+/** The events of the server as signals. Each tab has one stream, for what it shows; a hidden tab closes it. */
 import { computed, effect, type Signal, signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
@@ -35,7 +35,7 @@ export class Live {
   readonly figures = signal<Figures | undefined>(undefined);
   readonly stateError = signal<Events['stateError']>(null);
   readonly #lostAt = signal<number | null>(null);
-  /** Whether all of this is true now. */
+  /** Whether the shown data are current. */
   readonly condition = computed(() =>
     conditionOf({
       connection: this.connection.value,
@@ -80,7 +80,7 @@ export class Live {
     });
   }
 
-  /** What else but files the page shows. */
+  /** Sets the topics that the page shows besides live files. */
   subscribe(topics: StreamTopics): void {
     if (JSON.stringify(topics) !== JSON.stringify(this.#topics.peek())) this.#topics.value = topics;
   }

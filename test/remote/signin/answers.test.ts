@@ -138,7 +138,7 @@ describe('an answer of failure', () => {
     [403, 'sign-in-refused', /auth\.username/],
     [404, 'http-status', /auth\.path or auth\.operation/],
     [405, 'http-status', /auth\.path or auth\.operation/],
-    [413, 'request-too-long', /shorter/],
+    [413, 'request-too-long', /limit/],
     [418, 'http-status', /auth\.method/],
     [429, 'rate-limited', /requestsPerMinute/],
     [500, 'http-status', /log of the service/],

@@ -42,7 +42,7 @@ export class LiveFile {
   readonly #options: LiveFileOptions;
   readonly #mirror: Mirror;
   readonly #reported = new Set<MismatchKind>();
-  /** What is promised about the mirror. Some columns are committed before a write, the others after the poll. */
+  /** The committed row, with columns that the next commit writes: some before a write, others after the poll. */
   #row: LiveFileRow;
   #changed = false;
   #integrity: Integrity;
@@ -144,7 +144,8 @@ export class LiveFile {
   async append(bytes: Buffer): Promise<void> {
     const { bootId, mark, checkpoint } = this.#options;
     // Before the first bytes, the row is marked with the boot id, while all bytes after the committed offset are
-    // compared. After a kill, a start on the same boot trusts the uncommitted tail: the kernel has it as it was written.
+    // compared. After a kill, a start on the same boot trusts the uncommitted tail: the kernel has it as it was
+    // written.
     if (bootId !== null && this.#row.bootId !== bootId) {
       await this.flushToRow();
       await checkpoint('append:mark');

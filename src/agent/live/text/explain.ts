@@ -8,7 +8,8 @@
  *   a byte-order mark                     some servers strip it at the requested offset (docs/servers.md 1.4). Only at
  *                                         the start of a file: offsets.ts avoids others
  *
- * A mark of UTF-16 makes some servers decode all that follows as UTF-16. No decoder predicts that: the raw bytes decide.
+ * A mark of UTF-16 makes some servers decode all that follows as UTF-16. No decoder predicts that: the raw bytes
+ * decide.
  */
 import { isAscii } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
@@ -32,8 +33,8 @@ const UTF16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
 const decodeUtf8: Decode = (text) => new Reading(text);
 
 /**
- * The response `part` with its decoder: its whole text, with a byte-order mark that the server stripped. `again`: the file
- * changed between the requests, or several decoders make this text.
+ * The response `part` with its decoder: its whole text, with a byte-order mark that the server stripped. `again`: the
+ * file changed between the requests, or several decoders make this text.
  */
 export async function* explain(
   offset: number,
@@ -134,7 +135,7 @@ async function* request(
   const block = await content.read(0, HALF_BLOCK_BYTES + WITHIN_BLOCK_BYTES);
   const isCut = asciiBytes < content.length && content.length > block.length && !block.includes(REPLACEMENT);
   const hasSecond = isCut && !possible.includes('code-page');
-  // In a text that repeats itself, what stands at its beginning may decide.
+  // If the text repeats, a request from byte 1 may distinguish the decoders.
   const offsets = new Set([hasSecond ? characterStart(block, HALF_BLOCK_BYTES) : beyond, 1]);
 
   let left = possible;
@@ -151,7 +152,7 @@ async function* request(
       // The server may strip a mark there, too.
       const isStripped = standsAt(text, 0, BYTE_ORDER_MARK) && shows(found, text.subarray(BYTE_ORDER_MARK.length));
       if (!isStripped && !shows(found, text)) continue;
-      // Behind an empty text, there is a mark alone, or nothing.
+      // After an empty text, there is a mark alone, or nothing.
       if (content.length === 0 && found.length > text.length) continue;
       fitting.push(decoder);
       evidenceBytes = text.length;
@@ -163,7 +164,8 @@ async function* request(
   if (decoder === undefined || others.length > 0) return { decoder: undefined };
   // An empty text proves nothing, and a text without U+FFFD little: the file may have been truncated meanwhile.
   const isNothing = content.length === 0 && decoder === 'utf-8';
-  // A file that changed meanwhile refutes UTF-8 as well: no mark is put before a text that did not stand still.
+  // A file that changed between two requests can also disprove UTF-8, so a mark is added only if the text is the same
+  // again.
   const isMarked = decoder === 'without-mark';
   const isSure = content.length > 0 && evidenceBytes > 0 && decoder === 'utf-8';
   if (isSure || isNothing) return { decoder, second };

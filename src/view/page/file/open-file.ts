@@ -45,7 +45,7 @@ export type Phase = 'coming' | 'sought' | 'followed' | 'paused' | 'former' | 'go
 /** `rewritten`: there is another version. `refused`: the server has no more of this one. */
 type Event = 'loaded' | 'follow' | 'pause' | 'rewritten' | 'refused';
 
-/** `anew`: `coming`, of the version that stands there now. */
+/** `anew`: `coming`, of the current version of the file. */
 const NEXT: Readonly<Record<Phase, Readonly<Record<Event, Phase | 'anew'>>>> = {
   coming: { loaded: 'followed', follow: 'coming', pause: 'sought', rewritten: 'anew', refused: 'anew' },
   sought: { loaded: 'paused', follow: 'coming', pause: 'sought', rewritten: 'former', refused: 'gone' },
@@ -91,7 +91,7 @@ export interface Opening {
   /** Lines of these numbers, from 1, instead of bytes. */
   readonly lines?: Lines | undefined;
   readonly follows: boolean;
-  /** What becomes of it is announced; else it stays as it is. */
+  /** Whether the server reports changes of this content. */
   readonly isWatched: boolean;
 }
 
@@ -202,7 +202,7 @@ export class OpenFile {
     return phase !== 'coming' && phase !== 'sought';
   }
 
-  /** With `anew`: `version` stands there now (undefined: not known), and is so long. */
+  /** With `anew`: `version` is the current one (undefined: not known), with `bytes` bytes. */
   #send(event: Event, version?: string, bytes = 0): void {
     const now = this.condition.value.phase;
     const phase = NEXT[now][event];

@@ -1,6 +1,6 @@
 /**
- * The stretch of a content that the page has: consecutive bytes, cut into rows. A row is a line, or about 2 KiB of a
- * longer one, cut at the same bytes whatever stretch is here. However long the page stays open, it holds no more than
+ * The range of a content that the page has: consecutive bytes, cut into rows. A row is a line, or about 2 KiB of a
+ * longer one, cut at the same bytes whatever range is here. However long the page stays open, it holds no more than
  * its limits.
  */
 
@@ -8,9 +8,9 @@ export const MAX_BYTES = 512 * 1024;
 export const MAX_ROWS = 20_000;
 /** Longer lines are cut near multiples of this. */
 const CUT_BYTES = 2 * 1024;
-/** A cut waits for no sequence of a terminal that is longer, ... */
+/** A longer terminal sequence may be cut. */
 const MAX_SEQUENCE_BYTES = 32;
-/** ... and is moved so far to the last state of a progress bar. */
+/** A cut is moved by at most this much, to the last state of a progress bar. */
 const MAX_STATE_BYTES = 512;
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -34,7 +34,7 @@ export class TextWindow {
   #continued: number[] = [];
   #eras = 0;
 
-  /** Another number when rows may have other bytes than before; else they only grow. */
+  /** Changes when rows may have other bytes than before; else they only grow. */
   get era(): number {
     return this.#eras;
   }
