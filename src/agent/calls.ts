@@ -7,7 +7,6 @@ import { setMaxListeners } from 'node:events';
 import PQueue, { type Queue } from 'p-queue';
 import { type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import type { JobInformation } from '../job-information.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { Places } from './places.ts';
 import type { JobService, Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
@@ -323,20 +322,7 @@ export class QueuedRemote implements Remote {
   }
 }
 
-export class QueuedJobService implements JobService {
-  readonly #service: JobService;
-  readonly #calls: Pick<Calls, 'run'>;
-
-  constructor(service: JobService, calls: Pick<Calls, 'run'>) {
-    this.#service = service;
-    this.#calls = calls;
-  }
-
-  getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {
-    return this.#calls.run('patient', signal, () => this.#service.getJob(jobId, signal));
-  }
-
-  listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
-    return this.#calls.run('patient', signal, () => this.#service.listJobs(signal));
-  }
-}
+export const queuedJobService = (service: JobService, calls: Pick<Calls, 'run'>): JobService => ({
+  getJob: (jobId, signal) => calls.run('patient', signal, () => service.getJob(jobId, signal)),
+  listJobs: (signal) => calls.run('patient', signal, () => service.listJobs(signal)),
+});

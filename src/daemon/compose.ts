@@ -1,5 +1,5 @@
 /** The composition root: connects the parts of the engine for one configuration. */
-import { type CallBudget, Calls, QueuedJobService, QueuedRemote } from '../agent/calls.ts';
+import { type CallBudget, Calls, QueuedRemote, queuedJobService } from '../agent/calls.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { Debounce } from '../agent/live/debounce.ts';
 import { Mirrors } from '../agent/live/mirror/mirror.ts';
@@ -169,7 +169,7 @@ export function buildEngine(options: EngineOptions): Engine {
       ...shared,
       store,
       results: synced,
-      jobService: jobService === null ? null : new QueuedJobService(jobService, calls),
+      jobService: jobService === null ? null : queuedJobService(jobService, calls),
       remote: new QueuedRemote(remote, calls, 'live'),
       pauseMs: poll.minIntervalMs,
       signal,

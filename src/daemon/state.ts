@@ -119,6 +119,15 @@ export function openSharedStore(config: Config): Store {
   return new Store({ ...storeOf(config), owner: false });
 }
 
+export async function withSharedStore<T>(config: Config, work: (store: Store) => T | Promise<T>): Promise<T> {
+  const store = openSharedStore(config);
+  try {
+    return await work(store);
+  } finally {
+    store.close();
+  }
+}
+
 /** Undefined if there is no store, or the user may not read it. */
 export function sharedStoreIfReadable(config: Config): Store | undefined {
   try {

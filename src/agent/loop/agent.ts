@@ -3,7 +3,7 @@ import { asJobtailError, type ErrorPolicy } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
-import { QueuedJobService, QueuedRemote } from '../calls.ts';
+import { QueuedRemote, queuedJobService } from '../calls.ts';
 import { ALONE, type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
 import { RequestedPasses } from '../pass/job-end.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
@@ -51,7 +51,7 @@ export class Agent {
     const pauseMs = intervals.minIntervalMs;
     const scheduler = new Scheduler(clock);
     const failures = new Failures(log);
-    const jobService = options.jobService === null ? null : new QueuedJobService(options.jobService, calls);
+    const jobService = options.jobService === null ? null : queuedJobService(options.jobService, calls);
     this.#jobStates = this.#newJobStates(scheduler, failures);
     this.#context = {
       ...options,
@@ -196,7 +196,7 @@ export class Agent {
       only: this.#options.only,
       minIntervalMs: intervals.minIntervalMs,
       results: resultsOfMine,
-      service: new QueuedJobService(jobService, calls),
+      service: queuedJobService(jobService, calls),
       followed: () => [...this.#jobs.values()].filter((job) => job.isFollowed),
       onNewJobs: () => this.refresh(),
       onRead: onJobStates,

@@ -1,6 +1,6 @@
 /** `agent notify`: lists undelivered notifications, and sends test events. */
 import { type Config, hasFleet } from '../../config/config.ts';
-import { openSharedStore } from '../../daemon/state.ts';
+import { withSharedStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { newEvent } from '../../notify/events.ts';
 import { notifyHttp, sourceOf } from '../../notify/notifications.ts';
@@ -9,6 +9,7 @@ import { send } from '../../notify/senders.ts';
 import { countOf, showAge } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
 import type { DeliveryRow } from '../../store/outbox.ts';
+import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 
@@ -67,12 +68,10 @@ function resultText({ target, error, hint }: { target: string; error: string | n
 async function listDeliveries(config: Config, rules: readonly Rule[], json: boolean): Promise<void> {
   const deliveries = await deliveriesOf(config);
   const targets = new Map(rules.map(({ id, target }) => [id, target]));
-  const rows = deliveries.map(({ rule, deliveryId: _, lastError, dueAt, ...row }) => ({
-    ...{
-      target: targets.get(rule) ?? 'a rule that is in force no longer',
-      state: dueAt === null ? 'given-up' : 'waiting',
-    },
-    ...{ ...row, nextAt: dueAt, error: lastError },
+  const rows = deliveries.map(({ rule, deliveryId: _, lastError: error, dueAt: nextAt, ...row }) => ({
+    target: targets.get(rule) ?? 'a rule that is in force no longer',
+    state: nextAt === null ? 'given-up' : 'waiting',
+    ...{ ...row, nextAt, error },
   }));
   if (json) {
     const shown = rules.map(({ settings, target }) => ({ on: settings.on, target }));
@@ -93,14 +92,8 @@ async function listDeliveries(config: Config, rules: readonly Rule[], json: bool
 }
 
 async function deliveriesOf(config: Config): Promise<DeliveryRow[]> {
-  if (hasFleet(config)) {
-    const { readFleet, withView } = await import('../fleet/client.ts');
-    return await readFleet(config, (client) => withView({ config, client }, (store) => store.outbox.all()));
-  }
-  const store = openSharedStore(config);
-  try {
-    return store.outbox.all();
-  } finally {
-    store.close();
-  }
+  const all = (store: Store) => store.outbox.all();
+  if (!hasFleet(config)) return await withSharedStore(config, all);
+  const { readFleet, withView } = await import('../fleet/client.ts');
+  return await readFleet(config, (client) => withView({ config, client }, all));
 }

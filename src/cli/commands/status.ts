@@ -1,7 +1,7 @@
 /** `agent status`: the followed jobs and their state. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
-import { notWatched, openSharedStore, requireWatched } from '../../daemon/state.ts';
+import { notWatched, requireWatched, withSharedStore } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
@@ -31,16 +31,11 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
     });
   }
   const config = await configurationAsOwner(options);
-  if (hasFleet(config)) await showFleet(config, jobId, options);
-  else {
-    const store = openSharedStore(config);
-    try {
-      if (jobId !== undefined) requireWatched(store, jobId);
-      await show(() => reportOf(config, store, jobId), { config, jobId, options });
-    } finally {
-      store.close();
-    }
-  }
+  if (hasFleet(config)) return await showFleet(config, jobId, options);
+  await withSharedStore(config, async (store) => {
+    if (jobId !== undefined) requireWatched(store, jobId);
+    await show(() => reportOf(config, store, jobId), { config, jobId, options });
+  });
 }
 
 async function showFleet(config: FleetConfig, jobId: JobId | undefined, options: StatusOptions): Promise<void> {

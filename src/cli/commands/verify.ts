@@ -7,7 +7,7 @@ import type { Remote } from '../../agent/ports.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { connect, passingCapabilities } from '../../daemon/connection.ts';
-import { openSharedStore, requireWatched } from '../../daemon/state.ts';
+import { requireWatched, withSharedStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
@@ -32,19 +32,10 @@ interface VerifyOptions extends ConfigOption {
 
 export async function verify(jobId: JobId, options: VerifyOptions): Promise<void> {
   const config = await configurationAsOwner(options);
-  if (hasFleet(config)) {
-    const { readFleet, withView } = await import('../fleet/client.ts');
-    await readFleet(config, (client) =>
-      withView({ config, client, only: jobId, withResults: true }, (store) => verifyBy(store, config, jobId, options)),
-    );
-    return;
-  }
-  const store = openSharedStore(config);
-  try {
-    await verifyBy(store, config, jobId, options);
-  } finally {
-    store.close();
-  }
+  const work = (store: Store) => verifyBy(store, config, jobId, options);
+  if (!hasFleet(config)) return await withSharedStore(config, work);
+  const { readFleet, withView } = await import('../fleet/client.ts');
+  await readFleet(config, (client) => withView({ config, client, only: jobId, withResults: true }, work));
 }
 
 async function verifyBy(store: Store, config: Config, jobId: JobId, options: VerifyOptions): Promise<void> {

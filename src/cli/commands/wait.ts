@@ -1,7 +1,7 @@
 /** `agent wait JOB...`: blocks until each job is over and its last complete pass is done. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, type FleetConfig, hasFleet, hasJobService } from '../../config/config.ts';
-import { configuredJobs, openSharedStore } from '../../daemon/state.ts';
+import { configuredJobs, withSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
@@ -98,9 +98,8 @@ async function waitHere(config: Config, waiting: Waiting): Promise<void> {
     isFollowed: async () => lockHolder(config.state.directory) !== undefined,
   });
   const { refuseNoJob } = await import('./watch.ts');
-  if (lockHolder(config.state.directory) !== undefined) {
-    const store = openSharedStore(config);
-    try {
+  if (lockHolder(config.state.directory) !== undefined)
+    return await withSharedStore(config, async (store) => {
       const fresh = freshOf(store, waiting.jobIds);
       for (const jobId of fresh) await refuseNoJob(config, jobId);
       store.transaction(() => {
@@ -110,11 +109,7 @@ async function waitHere(config: Config, waiting: Waiting): Promise<void> {
       await waiting.requireEnds(async (jobId) => store.jobs.get(jobId));
       const end = await untilStopped((signal) => waiting.run(ofStore(store), signal));
       end();
-    } finally {
-      store.close();
-    }
-    return;
-  }
+    });
   for (const jobId of waiting.jobIds) await refuseNoJob(config, jobId);
   const { followHere } = await import('./watch-foreground.ts');
   await followHere(

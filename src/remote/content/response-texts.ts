@@ -21,6 +21,9 @@ export interface PartEntry {
   readonly relativePath: string | null;
 }
 
+/** Longer than PATH_MAX: dropped, because it would be compared with each listed name. */
+export const usablePath = (path: string | null) => (path === null || path.length > 4_096 ? null : path);
+
 export const NO_CONTENT: Content = {
   length: 0,
   read: async () => Buffer.alloc(0),

@@ -1,7 +1,7 @@
 /** Checks results against the contract (docs/rest.md 3). */
 import type { Content, TransferMethod } from '../../agent/ports.ts';
 import { type LiveFileName, parseLong, parseTaskId } from '../../job.ts';
-import { NO_CONTENT, type PartEntry } from '../content/response-texts.ts';
+import { NO_CONTENT, type PartEntry, usablePath } from '../content/response-texts.ts';
 import { malformed } from '../wrong-answers.ts';
 import { ADDRESSES, CREDENTIALS, FILE_TYPES, PART, PROTOCOLS, TRANSFER_METHOD } from './contract.ts';
 import { unexpected } from './refusals.ts';
@@ -9,7 +9,6 @@ import { type Json, JsonNumber, JsonObject, jsonObject, LiftedText } from './req
 
 const FILE_OF = new Map(Object.entries(FILE_TYPES).map(([file, type]) => [String(type), file as LiveFileName]));
 
-const MAX_PATH_CHARACTERS = 4_096;
 const HIGHEST_PORT = 65_535;
 
 function listOf(rest: Json | undefined): readonly Json[] {
@@ -32,7 +31,7 @@ export function entriesOf(rest: Json | undefined, texts: readonly Content[]): Pa
       file: FILE_OF.get(numberOf(fields.get(PART.fileType)) ?? ''),
       offset: numberOf(fields.get(PART.offset)),
       content: contentOf(fields.get(PART.content), texts),
-      relativePath: pathOf(fields.get(PART.relativePath)),
+      relativePath: usablePath(textOf(fields.get(PART.relativePath))),
     };
   });
 }
@@ -91,12 +90,6 @@ function portOf(value: Json | undefined): number | undefined {
   const port = Number(parseLong(number));
   if (!(port > 0 && port <= HIGHEST_PORT)) throw malformed('a port that is none');
   return port;
-}
-
-/** Longer than PATH_MAX: dropped, because it would be compared with each listed name. */
-function pathOf(value: Json | undefined): string | null {
-  const path = textOf(value);
-  return path === null || path.length > MAX_PATH_CHARACTERS ? null : path;
 }
 
 function textOf(value: Json | undefined): string | null {

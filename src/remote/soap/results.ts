@@ -2,11 +2,9 @@
 import type { Content, TransferMethod } from '../../agent/ports.ts';
 import { parseTaskId } from '../../job.ts';
 import type { Operation } from '../../operations.ts';
-import { NO_CONTENT, type PartEntry } from '../content/response-texts.ts';
+import { NO_CONTENT, type PartEntry, usablePath } from '../content/response-texts.ts';
 import { malformed } from '../wrong-answers.ts';
 import { fileOfType, PROTOCOLS } from './contract.ts';
-
-const MAX_PATH_CHARACTERS = 4_096;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -46,7 +44,7 @@ export function entriesOf(result: Fields | null, texts: readonly Content[]): Par
       file: fileOfType(fields['fileType']),
       offset: textOf(fields['offset']),
       content: contentOf(fields['content'], texts),
-      relativePath: pathOf(fields['relativePath']),
+      relativePath: usablePath(textOf(fields['relativePath'])),
     };
   });
 }
@@ -63,12 +61,6 @@ function protocolOf(value: unknown): TransferMethod['protocol'] {
   const protocol = PROTOCOLS.find((known) => known === text);
   if (protocol === undefined && text !== null) throw malformed('a transfer protocol that is not in the contract');
   return protocol ?? null;
-}
-
-/** Longer than PATH_MAX: dropped, because it would be compared with each listed name. */
-function pathOf(value: unknown): string | null {
-  const path = textOf(value);
-  return path === null || path.length > MAX_PATH_CHARACTERS ? null : path;
 }
 
 function textOf(value: unknown): string | null {

@@ -28,7 +28,7 @@
  * Origin), 404 (nothing there), 409 (`version`: the content is another by now), 415, 416, 429 (too many at a time; try
  * again after `Retry-After` seconds), 500, 503 (the state cannot be read now).
  */
-import type { ResultState } from '../../store/rows.ts';
+import type { ResultRow, ResultState } from '../../store/rows.ts';
 
 export type { ResultState };
 
@@ -191,26 +191,22 @@ export interface ErrorGroups {
   /** Tasks with such a line. */
   readonly tasks: number;
   /** The first 200, those of most tasks first; the place is that of the first of them. */
-  readonly groups: readonly {
-    readonly tasks: number;
-    readonly job: string;
-    readonly task: string;
-    readonly file: LiveFileName;
-    readonly line: number;
-    readonly text: string;
-  }[];
+  readonly groups: readonly (FoundLine & { readonly tasks: number })[];
+}
+
+export interface FoundLine {
+  readonly job: string;
+  readonly task: string;
+  readonly file: LiveFileName;
+  /** From 1. */
+  readonly line: number;
+  readonly text: string;
 }
 
 /** One line of JSON each (application/x-ndjson). */
 export type FindLine =
-  /** The first 20 lines of each file, 1,000 in all. `line` counts from 1. */
-  | {
-      readonly job: string;
-      readonly task: string;
-      readonly file: LiveFileName;
-      readonly line: number;
-      readonly text: string;
-    }
+  /** The first 20 lines of each file, 1,000 in all. */
+  | FoundLine
   /** After the lines of a file: how many match. */
   | { readonly job: string; readonly task: string; readonly file: LiveFileName; readonly matches: number }
   /** The last line. `cut`: why not everything was searched. */
@@ -257,15 +253,9 @@ export interface ResultDirectory {
   readonly states: Readonly<Partial<Record<ResultState, number>>>;
 }
 
-export interface ResultFile {
+/** The name is exactly as listed. */
+export interface ResultFile extends Pick<ResultRow, 'name' | 'state' | 'reason' | 'bytes' | 'sha256' | 'fetchedAt'> {
   readonly kind: 'file';
-  /** Exactly as listed. */
-  readonly name: string;
-  readonly state: ResultState;
-  readonly reason: string | null;
-  readonly bytes: number | null;
-  readonly sha256: string | null;
-  readonly fetchedAt: number | null;
   /** The live file it is a link to, as `9001/stdout`. */
   readonly live: string | null;
   /** How it can be looked at, by its name; `text` for all others. */

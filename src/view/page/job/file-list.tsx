@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { FileState } from '../../contract/events.ts';
 import { countsOf, FAILED_FIRST, type Group } from '../jobs/list.ts';
 import { useLive } from '../live.ts';
-import { Icon } from '../parts/button.tsx';
+import { Check, Icon } from '../parts/button.tsx';
 import { Chips, Heads } from '../parts/heads.tsx';
 import { useVirtual } from '../parts/hooks.ts';
 import type { Sort } from '../parts/sort.ts';
@@ -92,12 +92,7 @@ export function FileList({ jobId, tasks, opened }: FileListProps) {
               ? counted(tasks.length, 'task')
               : `${grouped(shown.length)} of ${counted(tasks.length, 'task')}`}
           </span>
-          {empty > 0 && (
-            <label class="check">
-              <input type="checkbox" checked={hasEmpty.value} onChange={() => (hasEmpty.value = !hasEmpty.value)} />{' '}
-              {counted(empty, 'empty file')}
-            </label>
-          )}
+          {empty > 0 && <Check value={hasEmpty}>{counted(empty, 'empty file')}</Check>}
         </div>
       )}
       <div class="task-list" ref={scroller}>

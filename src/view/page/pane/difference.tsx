@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { ContentQuery, LinesQuery } from '../../contract/addresses.ts';
 import { askStretch, type Refused, type Stretch } from '../api.ts';
-import { IconButton } from '../parts/button.tsx';
+import { Check, IconButton } from '../parts/button.tsx';
 import { useAnswer } from '../parts/hooks.ts';
 import { Failure } from '../parts/words.tsx';
 import { type DifferenceLine, lineDifference } from '../text/line-difference.ts';
@@ -49,14 +49,7 @@ export function Difference({ before, after, onClose }: DifferenceProps) {
       <header>
         <span class="before">- {before.name}</span>
         <span class="after">+ {after.name}</span>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={ignoresNumbers.value}
-            onChange={() => (ignoresNumbers.value = !ignoresNumbers.value)}
-          />{' '}
-          ignore numbers
-        </label>
+        <Check value={ignoresNumbers}>ignore numbers</Check>
         <IconButton icon="close" label="Close the difference" onClick={onClose} />
       </header>
       {problem !== undefined && (

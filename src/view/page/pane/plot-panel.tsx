@@ -5,7 +5,7 @@ import { printable } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
 import { type Kind, Numbers } from '../file/numbers.ts';
 import { useLive } from '../live.ts';
-import { IconButton } from '../parts/button.tsx';
+import { Check, IconButton } from '../parts/button.tsx';
 import { Plot } from '../parts/plot.tsx';
 import { axesOf, joined, numberText, risingColumn, smoothed } from '../text/plotted.ts';
 import { counted, grouped } from '../text/units.ts';
@@ -82,14 +82,7 @@ export function PlotPanel({ content, kinds, bytes, onLine, onClose }: PlotPanelP
           names={SMOOTHINGS.map(([name]) => name)}
           onChange={(value) => (smoothing.value = value)}
         />
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={isLogarithmic.value}
-            onChange={() => (isLogarithmic.value = !isLogarithmic.value)}
-          />
-          logarithmic
-        </label>
+        <Check value={isLogarithmic}>logarithmic</Check>
         <OtherJobs own={content().job} chosen={others.value} onChange={(jobs) => (others.value = jobs)} />
         <span class="fine" role="status">
           {kind === undefined ? 'no lines of numbers here' : (problem ?? `${grouped(columns[0]?.length ?? 0)} points`)}

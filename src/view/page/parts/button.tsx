@@ -1,4 +1,5 @@
-/** A button that is a picture: its label is read out, and shown with the key that does the same. */
+/** Controls: a button that is a picture, whose label is read out and shown with its key, and a box to check. */
+import type { Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 
 interface IconButtonProps {
@@ -40,6 +41,12 @@ export function IconButton({
     </button>
   );
 }
+
+export const Check = ({ value, children }: { value: Signal<boolean>; children: ComponentChildren }) => (
+  <label class="check">
+    <input type="checkbox" checked={value.value} onChange={() => (value.value = !value.value)} /> {children}
+  </label>
+);
 
 /** Icons of buttons, drawn on 16 by 16. The label of the button explains it. */
 const PATHS = {

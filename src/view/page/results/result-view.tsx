@@ -7,7 +7,7 @@ import { address } from '../api.ts';
 import { useLive } from '../live.ts';
 import { Pane } from '../pane/pane.tsx';
 import { ProgressBar } from '../parts/bar.tsx';
-import { Icon } from '../parts/button.tsx';
+import { Check, Icon } from '../parts/button.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { bytes, clock, counted, grouped } from '../text/units.ts';
@@ -81,9 +81,7 @@ function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
   if (file.preview === 'text') return text;
   return (
     <>
-      <label class="check">
-        <input type="checkbox" checked={asText.value} onChange={() => (asText.value = !asText.value)} /> as text
-      </label>
+      <Check value={asText}>as text</Check>
       {asText.value ? (
         text
       ) : file.preview === 'csv' ? (
