@@ -133,10 +133,17 @@ export class SignIn implements Session {
 
   #begin(before: Closed | Failed): Opening {
     const stop = new AbortController();
-    const result = Promise.resolve().then(() => this.#signIn(before, stop.signal));
+    const result = Promise.resolve()
+      .then(() => this.#signIn(before, stop.signal))
+      .finally(() => this.#end(opening));
     const opening: Opening = { kind: 'opening', before, result, stop, waiting: 0 };
     this.#send({ kind: 'begun', opening });
     return opening;
+  }
+
+  /** However it ends, a sign-in does not stay under way. */
+  #end(opening: Opening): void {
+    if (this.#state === opening) this.#send({ kind: 'ended' });
   }
 
   /** Rejects with `aborted` when `signal` fires. The sign-in is stopped when its last caller has gone. */
@@ -148,7 +155,7 @@ export class SignIn implements Session {
         opening.waiting -= 1;
         if (opening.waiting > 0) return;
         opening.stop.abort();
-        if (this.#state === opening) this.#send({ kind: 'ended' });
+        this.#end(opening);
       };
       const stay = () => signal.removeEventListener('abort', leave);
       signal.addEventListener('abort', leave, { once: true });
@@ -202,9 +209,7 @@ export class SignIn implements Session {
     // Retry-After applies even to a new secret.
     const mayBeMended = error.retryAfterMs === undefined && (await this.#secret.hasChanged());
     if (signal.aborted) throw stopped();
-    if (mayBeMended) return;
-    this.#send({ kind: 'ended' });
-    throw this.#withNextTry(error);
+    if (!mayBeMended) throw this.#withNextTry(error);
   }
 
   #withNextTry(error: JobtailError): JobtailError {

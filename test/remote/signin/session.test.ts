@@ -1,6 +1,7 @@
 /** One sign-in for all, a session that is lost, and the pause after a refusal. */
 import { rm } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import type { AuthSettings } from '../../../src/auth.ts';
 import { secretDirectory } from './files.ts';
 import {
   type Answer,
@@ -44,6 +45,18 @@ describe('the session', () => {
     expect(new Set([...(await all), await late]).size).toBe(1);
     expect(service.received).toHaveLength(1);
     expect(events).toHaveLength(1);
+  });
+
+  it('is opened after a failure of any kind', async () => {
+    await write('cluster', SECRET);
+    const env: Record<string, string> = {};
+    const auth: AuthSettings = { ...(await settings()), secret: { kind: 'credential', name: 'cluster' } };
+    const { session, clock } = signIn(auth, { env });
+    for (let time = 0; time < 2; time += 1)
+      expect((await failureOf(session.current(NEVER), [SECRET])).code).toBe('secret-unavailable');
+    env['CREDENTIALS_DIRECTORY'] = path('');
+    clock.nowMs += 3_600_000;
+    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
   });
 
   it('comes to the others when one who waits goes', async () => {
