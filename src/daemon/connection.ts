@@ -19,7 +19,7 @@ import { SoapJobService, SoapRemote } from '../remote/soap/client.ts';
 import { inSlices } from '../slices.ts';
 import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
-import { DiskReserve } from '../system/files.ts';
+import { DiskReserve, fileCalls } from '../system/files.ts';
 import { spillDirectory } from './state.ts';
 
 /** Name resolution, TCP and TLS together. */
@@ -131,7 +131,7 @@ export function spillPlace(config: Config): SpillPlace {
   const directory = spillDirectory(config);
   return {
     directory,
-    reserve: new DiskReserve(directory, config.mirror.minFreeBytes),
+    reserve: new DiskReserve(directory, config.mirror.minFreeBytes, fileCalls(true)),
     memoryBytes: TEXT_IN_MEMORY_BYTES,
   };
 }

@@ -6,7 +6,7 @@
  * nothing else does.
  */
 import { createHash } from 'node:crypto';
-import fs, { type BigIntStats, constants, type Stats } from 'node:fs';
+import fs, { type BigIntStats, constants, type Stats, type StatsFs } from 'node:fs';
 import { promisify } from 'node:util';
 import { asJobtailError, JobtailError } from '../errors.ts';
 
@@ -20,6 +20,9 @@ export interface FileCalls {
   readlink(link: string): Soon<string>;
   chmod(file: string, mode: number): Soon<void>;
   rename(from: string, to: string): Soon<void>;
+  /** Removes a file or a link, if there is one. */
+  remove(file: string): Soon<void>;
+  statfs(directory: string): Soon<Pick<StatsFs, 'bavail' | 'bsize'>>;
   readonly open: Opener;
 }
 
@@ -73,6 +76,14 @@ const atOnce: FileCalls = {
   readlink: (link) => fs.readlinkSync(link),
   chmod: (file, mode) => fs.chmodSync(file, mode),
   rename: (from, to) => fs.renameSync(from, to),
+  remove(file) {
+    try {
+      fs.unlinkSync(file);
+    } catch (error) {
+      undefinedIfMissing(error as NodeJS.ErrnoException);
+    }
+  },
+  statfs: (directory) => fs.statfsSync(directory),
   open: (file, flags, mode) => localFile(fs.openSync(file, flags, mode)),
 };
 
@@ -82,6 +93,8 @@ const ofThreads: FileCalls = {
   readlink: (link) => fs.promises.readlink(link),
   chmod: (file, mode) => fs.promises.chmod(file, mode),
   rename: (from, to) => fs.promises.rename(from, to),
+  remove: (file) => fs.promises.rm(file, { force: true }),
+  statfs: (directory) => fs.promises.statfs(directory),
   open: (file, flags, mode) => fs.promises.open(file, flags, mode),
 };
 
@@ -222,16 +235,18 @@ export async function writeNewFile(
 export class DiskReserve {
   readonly #directory: string;
   readonly #minFreeBytes: number;
+  readonly #calls: Pick<FileCalls, 'statfs'>;
 
-  constructor(directory: string, minFreeBytes: number) {
+  constructor(directory: string, minFreeBytes: number, calls: Pick<FileCalls, 'statfs'>) {
     this.#directory = directory;
     this.#minFreeBytes = minFreeBytes;
+    this.#calls = calls;
   }
 
   /** Whether so many bytes more can be written. */
   async hasRoomFor(bytes: number): Promise<boolean> {
     if (this.#minFreeBytes === 0) return true;
-    const { bavail, bsize } = await fs.promises.statfs(this.#directory);
+    const { bavail, bsize } = await this.#calls.statfs(this.#directory);
     return bavail * bsize - bytes >= this.#minFreeBytes;
   }
 

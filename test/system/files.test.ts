@@ -65,6 +65,7 @@ describe('a look at results', () => {
       'closeSync',
       'chmodSync',
       'renameSync',
+      'unlinkSync',
     ];
     expect(await looks(false, true)).toEqual(new Set([...atOnce, 'readlinkSync']));
   });

@@ -97,7 +97,7 @@ export class Results {
     const { mirrorDirectory, onNetwork, minFreeBytes, parallel, silentMs, rules, clock } = options;
     const { maxFileBytes, bandwidthLimit } = rules;
     this.#calls = fileCalls(onNetwork);
-    const reserve = new DiskReserve(mirrorDirectory, minFreeBytes);
+    const reserve = new DiskReserve(mirrorDirectory, minFreeBytes, this.#calls);
     const throttle = new Throttle(bandwidthLimit, clock);
     const service = { isAnswering: true };
     this.#limits = { maxFileBytes, bytesPerSecond: bandwidthLimit, parallel, silentMs, service, reserve, throttle };

@@ -8,12 +8,13 @@ import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
+import type { Clock } from '../../../system/clock.ts';
 import { flushAll, inTheWay, makeDirectories } from '../../../system/directories.ts';
 import type { FileCalls, FileDigest } from '../../../system/files.ts';
 import type { Ledger } from '../ledger.ts';
 import type { DueResult } from '../plan.ts';
 import type { LiveLinks } from './live-links.ts';
-import { type Arrived, digestOf, discard, FILE_MODE, partialPath } from './temporary-files.ts';
+import { type Arrived, digestOf, FILE_MODE, partialPath } from './temporary-files.ts';
 
 export type DownloadKind = 'first' | 'changed' | 'same';
 
@@ -22,6 +23,7 @@ export interface PlacementOptions {
   readonly mirrorDirectory: string;
   readonly onNetwork: boolean;
   readonly calls: FileCalls;
+  readonly clock: Clock;
   readonly links: LiveLinks;
   readonly ledger: Ledger;
   /** Called just before a rename. @throws JobtailError superseded, if another agent owns the job */
@@ -39,11 +41,16 @@ type Digested = Arriving & Arrived;
 
 type Present = undefined | 'link' | { readonly bytes: number };
 
+/** A directory that was checked is not checked again for this time. */
+const CHECKED_MS = 1_000;
+
 /** A link that the agent itself made: to a mirror beside `results/`. */
 const OWN_LINK = /^(?:\.\.\/)+live\/-?[0-9]+\/(?:stdout|stderr|log|progress)\.log$/;
 
 export class Placement {
   readonly #options: PlacementOptions;
+  /** When each directory was checked, by the monotonic clock. */
+  readonly #checkedAt = new Map<string, number>();
 
   constructor(options: PlacementOptions) {
     this.#options = options;
@@ -54,12 +61,11 @@ export class Placement {
    * anything is downloaded.
    */
   async placeable(results: readonly DueResult[]) {
-    const made = new Set<string>();
     const files: DueResult[] = [];
     let largestPresentBytes = 0;
     for await (const result of inSlices(results)) {
       await this.#attempt([{ result }], async () => {
-        const present = await this.#presentAt(result.target, made);
+        const present = await this.#presentAt(result.target);
         if (typeof present === 'object') largestPresentBytes = Math.max(largestPresentBytes, present.bytes);
         files.push(result);
       });
@@ -69,13 +75,12 @@ export class Placement {
 
   async place(arriving: readonly Arriving[]): Promise<void> {
     const { onNetwork, calls, requireRight } = this.#options;
-    const made = new Set<string>();
     const fresh: Digested[] = [];
     for await (const one of inSlices(arriving)) {
       await this.#attempt([one], async () => {
         const digest = one.digest ?? (await digestOf(calls, one.path));
         if (digest === undefined) throw inTheWay(one.path, 'file');
-        if (await this.#needsPlace({ ...one, digest }, made)) fresh.push({ ...one, digest });
+        if (await this.#needsPlace({ ...one, digest })) fresh.push({ ...one, digest });
       });
     }
     const paths = fresh.map((arrived) => arrived.path);
@@ -93,23 +98,23 @@ export class Placement {
 
   async link(result: DueResult, live: LiveFileRow): Promise<void> {
     await this.#attempt([{ result }], async () => {
-      await this.#presentAt(result.target, new Set());
+      await this.#presentAt(result.target);
       await this.#putLink(result, live);
     });
     await this.#options.ledger.keepUp();
   }
 
   /**
-   * What is at a target. Creates missing directories, once; `made` remembers them. Anything but a file or a link of the
-   * agent is neither followed nor replaced. @throws JobtailError `local-io` if the target or a directory above it is
-   * not to be used
+   * What is at a target. Creates missing directories. Anything but a file or a link of the agent is neither followed nor
+   * replaced. @throws JobtailError `local-io` if the target or a directory above it is not to be used
    */
-  async #presentAt(target: string, made: Set<string>): Promise<Present> {
-    const { mirrorDirectory, calls } = this.#options;
+  async #presentAt(target: string): Promise<Present> {
+    const { mirrorDirectory, calls, clock } = this.#options;
     const directory = path.dirname(target);
-    if (!made.has(directory)) {
+    const now = clock.monotonic();
+    if (now - (this.#checkedAt.get(directory) ?? Number.NEGATIVE_INFINITY) >= CHECKED_MS) {
       await makeDirectories(calls, mirrorDirectory, directory);
-      made.add(directory);
+      this.#checkedAt.set(directory, now);
     }
     const stat = await calls.lstat(target);
     if (stat === undefined) return undefined;
@@ -122,13 +127,13 @@ export class Placement {
   }
 
   /** Discards or links a file that needs no place. Returns whether it still needs one. */
-  async #needsPlace(arrived: Digested, made: Set<string>): Promise<boolean> {
+  async #needsPlace(arrived: Digested): Promise<boolean> {
     const { links, calls } = this.#options;
     const { result, path: file, digest } = arrived;
-    const present = await this.#presentAt(result.target, made);
+    const present = await this.#presentAt(result.target);
     const live = await links.match(arrived, result.row, result.parts);
     if (live !== undefined) {
-      await discard(file);
+      await calls.remove(file);
       await this.#putLink(result, live);
       return false;
     }
@@ -138,7 +143,7 @@ export class Placement {
       present.bytes === digest.bytes &&
       (await digestOf(calls, result.target))?.sha256 === digest.sha256;
     if (isHere) {
-      await discard(file);
+      await calls.remove(file);
       this.#fetched(arrived, false);
       return false;
     }
@@ -171,10 +176,10 @@ export class Placement {
       await work();
       return true;
     } catch (thrown) {
-      const { ledger } = this.#options;
+      const { ledger, calls } = this.#options;
       const error = asJobtailError(thrown);
       for (const { path: file, result } of files) {
-        if (file !== undefined) await discard(file);
+        if (file !== undefined) await calls.remove(file);
         if (error.policy.ofOneFile === 'yes' && result !== undefined)
           ledger.postponed(result.row, 'failed', error.message);
       }

@@ -34,10 +34,6 @@ export async function receive(directory: string, download: (write: WritePiece) =
   return { path: file, digest: await writeNewFile(file, FILE_MODE, download) };
 }
 
-export async function discard(file: string): Promise<void> {
-  await fs.rm(file, { force: true });
-}
-
 /** Removes the temporary files and links that a kill left below `directory`; follows no link. */
 export async function clearPartials(directory: string): Promise<void> {
   const left = [directory];
