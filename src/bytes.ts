@@ -1,7 +1,5 @@
 /** Functions on bytes and UTF-8. */
 
-export const REPLACEMENT_CHARACTER = '\ufffd';
-
 export const REPLACEMENT: Buffer = Buffer.from([0xef, 0xbf, 0xbd]);
 
 export const BYTE_ORDER_MARK: Buffer = Buffer.from([0xef, 0xbb, 0xbf]);

@@ -35,7 +35,7 @@ interface Owner {
 /**
  * Returns as the owner of the directory. If that needs a new process, runs the command line in it and exits with it.
  */
-export async function becomeOwnerOf(directory: string, commandLine: readonly string[]): Promise<void> {
+async function becomeOwnerOf(directory: string, commandLine: readonly string[]): Promise<void> {
   if (process.geteuid?.() !== 0) return;
   const owner = ownerOf(directory);
   if (owner.uid === 0) return;

@@ -180,7 +180,7 @@ export interface Problem {
   readonly text: string;
 }
 
-export function problemsOf(issues: readonly z.core.$ZodIssue[], root: unknown): Problem[] {
+function problemsOf(issues: readonly z.core.$ZodIssue[], root: unknown): Problem[] {
   return issues.flatMap((issue): Problem[] => {
     if (issue.code === 'unrecognized_keys') {
       // By the convention of `section`, the message is the list of the known keys.
@@ -194,7 +194,7 @@ export function problemsOf(issues: readonly z.core.$ZodIssue[], root: unknown): 
 }
 
 /** For people: `watch[0].job`. */
-export function pathText(path: Path): string {
+function pathText(path: Path): string {
   return path
     .map((step, index) => {
       if (typeof step === 'number') return `[${step}]`;

@@ -7,7 +7,7 @@ import iconv from 'iconv-lite';
 import * as z from 'zod';
 
 /** Converts a value; `read` returns undefined for an invalid one. */
-export function readAs<Found, T>(schema: z.ZodType<Found>, expected: string, read: (found: Found) => T | undefined) {
+function readAs<Found, T>(schema: z.ZodType<Found>, expected: string, read: (found: Found) => T | undefined) {
   return schema.transform((found, context): T => {
     const result = read(found);
     if (result !== undefined) return result;

@@ -164,7 +164,7 @@ interface ServicesOptions {
   readonly log: Log;
 }
 
-export function servicesOver(service: Config['service'], options: ServicesOptions): Services {
+function servicesOver(service: Config['service'], options: ServicesOptions): Services {
   const { calls, spill, capabilities: kept, log } = options;
   const ofFiles = { ...calls, spill, maxSmallAnswerBytes: SMALL_ANSWER_BYTES };
   if (service.protocol === 'soap') {

@@ -17,7 +17,7 @@ export interface LogOptions {
 }
 
 /** Text of a line may come from outside: control characters are escaped, and secrets are removed. */
-export function safeLines(secrets: Secrets | undefined): NonNullable<LoggerOptions['hooks']> {
+function safeLines(secrets: Secrets | undefined): NonNullable<LoggerOptions['hooks']> {
   const safe = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(safe);
     if (typeof value !== 'string') return value;

@@ -16,7 +16,7 @@ import type { WatchMineRow, WatchRequest } from '../store/rows.ts';
  * watch: follow the job. unwatch: one last pass, then stop following. end: stop at once. sync: one pass. drop: no
  * configuration names the job any more. resume: a settled job was started again.
  */
-export const COMMAND_KINDS = ['watch', 'unwatch', 'end', 'sync', 'drop', 'resume'] as const;
+const COMMAND_KINDS = ['watch', 'unwatch', 'end', 'sync', 'drop', 'resume'] as const;
 export type CommandKind = (typeof COMMAND_KINDS)[number];
 
 export interface Command {

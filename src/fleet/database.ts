@@ -144,7 +144,7 @@ function missing(cause: unknown): Failure {
   });
 }
 
-export function whereOf(url: string): string {
+function whereOf(url: string): string {
   if (!URL.canParse(url)) return 'its address is none';
   const { hostname, port, pathname, searchParams } = new URL(url);
   const host = hostname || searchParams.get('host') || 'this machine';
@@ -174,7 +174,7 @@ const HINTS: readonly (readonly [code: RegExp, hint: string])[] = [
 ];
 const USUAL_HINT = 'check it with agent check; the agent continues when it is back, a command must be run again';
 
-export function asFleetError(thrown: unknown, where: string, secrets: Secrets): JobtailError {
+function asFleetError(thrown: unknown, where: string, secrets: Secrets): JobtailError {
   if (thrown instanceof JobtailError) return thrown;
   const { code, message } = wordsOf(thrown);
   const hint = HINTS.find(([known]) => known.test(code))?.[1] ?? USUAL_HINT;

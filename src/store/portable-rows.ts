@@ -23,7 +23,7 @@ export const PORTABLE_KEYS = {
 } as const satisfies Record<string, readonly string[]>;
 
 export type PortableTable = keyof typeof PORTABLE_KEYS;
-export const PORTABLE_TABLES = Object.keys(PORTABLE_KEYS) as PortableTable[];
+const PORTABLE_TABLES = Object.keys(PORTABLE_KEYS) as PortableTable[];
 
 export interface RowKey {
   readonly jobId: JobId;

@@ -234,18 +234,18 @@ export interface QuietPoll {
 const MAX_TEXT_BYTES = 4 * 1024;
 
 /** What is kept of a poll of one request that changed nothing; undefined if its response is too long. */
-export async function quietPoll({ offset, part }: Exchange, end: QuietPoll['end']): Promise<QuietPoll | undefined> {
+async function quietPoll({ offset, part }: Exchange, end: QuietPoll['end']): Promise<QuietPoll | undefined> {
   if ((part?.content.length ?? 0) > MAX_TEXT_BYTES) return undefined;
   return { offset, text: await textOf(part), end };
 }
 
 /** Whether the mirror is as the quiet poll left it. */
-export async function isUnchanged(row: LiveFileRow, mirrors: Mirrors): Promise<boolean> {
+async function isUnchanged(row: LiveFileRow, mirrors: Mirrors): Promise<boolean> {
   return row.rotation === null && row.inexact.length === 0 && (await mirrors.isAsLeft(row));
 }
 
 /** Whether a part is that of the quiet poll. */
-export async function isSamePart({ text }: QuietPoll, part: Part | undefined, row: LiveFileRow): Promise<boolean> {
+async function isSamePart({ text }: QuietPoll, part: Part | undefined, row: LiveFileRow): Promise<boolean> {
   if (part === undefined) return text === null;
   if (part.isBeginning) return false;
   if (part.content.length !== text?.length || part.relativePath !== row.relativePath) return false;
@@ -272,11 +272,11 @@ const REASONS: Partial<Record<FollowEnd, string>> = {
 };
 
 /** Whether a poll with this end left work undone. */
-export function isUnfinished(end: FollowEnd | undefined): end is FollowEnd {
+function isUnfinished(end: FollowEnd | undefined): end is FollowEnd {
   return end !== undefined && end in REASONS;
 }
 
-export async function stuckError(end: FollowEnd, exchanges: readonly Exchange[]): Promise<JobtailError> {
+async function stuckError(end: FollowEnd, exchanges: readonly Exchange[]): Promise<JobtailError> {
   const shown: string[] = [];
   for (const { offset, part } of exchanges.slice(0, MAX_SHOWN)) shown.push(`from ${offset}: ${await shownOf(part)}`);
   const message = `no progress: ${REASONS[end]} (${shown.join('; ')})`;

@@ -193,7 +193,7 @@ const MAX_NAMED = 5;
 const AT_A_TIME = 500;
 
 /** Adds the live files of new tasks; returns how many are new. After a kill, the rest is found again. */
-export async function keepFound(
+async function keepFound(
   search: TaskSearchRow,
   tasks: readonly TaskId[],
   { store, log, onFound }: FoundTasksOptions,

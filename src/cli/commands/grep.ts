@@ -58,7 +58,7 @@ export type Outcome = 'found' | 'nothing' | 'failed';
 const EXIT_CODES: Readonly<Record<Outcome, number>> = { found: EXIT.ok, nothing: EXIT.failed, failed: EXIT.usage };
 
 /** Sets the exit code of grep, also after an error: scripts test for 1. */
-export async function withExitCodeOfGrep(work: () => Promise<Outcome>): Promise<void> {
+async function withExitCodeOfGrep(work: () => Promise<Outcome>): Promise<void> {
   try {
     process.exitCode = EXIT_CODES[await work()];
   } catch (error) {
@@ -67,7 +67,7 @@ export async function withExitCodeOfGrep(work: () => Promise<Outcome>): Promise<
   }
 }
 
-export function mirrorsOrError(directory: string, choice: MirrorChoice): MirrorFile[] {
+function mirrorsOrError(directory: string, choice: MirrorChoice): MirrorFile[] {
   const absent = choice.jobs.find((jobId) => !hasMirrors(directory, jobId));
   if (absent === undefined) return mirrorsIn(directory, choice);
   throw new JobtailError('job-unknown', `there are no mirrors of job ${absent} in ${directory}`, {
@@ -75,7 +75,7 @@ export function mirrorsOrError(directory: string, choice: MirrorChoice): MirrorF
   });
 }
 
-export function reportUnreadable(error: string): Outcome {
+function reportUnreadable(error: string): Outcome {
   process.stderr.write(`agent: ${printable(error)}\n`);
   return 'failed';
 }

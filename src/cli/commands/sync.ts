@@ -92,7 +92,7 @@ const TICKS_A_LIFE_SIGN = 10;
 const MISSING_LIFE_SIGNS = 2;
 
 /** Runs one complete pass, here or by the running agent. The kind `unwatch` ends the job with it. */
-export async function runCompletePass(config: Config, command: PassCommand): Promise<PassSummary> {
+async function runCompletePass(config: Config, command: PassCommand): Promise<PassSummary> {
   if (hasFleet(config)) {
     const { passByFleet } = await import('../fleet/commands.ts');
     return await passByFleet(config, command.jobId, command.kind);

@@ -151,7 +151,7 @@ export interface Question {
 /** Asks a question. @throws JobtailError aborted without an answer; without a terminal, names the missing flag */
 export type Ask = (flag: string, question: Question) => Promise<string>;
 
-export function askerOf(signal: AbortSignal): Ask {
+function askerOf(signal: AbortSignal): Ask {
   return async (flag, { text, suggestion, refuse, secret = false }) => {
     if (!process.stdin.isTTY) {
       if (suggestion !== undefined) return suggestion;

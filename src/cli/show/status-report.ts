@@ -115,7 +115,7 @@ export function taskFields({ id, name, state, startTime, endTime, errorMessage }
 /** An active job has no end, but a service may return its limit, or the year 1 (docs/servers.md 10.3). */
 const endOf = (state: string | null, endTime: JobTime | null) => (phaseOf(state) === 'active' ? null : endTime);
 
-export function jobStateReport(row: JobInformationRow | undefined) {
+function jobStateReport(row: JobInformationRow | undefined) {
   return {
     ...jobFields(row?.information),
     jobStateSince: row?.since ?? null,

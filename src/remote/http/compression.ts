@@ -18,7 +18,7 @@ export const MEASUREMENTS = 3;
 export const RECHECK_MS = 60 * 60 * 1000;
 
 /** Maximum ratio of a response to its compressed bytes. */
-export const MAX_RATIO = 250;
+const MAX_RATIO = 250;
 /** A response up to this size may have any ratio: a short file of equal bytes. */
 const MIN_LIMITED_BYTES = 8 * 1024 * 1024;
 

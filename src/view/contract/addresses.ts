@@ -12,16 +12,19 @@
  *   api/events?LOOKS         server-sent events of what the page looks at (`Events`)
  *   api/generations?FILE     `Generations`: what there is of one live file
  *   api/arrivals?CONTENT     `Arrivals`: when its bytes arrived
- *   api/lines?CONTENT&...    bytes of a content, cut at lines (`LinesQuery`, `LINES_HEADERS`)
- *   api/place?CONTENT&...    `Place`: where a line begins, or which line a byte is in
+ *   api/lines?CONTENT&...    bytes of a content, cut at lines (`LinesQuery`, `LinesHeaders`)
+ *   api/place?CONTENT&X      `Place`: where a line begins (`line=`; beyond the last one: the last one), or which line a
+ *                            byte is in (`byte=`). Waits until the lines are counted so far
  *   api/search?CONTENT&...   `SearchLine`s, as they are found (`SearchQuery`)
- *   api/around?CONTENT&...   `Around`: the lines around places (`AroundQuery`)
+ *   api/around?CONTENT&at&context  `Around`: at most 10 lines before and after each of at most 26 places in order
  *   api/find?text&regex      `FindLine`s: lines of the mirrors of all jobs, whatever their case
  *   api/errors               `ErrorGroups`: lines that look like errors, of all jobs
- *   api/numbers?CONTENT&...  `NumbersLine`s: the numbers of all lines with the same words (`NumbersQuery`)
+ *   api/numbers?CONTENT&X&from  `NumbersLine`s: from byte `from`, the numbers of the lines with the same words as the line
+ *                            at byte `like=`, or as `words=` of an answer (of another content)
  *   api/raw?CONTENT          the bytes themselves, as a download; takes one `Range`
  *   api/preview?CONTENT      an image, a PDF or an HTML page, for a sandboxed frame (`PreviewKind`); 415 for others
- *   api/results?...          `ResultEntries`: one directory of the results of a job (`ResultsQuery`)
+ *   api/results?job&X        `ResultEntries`: one directory (`under=a/b/`), from behind the entry `after=`, of the results
+ *                            of a job; or one result (`name=`)
  *   api/archive?job&under    the results below a directory as a zip, as it streams
  *
  * Every answer that is no success is a `Refusal` as JSON: 400 (a wrong query), 401 (no session), 403 (a foreign Host or
@@ -97,12 +100,6 @@ export interface LinesHeaders {
   readonly 'view-line'?: string;
 }
 
-/** One of both. A line beyond the last one is the last one. Waits until the lines are counted so far. */
-export interface PlaceQuery {
-  readonly line?: number;
-  readonly byte?: number;
-}
-
 export interface Place {
   readonly version: string;
   /** Where the line begins, and its number from 0. */
@@ -167,12 +164,6 @@ export type SearchLine =
   /** The last line. `cut`: why not everything was looked through. */
   | { readonly done: true; readonly count: number; readonly version: string; readonly cut?: string };
 
-/** At most 26 places in order, and at most 10 lines before and after each. */
-export interface AroundQuery {
-  readonly at: readonly string[];
-  readonly context: number;
-}
-
 /** For each place, what was not part of the place before. Of a line that is longer than 4 KiB, a part. */
 export interface Around {
   readonly version: string;
@@ -212,12 +203,6 @@ export type FindLine =
   /** The last line. `cut`: why not everything was searched. */
   | { readonly done: true; readonly files: number; readonly cut?: string };
 
-/**
- * The lines with the same words around as many numbers as one line: the one at byte `like`, or the one whose response
- * named these `words` (of another content). From `from` to the present end; the request for later lines begins at `to`.
- */
-export type NumbersQuery = ({ readonly like: number } | { readonly words: string }) & { readonly from?: number };
-
 /** One line of JSON each (application/x-ndjson). */
 export type NumbersLine =
   /**
@@ -229,14 +214,6 @@ export type NumbersLine =
   | { readonly at: readonly number[]; readonly rows: readonly (readonly (number | null)[])[] }
   /** The last line. Beyond 50,000 rows only each `every`-th is sent. */
   | { readonly done: true; readonly to: number; readonly rows: number; readonly every: number };
-
-/** `under`: a directory as `a/b/`, '' for the top. `after`: the `name` of the last entry of the page before. `name`: one result alone. */
-export interface ResultsQuery {
-  readonly job: string;
-  readonly under?: string;
-  readonly after?: string;
-  readonly name?: string;
-}
 
 export interface ResultEntries {
   readonly entries: readonly (ResultDirectory | ResultFile)[];

@@ -237,7 +237,7 @@ export interface Reading {
 }
 
 /** The characters of the string from `start` on, as far as they have arrived. @throws JobtailError malformed */
-export function readCharacters(bytes: Buffer, start: number, { space, isChecked }: Reading): Characters {
+function readCharacters(bytes: Buffer, start: number, { space, isChecked }: Reading): Characters {
   const piece = bytes.subarray(start, start + PIECE_BYTES);
   const plainEnd = endOfPlain(piece);
   const isPlain = piece[plainEnd] !== BACKSLASH;

@@ -9,7 +9,7 @@ export function copySelected(event: ClipboardEvent): void {
 }
 
 /** The selected text within an element; empty if none is. */
-export function selectedText(element: HTMLElement): string {
+function selectedText(element: HTMLElement): string {
   const selection = getSelection();
   if (selection === null || selection.isCollapsed || selection.rangeCount === 0) return '';
   const selected = selection.getRangeAt(0);
