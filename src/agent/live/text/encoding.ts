@@ -105,14 +105,12 @@ export function unidentified(names: readonly string[], Kind = JobtailError): Job
 /** The possible code pages: one, or several as long as the text does not distinguish them. */
 export class CodePage {
   readonly names: readonly string[];
-  /** The byte of each non-ASCII character on which all code pages agree. */
-  readonly #byteOf: Table;
+  readonly #tables: readonly Table[];
 
   /** @throws RangeError if one of `names` is no single-byte encoding */
   constructor(names: readonly string[]) {
     this.names = names;
-    const [first, ...others] = names.map(tableOf);
-    this.#byteOf = new Map([...(first ?? [])].filter(([unit, byte]) => others.every((one) => one.get(unit) === byte)));
+    this.#tables = names.map(tableOf);
   }
 
   /** The bytes of `text` up to the first uncertain character. */
@@ -120,11 +118,17 @@ export class CodePage {
     const bytes = Buffer.allocUnsafe(text.length);
     for (let index = 0; index < text.length; index++) {
       const unit = text.charCodeAt(index);
-      const byte = unit < ASCII_BYTES ? unit : this.#byteOf.get(unit);
+      const byte = unit < ASCII_BYTES ? unit : this.#byteOf(unit);
       if (byte === undefined) return bytes.subarray(0, index);
       bytes[index] = byte;
     }
     return bytes;
+  }
+
+  /** The byte of a non-ASCII character; undefined if the code pages do not agree on it. */
+  #byteOf(unit: number): number | undefined {
+    const byte = this.#tables[0]?.get(unit);
+    return this.#tables.every((table) => table.get(unit) === byte) ? byte : undefined;
   }
 }
 
