@@ -4,17 +4,21 @@ import { changesOf } from '../config/changes.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { asJobtailError } from '../errors.ts';
+import { type Clock, systemClock } from '../system/clock.ts';
 import type { Connection } from './connection.ts';
 
-export interface Prepared {
+type Closable = Pick<Connection, 'close'>;
+
+export interface Prepared<Made extends Closable = Connection> {
   readonly config: Config;
-  readonly connection: Connection;
+  readonly connection: Made;
 }
 
-export interface ReloadOptions {
+export interface ReloadOptions<Made extends Closable> {
   readonly current: Config;
-  readonly connect: (config: Config) => Promise<Connection>;
+  readonly connect: (config: Config) => Promise<Made>;
   readonly log: Log;
+  readonly clock?: Pick<Clock, 'timer'>;
   /** Called with the reason of a refusal, or undefined after an accepted configuration. */
   readonly onVerdict: (refused: string | undefined) => void;
 }
@@ -22,18 +26,18 @@ export interface ReloadOptions {
 /** An editor may write a file in several steps: it is read after this time without a change. */
 const QUIET_MS = 200;
 
-export class Reload {
-  readonly #options: ReloadOptions;
+export class Reload<Made extends Closable = Connection> {
+  readonly #options: ReloadOptions<Made>;
   #current: Config;
-  #timer: NodeJS.Timeout | undefined;
+  #cancelTimer: () => void = () => {};
   /** Whether a reload was requested: then an unchanged configuration also renews the connection. */
   #asked = false;
   #reading = Promise.resolve();
-  #found: Prepared | undefined;
-  #report: ((found: Prepared) => void) | undefined;
+  #found: Prepared<Made> | undefined;
+  #report: ((found: Prepared<Made>) => void) | undefined;
   #refused: string | undefined;
 
-  constructor(options: ReloadOptions) {
+  constructor(options: ReloadOptions<Made>) {
     this.#options = options;
     this.#current = options.current;
   }
@@ -41,16 +45,17 @@ export class Reload {
   /** Reads the file again soon; an invalid one is refused, and the old one stays. */
   check({ asked }: { readonly asked: boolean }): void {
     this.#asked ||= asked;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
+    this.#cancelTimer();
+    const { clock = systemClock } = this.#options;
+    this.#cancelTimer = clock.timer(QUIET_MS, () => {
       this.#reading = this.#reading.then(() => {
         const isAsked = this.#asked;
         return this.#read().catch((error: unknown) => this.#refuse(asJobtailError(error).message, isAsked));
       });
-    }, QUIET_MS);
+    });
   }
 
-  async next(): Promise<Prepared> {
+  async next(): Promise<Prepared<Made>> {
     const found = this.#found;
     this.#found = undefined;
     if (found !== undefined) return found;
@@ -60,7 +65,7 @@ export class Reload {
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#cancelTimer();
     await this.#reading;
     await this.#found?.connection.close();
   }
@@ -89,7 +94,7 @@ export class Reload {
     await this.#offer({ config, connection });
   }
 
-  async #offer(prepared: Prepared): Promise<void> {
+  async #offer(prepared: Prepared<Made>): Promise<void> {
     await this.#found?.connection.close();
     const report = this.#report;
     this.#report = undefined;

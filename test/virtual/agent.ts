@@ -9,8 +9,9 @@ import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine, type Engine } from '../../src/daemon/compose.ts';
 import { type DaemonFleet, fleetOf } from '../../src/daemon/fleet.ts';
 import { AgentHealth } from '../../src/daemon/health.ts';
+import { Reload } from '../../src/daemon/reload.ts';
 import { configuredJobs, type OwnedStore, openOwnStore } from '../../src/daemon/state.ts';
-import type { ErrorCode } from '../../src/errors.ts';
+import { asJobtailError, type ErrorCode } from '../../src/errors.ts';
 import type { FleetAddress } from '../../src/fleet/joined.ts';
 import type { FleetMember } from '../../src/fleet/member.ts';
 import type { JobId } from '../../src/job.ts';
@@ -40,13 +41,18 @@ export interface Settings {
   readonly requestsPerMinute: number | null;
   readonly timeoutSeconds: number;
   readonly keepGenerations: number;
-  readonly mine: boolean;
+  /** At most so many jobs of the user are followed; null: those that are named. */
+  readonly mine: number | null;
   readonly watch: readonly JobId[];
   readonly overlapBytes: number;
   readonly stallAfterMinutes: number | null;
   readonly results: boolean;
+  readonly include: readonly string[];
   readonly exclude: readonly string[];
+  readonly maxFileBytes: number | null;
+  readonly minFreeBytes: number;
   readonly bandwidthLimit: number | null;
+  readonly username: string;
   /** Whether anyone is notified. */
   readonly notify: boolean;
   readonly level: 'info' | 'debug';
@@ -89,16 +95,16 @@ const yamlOf = (directory: string, settings: Settings, fleet?: InFleet) => `serv
   concurrency: ${settings.concurrency}
   requestsPerMinute: ${settings.requestsPerMinute}
   timeoutSeconds: ${settings.timeoutSeconds}
-auth: {username: alice, passwordFile: password}
-mirror: {directory: ${fleet?.mirrors ?? `${directory}/mirror`}, keepGenerations: ${settings.keepGenerations}, minFreeBytes: 0}
+auth: {username: ${settings.username}, passwordFile: password}
+mirror: {directory: ${fleet?.mirrors ?? `${directory}/mirror`}, keepGenerations: ${settings.keepGenerations}, minFreeBytes: ${settings.minFreeBytes}}
 state: {directory: ${directory}/state}
 poll: {minIntervalSeconds: ${settings.minIntervalSeconds}, maxIntervalSeconds: ${settings.maxIntervalSeconds}, overlapBytes: ${settings.overlapBytes}}
-results: {intervalSeconds: ${settings.resultsIntervalSeconds}, transfer: soap, enabled: ${settings.results}, exclude: ${JSON.stringify(settings.exclude)}, bandwidthLimit: ${settings.bandwidthLimit}}
+results: {intervalSeconds: ${settings.resultsIntervalSeconds}, transfer: soap, enabled: ${settings.results}, include: ${JSON.stringify(settings.include)}, exclude: ${JSON.stringify(settings.exclude)}, maxFileBytes: ${settings.maxFileBytes}, bandwidthLimit: ${settings.bandwidthLimit}}
 stallAfterMinutes: ${settings.stallAfterMinutes}
 logging: {level: ${settings.level}}
 notify: ${settings.notify ? NOTIFY : '[]'}
 watch: ${JSON.stringify(settings.watch.map((job) => ({ job: Number(job), settleAfterMinutes: 30 })))}
-watchMine: ${settings.mine ? '{mostJobs: 4}' : 'false'}
+watchMine: ${settings.mine === null ? 'false' : `{mostJobs: ${settings.mine}}`}
 fleet: ${fleet === undefined ? 'null' : `{url: "postgresql://db.example.org/jobtail", name: ${fleet.name}}`}
 `;
 
@@ -110,6 +116,13 @@ export async function configured(directory: string, settings: Settings, fleet?: 
   return loadConfig(file);
 }
 
+interface SimulatedConnection {
+  readonly ports: SimulatedPorts;
+  readonly line: Line;
+  readonly share: ServerShare;
+  close(): Promise<void>;
+}
+
 export class SimulatedAgent {
   readonly process = new SimulatedProcess();
   readonly holder: Holder = { held: 0 };
@@ -117,7 +130,12 @@ export class SimulatedAgent {
   config: Config;
   engine!: Engine;
   line: Line | undefined;
+  /** Why the last changed configuration was refused. */
+  refused: string | undefined;
   readonly #place: AgentPlace;
+  readonly #reload: Reload<SimulatedConnection>;
+  #isChanging = false;
+  #onReloaded = () => {};
   readonly #owned: OwnedStore;
   readonly #secrets = new Secrets();
   #fleet: DaemonFleet | undefined;
@@ -130,7 +148,19 @@ export class SimulatedAgent {
     this.#place = place;
     this.clock = place.time.clockOf(this.process);
     this.#owned = place.aside(() => openOwnStore(config, this.#log(), this.#secrets, this.clock));
-    if (place.inFleet !== true) place.aside(() => this.#follow());
+    this.#reload = new Reload({
+      ...{ current: config, clock: this.clock, log: this.#log() },
+      connect: async (changed) => {
+        this.#isChanging = true;
+        return this.#connect(changed);
+      },
+      onVerdict: (refused) => {
+        this.refused = refused;
+        if (!this.#isChanging) this.#onReloaded();
+      },
+    });
+    if (place.inFleet !== true) place.aside(() => this.#follow(this.#connect(config)));
+    this.#followNext().catch((thrown: unknown) => place.service.offences.push(asJobtailError(thrown).message));
   }
 
   /** Joins a fleet, as the daemon does, and follows the jobs that it gets. */
@@ -142,7 +172,7 @@ export class SimulatedAgent {
       ...{ config, store, transfers, address, clock, version: '0', secrets: this.#secrets, log: this.#log() },
       unready: () => this.health.unready(),
     });
-    this.#place.aside(() => this.#follow());
+    this.#place.aside(() => this.#follow(this.#connect(config)));
     this.#fleet.member.start();
   }
 
@@ -160,15 +190,33 @@ export class SimulatedAgent {
     this.engine.agent.refresh();
   }
 
-  /** Stops, and follows by another configuration, as the daemon does. */
-  async reload(config: Config): Promise<void> {
-    await this.#stopFollowing();
-    this.config = config;
-    this.#place.aside(() => this.#follow());
+  /**
+   * The file of the configuration was written, or a person asks for a reload: resolves when the agent follows by it, or
+   * refuses it.
+   */
+  reload(isAsked: boolean): Promise<void> {
+    this.#reload.check({ asked: isAsked });
+    return new Promise((resolve) => {
+      this.#onReloaded = resolve;
+    });
+  }
+
+  /** Follows by one configuration after the other, as the daemon does. */
+  async #followNext(): Promise<void> {
+    for (;;) {
+      const { config, connection } = await this.#reload.next();
+      if (this.process.isAlive) await this.#stopFollowing();
+      if (!this.process.isAlive) return;
+      this.config = config;
+      this.#place.aside(() => this.#follow(connection));
+      this.#isChanging = false;
+      this.#onReloaded();
+    }
   }
 
   async stop(): Promise<void> {
     await this.#stopFollowing();
+    await this.#reload.close();
     await this.#fleet?.member.stop();
     this.#owned.close();
     this.process.isAlive = false;
@@ -188,12 +236,13 @@ export class SimulatedAgent {
 
   /** The service as a command reaches it, which is a process of its own. */
   beside(): Remote {
-    return this.#connect(this.#place.time.clockOf(this.process), () => {}).ports;
+    return this.#connect(this.config, this.#place.time.clockOf(this.process)).ports;
   }
 
-  #connect(clock: Clock, onOutcome: (outcome: 'ok' | ErrorCode) => void) {
+  #connect(config: Config, clock = this.clock): SimulatedConnection {
     const { time, service, chance } = this.#place;
-    const { config, holder } = this;
+    const { holder } = this;
+    const onOutcome = (outcome: 'ok' | ErrorCode) => clock === this.clock && this.health?.note(outcome);
     const { monotonic } = clock;
     const { requestsPerMinute, concurrency, timeoutMs, baseUrl } = config.service;
     const share = new ServerShare({ requestsPerMinute, monotonic });
@@ -214,15 +263,14 @@ export class SimulatedAgent {
     const ports = new SimulatedPorts({
       ...{ service, line, session, secrets: this.#secrets, timeoutMs, holder, onCall },
     });
-    return { ports, line, share };
+    return { ports, line, share, close: async () => {} };
   }
 
-  #follow(): void {
+  #follow({ ports, line, share }: SimulatedConnection): void {
     const { chance, receiver } = this.#place;
     const { clock, config } = this;
     const health = new AgentHealth(clock.monotonic);
     this.health = health;
-    const { ports, line, share } = this.#connect(clock, (outcome) => health.note(outcome));
     this.line = line;
     const { store, transfers } = this.#owned;
     const fleet = this.#fleet;

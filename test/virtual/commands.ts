@@ -2,11 +2,13 @@
 
 import fs, { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { isHere, proofs, type Verified } from '../../src/cli/commands/verify.ts';
 import { openSharedStore } from '../../src/daemon/state.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Store } from '../../src/store/store.ts';
+import type { Settings } from './agent.ts';
 import { CLUSTER_ACTS, withJob } from './cluster-acts.ts';
 import { CODES, type Fault } from './faults.ts';
 import { settingsOf, type World } from './world.ts';
@@ -14,7 +16,7 @@ import { settingsOf, type World } from './world.ts';
 const MINUTE_MS = 60_000;
 /** A verification of a few small files, each of which may hang up to its time limit. */
 const VERIFIED_WITHIN_MS = 120 * MINUTE_MS;
-/** A stop takes no longer, whatever hangs (docs/guarantees.md). */
+/** A stop, or a reload, takes no longer, whatever hangs (docs/guarantees.md). */
 const MAX_STOP_MS = 10_000;
 
 /** How often each of them happens. */
@@ -91,10 +93,14 @@ const ACTS: Readonly<Record<Happening, Act>> = {
           since: world.time.wallMs,
         });
     }),
+  /** One key changes, or all of them. */
   async reload(world) {
-    const watched = world.jobIds().filter(() => world.chance.is(0.3));
-    const config = await world.configure({ ...settingsOf(world.chance), watch: watched });
-    if (world.isUp) await ended(world, world.agent.reload(config));
+    const { chance } = world;
+    const drawn = { ...settingsOf(chance), watch: world.jobIds().filter(() => chance.is(0.3)) };
+    const keys = Object.keys(drawn) as (keyof typeof drawn)[];
+    const changed = chance.is(0.3) ? keys : [chance.among(keys)];
+    world.note(`  ${changed.join(' ')}`);
+    await reload(world, Object.fromEntries(changed.map((key) => [key, drawn[key]])) as Partial<Settings>);
   },
   async stop(world) {
     if (!world.isUp) return world.start();
@@ -264,9 +270,20 @@ async function verified(world: World, jobId: JobId): Promise<void> {
   if (found.length > 0 && found.every(isHere)) world.disk.aside(() => requireAllHere(mirrors, job));
 }
 
-/** The agent stops within seconds, whatever hangs. */
+/** The agent stops within seconds, whatever hangs; one that stands still does so afterwards. */
 export async function ended({ time, agent }: World, end: Promise<void>): Promise<void> {
-  await time.passWhile(end, MAX_STOP_MS, agent.process);
+  const standsMs = Math.max(0, agent.process.stoppedUntil - time.passedMs);
+  await time.passWhile(end, standsMs + MAX_STOP_MS, agent.process);
+}
+
+/** The file of the configuration is written, or only read again: the agent follows by all of it. */
+export async function reload(world: World, changes: Partial<Settings>, isAsked = world.chance.is(0.3)): Promise<void> {
+  await world.configure({ ...world.settings, ...changes });
+  const { agent } = world;
+  if (!world.isUp) return;
+  await ended(world, agent.reload(isAsked));
+  if (agent.process.isAlive && !isDeepStrictEqual(agent.config, world.config))
+    throw new Error(`the configuration is changed, and not in force: ${agent.refused ?? 'without a reason'}`);
 }
 
 /** A person wrote the secret anew, which the agent notices. */

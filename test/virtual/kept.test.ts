@@ -1,31 +1,9 @@
 /** What runs by chance found in the agent, as cases of their own: a seed means something else when the runs change. */
 import { expect, test } from 'vitest';
-import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
-import type { Settings } from './agent.ts';
+import type { JobId } from '../../src/job.ts';
 import { ended } from './commands.ts';
+import { JOB, MINUTE_MS, order, withJob } from './one-job.ts';
 import { World } from './world.ts';
-
-const JOB = '501' as JobId;
-const MINUTE_MS = 60_000;
-
-/** A world in which one job runs and is watched. */
-async function withJob(work: (world: World) => Promise<void>, settings: Partial<Settings> = {}): Promise<void> {
-  const world = await World.make(1, settings);
-  try {
-    world.service.submit(JOB).start(world.time.wallMs);
-    order(world, true);
-    await world.pass(MINUTE_MS);
-    await work(world);
-  } finally {
-    world.end();
-  }
-}
-
-function order({ agent, time }: World, results: boolean, jobId = JOB): void {
-  const order = { jobId, tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null } as const;
-  agent.store.transaction(() => agent.store.jobs.watch({ ...order, source: 'command' }, time.wallMs));
-  agent.engine.agent.refresh();
-}
 
 test('a job has no error of results that are no longer wanted', () =>
   withJob(async (world) => {

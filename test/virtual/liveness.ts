@@ -5,7 +5,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
+import { patterned } from '../../src/agent/patterns.ts';
 import { resultsDirectory } from '../../src/agent/results/results.ts';
+import type { Config } from '../../src/config/config.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { JobRow } from '../../src/store/rows.ts';
 import type { SimulatedJob } from './cluster.ts';
@@ -194,7 +196,8 @@ function lacksOfResults({ agent, mirrors }: Complete, job: SimulatedJob, isSettl
   return [...job.results].flatMap(([name, { contents }]) => {
     const row = agent.store.results.get(job.id, name);
     // What was left out when its job settled stays so.
-    if (row?.state === 'left-out' && (isSettled || agent.config.results.exclude.length > 0)) return [];
+    if ((row?.state === 'left-out' && isSettled) || !isWanted(agent.config, name, contents.at(-1)?.length ?? 0))
+      return [];
     const boundMs = (row?.hangs ?? 0) > 0 ? HUNG_BOUND_MS : RESULTS_BOUND_MS;
     const file = path.join(directory, name);
     const bytes = fs.existsSync(file) ? fs.readFileSync(file) : undefined;
@@ -206,6 +209,12 @@ function lacksOfResults({ agent, mirrors }: Complete, job: SimulatedJob, isSettl
       return [{ what: `${job.id}: the result ${name} is ${row?.state}`, boundMs }];
     return [];
   });
+}
+
+function isWanted({ results }: Config, name: string, bytes: number): boolean {
+  const { include, exclude, maxFileBytes } = results;
+  const at = name.slice(1);
+  return patterned(include)(at) && !patterned(exclude)(at) && bytes <= (maxFileBytes ?? Number.POSITIVE_INFINITY);
 }
 
 /** As many jobs as the rule allows are followed, of those that it is for. */

@@ -41,15 +41,17 @@ export class SimulatedService {
   readonly offences: string[] = [];
   calls = 0;
   /** Called with each call, of all agents. */
-  onCall: (operation: Operation) => void = () => {};
+  onCall: (call: Call) => void = () => {};
   signIns = 0;
-  /** When the secret of a process was refused; an entry is removed with what excuses another attempt. */
-  refusals = new WeakMap<Clock, number>();
+  /** When the secret of a connection was refused; all are removed with what excuses another attempt. */
+  refusals = new WeakMap<object, number>();
+  /** The last sign-in that came. */
+  signedInWith = '';
   readonly #chance: Chance;
   readonly #workMs: number;
   readonly #open = new Set<string>();
   /** The last session that each connection got, until a call with it is answered that it is lost. */
-  readonly #valid = new Map<Clock, string>();
+  readonly #valid = new Map<object, string>();
   #sessions = 0;
 
   constructor(chance: Chance) {
@@ -92,7 +94,7 @@ export class SimulatedService {
     const { clock, share } = line;
     if (call.signal.aborted) throw new JobtailError('aborted', 'it was stopped');
     this.calls += 1;
-    this.onCall(call.operation);
+    this.onCall(call);
     const asked = line.begun(call);
     let isAnswered = false;
     try {
@@ -127,25 +129,24 @@ export class SimulatedService {
     }
   }
 
-  /** What the sign-in is sent over. */
+  /** What the sign-in of one connection is sent over. */
   http(clock: Clock): Pick<HttpClient, 'request'> {
-    // Of another connection.
-    this.refusals.delete(clock);
-    this.#valid.delete(clock);
+    const connection = {};
     return {
-      request: async ({ signal }) => {
+      request: async ({ body: sent, signal }) => {
         this.signIns += 1;
-        this.#checkSignIn(clock);
+        this.signedInWith = String(sent);
+        this.#checkSignIn(connection, clock);
         await sleep(clock, this.#workMs, signal);
         const fault = this.faults.find((each) => each.operations === undefined && each.jobId === undefined);
         const isDown = fault !== undefined && fault.share === 1 && fault.until > clock.monotonic();
         if (isDown && statusOf(fault) === undefined) throw new JobtailError('unreachable', 'no way to the service');
         const isRefused = this.refusesSignIn;
-        this.refusals.set(clock, isRefused ? clock.monotonic() : Number.NEGATIVE_INFINITY);
+        this.refusals.set(connection, isRefused ? clock.monotonic() : Number.NEGATIVE_INFINITY);
         const session = `session-${++this.#sessions}-of-the-simulation`;
         if (!isRefused) {
           this.#open.add(session);
-          this.#valid.set(clock, session);
+          this.#valid.set(connection, session);
         }
         const text = isRefused ? 'Wrong credentials' : JSON.stringify(session);
         const body = (async function* () {
@@ -158,13 +159,14 @@ export class SimulatedService {
   }
 
   #deny(session: string): void {
-    for (const [clock, valid] of this.#valid) if (valid === session) this.#valid.delete(clock);
+    for (const [connection, valid] of this.#valid) if (valid === session) this.#valid.delete(connection);
   }
 
   /** A refused secret is not sent again for minutes, and none while there is a session. */
-  #checkSignIn(clock: Clock): void {
-    if (this.#valid.has(clock)) this.offences.push('a sign-in although no call was answered that the session is lost');
-    const againMs = clock.monotonic() - (this.refusals.get(clock) ?? Number.NEGATIVE_INFINITY);
+  #checkSignIn(connection: object, clock: Clock): void {
+    if (this.#valid.has(connection))
+      this.offences.push('a sign-in although no call was answered that the session is lost');
+    const againMs = clock.monotonic() - (this.refusals.get(connection) ?? Number.NEGATIVE_INFINITY);
     if (againMs < REFUSED_MS) this.offences.push(`a refused secret is sent again after ${againMs} ms`);
   }
 

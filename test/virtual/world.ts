@@ -71,6 +71,11 @@ export class World {
     return path.join(this.directory, 'mirror');
   }
 
+  /** What the file of the configuration says. */
+  get config(): Config {
+    return this.#config;
+  }
+
   get isUp(): boolean {
     return this.agent.process.isAlive;
   }
@@ -181,14 +186,18 @@ export function settingsOf(chance: Chance): Settings {
     requestsPerMinute: chance.among([null, null, 20, 600]),
     timeoutSeconds: chance.among([10, 60]),
     keepGenerations: chance.among([0, 2, 5]),
-    mine: chance.is(0.5),
+    mine: chance.among([null, null, 2, 4]),
     watch: [],
     // Longer than a line: a rewrite that the overlap does not show is found by a complete pass alone.
     overlapBytes: chance.among([128, 256, 4096]),
     stallAfterMinutes: chance.among([null, 10, 60]),
     results: chance.is(0.85),
+    include: chance.among([['**'], ['**'], ['*.dat']]),
     exclude: chance.among([[], [], ['*-4.dat']]),
+    maxFileBytes: chance.among([null, null, 50_000]),
+    minFreeBytes: 0,
     bandwidthLimit: chance.among([null, null, 20_000]),
+    username: chance.among(['alice', 'bob']),
     // A reader of each second costs more than all else.
     notify: chance.is(0.25),
     level: chance.among(['info', 'debug']),

@@ -88,11 +88,11 @@ export class FleetWorld {
     this.disk = new SimulatedDisk(this.directory, this.mirrors, async () => {});
     this.service = new SimulatedService(new Chance(seed, 'service'));
     this.postgres = new SimulatedPostgres(this.time, new Chance(seed, 'database'));
-    this.settings = { ...settingsOf(this.chance), mine: false, notify: false, results: true, ...changes };
+    this.settings = { ...settingsOf(this.chance), mine: null, notify: false, results: true, ...changes };
     this.time.onEvent = () => this.#checkConduct();
     this.disk.onWrite = (file) => this.#checkWriter(file);
     this.postgres.onUnknown = (what) => this.service.offences.push(what);
-    this.service.onCall = (operation) => this.#checkBudget(operation);
+    this.service.onCall = ({ operation }) => this.#checkBudget(operation);
   }
 
   static async make(seed: number, changes: Partial<Settings> = {}): Promise<FleetWorld> {

@@ -11,7 +11,7 @@ import { World } from '../world.ts';
 const JOB = '501' as JobId;
 const MINUTE_MS = 60_000;
 const SETTINGS = {
-  ...{ results: true, exclude: [], mine: false, notify: true },
+  ...{ results: true, include: ['**'], exclude: [], maxFileBytes: null, mine: null, notify: true },
   ...{ minIntervalSeconds: 5, resultsIntervalSeconds: 60 },
 };
 
