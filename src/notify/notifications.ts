@@ -99,9 +99,11 @@ export class Notifications {
       const version = store.version();
       if (version === this.#readVersion) return;
       this.#readJobs();
+      const unread = this.#wantsFiles ? store.outbox.unreadFiles() : [];
+      const names = new Set(unread.map(nameOf));
+      for (const name of this.#seen.keys()) if (!names.has(name)) this.#seen.delete(name);
       // A file that cannot be read does not delay the others.
-      for (const { jobId, ...key } of this.#wantsFiles ? store.outbox.unreadFiles() : [])
-        await this.#attempt(() => this.#readFile(jobId, key), failures);
+      for (const { jobId, ...key } of unread) await this.#attempt(() => this.#readFile(jobId, key), failures);
       if (failures.size === 0) this.#readVersion = version;
     }, failures);
     await this.#attempt(() => this.#deliveries.startDue(), failures);
@@ -156,11 +158,7 @@ export class Notifications {
       const isFormer = at.generation < row.generation;
       if (!isFormer && !isOver(job) && this.#seen.get(nameOf(row)) === endOf(row)) return;
       if (!(await this.#readGeneration(row, at, job))) return;
-      if (!isFormer) {
-        if (isOver(job)) this.#seen.delete(nameOf(row));
-        else this.#seen.set(nameOf(row), endOf(row));
-        return;
-      }
+      if (!isFormer) return void this.#seen.set(nameOf(row), endOf(row));
     }
   }
 
@@ -261,7 +259,7 @@ function deliveryOf({ id: rule }: Rule, event: NotifyEvent, now: number): Delive
 }
 
 const keyOf = ({ taskId, file }: LiveFileKey): LiveFileKey => ({ taskId, file });
-const nameOf = (row: LiveFileRow) => `${row.jobId} ${keyText(row)}`;
+const nameOf = (row: LiveFileKey & Pick<LiveFileRow, 'jobId'>) => `${row.jobId} ${keyText(row)}`;
 const endOf = ({ generation, position }: LiveFileRow) => `${generation} ${position}`;
 const isOver = ({ state }: JobRow) => state === 'settled' || state === 'ended';
 

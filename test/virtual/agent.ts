@@ -72,6 +72,7 @@ export interface AgentPlace {
   readonly onStopped: () => void;
   /** Runs work that no fault of the disk meets: where the process would end with an error, and be started again. */
   readonly aside: <T>(work: () => T) => T;
+  readonly isDiskSlow?: () => boolean;
   /** It follows jobs when it joins. */
   readonly inFleet?: boolean;
 }
@@ -240,14 +241,15 @@ export class SimulatedAgent {
   }
 
   #connect(config: Config, clock = this.clock): SimulatedConnection {
-    const { time, service, chance } = this.#place;
+    const { time, service, chance, isDiskSlow = () => false, inFleet = false } = this.#place;
     const { holder } = this;
     const onOutcome = (outcome: 'ok' | ErrorCode) => clock === this.clock && this.health?.note(outcome);
     const { monotonic } = clock;
     const { requestsPerMinute, concurrency, timeoutMs, baseUrl } = config.service;
     const share = new ServerShare({ requestsPerMinute, monotonic });
     const offend = (what: string) => service.offences.push(`at ${time.passedMs}: ${what}`);
-    const line = new Line({ clock, share, concurrency, requestsPerMinute, offend });
+    const intervals = inFleet ? undefined : config.poll;
+    const line = new Line({ clock, share, concurrency, requestsPerMinute, isDiskSlow, intervals, offend });
     const session = new SignIn({
       ...{ baseUrl, auth: config.auth, http: service.http(clock), secrets: this.#secrets, env: {} },
       ...{ nowMs: monotonic, random: chance.next, onWarning: () => {} },
@@ -316,7 +318,10 @@ export class SimulatedAgent {
       this.line?.explain();
       this.#note(`${level} ${lineOf(fields, phrase)}`);
     };
-    const debug = (fields: object, phrase: string) => this.#place.log(lineOf(fields, phrase));
+    const debug = (fields: object, phrase: string) => {
+      if (phrase === 'operation still failing') this.line?.explain();
+      this.#place.log(lineOf(fields, phrase));
+    };
     return { debug, info: note('info'), warn: note('warn'), error: note('error') };
   }
 }

@@ -39,11 +39,12 @@ const WEIGHTS = {
   fault: 12,
   pause: 3,
   'sign-in': 2,
-  release: 1,
+  release: 2,
   receiver: 2,
   disk: 5,
   'slow-disk': 1,
   'full-disk': 1,
+  'full-disk-unreported': 2,
   kill: 4,
   'kill-in-call': 4,
   'wall-clock': 2,
@@ -137,9 +138,19 @@ const ACTS: Readonly<Record<Happening, Act>> = {
     disk.flushMs = chance.is(0.4) ? 0 : chance.spread(10, 20_000);
   },
   'full-disk'(world) {
-    world.disk.isFull = true;
+    world.disk.full = world.chance.among(['all', 'all', 'of mirrors']);
     world.later(world.chance.spread(1_000, 120 * MINUTE_MS), () => {
-      world.disk.isFull = false;
+      world.disk.full = 'no';
+    });
+  },
+  /** A full disk while notifications are not taken: either may be over first, or only the disk. */
+  async 'full-disk-unreported'(world) {
+    const { receiver, chance } = world;
+    await ACTS['full-disk'](world);
+    receiver.state = chance.among(['refuses', 'silent']);
+    if (chance.is(0.3)) return;
+    world.later(chance.spread(1_000, 120 * MINUTE_MS), () => {
+      receiver.state = 'takes';
     });
   },
   standstill({ agent, time, chance }) {

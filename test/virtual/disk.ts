@@ -50,8 +50,10 @@ export class SimulatedDisk {
   isDead = false;
   /** Files below this path cannot be used. */
   broken: { readonly under: string; readonly code: string; hits: number } | undefined;
-  /** There is no room: of what is written, a part fits. */
-  isFull = false;
+  /** There is no room: of what is written, a part fits. Of mirrors: the state has a disk of its own, with room. */
+  full: 'no' | 'of mirrors' | 'all' = 'no';
+  /** Calls that met it. */
+  fullHits = 0;
   /** A flush takes so long. */
   flushMs = 0;
   /** Called before each call that changes a file of the mirrors. */
@@ -114,7 +116,7 @@ export class SimulatedDisk {
     this.#fails = undefined;
     this.#ends = undefined;
     this.broken = undefined;
-    this.isFull = false;
+    this.full = 'no';
     this.flushMs = 0;
   }
 
@@ -177,7 +179,10 @@ export class SimulatedDisk {
       this.broken.hits += 1;
       return failure(this.broken.code, call, at);
     }
-    if (this.isFull && NEEDS_ROOM.includes(call)) return failure('ENOSPC', call, at);
+    if (this.full !== 'no' && NEEDS_ROOM.includes(call) && (this.full === 'all' || call !== 'commit')) {
+      this.fullHits += 1;
+      return failure('ENOSPC', call, at);
+    }
     if (this.#fails === undefined || this.#fails.left-- > 0) return undefined;
     const { code } = this.#fails;
     this.#fails = undefined;

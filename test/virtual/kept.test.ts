@@ -71,11 +71,11 @@ test('no event is sent while the state cannot be written, and each is sent once 
       receiver.state = 'refuses';
       service.job(JOB).end('Finished', time.wallMs);
       await world.pass(5 * MINUTE_MS);
-      disk.isFull = true;
+      disk.full = 'all';
       receiver.state = 'takes';
       await world.pass(30 * MINUTE_MS);
       expect(receiver.taken.size).toBe(before);
-      disk.isFull = false;
+      disk.full = 'no';
       await world.pass(30 * MINUTE_MS);
       expect(receiver.taken.size).toBeGreaterThan(before);
       expect(new Set(receiver.taken.values())).toEqual(new Set([1]));

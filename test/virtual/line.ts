@@ -1,4 +1,5 @@
 /** The line between one agent and the service: how many calls are on it, how many were, and whether they were allowed. */
+import type { IntervalLimits } from '../../src/agent/loop/pace.ts';
 import type { ServerShare } from '../../src/agent/server-share.ts';
 import type { JobId } from '../../src/job.ts';
 import type { Clock } from '../../src/system/clock.ts';
@@ -9,19 +10,33 @@ export interface LineOptions {
   readonly share: ServerShare;
   readonly concurrency: number;
   readonly requestsPerMinute: number | null;
+  /** Of the polls of a job; undefined where commands come from other machines, which nothing here shows. */
+  readonly intervals: IntervalLimits | undefined;
+  /** Whether a poll may wait for the disk between what explains it and its call. */
+  readonly isDiskSlow: () => boolean;
   readonly offend: (what: string) => void;
 }
 
 const MINUTE_MS = 60_000;
 interface Asked {
   readonly what: string;
+  readonly begunAt: number;
+  /** Infinite if it was not, or not with all of it. */
   answeredAt: number;
+  /** Polls in a row that asked for the same and got the same, and that nothing explains. */
+  readonly times: number;
 }
 
 /** The same call is not made again within this time, unless something else happened meanwhile. */
 const AGAIN_MS = 400;
 /** An event explains calls that begin so much later, and those that wait for one under way. */
 const EXPLAINED_MS = 2_000;
+/** What changed is polled often until it is decided: raw bytes decide after half a minute. */
+const DECIDED_MS = 45_000;
+/** A poll without news makes the interval longer by this. */
+const STRETCH = 1.5;
+/** Of an interval, from one answer to the next call: half of it after a slow answer, less jitter. */
+const SHARE = 0.4;
 /** A repetition after a lost session takes no other turn; timers that fire late are made up for. */
 const SPARE_CALLS = 5;
 
@@ -32,6 +47,8 @@ export class Line {
   /** The last call for each job: what it asked for, and when its answer was whole. */
   readonly #last = new Map<JobId | undefined, Asked>();
   #explainedAt = Number.NEGATIVE_INFINITY;
+  /** What the last poll of each job got, and since when. */
+  readonly #got = new Map<JobId, { readonly what: string; readonly since: number }>();
   readonly #options: LineOptions;
   /** When the calls of the last minute began. */
   #begun: number[] = [];
@@ -53,20 +70,34 @@ export class Line {
     this.#explainedAt = this.clock.monotonic();
   }
 
-  begun({ operation, jobId, files }: Call): Asked {
+  /** A poll of a job gets this. */
+  got(jobId: JobId, what: string): void {
+    if (this.#got.get(jobId)?.what !== what) this.#got.set(jobId, { what, since: this.clock.monotonic() });
+  }
+
+  /** `isQuiet`: the job goes on, so that nothing but its files decides when they are polled. */
+  begun({ operation, jobId, files }: Call, isQuiet: boolean): Asked {
     const { clock, concurrency, requestsPerMinute, offend } = this.#options;
     const now = clock.monotonic();
     this.running += 1;
     if (this.running > concurrency) offend(`${this.running} calls at a time, ${concurrency} are allowed`);
     if (now < this.pausedUntil) offend(`${operation} began in a pause that the service asked for`);
-    const asked: Asked = { what: `${operation} ${files.join(' ')}`, answeredAt: Number.NEGATIVE_INFINITY };
     const last = this.#last.get(jobId);
+    const what = `${operation} ${files.join(' ')}`;
+    const newsAt = jobId === undefined ? now : (this.#got.get(jobId)?.since ?? now);
+    const isCalm = isQuiet && now - Math.max(newsAt, this.#explainedAt) > DECIDED_MS;
+    const times = isCalm && last?.what === what && last.answeredAt > Number.NEGATIVE_INFINITY ? last.times + 1 : 0;
+    const asked: Asked = { what, begunAt: now, answeredAt: Number.NEGATIVE_INFINITY, times };
     const againMs = now - (last?.answeredAt ?? Number.NEGATIVE_INFINITY);
     // A listing is of the search for tasks, of the results, or of a complete pass, each with one of its own.
     const isListing = operation === 'ListChangedFilesForJob';
-    const isExplained = isListing || now - this.#explainedAt < EXPLAINED_MS;
-    if (!isExplained && last?.what === asked.what && againMs < AGAIN_MS)
-      offend(`${jobId ?? 'all jobs'}: ${asked.what} is made twice in a row, after ${againMs} ms`);
+    // Of an event while a call is under way, one more call is the answer, however long that call takes.
+    const isSince = this.#explainedAt >= (last?.begunAt ?? now);
+    const isExplained = isListing || isSince || this.#options.isDiskSlow() || now - this.#explainedAt < EXPLAINED_MS;
+    const isPoll = operation === 'DownloadPartsOfJobFilesFromCluster';
+    const leastMs = Math.max(AGAIN_MS, isPoll ? SHARE * this.#intervalMs(times) : 0);
+    if (!isExplained && last?.what === what && againMs < leastMs)
+      offend(`${jobId ?? 'all jobs'}: ${what} is made twice in a row, after ${againMs} ms, ${times} times`);
     this.#last.set(jobId, asked);
     if (requestsPerMinute === null) return asked;
     this.#begun = this.#begun.filter((at) => at > now - MINUTE_MS);
@@ -74,6 +105,12 @@ export class Line {
     if (this.#begun.length > requestsPerMinute + SPARE_CALLS)
       offend(`${this.#begun.length} calls in a minute, ${requestsPerMinute} are allowed`);
     return asked;
+  }
+
+  /** The interval after so many polls that brought no news. */
+  #intervalMs(times: number): number {
+    const { minIntervalMs, maxIntervalMs } = this.#options.intervals ?? { minIntervalMs: 0, maxIntervalMs: 0 };
+    return Math.min(maxIntervalMs, minIntervalMs * STRETCH ** times);
   }
 
   ended(asked: Asked, isAnswered: boolean): void {

@@ -10,6 +10,7 @@ import { resultsDirectory } from '../../src/agent/results/results.ts';
 import type { Config } from '../../src/config/config.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { JobRow } from '../../src/store/rows.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { SimulatedJob } from './cluster.ts';
 import { mendSecret } from './commands.ts';
 import type { Fault } from './faults.ts';
@@ -62,13 +63,12 @@ export function chooseBroken(world: World): Broken | undefined {
     }),
     'a result cannot be downloaded': forEver({ code: 'http-status', jobId, file: '/out/result-1.dat' }),
   };
-  const what = chance.among([...Object.keys(kinds), RECEIVER_BROKEN]);
-  return what === RECEIVER_BROKEN ? BROKEN_RECEIVER : { what, jobId, ...(kinds[what] as (typeof kinds)[string]) };
+  const what = chance.among([...Object.keys(kinds), ...OF_NO_JOB.map((one) => one.what)]);
+  return OF_NO_JOB.find((one) => one.what === what) ?? { what, jobId, ...(kinds[what] as (typeof kinds)[string]) };
 }
 
-const RECEIVER_BROKEN = 'the receiver of notifications is silent';
 const BROKEN_RECEIVER: Broken = {
-  what: RECEIVER_BROKEN,
+  what: 'the receiver of notifications is silent',
   jobId: undefined,
   begin({ receiver }) {
     receiver.state = 'silent';
@@ -76,6 +76,17 @@ const BROKEN_RECEIVER: Broken = {
   },
   hits: ({ receiver }) => receiver.missed,
 };
+/** Nothing is complete then, and notifications are sent all the same. */
+const FULL_MIRRORS: Broken = {
+  what: 'the disk of the mirrors is full',
+  jobId: undefined,
+  begin({ disk }) {
+    disk.full = 'of mirrors';
+    disk.fullHits = 0;
+  },
+  hits: ({ disk }) => disk.fullHits,
+};
+const OF_NO_JOB: readonly Broken[] = [BROKEN_RECEIVER, FULL_MIRRORS];
 
 /** Everything works again, but for one part. */
 export async function heal(world: World, broken?: Broken): Promise<void> {
@@ -138,6 +149,7 @@ export type Complete = Pick<World, 'agent' | 'service' | 'mirrors' | 'disk' | 'r
 /** What is not as it is to be in the end. */
 export function lacking(world: Complete, broken?: Broken): Lack[] {
   const { store } = world.agent;
+  if (broken === FULL_MIRRORS) return lacksOfOutbox(world);
   const rows = store.jobs.all();
   const lacks = rows
     .filter(({ jobId }) => jobId !== broken?.jobId)
@@ -246,9 +258,16 @@ export async function requireSaysSo(world: World, broken: Broken): Promise<void>
   }
 }
 
-function saysSo({ agent }: World, { jobId }: Broken): boolean {
+function saysSo({ agent }: World, broken: Broken): boolean {
   const { store } = agent;
-  if (jobId === undefined) return store.outbox.all().some(({ lastError }) => lastError !== null);
+  const { jobId } = broken;
+  if (broken === BROKEN_RECEIVER) return store.outbox.all().some(({ lastError }) => lastError !== null);
+  if (jobId !== undefined) return isSaidOf(store, jobId);
+  const followed = store.jobs.all().filter(({ state }) => state === 'watched' || state === 'ending');
+  return followed.length === 0 || followed.some((row) => isSaidOf(store, row.jobId));
+}
+
+function isSaidOf(store: Store, jobId: JobId): boolean {
   const row = store.jobs.get(jobId);
   if (row === undefined || row.error !== null) return true;
   if (row.state !== 'watched' && row.state !== 'ending') return true;

@@ -131,6 +131,13 @@ export const PLANTED: readonly Planted[] = [
     found: /events at the moment/,
   },
   {
+    name: 'intervals of quiet polls that do not grow',
+    file: 'agent/loop/pace.ts',
+    text: ': Math.min(maxIntervalMs, Math.max(minIntervalMs, this.#intervalMs * STRETCH));',
+    instead: ': minIntervalMs;',
+    found: /is made twice in a row/,
+  },
+  {
     name: 'a delivery that is sent again and again',
     file: 'notify/deliveries.ts',
     text: 'store.transaction(() => store.outbox.remove(row));',
@@ -142,7 +149,7 @@ export const PLANTED: readonly Planted[] = [
     file: 'agent/poll/file-poll.ts',
     text: 'await this.#guardEnd(async () => this.mirror?.close());',
     instead: '',
-    found: /open(?: files)?(?:, at most|$)/m,
+    found: /open(?: files)?(?:, at most|$)|: not over after/m,
   },
   {
     name: 'a timer that outlasts a stop',

@@ -56,6 +56,10 @@ export class SimulatedPorts implements Remote, JobService {
     const files = wanted.flatMap((one) => [keyText(one), `from ${one.offset}`]);
     return this.#call({ operation: 'DownloadPartsOfJobFilesFromCluster', jobId, files, signal }, (cut) => {
       const job = service.job(jobId);
+      const shown = job.tasks.map(({ files: each }) =>
+        LIVE_FILE_NAMES.map((name) => `${each[name].contents.length} ${each[name].content?.length}`),
+      );
+      this.#options.line.got(jobId, JSON.stringify(shown));
       const served = cut === undefined ? wanted : wanted.slice(0, wanted.length / 2);
       const parts = served.flatMap((request): Part[] => {
         const file = job.tasks.find(({ id }) => id === request.taskId)?.files[request.file];

@@ -36,6 +36,22 @@ export function checkSafety(world: World): void {
   if (followed > Math.max(mostJobs, MOST_BEFORE)) throw new Error(`${followed} jobs are followed by the rule`);
 }
 
+/** Entries of one collection beside those of jobs: statements of SQL, columns. */
+const MAX_FIXED = 300;
+/** For each job, live file and result. */
+const MAX_OF_ONE = 4;
+
+/** What an agent remembers is bounded by what it follows. */
+export function checkMemory(world: World): void {
+  const jobs = [...world.service.jobs.values()];
+  const things = jobs.reduce((sum, { tasks, results }) => sum + 1 + 4 * tasks.length + results.size, 0);
+  const most = MAX_FIXED + MAX_OF_ONE * things;
+  // Of each kind of secret, the latest eight are kept, in pieces (test/redact.test.ts).
+  const lengths = [...world.lengths()].filter(([name]) => !name.startsWith('Secrets.'));
+  for (const [name, length] of lengths)
+    if (length > most) throw new Error(`${name} has ${length} entries for ${things} jobs and files`);
+}
+
 /** An agent that stopped has given back all that it took. */
 export function checkStopped({ agent, disk }: World): void {
   const { process, holder, line } = agent;
@@ -54,7 +70,22 @@ function checkRows({ database }: World['disk']): void {
     );
     if (found !== undefined) throw new Error(`the table ${table} has rows of ${found}, which is no job of the store`);
   }
+  for (const table of ['arrivals', 'read_positions']) {
+    const [found] = database.column(
+      `SELECT job_id FROM ${table} WHERE (job_id, task_id, file) NOT IN (SELECT job_id, task_id, file FROM live_files)`,
+    );
+    if (found !== undefined)
+      throw new Error(`the table ${table} has rows of ${found}, of a file that it does not have`);
+  }
+  const [wrong] = database.column(WRONG_COUNTS);
+  if (wrong !== undefined) throw new Error(`the results of ${wrong} are counted wrong`);
 }
+
+/** Jobs of which status shows other numbers of results than there are. */
+const WRONG_COUNTS = `
+  SELECT job_id FROM (SELECT job_id, state, count(*) AS there, sum(coalesce(bytes, 0)) AS size FROM result_files GROUP BY 1, 2)
+    FULL JOIN result_counts USING (job_id, state)
+  WHERE coalesce(there, 0) <> coalesce(kept, 0) OR coalesce(size, 0) <> coalesce(bytes, 0)`;
 
 /** Jobs that an earlier rule took. */
 const MOST_BEFORE = 4;

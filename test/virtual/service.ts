@@ -25,6 +25,8 @@ export interface Call {
   readonly silentMs: number;
 }
 
+/** How the releases turn bytes into text. */
+const DECODERS: readonly DecodingOptions[] = [{}, { stream: true }, { swallowBom: true }, { codePage: 'windows-1250' }];
 /** docs/guarantees.md: after a refusal the agent waits 5 minutes, a quarter more or less by chance. */
 const REFUSED_MS = 3.7 * 60_000;
 
@@ -72,10 +74,10 @@ export class SimulatedService {
     return job;
   }
 
-  /** Another release from now on. */
+  /** Another release from now on, which may decode files in another way. */
   upgrade(): void {
     this.hasStamps = this.#chance.is(0.5);
-    this.decoding = { stream: this.#chance.is(0.5) };
+    this.decoding = this.#chance.among(DECODERS);
     this.forgetSessions();
   }
 
@@ -95,7 +97,8 @@ export class SimulatedService {
     if (call.signal.aborted) throw new JobtailError('aborted', 'it was stopped');
     this.calls += 1;
     this.onCall(call);
-    const asked = line.begun(call);
+    const job = call.jobId === undefined ? undefined : this.jobs.get(call.jobId);
+    const asked = line.begun(call, job !== undefined && !job.isOver);
     let isAnswered = false;
     try {
       const fault = this.#faultOf(call, clock);

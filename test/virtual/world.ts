@@ -9,6 +9,7 @@ import type { JobId } from '../../src/job.ts';
 import { memoryDirectory } from '../support/temp-directory.ts';
 import { configured, type Settings, SimulatedAgent } from './agent.ts';
 import { Chance } from './chance.ts';
+import { type Lengths, lengthsOf } from './collections.ts';
 import { SimulatedDisk } from './disk.ts';
 import { Machine } from './machine.ts';
 import { SimulatedReceiver } from './receiver.ts';
@@ -118,6 +119,7 @@ export class World {
       log: (text) => this.log(text),
       onStopped: () => checkStopped(this),
       aside: (work) => this.disk.aside(work),
+      isDiskSlow: () => this.disk.flushMs > 0,
     });
   }
 
@@ -151,6 +153,13 @@ export class World {
     if (!this.isUp || this.agent.process.stoppedUntil > this.time.passedMs - MAX_TURN_MS) return;
     const unhealthy = this.agent.health.unhealthy();
     if (unhealthy !== undefined) throw new Error(unhealthy);
+  }
+
+  /** How much the agent remembers; how much the world does is nothing of it. */
+  lengths(): Lengths {
+    const { agent, time, service, receiver, disk, chance } = this;
+    const others = [time, service, receiver, disk, chance, agent.process, agent.line ?? {}];
+    return lengthsOf(agent, others);
   }
 
   /** After a delay, something happens on the cluster. */

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { PLANTED, type Planted } from '../planted.ts';
 
 /** Less than a minute of simulation on a machine at rest. */
-const SEEDS = 8;
+const SEEDS = 16;
 const HERE = path.join(import.meta.dirname, '..');
 const run = promisify(execFile);
 
