@@ -1,4 +1,6 @@
 /** What runs by chance found in the agent, as cases of their own: a seed means something else when the runs change. */
+import path from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import { ended } from './commands.ts';
@@ -61,6 +63,27 @@ test('a call that is repeated after a sign-in waits for the end of a pause', () 
     await world.pass(30 * MINUTE_MS);
     expect(world.service.calls).toBeGreaterThan(before + 2);
     expect(world.agent.store.jobs.get(JOB)?.error).toBeNull();
+  }));
+
+test('a state that cannot be read while the job service fails ends no agent', () =>
+  withJob(async (world) => {
+    const { agent, service, disk, time } = world;
+    const operations = ['ListJobsForCurrentUser'] as const;
+    service.faults.push({ code: 'unavailable', operations, share: 1, until: time.passedMs + 10 * MINUTE_MS });
+    const rename = (from: string, to: string) =>
+      disk.aside(() =>
+        disk.database.beside(() => {
+          const database = new Database(path.join(agent.store.directory, 'agent.db'));
+          database.exec(`ALTER TABLE ${from} RENAME TO ${to}`);
+          database.close();
+        }),
+      );
+    rename('live_files', 'elsewhere');
+    // A promise that nothing waits for ends the test, as it ends the agent.
+    await time.pass(10 * MINUTE_MS);
+    rename('elsewhere', 'live_files');
+    await world.pass(15 * MINUTE_MS);
+    expect(agent.store.jobs.get(JOB)?.error).toBeNull();
   }));
 
 test('no event is sent while the state cannot be written, and each is sent once afterwards', () =>

@@ -85,10 +85,18 @@ export class JobStates implements Scheduled {
 
   startDue(): void {
     this.#dueAt = Number.POSITIVE_INFINITY;
-    this.#running = this.#run().finally(() => {
-      this.#running = undefined;
-      this.#options.scheduler.arrange(this);
-    });
+    const { failures, scheduler } = this.#options;
+    // Only the state fails here: `#run` handles what the service does.
+    const unread = (thrown: unknown) => {
+      failures.failed(STATE, asJobtailError(thrown));
+      this.#due(INTERVAL_MS);
+    };
+    this.#running = this.#run()
+      .catch(unread)
+      .finally(() => {
+        this.#running = undefined;
+        scheduler.arrange(this);
+      });
   }
 
   async ended(): Promise<void> {
