@@ -65,6 +65,23 @@ test('a call that is repeated after a sign-in waits for the end of a pause', () 
     expect(world.agent.store.jobs.get(JOB)?.error).toBeNull();
   }));
 
+test('a job whose live file fails for a while is not settled without it', () =>
+  withJob(async (world) => {
+    const { agent, service, time } = world;
+    const stderr = service.job(JOB).tasks[0]?.files.stderr;
+    stderr?.append(30);
+    const until = time.passedMs + 20 * MINUTE_MS;
+    service.faults.push({ code: 'answer-too-large', file: '5010/stderr', share: 1, until });
+    service.job(JOB).end('Finished', time.wallMs);
+    await world.pass(90 * MINUTE_MS);
+    const row = agent.store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stderr');
+    expect([agent.store.jobs.get(JOB)?.state, row?.error, row?.position]).toEqual([
+      'settled',
+      null,
+      stderr?.content?.length,
+    ]);
+  }));
+
 test('a state that cannot be read while the job service fails ends no agent', () =>
   withJob(async (world) => {
     const { agent, service, disk, time } = world;
