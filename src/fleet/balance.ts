@@ -44,6 +44,7 @@ export class Taking {
   readonly #membership: Membership;
   readonly #following: Following;
   readonly #readiness: Readiness;
+  readonly #reclaimFrom: number;
   takeovers = 0;
   /** The summary in which other agents had room and left jobs waiting; each summary counts once. */
   passedOver: FleetSummary | undefined;
@@ -52,22 +53,31 @@ export class Taking {
     this.#membership = membership;
     this.#following = following;
     this.#readiness = readiness;
+    this.#reclaimFrom = membership.clock.monotonic() + membership.member.leaseMs;
   }
 
   /**
-   * Continues with the jobs that this agent owns in the database: of the process before, or of a call whose response
-   * was lost.
+   * Continues with the jobs of the process before. A job that the state does not have may be of a restored database,
+   * and another agent's: it waits for a lease.
    */
-  async reclaim(): Promise<void> {
+  async begin(): Promise<void> {
+    const here = new Map(this.#membership.store.fleetLeases.all().map(({ jobId, attempt }) => [jobId, attempt]));
+    await this.#reclaim(({ jobId, attempt }) => here.get(jobId) === attempt);
+  }
+
+  async #reclaim(isMeant: (job: TakenJob) => boolean): Promise<void> {
     const { leased, joined } = this.#membership;
-    this.#add((await joined.claims.owned()).filter(({ jobId }) => leased.get(jobId) === undefined));
+    const owned = (await joined.claims.owned()).filter(({ jobId }) => leased.get(jobId) === undefined);
+    this.#add(owned.filter(isMeant));
   }
 
   /** Acquires jobs up to this agent's share, or more if other agents leave jobs waiting. Returns how many. */
   async take(summary: FleetSummary | undefined): Promise<number> {
-    const { leased, joined, member, log } = this.#membership;
+    const { leased, joined, member, log, clock } = this.#membership;
     if (summary === undefined) return 0;
-    if (summary.own.some(({ jobId }) => leased.get(jobId) === undefined)) await this.reclaim();
+    // Of a call whose response was lost.
+    const isUnknown = summary.own.some(({ jobId }) => leased.get(jobId) === undefined);
+    if (isUnknown && clock.monotonic() >= this.#reclaimFrom) await this.#reclaim(() => true);
     if (summary.waiting === 0) return 0;
     const max = Math.min(MAX_TAKEN, await this.#wanted(summary));
     if (max <= 0) return 0;

@@ -5,7 +5,7 @@
 import type { JobId } from '../job.ts';
 import type { Queue } from './commands.ts';
 import type { Database } from './database.ts';
-import { idsOf, type LeasedJob, SILENT } from './register.ts';
+import { idsOf, type LeasedJob, type Register, SILENT } from './register.ts';
 import type { Sql } from './tables.ts';
 
 export interface TakenJob extends LeasedJob {
@@ -20,18 +20,36 @@ export type End = 'handed-over' | 'done';
 /** Maximum jobs released in one transaction. */
 const MAX_FREED = 100;
 
+export interface ClaimsOptions {
+  readonly database: Database;
+  readonly queue: Queue;
+  readonly register: Pick<Register, 'seenAt'>;
+  readonly owner: string;
+  readonly instance: string;
+}
+
+/**
+ * Condition on the last heartbeat, $1 by the agent $2: the database has it. After a restored backup it does not, and the
+ * owners in it may be former ones.
+ */
+const HAS_HEARTBEAT = `($1::timestamptz IS NULL OR EXISTS (SELECT 1 FROM {s}.agents AS own WHERE own.name = $2 AND own.seen_at >= $1::timestamptz))`;
+
 export class Claims {
+  readonly #options: ClaimsOptions;
   readonly #database: Database;
   readonly #queue: Queue;
   readonly #owner: string;
-  readonly #instance: string;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(database: Database, queue: Queue, owner: string, instance: string) {
-    this.#database = database;
-    this.#queue = queue;
-    this.#owner = owner;
-    this.#instance = instance;
+  constructor(options: ClaimsOptions) {
+    this.#options = options;
+    this.#database = options.database;
+    this.#queue = options.queue;
+    this.#owner = options.owner;
+  }
+
+  get #heartbeat(): readonly unknown[] {
+    return [this.#options.register.seenAt, this.#owner];
   }
 
   /** Acquires up to `max` jobs without an owner; skips jobs for which a command is being placed. */
@@ -45,6 +63,8 @@ export class Claims {
   }
 
   async #take(sql: Sql, max: number): Promise<TakenJob[]> {
+    const [current] = await sql.query(`SELECT 1 WHERE ${HAS_HEARTBEAT}`, this.#heartbeat);
+    if (current === undefined) throw new Busy();
     // An entry without a valid job id leaves the queue: no agent can follow it.
     const waiting = this.#database.border.jobs(await this.#queue.take(sql, max));
     if (waiting.length === 0) return [];
@@ -81,8 +101,8 @@ export class Claims {
    */
   async owned(): Promise<TakenJob[]> {
     const rows = await this.#database.query<TakenJob>(
-      `SELECT job_id AS "jobId", attempt, mirror, false AS "isTakeover" FROM {s}.jobs WHERE owner = $1`,
-      [this.#owner],
+      `SELECT job_id AS "jobId", attempt, mirror, false AS "isTakeover" FROM {s}.jobs WHERE owner = $2 AND ${HAS_HEARTBEAT}`,
+      this.#heartbeat,
     );
     return this.#database.border.jobs(rows);
   }
@@ -98,7 +118,7 @@ export class Claims {
          JOIN unnest($2::text[], $3::int[]) AS leased (job_id, attempt) ON jobs.job_id = leased.job_id AND jobs.attempt = leased.attempt
          WHERE owner = $1 AND NOT EXISTS (SELECT 1 FROM {s}.agents WHERE name = $1 AND instance <> $4)
          ORDER BY jobs.job_id FOR UPDATE OF jobs`,
-        [this.#owner, idsOf(jobs), jobs.map(({ attempt }) => attempt), this.#instance],
+        [this.#owner, idsOf(jobs), jobs.map(({ attempt }) => attempt), this.#options.instance],
       );
       const named = new Set(idsOf(rows));
       const owned = jobs.filter(({ jobId }) => named.has(jobId));
@@ -127,9 +147,10 @@ export class Claims {
     return this.#database.transaction(async (sql) => {
       const freed = await sql.query<{ readonly jobId: JobId }>(
         `WITH silent AS (
-           SELECT job_id FROM {s}.jobs JOIN {s}.agents ON name = owner WHERE ${SILENT}
+           SELECT job_id FROM {s}.jobs JOIN {s}.agents ON name = owner WHERE ${SILENT} AND ${HAS_HEARTBEAT}
            ORDER BY job_id LIMIT ${MAX_FREED} FOR UPDATE OF agents, jobs SKIP LOCKED)
          UPDATE {s}.jobs SET owner = NULL FROM silent WHERE jobs.job_id = silent.job_id RETURNING jobs.job_id AS "jobId"`,
+        this.#heartbeat,
       );
       const ids = this.#database.border.jobs(freed).map(({ jobId }) => jobId);
       await this.#ended(sql, ids, 'lost');

@@ -62,8 +62,9 @@ async function orClose(database: Database, join: (database: Database) => Promise
 function joinedBy(database: Database, name: string, instance = '', heartbeats = database): Joined {
   const queue = new Queue(database);
   const close = async () => void (await Promise.all([...new Set([database, heartbeats])].map((one) => one.close())));
-  const [claims, commands] = [new Claims(database, queue, name, instance), new Commands(database, queue)];
-  return { database, queue, claims, commands, register: new Register(heartbeats), close };
+  const [register, commands] = [new Register(heartbeats), new Commands(database, queue)];
+  const claims = new Claims({ database, queue, register, owner: name, instance });
+  return { database, queue, claims, commands, register, close };
 }
 
 /**

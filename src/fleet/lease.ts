@@ -175,6 +175,7 @@ export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #nextAt = 0;
   #releaseFrom: number;
+  #acquireFrom = Number.NEGATIVE_INFINITY;
   #tickedAt: number;
   #beating: Promise<void> | undefined;
   #releasing: Promise<void> | undefined;
@@ -206,8 +207,24 @@ export class Heartbeat {
 
   /** Reports to the database and reads the fleet; does not prolong the lease here, which only `#renew` does. */
   async refresh(): Promise<void> {
-    const { joined, member, report, onSummary } = this.#options;
-    onSummary(await joined.register.report(member, report()));
+    const { joined, member, report } = this.#options;
+    this.#receive(await joined.register.report(member, report()));
+  }
+
+  /**
+   * Whether this agent may acquire jobs. In a restored database the owners are former ones: for a whole lease, until the
+   * present ones have reported or may no longer write, it acquires none of their jobs.
+   */
+  get mayAcquire(): boolean {
+    return this.#options.monotonic() >= this.#acquireFrom;
+  }
+
+  #receive(summary: FleetSummary): void {
+    if (summary.isRestored) {
+      this.#postponeReleases();
+      this.#acquireFrom = this.#releaseFrom;
+    }
+    this.#options.onSummary(summary);
   }
 
   async #beat(): Promise<void> {
@@ -225,7 +242,7 @@ export class Heartbeat {
 
   /** Renews the lease: in the database by `Register.report`, then here by `LeasedJobs.prolong`. */
   async #renew(): Promise<void> {
-    const { joined, leased, member, monotonic, report, onBeat, onLost, onSummary } = this.#options;
+    const { joined, leased, member, monotonic, report, onBeat, onLost } = this.#options;
     const sentAt = leased.moment();
     this.#nextAt = sentAt.monotonic + member.leaseMs / BEATS;
     const jobs = leased.all();
@@ -237,7 +254,7 @@ export class Heartbeat {
     const lost = current.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt);
     if (lost.length > 0) onLost(lost);
     leased.prolong(sentAt);
-    onSummary(summary);
+    this.#receive(summary);
     if (summary.silent > 0 && monotonic() >= this.#releaseFrom) this.#releaseSilent();
   }
 

@@ -227,7 +227,7 @@ export class FleetMember implements Ownership {
   }
 
   async #round({ heartbeat, rounds }: JoinedPhase): Promise<boolean> {
-    return heartbeat.hasSucceeded && (await rounds.round(this.#summary, this.#isHandingOff));
+    return heartbeat.hasSucceeded && (await rounds.round(this.#summary, this.#isHandingOff, heartbeat.mayAcquire));
   }
 
   async #join(): Promise<void> {

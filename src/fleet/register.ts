@@ -78,6 +78,8 @@ export interface FleetSummary {
   readonly silent: number;
   readonly own: readonly LeasedJob[];
   readonly drainAsked: boolean;
+  /** Whether the database did not have the last heartbeat: a backup was restored, or a standby took over. */
+  readonly isRestored: boolean;
 }
 
 /** Condition: the lease expired. */
@@ -103,13 +105,17 @@ const SUMMARY = `SELECT
   (SELECT count(*)::int FROM ${WAITING_ROWS}) AS waiting,
   (SELECT coalesce(extract(epoch FROM now() - min(start_after))::float8 * 1000::float8, 0::float8) FROM ${WAITING_ROWS}) AS "waitingMs"`;
 
-interface SummaryRow extends Omit<FleetSummary, 'agents' | 'jobs' | 'drainAsked'> {
+type Renewed = Pick<FleetSummary, 'drainAsked' | 'isRestored'>;
+
+interface SummaryRow extends Omit<FleetSummary, 'agents' | 'jobs' | keyof Renewed> {
   readonly agents: readonly (Taker & { readonly maxJobs: number })[];
   readonly owned: number;
 }
 
 export class Register {
   readonly #database: Database;
+  /** The time of the last heartbeat, as the database wrote it; null before the first one. */
+  seenAt: string | null = null;
 
   constructor(database: Database) {
     this.#database = database;
@@ -117,15 +123,16 @@ export class Register {
 
   /** False while an agent with another state uses the name. */
   async join({ name, stateId, instance, mostJobs, leaseMs, mirror, about }: Member): Promise<boolean> {
-    const rows = await this.#database.query(
+    const rows = await this.#database.query<{ readonly seenAt: string }>(
       `INSERT INTO {s}.agents (name, state_id, instance, most_jobs, lease_ms, mirror, about, format) VALUES ($1, $2, $3, $4, $5, $6, $7, ${FORMAT})
        ON CONFLICT (name) DO UPDATE SET state_id = excluded.state_id, instance = excluded.instance, most_jobs = excluded.most_jobs,
          lease_ms = excluded.lease_ms, mirror = excluded.mirror, format = excluded.format, about = excluded.about, started_at = now(), seen_at = now(), took_at = now(),
          is_ended = false, is_draining = false, drain_asked = false
        WHERE agents.state_id = excluded.state_id OR NOT (${SEEN.replaceAll('is_ended', 'agents.is_ended')})
-       RETURNING 1`,
+       RETURNING seen_at::text AS "seenAt"`,
       [name, stateId, instance, mostJobs, leaseMs, mirror, JSON.stringify(about)],
     );
+    this.seenAt = rows[0]?.seenAt ?? this.seenAt;
     return rows.length > 0;
   }
 
@@ -148,25 +155,28 @@ export class Register {
     return { ...rest, ...own, agents: takers, jobs: owned + row.waiting };
   }
 
-  async #renew({ name, instance }: Member, report: Report): Promise<Pick<FleetSummary, 'drainAsked'> | undefined> {
+  async #renew({ name, instance }: Member, report: Report): Promise<Renewed | undefined> {
     const { lagMs, callsLastMinute, isDraining, capacity, lacks, notFollowed } = report;
-    const [own] = await this.#database.query<Pick<FleetSummary, 'drainAsked'>>(
+    const [own] = await this.#database.query<Pick<Renewed, 'drainAsked'> & { readonly seenAt: string }>(
       `UPDATE {s}.agents SET seen_at = now(), is_ended = false, lag_ms = $3, calls_last_minute = $4, is_draining = $5,
          capacity = $6, lacks = $7, not_followed = $8
-       WHERE name = $1 AND instance = $2 RETURNING drain_asked AS "drainAsked"`,
+       WHERE name = $1 AND instance = $2 AND seen_at >= $9::timestamptz
+       RETURNING drain_asked AS "drainAsked", seen_at::text AS "seenAt"`,
       [
         ...[name, instance, lagMs === null ? null : Math.round(lagMs), callsLastMinute],
-        ...[isDraining, capacity, lacks, notFollowed],
+        ...[isDraining, capacity, lacks, notFollowed, this.seenAt],
       ],
     );
-    return own;
+    if (own === undefined) return undefined;
+    this.seenAt = own.seenAt;
+    return { drainAsked: own.drainAsked, isRestored: false };
   }
 
-  /** After an older backup was restored, the row of this agent is of an earlier process, or missing. */
-  async #rejoin(member: Member, report: Report): Promise<Pick<FleetSummary, 'drainAsked'>> {
+  /** After an older backup was restored, the row of this agent is older, of an earlier process, or missing. */
+  async #rejoin(member: Member, report: Report): Promise<Renewed> {
     const own = (await this.join(member)) ? await this.#renew(member, report) : undefined;
     if (own === undefined) throw await this.nameTaken(member.name);
-    return own;
+    return { ...own, isRestored: true };
   }
 
   /** Agents that left jobs waiting although they have room are offered none for a while, longer each time. */

@@ -41,7 +41,7 @@ export class Rounds {
   /** Continues with the jobs of the process before this one. */
   async begin(): Promise<void> {
     const { leased, store, handover } = this.#membership;
-    await this.taking.reclaim();
+    await this.taking.begin();
     const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
     // Grants of a job that another agent owns are released first.
     const others = store.jobs.all().filter(({ jobId }) => leased.get(jobId) === undefined && !open.has(jobId));
@@ -50,10 +50,10 @@ export class Rounds {
   }
 
   /** Runs a round; returns whether the next one is due at once: more jobs or commands wait. */
-  async round(summary: FleetSummary | undefined, isDraining: boolean): Promise<boolean> {
+  async round(summary: FleetSummary | undefined, isDraining: boolean, mayAcquire: boolean): Promise<boolean> {
     const { follower } = this.#membership.attached;
     if (follower === undefined) return false;
-    const taken = isDraining ? 0 : await this.taking.take(summary);
+    const taken = isDraining || !mayAcquire ? 0 : await this.taking.take(summary);
     const brought = await this.taking.bring();
     await this.#execute(brought);
     this.taking.follow(brought);

@@ -6,8 +6,8 @@ import { CODES } from '../faults.ts';
 import type { FleetMachine, FleetWorld } from './world.ts';
 
 const MINUTE_MS = 60_000;
-/** A backup is put back by ending the server and starting it again: each agent meets that with a heartbeat. */
-const RESTORED_AFTER_MS = 8_000;
+/** The server may be away for so short a time while a backup is put back that no heartbeat meets it. */
+const MIN_RESTORE_MS = 1;
 
 const WEIGHTS = {
   submit: 5,
@@ -91,21 +91,27 @@ const ACTS: Readonly<Record<FleetHappening, Act>> = {
       postgres.slowMs = 0;
     });
   },
-  /** A backup of now is put back some minutes later. */
   restore(world) {
-    const { postgres, chance, later } = world;
-    const backup = postgres.tables.copy();
-    later(chance.spread(1_000, 20 * MINUTE_MS), () => {
-      world.isRestored = true;
-      postgres.stop();
-      postgres.tables.restore(backup);
-      later(chance.spread(RESTORED_AFTER_MS, 2 * MINUTE_MS), () => {
-        postgres.isAway = false;
-      });
-    });
+    const { chance } = world;
+    restoreLater(world, chance.spread(1_000, 20 * MINUTE_MS), chance.spread(MIN_RESTORE_MS, 2 * MINUTE_MS));
   },
   nothing() {},
 };
+
+/** A backup of now is put back some time later, which takes a while. */
+export function restoreLater(world: FleetWorld, delayMs: number, tookMs: number): void {
+  const { postgres, later } = world;
+  const backup = postgres.tables.copy();
+  later(delayMs, () => {
+    world.note('a backup is put back');
+    world.isRestored = true;
+    postgres.stop();
+    postgres.tables.restore(backup);
+    later(tookMs, () => {
+      postgres.isAway = false;
+    });
+  });
+}
 
 export function mendWay({ postgres }: FleetWorld, machine: FleetMachine): void {
   machine.way.out = true;

@@ -64,15 +64,22 @@ function summaryOf(on: Transaction, name: unknown): Row {
   };
 }
 
+/** As `HAS_HEARTBEAT` of src/fleet/claims.ts. */
+function hasHeartbeat(on: Transaction, [seenAt, name]: Values): boolean {
+  if (seenAt === null) return true;
+  const own = on.get('agents', keyOf(name));
+  return own !== undefined && at(own, 'seen_at') >= Number(seenAt);
+}
+
 function renewed(on: Transaction, [name, instance, ...values]: Values): unknown[] {
   const key = keyOf(name);
   on.lock('agents', key);
   const agent = on.get('agents', key);
-  if (agent === undefined || agent['instance'] !== instance) return [];
-  const [lag_ms, calls_last_minute, is_draining, capacity, lacks, not_followed] = values;
+  const [lag_ms, calls_last_minute, is_draining, capacity, lacks, not_followed, seenAt] = values;
+  if (agent?.['instance'] !== instance || seenAt === null || at(agent as Row, 'seen_at') < Number(seenAt)) return [];
   const reported = { lag_ms, calls_last_minute, is_draining, capacity, lacks, not_followed };
-  on.change('agents', key, agent, { ...reported, seen_at: on.now, is_ended: false });
-  return [{ drainAsked: agent['drain_asked'] }];
+  on.change('agents', key, agent as Row, { ...reported, seen_at: on.now, is_ended: false });
+  return [{ drainAsked: agent?.['drain_asked'], seenAt: String(on.now) }];
 }
 
 function joined(on: Transaction, values: Values): unknown[] {
@@ -85,11 +92,12 @@ function joined(on: Transaction, values: Values): unknown[] {
   const flags = { is_ended: false, is_draining: false, drain_asked: false };
   const row = { name, state_id, instance, most_jobs, lease_ms, mirror, about: JSON.parse(String(about)) as unknown };
   on.put('agents', key, { ...NEW_AGENT, calls_last_minute: 0, ...before, ...row, ...times, ...flags });
-  return [{}];
+  return [{ seenAt: String(on.now) }];
 }
 
 /** Jobs of agents whose leases expired, where no other agent has a row of them. */
-function freed(on: Transaction): unknown[] {
+function freed(on: Transaction, heartbeat: Values): unknown[] {
+  if (!hasHeartbeat(on, heartbeat)) return [];
   const found: string[] = [];
   for (const [key, row] of on.all('jobs', ({ owner }) => owner !== null).sort(byKey)) {
     const agentKey = keyOf(row['owner']);
@@ -147,8 +155,14 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
       on.change('agents', keyOf(name), agent, { took_at: on.now, passed_over: 0, rests_until: null });
     return [];
   },
-  'SELECT job_id AS "jobId", attempt, mirror, false AS "isTakeover"': (on, [owner]) =>
-    jobsOf(on, owner).map(([, { job_id: jobId, attempt, mirror }]) => ({ jobId, attempt, mirror, isTakeover: false })),
+  'SELECT 1 WHERE ($1::timestamptz IS NULL': (on, heartbeat) => (hasHeartbeat(on, heartbeat) ? [{}] : []),
+  'SELECT job_id AS "jobId", attempt, mirror, false AS "isTakeover"': (on, [seenAt, owner]) =>
+    (hasHeartbeat(on, [seenAt, owner]) ? jobsOf(on, owner) : []).map(([, { job_id: jobId, attempt, mirror }]) => ({
+      jobId,
+      attempt,
+      mirror,
+      isTakeover: false,
+    })),
   'SELECT jobs.job_id AS "jobId" FROM {s}.jobs JOIN unnest': (on, [owner, ids, attempts, instance]) => {
     const agent = on.get('agents', keyOf(owner));
     if (agent !== undefined && agent['instance'] !== instance) return [];

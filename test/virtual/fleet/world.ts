@@ -175,6 +175,7 @@ export class FleetWorld {
 
   /** A command, which is a process of its own beside the agents. */
   async command(work: (client: FleetClient) => Promise<unknown>): Promise<boolean> {
+    for (const { agent } of this.machines) agent?.line?.explain();
     const process = new SimulatedProcess();
     const member: FleetProcess = { process, clock: this.time.clockOf(process), way: { out: true, back: true } };
     const [driver, secrets] = [this.postgres.driver(member), new Secrets()];

@@ -5,11 +5,12 @@
 import { expect, test } from 'vitest';
 import type { JobId } from '../../../../src/job.ts';
 import { runFor } from '../../run.ts';
-import { beginFleet } from '../happenings.ts';
+import { beginFleet, restoreLater } from '../happenings.ts';
 import { isDrained, runFleet, watchAll } from '../run.ts';
 import { FleetWorld } from '../world.ts';
 
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
+const LIMIT = { timeout: 120_000 };
 const SECONDS = Number(process.env['JOBTAIL_VIRTUAL_SECONDS'] ?? 30);
 
 test('a fleet holds its promises, whatever happens', { timeout: 120_000 + SECONDS * 2_000 }, async () => {
@@ -22,6 +23,37 @@ test('a fleet does the same with the same seed', { timeout: 120_000 }, async () 
   expect(first.statements).toBeGreaterThan(0);
   expect(await runFleet(2, 3)).toEqual(first);
 });
+
+/** Without its rule, each of these has two writers at a time. */
+test.each([2, 4, 7, 8])(
+  'a backup that is put back within a heartbeat makes no second writer: %d',
+  LIMIT,
+  async (seed) => {
+    const world = await FleetWorld.make(seed);
+    const { chance, service, machines } = world;
+    try {
+      await beginFleet(world);
+      for (let round = 0; round < 8; round += 1) {
+        restoreLater(world, chance.spread(20_000, 300_000), chance.spread(1, 3_000));
+        // Owners change between the backup and its return.
+        for (let change = 0; change < 4; change += 1) {
+          await world.pass(chance.spread(5_000, 60_000));
+          const machine = chance.among(machines);
+          await chance.among([() => world.drain(machine), () => world.kill(machine), () => world.stop(machine)])();
+          await world.pass(chance.spread(1_000, 20_000));
+          for (const each of machines) await world.start(each);
+        }
+        for (let times = 0; times < 60; times += 1) {
+          for (const job of service.jobs.values()) job.write(chance);
+          // The world ends a run in which two agents may write a job.
+          await world.pass(5_000);
+        }
+      }
+    } finally {
+      world.end();
+    }
+  },
+);
 
 test('a drained agent leaves no job waiting for its own share', { timeout: 120_000 }, async () => {
   const world = await FleetWorld.make(1);
