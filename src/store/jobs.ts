@@ -25,7 +25,7 @@ export type RunEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> 
 const SEARCH = `INSERT INTO task_searches (job_id, files) VALUES (?, ?)
   ON CONFLICT (job_id) DO UPDATE SET files = excluded.files, fruitless = 0, hint = NULL`;
 
-const NEXT_REVISION = '(SELECT coalesce(max(revision), 0) + 1 FROM jobs)';
+const NEXT_REVISION = `(SELECT max(coalesce(max(jobs.revision), 0), (SELECT revision FROM forgotten_jobs)) + 1 FROM jobs)`;
 
 export class Jobs {
   readonly #sql: Sql;

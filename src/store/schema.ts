@@ -60,6 +60,18 @@ const ARRIVALS = `
   ) STRICT, WITHOUT ROWID;
 `;
 
+/** The highest revision of all jobs that were forgotten, so that `jobs.revision` never goes back. */
+const FORGOTTEN = `
+  CREATE TABLE forgotten_jobs (
+    one      INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    revision INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO forgotten_jobs (revision) VALUES (0);
+  CREATE TRIGGER job_forgotten AFTER DELETE ON jobs BEGIN
+    UPDATE forgotten_jobs SET revision = max(revision, old.revision);
+  END;
+`;
+
 /** Entry n brings the database from version 8 + n to 9 + n (`PRAGMA user_version`). */
 export const UPGRADES: readonly string[] = [
   'ALTER TABLE live_files ADD COLUMN checksum INTEGER;',
@@ -70,6 +82,7 @@ export const UPGRADES: readonly string[] = [
   NOTIFICATIONS,
   ARRIVALS,
   "ALTER TABLE result_passes ADD COLUMN arriving TEXT NOT NULL DEFAULT '[]';",
+  FORGOTTEN,
 ];
 
 export const NEWEST_VERSION = OLDEST_VERSION + UPGRADES.length;
@@ -253,4 +266,4 @@ export const SCHEMA = `
     one      INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     state_id TEXT NOT NULL
   ) STRICT;
-${NOTIFICATIONS}${ARRIVALS}`;
+${NOTIFICATIONS}${ARRIVALS}${FORGOTTEN}`;

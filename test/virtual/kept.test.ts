@@ -82,6 +82,18 @@ test('a job whose live file fails for a while is not settled without it', () =>
     ]);
   }));
 
+test('a job is followed although all jobs before it were forgotten', () =>
+  withJob(async (world) => {
+    const { agent, service, time } = world;
+    for (let times = 0; times < 3; times += 1) order(world, true);
+    await time.passWhile(agent.engine.agent.release(JOB), MINUTE_MS, agent.process);
+    agent.store.transaction(() => agent.store.portableRows.forget(JOB));
+    service.submit('502' as JobId).start(time.wallMs);
+    order(world, true, '502' as JobId);
+    await world.pass(MINUTE_MS);
+    expect(agent.engine.agent.jobs).toBe(1);
+  }));
+
 test('a state that cannot be read while the job service fails ends no agent', () =>
   withJob(async (world) => {
     const { agent, service, disk, time } = world;
