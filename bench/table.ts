@@ -42,17 +42,20 @@ function goalOf(cells: readonly Cell[]): string {
   return row.ratio === undefined ? withUnit(row.figure, row.atMost) : String(row.atMost);
 }
 
-/** By release, where they differ. */
+/** By release, where those that measured it differ. */
 function metOf(cells: readonly Cell[]): string {
-  const met = cells.map((cell) => ('why' in cell ? '-' : cell.met ? 'yes' : 'no'));
+  const met = cells.flatMap((cell) => ('why' in cell ? [] : cell.met ? 'yes' : 'no'));
   return new Set(met).size === 1 ? (met[0] ?? '') : met.join(', ');
 }
 
 /** The unit is the end of the figure's name. */
 function withUnit(figure: string, value: number): string {
-  if (/seconds$/i.test(figure)) return `${value.toPrecision(3)} s`;
-  if (/bytes$/i.test(figure)) return `${(value / 1e6).toPrecision(3)} MB`;
-  if (/Ms$/.test(figure)) return `${value.toPrecision(3)} ms`;
-  if (/Share$/.test(figure)) return `${(value * 100).toPrecision(3)} %`;
-  return value.toPrecision(3);
+  if (/seconds$/i.test(figure)) return `${digitsOf(value)} s`;
+  if (/bytes$/i.test(figure)) return `${digitsOf(value / 1e6)} MB`;
+  if (/Ms$/.test(figure)) return `${digitsOf(value)} ms`;
+  if (/Share$/.test(figure)) return `${digitsOf(value * 100)} %`;
+  return digitsOf(value);
 }
+
+/** Three digits that count; all of a larger integer. */
+const digitsOf = (value: number) => (Math.abs(value) < 1000 ? value.toPrecision(3) : value.toFixed(0));
