@@ -1,6 +1,5 @@
 /**
- * Decides what a response shows about a mirror. The first row that matches decides; "-" matches each mirror. The
- * numbers stand beside the code.
+ * Decides what a response shows about a mirror. The first row that matches decides; "-" matches each mirror.
  *
  *   the response                           the mirror                    decision
  *   ----------------------------------------------------------------------------------------------------------------
@@ -71,41 +70,38 @@ export function decide(facts: Facts): Decision {
   const { length, committed, integrity, hasFingerprint } = mirror;
   const isUncommitted = length > committed && integrity !== 'unknown';
   if (shown.kind === 'same') {
-    // 1
     if (isUncommitted && unshownFrom !== undefined && unshownFrom >= committed)
+      // 1
       return damaged(
         unshownFrom,
         `the text does not show its uncommitted byte ${unshownFrom}: it is requested again from there on`,
       );
-    // 2 to 4
     const isShown = unshownFrom === undefined && !shown.open;
-    if (!isShown && !areRawBytesRefused) return undetermined(unshownFrom ?? shown.at, 'raw-bytes');
-    return { kind: facts.goesOn ? 'grown' : 'unchanged', at: length };
+    if (!isShown && !areRawBytesRefused) return undetermined(unshownFrom ?? shown.at, 'raw-bytes'); // 2
+    return { kind: facts.goesOn ? 'grown' : 'unchanged', at: length }; // 3, 4
   }
   const at = Math.min(shown.at, unshownFrom ?? shown.at);
   const isDifferent = shown.kind === 'different';
   const isText = facts.by === 'text';
   const lacksCommitted = integrity === 'intact' && !hasFingerprint;
   const isChanged = integrity === 'modified' || lacksCommitted;
-  // 5 to 10
-  if (isText && lacksCommitted) return undetermined(0, 'all-of-the-mirror');
-  if (isUncommitted && isDifferent) return cutToCommitted(at, committed);
+  if (isText && lacksCommitted) return undetermined(0, 'all-of-the-mirror'); // 5
+  if (isUncommitted && isDifferent) return cutToCommitted(at, committed); // 6
   if (isChanged && isDifferent) {
-    if (isText && hasFingerprint && showsEnd === undefined) return undetermined(at, 'its-end');
-    if (!isText || !hasFingerprint || showsEnd === true) return cutToEqual(at);
+    if (isText && hasFingerprint && showsEnd === undefined) return undetermined(at, 'its-end'); // 7
+    if (!isText || !hasFingerprint || showsEnd === true) return cutToEqual(at); // 8, 9, 10
   }
-  // 11 to 17
-  if (!facts.isConfirmed) return undetermined(at, 'the-next-poll');
-  if (isUncommitted) return cutToCommitted(at, committed);
-  if (isChanged && !isText) return cutToEqual(at);
+  if (!facts.isConfirmed) return undetermined(at, 'the-next-poll'); // 11
+  if (isUncommitted) return cutToCommitted(at, committed); // 12
+  if (isChanged && !isText) return cutToEqual(at); // 13
   if (isText && (unshownFrom !== undefined || isBehindInexact)) {
-    if (!areRawBytesRefused) return undetermined(at, 'raw-bytes');
-    if (isBehindInexact) return undetermined(at, 'the-next-poll');
+    if (!areRawBytesRefused) return undetermined(at, 'raw-bytes'); // 14
+    if (isBehindInexact) return undetermined(at, 'the-next-poll'); // 15
   }
   const seen = isText ? '' : ', as its raw bytes show';
-  const lost = integrity === 'unknown' ? '; the state of the mirror was lost' : '';
-  if (isDifferent) return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${seen}${lost}` };
-  return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${length}${seen}${lost}` };
+  const how = integrity === 'unknown' ? `${seen}; the state of the mirror was lost` : seen;
+  if (isDifferent) return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${how}` }; // 16
+  return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${length}${how}` }; // 17
 }
 
 const undetermined = (at: number, needs: Need): Decision => ({ kind: 'undetermined', at, needs });

@@ -144,8 +144,7 @@ export class LiveFile {
   async append(bytes: Buffer): Promise<void> {
     const { bootId, mark, checkpoint } = this.#options;
     // Before the first bytes, the row is marked with the boot id, while all bytes after the committed offset are
-    // compared. After a kill, a start on the same boot trusts the uncommitted tail: the kernel has it as it was
-    // written.
+    // compared. After a kill, a start on the same boot trusts the uncommitted tail: the kernel has it as written.
     if (bootId !== null && this.#row.bootId !== bootId) {
       await this.flushToRow();
       await checkpoint('append:mark');

@@ -118,17 +118,12 @@ export class CodePage {
     const bytes = Buffer.allocUnsafe(text.length);
     for (let index = 0; index < text.length; index++) {
       const unit = text.charCodeAt(index);
-      const byte = unit < ASCII_BYTES ? unit : this.#byteOf(unit);
-      if (byte === undefined) return bytes.subarray(0, index);
+      const byte = unit < ASCII_BYTES ? unit : this.#tables[0]?.get(unit);
+      const agree = unit < ASCII_BYTES || this.#tables.every((table) => table.get(unit) === byte);
+      if (byte === undefined || !agree) return bytes.subarray(0, index);
       bytes[index] = byte;
     }
     return bytes;
-  }
-
-  /** The byte of a non-ASCII character; undefined if the code pages do not agree on it. */
-  #byteOf(unit: number): number | undefined {
-    const byte = this.#tables[0]?.get(unit);
-    return this.#tables.every((table) => table.get(unit) === byte) ? byte : undefined;
   }
 }
 

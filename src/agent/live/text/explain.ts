@@ -8,8 +8,7 @@
  *   a byte-order mark                     some servers strip it at the requested offset (docs/servers.md 1.4). Only at
  *                                         the start of a file: offsets.ts avoids others
  *
- * A mark of UTF-16 makes some servers decode all that follows as UTF-16. No decoder predicts that: the raw bytes
- * decide.
+ * A mark of UTF-16 makes some servers decode all that follows as UTF-16, which no decoder predicts: raw bytes decide.
  */
 import { isAscii } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
@@ -164,8 +163,7 @@ async function* request(
   if (decoder === undefined || others.length > 0) return { decoder: undefined };
   // An empty text proves nothing, and a text without U+FFFD little: the file may have been truncated meanwhile.
   const isNothing = content.length === 0 && decoder === 'utf-8';
-  // A file that changed between two requests can also disprove UTF-8, so a mark is added only if the text is the same
-  // again.
+  // A changed file can disprove UTF-8, too, so a mark is added only if the text is the same again.
   const isMarked = decoder === 'without-mark';
   const isSure = content.length > 0 && evidenceBytes > 0 && decoder === 'utf-8';
   if (isSure || isNothing) return { decoder, second };
