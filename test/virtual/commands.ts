@@ -275,8 +275,8 @@ async function verified(world: World, jobId: JobId): Promise<void> {
     agent.process,
   );
   const job = world.service.job(jobId);
-  // What changed meanwhile was proven as it was.
-  if (!isDone || !job.isOver) return;
+  // What changed meanwhile was proven as it was, and a deleted job has no files.
+  if (!isDone || !job.isOver || job.state === 'Deleted') return;
   world.note(`verify ${jobId}: ${found.length} files, ${found.filter(isHere).length} here`);
   if (found.length > 0 && found.every(isHere)) world.disk.aside(() => requireAllHere(mirrors, job));
 }
