@@ -68,7 +68,10 @@ export class Handover {
   async bring(jobs: readonly TakenJob[]): Promise<void> {
     const { store, mirror } = this.#options;
     const here = new Map(store.fleetLeases.all().map(({ jobId, attempt }) => [jobId, attempt]));
-    const missing = jobs.filter(({ jobId, attempt }) => here.get(jobId) !== attempt);
+    const isHere = ({ jobId, attempt }: TakenJob) => here.get(jobId) === attempt;
+    // After a kill, it is unknown which of their changes the database has.
+    for (const { jobId } of jobs.filter(isHere)) this.#changes.addAll(jobId);
+    const missing = jobs.filter((job) => !isHere(job));
     if (missing.length === 0) return;
     const same = new Set(missing.filter((job) => job.mirror === mirror).map(({ jobId }) => jobId));
     await this.forgetAll(idsOf(missing));

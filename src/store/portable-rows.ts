@@ -73,10 +73,8 @@ export class PortableRows {
   /** All rows of a job, those first that others refer to. */
   *ofJob(jobId: JobId): Generator<PortableRow, void> {
     for (const table of PORTABLE_TABLES) {
-      const names = PORTABLE_KEYS[table].map((name) => `${name}`);
-      const list = names.length === 0 ? "'[]'" : `json_array(${names.join(', ')})`;
       const keys = this.#sql.all<{ readonly key: string }>(
-        `SELECT ${list} AS key FROM ${table} WHERE job_id = ?`,
+        `SELECT ${keyOf(table, table)} AS key FROM ${table} WHERE job_id = ?`,
         jobId,
       );
       for (const { key } of keys) yield this.read({ jobId, table, key });
@@ -185,10 +183,18 @@ export class RowChanges {
     this.#sql.run('DELETE FROM row_changes WHERE job_id = ?', jobId);
   }
 
+  /** Records all rows of a job, except those of its results: the next listing finds these. */
+  addAll(jobId: JobId): void {
+    for (const table of PORTABLE_TABLES) {
+      if (table === 'result_files' || table === 'result_counts') continue;
+      const insert = `INSERT INTO row_changes (of, job_id, key) SELECT '${table}', job_id, ${keyOf(table, table)}`;
+      this.#sql.run(`${insert} FROM main.${table} WHERE job_id = ? ON CONFLICT DO NOTHING`, jobId);
+    }
+  }
+
   #note(table: PortableTable, event: string): void {
     const row = event === 'DELETE' ? 'old' : 'new';
-    const names = PORTABLE_KEYS[table].map((name) => `${row}.${name}`);
-    const key = names.length === 0 ? "'[]'" : `json_array(${names.join(', ')})`;
+    const key = keyOf(table, row);
     // Not REPLACE: the conflict clause of a statement also applies to the triggers that it fires.
     this.#sql.run(`CREATE TEMP TRIGGER ${table}_${event.toLowerCase()}ed AFTER ${event} ON main.${table}
       WHEN ${row}.job_id IS NOT NULL BEGIN
@@ -196,6 +202,12 @@ export class RowChanges {
       INSERT INTO row_changes (of, job_id, key) VALUES ('${table}', ${row}.job_id, ${key});
     END`);
   }
+}
+
+/** The key of a row as an expression. */
+function keyOf(table: PortableTable, row: string): string {
+  const names = PORTABLE_KEYS[table].map((name) => `${row}.${name}`);
+  return names.length === 0 ? "'[]'" : `json_array(${names.join(', ')})`;
 }
 
 export interface FleetLeaseRow {

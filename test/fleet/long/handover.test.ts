@@ -93,3 +93,29 @@ it('a row that changes back while it is written is written again', { ...needsFle
   expect(row?.error).toBeNull();
   store.close();
 });
+
+it('rows that a killed agent had changed are written by the next process', { ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { commands, claims, database } = await fleet.join('anna');
+  const { jobId } = orderFor(1);
+  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  const jobs = await claims.take(1);
+  const directory = temporaryDirectory();
+  const begin = () => {
+    const store = new Store({ directory, service: '', owner: true, now: Date.now });
+    const parts = { store, database, claims, mirror: 'shared', bootId: null, onLost: () => {}, monotonic: () => 0 };
+    return { store, handover: new Handover(parts, store.noteChanges()) };
+  };
+  const killed = begin();
+  killed.store.transaction(() => killed.store.jobs.watch(orderFor(1), 0));
+  for (const job of jobs) killed.handover.noteTaken(job);
+  killed.store.close();
+  const { store, handover } = begin();
+  await handover.bring(jobs);
+  while (await handover.write(jobs));
+  const rows = await fleet.query<{ kind: string; key: string }>('SELECT kind, key FROM jobtail.rows');
+  const own = [...store.portableRows.ofJob(jobId)].map(({ table, key }) => ({ kind: table, key }));
+  expect(own.map(({ kind }) => kind)).toContain('live_files');
+  expect(rows).toEqual(expect.arrayContaining(own));
+  store.close();
+});
