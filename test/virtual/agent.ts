@@ -1,6 +1,6 @@
 /** One process of the agent, composed as the daemon composes it, over the simulated time, service and disk. */
 
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Log, Remote } from '../../src/agent/ports.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
@@ -111,7 +111,9 @@ fleet: ${fleet === undefined ? 'null' : `{url: "postgresql://db.example.org/jobt
 
 /** Writes the configuration, and what it names. */
 export async function configured(directory: string, settings: Settings, fleet?: InFleet): Promise<Config> {
-  writeFileSync(path.join(directory, 'password'), 'hunter-secret-0501\n', { mode: 0o600 });
+  const password = path.join(directory, 'password');
+  // Another time of change would make the agent try it again.
+  if (!existsSync(password)) writeFileSync(password, 'hunter-secret-0501\n', { mode: 0o600 });
   const file = path.join(directory, 'config.yaml');
   writeFileSync(file, yamlOf(directory, settings, fleet));
   return loadConfig(file);

@@ -184,12 +184,12 @@ function lacksOf(world: Complete, row: JobRow): Lack[] {
 
 function lacksOfMirrors({ agent, mirrors }: Complete, job: SimulatedJob): Lack[] {
   const rows = agent.store.liveFiles.ofJob(job.id);
-  const searched = agent.store.taskSearches.get(job.id)?.files ?? [];
+  const isSearched = agent.store.taskSearches.get(job.id) !== undefined;
   return job.tasks.flatMap(({ id: taskId, files }) =>
     LIVE_FILE_NAMES.flatMap((file) => {
       const { content } = files[file];
       const row = rows.find((one) => one.taskId === taskId && one.file === file);
-      if (content === undefined || (row === undefined && !searched.includes(file))) return [];
+      if (content === undefined || (row === undefined && !isSearched)) return [];
       const name = `${job.id}/${taskId}/${file}`;
       if (row === undefined) return [live(`${name} is not followed`)];
       if (row.error !== null) return [live(`${name} has the error ${row.error.code}`)];
