@@ -4,7 +4,7 @@
  * after these, until a response starts with text: the one that the response before shows there. Otherwise the file
  * waits for raw bytes, or for other text.
  */
-import { BYTE_ORDER_MARK, standsAt, startsAlike } from '../../../bytes.ts';
+import { BYTE_ORDER_MARK, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
 import type { Follow } from '../../ports.ts';
 import { match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
@@ -50,12 +50,14 @@ export async function* fillInexact(file: LiveFile, from: number, first: Response
   // Where the mirror ends within the U+FFFD is shown by a request for its end.
   let isAtEnd = !found.open;
   let width = 0;
+  let follows: Reading | undefined;
   for (let probes = 0; probes < MAX_PROBES; probes++) {
     const rest = next.reading.fork();
     const replaced = await rest.skipUncertain();
     if (isAtEnd) {
       // The first byte is undecodable: a text without U+FFFD lost a byte-order mark, or a block edge had cut it.
       if (replaced === 0 && from + width === file.length && !rest.atEnd()) return 'unclear';
+      if (replaced === 0 && follows !== undefined && !(yield* startsThere(follows, next))) return 'unclear';
       if (replaced === 0) break;
       // The last one may stand for an incomplete character.
       const sure = rest.atEnd() ? replaced - 1 : replaced;
@@ -72,6 +74,7 @@ export async function* fillInexact(file: LiveFile, from: number, first: Response
     const reading = decode(part.content);
     if (!(await isAfter(rest, reading))) return 'unclear';
     next = { offset, part, reading, decode };
+    follows = rest;
   }
   if (!(yield* isStillShown(first))) return 'unclear';
   if (width > 0) await file.appendInexact(width);
@@ -86,6 +89,15 @@ async function isAfter(follows: Reading, text: Reading): Promise<boolean> {
   // The server may strip one of several marks unseen.
   const isMarks = standsAt(followed, 0, TWO_MARKS);
   return followed.length > 0 && !isMarks && startsAlike(begins, followed);
+}
+
+/** Whether text starts at the offset of a response: a mark of UTF-16 there makes such text of undecodable bytes. */
+async function* startsThere(follows: Reading, { offset, decode }: Response): Follow<boolean> {
+  const [lead = 0] = await follows.peek(1);
+  const bytes = follows.codePage === undefined ? widthOfLead(lead) : 1;
+  follows.advance(bytes);
+  const later = yield offset + bytes;
+  return later !== undefined && (await decode(later.content).skipUncertain(1)) <= (await follows.skipUncertain(1));
 }
 
 /** Whether a repeated request returns the same text, or more: only then are the responses in between of one content. */

@@ -35,8 +35,6 @@ export const ALL_ATOMS: readonly Buffer[] = [
   ...INVALID.map((hex) => Buffer.from(hex, 'hex')),
 ];
 
-export const WITHOUT_NUL: readonly Buffer[] = ALL_ATOMS.filter((atom) => !atom.includes(0));
-
 /** Atoms by number, each several times. */
 export type Piece = readonly { readonly atom: number; readonly times: number }[];
 

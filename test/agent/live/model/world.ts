@@ -14,7 +14,7 @@ import { ModelDisk } from '../../../support/model-disk.ts';
 import { ModelRemote } from '../../../support/model-remote.ts';
 import { memoryDirectory } from '../../../support/temp-directory.ts';
 import { type Action, type Change, CODE_PAGES, type Decoding, type Setting, type Work } from './actions.ts';
-import { ALL_ATOMS, bytesOf, type Piece, WITHOUT_NUL } from './content.ts';
+import { ALL_ATOMS, bytesOf, type Piece } from './content.ts';
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** Two tasks with two files each; the paths that the service gives are the same for both tasks. */
@@ -369,9 +369,7 @@ export class World {
 
   #bytes(subject: Subject, piece: Piece): Buffer {
     const everyBytes = Math.floor(this.#setting.overlapBytes / 3);
-    // A mark of UTF-16 before NUL may be mistaken where raw bytes are refused (guarantees.md, "Rare texts").
-    const atoms = this.#setting.rawAccess ? ALL_ATOMS : WITHOUT_NUL;
-    return bytesOf(piece, { letter: subject.letter, atoms, everyBytes });
+    return bytesOf(piece, { letter: subject.letter, atoms: ALL_ATOMS, everyBytes });
   }
 
   #stale(subject: Subject, share: number): void {
