@@ -65,21 +65,73 @@ test('a call that is repeated after a sign-in waits for the end of a pause', () 
     expect(world.agent.store.jobs.get(JOB)?.error).toBeNull();
   }));
 
-test('a job whose live file fails for a while is not settled without it', () =>
+const RESULT = '/out/result-1.dat';
+
+/** What fails at the end of a job, and what the agent has of it in the end. */
+const AT_THE_END = {
+  'a live file': {
+    file: '5010/stderr',
+    codes: ['answer-too-large', 'fault'],
+    isWhole: ({ agent, service }: World) => {
+      const row = agent.store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stderr');
+      return row?.error === null && row.position === service.job(JOB).tasks[0]?.files.stderr.content?.length;
+    },
+  },
+  'a result': {
+    file: RESULT,
+    codes: ['http-status', 'not-found'],
+    isWhole: ({ agent }: World) => agent.store.results.get(JOB, RESULT)?.state === 'synced',
+  },
+} as const;
+const CASES = Object.entries(AT_THE_END).flatMap(([what, { file, codes, isWhole }]) =>
+  codes.map((code) => ({ what, file, code, isWhole })),
+);
+
+/** Minutes from the end of a job to its settling, in which a file of it fails at first. */
+async function settlesIn(world: World, { file, code }: (typeof CASES)[number], failsMs: number): Promise<number> {
+  const { agent, service, time } = world;
+  const job = service.job(JOB);
+  job.tasks[0]?.files.stderr.append(30);
+  job.results.set(RESULT, { contents: [Buffer.from('the result\n')], writtenAt: time.wallMs });
+  const endedAt = time.passedMs;
+  service.faults = [{ code, file, share: 1, until: endedAt + failsMs }];
+  job.end('Finished', time.wallMs);
+  while (agent.store.jobs.get(JOB)?.state !== 'settled') await world.pass(10_000);
+  return (time.passedMs - endedAt) / MINUTE_MS;
+}
+
+test.each(CASES)('a job is not settled while $what of it fails ($code)', (one) =>
   withJob(async (world) => {
-    const { agent, service, time } = world;
-    const stderr = service.job(JOB).tasks[0]?.files.stderr;
-    stderr?.append(30);
-    const until = time.passedMs + 20 * MINUTE_MS;
-    service.faults.push({ code: 'answer-too-large', file: '5010/stderr', share: 1, until });
+    expect(await settlesIn(world, one, 10 * MINUTE_MS)).toBeGreaterThan(10);
+    expect(one.isWhole(world)).toBe(true);
+  }),
+);
+
+test.each(CASES)('a job is settled after a quarter of an hour although $what of it fails ($code)', (one) =>
+  withJob(async (world) => {
+    const minutes = await settlesIn(world, one, 24 * 60 * MINUTE_MS);
+    expect(minutes).toBeGreaterThan(15);
+    expect(minutes).toBeLessThan(30);
+    expect(one.isWhole(world)).toBe(false);
+  }),
+);
+
+test('a deleted job is known as deleted although its state could not be written then', () =>
+  withJob(async (world) => {
+    const { agent, service, disk, time } = world;
     service.job(JOB).end('Finished', time.wallMs);
-    await world.pass(90 * MINUTE_MS);
-    const row = agent.store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stderr');
-    expect([agent.store.jobs.get(JOB)?.state, row?.error, row?.position]).toEqual([
-      'settled',
-      null,
-      stderr?.content?.length,
-    ]);
+    await world.pass(30_000);
+    disk.full = 'all';
+    service.job(JOB).end('Deleted', time.wallMs);
+    await world.pass(MINUTE_MS);
+    // Now and then, there is room for a moment.
+    for (let times = 0; times < 20; times += 1) {
+      disk.full = times % 2 === 0 ? 'no' : 'all';
+      await world.pass(1_700);
+    }
+    disk.full = 'no';
+    await world.pass(10 * MINUTE_MS);
+    expect(agent.store.jobInformation.get(JOB)?.information.state).toBe('Deleted');
   }));
 
 test('a job is followed although all jobs before it were forgotten', () =>

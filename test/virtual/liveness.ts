@@ -179,10 +179,11 @@ function lacksOf(world: Complete, row: JobRow): Lack[] {
   if (resumes) return [live(`${name} runs again, and is not followed`)];
   if (error !== null && state === 'watched') return [live(`${name} still has the error ${error.code}`)];
   if (deleted) return [];
-  return [...lacksOfMirrors(world, job), ...(row.results ? lacksOfResults(world, job, state === 'settled') : [])];
+  const isSettled = state === 'settled';
+  return [...lacksOfMirrors(world, job, isSettled), ...(row.results ? lacksOfResults(world, job, isSettled) : [])];
 }
 
-function lacksOfMirrors({ agent, mirrors }: Complete, job: SimulatedJob): Lack[] {
+function lacksOfMirrors({ agent, mirrors }: Complete, job: SimulatedJob, isSettled: boolean): Lack[] {
   const rows = agent.store.liveFiles.ofJob(job.id);
   const isSearched = agent.store.taskSearches.get(job.id) !== undefined;
   return job.tasks.flatMap(({ id: taskId, files }) =>
@@ -192,6 +193,8 @@ function lacksOfMirrors({ agent, mirrors }: Complete, job: SimulatedJob): Lack[]
       if (content === undefined || (row === undefined && !isSearched)) return [];
       const name = `${job.id}/${taskId}/${file}`;
       if (row === undefined) return [live(`${name} is not followed`)];
+      // What failed when its job was settled says so, and waits for a command.
+      if (row.error !== null && isSettled) return [];
       if (row.error !== null) return [live(`${name} has the error ${row.error.code}`)];
       const at = mirrorPath(mirrors, job.id, row);
       const bytes = fs.existsSync(at) ? fs.readFileSync(at) : Buffer.alloc(0);
@@ -207,9 +210,9 @@ function lacksOfResults({ agent, mirrors }: Complete, job: SimulatedJob, isSettl
   const directory = resultsDirectory(mirrors, job.id);
   return [...job.results].flatMap(([name, { contents }]) => {
     const row = agent.store.results.get(job.id, name);
-    // What was left out when its job settled stays so.
-    if ((row?.state === 'left-out' && isSettled) || !isWanted(agent.config, name, contents.at(-1)?.length ?? 0))
-      return [];
+    // What was left out, or failed, when its job settled stays so.
+    const isLeft = isSettled && (row?.state === 'left-out' || row?.state === 'failed');
+    if (isLeft || !isWanted(agent.config, name, contents.at(-1)?.length ?? 0)) return [];
     const boundMs = (row?.hangs ?? 0) > 0 ? HUNG_BOUND_MS : RESULTS_BOUND_MS;
     const file = path.join(directory, name);
     const bytes = fs.existsSync(file) ? fs.readFileSync(file) : undefined;

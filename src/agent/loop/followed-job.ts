@@ -1,6 +1,6 @@
 /** One followed job: its due runs, polling interval, failures, and the memory of its polls. */
 import { setMaxListeners } from 'node:events';
-import { asJobtailError, ERROR_POLICIES, type ErrorCode, type ErrorPolicy, type JobtailError } from '../../errors.ts';
+import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { type JobInformation, phaseOf } from '../../job-information.ts';
 import { printable } from '../../printable.ts';
@@ -37,10 +37,6 @@ export interface JobContext extends RunsContext, JobSearchContext {
 const QUIET_COMMIT_MS = 1_000;
 /** Maximum time that a search waits for the listing of a sync. */
 const LISTING_MS = 30_000;
-/** How long the failure of a live file keeps its job from being settled: twice its longest back-off. */
-const FAILING_MS = 60 * 60_000;
-/** Whether another request for a live file fails in the same way. */
-const isLasting = (code: ErrorCode) => code === 'stuck' || ERROR_POLICIES[code].isRefusal;
 /** A job that is over, has no live file left, and whose listing is refused this often in a row was deleted. */
 const MIN_REFUSED_LISTINGS = 2;
 
@@ -111,7 +107,8 @@ export class FollowedJob {
   }
 
   /** Applies a report of the middleware; `newTasks` of its tasks are new. */
-  reported({ state: jobState, tasks }: JobInformation, newTasks: number): void {
+  reported(information: JobInformation, newTasks: number): void {
+    const { state: jobState, tasks } = information;
     if (!this.isFollowed) return;
     this.#search.reported(tasks.length > 0);
     const { jobId } = this;
@@ -120,6 +117,9 @@ export class FollowedJob {
     }
     this.#jobState = jobState;
     if (jobState === DELETED) {
+      const { poll, clock } = this.#context;
+      // Saved before the last pass: a settled job is not reported again.
+      if (this.#stage.current !== 'deleted') saveDeleted(information, poll.store, clock);
       this.#endDeleted();
       return;
     }
@@ -218,17 +218,17 @@ export class FollowedJob {
     const intervalMs = withJitter(this.#pace.polled(hasNews, tookMs), random());
     const { isSettled, settlesInMs } = this.#stage;
     const nextMs = isSettled ? intervalMs : Math.min(intervalMs, Math.max(intervals.minIntervalMs, settlesInMs));
-    if (this.#isSettling) this.#due.plan('pass', 0);
+    if (this.#isEnding) this.#due.plan('pass', 0);
     else this.#due.planAgain('poll', restOf(nextMs, clock.monotonic() - startedAt));
   }
 
-  /** Whether the last pass is due. A file that began to fail within the last hour may have bytes that no poll saw. */
-  get #isSettling(): boolean {
-    if (!this.#stage.isSettled || this.#stage.current === 'deleted') return this.#stage.isSettled;
-    const { poll, clock } = this.#context;
-    const since = clock.now() - FAILING_MS;
-    const files = poll.store.liveFiles.ofJob(this.jobId);
-    return !files.some(({ error }) => error !== null && error.since > since && !isLasting(error.code));
+  get #isEnding(): boolean {
+    return this.#stage.isEnding(() => {
+      const { liveFiles, results, jobs } = this.#context.poll.store;
+      if (liveFiles.ofJob(this.jobId).some(({ error }) => error !== null)) return true;
+      const { failed, refused } = results.counts(this.jobId);
+      return failed > refused && jobs.get(this.jobId)?.results === true;
+    });
   }
 
   /** Logs and stores the result of a poll; waits for the commit only if there was news. */
@@ -286,7 +286,7 @@ export class FollowedJob {
     const { passes, intervals } = this.#context;
     const end = await passes.run(this.#polls, {
       signal: this.#stop.signal,
-      isSettling: () => this.#isSettling,
+      isSettling: () => this.#isEnding,
       onThrough: async (appended) => {
         this.#grew(appended);
         for (const kind of DUE_RUNS) this.#runs.failures.cleared(this.#runs.scopeOf(kind));

@@ -33,6 +33,8 @@ export const NEXT: Readonly<Record<Stage, Readonly<Record<StageEvent, Stage | 'r
 /** Files are flushed after the job state is final (docs/servers.md 10.3). */
 const FLUSH_MS = 60_000;
 const FLUSH_POLLS = 2;
+/** How long files that fail delay the end of their job: they may have bytes that are not here. */
+const FAILING_MS = 15 * 60_000;
 /** Maximum age of a reported job state. */
 const REPORTED_MS = 10 * 60_000;
 
@@ -50,6 +52,8 @@ export class JobStage {
   #jobState: string | null = null;
   /** Successful polls without news since then. */
   #polls = 0;
+  /** Start of the time in which only failing files delayed the end. */
+  #delayedSince: number | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -119,6 +123,14 @@ export class JobStage {
     return this.settlesInMs <= 0 && (this.#current !== 'over' || this.#polls >= FLUSH_POLLS);
   }
 
+  /** Whether the last complete pass is due; `isFailing`: whether a file of the job fails. */
+  isEnding(isFailing: () => boolean): boolean {
+    if (!this.isSettled || this.#current === 'deleted' || !isFailing()) return this.isSettled;
+    const now = this.#clock.monotonic();
+    this.#delayedSince ??= now;
+    return now - this.#delayedSince >= FAILING_MS;
+  }
+
   /** Milliseconds until a poll may settle the job; 0 or less from then on. */
   get settlesInMs(): number {
     if (!this.isFollowed) return Number.POSITIVE_INFINITY;
@@ -133,6 +145,7 @@ export class JobStage {
   #waitAnew(): void {
     this.#overSince = this.#clock.monotonic();
     this.#polls = 0;
+    this.#delayedSince = undefined;
   }
 }
 

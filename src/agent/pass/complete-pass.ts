@@ -183,15 +183,12 @@ export async function isDeleted(jobId: JobId, options: DeletedJobsOptions): Prom
   const { store, jobService, clock, signal } = options;
   if (store.jobInformation.get(jobId)?.information.state === DELETED) return true;
   if (jobService === null) return false;
-  try {
-    const information = await jobService.getJob(jobId, signal);
-    if (information.state !== DELETED) return false;
-    saveDeleted(information, store, clock);
-    return true;
-  } catch (thrown) {
+  const information = await jobService.getJob(jobId, signal).catch((thrown: unknown) => {
     if (signal.aborted) throw asJobtailError(thrown);
-    return false;
-  }
+  });
+  if (information?.state !== DELETED) return false;
+  saveDeleted(information, store, clock);
+  return true;
 }
 
 export function saveDeleted(information: JobInformation, store: Store, clock: Clock): void {
