@@ -28,7 +28,7 @@ interface JobStatesOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'
   readonly failures: Failures;
   readonly random: () => number;
   readonly commit: Commit;
-  /** Minimum interval, however many jobs are added. */
+  /** Minimum time from one list to the next request, however many jobs are added. */
   readonly minIntervalMs: number;
   readonly only: ReadonlySet<JobId> | undefined;
   readonly followed: () => readonly FollowedJob[];
@@ -54,7 +54,7 @@ export class JobStates implements Scheduled {
   readonly #options: JobStatesOptions;
   readonly #backOff: BackOff;
   #dueAt = Number.POSITIVE_INFINITY;
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #listedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
   #failing: { readonly error: JobtailError; readonly stored: StoredError } | undefined;
   #listed = 0;
@@ -70,13 +70,12 @@ export class JobStates implements Scheduled {
   }
 
   get nextDue(): number {
-    return this.#running === undefined ? this.#dueAt : Number.POSITIVE_INFINITY;
+    if (this.#running !== undefined) return Number.POSITIVE_INFINITY;
+    return Math.max(this.#dueAt, this.#listedAt + this.#options.minIntervalMs);
   }
 
   soon(): void {
-    const { clock, minIntervalMs } = this.#options;
-    if (this.#backOff.remainingMs > 0) return;
-    this.#due(Math.max(0, this.#lookedAt + minIntervalMs - clock.monotonic()));
+    if (this.#backOff.remainingMs <= 0) this.#due(0);
   }
 
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
@@ -109,8 +108,7 @@ export class JobStates implements Scheduled {
   }
 
   async #run(): Promise<void> {
-    const { clock, random, failures, signal, onRead } = this.#options;
-    this.#lookedAt = clock.monotonic();
+    const { random, failures, signal, onRead } = this.#options;
     this.#writes.length = 0;
     try {
       await this.#refresh();
@@ -129,9 +127,10 @@ export class JobStates implements Scheduled {
   }
 
   async #refresh(): Promise<void> {
-    const { service, only, signal, store, register, followed, commit, onNewJobs } = this.#options;
+    const { service, only, signal, store, register, followed, commit, onNewJobs, clock } = this.#options;
     const listed = only === undefined ? await service.listJobs(signal) : [];
     this.#listed = listed.length;
+    this.#listedAt = clock.monotonic();
     const jobs = new Map(followed().map((job) => [job.jobId, job]));
     const unlisted = new Map(jobs);
     const settled = only === undefined ? await register.settled() : new Map<JobId, string | null>();
