@@ -30,7 +30,8 @@ export function printableJson(value: unknown, indent?: number): string {
 
 /** A log event as a line for people: the phrase, its fields as `name=value`, the error, and the hint. */
 export function logLine({ err, hint, ...fields }: Readonly<Record<string, unknown>>, phrase: string): string {
-  const named = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  const texts = Object.entries(fields).map(([name, value]) => [name, Array.isArray(value) ? value.join('; ') : value]);
+  const named = texts.filter(([, value]) => value !== undefined && value !== null && value !== '');
   const shown = named.map(([name, value]) => `${name}=${fieldText(value)}`);
   const cause = err === undefined || err === null ? '' : `: ${err}`;
   return `${[phrase, ...shown].join(' ')}${cause}${hint === undefined ? '' : ` (${hint})`}`;
@@ -38,6 +39,6 @@ export function logLine({ err, hint, ...fields }: Readonly<Record<string, unknow
 
 /** Quoted where it would not read as one word. */
 function fieldText(value: unknown): string {
-  const text = Array.isArray(value) ? value.join(', ') : String(value);
+  const text = String(value);
   return /^[^\s"=]+$/.test(text) ? text : JSON.stringify(text);
 }

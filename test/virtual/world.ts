@@ -19,6 +19,7 @@ import { SimulatedProcess, SimulatedTime } from './time.ts';
 
 /** Parts of passwords, session codes and the addresses of receivers. */
 const SECRETS = /hunter-secret|-of-the-simulation|the-secret-path/;
+const UNREADABLE = /\[object |\bNaN\b|\bundefined\b/;
 /** So late after a standstill, the scheduler has gone round. */
 const MAX_TURN_MS = 60_000;
 /** Lines of what happened that a failure shows. */
@@ -97,9 +98,10 @@ export class World {
     if (this.history.length > 20 * MAX_SHOWN) this.history.splice(0, 10 * MAX_SHOWN);
   }
 
-  /** What stands in the log; no secret does. */
+  /** What stands in the log; no secret does, and each value is readable. */
   log(text: string): void {
     if (SECRETS.test(text)) this.service.offences.push(`a secret is logged: ${text}`);
+    if (UNREADABLE.test(text)) this.service.offences.push(`the log shows no value: ${text}`);
   }
 
   async configure(settings: Settings): Promise<Config> {

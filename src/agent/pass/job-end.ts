@@ -1,6 +1,6 @@
 /** The complete passes for ended and settled jobs and for commands, and the answers to the commands. */
 import { asJobtailError } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
+import { type JobId, keyText } from '../../job.ts';
 import type { JobRow, RequestRow, WatchState } from '../../store/rows.ts';
 import type { JobPolls } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
@@ -93,7 +93,8 @@ export class RequestedPasses {
     const state = ended ? 'ended' : settled && current === 'watched' ? 'settled' : current;
     store.jobs.setState(jobId, state);
     if (state !== 'watched') await results.endTransfer(jobId, { remote, signal });
-    const { verified, openEnds } = summary;
+    const { verified } = summary;
+    const openEnds = summary.openEnds.map((end) => `${keyText(end)}: ${end.reason}`);
     log[openEnds.length > 0 ? 'warn' : 'info']({ jobId, state, verified, openEnds }, 'complete pass ended');
     return state;
   }
