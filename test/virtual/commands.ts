@@ -4,6 +4,7 @@ import fs, { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
+import { resultsDirectory } from '../../src/agent/results/results.ts';
 import { isHere, proofs, type Verified } from '../../src/cli/commands/verify.ts';
 import { openSharedStore } from '../../src/daemon/state.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
@@ -158,7 +159,10 @@ const ACTS: Readonly<Record<Happening, Act>> = {
   },
   async verify(world) {
     const job = world.isUp ? world.chance.any(world.agent.store.jobs.all()) : undefined;
-    if (job !== undefined) await verified(world, job.jobId);
+    if (job === undefined) return;
+    const found = await verified(world, job.jobId);
+    if (found !== undefined)
+      world.note(`  ${job.jobId}: ${found.filter(isHere).length} of ${found.length} files are here`);
   },
   disk({ disk, chance }) {
     disk.failAfter(chance.whole(0, 60), chance.among(['EIO', 'ENOSPC', 'EACCES']));
@@ -215,15 +219,15 @@ export async function step(world: World): Promise<void> {
 
 type Job = ReturnType<World['service']['job']>;
 
-/** All bytes of the files of a job are in its mirrors and results. */
-function requireAllHere(mirrors: string, job: Job): void {
-  for (const { id, files } of job.tasks)
-    for (const file of LIVE_FILE_NAMES) {
-      const { content } = files[file];
-      const at = mirrorPath(mirrors, job.id, { taskId: id, file });
-      if (content !== undefined && !(fs.existsSync(at) && fs.readFileSync(at).equals(content)))
-        throw new Error(`verify finds all of job ${job.id} here, and ${at} is not all of it`);
-    }
+/** The files of a job as they are now, by where they are here. */
+function contentsOf(mirrors: string, { id: jobId, tasks, results }: Job): Map<string, Buffer> {
+  const live = tasks.flatMap(({ id: taskId, files }) =>
+    LIVE_FILE_NAMES.map((file) => [mirrorPath(mirrors, jobId, { taskId, file }), files[file]] as const),
+  );
+  const others = [...results].map(([name, file]) => [path.join(resultsDirectory(mirrors, jobId), name), file] as const);
+  return new Map(
+    [...live, ...others].flatMap(([at, { contents }]) => contents.slice(-1).map((content) => [at, content] as const)),
+  );
 }
 
 /** A command beside the agent: it changes the store, and mostly wakes the agent up. */
@@ -256,29 +260,31 @@ function watch(world: World, jobId: JobId, known: readonly Job['tasks'][number][
   );
 }
 
-/** What `agent verify` proves is so: each file that it finds equal is the whole file of the service. */
-async function verified(world: World, jobId: JobId): Promise<void> {
-  const { agent, mirrors, time } = world;
+/**
+ * What `agent verify` finds of each file; undefined if it fails.
+ * @throws Error if it finds all files here, and one that nothing changed meanwhile is not
+ */
+export async function verified({ agent, mirrors, time, disk, service }: World, jobId: JobId) {
   const { store, config } = agent;
   const { signal } = new AbortController();
   const options = { config, store, jobId, remote: agent.beside(), signal };
   const found: Verified[] = [];
   const work = async () => {
     for await (const one of proofs(options)) found.push(one);
+    return found;
   };
-  const isDone = await time.passWhile(
-    work().then(
-      () => true,
-      () => false,
-    ),
-    VERIFIED_WITHIN_MS,
-    agent.process,
-  );
-  const job = world.service.job(jobId);
-  // What changed meanwhile was proven as it was, and a deleted job has no files.
-  if (!isDone || !job.isOver || job.state === 'Deleted') return;
-  world.note(`verify ${jobId}: ${found.length} files, ${found.filter(isHere).length} here`);
-  if (found.length > 0 && found.every(isHere)) world.disk.aside(() => requireAllHere(mirrors, job));
+  const job = service.job(jobId);
+  const before = contentsOf(mirrors, job);
+  const failed = () => undefined;
+  const all = await time.passWhile(work().catch(failed), VERIFIED_WITHIN_MS, agent.process);
+  // A deleted job has no files.
+  if (all?.length === 0 || all?.every(isHere) !== true || job.state === 'Deleted') return all;
+  for (const [at, content] of contentsOf(mirrors, job)) {
+    const isWhole = () => fs.existsSync(at) && fs.readFileSync(at).equals(content);
+    if (before.get(at) === content && !disk.aside(isWhole))
+      throw new Error(`verify finds all of job ${jobId} here, and ${at} is not all of it`);
+  }
+  return all;
 }
 
 /** The agent stops within seconds, whatever hangs; one that stands still does so afterwards. */

@@ -2,8 +2,9 @@
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { isHere } from '../../src/cli/commands/verify.ts';
 import type { JobId } from '../../src/job.ts';
-import { ended } from './commands.ts';
+import { ended, verified } from './commands.ts';
 import { JOB, MINUTE_MS, order, withJob } from './one-job.ts';
 import { World } from './world.ts';
 
@@ -185,4 +186,25 @@ test('no event is sent while the state cannot be written, and each is sent once 
       expect(new Set(receiver.taken.values())).toEqual(new Set([1]));
     },
     { notify: true },
+  ));
+
+test('verify does not find a file here that is empty in its mirror, and was written to since', () =>
+  withJob(
+    async (world) => {
+      const { agent, service } = world;
+      const name = '/5010/stdout.txt';
+      const stdout = service.job(JOB).tasks[0]?.files.stdout;
+      stdout?.append(3);
+      await world.pass(10 * MINUTE_MS);
+      expect(agent.store.results.get(JOB, name)?.live).toBe('5010/stdout');
+      stdout?.rewrite(0);
+      await world.pass(10 * MINUTE_MS);
+      const operations = ['DownloadPartsOfJobFilesFromCluster'] as const;
+      service.faults.push({ code: 'unavailable', operations, share: 1, until: Number.POSITIVE_INFINITY });
+      stdout?.append(3);
+      // It throws if all is found here.
+      const found = await verified(world, JOB);
+      expect(found?.filter((one) => !isHere(one))).toMatchObject([{ name, proof: { outcome: 'different', at: 0 } }]);
+    },
+    { results: true, include: ['**'], exclude: [], resultsIntervalSeconds: 60, maxIntervalSeconds: 60 },
   ));

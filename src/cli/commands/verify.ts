@@ -9,7 +9,7 @@ import { type Config, hasFleet } from '../../config/config.ts';
 import { connect, passingCapabilities } from '../../daemon/connection.ts';
 import { requireWatched, withSharedStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
+import { type JobId, keyText } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
 import type { Secrets } from '../../redact.ts';
@@ -81,10 +81,12 @@ export async function* proofs({ config, store, jobId, remote, signal }: ProofsOp
   const options = { remote, jobId, signal, mirrorDirectory: directory, listed, mayBe: () => true };
   const live = await proveMirrors(rows, options);
   const missing = new Set(listed);
+  const sources = new Map<string | null, string | null>();
   for (const [index, row] of rows.entries()) {
     const one = live[index];
     if (one === undefined || one instanceof JobtailError) throw one;
     if (one.listedName !== null) missing.delete(one.listedName);
+    sources.set(keyText(row), one.listedName);
     yield { name: `task ${row.taskId} ${row.file}`, proof: one.proof };
   }
   const reasons = new Map<string, string>();
@@ -95,10 +97,11 @@ export async function* proofs({ config, store, jobId, remote, signal }: ProofsOp
       continue;
     }
     missing.delete(row.name);
-    const local = path.join(resultsDirectory(directory, jobId), ...found.parts);
-    // The live file behind a link was compared above.
-    if (row.live !== null && (await leadsToMirror(local, row.live, directory, jobId))) continue;
-    yield { name: printable(row.name), proof: await proveResult(local, row.name, { remote, jobId, signal }) };
+    const placed = path.join(resultsDirectory(directory, jobId), ...found.parts);
+    const mirror = row.live === null ? undefined : await mirrorBehind(placed, row.live, directory, jobId);
+    // An empty mirror was compared with no listed file. One that equals several may equal only the start of this one.
+    if (mirror !== undefined && sources.get(row.live) === row.name) continue;
+    yield { name: printable(row.name), proof: await proveResult(mirror ?? placed, row.name, options) };
   }
   const unknown = store.jobs.get(jobId)?.results === true ? 'never fetched' : 'results of this job are off';
   for await (const name of inSlices(missing)) {
@@ -107,10 +110,11 @@ export async function* proofs({ config, store, jobId, remote, signal }: ProofsOp
   }
 }
 
-async function leadsToMirror(local: string, live: string, directory: string, jobId: JobId): Promise<boolean> {
-  const text = await fs.readlink(local).catch(() => undefined);
-  if (text === undefined) return false;
-  return path.resolve(path.dirname(local), text) === path.join(path.resolve(directory), jobId, 'live', `${live}.log`);
+/** The path of the mirror, if the link leads to it. */
+async function mirrorBehind(link: string, live: string, directory: string, jobId: JobId): Promise<string | undefined> {
+  const mirror = path.join(path.resolve(directory), jobId, 'live', `${live}.log`);
+  const text = await fs.readlink(link).catch(() => undefined);
+  return text !== undefined && path.resolve(path.dirname(link), text) === mirror ? mirror : undefined;
 }
 
 /** A result must equal the whole file, not just its start. A file that cannot be read does not stop the others. */
