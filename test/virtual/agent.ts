@@ -143,6 +143,8 @@ export class SimulatedAgent {
   readonly #secrets = new Secrets();
   #fleet: DaemonFleet | undefined;
   health!: AgentHealth;
+  /** Not between a stop or a reload, and what comes of it. */
+  isFollowing = false;
   #notifications!: Notifications;
   #endKeepUp: () => Promise<void> = async () => {};
 
@@ -295,9 +297,11 @@ export class SimulatedAgent {
     fleet?.member.attach(agent, configuredJobs(config));
     this.#notifications.start();
     health.isReady = true;
+    this.isFollowing = true;
   }
 
   async #stopFollowing(): Promise<void> {
+    this.isFollowing = false;
     this.#fleet?.member.detach();
     await this.engine.agent.stop();
     await this.#notifications.stop();

@@ -17,8 +17,10 @@ import { settingsOf, type World } from './world.ts';
 const MINUTE_MS = 60_000;
 /** A verification of a few small files, each of which may hang up to its time limit. */
 const VERIFIED_WITHIN_MS = 120 * MINUTE_MS;
-/** A stop, or a reload, takes no longer, whatever hangs (docs/guarantees.md). */
+/** A stop, or a reload, takes no longer beside its flushes, whatever hangs (docs/service.md). */
 const MAX_STOP_MS = 10_000;
+/** One after the other, of a step that is not broken off: a mirror is rotated (5), begins to grow, and is committed. */
+const MAX_STEP_FLUSHES = 7;
 
 /** How often each of them happens. */
 const WEIGHTS = {
@@ -287,10 +289,11 @@ export async function verified({ agent, mirrors, time, disk, service }: World, j
   return all;
 }
 
-/** The agent stops within seconds, whatever hangs; one that stands still does so afterwards. */
-export async function ended({ time, agent }: World, end: Promise<void>): Promise<void> {
+/** The agent stops within seconds, whatever hangs but a flush; one that stands still does so afterwards. */
+export async function ended({ time, agent, disk }: World, end: Promise<void>): Promise<void> {
   const standsMs = Math.max(0, agent.process.stoppedUntil - time.passedMs);
-  await time.passWhile(end, standsMs + MAX_STOP_MS, agent.process);
+  const flushesMs = disk.flushMs * (MAX_STEP_FLUSHES + disk.unflushed);
+  await time.passWhile(end, standsMs + flushesMs + MAX_STOP_MS, agent.process);
 }
 
 /** The file of the configuration is written, or only read again: the agent follows by all of it. */

@@ -101,6 +101,11 @@ export class SimulatedDisk {
     return this.#opened.size;
   }
 
+  /** Files with bytes that were not flushed. */
+  get unflushed(): number {
+    return [...this.#durable.keys()].filter((file) => this.#real.existsSync(file)).length;
+  }
+
   /** The call after `calls` others fails, once. */
   failAfter(calls: number, code: string): void {
     this.#fails = { left: calls, code };

@@ -208,3 +208,17 @@ test('verify does not find a file here that is empty in its mirror, and was writ
     },
     { results: true, include: ['**'], exclude: [], resultsIntervalSeconds: 60, maxIntervalSeconds: 60 },
   ));
+
+test('a stop on a slow disk opens no other mirror of a job with many', () =>
+  withJob(async (world) => {
+    const { agent, service, disk, time } = world;
+    const job = service.submit('502' as JobId);
+    for (let tasks = 0; tasks < 20; tasks += 1) job.addTask();
+    job.start(time.wallMs);
+    disk.flushMs = 10_000;
+    order(world, false, job.id);
+    await world.pass(MINUTE_MS);
+    const before = time.passedMs;
+    await ended(world, agent.stop());
+    expect(time.passedMs - before).toBeLessThan(3 * disk.flushMs);
+  }));

@@ -152,8 +152,9 @@ export class World {
     if (stray !== undefined) throw new Error(`a timer is not of the injected clock: ${stray}`);
     const [offence] = this.service.offences;
     if (offence !== undefined) throw new Error(`the service was called as it must not be: ${offence}`);
-    if (!this.isUp || this.agent.process.stoppedUntil > this.time.passedMs - MAX_TURN_MS) return;
-    const unhealthy = this.agent.health.unhealthy();
+    const { isFollowing, process, health } = this.agent;
+    if (!this.isUp || !isFollowing || process.stoppedUntil > this.time.passedMs - MAX_TURN_MS) return;
+    const unhealthy = health.unhealthy();
     if (unhealthy !== undefined) throw new Error(unhealthy);
   }
 

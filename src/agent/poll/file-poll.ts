@@ -167,9 +167,10 @@ export class FilePoll {
     return await advance(steps, undefined);
   }
 
-  /** One file fails by itself; a failure that stops the agent, or of the state or the lease, ends the whole poll. */
+  /** One file fails by itself; a stop, or a failure of the state or the lease, ends the whole poll. */
   async #enter(work: () => Promise<State>): Promise<void> {
     try {
+      this.#context.signal.throwIfAborted();
       this.#state = await work();
     } catch (thrown) {
       const error = asJobtailError(thrown);
