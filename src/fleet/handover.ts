@@ -70,7 +70,7 @@ export class Handover {
     const here = new Map(store.fleetLeases.all().map(({ jobId, attempt }) => [jobId, attempt]));
     const isHere = ({ jobId, attempt }: TakenJob) => here.get(jobId) === attempt;
     // After a kill, it is unknown which of their changes the database has.
-    for (const { jobId } of jobs.filter(isHere)) this.#changes.addAll(jobId);
+    this.writeAgain(jobs.filter(isHere));
     const missing = jobs.filter((job) => !isHere(job));
     if (missing.length === 0) return;
     const same = new Set(missing.filter((job) => job.mirror === mirror).map(({ jobId }) => jobId));
@@ -90,6 +90,12 @@ export class Handover {
     store.transaction(() => {
       for (const job of missing) this.noteTaken(job);
     });
+  }
+
+  /** Writes all rows of these jobs with the next changes: it is unknown which of them the database has. */
+  writeAgain(jobs: readonly LeasedJob[]): void {
+    this.#written.clear();
+    for (const { jobId } of jobs) this.#changes.addAll(jobId);
   }
 
   /** Records the fencing token of the rows here, so that a restart of this agent continues with them. */

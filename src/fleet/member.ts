@@ -286,11 +286,12 @@ export class FleetMember implements Ownership {
     this.#wakeable.wake();
   }
 
-  #heard(summary: FleetSummary, { database }: Joined, { following }: Rounds): void {
+  #heard(summary: FleetSummary, { database }: Joined, rounds: Rounds): void {
     this.#summary = summary;
     this.#failing.worked();
     this.#options.budget.use(database, summary.agents.length);
-    following.resumeIfValid();
+    if (summary.isRestored) rounds.restored();
+    rounds.following.resumeIfValid();
     if (summary.drainAsked) this.#askToDrain();
   }
 

@@ -65,6 +65,12 @@ export class Rounds {
     return taken === MAX_TAKEN || !isAllRequested;
   }
 
+  /** The database has the rows of a backup. */
+  restored(): void {
+    const { leased, handover } = this.#membership;
+    handover.writeAgain(leased.all('following', 'paused', 'leaving'));
+  }
+
   fence(job: LeasedJob, row: LiveFileRow): Promise<boolean> {
     return this.#membership.handover.fence(job, row);
   }

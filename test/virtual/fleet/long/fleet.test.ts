@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import type { JobId } from '../../../../src/job.ts';
 import { runFor } from '../../run.ts';
 import { beginFleet, restoreLater } from '../happenings.ts';
-import { isDrained, runFleet, watchAll } from '../run.ts';
+import { isDrained, runFleet, staleRows, watchAll } from '../run.ts';
 import { FleetWorld } from '../world.ts';
 
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
@@ -62,6 +62,24 @@ test('a drained agent leaves no job waiting for its own share', { timeout: 120_0
     for (const jobId of ['511', '512', '513'] as JobId[]) world.service.submit(jobId);
     await watchAll(world);
     await isDrained(world);
+  } finally {
+    world.end();
+  }
+});
+
+test('owners write what a backup that is put back does not have', { timeout: 120_000 }, async () => {
+  const world = await FleetWorld.make(1);
+  const { chance, service, machines } = world;
+  try {
+    await beginFleet(world);
+    await world.pass(30_000);
+    restoreLater(world, 60_000, 1_000);
+    // Only the backup does not have its files: no later poll changes their rows.
+    for (const job of service.jobs.values()) job.addTask();
+    await world.pass(50_000);
+    for (const job of service.jobs.values()) job.write(chance);
+    await world.pass(90_000);
+    expect(machines.flatMap((machine) => staleRows(world, machine))).toEqual([]);
   } finally {
     world.end();
   }
