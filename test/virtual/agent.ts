@@ -191,7 +191,6 @@ export class SimulatedAgent {
 
   /** A command woke it up. */
   refresh(): void {
-    this.line?.explain();
     this.engine.agent.refresh();
   }
 
@@ -286,6 +285,12 @@ export class SimulatedAgent {
       log: this.#log(),
     });
     const { agent } = this.engine;
+    const refresh = agent.refresh.bind(agent);
+    // Commands that woke nobody up are found now and then.
+    agent.refresh = () => {
+      line.explain();
+      refresh();
+    };
     if (fleet !== undefined) fleet.remote = ports;
     this.#notifications = newNotifications({
       ...{ config, store, clock, log: this.#log(), http: receiver.http(clock) },
