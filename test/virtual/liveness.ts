@@ -7,13 +7,15 @@ import path from 'node:path';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { patterned } from '../../src/agent/patterns.ts';
 import { resultsDirectory } from '../../src/agent/results/results.ts';
+import { type JobReport, type Report, reportOf } from '../../src/cli/show/status-report.ts';
+import { detail, overview } from '../../src/cli/show/status-table.ts';
 import type { Config } from '../../src/config/config.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { JobRow } from '../../src/store/rows.ts';
-import type { Store } from '../../src/store/store.ts';
 import type { SimulatedJob } from './cluster.ts';
 import { mendSecret } from './commands.ts';
 import type { Fault } from './faults.ts';
+import { isReadable } from './safety.ts';
 import type { World } from './world.ts';
 
 const MINUTE_MS = 60_000;
@@ -261,19 +263,26 @@ export async function requireSaysSo(world: World, broken: Broken): Promise<void>
   }
 }
 
-function saysSo({ agent }: World, broken: Broken): boolean {
-  const { store } = agent;
+function saysSo({ agent, disk }: World, broken: Broken): boolean {
+  const { jobs, notify } = disk.aside(() => shownBy(agent));
+  if (broken === BROKEN_RECEIVER) return notify.waiting + notify.givenUp > 0;
+  const followed = jobs.filter(({ state }) => state === 'watched' || state === 'ending');
   const { jobId } = broken;
-  if (broken === BROKEN_RECEIVER) return store.outbox.all().some(({ lastError }) => lastError !== null);
-  if (jobId !== undefined) return isSaidOf(store, jobId);
-  const followed = store.jobs.all().filter(({ state }) => state === 'watched' || state === 'ending');
-  return followed.length === 0 || followed.some((row) => isSaidOf(store, row.jobId));
+  if (jobId !== undefined) return followed.every((job) => job.jobId !== jobId || isSaidOf(job));
+  return followed.length === 0 || followed.some(isSaidOf);
 }
 
-function isSaidOf(store: Store, jobId: JobId): boolean {
-  const row = store.jobs.get(jobId);
-  if (row === undefined || row.error !== null) return true;
-  if (row.state !== 'watched' && row.state !== 'ending') return true;
-  if (store.liveFiles.ofJob(jobId).some(({ error }) => error !== null)) return true;
-  return store.results.notSynced(jobId, 1_000).length > 0;
+const isSaidOf = ({ error, files, results }: JobReport) =>
+  error !== null || files.some((file) => file.error !== null) || results.notSynced.length > 0;
+
+/** Of a terminal. */
+const COLUMNS = 120;
+
+/** What `agent status`, and `agent status JOB` of each job, show. @throws Error if a page does not show a value */
+export function shownBy({ config, store }: World['agent']): Report {
+  const report = reportOf(config, store, undefined);
+  const ofJobs = report.jobs.map(({ jobId }) => reportOf(config, store, jobId));
+  const pages = [overview(report, COLUMNS), ...ofJobs.map((one) => detail(one, COLUMNS))];
+  for (const page of pages) if (!isReadable(page)) throw new Error(`a value is not shown:\n${page}`);
+  return { ...report, jobs: ofJobs.flatMap(({ jobs }) => jobs) };
 }

@@ -1,7 +1,7 @@
 /** Runs of worlds by their seeds. */
 import { execFileSync } from 'node:child_process';
 import { begin, ended, step } from './commands.ts';
-import { becomesComplete, chooseBroken, heal, isQuiet, requireSaysSo } from './liveness.ts';
+import { becomesComplete, chooseBroken, heal, isQuiet, requireSaysSo, shownBy } from './liveness.ts';
 import { checkMemory } from './safety.ts';
 import { World } from './world.ts';
 
@@ -26,6 +26,7 @@ export async function run(seed: number, steps = STEPS) {
     await becomesComplete(world);
     await isQuiet(world);
     checkMemory(world);
+    world.disk.aside(() => shownBy(world.agent));
     await ended(world, world.agent.stop());
     return { simulatedMs: world.time.passedMs, calls: world.service.calls, digest: world.digest };
   } catch (error) {

@@ -10,6 +10,11 @@ import type { LiveFileRow } from '../../src/store/rows.ts';
 import type { SimulatedFile, SimulatedJob } from './cluster.ts';
 import type { World } from './world.ts';
 
+const UNREADABLE = /\[object |\bNaN\b|\bundefined\b/;
+
+/** Whether a line or page for people shows each value. */
+export const isReadable = (text: string) => !UNREADABLE.test(text);
+
 /** An event is delivered again only if a kill came before its delivery was committed. */
 const MAX_DELIVERIES = 3;
 /** Timers, open files and calls of an agent for each job it follows, and beside them. */

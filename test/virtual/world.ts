@@ -13,13 +13,12 @@ import { type Lengths, lengthsOf } from './collections.ts';
 import { SimulatedDisk } from './disk.ts';
 import { Machine } from './machine.ts';
 import { SimulatedReceiver } from './receiver.ts';
-import { checkSafety, checkStopped } from './safety.ts';
+import { checkSafety, checkStopped, isReadable } from './safety.ts';
 import { SimulatedService } from './service.ts';
 import { SimulatedProcess, SimulatedTime } from './time.ts';
 
 /** Parts of passwords, session codes and the addresses of receivers. */
 const SECRETS = /hunter-secret|-of-the-simulation|the-secret-path/;
-const UNREADABLE = /\[object |\bNaN\b|\bundefined\b/;
 /** So late after a standstill, the scheduler has gone round. */
 const MAX_TURN_MS = 60_000;
 /** Lines of what happened that a failure shows. */
@@ -101,7 +100,7 @@ export class World {
   /** What stands in the log; no secret does, and each value is readable. */
   log(text: string): void {
     if (SECRETS.test(text)) this.service.offences.push(`a secret is logged: ${text}`);
-    if (UNREADABLE.test(text)) this.service.offences.push(`the log shows no value: ${text}`);
+    if (!isReadable(text)) this.service.offences.push(`the log shows no value: ${text}`);
   }
 
   async configure(settings: Settings): Promise<Config> {
