@@ -43,6 +43,12 @@ function forEver(fault: Omit<Fault, 'share' | 'until'>): Pick<Broken, 'begin' | 
   return { begin: ({ service }) => void service.faults.push(broken), hits: () => broken.hits ?? 0 };
 }
 
+/** Without results, only a command needs the list, and has its answer. */
+function unlistedResults(jobId: JobId): Pick<Broken, 'begin' | 'hits'> {
+  const { begin, hits } = forEver({ code: 'malformed', jobId, operations: ['ListChangedFilesForJob'] });
+  return { begin, hits: (world) => (world.agent.store.jobs.get(jobId)?.results === true ? hits(world) : 0) };
+}
+
 /** One of the parts of a world that can stay broken. */
 export function chooseBroken(world: World): Broken | undefined {
   const { chance, service, mirrors } = world;
@@ -60,9 +66,7 @@ export function chooseBroken(world: World): Broken | undefined {
       ...{ code: 'malformed', jobId, operations: ['DownloadPartsOfJobFilesFromCluster'] },
     }),
     'the calls for a job hang': forEver({ code: 'silent', jobId, operations: ['DownloadPartsOfJobFilesFromCluster'] }),
-    'the results of a job are not listed': forEver({
-      ...{ code: 'malformed', jobId, operations: ['ListChangedFilesForJob'] },
-    }),
+    'the results of a job are not listed': unlistedResults(jobId),
     'a result cannot be downloaded': forEver({ code: 'http-status', jobId, file: '/out/result-1.dat' }),
   };
   const what = chance.among([...Object.keys(kinds), ...OF_NO_JOB.map((one) => one.what)]);
@@ -251,8 +255,8 @@ function lacksOfOutbox({ agent, receiver }: Complete, broken?: Broken): Lack[] {
   return waiting.length === 0 ? [] : [live(`${waiting.length} notifications wait`)];
 }
 
-/** A call that hangs meets its time limit first, and what fails once is tried again. */
-const SAID_WITHIN_MS = 10 * MINUTE_MS;
+/** A pass that a command asked for fails for the command alone: the next sync, in a quarter of an hour, says so. */
+const SAID_WITHIN_MS = 30 * MINUTE_MS;
 
 /** What is broken and was met says so: in the row of its job, of one of its files, of a result, of a delivery. */
 export async function requireSaysSo(world: World, broken: Broken): Promise<void> {
