@@ -1,19 +1,23 @@
 /** Runs of worlds by their seeds. */
 import { execFileSync } from 'node:child_process';
+import { Chance } from './chance.ts';
 import { begin, ended, step } from './commands.ts';
 import { becomesComplete, chooseBroken, heal, isQuiet, requireSaysSo, shownBy } from './liveness.ts';
 import { checkMemory } from './safety.ts';
 import { World } from './world.ts';
 
-/** What happens in one run, by default. */
+/** What happens in one run, on average. */
 const STEPS = Number(process.env['JOBTAIL_VIRTUAL_STEPS'] ?? 60);
 const HOUR_MS = 3_600_000;
+
+/** All is healed at any moment of a run, early or late. */
+export const momentOf = (seed: number, steps: number) => new Chance(seed, 'moment').whole(1, 2 * steps);
 
 /**
  * One run: things happen by chance; then everything is healed but one part, and later that one, too.
  * @throws Error with the seed, the commit and what happened last
  */
-export async function run(seed: number, steps = STEPS) {
+export async function run(seed: number, steps = momentOf(seed, STEPS)) {
   const world = await World.make(seed);
   try {
     begin(world);

@@ -3,7 +3,7 @@
 import type { AgentRow } from '../../../src/fleet/register.ts';
 import type { JobId } from '../../../src/job.ts';
 import { becomesTrue, type Lack, lacking } from '../liveness.ts';
-import { again } from '../run.ts';
+import { again, momentOf } from '../run.ts';
 import { beginFleet, fleetStep, mendWay, watch } from './happenings.ts';
 import { keyOf } from './tables.ts';
 import { type FleetMachine, FleetWorld } from './world.ts';
@@ -38,7 +38,7 @@ const BROKEN: readonly Broken[] = [
 ];
 
 /** @throws Error with the seed, the commit and what happened last */
-export async function runFleet(seed: number, steps = STEPS) {
+export async function runFleet(seed: number, steps = momentOf(seed, STEPS)) {
   const world = await FleetWorld.make(seed);
   try {
     await beginFleet(world);
