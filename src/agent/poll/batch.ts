@@ -25,10 +25,14 @@ export interface Round {
 
 const LIMIT_CAPABILITY = 'batch-limit';
 
+/** After so many calls of the largest size, a larger one is tried: a service that failed for a while sets no limit. */
+const TRIED_AFTER = 100;
+
 /** How many files one call may request, as far as calls have shown it. */
 export class BatchLimit {
   readonly #capabilities: CapabilityStore;
   #files: number;
+  #worked = 0;
   /** The size of the last call that failed although both its halves succeeded. */
   #tooLong = Number.POSITIVE_INFINITY;
 
@@ -43,15 +47,21 @@ export class BatchLimit {
 
   worked(files: number): void {
     if (files >= this.#tooLong) this.#tooLong = Number.POSITIVE_INFINITY;
+    if (files < this.#files) return;
+    this.#worked += 1;
+    if (this.#worked >= TRIED_AFTER) this.#limit(2 * files);
   }
 
   /** The halves succeeded where the whole failed: it is too long, by its error or if that happens twice in a row. */
   failed(half: number, whole: number, code: ErrorCode): void {
-    if (code === 'request-too-long' || this.#tooLong === whole) {
-      this.#files = Math.min(this.#files, half);
-      this.#capabilities.set(LIMIT_CAPABILITY, String(this.#files));
-    }
+    if (code === 'request-too-long' || this.#tooLong === whole) this.#limit(Math.min(this.#files, half));
     this.#tooLong = whole;
+  }
+
+  #limit(files: number): void {
+    this.#files = files;
+    this.#worked = 0;
+    this.#capabilities.set(LIMIT_CAPABILITY, String(files));
   }
 }
 

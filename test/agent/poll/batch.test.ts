@@ -118,7 +118,24 @@ describe('a job of which every file fails', () => {
 });
 
 describe('a request that is too long', () => {
-  test('makes the batches smaller, for good', async () => {
+  test('makes the batches smaller until longer ones work again', async () => {
+    const { remote, read } = setUp();
+    remote.most = 1;
+    await read();
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 8 });
+    const hundreds = async () => {
+      let calls = 0;
+      for (let polls = 0; polls < 100; polls += 1) calls += (await read()).calls;
+      return calls;
+    };
+    // Each hundredth call is tried with two files, and made anew.
+    expect(await hundreds()).toBeLessThan(800 * 1.05);
+    remote.most = 8;
+    await hundreds();
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
+  });
+
+  test('makes the batches smaller, also after a restart', async () => {
     const { remote, reader, read } = setUp();
     remote.most = 3;
     expect(await read()).toMatchObject({ read: ALL, failed: [] });
