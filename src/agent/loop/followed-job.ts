@@ -218,12 +218,12 @@ export class FollowedJob {
     const intervalMs = withJitter(this.#pace.polled(hasNews, tookMs), random());
     const { isSettled, settlesInMs } = this.#stage;
     const nextMs = isSettled ? intervalMs : Math.min(intervalMs, Math.max(intervals.minIntervalMs, settlesInMs));
-    if (this.#isEnding) this.#due.plan('pass', 0);
+    if (this.#isSettling) this.#due.plan('pass', 0);
     else this.#due.planAgain('poll', restOf(nextMs, clock.monotonic() - startedAt));
   }
 
-  get #isEnding(): boolean {
-    return this.#stage.isEnding(() => {
+  get #isSettling(): boolean {
+    return this.#stage.isSettling(() => {
       const { liveFiles, results, jobs } = this.#context.poll.store;
       if (liveFiles.ofJob(this.jobId).some(({ error }) => error !== null)) return true;
       const { failed, refused } = results.counts(this.jobId);
@@ -286,7 +286,7 @@ export class FollowedJob {
     const { passes, intervals } = this.#context;
     const end = await passes.run(this.#polls, {
       signal: this.#stop.signal,
-      isSettling: () => this.#isEnding,
+      isSettling: () => this.#isSettling,
       onThrough: async (appended) => {
         this.#grew(appended);
         for (const kind of DUE_RUNS) this.#runs.failures.cleared(this.#runs.scopeOf(kind));

@@ -124,7 +124,7 @@ export class JobStage {
   }
 
   /** Whether the last complete pass is due; `isFailing`: whether a file of the job fails. */
-  isEnding(isFailing: () => boolean): boolean {
+  isSettling(isFailing: () => boolean): boolean {
     if (!this.isSettled || this.#current === 'deleted' || !isFailing()) return this.isSettled;
     const now = this.#clock.monotonic();
     this.#delayedSince ??= now;
