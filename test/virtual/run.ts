@@ -29,7 +29,7 @@ export async function run(seed: number, steps = momentOf(seed, STEPS)) {
     await heal(world);
     await becomesComplete(world);
     await isQuiet(world);
-    checkMemory(world);
+    checkMemory(world, world.lengths());
     world.disk.aside(() => shownBy(world.agent));
     await ended(world, world.agent.stop());
     return { simulatedMs: world.time.passedMs, calls: world.service.calls, digest: world.digest };

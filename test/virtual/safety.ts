@@ -8,6 +8,7 @@ import { keyText } from '../../src/job.ts';
 import { isPartialName } from '../../src/safe-names.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
 import type { SimulatedFile, SimulatedJob } from './cluster.ts';
+import type { Lengths } from './collections.ts';
 import type { World } from './world.ts';
 
 const UNREADABLE = /\[object |\bNaN\b|\bundefined\b/;
@@ -47,12 +48,12 @@ const MAX_FIXED = 300;
 const MAX_OF_ONE = 4;
 
 /** What an agent remembers is bounded by what it follows. */
-export function checkMemory(world: World): void {
-  const jobs = [...world.service.jobs.values()];
+export function checkMemory({ service }: Pick<World, 'service'>, all: Lengths): void {
+  const jobs = [...service.jobs.values()];
   const things = jobs.reduce((sum, { tasks, results }) => sum + 1 + 4 * tasks.length + results.size, 0);
   const most = MAX_FIXED + MAX_OF_ONE * things;
   // Of each kind of secret, the latest eight are kept, in pieces (test/redact.test.ts).
-  const lengths = [...world.lengths()].filter(([name]) => !name.startsWith('Secrets.'));
+  const lengths = [...all].filter(([name]) => !name.startsWith('Secrets.'));
   for (const [name, length] of lengths)
     if (length > most) throw new Error(`${name} has ${length} entries for ${things} jobs and files`);
 }

@@ -4,6 +4,7 @@ import type { AgentRow } from '../../../src/fleet/register.ts';
 import type { JobId } from '../../../src/job.ts';
 import { becomesTrue, type Lack, lacking } from '../liveness.ts';
 import { again, momentOf } from '../run.ts';
+import { checkMemory } from '../safety.ts';
 import { beginFleet, fleetStep, mendWay, watch } from './happenings.ts';
 import { keyOf } from './tables.ts';
 import { type FleetMachine, FleetWorld } from './world.ts';
@@ -55,6 +56,7 @@ export async function runFleet(seed: number, steps = momentOf(seed, STEPS)) {
     await watchAll(world);
     await isTakenOver(world);
     await isDrained(world);
+    for (const each of world.up) checkMemory(world, world.lengthsOf(each));
     for (const each of world.machines) await world.stop(each);
     for (const { name, agent } of world.machines)
       if ((agent?.process.timers ?? 0) > 0) throw new Error(`a stop of ${name} leaves ${agent?.process.timers} timers`);

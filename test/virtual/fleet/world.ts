@@ -11,6 +11,7 @@ import { Secrets } from '../../../src/redact.ts';
 import { memoryDirectory } from '../../support/temp-directory.ts';
 import { configured, type Settings, SimulatedAgent } from '../agent.ts';
 import { Chance } from '../chance.ts';
+import { type Lengths, lengthsOf } from '../collections.ts';
 import { SimulatedDisk } from '../disk.ts';
 import { Machine } from '../machine.ts';
 import { SimulatedReceiver } from '../receiver.ts';
@@ -202,6 +203,21 @@ export class FleetWorld {
   readonly later = (delayMs: number, work: () => void): void => {
     this.time.clockOf(this.cluster).timer(delayMs, work);
   };
+
+  /** How much the agent of a machine remembers. */
+  lengthsOf({ agent, way }: FleetMachine): Lengths {
+    const { time, service, receiver, disk, postgres } = this;
+    return lengthsOf(agent ?? {}, [
+      time,
+      service,
+      receiver,
+      disk,
+      postgres,
+      way,
+      agent?.process ?? {},
+      agent?.line ?? {},
+    ]);
+  }
 
   jobIds(): JobId[] {
     return [...this.service.jobs.keys()];
