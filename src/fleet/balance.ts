@@ -171,7 +171,9 @@ export class Giving {
   async finish(): Promise<void> {
     const { leased, store, joined } = this.#membership;
     const states = store.jobs.states();
+    // Grants of a job that another agent owns are released first.
     const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
+    this.#following.forgetOthers([...states.keys()].filter((jobId) => !open.has(jobId)));
     const isOver = ({ jobId }: LeasedJob) => {
       const state = states.get(jobId);
       return state !== 'watched' && state !== 'ending' && !open.has(jobId) && !this.#execution.isAsked(jobId);

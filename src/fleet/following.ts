@@ -40,7 +40,7 @@ export interface Membership {
 export class Following {
   readonly #membership: Membership;
   readonly #onLost: (jobId: JobId) => void;
-  /** Jobs that the agent is about to stop following. */
+  /** Jobs that the agent is about to stop following, or to forget. */
   readonly #leaving = new Map<JobId, Promise<void>>();
   lostJobs = 0;
 
@@ -57,7 +57,7 @@ export class Following {
 
   leave(jobs: readonly LeasedJob[]): Promise<void> {
     const { follower } = this.#membership.attached;
-    return this.#during(jobs, async () => {
+    return this.#during(idsOf(jobs), async () => {
       await Promise.all(jobs.map(({ jobId }) => follower?.release(jobId)));
     });
   }
@@ -99,10 +99,18 @@ export class Following {
     log.warn({ scope: 'the fleet', jobs: known.length, job: known[0]?.jobId }, 'jobs lost to other agents');
   }
 
+  /** Forgets jobs of the store that this agent does not own: their grants were open, or it failed before. */
+  forgetOthers(stored: readonly JobId[]): void {
+    const { leased, handover } = this.#membership;
+    const others = stored.filter((jobId) => leased.get(jobId) === undefined && !this.#leaving.has(jobId));
+    // The first failure was logged; the next round tries again.
+    if (others.length > 0) this.#during(others, () => handover.forgetAll(others)).catch(() => {});
+  }
+
   #forget(jobs: readonly LeasedJob[]): Promise<void> {
     const { handover, endTransfer } = this.#membership;
     const left = this.leave(jobs);
-    return this.#during(jobs, async () => {
+    return this.#during(idsOf(jobs), async () => {
       await left;
       await Promise.allSettled(jobs.map(({ jobId }) => endTransfer(jobId)));
       await handover.forgetAll(idsOf(jobs));
@@ -110,14 +118,14 @@ export class Following {
   }
 
   /** Runs `work` after the agent stopped following these jobs. */
-  #during(jobs: readonly LeasedJob[], work: () => Promise<void>): Promise<void> {
-    const before = jobs.map(({ jobId }) => this.#leaving.get(jobId));
+  #during(jobs: readonly JobId[], work: () => Promise<void>): Promise<void> {
+    const before = jobs.map((jobId) => this.#leaving.get(jobId));
     const done = Promise.allSettled(before)
       .then(work)
       .finally(() => {
-        for (const { jobId } of jobs) if (this.#leaving.get(jobId) === done) this.#leaving.delete(jobId);
+        for (const jobId of jobs) if (this.#leaving.get(jobId) === done) this.#leaving.delete(jobId);
       });
-    for (const { jobId } of jobs) this.#leaving.set(jobId, done);
+    for (const jobId of jobs) this.#leaving.set(jobId, done);
     return done;
   }
 

@@ -40,12 +40,7 @@ export class Rounds {
 
   /** Continues with the jobs of the process before this one. */
   async begin(): Promise<void> {
-    const { leased, store, handover } = this.#membership;
     await this.taking.begin();
-    const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
-    // Grants of a job that another agent owns are released first.
-    const others = store.jobs.all().filter(({ jobId }) => leased.get(jobId) === undefined && !open.has(jobId));
-    await handover.forgetAll(idsOf(others));
     await this.#upkeep.begin();
   }
 

@@ -56,6 +56,8 @@ export class SimulatedDisk {
   fullHits = 0;
   /** A flush takes so long. */
   flushMs = 0;
+  /** Whether the state has no room, of several ones that of the process which runs. */
+  isStateFull: () => boolean = () => false;
   /** Called before each call that changes a file of the mirrors. */
   onWrite: (file: string) => void = () => {};
   readonly database: SimulatedDatabase;
@@ -247,7 +249,9 @@ export class SimulatedDisk {
 
   /** A transaction of the state is a call, too: nothing is left of one that fails, or at which the process ends. */
   readonly #beginTransaction = (): void => {
-    const failed = this.#isAside ? undefined : this.#step('commit', this.#mirrors);
+    if (this.#isAside) return;
+    const isFull = this.isStateFull();
+    const failed = isFull ? failure('ENOSPC', 'commit', this.#root) : this.#step('commit', this.#mirrors);
     const code = OF_SQLITE[failed?.code ?? ''];
     if (code !== undefined) throw new Database.SqliteError('a fault of the simulation', code);
     if (failed !== undefined) throw failed;

@@ -28,6 +28,7 @@ const WEIGHTS = {
   suspend: 2,
   'wall-clock': 2,
   cut: 4,
+  'state-full': 3,
   'database-away': 3,
   'database-slow': 2,
   restore: 1,
@@ -53,11 +54,7 @@ const ACTS: Readonly<Record<FleetHappening, Act>> = {
   kill: (world) => onOne(world, (machine) => world.kill(machine)),
   stop: (world) => onOne(world, (machine) => world.stop(machine)),
   drain: (world) => onOne(world, (machine) => world.drain(machine)),
-  standstill: (world) =>
-    onOne(world, ({ agent }) => {
-      if (agent !== undefined)
-        agent.process.stoppedUntil = world.time.passedMs + world.chance.spread(500, 5 * MINUTE_MS);
-    }),
+  standstill: (world) => onOne(world, (machine) => standStill(world, machine, world.chance.spread(500, 5 * MINUTE_MS))),
   /** The clock that goes by what passes stands still meanwhile, the other one does not. */
   suspend: (world) =>
     onOne(world, ({ agent }) => {
@@ -79,6 +76,17 @@ const ACTS: Readonly<Record<FleetHappening, Act>> = {
     if (what !== 'out') machine.way.back = false;
     world.later(chance.spread(500, 10 * MINUTE_MS), () => mendWay(world, machine));
   },
+  /** Some of these agents stand still at first, and lose their jobs: they cannot forget them. */
+  'state-full': (world) =>
+    onOne(world, (machine) => {
+      const { chance, later } = world;
+      const standsMs = chance.is(0.5) ? chance.spread(20_000, 2 * MINUTE_MS) : 0;
+      standStill(world, machine, standsMs);
+      machine.isFull = true;
+      later(standsMs + chance.spread(500, 10 * MINUTE_MS), () => {
+        machine.isFull = false;
+      });
+    }),
   'database-away': ({ postgres, chance, later }) => {
     postgres.stop();
     later(chance.spread(500, 10 * MINUTE_MS), () => {
@@ -144,6 +152,10 @@ export function watch(world: FleetWorld, jobId: JobId): Promise<boolean> {
   const request = { jobId, tasks: null, files: LIVE_FILE_NAMES, results: world.chance.is(0.7) } as const;
   const body = { ...request, settleAfterMs: null, source: 'command' } as const;
   return world.command((client) => client.command({ jobId, kind: 'watch', body }));
+}
+
+function standStill({ time }: FleetWorld, { agent }: FleetMachine, forMs: number): void {
+  if (agent !== undefined) agent.process.stoppedUntil = time.passedMs + forMs;
 }
 
 function onOne(world: FleetWorld, work: (machine: FleetMachine) => unknown): Promise<unknown> | undefined {

@@ -6,7 +6,6 @@ import { becomesTrue, type Lack, lacking } from '../liveness.ts';
 import { again, momentOf } from '../run.ts';
 import { checkMemory } from '../safety.ts';
 import { beginFleet, fleetStep, mendWay, watch } from './happenings.ts';
-import { keyOf } from './tables.ts';
 import { type FleetMachine, FleetWorld } from './world.ts';
 
 const MINUTE_MS = 60_000;
@@ -88,6 +87,7 @@ async function heal(world: FleetWorld): Promise<void> {
     const { agent } = machine;
     if (agent !== undefined) time.resume(agent.process);
     mendWay(world, machine);
+    machine.isFull = false;
     await world.start(machine);
   }
   // What was to happen later has happened by then.
@@ -114,7 +114,7 @@ function lacks(world: FleetWorld, broken?: FleetMachine): Lack[] {
     ...orders.map((one) => owned(`the command ${one['kind']} of ${one['job_id']} is not answered`)),
     ...waiting.map((jobId) => owned(`${jobId} waits for an owner`)),
     ...unowned.map((row) => owned(`${row['job_id']} is ${row['state']}, and no agent follows it`)),
-    ...whole.flatMap((machine) => staleRows(world, machine)).map(owned),
+    ...whole.flatMap((machine) => [...staleRows(world, machine), ...strayRows(machine)]).map(owned),
     ...whole.flatMap(({ name, agent }) =>
       agent === undefined
         ? []
@@ -126,27 +126,15 @@ function lacks(world: FleetWorld, broken?: FleetMachine): Lack[] {
   ];
 }
 
-/** Rows of which the database has others than the owner of their job: the next owner would continue from these. */
-export function staleRows({ postgres, disk }: FleetWorld, machine: FleetMachine): string[] {
-  const { portableRows, jobs } = machine.agent?.store ?? {};
-  const rows = disk.aside(() =>
-    [...(jobs?.known() ?? [])]
-      .filter((jobId) => machine.mayWrite(jobId))
-      .flatMap((jobId) => [...(portableRows?.ofJob(jobId) ?? [])]),
-  );
-  const inDatabase = postgres.tables.of('rows');
-  return rows
-    .filter(({ table }) => !FOUND_BY_LISTING.includes(table))
-    .filter(({ jobId, table, key, row }) => lasting(inDatabase.get(keyOf(jobId, table, key))?.['row']) !== lasting(row))
-    .map(({ jobId, table, key }) => `the database has another row of ${jobId} ${table} ${key} than ${machine.name}`);
-}
+/** The next owner of a job would continue from the rows that the database has. */
+export const staleRows = (world: FleetWorld, machine: FleetMachine) =>
+  world.jobIds().flatMap((jobId) => (machine.mayWrite(jobId) ? world.staleRows(machine, jobId) : []));
 
-/** The next listing finds them. */
-const FOUND_BY_LISTING: readonly string[] = ['result_files', 'result_counts'];
-
-/** Without what is written late, or differs for each machine. */
-const lasting = (row: unknown) =>
-  typeof row === 'string' && JSON.stringify({ ...JSON.parse(row), polled_at: null, told_at: null, boot_id: null });
+/** Rows of jobs that an agent does not own. */
+export const strayRows = ({ name, agent }: FleetMachine) =>
+  [...(agent?.store.jobs.known() ?? [])]
+    .filter((jobId) => agent?.member?.owns(jobId) !== true)
+    .map((jobId) => `${name} still has rows of ${jobId}`);
 
 const becomesComplete = (world: FleetWorld, broken?: FleetMachine) => becomesTrue(world, () => lacks(world, broken));
 

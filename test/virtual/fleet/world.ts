@@ -33,12 +33,23 @@ const MAX_SHOWN = 80;
 /** Slots taken ahead, and calls without a database by the share of each agent, which begins anew. */
 const SPARE_CALLS = 6;
 
+/** The next listing finds them. */
+const FOUND_BY_LISTING: readonly string[] = ['result_files', 'result_counts'];
+
+/** A row without what is written late, or differs for each machine. */
+const lasting = (row: unknown) =>
+  typeof row === 'string' && JSON.stringify({ ...JSON.parse(row), polled_at: null, told_at: null, boot_id: null });
+
 /** One machine of the fleet. */
 export class FleetMachine {
   readonly name: string;
   /** Its way to the database. */
   readonly way = { out: true, back: true };
+  /** The disk of its state is full. */
+  isFull = false;
   agent: SimulatedAgent | undefined;
+  /** The fencing tokens of the jobs that it followed last. */
+  readonly followed = new Map<JobId, string | null>();
 
   constructor(name: string) {
     this.name = name;
@@ -91,6 +102,7 @@ export class FleetWorld {
     this.postgres = new SimulatedPostgres(this.time, new Chance(seed, 'database'));
     this.settings = { ...settingsOf(this.chance), mine: null, notify: false, results: true, ...changes };
     this.time.onEvent = () => this.#checkConduct();
+    this.disk.isStateFull = () => this.#running?.isFull === true;
     this.disk.onWrite = (file) => this.#checkWriter(file);
     this.postgres.onUnknown = (what) => this.service.offences.push(what);
     this.service.onCall = ({ operation }) => this.#checkBudget(operation);
@@ -259,10 +271,37 @@ export class FleetWorld {
     await this.time.passWhile(end, maxMs, process);
   }
 
+  /** The jobs that a machine has just begun to follow as a new owner. */
+  #begun({ agent, followed }: FleetMachine): JobId[] {
+    const begun: JobId[] = [];
+    for (const jobId of this.service.jobs.keys()) {
+      if (agent?.member?.owns(jobId) !== true) continue;
+      const token = agent.member.copyMark(jobId);
+      if (followed.get(jobId) !== token) begun.push(jobId);
+      followed.set(jobId, token);
+    }
+    return begun;
+  }
+
+  /** Rows of which the database has others than the owner of their job. */
+  staleRows({ name, agent }: FleetMachine, jobId: JobId): string[] {
+    const inDatabase = this.postgres.tables.of('rows');
+    const rows = this.disk.aside(() => [...(agent?.store.portableRows.ofJob(jobId) ?? [])]);
+    return rows
+      .filter(({ table }) => !FOUND_BY_LISTING.includes(table))
+      .filter(({ table, key, row }) => lasting(inDatabase.get(keyOf(jobId, table, key))?.['row']) !== lasting(row))
+      .map(({ table, key }) => `the database has another row of ${jobId} ${table} ${key} than ${name}`);
+  }
+
+  /** The machine whose event takes place. */
+  get #running(): FleetMachine | undefined {
+    return this.machines.find(({ agent }) => agent?.process === this.time.current);
+  }
+
   /** There are never two writers: none writes what another one may write as well. */
   #checkWriter(file: string): void {
     const [jobId = ''] = path.relative(this.mirrors, file).split(path.sep);
-    const writer = this.machines.find(({ agent }) => agent?.process === this.time.current);
+    const writer = this.#running;
     if (writer === undefined) return;
     const others = this.machines.filter((machine) => machine !== writer && machine.mayWrite(jobId as JobId));
     if (others.length === 0) return;
@@ -290,8 +329,13 @@ export class FleetWorld {
     if (stray !== undefined) throw new Error(`a timer is not of the injected clock: ${stray}`);
     const [offence] = this.service.offences;
     if (offence !== undefined) throw new Error(offence);
-    for (const { name, agent, isUp } of this.machines) {
-      if (!isUp || agent === undefined || agent.process.stoppedUntil > this.time.passedMs - MINUTE_MS) continue;
+    for (const machine of this.machines) {
+      const { name, agent, isUp } = machine;
+      if (!isUp || agent === undefined) continue;
+      const [stale] = this.#begun(machine).flatMap((jobId) => this.staleRows(machine, jobId));
+      if (stale !== undefined)
+        throw new Error(`a new owner does not continue from what the former one wrote: ${stale}`);
+      if (agent.process.stoppedUntil > this.time.passedMs - MINUTE_MS) continue;
       const unhealthy = agent.health?.unhealthy();
       if (unhealthy !== undefined) throw new Error(`${name}: ${unhealthy}`);
     }

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import type { JobId } from '../../../../src/job.ts';
 import { runFor } from '../../run.ts';
 import { beginFleet, restoreLater } from '../happenings.ts';
-import { isDrained, runFleet, staleRows, watchAll } from '../run.ts';
-import { FleetWorld } from '../world.ts';
+import { isDrained, runFleet, staleRows, strayRows, watchAll } from '../run.ts';
+import { type FleetMachine, FleetWorld } from '../world.ts';
 
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
 const LIMIT = { timeout: 120_000 };
@@ -80,6 +80,26 @@ test('owners write what a backup that is put back does not have', { timeout: 120
     for (const job of service.jobs.values()) job.write(chance);
     await world.pass(90_000);
     expect(machines.flatMap((machine) => staleRows(world, machine))).toEqual([]);
+  } finally {
+    world.end();
+  }
+});
+
+test('an agent forgets a job that it lost while its disk was full', { timeout: 120_000 }, async () => {
+  const world = await FleetWorld.make(1);
+  const { time, machines } = world;
+  try {
+    await beginFleet(world);
+    await world.pass(30_000);
+    const loser = machines.find(({ agent }) => agent?.store.jobs.known().size) as FleetMachine;
+    loser.isFull = true;
+    if (loser.agent !== undefined) loser.agent.process.stoppedUntil = time.passedMs + 60_000;
+    await world.pass(62_000);
+    expect(strayRows(loser)).not.toEqual([]);
+    loser.isFull = false;
+    // Before it acquires a job.
+    await world.pass(1_500);
+    expect(loser.agent?.store.jobs.known().size).toBe(0);
   } finally {
     world.end();
   }
