@@ -189,4 +189,12 @@ export const PLANTED: readonly Planted[] = [
     found: NOT_FOLLOWED,
     isOfFleet: true,
   },
+  {
+    name: 'a takeover that does not read again what it has of an earlier lease',
+    file: 'fleet/handover.ts',
+    text: 'here.get(jobId) === attempt;',
+    instead: 'here.has(jobId);',
+    found: /does not continue from what the former one wrote/,
+    isOfFleet: true,
+  },
 ];
