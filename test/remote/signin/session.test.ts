@@ -87,6 +87,22 @@ describe('the session', () => {
     expect(events).toHaveLength(1);
   });
 
+  it('is got once after a sign-in that was given up, however late that one ends', async () => {
+    const { held, go } = heldAnswers();
+    const { session } = signIn(await settings());
+    const leaving = new AbortController();
+    const first = failureOf(session.current(leaving.signal), []);
+    await until(() => held.length > 0);
+    leaving.abort();
+    const second = session.current(NEVER);
+    await first;
+    await until(() => service.givenUp === 1 && held.length === 2);
+    const third = session.current(NEVER);
+    go();
+    expect(await third).toBe(await second);
+    expect(service.received).toHaveLength(2);
+  });
+
   it('is not asked for by who has gone already', async () => {
     const { session } = signIn(await settings());
     expect((await failureOf(session.current(AbortSignal.abort()), [])).code).toBe('aborted');
