@@ -38,6 +38,10 @@ interface Applied {
   readonly to: Range;
 }
 
+type Change = Pick<Applied, 'key' | 'before' | 'after'>;
+const endsResults = (change: Change): Applied => ({ ...change, measure: hasResult, from: [1, 1], to: [0, 0] });
+const followsAnother = (change: Change): Applied => ({ ...change, measure: followed, from: [1, 1], to: [2, 2] });
+
 const APPLIED: readonly Applied[] = [
   {
     key: 'service.concurrency',
@@ -112,13 +116,7 @@ const APPLIED: readonly Applied[] = [
     from: [1, 1],
     to: [3, 3],
   },
-  {
-    key: 'mirror.minFreeBytes',
-    after: { minFreeBytes: Number.MAX_SAFE_INTEGER },
-    measure: hasResult,
-    from: [1, 1],
-    to: [0, 0],
-  },
+  endsResults({ key: 'mirror.minFreeBytes', after: { minFreeBytes: Number.MAX_SAFE_INTEGER } }),
   {
     key: 'poll.minIntervalMs',
     before: { minIntervalSeconds: 5 },
@@ -164,14 +162,7 @@ const APPLIED: readonly Applied[] = [
     from: [256, 1_300],
     to: [4_096, 5_200],
   },
-  {
-    key: 'results.enabled',
-    before: { results: true, watch: [JOB] },
-    after: { results: false },
-    measure: hasResult,
-    from: [1, 1],
-    to: [0, 0],
-  },
+  endsResults({ key: 'results.enabled', before: { results: true, watch: [JOB] }, after: { results: false } }),
   {
     key: 'results.intervalMs',
     before: { resultsIntervalSeconds: 900 },
@@ -180,27 +171,9 @@ const APPLIED: readonly Applied[] = [
     from: [7, 11],
     to: [115, 140],
   },
-  {
-    key: 'results.include',
-    after: { include: ['*.txt'] },
-    measure: hasResult,
-    from: [1, 1],
-    to: [0, 0],
-  },
-  {
-    key: 'results.exclude',
-    after: { exclude: ['*.dat'] },
-    measure: hasResult,
-    from: [1, 1],
-    to: [0, 0],
-  },
-  {
-    key: 'results.maxFileBytes',
-    after: { maxFileBytes: 1_000 },
-    measure: hasResult,
-    from: [1, 1],
-    to: [0, 0],
-  },
+  endsResults({ key: 'results.include', after: { include: ['*.txt'] } }),
+  endsResults({ key: 'results.exclude', after: { exclude: ['*.dat'] } }),
+  endsResults({ key: 'results.maxFileBytes', after: { maxFileBytes: 1_000 } }),
   {
     key: 'results.bandwidthLimit',
     after: { bandwidthLimit: 20_000 },
@@ -217,20 +190,8 @@ const APPLIED: readonly Applied[] = [
     from: [0, 3],
     to: [9, 13],
   },
-  {
-    key: 'watch',
-    after: { watch: [OTHER] },
-    measure: followed,
-    from: [1, 1],
-    to: [2, 2],
-  },
-  {
-    key: 'watchMine',
-    after: { mine: 1 },
-    measure: followed,
-    from: [1, 1],
-    to: [2, 2],
-  },
+  followsAnother({ key: 'watch', after: { watch: [OTHER] } }),
+  followsAnother({ key: 'watchMine', after: { mine: 1 } }),
   {
     key: 'notify',
     after: { notify: true },
