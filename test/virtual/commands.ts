@@ -41,7 +41,7 @@ const WEIGHTS = {
   stop: 2,
   fault: 12,
   pause: 3,
-  'sign-in': 2,
+  'sign-in': 4,
   release: 2,
   receiver: 2,
   disk: 5,
@@ -130,7 +130,8 @@ const ACTS: Readonly<Record<Happening, Act>> = {
     service.faults.push({ code, retryAfterMs, share: 1, until: time.passedMs + forMs });
   },
   'sign-in'({ service, chance }) {
-    service.forgetSessions();
+    if (chance.is(0.3)) service.forgetSessions();
+    else service.forgetSessionsWith(chance.whole(1, 3));
     if (chance.is(0.3)) service.refusesSignIn = !service.refusesSignIn;
   },
   release: ({ service }) => service.upgrade(),

@@ -15,6 +15,7 @@ export interface Planted {
 const COMMITTED = /bytes are committed, and [0-9]+ safely in the mirror/;
 const NEVER_COMPLETE = /^[0-9]+: after [0-9]+ minutes: /;
 const NOT_FOLLOWED = /no agent follows it [0-9]+ ms later/;
+const SIGN_IN = /a sign-in although no call was answered/;
 const IN_A_PAUSE = /began in a pause that the service asked for/;
 
 export const PLANTED: readonly Planted[] = [
@@ -163,7 +164,14 @@ export const PLANTED: readonly Planted[] = [
     file: 'remote/signin/sign-in.ts',
     text: "if (state.kind === 'open') return state.grant;",
     instead: "if (state.kind === 'open') return this.#wait(this.#begin(CLOSED), signal);",
-    found: /a sign-in although no call was answered/,
+    found: SIGN_IN,
+  },
+  {
+    name: 'a late report of an old sign-in: a call reports its session as lost, and a later one is dropped',
+    file: 'remote/signin/sign-in.ts',
+    text: 'lost: (state, { grant }) => (state.grant === grant ? CLOSED : state),',
+    instead: 'lost: () => CLOSED,',
+    found: SIGN_IN,
   },
   {
     name: 'a lease that is believed too long',

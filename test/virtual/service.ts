@@ -27,6 +27,8 @@ export interface Call {
 
 /** How the releases turn bytes into text. */
 const DECODERS: readonly DecodingOptions[] = [{}, { stream: true }, { swallowBom: true }, { codePage: 'windows-1250' }];
+/** A call under way whose session is lost is answered so much later, at most. */
+const MAX_LATE_MS = 5_000;
 /** docs/guarantees.md: after a refusal the agent waits 5 minutes, a quarter more or less by chance. */
 const REFUSED_MS = 3.7 * 60_000;
 
@@ -55,6 +57,7 @@ export class SimulatedService {
   /** The last session that each connection got, until a call with it is answered that it is lost. */
   readonly #valid = new Map<object, string>();
   #sessions = 0;
+  #forgetsWith = Number.POSITIVE_INFINITY;
 
   constructor(chance: Chance) {
     this.#chance = chance;
@@ -84,6 +87,12 @@ export class SimulatedService {
   /** All sessions are lost. */
   forgetSessions(): void {
     this.#open.clear();
+    this.#forgetsWith = Number.POSITIVE_INFINITY;
+  }
+
+  /** All sessions are lost as soon as so many calls of an agent are under way. */
+  forgetSessionsWith(calls: number): void {
+    this.#forgetsWith = calls;
   }
 
   /** Some time passes between two looks at the files, or at two parts of one. */
@@ -100,6 +109,8 @@ export class SimulatedService {
     const job = call.jobId === undefined ? undefined : this.jobs.get(call.jobId);
     const asked = line.begun(call, job !== undefined && !job.isOver);
     let isAnswered = false;
+    const hadSession = this.#open.has(call.session);
+    if (line.running >= this.#forgetsWith) this.forgetSessions();
     try {
       const fault = this.#faultOf(call, clock);
       const slow = fault?.code === 'slow' ? 400 : 1;
@@ -111,6 +122,8 @@ export class SimulatedService {
       await sleep(clock, Math.min(workMs, call.silentMs), call.signal);
       if (workMs > call.silentMs) throw new JobtailError('timeout', 'the service did not start to respond in time');
       const isLost = !this.#open.has(call.session);
+      // Another one may have signed in before.
+      if (isLost && hadSession) await sleep(clock, this.#chance.spread(1, MAX_LATE_MS), call.signal);
       const code = isLost ? 'session-lost' : fault?.code;
       if (code === undefined || code === 'slow' || code === 'cut') {
         share.answered({ status: 200, firstByteMs: workMs, workMs, retryAfterMs: undefined });
