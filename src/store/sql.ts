@@ -10,10 +10,13 @@ export class Sql {
   readonly #db: Database.Database;
   readonly #file: string;
   readonly #prepared = new Map<string, Statement>();
+  /** Made once: better-sqlite3 makes four functions for each. */
+  readonly #transaction: (work: () => unknown) => unknown;
 
   constructor(db: Database.Database, file: string) {
     this.#db = db;
     this.#file = file;
+    this.#transaction = db.transaction((work: () => unknown) => work()).immediate;
   }
 
   run(sql: string, ...values: readonly unknown[]): RunResult {
@@ -36,7 +39,7 @@ export class Sql {
   }
 
   transaction<T>(work: () => T): T {
-    return this.#try(() => this.#db.transaction(work).immediate());
+    return this.#try(() => this.#transaction(work) as T);
   }
 
   pragma(text: string): void {
@@ -48,7 +51,9 @@ export class Sql {
   }
 
   #prepare(sql: string): Statement {
-    const prepared = this.#prepared.get(sql) ?? keepAlive(this.#db.prepare(sql));
+    const known = this.#prepared.get(sql);
+    if (known !== undefined) return known;
+    const prepared = keepAlive(this.#db.prepare(sql));
     this.#prepared.set(sql, prepared);
     return prepared;
   }
