@@ -102,7 +102,7 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet>
       return oldestPollAt === null ? null : Math.max(0, clock.now() - oldestPollAt);
     },
   });
-  transfers.leases.reportBy((jobId) => member.keep(jobId));
+  transfers.leases.report = (jobId) => member.keep(jobId);
   return Object.assign(at, { member, budget });
 }
 

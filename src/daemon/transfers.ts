@@ -12,14 +12,16 @@ import { PrivateDirectory } from '../direct/private-directory.ts';
 import { type ShareTransferOptions, shareTransfer } from '../direct/share.ts';
 import { sshTransfer } from '../direct/ssh-transfer.ts';
 import { asJobtailError } from '../errors.ts';
+import { LinkedAbort } from '../linked-abort.ts';
 import type { Secrets } from '../redact.ts';
 import { guardedPathsOf } from '../share-root.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, sleep, systemClock } from '../system/clock.ts';
 import { isInstalled } from '../system/program.ts';
 
-/** Interval of the loop: one query, unless there is a grant to release. */
+/** Interval of the loop while there are grants. */
 const TICK_MS = 5_000;
+/** After a failure; and without a grant, for those that come from another agent of a fleet. */
 const PAUSE_MS = 60_000;
 
 export interface TransfersOptions {
@@ -103,14 +105,18 @@ export class Transfers {
   async #keepEnding(remote: Remote, signal: AbortSignal): Promise<void> {
     let failing = false;
     while (!signal.aborted) {
+      const pause = new LinkedAbort(signal);
+      let delayMs = PAUSE_MS;
       try {
-        await this.leases.endUnused(remote, signal);
+        this.leases.onOpen = () => pause.abort();
+        if (await this.leases.endUnused(remote, signal)) delayMs = TICK_MS;
         failing = false;
       } catch (thrown) {
         if (!failing && !signal.aborted) this.#warn(thrown, 'cannot revoke a temporary key yet');
         failing = true;
       }
-      await sleep(this.#clock, failing ? PAUSE_MS : TICK_MS, signal).catch(() => {});
+      await sleep(this.#clock, delayMs, pause.signal).catch(() => {});
+      pause.release();
     }
   }
 

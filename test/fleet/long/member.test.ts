@@ -154,7 +154,7 @@ it('a temporary key is known to the next owner before it is used', { ...PATIENCE
   const { member, store, followed } = fleet.start('anna', {});
   await until('the jobs to be followed', () => followed.size === ids.length);
   const leases = new Leases({ store, clock: systemClock, log: commandLog() });
-  leases.reportBy((jobId) => member.keep(jobId));
+  leases.report = (jobId) => member.keep(jobId);
   const method = { serverHostname: 'host', sharedBasepath: '/', protocol: 'SftpScp' } as const;
   for (const jobId of ids) {
     const credentials = { username: 'user', privateKey: 'private', publicKey: `public of ${jobId}` };

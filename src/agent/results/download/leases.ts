@@ -36,7 +36,10 @@ const GRACE_MS = 5_000;
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #leases = new Map<JobId, Lease>();
-  #report: (jobId: JobId) => Promise<void> = async () => {};
+  /** Called when a grant was made, which is to be released later. */
+  onOpen: () => void = () => {};
+  /** Called before a key is used: in a fleet, the next owner releases the key after a kill. */
+  report: (jobId: JobId) => Promise<void> = async () => {};
 
   /** For the owner of the store only: pending requests in it belong to an ended process. */
   constructor(options: LeasesOptions) {
@@ -48,11 +51,6 @@ export class Leases {
     for (const { jobId } of lost) {
       log.warn({ jobId }, 'temporary key possibly left on the server, it expires after a day');
     }
-  }
-
-  /** Sets a callback before a key is used: in a fleet, the next owner releases the key after a kill. */
-  reportBy(report: (jobId: JobId) => Promise<void>): void {
-    this.#report = report;
   }
 
   inHand(jobId: JobId): Lease | undefined {
@@ -87,7 +85,8 @@ export class Leases {
     store.transaction(() => store.leases.open({ leaseId, protocol, host, basePath, ...known }, clock.now()));
     const lease = { leaseId, method, openedAt: clock.now(), way: null };
     this.#leases.set(jobId, lease);
-    await this.#report(jobId);
+    this.onOpen();
+    await this.report(jobId);
     await this.#at('lease:open');
     return lease;
   }
@@ -109,15 +108,15 @@ export class Leases {
     await this.#endAll(() => true, remote, signal);
   }
 
-  /** Releases the grants that no transfer will use again: of earlier processes, of ended jobs, and expired ones. */
-  async endUnused(remote: Remote, signal: AbortSignal): Promise<void> {
+  /** Releases the grants of earlier processes, of ended jobs, and expired ones. Returns whether there was a grant. */
+  async endUnused(remote: Remote, signal: AbortSignal): Promise<boolean> {
     const { store, clock } = this.#options;
     const isUsed = ({ leaseId, jobId, openedAt }: LeaseRow) => {
       const state = store.jobs.get(jobId)?.state;
       const isOld = clock.now() - (openedAt ?? 0) > RENEWED_AFTER_MS + HOUR_MS;
       return this.#leases.get(jobId)?.leaseId === leaseId && (state === 'watched' || state === 'ending') && !isOld;
     };
-    await this.#endAll((row) => !isUsed(row), remote, signal);
+    return this.#endAll((row) => !isUsed(row), remote, signal);
   }
 
   async #ask(leaseId: number, jobId: JobId, remote: Remote, signal: AbortSignal): Promise<TransferMethod | null> {
@@ -140,9 +139,10 @@ export class Leases {
     }
   }
 
-  async #endAll(wanted: (row: LeaseRow) => boolean, remote: Remote, signal: AbortSignal): Promise<void> {
+  async #endAll(wanted: (row: LeaseRow) => boolean, remote: Remote, signal: AbortSignal): Promise<boolean> {
     const { store, clock, log } = this.#options;
-    for (const row of store.leases.allOpen().filter(wanted)) {
+    const open = store.leases.allOpen();
+    for (const row of open.filter(wanted)) {
       await this.#at('lease:end');
       const refused = await this.#endOne(row, remote, signal);
       await this.#at('lease:ending');
@@ -153,6 +153,7 @@ export class Leases {
       }
       await this.#at('lease:ended');
     }
+    return open.length > 0;
   }
 
   /** The method as it was granted, if the service requires that; otherwise from the store. */

@@ -1,0 +1,43 @@
+/** The loop that releases temporary keys. */
+import { expect, test, vi } from 'vitest';
+import type { Remote, TransferMethod } from '../../src/agent/ports.ts';
+import { Transfers } from '../../src/daemon/transfers.ts';
+import type { JobId } from '../../src/job.ts';
+import { Secrets } from '../../src/redact.ts';
+import { Store } from '../../src/store/store.ts';
+import { HeldClock } from '../support/held-clock.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const JOB = '501' as JobId;
+const HOUR_MS = 3_600_000;
+
+test('releases a key seconds after its job is over, and hardly reads the state while there is none', async () => {
+  const clock = new HeldClock();
+  const store = new Store({ directory: temporaryDirectory(), service: 'model', owner: true, now: clock.now });
+  const request = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
+  store.jobs.watch(request, clock.now());
+  const open = new Set<string>();
+  const remote: Partial<Remote> = {
+    getTransferMethod: async () => {
+      open.add('public');
+      const credentials = { username: 'hpc', privateKey: 'private', publicKey: 'public' };
+      return { serverHostname: 'h', sharedBasepath: '/', protocol: 'SftpScp', credentials } as TransferMethod;
+    },
+    endTransfer: async () => void open.delete('public'),
+  };
+  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const transfers = new Transfers({ store, log, secrets: new Secrets(), clock });
+  const reads = vi.spyOn(store.leases, 'allOpen');
+  const endKeepUp = transfers.keepUp(remote as Remote);
+  await clock.pass(HOUR_MS);
+  expect(reads.mock.calls.length).toBeLessThanOrEqual(61);
+  await transfers.leases.take(JOB, remote as Remote, new AbortController().signal);
+  await clock.pass(1_000);
+  expect(open.size).toBe(1);
+  store.jobs.setState(JOB, 'settled');
+  await clock.pass(5_000);
+  expect(open.size).toBe(0);
+  await endKeepUp();
+  transfers.close();
+  store.close();
+});
