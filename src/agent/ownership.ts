@@ -68,9 +68,7 @@ export class StoreRegister implements JobRegister {
   }
 
   async settled(): Promise<ReadonlyMap<JobId, string | null>> {
-    const { jobs, jobInformation } = this.#store;
-    const startOf = (jobId: JobId) => jobInformation.get(jobId)?.information.startTime?.text ?? null;
-    return new Map(jobs.settled().map((jobId) => [jobId, startOf(jobId)]));
+    return this.#store.jobs.settled();
   }
 
   async resume(jobs: readonly JobId[]): Promise<void> {

@@ -49,8 +49,12 @@ export class Jobs {
     return new Map(rows.map(({ jobId, state }) => [jobId, state]));
   }
 
-  settled(): JobId[] {
-    return this.#ids("WHERE state = 'settled'");
+  /** The settled jobs, with the start time that was reported for them, if it was. */
+  settled(): Map<JobId, string | null> {
+    const select = `SELECT job_id AS jobId, information ->> '$.startTime.text' AS startTime
+      FROM jobs LEFT JOIN job_information USING (job_id) WHERE state = 'settled'`;
+    const rows = this.#sql.all<{ readonly jobId: JobId; readonly startTime: string | null }>(select);
+    return new Map(rows.map(({ jobId, startTime }) => [jobId, startTime]));
   }
 
   known(): Set<JobId> {
@@ -137,17 +141,11 @@ export class TaskSearches extends JobTable<TaskSearchRow> {
 }
 
 export class JobInformations extends JobTable<JobInformationRow> {
-  readonly #sql: Sql;
   readonly #listings: Table<JobStatesRow & { readonly one: 1 }>;
 
   constructor(sql: Sql) {
     super(sql, 'job_information', { information: 'json' });
-    this.#sql = sql;
     this.#listings = new Table(sql, 'job_looks', { error: 'json' });
-  }
-
-  setToldAt(jobId: JobId, toldAt: number): void {
-    this.#sql.run('UPDATE job_information SET told_at = ? WHERE job_id = ?', toldAt, jobId);
   }
 
   lastListing(): JobStatesRow | undefined {

@@ -78,7 +78,7 @@ export class Agent {
     if (configured !== null) takeConfigured(configured, { store, clock, log });
     if (only === undefined) takeRule(mine, { store, clock, log });
     // A settled job may have been started again.
-    if (store.jobs.settled().length > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
+    if (store.jobs.settled().size > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
     this.refresh();
   }
 

@@ -42,6 +42,8 @@ const MIN_REFUSED_LISTINGS = 2;
 
 export class FollowedJob {
   readonly jobId: JobId;
+  /** The text of the last report, if it is stored and the job was not requested since. */
+  storedReport: string | undefined;
   readonly #context: JobContext;
   readonly #due: DueRuns;
   readonly #polls: JobPolls;
@@ -83,6 +85,7 @@ export class FollowedJob {
     const { intervals, log, poll, onFollowed } = this.#context;
     const { jobId, source } = job;
     const { store } = poll;
+    this.storedReport = undefined;
     this.#due.plan('poll', delayMs);
     onFollowed();
     const before = store.jobInformation.get(jobId);

@@ -47,8 +47,8 @@ const MAX_PAUSE_MS = 5 * 60_000;
 const MAX_REQUESTED = 8;
 /** After so many failed requests in a row, tasks are searched by probes. */
 const LASTING_FAILURES = 2;
-/** Interval for storing an unchanged report again. */
-const REPORTED_AGAIN_MS = 5 * 60_000;
+/** Interval for storing unchanged reports again. */
+const STORED_AGAIN_MS = 5 * 60_000;
 
 export class JobStates implements Scheduled {
   readonly #options: JobStatesOptions;
@@ -57,9 +57,11 @@ export class JobStates implements Scheduled {
   #listedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
   #failing: { readonly error: JobtailError; readonly stored: StoredError } | undefined;
+  #storedAgainAt = Number.NEGATIVE_INFINITY;
   #listed = 0;
   #waiting = 0;
-  readonly #writes: (() => void)[] = [];
+  /** To be stored at the end of the round. */
+  readonly #reports: JobInformation[] = [];
   #turn = 0;
 
   constructor(options: JobStatesOptions) {
@@ -109,7 +111,7 @@ export class JobStates implements Scheduled {
 
   async #run(): Promise<void> {
     const { random, failures, signal, onRead } = this.#options;
-    this.#writes.length = 0;
+    this.#reports.length = 0;
     try {
       await this.#refresh();
       this.#backOff.reset();
@@ -127,7 +129,8 @@ export class JobStates implements Scheduled {
   }
 
   async #refresh(): Promise<void> {
-    const { service, only, signal, store, register, followed, commit, onNewJobs, clock } = this.#options;
+    const { service, only, signal, register, followed, commit, onNewJobs, clock } = this.#options;
+    if (clock.monotonic() - this.#storedAgainAt >= STORED_AGAIN_MS) this.#storeAgain();
     const listed = only === undefined ? await service.listJobs(signal) : [];
     this.#listed = listed.length;
     this.#listedAt = clock.monotonic();
@@ -145,11 +148,8 @@ export class JobStates implements Scheduled {
     await this.#askFor([...unlisted.values()]);
     const mine = only === undefined ? await takeMine({ ...this.#options, listed }) : NONE_TAKEN;
     this.#waiting = mine.waiting;
-    const writes = this.#writes.splice(0);
-    await commit(() => {
-      for (const write of writes) write();
-      for (const information of resumed) if (store.jobs.get(information.id) !== undefined) this.#keep(information);
-    });
+    const reports = [...this.#reports.splice(0), ...resumed];
+    if (reports.length > 0) await commit(() => this.#keep(reports));
     await register.resume(resumed.map(({ id }) => id));
     if (resumed.length + mine.taken > 0) onNewJobs();
   }
@@ -171,30 +171,39 @@ export class JobStates implements Scheduled {
     }
   }
 
-  /** Passes a report to the followed job. New tasks are saved at once, the rest at the end. */
+  /** Passes a report to the followed job. If it is not stored yet, its tasks are saved at once, the rest at the end. */
   async #report(job: FollowedJob, information: JobInformation): Promise<void> {
     const { id: jobId, tasks } = information;
-    this.#writes.push(() => this.#keep(information));
+    const text = JSON.stringify(information);
+    if (job.storedReport === text) return job.reported(information, 0);
+    job.storedReport = text;
+    this.#reports.push(information);
     const ids = tasks.map(({ id }) => id);
-    const found = await saveReported(jobId, ids, this.#options);
-    job.reported(information, found);
+    job.reported(information, await saveReported(jobId, ids, this.#options));
   }
 
-  #keep(information: JobInformation): void {
+  /** Has all reports stored again, changed or not. */
+  #storeAgain(): void {
+    const { clock, followed } = this.#options;
+    this.#storedAgainAt = clock.monotonic();
+    for (const job of followed()) job.storedReport = undefined;
+  }
+
+  #keep(reports: readonly JobInformation[]): void {
     const { store, clock } = this.#options;
-    const { id: jobId, state } = information;
-    const { jobInformation } = store;
     const toldAt = clock.now();
-    const before = jobInformation.get(jobId);
-    const isSame = before?.information.state === state && !hasOtherStart(information, startOf(before.information));
-    const since = isSame ? before.since : toldAt;
-    if (before === undefined || JSON.stringify(before.information) !== JSON.stringify(information))
-      jobInformation.save({ jobId, information, since, toldAt });
-    else if (toldAt - before.toldAt >= REPORTED_AGAIN_MS) jobInformation.setToldAt(jobId, toldAt);
+    for (const information of reports) {
+      const { id: jobId, state } = information;
+      if (store.jobs.get(jobId) === undefined) continue;
+      const before = store.jobInformation.get(jobId);
+      const isSame = before?.information.state === state && !hasOtherStart(information, startOf(before.information));
+      store.jobInformation.save({ jobId, information, since: isSame ? before.since : toldAt, toldAt });
+    }
   }
 
   #failed(error: JobtailError): void {
     const { failures, clock, followed } = this.#options;
+    this.#storeAgain();
     this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
     const stored = storedErrorFrom(error, this.#failing?.stored ?? null, clock.now());

@@ -1,6 +1,6 @@
 /** What a job state leads to: the job ends by itself, after what is flushed late, and goes on if it is started again. */
 import fs from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
@@ -46,7 +46,8 @@ async function follow({ state = 'Running' as string | null, settleAfterMs = null
   const reportedState = () => store.jobInformation.get(JOB)?.information.state;
   await clock.passUntil('the first bytes', () => mirror() === 'a line\n');
   const reported = (word: string) => clock.passUntil(`${word} to be reported`, () => reportedState() === word);
-  return { clock, remote, service, store, said, warnings, tell, reported, grow, mirror, watchState, restart };
+  const parts = { clock, remote, service, agent, store, said, warnings, restart };
+  return { ...parts, tell, reported, grow, mirror, watchState };
 }
 
 describe('a job of which the middleware says that it is over', () => {
@@ -267,4 +268,37 @@ it('a job that no list names is asked for by itself, and its late tasks are foll
   await clock.passUntil('the late task', () => mirror(late) === 'late\n');
   expect(service.questions).toBeGreaterThan(0);
   expect(store.taskSearches.get(JOB)).toMatchObject({ foundBy: 'job-service', hint: null });
+});
+
+describe('a report that is the same as the one before', () => {
+  it('is stored every five minutes, and sooner if that failed', async () => {
+    const { clock, store, tell, watchState } = await follow();
+    const save = vi.spyOn(store.jobInformation, 'save');
+    await clock.pass(10 * MINUTE_MS);
+    expect(save.mock.calls.length).toBeLessThanOrEqual(3);
+    save.mockImplementationOnce(() => {
+      throw new JobtailError('disk-full', 'there is no room');
+    });
+    tell('Finished');
+    await clock.passUntil('its end', () => watchState() === 'settled', 3 * MINUTE_MS);
+    expect(store.jobInformation.get(JOB)?.information.state).toBe('Finished');
+  });
+
+  it('brings the tasks that only the next request wants', async () => {
+    const { clock, remote, service, agent, store, mirror } = await follow();
+    const request = { jobId: JOB, files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
+    const watch = (tasks: readonly TaskId[] | null) => {
+      store.transaction(() => store.jobs.watch({ ...request, tasks, source: 'command' }, clock.now()));
+      agent.refresh();
+    };
+    watch([STDOUT.taskId]);
+    const late: LiveFileKey = { taskId: '9002' as TaskId, file: 'stderr' };
+    remote.files.set(keyText(late), Buffer.from('late\n'));
+    service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK, late.taskId) }));
+    await clock.pass(2 * MINUTE_MS);
+    expect(mirror(late)).toBeUndefined();
+    watch(null);
+    await clock.pass(MINUTE_MS);
+    expect(mirror(late)).toBe('late\n');
+  });
 });
