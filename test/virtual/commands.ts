@@ -222,14 +222,26 @@ export async function step(world: World): Promise<void> {
 
 type Job = ReturnType<World['service']['job']>;
 
-/** The files of a job as they are now, by where they are here. */
-function contentsOf(mirrors: string, { id: jobId, tasks, results }: Job): Map<string, Buffer> {
+interface ListedFile {
+  readonly content: Buffer;
+  /** Where it may be here: a live file that no poll has read yet is a result. */
+  readonly places: readonly string[];
+}
+
+/** The files of a job as they are now, by their listed names. */
+function listedOf(mirrors: string, { id: jobId, tasks, results }: Job): Map<string, ListedFile> {
   const live = tasks.flatMap(({ id: taskId, files }) =>
-    LIVE_FILE_NAMES.map((file) => [mirrorPath(mirrors, jobId, { taskId, file }), files[file]] as const),
+    LIVE_FILE_NAMES.map((file) => {
+      const mirror = mirrorPath(mirrors, jobId, { taskId, file });
+      return { name: `/${taskId}/${file}.txt`, mirror: [mirror], contents: files[file].contents };
+    }),
   );
-  const others = [...results].map(([name, file]) => [path.join(resultsDirectory(mirrors, jobId), name), file] as const);
+  const others = [...results].map(([name, { contents }]) => ({ name, mirror: [], contents }));
   return new Map(
-    [...live, ...others].flatMap(([at, { contents }]) => contents.slice(-1).map((content) => [at, content] as const)),
+    [...live, ...others].flatMap(({ name, mirror, contents }) => {
+      const places = [...mirror, path.join(resultsDirectory(mirrors, jobId), name)];
+      return contents.slice(-1).map((content) => [name, { content, places }] as const);
+    }),
   );
 }
 
@@ -277,15 +289,15 @@ export async function verified({ agent, mirrors, time, disk, service }: World, j
     return found;
   };
   const job = service.job(jobId);
-  const before = contentsOf(mirrors, job);
+  const before = listedOf(mirrors, job);
   const failed = () => undefined;
   const all = await time.passWhile(work().catch(failed), VERIFIED_WITHIN_MS, agent.process);
   // A deleted job has no files.
   if (all?.length === 0 || all?.every(isHere) !== true || job.state === 'Deleted') return all;
-  for (const [at, content] of contentsOf(mirrors, job)) {
-    const isWhole = () => fs.existsSync(at) && fs.readFileSync(at).equals(content);
-    if (before.get(at) === content && !disk.aside(isWhole))
-      throw new Error(`verify finds all of job ${jobId} here, and ${at} is not all of it`);
+  for (const [name, { content, places }] of listedOf(mirrors, job)) {
+    const isWhole = (at: string) => fs.existsSync(at) && fs.readFileSync(at).equals(content);
+    if (before.get(name)?.content === content && !disk.aside(() => places.some(isWhole)))
+      throw new Error(`verify finds all of job ${jobId} here, and ${name} is not`);
   }
   return all;
 }
