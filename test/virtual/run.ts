@@ -8,7 +8,6 @@ import { World } from './world.ts';
 
 /** What happens in one run, on average. */
 const STEPS = Number(process.env['JOBTAIL_VIRTUAL_STEPS'] ?? 60);
-const HOUR_MS = 3_600_000;
 
 /** All is healed at any moment of a run, early or late. */
 export const momentOf = (seed: number, steps: number) => new Chance(seed, 'moment').whole(1, 2 * steps);
@@ -38,25 +37,6 @@ export async function run(seed: number, steps = momentOf(seed, STEPS)) {
   } finally {
     world.end();
   }
-}
-
-/** So many seconds are a test of a change; more look for what is new. */
-const MINUTES = 600;
-/** The seeds before it are those that find the planted mistakes. */
-const FIRST_SEED = 17;
-
-/** Runs one seed after the other until the time is over: for minutes, the same ones each time, for hours others. */
-export async function runFor(seconds: number, runOne: (seed: number) => Promise<{ simulatedMs: number }> = run) {
-  const first = seconds <= MINUTES ? FIRST_SEED : Date.now() % 2 ** 31;
-  const began = Date.now();
-  const cpu = process.cpuUsage();
-  let [simulatedMs, seed] = [0, first];
-  for (; Date.now() - began < seconds * 1_000; seed += 1) simulatedMs += (await runOne(seed)).simulatedMs;
-  const hours = simulatedMs / HOUR_MS;
-  const { user, system } = process.cpuUsage(cpu);
-  const aMinute = (hours / (user + system)) * 60_000_000;
-  const rate = `${aMinute.toFixed(0)} a minute of the processor`;
-  process.stdout.write(`${hours.toFixed(0)} simulated hours in ${seed - first} runs from seed ${first}: ${rate}\n`);
 }
 
 /** How to see a run again. */

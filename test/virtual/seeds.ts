@@ -1,12 +1,4 @@
-/** Runs the first seeds in a process of its own, until one fails. Prints the failure, or nothing. */
-import { run } from './run.ts';
+/** Runs seeds in a process of its own (`runApart` of many.ts), and prints what came of it. */
+import { runSeeds } from './many.ts';
 
-const seeds = Number(process.argv[2]);
-for (let seed = 1; seed <= seeds; seed += 1) {
-  try {
-    await run(seed);
-  } catch (error) {
-    process.stdout.write(`${seed}: ${(error as Error).message}\n`);
-    break;
-  }
-}
+for (const seeds of process.argv.slice(2)) process.stdout.write(JSON.stringify(await runSeeds(JSON.parse(seeds))));

@@ -8,8 +8,9 @@ import timers from 'node:timers';
 import promises from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { runFor } from './many.ts';
 import { PLANTED } from './planted.ts';
-import { run, runFor } from './run.ts';
+import { run } from './run.ts';
 import { World } from './world.ts';
 
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];

@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import type { JobId } from '../../../../src/job.ts';
-import { runFor } from '../../run.ts';
+import { runFor } from '../../many.ts';
 import { beginFleet, restoreLater } from '../happenings.ts';
 import { isDrained, runFleet, staleRows, strayRows, watchAll } from '../run.ts';
 import { type FleetMachine, FleetWorld } from '../world.ts';
@@ -14,7 +14,7 @@ const LIMIT = { timeout: 120_000 };
 const SECONDS = Number(process.env['JOBTAIL_VIRTUAL_SECONDS'] ?? 30);
 
 test('a fleet holds its promises, whatever happens', { timeout: 120_000 + SECONDS * 2_000 }, async () => {
-  if (SEED === undefined) await runFor(SECONDS, runFleet);
+  if (SEED === undefined) await runFor(SECONDS, 'fleet');
   else await runFleet(Number(SEED));
 });
 
