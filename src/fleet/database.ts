@@ -105,9 +105,9 @@ export class Database implements Tables {
     }
   }
 
-  /** Calls back for each notification, and after a connection loss. The result ends that. */
-  listen(channel: string, onNotice: () => void): Promise<{ close(): Promise<void> }> {
-    return this.#try(() => this.#pool.listen(`${this.schema}_${channel}`, onNotice, onNotice));
+  /** Calls back for each notification, and after a connection loss: some may be missed. The result ends that. */
+  listen(channel: string, onNotice: () => void, onReconnect: () => void): Promise<{ close(): Promise<void> }> {
+    return this.#try(() => this.#pool.listen(`${this.schema}_${channel}`, onNotice, onReconnect));
   }
 
   call<T>(work: (boss: PgBoss) => Promise<T>): Promise<T> {

@@ -242,7 +242,8 @@ export class FleetMember implements Ownership {
       await bringOwnJobs(store, mirror, joined, log);
       const phase = this.#parts(joined);
       await phase.rounds.begin();
-      await this.#notices.listen(joined.database);
+      // The database may have been restored, to a moment after the last heartbeat.
+      await this.#notices.listen(joined.database, () => phase.rounds.writeAgain());
       await this.#warnOfOthers(joined);
       this.#phase = phase;
       this.#failing.begin();
@@ -290,7 +291,7 @@ export class FleetMember implements Ownership {
     this.#summary = summary;
     this.#failing.worked();
     this.#options.budget.use(database, summary.agents.length);
-    if (summary.isRestored) rounds.restored();
+    if (summary.isRestored) rounds.writeAgain();
     rounds.following.resumeIfValid();
     if (summary.drainAsked) this.#askToDrain();
   }

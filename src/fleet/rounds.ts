@@ -60,8 +60,8 @@ export class Rounds {
     return taken === MAX_TAKEN || !isAllRequested;
   }
 
-  /** The database has the rows of a backup. */
-  restored(): void {
+  /** Writes the rows of the owned jobs again: the database may have those of a backup. */
+  writeAgain(): void {
     const { leased, handover } = this.#membership;
     handover.writeAgain(leased.all('following', 'paused', 'leaving'));
   }

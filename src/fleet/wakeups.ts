@@ -20,9 +20,13 @@ export class Notices {
     this.#process = process;
   }
 
-  /** @throws JobtailError fleet */
-  async listen(database: Database): Promise<void> {
-    this.#listening = await database.listen(COMMANDS_CHANNEL, () => this.#reported());
+  /** A lost connection counts as a notification, too. @throws JobtailError fleet */
+  async listen(database: Database, onReconnect: () => void): Promise<void> {
+    const reported = () => this.#reported();
+    this.#listening = await database.listen(COMMANDS_CHANNEL, reported, () => {
+      onReconnect();
+      reported();
+    });
   }
 
   async close(): Promise<void> {

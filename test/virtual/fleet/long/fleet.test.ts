@@ -85,6 +85,26 @@ test('owners write what a backup that is put back does not have', { timeout: 120
   }
 });
 
+test('owners write what a backup of the last seconds does not have', { timeout: 120_000 }, async () => {
+  const world = await FleetWorld.make(1);
+  const { chance, service, machines } = world;
+  try {
+    await beginFleet(world);
+    for (let round = 0; round < 12; round += 1) {
+      await world.pass(chance.spread(20_000, 40_000));
+      for (const job of service.jobs.values()) job.write(chance);
+      await world.pass(chance.spread(500, 4_000));
+      restoreLater(world, 3_000, 1);
+      const stale = () => machines.flatMap((machine) => staleRows(world, machine));
+      // Some rows are on their way at each moment.
+      for (let left = 20; left > 0 && (left > 16 || stale().length > 0); left -= 1) await world.pass(3_000);
+      expect(stale()).toEqual([]);
+    }
+  } finally {
+    world.end();
+  }
+});
+
 test('an agent forgets a job that it lost while its disk was full', { timeout: 120_000 }, async () => {
   const world = await FleetWorld.make(1);
   const { time, machines } = world;
