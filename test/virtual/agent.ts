@@ -252,7 +252,8 @@ export class SimulatedAgent {
     const share = new ServerShare({ requestsPerMinute, monotonic });
     const offend = (what: string) => service.offences.push(`at ${time.passedMs}: ${what}`);
     const intervals = inFleet ? undefined : config.poll;
-    const line = new Line({ clock, share, concurrency, requestsPerMinute, isDiskSlow, intervals, offend });
+    const isExplained = () => clock !== this.clock || isDiskSlow();
+    const line = new Line({ clock, share, concurrency, requestsPerMinute, isExplained, intervals, offend });
     const session = new SignIn({
       ...{ baseUrl, auth: config.auth, http: service.http(clock), secrets: this.#secrets, env: {} },
       ...{ nowMs: monotonic, random: chance.next, onWarning: () => {} },

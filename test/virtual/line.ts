@@ -12,8 +12,8 @@ export interface LineOptions {
   readonly requestsPerMinute: number | null;
   /** Of the polls of a job; undefined where commands come from other machines, which nothing here shows. */
   readonly intervals: IntervalLimits | undefined;
-  /** Whether a poll may wait for the disk between what explains it and its call. */
-  readonly isDiskSlow: () => boolean;
+  /** Whether calls need no event just before: a poll may wait for the disk, a command compares a file with several. */
+  readonly isExplained: () => boolean;
   readonly offend: (what: string) => void;
 }
 
@@ -93,7 +93,7 @@ export class Line {
     const isListing = operation === 'ListChangedFilesForJob';
     // Of an event while a call is under way, one more call is the answer, however long that call takes.
     const isSince = this.#explainedAt >= (last?.begunAt ?? now);
-    const isExplained = isListing || isSince || this.#options.isDiskSlow() || now - this.#explainedAt < EXPLAINED_MS;
+    const isExplained = isListing || isSince || this.#options.isExplained() || now - this.#explainedAt < EXPLAINED_MS;
     const isPoll = operation === 'DownloadPartsOfJobFilesFromCluster';
     const leastMs = Math.max(AGAIN_MS, isPoll ? SHARE * this.#intervalMs(times) : 0);
     if (!isExplained && last?.what === what && againMs < leastMs)
