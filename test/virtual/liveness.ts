@@ -248,10 +248,15 @@ function lacksOfRule({ agent, service }: Complete): Lack[] {
   return left.map(({ id }) => live(`job ${id} is not followed, though the rule is for it`));
 }
 
+/** A failed delivery is tried again within that. */
+const MAX_DELIVERY_PAUSE_MS = 15 * MINUTE_MS;
+
 /** All that is to be sent was sent. */
 function lacksOfOutbox({ agent, receiver }: Complete, broken?: Broken): Lack[] {
   if (!agent.config.notify.length || broken === BROKEN_RECEIVER || receiver.state !== 'takes') return [];
-  const waiting = agent.store.outbox.all().filter(({ dueAt }) => dueAt !== null);
+  // After the wall clock was set back, a delivery is late (docs/guarantees.md).
+  const latest = agent.clock.now() + MAX_DELIVERY_PAUSE_MS;
+  const waiting = agent.store.outbox.all().filter(({ dueAt }) => dueAt !== null && dueAt <= latest);
   return waiting.length === 0 ? [] : [live(`${waiting.length} notifications wait`)];
 }
 

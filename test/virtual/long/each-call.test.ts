@@ -4,6 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import { type JobId, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { Chance } from '../chance.ts';
 import { ended } from '../commands.ts';
 import { becomesComplete, heal } from '../liveness.ts';
 import { World } from '../world.ts';
@@ -14,6 +15,9 @@ const SETTINGS = {
   ...{ results: true, include: ['**'], exclude: [], maxFileBytes: null, mine: null, notify: true },
   ...{ minIntervalSeconds: 5, resultsIntervalSeconds: 60 },
 };
+
+/** A loss of power that takes all that was not flushed. */
+const NO_LUCK = Object.assign(new Chance(1, 'power'), { is: () => false, whole: (min: number) => min });
 
 /** What happens at a call. */
 const FAULTS: Readonly<Record<string, (world: World, calls: number) => void>> = {
@@ -46,6 +50,12 @@ async function happens(calls: number, fault: (typeof FAULTS)[string]): Promise<b
     if (disk.isDead) await world.kill(calls % 2 === 0);
     job.end('Finished', time.wallMs);
     await heal(world);
+    await becomesComplete(world);
+    // What is recorded is on the disk, whatever failed before.
+    await world.kill(true);
+    world.disk.powerLoss(NO_LUCK);
+    world.start();
+    world.check();
     await becomesComplete(world);
     await ended(world, world.agent.stop());
     return made > calls;

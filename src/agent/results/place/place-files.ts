@@ -165,7 +165,8 @@ export class Placement {
     const { jobId, ledger, onFetched } = this.#options;
     const kind = row.sha256 === null ? 'first' : row.sha256 === digest.sha256 ? 'same' : 'changed';
     onFetched?.(jobId, row.name, digest.bytes, kind);
-    ledger.fetched(row, digest, isPlaced ? target : undefined);
+    // What no row has yet was placed by a sync that may have ended before it flushed the directory.
+    ledger.fetched(row, digest, isPlaced || kind !== 'same' ? target : undefined);
   }
 
   /**
