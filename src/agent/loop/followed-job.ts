@@ -216,11 +216,13 @@ export class FollowedJob {
     if (ends.length > 0) this.#runs.worked('poll');
 
     if (!this.isFollowed) return;
-    if (polled.appended === 0) this.#stage.polled(startedAt);
+    const isAnswered = ends.length > 0;
+    if (polled.appended === 0) this.#stage.polled(startedAt, isAnswered);
     const hasNews = polled.appended > 0 || ends.some(needsAnotherPoll);
     const intervalMs = withJitter(this.#pace.polled(hasNews, tookMs), random());
     const { isSettled, settlesInMs } = this.#stage;
-    const nextMs = isSettled ? intervalMs : Math.min(intervalMs, Math.max(intervals.minIntervalMs, settlesInMs));
+    const nextMs =
+      isSettled || !isAnswered ? intervalMs : Math.min(intervalMs, Math.max(intervals.minIntervalMs, settlesInMs));
     if (this.#isSettling) this.#due.plan('pass', 0);
     else this.#due.planAgain('poll', restOf(nextMs, clock.monotonic() - startedAt));
   }
@@ -279,8 +281,10 @@ export class FollowedJob {
 
   /** Searches for tasks; polls found ones at once. */
   async #searchTasks(): Promise<void> {
+    const startedAt = this.#context.clock.monotonic();
     const { found, nextMs } = await this.#search.probe(this.#stop.signal);
     if (!this.isFollowed) return;
+    this.#stage.polled(startedAt, true);
     if (found > 0) this.#due.plan('poll', 0);
     this.#search.planNext(nextMs);
   }

@@ -50,7 +50,7 @@ export class JobStage {
   /** Last growth of a live file, or last change of the job state. */
   #grewAt = 0;
   #jobState: string | null = null;
-  /** Successful polls without news since then. */
+  /** Successful polls and searches without news since then. */
   #polls = 0;
   /** Start of the time in which only failing files delayed the end. */
   #delayedSince: number | undefined;
@@ -115,12 +115,13 @@ export class JobStage {
     this.#waitAnew();
   }
 
-  polled(beganAt: number): void {
-    if (beganAt >= this.#overSince) this.#polls += 1;
+  /** `isAnswered`: the service was asked; of a job that it reports as over, it may have no file to ask for. */
+  polled(beganAt: number, isAnswered: boolean): void {
+    if (beganAt >= this.#overSince && (isAnswered || this.#current === 'over')) this.#polls += 1;
   }
 
   get isSettled(): boolean {
-    return this.settlesInMs <= 0 && (this.#current !== 'over' || this.#polls >= FLUSH_POLLS);
+    return this.#current === 'deleted' || (this.settlesInMs <= 0 && this.#polls >= FLUSH_POLLS);
   }
 
   /** Whether the last complete pass is due; `isFailing`: whether a file of the job fails. */

@@ -35,6 +35,7 @@ function followed(times: Pick<JobRow, 'grownAt' | 'watchedAt'>) {
     job,
     pass: (ms: number) => {
       passed += ms;
+      for (let polls = 0; polls < 2; polls += 1) job.polled(passed, true);
     },
     jump: (ms: number) => {
       wall += ms;
@@ -43,6 +44,14 @@ function followed(times: Pick<JobRow, 'grownAt' | 'watchedAt'>) {
 }
 
 describe('a job that settles after an hour without news', () => {
+  it('does not do so before the service was asked for it', () => {
+    const { job } = followed({ watchedAt: WALL - YEAR_MS, grownAt: null });
+    for (let polls = 0; polls < 5; polls += 1) job.polled(0, false);
+    expect(job.isSettled).toBe(false);
+    for (let polls = 0; polls < 2; polls += 1) job.polled(0, true);
+    expect(job.isSettled).toBe(true);
+  });
+
   it.each([
     ['forth', YEAR_MS],
     ['back', -YEAR_MS],

@@ -20,15 +20,18 @@ const wordOf = (phase: JobPhase | undefined) => (phase === undefined ? null : WO
 type Step =
   | { readonly kind: 'pass'; readonly ms: number }
   | { readonly kind: 'reported'; readonly phase: JobPhase | undefined }
-  /** A poll that began so long ago. */
-  | { readonly kind: 'poll'; readonly tookMs: number; readonly grew: boolean }
+  /** A poll that began so long ago; `isAnswered`: the service was asked for a file. */
+  | { readonly kind: 'poll'; readonly tookMs: number; readonly grew: boolean; readonly isAnswered: boolean }
   | { readonly kind: 'fail' }
   | { readonly kind: 'restart' };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('pass' as const), ms: fc.oneof(fc.nat(20_000), fc.nat(20 * MINUTE_MS)) }),
   fc.record({ kind: fc.constant('reported' as const), phase: fc.constantFrom('active', 'over', 'over', undefined) }),
-  fc.record({ kind: fc.constant('poll' as const), tookMs: fc.nat(5_000), grew: fc.boolean() }),
+  fc.record({
+    ...{ kind: fc.constant('poll' as const), tookMs: fc.nat(5_000) },
+    ...{ grew: fc.boolean(), isAnswered: fc.boolean() },
+  }),
   fc.constant({ kind: 'fail' as const }),
   fc.constant({ kind: 'restart' as const }),
 );
@@ -99,8 +102,8 @@ class World {
           this.quietSince = this.now;
           this.stage.endQuiet();
         } else {
-          if (beganAt >= this.overSince) this.polls += 1;
-          this.stage.polled(beganAt - this.#begun);
+          if (beganAt >= this.overSince && (step.isAnswered || this.phase === 'over')) this.polls += 1;
+          this.stage.polled(beganAt - this.#begun, step.isAnswered);
         }
         break;
       }
@@ -132,7 +135,7 @@ it('is only when it was over for a minute and two polls without growth, or quiet
       for (const next of steps) {
         world.do(next);
         const wasOver = world.now - world.overSince >= MINUTE_MS && world.polls >= 2;
-        const wasQuiet = world.now - world.quietSince >= SETTLE_MS;
+        const wasQuiet = world.now - world.quietSince >= SETTLE_MS && world.polls >= 2;
         const isReported = world.now - world.toldAt < 10 * MINUTE_MS;
         if (world.phase === 'over') expect(world.stage.isSettled).toBe(wasOver);
         else if (world.phase === 'active' && isReported) expect(world.stage.isSettled).toBe(false);
@@ -140,7 +143,7 @@ it('is only when it was over for a minute and two polls without growth, or quiet
       }
       // Whatever was before, two polls and a minute lead to its end.
       world.do({ kind: 'reported', phase: 'over' });
-      for (let poll = 0; poll < 2; poll++) world.do({ kind: 'poll', tookMs: 0, grew: false });
+      for (let poll = 0; poll < 2; poll++) world.do({ kind: 'poll', tookMs: 0, grew: false, isAnswered: false });
       world.do({ kind: 'pass', ms: MINUTE_MS });
       expect(world.stage.isSettled).toBe(true);
     }),
