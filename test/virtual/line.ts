@@ -37,7 +37,7 @@ const DECIDED_MS = 45_000;
 const STRETCH = 1.5;
 /** Of an interval, from one answer to the next call: half of it after a slow answer, less jitter. */
 const SHARE = 0.4;
-/** A repetition after a lost session takes no other turn; timers that fire late are made up for. */
+/** Timers that fire late are made up for. */
 const SPARE_CALLS = 5;
 
 export class Line {
@@ -52,6 +52,8 @@ export class Line {
   readonly #options: LineOptions;
   /** When the calls of the last minute began. */
   #begun: number[] = [];
+  /** When a call was answered that its session is lost: it is repeated, and takes no other turn. */
+  #lost: number[] = [];
 
   constructor(options: LineOptions) {
     this.#options = options;
@@ -68,6 +70,11 @@ export class Line {
   /** Something happened that explains calls. */
   explain(): void {
     this.#explainedAt = this.clock.monotonic();
+  }
+
+  /** The session of a call is lost. */
+  lost(): void {
+    this.#lost.push(this.clock.monotonic());
   }
 
   /** A poll of a job gets this. */
@@ -102,7 +109,8 @@ export class Line {
     if (requestsPerMinute === null) return asked;
     this.#begun = this.#begun.filter((at) => at > now - MINUTE_MS);
     this.#begun.push(now);
-    if (this.#begun.length > requestsPerMinute + SPARE_CALLS)
+    this.#lost = this.#lost.filter((at) => at > now - MINUTE_MS);
+    if (this.#begun.length > requestsPerMinute + SPARE_CALLS + this.#lost.length)
       offend(`${this.#begun.length} calls in a minute, ${requestsPerMinute} are allowed`);
     return asked;
   }

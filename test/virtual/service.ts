@@ -130,7 +130,10 @@ export class SimulatedService {
         isAnswered = code !== 'cut';
         return code === 'cut' ? fault : undefined;
       }
-      if (code === 'session-lost') this.#deny(call.session);
+      if (code === 'session-lost') {
+        this.#deny(call.session);
+        line.lost();
+      }
       const status = statusOf({ code });
       const retryAfterMs = isLost || (status ?? 0) < 400 ? undefined : fault?.retryAfterMs;
       if (status !== undefined) {
