@@ -60,9 +60,11 @@ export class SimulatedPorts implements Remote, JobService {
         LIVE_FILE_NAMES.map((name) => `${each[name].contents.length} ${each[name].content?.length}`),
       );
       this.#options.line.got(jobId, JSON.stringify(shown));
+      const fileOf = ({ taskId, file }: PartRequest) => job.tasks.find(({ id }) => id === taskId)?.files[file];
+      for (const request of wanted) fileOf(request)?.hide();
       const served = cut === undefined ? wanted : wanted.slice(0, wanted.length / 2);
       const parts = served.flatMap((request): Part[] => {
-        const file = job.tasks.find(({ id }) => id === request.taskId)?.files[request.file];
+        const file = fileOf(request);
         if (file?.content === undefined || job.state === 'Deleted') return [];
         file.show();
         const { taskId, file: name, offset } = request;
