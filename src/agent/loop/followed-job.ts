@@ -82,13 +82,13 @@ export class FollowedJob {
 
   follow(job: JobRow, delayMs: number): void {
     if (this.#stage.current === 'stopped') return;
-    const { intervals, log, poll, onFollowed } = this.#context;
+    const { intervals, log, poll, onFollowed, jobService } = this.#context;
     const { jobId, source } = job;
     const { store } = poll;
     this.storedReport = undefined;
     this.#due.plan('poll', delayMs);
     onFollowed();
-    const before = store.jobInformation.get(jobId);
+    const before = jobService === null ? undefined : store.jobInformation.get(jobId);
     this.#stallAfterMs = job.stallAfterMs ?? this.#context.stallAfterMs;
     if (!this.#stage.follow(job, before)) {
       this.#search.plan(delayMs);
@@ -104,7 +104,13 @@ export class FollowedJob {
     this.#due.plan('results', store.liveFiles.ofJob(jobId).length > 0 ? intervals.minIntervalMs : 0);
   }
 
-  /** The middleware does not report the job, or is not available. */
+  /** The middleware refuses to report the job. */
+  refused(): void {
+    this.#stage.refused();
+    this.unreported();
+  }
+
+  /** The middleware is not available. */
   unreported(): void {
     if (this.isFollowed) this.#search.reported(undefined);
   }

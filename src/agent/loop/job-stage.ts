@@ -45,6 +45,8 @@ export class JobStage {
   /** Start of the time in which all polls succeeded without news. */
   #quietSince = 0;
   #reportedAt = 0;
+  /** Whether the service was asked since the job is followed: a stored report may be of an earlier run of the job. */
+  #isConfirmed = false;
   /** Start of the time in which the job is over and no bytes came. */
   #overSince = 0;
   /** Last growth of a live file, or last change of the job state. */
@@ -81,6 +83,7 @@ export class JobStage {
     this.#grewAt = this.#overSince;
     this.#jobState = before?.information.state ?? null;
     this.#polls = 0;
+    this.#isConfirmed = false;
     return true;
   }
 
@@ -95,8 +98,14 @@ export class JobStage {
     if (jobState !== this.#jobState) this.#grewAt = this.#clock.monotonic();
     this.#jobState = jobState;
     this.#reportedAt = this.#clock.monotonic();
+    this.#isConfirmed = true;
     if (this.#current === 'over' && before !== 'over') this.#waitAnew();
     return before;
+  }
+
+  /** The service refuses to report the job: the stored report is the last one. */
+  refused(): void {
+    this.#isConfirmed = true;
   }
 
   grew(): void {
@@ -121,7 +130,9 @@ export class JobStage {
   }
 
   get isSettled(): boolean {
-    return this.#current === 'deleted' || (this.settlesInMs <= 0 && this.#polls >= FLUSH_POLLS);
+    if (this.#current === 'deleted') return true;
+    const isKnown = this.#current !== 'over' || this.#isConfirmed;
+    return isKnown && this.settlesInMs <= 0 && this.#polls >= FLUSH_POLLS;
   }
 
   /** Whether the last complete pass is due; `isFailing`: whether a file of the job fails. */

@@ -166,7 +166,7 @@ export class JobStates implements Scheduled {
       } catch (thrown) {
         const { policy, code } = asJobtailError(thrown);
         if (!policy.isRefusal && code !== 'session-lost') throw thrown;
-        job.unreported();
+        job.refused();
       }
     }
   }

@@ -47,6 +47,8 @@ class World {
   overSince = 0;
   quietSince = 0;
   polls = 0;
+  /** Whether a report came since the last start. */
+  isConfirmed = false;
   stage: JobStage;
 
   constructor() {
@@ -92,6 +94,7 @@ class World {
         if (step.phase !== this.phase) this.phaseSince = this.now;
         this.phase = step.phase;
         this.toldAt = this.now;
+        this.isConfirmed = true;
         this.stage.report(wordOf(step.phase));
         break;
       case 'poll': {
@@ -113,6 +116,7 @@ class World {
         this.stage.endQuiet();
         break;
       case 'restart':
+        this.isConfirmed = false;
         this.stage = this.start();
         this.quietSince = this.grownAt ?? 0;
         this.overSince = Math.max(this.phaseSince, this.grownAt ?? 0);
@@ -134,7 +138,7 @@ it('is only when it was over for a minute and two polls without growth, or quiet
       const world = new World();
       for (const next of steps) {
         world.do(next);
-        const wasOver = world.now - world.overSince >= MINUTE_MS && world.polls >= 2;
+        const wasOver = world.now - world.overSince >= MINUTE_MS && world.polls >= 2 && world.isConfirmed;
         const wasQuiet = world.now - world.quietSince >= SETTLE_MS && world.polls >= 2;
         const isReported = world.now - world.toldAt < 10 * MINUTE_MS;
         if (world.phase === 'over') expect(world.stage.isSettled).toBe(wasOver);
