@@ -57,16 +57,20 @@ const ACTS: Readonly<Record<FleetHappening, Act>> = {
   standstill: (world) => onOne(world, (machine) => standStill(world, machine, world.chance.spread(500, 5 * MINUTE_MS))),
   /** The clock that goes by what passes stands still meanwhile, the other one does not. */
   suspend: (world) =>
-    onOne(world, ({ agent }) => {
+    onOne(world, ({ agent, steppedAt }) => {
       const forMs = world.chance.spread(5_000, 30 * MINUTE_MS);
-      if (agent === undefined || agent.process.stoppedUntil > world.time.passedMs) return;
-      agent.process.stoppedUntil = world.time.passedMs + forMs;
+      const now = world.time.passedMs;
+      if (agent === undefined || agent.process.stoppedUntil > now) return;
+      // After a step before the next heartbeat, neither clock may show it (docs/fleet.md, "Clocks").
+      if (now - steppedAt < MINUTE_MS) return;
+      agent.process.stoppedUntil = now + forMs;
       agent.process.asleepMs += forMs;
     }),
   'wall-clock': (world) =>
-    onOne(world, ({ agent }) => {
+    onOne(world, (machine) => {
       const byMs = world.chance.among([-1, 1]) * world.chance.spread(500, 24 * 60 * MINUTE_MS);
-      if (agent !== undefined) agent.process.wallAheadMs += byMs;
+      if (machine.agent !== undefined) machine.agent.process.wallAheadMs += byMs;
+      machine.steppedAt = world.time.passedMs;
     }),
   cut(world) {
     const { chance } = world;

@@ -48,6 +48,8 @@ export class FleetMachine {
   /** The disk of its state is full. */
   isFull = false;
   agent: SimulatedAgent | undefined;
+  /** When its wall clock was set. */
+  steppedAt = Number.NEGATIVE_INFINITY;
   /** The fencing tokens of the jobs that it followed last. */
   readonly followed = new Map<JobId, string | null>();
 
