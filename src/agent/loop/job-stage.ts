@@ -1,13 +1,13 @@
 /**
  * The stage of a job in this agent, and when the job may be settled:
  *   unfollowed   not polled; its last pass may run
- *   unclear      its job state is not known: settled after the quiet time of its command
+ *   unclear      its job state is not known: settled after the quiet time of its command, once the service was asked
  *   unsubmitted  created, and not submitted: as if active
  *   active       not settled; as if unclear when its state was not reported for ten minutes
- *   over         settled after a quiet minute, because files may be flushed late
+ *   over         settled after a quiet minute, because files may be flushed late, once the state was reported again
  *   deleted      settled at once, and its files stay as they are
  *   stopped      the agent stops, or does not own the job any more: nothing is begun
- * Times use the monotonic clock. What was seen before a start counts.
+ * Times use the monotonic clock. The time before a start counts. Failing files delay the end.
  */
 import { isRunning, isUnsubmitted, phaseOf } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';

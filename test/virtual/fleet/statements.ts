@@ -36,7 +36,6 @@ const openedBy = (order: Row) => ({
 });
 
 /** By how they begin, without line breaks; of several, the longest. */
-/** By how they begin, without line breaks; of several, the longest. */
 const STATEMENTS: Readonly<Record<string, Statement>> = {
   ...OF_OWNERS,
   "SELECT to_regclass('{s}.version')": () => [{ found: 'version' }],
