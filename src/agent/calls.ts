@@ -247,7 +247,7 @@ export class CallSlot {
   readonly #calls: Calls;
   readonly #lane: Lane;
   readonly #signal: AbortSignal;
-  #giveBack: (() => void) | undefined;
+  #release: ((call?: Promise<unknown>) => void) | undefined;
 
   constructor(calls: Calls, lane: Lane, signal: AbortSignal) {
     this.#calls = calls;
@@ -256,27 +256,30 @@ export class CallSlot {
   }
 
   async take(): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
+    await new Promise<void>((taken, failed) => {
       const occupied = () =>
-        new Promise<void>((giveBack) => {
-          this.#giveBack = giveBack;
-          resolve();
+        new Promise<unknown>((release) => {
+          this.#release = release;
+          taken();
         });
-      this.#calls.run(this.#lane, this.#signal, occupied).catch(reject);
+      // Once the slot is taken, its end is the end of the first call, and the poll receives that.
+      this.#calls.run(this.#lane, this.#signal, occupied).catch(failed);
     });
   }
 
   /** Makes a call: the first one in the acquired slot, each other one in its turn. */
   async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    const giveBack = this.#giveBack;
-    if (giveBack === undefined) return await this.#calls.run(lane, signal, call);
-    this.#giveBack = undefined;
-    return await call().finally(giveBack);
+    const release = this.#release;
+    if (release === undefined) return await this.#calls.run(lane, signal, call);
+    this.#release = undefined;
+    const made = call();
+    release(made);
+    return await made;
   }
 
   end(): void {
-    this.#giveBack?.();
-    this.#giveBack = undefined;
+    this.#release?.();
+    this.#release = undefined;
   }
 }
 

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { CallSlot, Calls } from '../../src/agent/calls.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
+import { JobtailError } from '../../src/errors.ts';
 import { HeldClock } from '../support/held-clock.ts';
 
 const { signal } = new AbortController();
@@ -102,3 +103,43 @@ it('is taken back when the agent stops', async () => {
   await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
   held.end();
 });
+
+it.each(['timeout', 'interrupted', 'unreachable'] as const)(
+  'a first call of a poll that ends with %s returns to the minimum number of calls at a time',
+  async (code) => {
+    const clock = new HeldClock();
+    const limited = new ServerShare({ requestsPerMinute: null, monotonic: clock.monotonic });
+    const calls = new Calls({ concurrency: 4, maxConcurrency: 17, share: limited, clock });
+    const answer = async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      limited.answered({ status: 200, firstByteMs: 200, workMs: 0, retryAfterMs: undefined });
+    };
+    await clock.passWhile(Promise.all(Array.from({ length: 200 }, () => calls.run('live', signal, answer))));
+    expect(await atATime(calls, clock)).toBe(17);
+    const slot = new CallSlot(calls, 'live', signal);
+    await slot.take();
+    const lost = slot.run('begun', signal, () => Promise.reject(new JobtailError(code, 'no response')));
+    await expect(lost).rejects.toMatchObject({ code });
+    expect(await atATime(calls, clock)).toBe(4);
+  },
+);
+
+/** How many of forty calls run at a time. */
+async function atATime(calls: Calls, clock: HeldClock): Promise<number> {
+  let running = 0;
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const held = Array.from({ length: 40 }, () =>
+    calls.run('live', signal, async () => {
+      running += 1;
+      await ended;
+    }),
+  );
+  await clock.pass(60_000);
+  const most = running;
+  end();
+  await clock.passWhile(Promise.all(held));
+  return most;
+}
