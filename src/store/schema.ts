@@ -43,10 +43,7 @@ const NOTIFICATIONS = `
   CREATE INDEX outbox_by_job ON outbox (job_id);
 `;
 
-/**
- * When bytes arrived. Those from `position` on arrived at `since` or later (null: unknown), and those before it not
- * later than `last_at`. The end of the last range is in live_files (arrivals.ts).
- */
+/** Versions 15 to 17 had this table, of the times at which bytes arrived. */
 const ARRIVALS = `
   CREATE TABLE arrivals (
     job_id     TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
@@ -83,6 +80,7 @@ export const UPGRADES: readonly string[] = [
   ARRIVALS,
   "ALTER TABLE result_passes ADD COLUMN arriving TEXT NOT NULL DEFAULT '[]';",
   FORGOTTEN,
+  'DROP TABLE arrivals;',
 ];
 
 export const NEWEST_VERSION = OLDEST_VERSION + UPGRADES.length;
@@ -266,4 +264,4 @@ export const SCHEMA = `
     one      INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     state_id TEXT NOT NULL
   ) STRICT;
-${NOTIFICATIONS}${ARRIVALS}${FORGOTTEN}`;
+${NOTIFICATIONS}${FORGOTTEN}`;

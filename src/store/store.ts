@@ -1,7 +1,6 @@
 /** The state directory: its open database, grouped commits, and the file that wakes the agent. */
 import fs, { constants } from 'node:fs';
 import path from 'node:path';
-import { Arrivals } from './arrivals.ts';
 import { openDatabase } from './database.ts';
 import { JobInformations, Jobs, Requests, TaskSearches, WatchMine } from './jobs.ts';
 import { LiveFiles } from './live-files.ts';
@@ -30,7 +29,6 @@ export class Store {
   readonly directory: string;
   readonly jobs: Jobs;
   readonly liveFiles: LiveFiles;
-  readonly arrivals: Arrivals;
   readonly taskSearches: TaskSearches;
   readonly jobInformation: JobInformations;
   readonly watchMine: WatchMine;
@@ -60,7 +58,6 @@ export class Store {
     try {
       this.jobs = new Jobs(sql);
       this.liveFiles = new LiveFiles(sql);
-      this.arrivals = new Arrivals(sql);
       this.taskSearches = new TaskSearches(sql);
       this.jobInformation = new JobInformations(sql);
       this.watchMine = new WatchMine(sql);

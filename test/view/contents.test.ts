@@ -5,7 +5,6 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type {
   Around,
-  Arrivals,
   Generations,
   NumbersLine,
   Place,
@@ -13,7 +12,7 @@ import type {
   SearchLine,
 } from '../../src/view/contract/addresses.ts';
 import { needs } from '../support/needs.ts';
-import { type Answer, JOB, STDOUT, TASK, ViewPlace } from '../support/view-place.ts';
+import { type Answer, STDOUT, ViewPlace } from '../support/view-place.ts';
 
 const TEXT = 'první řádek\r\n\u001b[31mred\u001b[0m\n<script>alert(1)</script>\n';
 
@@ -73,43 +72,6 @@ describe('the lines of a mirror', () => {
       refusal: { code: 'changed', version: 'g2' },
     });
     expect((await place.ask(`/api/lines?${STDOUT}`)).text).toBe('new\n');
-  });
-
-  it('have the times of their arrival, those of a former generation too', async () => {
-    const place = await placeWith('');
-    const poll = (content: string, generation: number, at: number) => {
-      const key = { taskId: TASK, file: 'stdout' } as const;
-      const before = place.store.liveFiles.get(JOB, key);
-      if (generation === 2) place.rewrite('stdout', content);
-      else place.write('stdout', content);
-      place.commit('stdout', { grownAt: at });
-      const after = place.store.liveFiles.get(JOB, key);
-      if (before === undefined || after === undefined) throw new Error('no such row');
-      place.store.arrivals.add({
-        before,
-        after,
-        bytes: after.position - (generation === 2 ? 0 : before.position),
-        begunAt: at,
-      });
-    };
-    poll('first\n', 1, 10_000);
-    poll('first\nsecond\n', 1, 20_000);
-    const first = [
-      [0, 6, 10_000, 10_000, 1],
-      [6, 13, 20_000, 20_000, 1],
-    ];
-    expect(await place.json<Arrivals>(`/api/arrivals?${STDOUT}`)).toEqual({ version: 'g1', arrivals: first });
-    poll('third\n', 2, 30_000);
-    const { former } = await place.json<Generations>(`/api/generations?${STDOUT}`);
-    const version = former[0]?.version ?? '';
-    const now = { version: 'g2', arrivals: [[0, 6, 30_000, 30_000, 1]] };
-    expect(await place.json<Arrivals>(`/api/arrivals?${STDOUT}`)).toEqual(now);
-    expect(await place.json<Arrivals>(`/api/arrivals?${STDOUT}&version=${version}`)).toEqual({
-      version,
-      arrivals: first,
-    });
-    expect((await place.ask(`/api/arrivals?${STDOUT}&version=g1`)).status).toBe(409);
-    expect((await place.ask(`/api/arrivals?${STDOUT.replace('stdout', 'stderr')}&version=x`)).status).toBe(400);
   });
 
   it('of former generations stay, whatever number they have by now', async () => {

@@ -75,7 +75,7 @@ function checkRows({ database }: World['disk']): void {
     );
     if (found !== undefined) throw new Error(`the table ${table} has rows of ${found}, which is no job of the store`);
   }
-  for (const table of ['arrivals', 'read_positions']) {
+  for (const table of ['read_positions']) {
     const [found] = database.column(
       `SELECT job_id FROM ${table} WHERE (job_id, task_id, file) NOT IN (SELECT job_id, task_id, file FROM live_files)`,
     );

@@ -81,7 +81,6 @@ export class JobPolls {
 
   async #pollTogether(rows: readonly LiveFileRow[], isFirst: boolean, options: PollOptions): Promise<Polled> {
     await options.begin?.();
-    const begunAt = this.#context.now();
     const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), this.#context, options));
     let [refused, failure] = [0, undefined as unknown];
     try {
@@ -94,7 +93,7 @@ export class JobPolls {
     } catch (error) {
       failure = error;
     }
-    await this.#finish(files, begunAt);
+    await this.#finish(files);
     if (failure !== undefined) throw failure;
     return {
       appended: files.reduce((sum, { mirror }) => sum + (mirror?.appended ?? 0), 0),
@@ -126,7 +125,7 @@ export class JobPolls {
   }
 
   /** Flushes what was appended, releases everything, and commits in one transaction. */
-  async #finish(files: readonly FilePoll[], begunAt: number): Promise<void> {
+  async #finish(files: readonly FilePoll[]): Promise<void> {
     const { store, now, commit } = this.#context;
     const writes: (() => void)[] = [];
     for (const file of files) {
@@ -137,10 +136,7 @@ export class JobPolls {
       if (mirror?.changed) {
         const grownAt = mirror.appended > 0 ? now() : mirror.row.grownAt;
         const after = { ...mirror.row, grownAt, error };
-        writes.push(() => {
-          store.liveFiles.save(after);
-          store.arrivals.add({ before: row, after, bytes: mirror.appended, begunAt });
-        });
+        writes.push(() => store.liveFiles.save(after));
       } else if (error !== null || row.error !== null) {
         writes.push(() => store.liveFiles.setError(row.jobId, row, error));
       }

@@ -3,7 +3,6 @@ import fs from 'node:fs';
 import { isLiveFileName, type JobId, type LiveFileKey, parseTaskId } from '../../job.ts';
 import { beginsGeneration } from '../../mismatch.ts';
 import { liveParts, resultPath, resultsParts } from '../../safe-names.ts';
-import type { Arrival } from '../../store/arrivals.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Generations } from '../contract/addresses.ts';
@@ -60,18 +59,6 @@ export class Contents {
       .filter(beginsGeneration)
       .map(({ generation, at, reason }) => ({ generation, at, reason }));
     return { now, former, began };
-  }
-
-  /** When the bytes of a generation arrived; empty for a result. @throws Refused (404, 409) */
-  arrivals(name: ContentName): { readonly version: string; readonly arrivals: readonly Arrival[] } {
-    if (!('live' in name)) return { version: name.version ?? '', arrivals: [] };
-    const { jobId, live } = name;
-    const row = this.#storeOf(jobId).liveFiles.get(jobId, live);
-    const { now, former } = this.generations(jobId, live);
-    const { version = now } = name;
-    const generation = version === now ? row?.generation : former.find((one) => one.version === version)?.generation;
-    if (row === undefined || generation === undefined) throw changed(now);
-    return { version, arrivals: this.#storeOf(jobId).arrivals.ofGeneration(row, generation) };
   }
 
   #openLive(jobId: JobId, live: LiveFileKey, version: string | undefined): Content {

@@ -15,8 +15,6 @@ export class LineIndex {
   #lines = 0;
   /** A requested byte near the end of its line: a client that follows the end requests one a little after it. */
   #asked = { byte: 0, lines: 0 };
-  /** Line ends before the bytes that `linesBefore` was asked for last: only new ones are counted. */
-  #known: ReadonlyMap<number, number> = new Map();
 
   /** Line ends are counted up to this byte. */
   get counted(): number {
@@ -70,20 +68,7 @@ export class LineIndex {
     return start + at;
   }
 
-  /** Line ends before each of these bytes, which are in order, slice by slice. */
-  async linesBefore(source: Source, bytes: readonly number[]): Promise<ReadonlyMap<number, number>> {
-    const found = new Map<number, number>();
-    for (const byte of bytes) {
-      const lines = this.#known.get(byte);
-      if (lines === undefined) await otherWork();
-      found.set(byte, lines ?? this.lineOf(source, Math.min(byte, this.#counted)) ?? 0);
-    }
-    this.#known = found;
-    return found;
-  }
-
   #forgetFrom(block: number): void {
-    this.#known = new Map();
     this.#before = this.#before.slice(0, block + 1);
     this.#counted = block * BLOCK_BYTES;
     this.#lines = this.#before.at(-1) ?? 0;

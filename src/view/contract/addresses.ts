@@ -11,7 +11,6 @@
  *   assets/NAME              what the page is made of; kept by the browser for ever
  *   api/events?LOOKS         server-sent events of what the page looks at (`Events`)
  *   api/generations?FILE     `Generations`: what there is of one live file
- *   api/arrivals?CONTENT     `Arrivals`: when its bytes arrived
  *   api/lines?CONTENT&...    bytes of a content, cut at lines (`LinesQuery`, `LinesHeaders`)
  *   api/place?CONTENT&X      `Place`: where a line begins (`line=`; beyond the last one: the last one), or which line a
  *                            byte is in (`byte=`). Waits until the lines are counted so far
@@ -123,15 +122,6 @@ export interface Generations {
   }[];
   /** Why generations began, where that is kept, and the first byte that differed from the generation before. */
   readonly began: readonly { readonly generation: number; readonly at: number; readonly reason: string }[];
-}
-
-/**
- * In order: the bytes [start, end), with so many line ends, arrived not before `from` and not after `to`. Of bytes in
- * none of them it is unknown.
- */
-export interface Arrivals {
-  readonly version: string;
-  readonly arrivals: readonly (readonly [start: number, end: number, from: number, to: number, lines: number])[];
 }
 
 /** `csv`, `notebook` and `text` as text, from which the page makes what it shows; the others by `api/preview`. */

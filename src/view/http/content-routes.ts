@@ -7,7 +7,7 @@ import type { ContentName } from '../content/contents.ts';
 import type { LineIndex } from '../content/line-index.ts';
 import { shapeAt, thinnedRows } from '../content/numbers.ts';
 import { expressionPattern, matchesOf, patternOf } from '../content/search.ts';
-import type { Around, Arrivals, LinesHeaders, Place } from '../contract/addresses.ts';
+import type { Around, LinesHeaders, Place } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { type Limited, Refused } from '../refused.ts';
 import { attachment, jsonLines, previewTypeOf, rangeOf, streamed, type ViewApp, type ViewContext } from './answers.ts';
@@ -27,18 +27,6 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
   app.get('/api/generations', (context) => {
     const query = new Query(context.req.url);
     return context.json(contents.generations(query.job(), query.live()));
-  });
-
-  app.get('/api/arrivals', async (context) => {
-    const asked = new Query(context.req.url).content();
-    const { version, arrivals } = contents.arrivals(asked);
-    if (arrivals.length === 0) return context.json({ version, arrivals: [] } satisfies Arrivals);
-    return await counted(parts, context, { ...asked, version }, async (index, content) => {
-      const before = await index.linesBefore(content, [...new Set(arrivals.flatMap((range) => range.slice(0, 2)))]);
-      const lines = (start: number, end: number) => (before.get(end) ?? 0) - (before.get(start) ?? 0);
-      const found = arrivals.map(([start, end, from, to]) => [start, end, from, to, lines(start, end)] as const);
-      return context.json({ version, arrivals: found } satisfies Arrivals);
-    });
   });
 
   app.get('/api/lines', (context) => {

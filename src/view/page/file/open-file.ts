@@ -72,12 +72,10 @@ export interface Condition {
  * What is fetched next besides the end: the bytes around a place that the reader goes to, or the rows that are seen
  * soon.
  */
-type Wish = { readonly around: number; readonly align?: Align } | 'before' | 'behind' | undefined;
+type Wish = { readonly around: number } | 'before' | 'behind' | undefined;
 
 /** Where the rows are to be scrolled to; each object is one wish. */
-export type Target = { readonly byte: number; readonly align?: Align } | 'end';
-/** Where the row of the byte is on the screen. */
-type Align = 'center' | 'start';
+export type Target = { readonly byte: number } | 'end';
 
 type Changed = Pick<FileLength, 'version' | 'bytes'> & Partial<Pick<FileLength, 'counted' | 'lines'>>;
 
@@ -158,8 +156,8 @@ export class OpenFile {
   }
 
   /** Shows the line that a byte is in. */
-  jumpTo(byte: number, align: Align = 'center'): void {
-    this.#show(byte, { byte, align });
+  jumpTo(byte: number): void {
+    this.#show(byte, { byte });
   }
 
   jumpToEnd(): void {
@@ -170,7 +168,7 @@ export class OpenFile {
     this.pause();
     const { start, end } = this.window;
     const isHere = byte >= start && (byte < end || (byte === end && byte === this.condition.value.bytes));
-    this.#wish = isHere ? undefined : { around: byte, ...(target === 'end' ? {} : target) };
+    this.#wish = isHere ? undefined : { around: byte };
     if (isHere) this.target.value = target;
     void this.#run();
   }
@@ -278,7 +276,7 @@ export class OpenFile {
       stretch = await this.#source.stretch({ from: byte, bytes: STRETCH_BYTES }, this.condition.value.version, signal);
     if (this.#wish !== wish) return;
     this.#wish = undefined;
-    await this.#take(stretch, { byte, ...(wish.align === undefined ? {} : { align: wish.align }) });
+    await this.#take(stretch, { byte });
   }
 
   async #loadEnd(signal: AbortSignal): Promise<void> {

@@ -131,13 +131,6 @@ export class TextWindow {
     return this.#rows[first] ?? this.start;
   }
 
-  /** Where the line ends that begins at a byte, or what is here of it. */
-  endOfLine(start: number): number {
-    let after = this.rowAt(start) + 1;
-    while (this.isContinued(after)) after++;
-    return this.#rows[after] ?? this.end;
-  }
-
   isContinued(index: number): boolean {
     return this.#continued.includes(this.#rows[index] ?? -1);
   }

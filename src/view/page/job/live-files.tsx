@@ -5,7 +5,6 @@ import type { Generations, LiveFileName } from '../../contract/addresses.ts';
 import type { FileState } from '../../contract/events.ts';
 import type { OpenFile } from '../file/open-file.ts';
 import { useLive } from '../live.ts';
-import { InStep } from '../pane/in-step.ts';
 import { Pane } from '../pane/pane.tsx';
 import { OwnFailure } from '../parts/words.tsx';
 import { fileText, hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
@@ -21,7 +20,6 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
   const files = live.files.value.get(jobId);
   const chosen = useRef<OpenedFile | undefined>(undefined);
   const job = live.details.value.get(jobId);
-  const inStep = useMemo(() => new InStep(), []);
   const tasks = useMemo(() => taskRows(job, files ?? []), [job, files]);
   // Chosen once: a file never disappears while a user reads it.
   chosen.current ??= firstOf(tasks);
@@ -38,7 +36,6 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
           <LivePane
             key={`${jobId}/${fileText(file)}`}
             jobId={jobId}
-            inStep={inStep}
             opened={file}
             state={files?.find((one) => one.taskId === file.taskId && one.file === file.file)}
             tasks={files?.filter((one) => one.file === file.file && one.bytes > 0).map((one) => one.taskId) ?? []}
@@ -69,7 +66,6 @@ const without = ({ taskId, file }: OpenedFile, version: string | undefined): Ope
 
 interface LivePaneProps {
   readonly jobId: string;
-  readonly inStep: InStep;
   readonly opened: OpenedFile;
   readonly state: FileState | undefined;
   /** Those with a file of this name. */
@@ -91,7 +87,7 @@ function LivePane(props: LivePaneProps) {
 
 type FoundPaneProps = LivePaneProps & Resolved & { readonly generations: Generations | undefined };
 
-function FoundPane({ jobId, inStep, opened, state, tasks, generations, isGone, onShow, onSelect }: FoundPaneProps) {
+function FoundPane({ jobId, opened, state, tasks, generations, isGone, onShow, onSelect }: FoundPaneProps) {
   const live = useLive();
   const other = useSignal<Other | undefined>(undefined);
   const { taskId, file, version, at, to, lines } = opened;
@@ -110,7 +106,6 @@ function FoundPane({ jobId, inStep, opened, state, tasks, generations, isGone, o
       opening={{ version, at, to, lines, follows: isWatched && at === undefined && lines === undefined, isWatched }}
       label={`${file} of task ${taskId}`}
       {...(isWatched ? { watch } : {})}
-      inStep={inStep}
       onSelect={onSelect}
       title={
         <header class="pane-head">

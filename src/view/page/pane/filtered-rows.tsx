@@ -22,7 +22,6 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
   const following = file.following.value;
   const scroller = useRef<HTMLDivElement>(null);
   void search.found.value;
-  void opened.arrivals.changes.value;
   const { matches } = search;
   const context = contextLines.value;
   const around = useMemo(() => new LinesAround(opened.content, matches, context), [opened, matches, context]);
@@ -77,7 +76,6 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
         aria-live="off"
         aria-label={`${label}: lines with matches`}
         onCopy={copySelected}
-        onPointerOver={() => opened.wantTimes()}
       >
         <ScrollKeys label={label} />
         <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
@@ -96,7 +94,6 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
                           start={at}
                           era={0}
                           bytes={bytes}
-                          {...opened.timesOf(at, at + bytes.length)}
                           before={NONE}
                           line={place.line === null ? undefined : place.line + nth}
                           isContinued={false}

@@ -16,7 +16,7 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['End'], words: 'to the end, and follow', act: ({ file }) => file.follow() },
   {
     keys: ['l'],
-    words: 'to a line (1200), a byte (@4096), a share (50%), a time (12:05)',
+    words: 'to a line (1200), a byte (@4096), a share (50%)',
     act: (_, pane) => focusOn(pane, '.goto'),
   },
   { keys: ['/'], words: 'search; in the list of jobs: filter', act: openSearch },
@@ -26,8 +26,6 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['e'], words: 'the next line that looks like an error', act: (opened) => opened.stepErrors(false) },
   { keys: ['E'], words: 'the previous one', act: (opened) => opened.stepErrors(true) },
   { keys: ['w'], words: 'wrap lines', act: ({ wraps }) => toggle(wraps) },
-  { keys: ['t'], words: 'show when lines arrived, and a histogram of it', act: (opened) => opened.toggleTimes() },
-  { keys: ['s'], words: 'scroll files side by side together', act: ({ inStep }) => inStep?.toggle() },
   { keys: ['r'], words: 'show control characters, and what they overwrite', act: ({ isRaw }) => toggle(isRaw) },
   { keys: ['p'], words: 'plot the numbers', act: (opened) => opened.togglePlot() },
   { keys: ['c'], words: 'copy the selected lines, or the screen, as text', act: (opened) => opened.copy() },
@@ -71,11 +69,6 @@ let lastUsed: HTMLElement | undefined;
 function paneOf(target: EventTarget | null): Element | null {
   const around = target instanceof Element ? target.closest('.pane') : null;
   return around ?? (lastUsed?.isConnected === true ? lastUsed : document.querySelector('.pane'));
-}
-
-/** Whether the reader used this pane last; the first one until then. */
-export function isUsedLast(pane: HTMLElement): boolean {
-  return paneOf(null) === pane;
 }
 
 /** Connects the keys of the page with a pane. What is returned ends that. */

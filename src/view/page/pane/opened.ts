@@ -2,7 +2,6 @@
 import { effect, signal } from '@preact/signals';
 import type { ContentQuery } from '../../contract/addresses.ts';
 import { askBytes, askPlace, askStretch, Refused } from '../api.ts';
-import { ArrivalTimes, arrivedText, arrivedWords, timeOfDay } from '../file/arrivals.ts';
 import { type Kind, kindsNear } from '../file/numbers.ts';
 import { type ByteSource, OpenFile, type Opening } from '../file/open-file.ts';
 import { Search } from '../file/search.ts';
@@ -10,7 +9,6 @@ import type { Lines } from '../route.ts';
 import { plainText } from '../text/terminal.ts';
 import { counted } from '../text/units.ts';
 import { destination } from '../text/values.ts';
-import type { InStep } from './in-step.ts';
 
 /** Of chosen lines that are copied. */
 const MAX_COPIED_BYTES = 16 * 1024 * 1024;
@@ -26,22 +24,11 @@ interface Selection {
   readonly anchor: number;
 }
 
-/** When a line arrived. */
-interface Times {
-  /** As the column of times shows it, empty if it is not known; undefined while there is no such column. */
-  readonly time: string | undefined;
-  /** In words. */
-  readonly arrived: string | undefined;
-}
-
 export class Opened {
   readonly file: OpenFile;
   readonly search: Search;
   readonly isSearching = signal(false);
   readonly wraps = signal(true);
-  readonly arrivals: ArrivalTimes;
-  /** The times at which lines arrived are a column, and a histogram. */
-  readonly hasTimes = signal(false);
   /** The search shows only the lines with matches. */
   readonly isFiltered = signal(false);
   /** Lines around each of them. */
@@ -57,18 +44,14 @@ export class Opened {
   readonly seen = signal({ from: 0, to: 0 });
   /** What became of a copy. */
   readonly notice = signal('');
-  /** The panes that it scrolls together with, if the reader wants that. */
-  readonly inStep: InStep | undefined;
   readonly #content: ContentQuery;
   readonly #opening: Opening;
 
-  constructor(content: ContentQuery, opening: Opening, inStep?: InStep) {
-    this.inStep = inStep;
+  constructor(content: ContentQuery, opening: Opening) {
     this.#content = content;
     this.#opening = opening;
     this.file = new OpenFile(browserSource(content), opening);
     this.search = new Search(this.content);
-    this.arrivals = new ArrivalTimes(this.content);
     // The line of a link is marked for the user who opens it.
     if (opening.at !== undefined && !opening.follows) this.#mark(opening.to ?? opening.at, opening.at);
   }
@@ -86,11 +69,6 @@ export class Opened {
     if (lines !== undefined) void this.#open(lines);
     let version: string | undefined;
     const stops = [
-      effect(() => {
-        void this.arrivals.changes.value;
-        void file.condition.value;
-        if (this.hasTimes.value || this.selection.value !== undefined) this.wantTimes();
-      }),
       search.current.subscribe((match) => match !== undefined && file.jumpTo(match[0])),
       effect(() => {
         if (search.found.value?.isDone === true) search.grow(file.condition.value.bytes);
@@ -103,45 +81,7 @@ export class Opened {
     return () => {
       for (const stop of stops) stop();
       search.stop();
-      this.arrivals.close();
       file.close();
-    };
-  }
-
-  /** The name of the live file; undefined of a result. */
-  get fileName(): string | undefined {
-    return 'task' in this.#content ? this.#content.file : undefined;
-  }
-
-  /** Whether the agent remembers when these bytes arrived: those of live files. */
-  get isTimed(): boolean {
-    return this.fileName !== undefined;
-  }
-
-  toggleTimes(): void {
-    this.hasTimes.value = this.isTimed && !this.hasTimes.value;
-  }
-
-  /** When the selected lines arrived, in words. */
-  get selectedTime(): string | undefined {
-    void this.arrivals.changes.value;
-    const { from, to } = this.selection.value ?? {};
-    if (from === undefined || to === undefined) return undefined;
-    return this.timesOf(from, this.file.window.endOfLine(to)).arrived;
-  }
-
-  wantTimes(): void {
-    const { version, bytes } = this.file.condition.peek();
-    this.arrivals.want(version, bytes);
-  }
-
-  /** When the bytes [start, end) arrived: for a column, and in words. */
-  timesOf(start: number, end: number): Times {
-    const arrived = this.arrivals.of(start, end);
-    const now = Date.now();
-    return {
-      time: !this.hasTimes.value ? undefined : arrived === undefined ? '' : arrivedText(arrived, now),
-      arrived: arrived && arrivedWords(arrived, now),
     };
   }
 
@@ -195,10 +135,6 @@ export class Opened {
 
   /** Goes where the reader typed. False if it is no place, there is no such line, or where it begins is not known. */
   async goTo(typed: string): Promise<boolean> {
-    const time = timeOfDay(typed, this.arrivals.last ?? Date.now());
-    const byte = time === undefined ? undefined : this.arrivals.byteAt(time);
-    if (byte !== undefined) this.file.jumpTo(byte);
-    if (time !== undefined) return byte !== undefined;
     const to = destination(typed, this.file.condition.value.bytes);
     if (to === undefined) return false;
     this.isFiltered.value = false;

@@ -1,7 +1,5 @@
-/** What stands beside the rows: the scroll bar of all bytes, and when they arrived. */
 import { useRef } from 'preact/hooks';
-import { arrivedWords, type Bin } from '../file/arrivals.ts';
-import { bytes, counted } from '../text/units.ts';
+import { bytes } from '../text/units.ts';
 import type { Opened } from './opened.ts';
 
 /** Of the height, so that there is something to take hold of. */
@@ -60,45 +58,6 @@ export function Overview({ opened: { file, search, seen, isSearching } }: { open
         ),
       )}
       <span class="thumb" style={{ top: `${top * 100}%`, height: `${height * 100}%` }} />
-    </div>
-  );
-}
-
-const BINS = 64;
-
-/** Lines over time, or bytes of a file without line ends, the oldest above: a click shows what arrived then. */
-export function Histogram({ opened: { arrivals, file, seen } }: { opened: Opened }) {
-  void arrivals.changes.value;
-  const bins = arrivals.bins(BINS);
-  const hasLines = bins.some(({ lines }) => lines > 0);
-  const sizeOf = (bin: Bin) => (hasLines ? bin.lines : bin.bytes);
-  const max = Math.max(...bins.map(sizeOf));
-  const [first, last] = [bins[0], bins.at(-1)];
-  if (first === undefined || last === undefined) return <div class="histogram" />;
-  const { from, to } = seen.value;
-  const onScreen = arrivals.of(from, to);
-  const isSeen = (bin: Bin) => onScreen !== undefined && bin.from <= onScreen.to && bin.to >= onScreen.from;
-  const now = Date.now();
-  const words = (bin: Bin) =>
-    `${counted(Math.round(bin.lines), 'line')}, ${bytes(Math.round(bin.bytes))} ${arrivedWords(bin, now)}`;
-  const fullest = bins.find((bin) => sizeOf(bin) === max) ?? first;
-  return (
-    <div
-      class="histogram"
-      role="img"
-      aria-label={`${hasLines ? 'Lines' : 'Bytes'} over time: all ${arrivedWords({ from: first.from, to: last.to }, now)}; most: ${words(fullest)}`}
-    >
-      {bins.map((bin) => (
-        // A click is a short cut: the field "Go to" takes a time.
-        <span
-          key={bin.from}
-          class={`bin ${isSeen(bin) ? 'seen' : ''}`}
-          title={words(bin)}
-          onPointerDown={() => Number.isFinite(bin.start) && file.jumpTo(bin.start)}
-        >
-          <span style={{ width: `${(sizeOf(bin) / max) * 100}%` }} />
-        </span>
-      ))}
     </div>
   );
 }

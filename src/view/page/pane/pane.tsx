@@ -8,10 +8,9 @@ import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
 import { bytes } from '../text/units.ts';
 import { FilteredRows } from './filtered-rows.tsx';
-import type { InStep } from './in-step.ts';
-import { focusOn, isUsedLast, openSearch, takeKeys } from './keys.ts';
+import { focusOn, openSearch, takeKeys } from './keys.ts';
 import { Opened } from './opened.ts';
-import { Histogram, Overview } from './overview.tsx';
+import { Overview } from './overview.tsx';
 import { PlotPanel } from './plot-panel.tsx';
 import { Rows } from './rows.tsx';
 import { SearchBar } from './search-bar.tsx';
@@ -24,8 +23,6 @@ interface PaneProps {
   readonly label: string;
   /** What is announced of the content goes to the file, until the answer is called. */
   readonly watch?: (file: OpenFile) => () => void;
-  /** The panes that it may scroll together with. */
-  readonly inStep?: InStep | undefined;
   readonly onSelect?: (from: number, to: number, version: string) => void;
   /** What stands before the buttons. */
   readonly title?: ComponentChildren;
@@ -33,9 +30,9 @@ interface PaneProps {
   readonly children?: ComponentChildren;
 }
 
-export function Pane({ content, opening, label, watch, inStep, onSelect, title, children }: PaneProps) {
+export function Pane({ content, opening, label, watch, onSelect, title, children }: PaneProps) {
   // The key of a pane is what it shows: its properties stay as they are.
-  const opened = useMemo(() => new Opened(content, opening, inStep), []);
+  const opened = useMemo(() => new Opened(content, opening), []);
   const { file, selection } = opened;
   const element = useRef<HTMLElement>(null);
   useEffect(() => opened.start(), [opened]);
@@ -44,11 +41,8 @@ export function Pane({ content, opening, label, watch, inStep, onSelect, title, 
     if (pane === null) return;
     // The reader scrolls by keys at once, unless the focus is elsewhere.
     if (document.activeElement === document.body) focusOn(pane, '.scroll-keys');
-    const stops = [takeKeys(pane, opened), inStep?.join(opened, () => isUsedLast(pane))];
-    return () => {
-      for (const stop of stops) stop?.();
-    };
-  }, [opened, inStep]);
+    return takeKeys(pane, opened);
+  }, [opened]);
   useEffect(() => watch?.(file), [file, watch]);
   useEffect(
     () =>
@@ -106,7 +100,6 @@ function Content({ opened, label }: { opened: Opened; label: string }) {
         found={isSearching.value ? search.current.value?.[0] : undefined}
         search={isSearching.value ? search : undefined}
       />
-      {opened.hasTimes.value && <Histogram opened={opened} />}
       <Overview opened={opened} />
     </div>
   );

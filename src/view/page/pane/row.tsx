@@ -21,17 +21,13 @@ interface RowProps {
   readonly isRaw: boolean;
   readonly isSelected: boolean;
   readonly isFound: boolean;
-  /** When it arrived, in a column; undefined without one. */
-  readonly time: string | undefined;
-  /** The same in words; undefined where it is not known. */
-  readonly arrived: string | undefined;
   readonly onSelect: (start: number, extends_: boolean) => void;
 }
 
 const ESCAPE = 0x1b;
 const OVERWRITTEN = 'a terminal writes the next state over this one';
 const SHOWN_PROPS = [
-  ...(['start', 'era', 'line', 'time', 'arrived'] as const),
+  ...(['start', 'era', 'line'] as const),
   ...(['isContinued', 'isOverwritten', 'isRaw', 'isSelected', 'isFound'] as const),
 ];
 
@@ -43,7 +39,7 @@ export class Row extends Component<RowProps> {
     return next.bytes.length !== now.bytes.length || !SHOWN_PROPS.every(isSame);
   }
 
-  override render({ start, bytes, before, line, isRaw, onSelect, time, arrived, ...row }: RowProps) {
+  override render({ start, bytes, before, line, isRaw, onSelect, ...row }: RowProps) {
     const text = decode(bytes).replace(/\n$/, '');
     const colours = !isRaw && before.includes(ESCAPE) ? coloursOf(decode(before)) : '';
     const runs = isRaw ? [{ text, style: null }] : shown(text, colours);
@@ -57,18 +53,11 @@ export class Row extends Component<RowProps> {
           class="number"
           tabIndex={-1}
           aria-label={line === undefined ? `byte ${start}` : `line ${line + 1}`}
-          title={[arrived, row.isOverwritten ? OVERWRITTEN : row.isContinued && 'the line goes on']
-            .filter(Boolean)
-            .join('; ')}
+          title={row.isOverwritten ? OVERWRITTEN : row.isContinued ? 'the line goes on' : undefined}
           onClick={(event) => onSelect(start, event.shiftKey)}
         >
           {row.isContinued ? '…' : line === undefined ? `@${start}` : line + 1}
         </button>
-        {time !== undefined && (
-          <span class="arrived" title={arrived ?? 'it is not known when this line arrived'}>
-            {time}
-          </span>
-        )}
         <span class="text" dir="auto">
           {runs.map((run, index) => (
             <Styled key={index} run={run} />

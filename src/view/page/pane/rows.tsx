@@ -37,7 +37,6 @@ export function Rows({ opened, label, found, search }: RowsProps) {
   const scroller = useRef<HTMLDivElement>(null);
   void file.changes.value;
   void search?.found.value;
-  void opened.arrivals.changes.value;
   const { window } = file;
   const list = useVirtual({
     count: window.rows.length,
@@ -65,7 +64,7 @@ export function Rows({ opened, label, found, search }: RowsProps) {
     const aimed = aim.current;
     if (aimed !== undefined && aimed.start !== window.start) {
       aim.current = { ...aimed, start: window.start };
-      list.scrollToIndex(window.rowAt(aimed.byte), { align: aimed.align });
+      list.scrollToIndex(window.rowAt(aimed.byte), { align: 'center' });
     }
     if (aimed !== undefined) revealByte(scroller.current, opened, aimed.byte);
     // A pane that is not filled does not scroll.
@@ -80,7 +79,6 @@ export function Rows({ opened, label, found, search }: RowsProps) {
       aria-live="off"
       aria-label={label}
       onCopy={copySelected}
-      onPointerOver={() => opened.wantTimes()}
     >
       <ScrollKeys label={label} />
       <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
@@ -94,7 +92,6 @@ export function Rows({ opened, label, found, search }: RowsProps) {
                   start={start}
                   era={window.era}
                   bytes={bytes}
-                  {...opened.timesOf(start, start + bytes.length)}
                   before={window.bytesBefore(index, COLOURS_BYTES)}
                   line={window.lineOf(index)}
                   isContinued={window.isContinued(index)}
@@ -128,7 +125,7 @@ function see({ seen }: Opened, from: number, to: number): void {
 type List = Virtualizer<HTMLElement, HTMLElement>;
 /** The byte that is shown until the reader moves, and where the window began then. */
 type Aim = {
-  current: { readonly byte: number; readonly align: 'center' | 'start'; readonly start: number } | undefined;
+  current: { readonly byte: number; readonly start: number } | undefined;
 };
 
 /** The first and the last row that the reader sees. */
@@ -152,9 +149,8 @@ function useTarget(file: OpenFile, list: List, aim: Aim): void {
             list.scrollToEnd();
             return;
           }
-          const { byte, align = 'center' } = target;
-          aim.current = { byte, align, start: file.window.start };
-          list.scrollToIndex(file.window.rowAt(byte), { align });
+          aim.current = { byte: target.byte, start: file.window.start };
+          list.scrollToIndex(file.window.rowAt(target.byte), { align: 'center' });
         });
       }),
     [file, list, aim],

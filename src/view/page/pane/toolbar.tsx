@@ -54,25 +54,6 @@ export function Toolbar({ opened, title, isWatched, onSearch, onGone }: ToolbarP
           isPressed={isRaw.value}
           onClick={() => (isRaw.value = !isRaw.value)}
         />
-        {opened.isTimed && (
-          <IconButton
-            icon="clock"
-            label="Show when lines arrived"
-            keyName="t"
-            isPressed={opened.hasTimes.value}
-            onClick={() => opened.toggleTimes()}
-          />
-        )}
-        {opened.inStep !== undefined && opened.inStep.size.value > 1 && (
-          <IconButton
-            icon="together"
-            label="Scroll together"
-            title="Scroll together: files of the same name by the number of the line, others by the time of arrival"
-            keyName="s"
-            isPressed={opened.inStep.isOn.value}
-            onClick={() => opened.inStep?.toggle()}
-          />
-        )}
         <CopyButton opened={opened} />
         <a
           class="icon-button"
@@ -102,11 +83,10 @@ function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
       inputMode="text"
       size={9}
       placeholder="Go to"
-      aria-label="Go to a line, a byte (@4096), a share (50%) or a time (12:05)"
-      title="Go to a line (1200), a byte (@4096), a share (50%) or what arrived at a time (12:05)   (l)"
+      aria-label="Go to a line, a byte (@4096) or a share (50%)"
+      title="Go to a line (1200), a byte (@4096) or a share (50%)   (l)"
       aria-invalid={problem.value}
       value={typed.value}
-      onFocus={() => opened.wantTimes()}
       onInput={(event) => {
         typed.value = event.currentTarget.value;
         problem.value = false;
@@ -130,7 +110,7 @@ function CopyButton({ opened }: Pick<ToolbarProps, 'opened'>) {
         onClick={() => void opened.copy()}
       />
       <span class="copied" role="status">
-        {opened.notice.value || opened.selectedTime}
+        {opened.notice.value}
       </span>
     </>
   );

@@ -52,7 +52,6 @@ export const Check = ({ value, children }: { value: Signal<boolean>; children: C
 const PATHS = {
   back: 'M10 3 5 8l5 5',
   beside: 'M2.5 3h11v10h-11zM8 3v10',
-  clock: 'M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2zm0 2.5V8l2.5 2',
   close: 'm4 4 8 8m0-8-8 8',
   copy: 'M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z',
   dark: 'M13 9.5A5.5 5.5 0 0 1 6.5 3a5.5 5.5 0 1 0 6.5 6.5z',
@@ -73,7 +72,6 @@ const PATHS = {
   raw: 'M4 3.5 1.5 8 4 12.5m8-9 2.5 4.5-2.5 4.5M9.5 3.5l-3 9',
   search: 'M7 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zm3.3 7.8L14 14',
   start: 'm4 12.5 4-4 4 4M3 4.5h10',
-  together: 'M5 2.5v11m0-11-2 2m2-2 2 2m-2 9-2-2m2 2 2-2m4-9v11m0-11-2 2m2-2 2 2m-2 9-2-2m2 2 2-2',
   warning: 'M8 2 1.5 13.5h13zM8 6.5v3.5m0 1.5v.5',
   wrap: 'M2 4h12M2 8h9.5a2.25 2.25 0 0 1 0 4.5H8m0 0L9.5 11M8 12.5 9.5 14M2 12h3',
 } as const;

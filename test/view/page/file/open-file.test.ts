@@ -125,7 +125,7 @@ describe('an opened content', () => {
     file.jumpTo(byte);
     await settled(file);
     expect(file.following.value).toBe(false);
-    expect(file.target.value).toEqual({ byte, align: 'center' });
+    expect(file.target.value).toEqual({ byte });
     expect(file.window.lineOf(file.window.rowAt(byte))).toBe(100_000);
     const { start, end } = file.window;
     file.wantBefore();
