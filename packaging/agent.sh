@@ -1,4 +1,5 @@
 #!/bin/sh
 # The program with its own Node.js, from wherever the archive was unpacked, also through a symbolic link.
 here=$(dirname "$(readlink -f "$0")")
-exec "$here/../lib/node" "$here/../lib/jobtail/dist/cli/main.js" "$@"
+# Without that option, each process reserves 10 GB of addresses: too many where ulimit -v limits them.
+exec "$here/../lib/node" --disable-wasm-trap-handler "$here/../lib/jobtail/dist/cli/main.js" "$@"

@@ -45,6 +45,8 @@ export const EXIT = {
   timeIsUp: 12,
   internal: 70,
   interrupted: 130,
+  /** As a program that SIGPIPE ends. */
+  unread: 141,
 } as const;
 
 const USUAL: ErrorPolicy = {

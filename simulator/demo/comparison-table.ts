@@ -1,7 +1,7 @@
 /** The comparison of both sides as a table for people. */
 import path from 'node:path';
-import pc from 'picocolors';
 import stringWidth from 'string-width';
+import { pc } from '../../src/cli/show/colours.ts';
 import { cutToColumns } from '../../src/cli/show/terminal.ts';
 import { showCount } from '../../src/numbers.ts';
 import { printable } from '../../src/printable.ts';

@@ -1,5 +1,5 @@
 /** `agent demo --fleet`: three agents on a real PostgreSQL; one is killed, one stopped; every byte is compared. */
-import pc from 'picocolors';
+import { pc } from '../../src/cli/show/colours.ts';
 import { requireFleetNode } from '../../src/daemon/fleet.ts';
 import { type Comparison, compareSides } from './comparison.ts';
 import { conclude, showComparison } from './conclusion.ts';

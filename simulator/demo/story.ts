@@ -1,7 +1,7 @@
 /** The steps of the demo, in the order in which they are seen. */
 import fs from 'node:fs/promises';
-import pc from 'picocolors';
 import { commonLength } from '../../src/bytes.ts';
+import { pc } from '../../src/cli/show/colours.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { showBytes, showCount } from '../../src/numbers.ts';
 import { printable } from '../../src/printable.ts';

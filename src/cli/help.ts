@@ -17,6 +17,7 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.timeIsUp, 'wait: the time is up'],
   [EXIT.internal, 'a defect of the program'],
   [EXIT.interrupted, 'stopped by a signal'],
+  [EXIT.unread, 'the reader of the output went away before the command had its result'],
 ];
 
 export function exitCodesHelp(): string {

@@ -9,7 +9,7 @@ const { programOf } = await import('./program.ts');
 const { endWhenUnread, reportError } = await import('./process.ts');
 
 // The demo removes its files at its end; every other command may end at any time.
-if (process.argv[2] !== 'demo') endWhenUnread();
+if (process.argv[2] !== 'demo') endWhenUnread(process.argv.slice(2));
 
 try {
   await programOf().parseAsync(process.argv);

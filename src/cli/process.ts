@@ -33,11 +33,18 @@ export function versionOfProgram(): string {
   return (JSON.parse(fs.readFileSync(packageFile('package.json'), 'utf8')) as { version: string }).version;
 }
 
-/** Exits silently when the reader of the output is gone (`agent tail 501 | head`). */
-export function endWhenUnread(): void {
+/**
+ * Ends the command when its output cannot be written. If the reader is gone (`agent tail 501 | head`), silently, and with
+ * success only if the command has its result.
+ */
+export function endWhenUnread([command = '']: readonly string[]): void {
+  // A message that cannot be written changes no exit code.
+  process.stderr.on('error', () => {});
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    process.exit();
+    if (error.code === 'EPIPE') process.exit(process.exitCode ?? EXIT.unread);
+    const { message, policy } = asJobtailError(error);
+    process.stderr.write(`agent: the output cannot be written: ${printableLines(message)}\n`);
+    process.exit(['grep', 'errors'].includes(command) ? EXIT.usage : policy.exitCode);
   });
 }
 

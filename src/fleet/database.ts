@@ -5,6 +5,7 @@
 import type { PgBoss, PgDatabase, PgPool } from 'pg-boss';
 import { JobtailError as Failure, JobtailError } from '../errors.ts';
 import { Secrets, safeText } from '../redact.ts';
+import '../system/network.ts';
 import { Border } from './border.ts';
 import { migrate, type Sql, type Tables } from './tables.ts';
 

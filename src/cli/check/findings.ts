@@ -1,7 +1,8 @@
 /** The findings of `agent check`, printed step by step, and its exit code. */
-import pc from 'picocolors';
+
 import { asJobtailError, EXIT } from '../../errors.ts';
 import { printable, printableLines } from '../../printable.ts';
+import { pc } from '../show/colours.ts';
 
 /** ok: correct. note: information. warning: it works, but may fail soon, or has a disadvantage. */
 export type Mark = 'ok' | 'note' | 'warning' | 'failure';

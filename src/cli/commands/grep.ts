@@ -1,6 +1,5 @@
 /** `agent grep PATTERN [JOB...]`: matching lines of the mirrors, with the output and the exit codes of grep. */
 import { once } from 'node:events';
-import pc from 'picocolors';
 import { EXIT, JobtailError } from '../../errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
@@ -12,6 +11,7 @@ import type { FoundLine, Wanted } from '../../search/scan.ts';
 import { search } from '../../search/search.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { reportError } from '../process.ts';
+import { pc } from '../show/colours.ts';
 
 export interface GrepOptions extends ConfigOption {
   readonly ignoreCase?: boolean;
@@ -112,7 +112,7 @@ interface Format {
 /** The output of grep. The bytes of lines are unchanged, except on a terminal. */
 class TextFormat implements Format {
   readonly #isTerminal = process.stdout.isTTY;
-  readonly #colours = pc.createColors(process.stdout.isTTY && pc.isColorSupported);
+  readonly #colours = pc;
   readonly #matches: RegExp | undefined;
   readonly #isNumbered: boolean;
   readonly #separatesGroups: boolean;

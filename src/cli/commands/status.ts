@@ -18,6 +18,8 @@ export interface StatusOptions extends ConfigOption {
 }
 
 const REFRESH_MS = 1_000;
+/** Of a terminal that does not report its size. */
+const USUAL_ROWS = 24;
 const OTHER_SCREEN = '\u001b[?1049h\u001b[?25l';
 const FIRST_SCREEN = '\u001b[?25h\u001b[?1049l';
 const HOME = '\u001b[H';
@@ -103,7 +105,7 @@ async function watchPage(pageOf: PageOf, signal: AbortSignal): Promise<void> {
   process.stdout.write(OTHER_SCREEN);
   try {
     while (!signal.aborted) {
-      const lines = fittingLines(await pageOf(), process.stdout.rows);
+      const lines = fittingLines(await pageOf(), process.stdout.rows || USUAL_ROWS);
       const drawn = lines.map((line) => `${line}${CLEAR_TO_END_OF_LINE}`).join('\r\n');
       process.stdout.write(`${HOME}${drawn}${CLEAR_BELOW}`);
       await sleep(REFRESH_MS, undefined, { signal }).catch(() => {});

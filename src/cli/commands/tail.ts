@@ -11,7 +11,7 @@ import { untilStopped } from '../process.ts';
 import { JobStateChanges } from '../show/job-text.ts';
 import { jobOfState, type KnownJob } from '../show/known-job.ts';
 import { LineTail, type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
-import { cutToColumns } from '../show/terminal.ts';
+import { columnsOfTerminal, cutToColumns } from '../show/terminal.ts';
 
 export interface TailOptions extends ConfigOption, LiveFileChoice {
   readonly follow?: boolean;
@@ -84,7 +84,7 @@ class Shown {
       const over = this.#open === undefined ? '' : this.#open === name ? CLEAR_LINE : '\n';
       this.#open = rewrites && unfinished ? name : undefined;
       // A line that is overwritten must fit into one row; the others wrap.
-      const shown = this.#open === undefined ? line : cutToColumns(line.slice(0, -1), process.stdout.columns - 1);
+      const shown = this.#open === undefined ? line : cutToColumns(line.slice(0, -1), columnsOfTerminal() - 1);
       process.stdout.write(`${over}${shown}`, raw ? 'latin1' : 'utf8');
     };
     this.#tail = new LineTail(write, { announcement: ANNOUNCEMENT, prefixes: prefix, raw, rewrites });

@@ -1,6 +1,5 @@
 /** `agent watch JOB --foreground`: follows a job in this process, and prints its lines. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import pc from 'picocolors';
 import { type Config, warnOfPlainHttp } from '../../config/config.ts';
 import { buildEngine } from '../../daemon/compose.ts';
 import { connect } from '../../daemon/connection.ts';
@@ -10,6 +9,7 @@ import { newNotifications } from '../../notify/notifications.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { commandLog, untilStopped } from '../process.ts';
+import { pc } from '../show/colours.ts';
 import { JobStateChanges, searchLines } from '../show/job-text.ts';
 import { LineTail, TailedMirrors } from '../show/line-tail.ts';
 import { reportOf } from '../show/status-report.ts';

@@ -3,13 +3,13 @@ import path from 'node:path';
 import readline from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
-import pc from 'picocolors';
 import { API_KEY, AUTH_METHODS, type AuthMethod, secretNameOf } from '../../auth.ts';
 import { JobtailError } from '../../errors.ts';
 import { parseLong } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
 import { failureAt, jobsUrlBeside } from '../check/description.ts';
+import { pc } from '../show/colours.ts';
 import type { AnsweredService, Answers } from './config-text.ts';
 import { type FoundService, type Protocol, serviceAt } from './service.ts';
 

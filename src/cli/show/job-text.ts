@@ -1,9 +1,10 @@
 /** Reports of the middleware about jobs, and the search for their tasks, for people. */
-import pc from 'picocolors';
+
 import { type JobInformation, type JobTime, phaseOf } from '../../job-information.ts';
 import { countOf, showAge, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobInformationRow } from '../../store/rows.ts';
+import { pc } from './colours.ts';
 import { type JobReport, type Report, type TaskFields, taskFields } from './status-report.ts';
 import { cutToColumns } from './terminal.ts';
 

@@ -1,11 +1,11 @@
 /** Prints the mirrors as lines while they grow, each with a prefix for its source. */
 import fs, { constants } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
-import pc from 'picocolors';
 import type { Config } from '../../config/config.ts';
 import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../../job.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
 import { inTheWay } from '../../system/directories.ts';
+import { pc } from './colours.ts';
 import { cutToColumns, terminalText } from './terminal.ts';
 
 export interface LineTailOptions {
@@ -111,6 +111,8 @@ export class LineTail {
     const lines = (tailed.unfinished + text).split('\n');
     tailed.unfinished = lines.pop() ?? '';
     for (const line of lines) this.#end(tailed, this.#stateOf(line));
+    // Former states of a progress bar are not shown.
+    if (this.#options.raw !== true) tailed.unfinished = withLastState(tailed.unfinished);
     if (tailed.unfinished.length > MAX_LINE_CHARACTERS) {
       this.#end(tailed, this.#stateOf(tailed.unfinished));
       tailed.unfinished = '';
@@ -198,9 +200,13 @@ function alignedNames(keys: readonly LiveFileKey[]): string[] {
 }
 
 /** The last state of a progress bar, which rewrites its line with CR. */
-function lastState(line: string): string {
-  const states = line.replace(/(?<!\r)\r+$/, '').split('\r');
-  return states.at(-1) ?? '';
+const lastState = (line: string) => withLastState(line).replaceAll('\r', '');
+
+/** The same with a CR at its end, which a newline may follow. */
+function withLastState(line: string): string {
+  let end = line.length;
+  while (line[end - 1] === '\r') end--;
+  return line.slice(end === 0 ? 0 : line.lastIndexOf('\r', end - 1) + 1);
 }
 
 export interface MirrorReaderOptions {

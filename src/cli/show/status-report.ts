@@ -1,6 +1,5 @@
 /** The output of `agent status --json`. */
 import path from 'node:path';
-import pc from 'picocolors';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, hasJobService } from '../../config/config.ts';
@@ -15,6 +14,7 @@ import type { JobInformationRow, JobRow, LeaseRow, LiveFileRow, ResultRow } from
 import type { Store } from '../../store/store.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
+import { pc } from './colours.ts';
 
 /** Maximum results with a reason; the others are counted. */
 const MAX_NOT_SYNCED = 1_000;

@@ -1,11 +1,12 @@
 /** The pages of `agent status`: all jobs, one job, and the agents of a fleet. */
-import pc from 'picocolors';
+
 import { compareIds } from '../../job.ts';
 import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import type { FleetReport } from '../fleet/client.ts';
+import { pc } from './colours.ts';
 import { agentLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { fitted, pageText } from './terminal.ts';

@@ -1,9 +1,9 @@
 /** Output for a terminal: safe text that fits, tables, and lines that stay below the scrolling ones. */
 import type { WriteStream } from 'node:tty';
 import Table from 'cli-table3';
-import pc from 'picocolors';
 import stringWidth from 'string-width';
 import { slicesOf } from '../../slices.ts';
+import { hasColours, pc } from './colours.ts';
 
 const ESC = '\u001b';
 const BEL = '\u0007';
@@ -23,7 +23,7 @@ const NOT_TEXT = new RegExp(
 );
 
 /** One safe line; colours are kept if the terminal has them. */
-export function terminalText(line: string, colours = pc.isColorSupported): string {
+export function terminalText(line: string, colours = hasColours): string {
   const text = line
     .replaceAll('\t', '  ')
     .replaceAll(NOT_TEXT, (_, colour?: string) => (colours ? (colour ?? '') : ''));
@@ -111,13 +111,13 @@ function widthsOf(rows: readonly (readonly string[])[]): number[] {
 export const pageText = (lines: readonly string[], columns: number): string =>
   `${lines.flatMap((line) => (isOfTable(line) ? [line] : wrapToColumns(line, columns))).join('\n')}\n`;
 
-/** Infinity where the standard output is no terminal. */
+/** Infinity where the standard output is no terminal, or one that does not report its size. */
 export const columnsOfTerminal = (): number =>
-  process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
+  process.stdout.isTTY ? process.stdout.columns || Number.POSITIVE_INFINITY : Number.POSITIVE_INFINITY;
 
 const isOfTable = (line: string) => /[─│]/.test(line);
 
-const plainStyle = () => (pc.isColorSupported ? { head: ['bold'], border: ['gray'] } : { head: [], border: [] });
+const plainStyle = () => (hasColours ? { head: ['bold'], border: ['gray'] } : { head: [], border: [] });
 
 const CLEAR_BELOW = '\u001b[J';
 const LINES_UP = (lines: number) => (lines === 0 ? '' : `\u001b[${lines}A`);

@@ -96,9 +96,20 @@ function describeRest(thrown: unknown, code: string, address: string): JobtailEr
       hint: 'check service.proxy',
     });
   }
-  return new JobtailError('interrupted', `the call to ${address} failed: ${code === '' ? 'unknown cause' : code}`, {
+  // The parser of HTTP is WebAssembly, for which Node.js reserves 10 GB of addresses.
+  if (thrown instanceof Error && thrown.message.startsWith('WebAssembly')) {
+    return new JobtailError('local-io', `no call to ${address}: this process may not reserve enough virtual memory`, {
+      hint: 'set NODE_OPTIONS=--disable-wasm-trap-handler, or raise the limit (ulimit -v unlimited)',
+    });
+  }
+  return new JobtailError('interrupted', `the call to ${address} failed: ${code === '' ? wordsOf(thrown) : code}`, {
     hint: 'it is retried; if the error persists, check the network and the log of the service',
   });
+}
+
+/** An error without a code is of this process: it quotes no response. */
+function wordsOf(thrown: unknown): string {
+  return thrown instanceof Error ? safeText(`${thrown.name}: ${thrown.message}`, []) : 'without an error message';
 }
 
 function codeOf(thrown: unknown): string {

@@ -4,6 +4,7 @@
  */
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { JobtailError } from '../../errors.ts';
+import '../../system/network.ts';
 import { CallStop, LimitedBody, timeoutError } from './body.ts';
 import type { Compression } from './compression.ts';
 import { Exchange, RoundTrip } from './exchange.ts';

@@ -37,6 +37,13 @@ describe('the lines of a mirror', () => {
     expect(look()).toEqual(['stdout | two\n', 'stdout | \n']);
   });
 
+  it('show the last state of a progress bar, however long it has written without a newline', () => {
+    const { end, append } = tailOf();
+    const states = Array.from({ length: 20_000 }, (_, at) => `\r${at}/20000 ${'#'.repeat(20)}`);
+    append(`${states.join('')}\r\r\nnext\r`);
+    expect(end()).toEqual([`stdout | 19999/20000 ${'#'.repeat(20)}\n`, 'stdout | next\n']);
+  });
+
   it('are whole characters, wherever the bytes were cut', () => {
     const { look, append } = tailOf();
     const bytes = Buffer.from('žluťoučký\n');

@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
 import { describe, expect, it } from 'vitest';
-import { cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal.ts';
+import { columnsOfTerminal, cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal.ts';
 
 const ESC = '\u001b';
 
@@ -65,4 +65,11 @@ describe('columns', () => {
     expect(wrapToColumns('one two', 9)).toEqual(['one two']);
     expect(wrapToColumns('unbreakable word', 4)).toEqual(['unbreakable', 'word']);
   });
+});
+
+it('a terminal that reports no size has room for every line', () => {
+  const { isTTY, columns } = process.stdout;
+  Object.assign(process.stdout, { isTTY: true, columns: 0 });
+  expect(columnsOfTerminal()).toBe(Number.POSITIVE_INFINITY);
+  Object.assign(process.stdout, { isTTY, columns });
 });
