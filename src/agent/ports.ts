@@ -62,13 +62,11 @@ export interface Part extends LiveFileKey {
   readonly isBeginning?: boolean;
 }
 
-/**
- * A generator that follows one live file, and makes no call itself. It yields the offset whose response it needs, and
- * is resumed with that part, or with undefined if the file does not exist at present. So one call carries what all
- * files of a job request (poll/poll.ts). A step that requests something is a generator too: its caller passes its
- * offsets on (`yield*`) and receives its result. The poll releases the parts.
- */
-export type Follow<End> = AsyncGenerator<number, End, Part | undefined>;
+/** The parts of one live file: one call carries what all files of a job wait for (poll/loader.ts). */
+export interface FileParts {
+  /** The text from `offset` on; undefined if the file does not exist at present. The poll releases the part. */
+  at(offset: number): Promise<Part | undefined>;
+}
 
 /** What one call for parts brought. A file without an entry does not exist yet (docs/servers.md 1.7). */
 export interface Parts {

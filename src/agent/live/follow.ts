@@ -4,7 +4,7 @@
  */
 import { JobtailError } from '../../errors.ts';
 import type { InexactRegion } from '../../store/rows.ts';
-import { BEHIND_EVERY_END, type Follow } from '../ports.ts';
+import { BEHIND_EVERY_END } from '../ports.ts';
 import { appendText } from './append/append.ts';
 import { fillInexact, substitute } from './append/inexact.ts';
 import type { Purpose } from './append/raw-bytes.ts';
@@ -22,30 +22,30 @@ import { explain } from './text/explain.ts';
 const MAX_ATTEMPTS = 4;
 
 /** Follows a file by its decoded text; by its raw bytes where the text stays undetermined, or in the last pass. */
-export async function* follow(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
+export async function follow(file: LiveFile, context: FollowContext): Promise<FollowEnd> {
   let end: FollowEnd | undefined;
   try {
-    end = yield* followText(file, context);
+    end = await followText(file, context);
   } catch (error) {
-    end = error instanceof UnknownCodePage ? yield* compareRawBytes(file, context) : undefined;
+    end = error instanceof UnknownCodePage ? await compareRawBytes(file, context) : undefined;
     if (end === undefined) throw error;
   }
   if (end !== 'unclear') context.debounce.clear(file, 'unclear');
   else if (context.debounce.hasPersisted(file, 'unclear') || context.final)
-    return (yield* compareRawBytes(file, context)) ?? end;
+    return (await compareRawBytes(file, context)) ?? end;
   return end;
 }
 
-async function* followText(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
+async function followText(file: LiveFile, context: FollowContext): Promise<FollowEnd> {
   const { debounce, encoding } = context;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const offset = await overlapOffset(file);
-    const part = yield offset;
+    const part = await context.parts.at(offset);
     if (part === undefined) return 'absent';
     if (!part.isBeginning || part.content.length === 0) file.note({ relativePath: part.relativePath });
-    if (part.isBeginning && part.content.length === 0) return yield* followRaw(file, context);
+    if (part.isBeginning && part.content.length === 0) return await followRaw(file, context);
 
-    const explained = yield* explain(offset, part, file, context);
+    const explained = await explain(offset, part, file, context);
     if (explained === 'again') return 'unclear';
     const shown = await shownBy(offset, explained.reading.fork(), encoding);
     const first: FirstResponse = { ...explained, shown };
@@ -53,11 +53,11 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
     let decision = decide(facts);
 
     if (isNeeded(decision, 'its-end')) {
-      facts = { ...facts, showsEnd: yield* showsEnd(decision.at, file, first) };
+      facts = { ...facts, showsEnd: await showsEnd(decision.at, file, first, context) };
       decision = decide(facts);
     }
     if (isNeeded(decision, 'raw-bytes')) {
-      const end = yield* requestRawBytes(file, first, first, context, 'toDecide');
+      const end = await requestRawBytes(file, first, first, context, 'toDecide');
       if (end !== undefined) return end;
       decision = decide({ ...facts, areRawBytesRefused: true });
       if (isNeeded(decision, 'the-next-poll')) return 'unclear';
@@ -65,11 +65,11 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
     if (decision.kind === 'unchanged' || decision.kind === 'grown') {
       file.markCompared(unshown);
       if (file.row.inexact.length > 0) {
-        const end = yield* compareRawBytes(file, context, 'toMend', shown);
+        const end = await compareRawBytes(file, context, 'toMend', shown);
         if (end !== undefined) return end;
       }
       debounce.clear(file, 'shorter', 'different');
-      return yield* append(file, first, facts.shown, context);
+      return await append(file, first, facts.shown, context);
     }
     if (!(await act(decision, file, context))) return 'different';
   }
@@ -104,11 +104,11 @@ async function factsOf(file: LiveFile, shown: Match, by: Facts['by'], { debounce
 }
 
 /** Whether the remote file still has the committed end of a mirror that was changed at `at`, before it. */
-async function* showsEnd(at: number, file: LiveFile, { decode }: Response): Follow<boolean> {
+async function showsEnd(at: number, file: LiveFile, { decode }: Response, { parts }: FollowContext): Promise<boolean> {
   const start = Math.max(0, file.row.position - FINGERPRINT_BYTES);
   if (at >= start) return false;
   const from = await alignDown(file, start);
-  const part = yield from;
+  const part = await parts.at(from);
   if (part === undefined) return false;
   return (await match(decode(part.content), file, { from, to: file.committed })).kind === 'same';
 }
@@ -128,57 +128,57 @@ async function act(decision: Decision, file: LiveFile, { debounce }: FollowConte
 }
 
 /** Appends what follows the mirror, which the text shows. */
-async function* append(file: LiveFile, first: FirstResponse, shown: Match, context: FollowContext): Follow<FollowEnd> {
+async function append(file: LiveFile, first: FirstResponse, shown: Match, context: FollowContext): Promise<FollowEnd> {
   let response: Response = first;
   if (shown.kind === 'same' && shown.open) {
-    const filled = yield* fillInexact(file, shown.at, first);
+    const filled = await fillInexact(file, shown.at, first, context.parts);
     if (typeof filled === 'string') return filled;
     response = filled;
   }
   if (first.part.isBeginning) {
     if (file.row.relativePath === null) {
       // A request after the end of the file returns its path without text.
-      const named = yield BEHIND_EVERY_END;
+      const named = await context.parts.at(BEHIND_EVERY_END);
       if (named === undefined) return 'absent';
       file.note({ relativePath: named.relativePath });
     }
-    return (yield* compareRawBytes(file, context, 'toExtend', first.shown)) ?? 'raw';
+    return (await compareRawBytes(file, context, 'toExtend', first.shown)) ?? 'raw';
   }
-  const appended = yield* appendText(file, response, first, context.encoding);
+  const appended = await appendText(file, response, first, context);
   if (typeof appended === 'string') return appended;
   const { codePage } = appended.reading;
   if (appended.reading.atEnd()) return 'current';
-  const end = yield* requestRawBytes(file, first, appended, context, 'toExtend');
+  const end = await requestRawBytes(file, first, appended, context, 'toExtend');
   if (end !== undefined) return end;
   if (codePage !== undefined) throw unidentified(codePage.names);
-  return yield* substitute(file, first);
+  return await substitute(file, first, context.parts);
 }
 
 /**
  * Requests raw bytes, because the text does not show what follows the cursor of `response`. Undefined if they are
  * refused: the text alone decides.
  */
-async function* requestRawBytes(
+async function requestRawBytes(
   file: LiveFile,
   { shown }: FirstResponse,
   { reading }: Response,
   context: FollowContext,
   purpose: Purpose,
-): Follow<FollowEnd | undefined> {
+): Promise<FollowEnd | undefined> {
   const { debounce, rawBytes, hasWholeFiles, final } = context;
   const rest = reading.fork();
   // A character that the end of a growing file cuts arrives with the next bytes.
   const isTail = reading.codePage === undefined && (await rest.skipUncertain()) > 0 && rest.atEnd();
   if (isTail && !final && !debounce.hasPersisted(file, 'tail')) return 'tail';
-  const end = yield* compareRawBytes(file, context, purpose, shown);
+  const end = await compareRawBytes(file, context, purpose, shown);
   if (end === 'current') debounce.clear(file, 'tail');
   if (end !== undefined || (hasWholeFiles && rawBytes.areRefused(file, final))) return end;
   return isTail ? 'tail' : 'raw';
 }
 
 /** Follows a file that is longer than the server can send as text. */
-async function* followRaw(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
-  const end = yield* compareRawBytes(file, context);
+async function followRaw(file: LiveFile, context: FollowContext): Promise<FollowEnd> {
+  const end = await compareRawBytes(file, context);
   if (end !== undefined) return end;
   throw new JobtailError('stuck', 'longer than this service can send as text', {
     hint: 'the raw download failed; it is repeated with back-off',
@@ -189,15 +189,15 @@ async function* followRaw(file: LiveFile, context: FollowContext): Follow<Follow
  * Compares the mirror with raw bytes, which the text `shown` proves, and appends or decides. Undefined if they are not
  * available now, or do not extend the mirror as they should.
  */
-async function* compareRawBytes(
+async function compareRawBytes(
   file: LiveFile,
   context: FollowContext,
   purpose: Purpose = 'toDecide',
   shown?: ShownPart,
-): Follow<FollowEnd | undefined> {
+): Promise<FollowEnd | undefined> {
   if (!context.hasWholeFiles) return undefined;
   const before = file.length;
-  const found = yield* context.rawBytes.compare(file, context, purpose, shown);
+  const found = await context.rawBytes.compare(file, context, purpose, shown);
   if (found === undefined) return undefined;
   if (found === 'same') return purpose === 'toExtend' && file.length === before ? undefined : 'current';
   await act(decide(await factsOf(file, found, 'raw bytes', context)), file, context);

@@ -1,5 +1,5 @@
-/** What the steps of one poll share. They are generators: `Follow` in ports.ts describes what they yield. */
-import type { Part } from '../ports.ts';
+/** What the steps of one poll share. */
+import type { FileParts, Part } from '../ports.ts';
 import type { RawBytes } from './append/raw-bytes.ts';
 import type { ShownPart } from './append/raw-download.ts';
 import type { Debounce } from './debounce.ts';
@@ -21,6 +21,7 @@ export type FollowEnd = 'current' | 'absent' | 'tail' | 'raw' | 'different' | 'u
 export const needsAnotherPoll = (end: FollowEnd): boolean => end === 'different' || end === 'unclear';
 
 export interface FollowContext {
+  readonly parts: FileParts;
   readonly encoding: TextEncoding;
   readonly debounce: Debounce;
   readonly rawBytes: RawBytes;

@@ -8,10 +8,11 @@ import type { FileMemory, LiveFile, LiveFileOptions } from '../live/mirror/live-
 import type { Mirrors } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { FollowContext, FollowEnd } from '../live/steps.ts';
-import type { Follow, Part, PartRequest } from '../ports.ts';
+import type { Part } from '../ports.ts';
 import type { Batch } from './batch.ts';
+import { type Load, type LoadedFile, PollEnded } from './loader.ts';
 
-export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWholeFiles' | 'signal'> {
+export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWholeFiles' | 'signal' | 'parts'> {
   readonly liveFiles: LiveFileOptions;
   /** Bytes of text that make a backlog a long one. */
   readonly longBacklogBytes: number;
@@ -43,22 +44,17 @@ const MIRRORED_PART = 1 / 256;
 /** The fraction of a long backlog that later responses need, once one showed that the text is long. */
 const ENOUGH_PART = 1 / 16;
 
-/** idle: not begun, or the whole poll failed. waits: `resume` receives the response to a request of `offset`. */
-type State =
-  | { readonly kind: 'idle' }
-  | { readonly kind: 'waits'; readonly offset: number; readonly resume: (part: Part | undefined) => Promise<State> }
-  | { readonly kind: 'ended'; readonly end: FollowEnd }
-  | { readonly kind: 'failed'; readonly error: JobtailError };
-
-export class FilePoll {
+export class FilePoll implements LoadedFile {
   readonly name: string;
   readonly row: LiveFileRow;
-  readonly #memory: PollMemory;
-  readonly #context: FilePollContext & FollowContext;
-  readonly #exchanges: Exchange[] = [];
-  #state: State = { kind: 'idle' };
+  end: FollowEnd | undefined;
+  error: JobtailError | undefined;
   /** Undefined as long as the file is quiet. */
-  #opened: { readonly mirror: LiveFile; readonly steps: Follow<FollowEnd> } | undefined;
+  mirror: LiveFile | undefined;
+  readonly #memory: PollMemory;
+  readonly #context: Omit<FilePollContext & FollowContext, 'parts'>;
+  readonly #exchanges: Exchange[] = [];
+  #wanted = 0;
 
   constructor(
     row: LiveFileRow,
@@ -72,60 +68,28 @@ export class FilePoll {
     this.#context = { ...context, final, hasWholeFiles, signal };
   }
 
-  get wantedOffset(): number | undefined {
-    return this.#state.kind === 'waits' ? this.#state.offset : undefined;
+  /** One file fails by itself; a stop, or a failure of the state or the lease, ends the whole poll. */
+  async follow(load: Load): Promise<void> {
+    const { final, signal } = this.#context;
+    const { failed } = this.#memory;
+    try {
+      signal.throwIfAborted();
+      if (!final && failed !== undefined && failed.pause.remainingMs > 0) throw failed.error;
+      this.end = await this.#follow(load);
+    } catch (thrown) {
+      if (thrown instanceof PollEnded) throw thrown;
+      const error = asJobtailError(thrown);
+      if (error.policy.endsPoll) throw error;
+      this.error = error;
+    }
   }
 
-  get end(): FollowEnd | undefined {
-    return this.#state.kind === 'ended' ? this.#state.end : undefined;
-  }
-
-  get error(): JobtailError | undefined {
-    return this.#state.kind === 'failed' ? this.#state.error : undefined;
-  }
-
-  get mirror(): LiveFile | undefined {
-    return this.#opened?.mirror;
-  }
-
-  request(): PartRequest {
-    const { taskId, file } = this.row;
-    return { taskId, file, offset: this.wantedOffset ?? 0, enoughBytes: this.#enoughBytes };
-  }
-
-  async begin(): Promise<void> {
-    const { final, liveFiles } = this.#context;
-    const { failed, quiet } = this.#memory;
-    await this.#enter(async () => {
-      if (!final && failed !== undefined && failed.pause.remainingMs > 0)
-        return { kind: 'failed', error: failed.error };
-      const isQuiet = !final && quiet !== undefined && (await isUnchanged(this.row, liveFiles.mirrors));
-      return isQuiet ? this.#repeat(quiet) : await this.#open();
-    });
-  }
-
-  /** Takes its part of the responses; from now on it releases that part. */
   take(batch: Batch): void {
-    this.#exchanges.push({ offset: this.wantedOffset ?? 0, part: batch.parts.get(this.name) });
-  }
-
-  async resume(batch: Batch): Promise<void> {
-    const state = this.#state;
-    if (state.kind !== 'waits') return;
-    const part = batch.parts.get(this.name);
-    const error = batch.errors.get(this.name);
-    // The first response may be a text that is too long to be sent: then the raw bytes are downloaded.
-    const isTooLong = part?.isBeginning === true && this.#exchanges.length === 1;
-    await this.#enter(async () => {
-      if (error !== undefined && !isTooLong) throw error;
-      return await state.resume(part);
-    });
+    this.#exchanges.push({ offset: this.#wanted, part: batch.parts.get(this.name) });
   }
 
   /** Flushes appended bytes and releases the texts and the mirror; never rejects. */
   async close(): Promise<void> {
-    // A generator that is not resumed releases what it owns.
-    await this.#guardEnd(async () => void (await this.#opened?.steps.return('unclear')));
     if (this.#hasBeginning && this.end !== 'current') this.#memory.wantsWholeText = true;
     await this.#guardEnd(async () => void (await this.mirror?.flushToRow()));
     await this.#guardEnd(() => this.#noteQuiet());
@@ -133,6 +97,37 @@ export class FilePoll {
     await this.#guardEnd(() => this.#noteStuck());
     for (const { part } of this.#exchanges) await this.#guardEnd(async () => part?.content.release());
     await this.#guardEnd(async () => this.mirror?.close());
+  }
+
+  async #follow(load: Load): Promise<FollowEnd> {
+    const { final, liveFiles } = this.#context;
+    const { quiet } = this.#memory;
+    const isQuiet = !final && quiet !== undefined && (await isUnchanged(this.row, liveFiles.mirrors));
+    // The request of a quiet poll: if the response is the same, the poll ends in the same way.
+    const received = isQuiet ? { offset: quiet.offset, part: await this.#load(load, quiet.offset) } : undefined;
+    if (isQuiet && (await isSamePart(quiet, received?.part, this.row))) return quiet.end;
+    this.#memory.quiet = undefined;
+    this.mirror = await openLiveFile(this.row, this.#memory, liveFiles);
+    let first = received;
+    const at = async (offset: number) => {
+      const part = first?.offset === offset ? first.part : await this.#load(load, offset);
+      first = undefined;
+      return part;
+    };
+    return await follow(this.mirror, { ...this.#context, parts: { at } });
+  }
+
+  async #load(load: Load, offset: number): Promise<Part | undefined> {
+    const { taskId, file } = this.row;
+    this.#wanted = offset;
+    const batch = await load({ taskId, file, offset, enoughBytes: this.#enoughBytes });
+    this.#context.signal.throwIfAborted();
+    const part = batch.parts.get(this.name);
+    const error = batch.errors.get(this.name);
+    // The first response may be a text that is too long to be sent: then the raw bytes are downloaded.
+    const isTooLong = part?.isBeginning === true && this.#exchanges.length === 1;
+    if (error !== undefined && !isTooLong) throw error;
+    return part;
   }
 
   get #hasBeginning(): boolean {
@@ -147,42 +142,11 @@ export class FilePoll {
     return this.#hasBeginning ? ENOUGH_PART * longBacklogBytes : longBacklogBytes;
   }
 
-  /** Makes the request of a quiet poll. If the response is the same, the poll ends in the same way. */
-  #repeat(quiet: QuietPoll): State {
-    const { offset, end } = quiet;
-    const resume = async (part: Part | undefined): Promise<State> => {
-      if (await isSamePart(quiet, part, this.row)) return { kind: 'ended', end };
-      const state = await this.#open();
-      // It waits for the same response, unless the mirror was changed just now.
-      return state.kind === 'waits' && state.offset === offset ? await state.resume(part) : state;
-    };
-    return { kind: 'waits', offset, resume };
-  }
-
-  async #open(): Promise<State> {
-    this.#memory.quiet = undefined;
-    const mirror = await openLiveFile(this.row, this.#memory, this.#context.liveFiles);
-    const steps = follow(mirror, this.#context);
-    this.#opened = { mirror, steps };
-    return await advance(steps, undefined);
-  }
-
-  /** One file fails by itself; a stop, or a failure of the state or the lease, ends the whole poll. */
-  async #enter(work: () => Promise<State>): Promise<void> {
-    try {
-      this.#context.signal.throwIfAborted();
-      this.#state = await work();
-    } catch (thrown) {
-      const error = asJobtailError(thrown);
-      this.#state = error.policy.endsPoll ? { kind: 'idle' } : { kind: 'failed', error };
-      if (error.policy.endsPoll) throw error;
-    }
-  }
-
   /** At the end, one failure does not prevent the other releases. */
   async #guardEnd(work: () => Promise<void>): Promise<void> {
     await work().catch((error: unknown) => {
-      if (this.#state.kind !== 'failed') this.#state = { kind: 'failed', error: asJobtailError(error) };
+      this.error ??= asJobtailError(error);
+      this.end = undefined;
     });
   }
 
@@ -212,17 +176,12 @@ export class FilePoll {
   async #noteStuck(): Promise<void> {
     const { mirror, end } = this;
     const { debounce } = this.#context;
-    if (mirror === undefined || this.#state.kind === 'failed') return;
+    if (mirror === undefined || this.error !== undefined) return;
     if (!isUnfinished(end)) return debounce.clear(mirror, 'stuck');
     if (!debounce.hasPersisted(mirror, 'stuck')) return;
-    this.#state = { kind: 'failed', error: await stuckError(end, this.#exchanges) };
+    this.end = undefined;
+    this.error = await stuckError(end, this.#exchanges);
   }
-}
-
-async function advance(steps: Follow<FollowEnd>, part: Part | undefined): Promise<State> {
-  const step = await steps.next(part);
-  if (step.done) return { kind: 'ended', end: step.value };
-  return { kind: 'waits', offset: step.value, resume: (next) => advance(steps, next) };
 }
 
 export interface QuietPoll {

@@ -10,8 +10,9 @@ import type { LiveFileRow, StoredError } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { Remote } from '../ports.ts';
-import { type Batch, type BatchLimit, BatchReader } from './batch.ts';
+import { type BatchLimit, BatchReader } from './batch.ts';
 import { FilePoll, type FilePollContext, type FilePollOptions, type PollMemory } from './file-poll.ts';
+import { followAll } from './loader.ts';
 
 export interface PollContext extends FilePollContext {
   readonly store: Store;
@@ -84,12 +85,12 @@ export class JobPolls {
     const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), this.#context, options));
     let [refused, failure] = [0, undefined as unknown];
     try {
-      for (const file of files) await file.begin();
-      for (let waiting = files, begins = isFirst; ; begins = false) {
-        waiting = waiting.filter((file) => file.wantedOffset !== undefined);
-        if (waiting.length === 0) break;
-        refused += (await this.#request(waiting, begins, options)).refused;
-      }
+      await followAll(files, async (wanted, begins) => {
+        const { remote, signal } = options;
+        const batch = await this.#batches.read(remote, { wanted, begins: begins && isFirst }, signal);
+        refused += batch.refused;
+        return batch;
+      });
     } catch (error) {
       failure = error;
     }
@@ -113,15 +114,6 @@ export class JobPolls {
     const memory = this.#memories.get(name) ?? {};
     this.#memories.set(name, memory);
     return memory;
-  }
-
-  async #request(waiting: readonly FilePoll[], begins: boolean, { remote, signal }: PollOptions): Promise<Batch> {
-    const wanted = waiting.map((file) => file.request());
-    const batch = await this.#batches.read(remote, { wanted, begins }, signal);
-    // All of them first: the poll may end within that of any file.
-    for (const file of waiting) file.take(batch);
-    for (const file of waiting) await file.resume(batch);
-    return batch;
   }
 
   /** Flushes what was appended, releases everything, and commits in one transaction. */

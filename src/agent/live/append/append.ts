@@ -3,11 +3,10 @@
  * are certain together.
  */
 import { GrowingBuffer } from '../../../bytes.ts';
-import type { Follow } from '../../ports.ts';
 import { HALF_BLOCK_BYTES, match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
-import type { FirstResponse, Response } from '../steps.ts';
+import type { FirstResponse, FollowContext, Response } from '../steps.ts';
 import type { TextEncoding } from '../text/encoding.ts';
 import type { Reading } from '../text/reading.ts';
 
@@ -17,12 +16,12 @@ const APPEND_BYTES = 1024 * 1024;
  * Appends what follows the cursor of `response`, which is at the end of the mirror. Returns the response whose cursor is
  * at the new end: of the text, or before bytes that it does not show.
  */
-export async function* appendText(
+export async function appendText(
   file: LiveFile,
   response: Response,
   { second: later }: FirstResponse,
-  encoding: TextEncoding,
-): Follow<Response | 'absent' | 'unclear'> {
+  { encoding, parts }: FollowContext,
+): Promise<Response | 'absent' | 'unclear'> {
   const { reading, decode } = response;
   await appendCertain(file, reading);
   if (reading.atEnd()) return response;
@@ -31,7 +30,7 @@ export async function* appendText(
   // mirror, because a byte-order mark at the requested offset may change the text (docs/servers.md 1.4).
   const offset = await alignDown(file, response.offset + HALF_BLOCK_BYTES);
   if (offset >= file.length) return response;
-  const part = later ?? (yield offset);
+  const part = later ?? (await parts.at(offset));
   if (part === undefined) return 'absent';
   const second: Response = { offset: part.offset, part, reading: decode(part.content), decode };
   const found = await match(second.reading, file, { from: part.offset, to: file.length });

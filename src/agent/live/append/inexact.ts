@@ -5,7 +5,7 @@
  * waits for raw bytes, or for other text.
  */
 import { BYTE_ORDER_MARK, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
-import type { Follow } from '../../ports.ts';
+import type { FileParts } from '../../ports.ts';
 import { match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { FollowEnd, Response } from '../steps.ts';
@@ -25,9 +25,9 @@ const MAX_FILLS = 8;
 const TWO_MARKS = Buffer.concat([BYTE_ORDER_MARK, BYTE_ORDER_MARK]);
 
 /** Appends the text after the end of the mirror, with substituted bytes in place of undecodable ones. */
-export async function* substitute(file: LiveFile, first: Response): Follow<FollowEnd> {
+export async function substitute(file: LiveFile, first: Response, parts: FileParts): Promise<FollowEnd> {
   for (let fills = 0; fills < MAX_FILLS; fills++) {
-    const filled = yield* fillInexact(file, file.length, first);
+    const filled = await fillInexact(file, file.length, first, parts);
     if (typeof filled === 'string') return filled;
     await appendCertain(file, filled.reading);
     if (filled.reading.atEnd()) return 'current';
@@ -40,9 +40,14 @@ export async function* substitute(file: LiveFile, first: Response): Follow<Follo
  * Returns a response whose cursor is after them, or the end of the poll: the range may end in an incomplete character,
  * or the file changed since `first`.
  */
-export async function* fillInexact(file: LiveFile, from: number, first: Response): Follow<Response | FollowEnd> {
+export async function fillInexact(
+  file: LiveFile,
+  from: number,
+  first: Response,
+  parts: FileParts,
+): Promise<Response | FollowEnd> {
   const { decode } = first;
-  let part = yield from;
+  let part = await parts.at(from);
   if (part === undefined) return 'absent';
   let next: Response | FollowEnd = { offset: from, part, reading: decode(part.content), decode };
   const found = await match(next.reading, file, { from, to: file.length });
@@ -57,7 +62,7 @@ export async function* fillInexact(file: LiveFile, from: number, first: Response
     if (isAtEnd) {
       // The first byte is undecodable: a text without U+FFFD lost a byte-order mark, or a block edge had cut it.
       if (replaced === 0 && from + width === file.length && !rest.atEnd()) return 'unclear';
-      if (replaced === 0 && follows !== undefined && !(yield* startsThere(follows, next))) return 'unclear';
+      if (replaced === 0 && follows !== undefined && !(await startsThere(follows, next, parts))) return 'unclear';
       if (replaced === 0) break;
       // The last one may stand for an incomplete character.
       const sure = rest.atEnd() ? replaced - 1 : replaced;
@@ -69,14 +74,14 @@ export async function* fillInexact(file: LiveFile, from: number, first: Response
     }
     isAtEnd = true;
     const offset = file.length + width;
-    part = yield offset;
+    part = await parts.at(offset);
     if (part === undefined) return 'absent';
     const reading = decode(part.content);
     if (!(await isAfter(rest, reading))) return 'unclear';
     next = { offset, part, reading, decode };
     follows = rest;
   }
-  if (!(yield* isStillShown(first))) return 'unclear';
+  if (!(await isStillShown(first, parts))) return 'unclear';
   if (width > 0) await file.appendInexact(width);
   return next;
 }
@@ -92,17 +97,17 @@ async function isAfter(follows: Reading, text: Reading): Promise<boolean> {
 }
 
 /** Whether text starts at the offset of a response: a mark of UTF-16 there makes such text of undecodable bytes. */
-async function* startsThere(follows: Reading, { offset, decode }: Response): Follow<boolean> {
+async function startsThere(follows: Reading, { offset, decode }: Response, parts: FileParts): Promise<boolean> {
   const [lead = 0] = await follows.peek(1);
   const bytes = follows.codePage === undefined ? widthOfLead(lead) : 1;
   follows.advance(bytes);
-  const later = yield offset + bytes;
+  const later = await parts.at(offset + bytes);
   return later !== undefined && (await decode(later.content).skipUncertain(1)) <= (await follows.skipUncertain(1));
 }
 
 /** Whether a repeated request returns the same text, or more: only then are the responses in between of one content. */
-async function* isStillShown({ offset, part }: Response): Follow<boolean> {
-  const again = yield offset;
+async function isStillShown({ offset, part }: Response, parts: FileParts): Promise<boolean> {
+  const again = await parts.at(offset);
   if (again === undefined) return false;
   const before = await part.content.read(0, COMPARED_BYTES);
   return before.equals(await again.content.read(0, before.length));

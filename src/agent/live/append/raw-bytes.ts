@@ -9,7 +9,7 @@ import { asJobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { endsWith, partsOf } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
-import type { Content, ContentWriter, Follow, Remote, Sink } from '../../ports.ts';
+import type { Content, ContentWriter, FileParts, Remote, Sink } from '../../ports.ts';
 import type { Difference } from '../match.ts';
 import type { FileMemory, LiveFile } from '../mirror/live-file.ts';
 import type { TextEncoding } from '../text/encoding.ts';
@@ -21,6 +21,7 @@ interface RawBytesPass {
   readonly final: boolean;
   readonly signal: AbortSignal;
   readonly encoding: TextEncoding;
+  readonly parts: FileParts;
 }
 
 /**
@@ -75,15 +76,15 @@ export class RawBytes {
    * bytes after it; otherwise returns the difference. Undefined if raw bytes are not available now: requested recently,
    * not listed, refused, or several listed files qualify. Without `shown`, a text is requested near their end.
    */
-  async *compare(
+  async compare(
     file: LiveFile,
     pass: RawBytesPass,
     purpose: Purpose,
     shown?: ShownPart,
-  ): Follow<'same' | Difference | undefined> {
+  ): Promise<'same' | Difference | undefined> {
     const tries = this.#triesOf(file);
     if (!pass.final && this.#now() < tries[purpose]) return undefined;
-    const found = yield* this.#find(file, pass, purpose === 'toExtend', shown);
+    const found = await this.#find(file, pass, purpose === 'toExtend', shown);
     try {
       if (found?.compared === 'same') {
         if (found.pieces !== undefined && found.pieces.length > 0) await file.mend(found.pieces);
@@ -109,18 +110,18 @@ export class RawBytes {
   }
 
   /** Tries the listed files that may be the live file; one that was proven before suffices. */
-  async *#find(file: LiveFile, pass: RawBytesPass, isToExtend: boolean, shown?: ShownPart): Follow<Found | undefined> {
+  async #find(file: LiveFile, pass: RawBytesPass, isToExtend: boolean, shown?: ShownPart): Promise<Found | undefined> {
     let found: Found | undefined;
     const { jobId, listedName, relativePath } = file.row;
     const [known] = await namesThatMayBe(listedName === null ? [] : [listedName], relativePath);
-    const seen = known === undefined ? undefined : yield* this.#compareWith(file, known, pass, isToExtend, shown);
+    const seen = known === undefined ? undefined : await this.#compareWith(file, known, pass, isToExtend, shown);
     if (seen !== undefined) return seen;
     const listed = await listedFiles(this.#remote, jobId, pass.signal);
     const names = (await namesThatMayBe(listed, relativePath)).filter((name) => name !== known);
     const isSingle = names.length === 1;
     try {
       for (const name of names) {
-        const another = yield* this.#compareWith(file, name, pass, isToExtend && isSingle, shown);
+        const another = await this.#compareWith(file, name, pass, isToExtend && isSingle, shown);
         if (another === undefined) continue;
         // A file that differs counts only if it is the single candidate, and the text does not contradict it.
         const isIt = another.compared === 'same' || (isSingle && !isToExtend);
@@ -138,13 +139,13 @@ export class RawBytes {
    * Compares the mirror with a listed file; undefined if the text does not match that file. `isSure`: no other file
    * qualifies, so its bytes are appended while they arrive: each byte counts, whether the download completes or not.
    */
-  async *#compareWith(
+  async #compareWith(
     file: LiveFile,
     listed: string,
-    { signal, encoding }: RawBytesPass,
+    { signal, encoding, parts }: RawBytesPass,
     isSure: boolean,
     shown: ShownPart | undefined,
-  ): Follow<Found | undefined> {
+  ): Promise<Found | undefined> {
     const writer = this.#newContent();
     let isFinished = false;
     try {
@@ -153,7 +154,7 @@ export class RawBytes {
       if (!(await this.#receive(file, listed, download, signal))) return undefined;
       if (shown === undefined) {
         const from = download.alignEnd();
-        const part = yield from;
+        const part = await parts.at(from);
         if (part === undefined) return undefined;
         if (!(await download.isShown(await shownBy(from, new Reading(part.content), encoding)))) return undefined;
       }

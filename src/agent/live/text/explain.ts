@@ -13,7 +13,7 @@
 import { isAscii } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
 import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
-import type { Content, Follow, Part } from '../../ports.ts';
+import type { Content, FileParts, Part } from '../../ports.ts';
 import { HALF_BLOCK_BYTES, match, WITHIN_BLOCK_BYTES } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { FirstResponse, FollowContext } from '../steps.ts';
@@ -35,18 +35,22 @@ const decodeUtf8: Decode = (text) => new Reading(text);
  * The response `part` with its decoder: its whole text, with a byte-order mark that the server stripped. `again`: the
  * file changed between the requests, or several decoders make this text.
  */
-export async function* explain(
+export async function explain(
   offset: number,
   part: Part,
   file: LiveFile,
-  { encoding, final }: Pick<FollowContext, 'encoding' | 'final'>,
-): Follow<Omit<FirstResponse, 'shown'> | 'again'> {
+  { encoding, final, parts }: Pick<FollowContext, 'encoding' | 'final' | 'parts'>,
+): Promise<Omit<FirstResponse, 'shown'> | 'again'> {
   const { content } = part;
   const known = await file.read(offset, knownEnd(file, offset));
   if (offset === 0 && UTF16_MARKS.some((mark) => startsAlike(mark, known) && known.length > 0)) return 'again';
   // Most empty files stay empty for long: only the last pass checks for a file that is a byte-order mark alone.
   const mayBeMarked = (content.length > 0 || final) && (offset === 0 || known.length > 0);
-  const { decoder, isAscii: isAllAscii, second } = yield* identify(offset, content, known, encoding, mayBeMarked);
+  const {
+    decoder,
+    isAscii: isAllAscii,
+    second,
+  } = await identify(offset, content, known, { encoding, parts, mayBeMarked });
   if (decoder === undefined) return 'again';
   const onChanged = (reason: string) => file.report({ kind: 'decoder-changed', at: file.length, reason });
   if (decoder !== 'code-page') {
@@ -69,20 +73,19 @@ interface Identified {
 }
 
 /** Identifies the decoder of the text from `from` on, where the file has the bytes `known`. */
-export async function* identify(
+export async function identify(
   from: number,
   content: Content,
   known: Buffer,
-  encoding: TextEncoding,
-  mayBeMarked: boolean,
-): Follow<Identified & { readonly isAscii: boolean }> {
+  { encoding, parts, mayBeMarked }: { encoding: TextEncoding; parts: FileParts; mayBeMarked: boolean },
+): Promise<Identified & { readonly isAscii: boolean }> {
   const text = new Reading(content);
   const asciiBytes = await skipAscii(text);
   const isAscii = text.atEnd();
   const possible: Decoder[] = await familiesOf(content, known, text, encoding);
   if (mayBeMarked && startsAlike(BYTE_ORDER_MARK, known)) possible.push('without-mark');
   if (possible.length === 1) return { decoder: possible[0], isAscii };
-  return { ...(yield* request(from, content, asciiBytes, possible)), isAscii };
+  return { ...(await request(from, content, asciiBytes, possible, parts)), isAscii };
 }
 
 /** The end of the bytes of the mirror that are certain. */
@@ -120,12 +123,13 @@ async function familyShowing(content: Content, known: Buffer, encoding: TextEnco
 }
 
 /** Requests an offset from which the possible decoders show other texts; `asciiBytes` of the text are ASCII. */
-async function* request(
+async function request(
   from: number,
   content: Content,
   asciiBytes: number,
   possible: readonly Decoder[],
-): Follow<Identified> {
+  parts: FileParts,
+): Promise<Identified> {
   const first = await content.read(asciiBytes, asciiBytes + WIDEST_BYTES);
   // Undecodable bytes predict nothing: the raw download decides.
   if (asciiBytes === 0 && standsAt(first, 0, REPLACEMENT)) return { decoder: possible[0] };
@@ -141,7 +145,7 @@ async function* request(
   let second: Part | undefined;
   let evidenceBytes = 0;
   for (const at of offsets) {
-    const part = yield from + at;
+    const part = await parts.at(from + at);
     if (part === undefined) return { decoder: undefined };
     if (hasSecond) second ??= part;
     const found = await part.content.read(0, WITHIN_BLOCK_BYTES);
@@ -167,7 +171,7 @@ async function* request(
   const isMarked = decoder === 'without-mark';
   const isSure = content.length > 0 && evidenceBytes > 0 && decoder === 'utf-8';
   if (isSure || isNothing) return { decoder, second };
-  const again = yield from;
+  const again = await parts.at(from);
   const isSame =
     again !== undefined &&
     (!isMarked || again.content.length === content.length) &&

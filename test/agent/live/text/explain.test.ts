@@ -4,9 +4,10 @@ import type { CodePage } from '../../../../simulator/operations/decoding.ts';
 import { TextEncoding } from '../../../../src/agent/live/text/encoding.ts';
 import { identify } from '../../../../src/agent/live/text/explain.ts';
 import { withMark } from '../../../../src/agent/live/text/reading.ts';
+import type { FileParts } from '../../../../src/agent/ports.ts';
 import { BYTE_ORDER_MARK } from '../../../../src/bytes.ts';
 import { type DecodeBytesOptions, decodeBytes } from '../../../support/decode-bytes.ts';
-import { drive, textOf } from '../../../support/drive.ts';
+import { partsOf, textOf } from '../../../support/drive.ts';
 import { MemoryContent } from '../../../support/memory-content.ts';
 import { numRuns } from '../../../support/property-runs.ts';
 import { ALL_ATOMS, TEXT_ATOMS } from '../model/content.ts';
@@ -20,9 +21,10 @@ const text = fc
   .array(fc.constantFrom(...TEXT_ATOMS), { minLength: 1, maxLength: 40 })
   .map((atoms) => Buffer.concat(atoms));
 
-function recipeFor(bytes: Buffer, decoding: DecodeBytesOptions, known: number) {
+function identified(bytes: Buffer, parts: FileParts, decoding: DecodeBytesOptions, known: number) {
   const encoding = new TextEncoding('auto', new Map<string, string>());
-  return identify(0, textOf(bytes, 0, decoding), bytes.subarray(0, known), encoding, known === 0);
+  const text = textOf(bytes, 0, decoding);
+  return identify(0, text, bytes.subarray(0, known), { encoding, parts, mayBeMarked: known === 0 });
 }
 
 /** The decoder that is found of a text from the start of a file, with `known` of its bytes. */
@@ -33,7 +35,7 @@ async function find(
   known = 0,
 ) {
   const asked: number[] = [];
-  const { decoder, isAscii } = await drive(recipeFor(bytes, decoding, known), at, decoding, asked);
+  const { decoder, isAscii } = await identified(bytes, partsOf(at, decoding, asked), decoding, known);
   if (decoder === undefined) return { mark: 'again', family: 'again', asked };
   const isMarked = decoder === 'without-mark';
   return { mark: isMarked ? 'efbbbf' : 'none', family: isAscii ? 'ascii' : isMarked ? 'utf-8' : decoder, asked };
@@ -206,14 +208,14 @@ describe('whether a service decodes UTF-8 or a code page', () => {
   test('is said to be unknown if what it shows from within a character is of neither', async () => {
     // Every character is two bytes of the file.
     const utf16 = Buffer.from('ab ř cd', 'utf16le');
-    const recipe = recipeFor(Buffer.from('ab ř cd'), {}, 0);
-    let step = await recipe.next();
-    while (!step.done) {
-      const offset: number = step.value;
-      const shown = Buffer.from(decodeBytes(utf16.subarray(offset & ~1), 0, {}));
-      const content = offset % 2 === 1 ? textOf(Buffer.from('ab ř cd'), 3) : new MemoryContent(shown);
-      step = await recipe.next({ taskId: '1' as never, file: 'stdout', offset, relativePath: null, content });
-    }
-    expect(step.value.decoder).toBeUndefined();
+    const parts: FileParts = {
+      async at(offset) {
+        const shown = Buffer.from(decodeBytes(utf16.subarray(offset & ~1), 0, {}));
+        const content = offset % 2 === 1 ? textOf(Buffer.from('ab ř cd'), 3) : new MemoryContent(shown);
+        return { taskId: '1' as never, file: 'stdout', offset, relativePath: null, content };
+      },
+    };
+    const { decoder } = await identified(Buffer.from('ab ř cd'), parts, {}, 0);
+    expect(decoder).toBeUndefined();
   });
 });
