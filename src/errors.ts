@@ -176,15 +176,23 @@ const LOCAL_ERRORS: Readonly<Record<string, { readonly code: ErrorCode; readonly
   EROFS: { code: 'permission', hint: () => 'check the disk for errors, and mount the file system for writing' },
   EACCES: { code: 'permission', hint: (path) => `give the user of the agent the right to write ${path}` },
   EPERM: { code: 'permission', hint: (path) => `give the user of the agent the right to write ${path}` },
+  EADDRINUSE: { code: 'local-io', hint: () => 'another program listens there: choose another address or port' },
   EMFILE: { code: 'local-io', hint: () => 'raise the limit of open files (LimitNOFILE of the unit, or ulimit -n)' },
 };
+
+/** Of an error of `listen` or `connect`. */
+function addressOf(error: NodeJS.ErrnoException & { readonly address?: string; readonly port?: number }) {
+  return error.address === undefined
+    ? undefined
+    : [error.address, ...(error.port === undefined ? [] : [error.port])].join(':');
+}
 
 function localError(error: NodeJS.ErrnoException, code: string): JobtailError {
   const { path, syscall = 'call' } = error;
   // Node.js writes `ENOSPC: no space left on device, open '/x'`.
   const words = /^E[A-Z0-9]+: ([^,]+)/.exec(error.message)?.[1] ?? code;
   const known = LOCAL_ERRORS[code];
-  const where = path ?? 'a local file';
+  const where = path ?? addressOf(error) ?? 'a local file';
   return new JobtailError(known?.code ?? 'local-io', `${words}: ${where} (${syscall} ${code})`, {
     cause: error,
     hint: known?.hint(where) ?? 'check the disk, the mount and the path',

@@ -32,6 +32,15 @@ export interface KeyHooks {
   readonly onKeyEnded?: ((jobId: string, publicKey: string) => void | Promise<void>) | undefined;
 }
 
+/** A user of a container may have a number, and no name. */
+export function accountName(read: () => { readonly username: string } = userInfo): string {
+  try {
+    return read().username;
+  } catch {
+    return String(process.getuid?.());
+  }
+}
+
 export class TransferKeys {
   readonly #habits: SandboxHabits;
   readonly #clock: () => number;
@@ -69,7 +78,7 @@ export class TransferKeys {
     if (protocol === 'NetworkShare') return { ...place, credentials: null };
     const pair = await (this.#habits.accountKeys ? this.#account(job, release) : this.#temporary(job, release));
     const credentials = {
-      username: transferUsername ?? userInfo().username,
+      username: transferUsername ?? accountName(),
       ...pair,
       passphrase: keyPassphrase,
       certificate: (await this.#hooks.certify?.(pair.publicKey)) ?? null,

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { untilStopped } from '../../src/cli/process.ts';
 import { JobtailError } from '../../src/errors.ts';
+import { showAge } from '../../src/numbers.ts';
 import { demoJob, demoNames } from '../demo/demo-job.ts';
 import { describeSandbox, type Protocol, writeSecrets } from '../description.ts';
 import { releaseNamed } from '../rest/releases.ts';
@@ -11,6 +12,8 @@ export interface SandboxCommandOptions {
   readonly directory: string;
   readonly port: number;
   readonly job?: boolean;
+  /** How long that job writes. */
+  readonly seconds: number;
   /** False: without JobManagementWs. */
   readonly jobs: boolean;
   /** What the configuration that is printed speaks; the sandbox speaks both. */
@@ -36,8 +39,12 @@ async function serve(options: SandboxCommandOptions, signal: AbortSignal): Promi
     process.stdout.write(describeSandbox(running, protocol));
     process.stdout.write('\n# Kept as config.yaml, this is all that an agent needs: agent run\n');
     if (options.job === true) {
-      const job = await running.submitJob(demoJob({ names: demoNames(protocol, habits.release) }));
-      process.stdout.write(`# Job ${job.jobId} is running: agent watch ${job.jobId}\n`);
+      const job = await running.submitJob(
+        demoJob({ seconds: options.seconds, names: demoNames(protocol, habits.release) }),
+      );
+      process.stdout.write(
+        `# Job ${job.jobId} runs for ${showAge(options.seconds * 1_000)}: agent watch ${job.jobId}\n`,
+      );
     }
     if (!signal.aborted) await once(signal, 'abort');
   } finally {

@@ -87,7 +87,8 @@ export class DemoParts {
   async startAgent(command: string, ...args: readonly string[]): Promise<TaskProcess> {
     const [directory, output] = [this.directory, this.#outputFile(command)];
     const line = [process.execPath, packageFile('dist/cli/main.js'), command, ...args, '-c', this.#configFile];
-    const agent = await TaskProcess.start({ command: line, directory, stdout: output, stderr: output });
+    const env = { COLUMNS: String(this.screen.quotedColumns) };
+    const agent = await TaskProcess.start({ command: line, directory, env, stdout: output, stderr: output });
     this.#agents.push(agent);
     return agent;
   }

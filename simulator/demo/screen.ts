@@ -30,6 +30,11 @@ export class Screen {
     return this.#stream.columns > 0 ? this.#stream.columns : 80;
   }
 
+  /** Columns of what is quoted; 0 stands for no limit. */
+  get quotedColumns(): number {
+    return this.#isTerminal ? this.columns - 2 * INDENT.length : 0;
+  }
+
   get #isTerminal(): boolean {
     return this.#stream.isTTY === true;
   }
@@ -49,9 +54,8 @@ export class Screen {
   /** Something that the demo quotes: a command, what it printed, a file. */
   quote(text: string): void {
     for (const quoted of text.trimEnd().split('\n')) {
-      for (const line of wrapToColumns(quoted, this.columns - 2 * INDENT.length)) {
+      for (const line of wrapToColumns(quoted, this.quotedColumns || Number.POSITIVE_INFINITY))
         this.write(`${INDENT}${INDENT}${pc.dim(line)}\n`);
-      }
     }
   }
 

@@ -35,8 +35,8 @@ export const portArgument = argument((text) => {
 }, 'port');
 export const secondsArgument = argument((text) => {
   const seconds = Number(text);
-  return seconds >= 1 && seconds <= 600 ? seconds : undefined;
-}, 'number from 1 to 600');
+  return seconds >= 1 && seconds <= 3_600 ? seconds : undefined;
+}, 'number of seconds from 1 to 3600');
 export const patternArgument = argument(
   (text) => (text !== '' && isQuickPattern(text) ? text : undefined),
   'pattern: one such as heat-* was expected, with at most two ** before its end',

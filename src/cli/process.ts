@@ -6,6 +6,7 @@ import type { Log } from '../agent/ports.ts';
 import { asJobtailError, EXIT } from '../errors.ts';
 import { logLine, printableLines } from '../printable.ts';
 import { packageFile, sourceStack } from '../system/package-file.ts';
+import { displayOf, wrapToColumns } from './show/terminal.ts';
 
 /**
  * Runs `work` until it ends or a signal arrives: the first SIGTERM or SIGINT fires its signal, a second one ends the
@@ -54,8 +55,13 @@ export function reportError(thrown: unknown): number {
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const error = asJobtailError(thrown);
   if (error.code === 'aborted') return EXIT.interrupted;
-  process.stderr.write(`agent: ${printableLines(error.message)}\n`);
-  if (error.hint !== undefined) process.stderr.write(`       ${printableLines(error.hint)}\n`);
+  const { columns } = displayOf(process.stderr);
+  const indent = ' '.repeat('agent: '.length);
+  const lines = [error.message, error.hint ?? ''].flatMap((text) =>
+    text === '' ? [] : printableLines(text).split('\n'),
+  );
+  const wrapped = lines.flatMap((line) => wrapToColumns(line, columns - indent.length));
+  process.stderr.write(`agent: ${wrapped.join(`\n${indent}`)}\n`);
   if (error.code === 'internal') {
     const stack = sourceStack(error.cause instanceof Error ? error.cause : error);
     process.stderr.write(`${printableLines(stack)}\n`);

@@ -31,7 +31,7 @@ export function programOf(): Command {
     .version(versionOfProgram())
     .addHelpText('after', exitCodesHelp())
     .showHelpAfterError('(see agent --help, or agent COMMAND --help)')
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'agent: ')) })
+    .configureOutput({ outputError: (text, write) => write(plainError(text)) })
     .exitOverride();
   addFollowing(program);
   addReading(program);
@@ -306,6 +306,7 @@ function addTryOut(program: Command): void {
     .option('--directory <dir>', 'directory of its jobs', './sandbox')
     .option('--port <number>', 'TCP port; any free port if omitted', portArgument, 0)
     .option('--job', 'submit the job of the demo at the start')
+    .option('--seconds <number>', 'how long that job writes', secondsArgument, 600)
     .option('--no-jobs', 'simulate a server without the service that reports jobs')
     .addOption(protocolOption('protocol of the printed configuration'))
     .option('--release <version>', 'the HEAppE release to simulate, with --protocol rest', '6.3')
@@ -326,6 +327,13 @@ function addTryOut(program: Command): void {
     )
     .action(async (options) => (await import('../../simulator/commands/demo.ts')).demo(options));
 }
+
+/** The errors of commander quote an argument twice. */
+const plainError = (text: string) =>
+  text
+    .replace(/^error: command-argument value '[\s\S]*?' is invalid for argument '[^']*'\. /, 'agent: ')
+    .replace(/^error: option '.*?(--[\w-]+)[^']*' argument '[\s\S]*?' is invalid\. /, 'agent: $1: ')
+    .replace(/^error: /, 'agent: ');
 
 const examples = (...lines: readonly string[]) =>
   `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}`;

@@ -20,7 +20,8 @@ export async function loadConfig(path: string): Promise<Config> {
   const file = resolve(path);
   const text = await readText(file);
   const yaml = readYaml(text);
-  if (yaml.problems.length > 0) throw configError(linesOf(file, yaml.problems));
+  if (yaml.problems.length > 0)
+    throw configError(linesOf(file, yaml.problems), 'correct this line; agent check tests the file');
   if (yaml.value === null || yaml.value === undefined) {
     throw configError([`${file}: the file contains no configuration (it is empty, or all of it is comments)`]);
   }
@@ -41,7 +42,10 @@ function linesOf(file: string, problems: readonly PlacedProblem[]): string[] {
   return [...new Set(lines)];
 }
 
-function configError(lines: readonly string[], hint = 'config.example.yaml explains every key'): JobtailError {
+function configError(
+  lines: readonly string[],
+  hint = 'docs/configuration.md and config.example.yaml explain every key',
+): JobtailError {
   return new JobtailError('config', lines.join('\n'), { hint });
 }
 
@@ -137,7 +141,7 @@ export function findConfig(search: ConfigSearch): string {
   throw new JobtailError(
     'config',
     `there is no configuration file: no -c, no $AGENT_CONFIG, and nothing at ${usual.join(' or ')}`,
-    { hint: 'copy config.example.yaml to one of these places and fill it in, or name yours with -c FILE' },
+    { hint: 'run agent init, which asks for the settings and writes one, or name yours with -c FILE' },
   );
 }
 

@@ -53,6 +53,8 @@ export interface ConnectOptions {
   readonly newClient?: (options: HttpClientOptions) => HttpClient;
   readonly secrets?: Secrets;
   readonly capabilities?: KeptCapabilities;
+  /** Whether this process tries a failed sign-in again. */
+  readonly signsInAgain?: boolean;
 }
 
 export async function connect(
@@ -63,6 +65,7 @@ export async function connect(
     newClient = (options) => new HttpClient(options),
     secrets = new Secrets(),
     capabilities = passingCapabilities(),
+    signsInAgain = false,
   }: ConnectOptions = {},
 ): Promise<Connection> {
   const { service, auth } = config;
@@ -91,6 +94,7 @@ export async function connect(
     env: process.env,
     nowMs: systemClock.monotonic,
     random: Math.random,
+    signsInAgain,
     onWarning: (message) => log.warn({ scope: 'the service', err: message }, 'secret not protected'),
     onSignIn: (event) => {
       observer?.signIn(event);

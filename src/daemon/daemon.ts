@@ -7,10 +7,11 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/loop/agent.ts';
 import { type Config, hasFleet, warnOfPlainHttp } from '../config/config.ts';
-import { JobtailError } from '../errors.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { newNotifications } from '../notify/notifications.ts';
 import type { Secrets } from '../redact.ts';
+import { type Outage, saveOutage } from '../store/outage.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
@@ -53,7 +54,7 @@ const TURN_MS = 5_000;
 
 export class Daemon {
   readonly #options: DaemonOptions;
-  readonly #health = new AgentHealth(() => performance.now());
+  readonly #health: AgentHealth;
   readonly #port: MetricsPort;
   readonly #observer: Observer;
   readonly #turnMs: number;
@@ -66,6 +67,11 @@ export class Daemon {
 
   constructor(options: DaemonOptions) {
     this.#options = options;
+    this.#health = new AgentHealth(
+      () => performance.now(),
+      (outage) => this.#saveOutage(outage),
+    );
+    this.#saveOutage(undefined);
     const { watchdogMs = Number.POSITIVE_INFINITY } = options.notifier;
     this.#turnMs = Math.min(TURN_MS, watchdogMs / 4);
     this.#view = new ViewThread({
@@ -95,7 +101,8 @@ export class Daemon {
     const connectBy = (by: Config) => {
       // Before they are read; also those of a refused configuration, which may have to be corrected.
       watched.cover([inForce, by]);
-      return connect(by, log, { observer: this.#observer, secrets, capabilities: store.capabilities });
+      const { capabilities } = store;
+      return connect(by, log, { observer: this.#observer, secrets, capabilities, signsInAgain: true });
     };
     const reload = new Reload({
       current: config,
@@ -160,13 +167,17 @@ export class Daemon {
     try {
       await this.#port.serve(config);
       await this.#serveView(config);
-      agent.onTurn(this.#turnMs, () => this.#turned(agent));
+      agent.onTurn(this.#turnMs, () => {
+        this.#turned(agent);
+        // Without jobs, no call would find out that the service answers again.
+        if (this.#health.failure !== undefined && agent.jobs === 0) connection.session.current(stop).catch(() => {});
+      });
       // In a fleet, a command is placed for each configured job, and its owner follows it.
       agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
       fleet?.member.attach(agent, configuredJobs(config));
       notifications.start();
       log.info({ jobs: agent.jobs, pid: process.pid }, 'agent ready');
-      if (!this.#health.isReady) await this.#firstSignIn(connection);
+      if (!this.#health.isReady) await this.#firstSignIn(connection, agent);
       if (stop.aborted) return undefined;
       this.#health.isReady = true;
       this.#options.onReady();
@@ -220,13 +231,24 @@ export class Daemon {
   }
 
   /** The attempt counts, not its success: the agent waits for a service that is down. */
-  async #firstSignIn({ session }: Prepared['connection']): Promise<void> {
+  async #firstSignIn({ session }: Prepared['connection'], agent: Agent): Promise<void> {
     const enough = new LinkedAbort(this.#options.stop);
     const { signal } = enough;
-    const attempt = session.current(signal).catch(() => {});
+    const attempt = session.current(signal).catch((thrown: unknown) => {
+      if (!signal.aborted) agent.serviceFailed(asJobtailError(thrown));
+    });
     await Promise.race([attempt, sleep(FIRST_SIGN_IN_MS, undefined, { signal }).catch(() => {})]);
     enough.abort();
     enough.release();
+  }
+
+  /** For `agent status`; a full disk must not stop the agent. */
+  #saveOutage(outage: Outage | undefined): void {
+    try {
+      saveOutage(this.#options.store.directory, outage);
+    } catch (thrown) {
+      this.#options.log.debug({ err: asJobtailError(thrown).message }, 'outage not stored');
+    }
   }
 
   #turned(agent: Agent): void {

@@ -1,6 +1,7 @@
 /** The state of the agent and its service, for STATUS=, /healthz and /readyz; counts the results of calls. */
-import { ERROR_POLICIES, type ErrorCode } from '../errors.ts';
+import { ERROR_POLICIES, type ErrorCode, type JobtailError } from '../errors.ts';
 import { countOf, showAge } from '../numbers.ts';
+import type { Outage } from '../store/outage.ts';
 import type { Store } from '../store/store.ts';
 import type { AgentFigures } from '../view/events/figures.ts';
 import type { Observer } from './connection.ts';
@@ -11,7 +12,8 @@ const UNHEALTHY_MS = 60_000;
 
 export class AgentHealth {
   readonly #now: () => number;
-  #failure: { readonly code: ErrorCode; readonly since: number } | undefined;
+  readonly #onOutage: (outage: Outage | undefined) => void;
+  #failure: { readonly code: ErrorCode; readonly since: number; readonly outage: Outage } | undefined;
   #turnedAt: number;
   /** Whether the first sign-in was attempted. */
   isReady = false;
@@ -20,15 +22,24 @@ export class AgentHealth {
   /** Why the configured view is not served. */
   view: string | undefined;
 
-  constructor(now: () => number) {
+  /** `onOutage` receives each change: the service fails, or answers again. */
+  constructor(now: () => number, onOutage: (outage: Outage | undefined) => void = () => {}) {
     this.#now = now;
+    this.#onOutage = onOutage;
     this.#turnedAt = now();
   }
 
-  note(outcome: 'ok' | ErrorCode): void {
+  /** `error`: what a failed sign-in reports. */
+  note(outcome: 'ok' | ErrorCode, error?: Pick<JobtailError, 'message' | 'hint'>): void {
     if (outcome === 'aborted') return;
+    const before = this.#failure;
     if (outcome === 'ok' || ERROR_POLICIES[outcome].outage === null) this.#failure = undefined;
-    else this.#failure = { code: outcome, since: this.#failure?.since ?? this.#now() };
+    else if (before?.code !== outcome) {
+      const message = `the service ${ERROR_POLICIES[outcome].outage}${error === undefined ? '' : `: ${error.message}`}`;
+      const outage = { code: outcome, message, hint: error?.hint ?? null, since: before?.outage.since ?? Date.now() };
+      this.#failure = { code: outcome, since: before?.since ?? this.#now(), outage };
+    }
+    if (before?.code !== this.#failure?.code) this.#onOutage(this.#failure?.outage);
   }
 
   turned(): void {
@@ -88,7 +99,7 @@ export function observing({ health, figures, metrics }: ObservingOptions): Obser
     answered: (workMs, isPause) => metrics()?.answered(workMs, isPause),
     signIn(event) {
       const outcome = event.kind === 'failed' ? event.error.code : 'ok';
-      health.note(outcome);
+      health.note(outcome, event.kind === 'failed' ? event.error : undefined);
       metrics()?.signIn(outcome);
       figures.signIn(outcome);
     },

@@ -16,6 +16,17 @@ const COUNTS = `
   total(names) FILTER (WHERE state = 'left-out') AS leftOut, total(bytes) AS bytes
   FROM (SELECT job_id, state, kept + unkept AS names, bytes FROM result_counts)`;
 
+/** Limits for the reasons of one job. */
+const MAX_COUNTED_ROWS = 20_000;
+const MAX_REASONS = 20;
+
+export interface ResultReason {
+  readonly state: ResultRow['state'];
+  readonly reason: string;
+  readonly files: number;
+  readonly name: string;
+}
+
 export type UnkeptNames = Readonly<Record<'refused' | 'left-out', number>>;
 
 export class ResultFiles {
@@ -47,6 +58,15 @@ export class ResultFiles {
   notSynced(jobId: JobId, max: number): ResultRow[] {
     const rest = 'INDEXED BY result_files_not_synced WHERE job_id = ? AND reason IS NOT NULL LIMIT ?';
     return this.#table.all(rest, jobId, max);
+  }
+
+  /** Why names are not here: each reason with its state, the number of its names, and the first of them; the most frequent first. */
+  reasons(jobId: JobId): ResultReason[] {
+    const rows = 'SELECT name, state, reason FROM result_files INDEXED BY result_files_not_synced';
+    const select = `SELECT state, reason, count(*) AS files, min(name) AS name
+      FROM (${rows} WHERE job_id = ? AND reason IS NOT NULL LIMIT ${MAX_COUNTED_ROWS})
+      GROUP BY state, reason ORDER BY files DESC, reason LIMIT ${MAX_REASONS}`;
+    return this.#sql.all(select, jobId);
   }
 
   saveAll(rows: readonly ResultRow[]): void {

@@ -52,6 +52,20 @@ describe('the help', () => {
   });
 });
 
+it('an invalid argument is quoted once, after the name of its option', () => {
+  const errorOf = (...args: readonly string[]) => {
+    let said = '';
+    const program = programOf();
+    for (const command of [program, ...program.commands])
+      command.configureOutput({ ...command.configureOutput(), writeErr: (text) => (said += text) });
+    expect(() => program.parse(args, { from: 'user' })).toThrow();
+    return said.split('\n')[0];
+  };
+  expect(errorOf('tail', 'abc')).toBe('agent: "abc" is no job id: a whole number from 1 to 2^63 - 1 was expected.');
+  expect(errorOf('tail', '501', '-n', 'x')).toBe('agent: --lines: "x" is no number of lines, nor "all".');
+  expect(errorOf('demo', '--seconds', '9000')).toBe('agent: --seconds: "9000" is no number of seconds from 1 to 3600.');
+});
+
 describe('the man page', () => {
   it('is the one that scripts/make-man.mjs makes', () => {
     expect(fs.readFileSync(`${ROOT}docs/agent.1`, 'utf8')).toBe(

@@ -103,7 +103,7 @@ describe('the configuration file', () => {
       expect.objectContaining({
         code: 'config',
         message: expect.stringContaining(`${resolve(path('file'), 'config.yaml')} or ${path('no-system.yaml')}`),
-        hint: expect.stringContaining('config.example.yaml'),
+        hint: expect.stringContaining('agent init'),
       }),
     );
   });

@@ -256,7 +256,7 @@ export class SimulatedAgent {
     const line = new Line({ clock, share, concurrency, requestsPerMinute, isExplained, intervals, offend });
     const session = new SignIn({
       ...{ baseUrl, auth: config.auth, http: service.http(clock), secrets: this.#secrets, env: {} },
-      ...{ nowMs: monotonic, random: chance.next, onWarning: () => {} },
+      ...{ nowMs: monotonic, random: chance.next, onWarning: () => {}, signsInAgain: true },
       onSignIn: (event) => {
         onOutcome(event.kind === 'failed' ? event.error.code : 'ok');
         this.#note(`sign-in ${event.kind}`);

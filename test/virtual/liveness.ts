@@ -285,13 +285,13 @@ const isSaidOf = ({ error, files, results }: JobReport) =>
   error !== null || files.some((file) => file.error !== null) || results.notSynced.length > 0;
 
 /** Of a terminal. */
-const COLUMNS = 120;
+const TERMINAL = { columns: 120, hasBoxes: true };
 
 /** What `agent status`, and `agent status JOB` of each job, show. @throws Error if a page does not show a value */
 export function shownBy({ config, store }: World['agent']): Report {
   const report = reportOf(config, store, undefined);
   const ofJobs = report.jobs.map(({ jobId }) => reportOf(config, store, jobId));
-  const pages = [overview(report, COLUMNS), ...ofJobs.map((one) => detail(one, COLUMNS))];
+  const pages = [overview(report, TERMINAL), ...ofJobs.map((one) => detail(one, TERMINAL))];
   for (const page of pages) if (!isReadable(page)) throw new Error(`a value is not shown:\n${page}`);
   return { ...report, jobs: ofJobs.flatMap(({ jobs }) => jobs) };
 }

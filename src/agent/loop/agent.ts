@@ -1,5 +1,5 @@
 /** The agent: the set of followed jobs, from the store, the configuration and commands. */
-import { asJobtailError, type ErrorPolicy } from '../../errors.ts';
+import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
@@ -30,6 +30,7 @@ export interface AgentOptions
 /** Many jobs that start together are spread over this time. */
 const SPREAD_MS = 1_000;
 const FEW_JOBS = 16;
+const SIGN_IN = 'the sign-in';
 /** For SOAP; REST always has a job service. */
 const NO_SERVICE = 'set service.jobsUrl to the address of JobManagementWs';
 
@@ -97,6 +98,13 @@ export class Agent {
     }
     this.#cancelRefresh();
     if (!this.#stop.signal.aborted) this.#cancelRefresh = clock.timer(intervals.maxIntervalMs, () => this.refresh());
+  }
+
+  /** Logs a failure of the first sign-in, and requests the jobs until the service answers, also if none is followed. */
+  serviceFailed(error: JobtailError): void {
+    // The request for the jobs logs any other failure.
+    if (error.policy.isOfService || this.#jobStates === undefined) this.#context.failures.failed(SIGN_IN, error);
+    this.#jobStates?.soon();
   }
 
   /** Retries at once what failed with an error whose cause is gone. */

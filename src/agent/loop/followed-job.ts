@@ -282,6 +282,7 @@ export class FollowedJob {
     this.#refusedListings = 0;
     this.#runs.worked('results');
     if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
+    this.#runs.resultsSynced();
     if (this.isFollowed) this.#due.planAgain('results', withJitter(resultsIntervalMs, random()));
   }
 

@@ -41,6 +41,7 @@ export class JobRuns {
   readonly #scope: string;
   readonly #context: RunsContext;
   readonly #failing = new Map<DueRun, Failing>();
+  #resultsFailedBy: string | undefined;
 
   constructor(jobId: JobId, context: RunsContext) {
     this.#jobId = jobId;
@@ -55,6 +56,15 @@ export class JobRuns {
 
   worked(kind: DueRun): void {
     this.failures.worked(this.scopeOf(kind));
+  }
+
+  /** Logs the most frequent reason of failed results when it changes: many files may share it. */
+  resultsSynced(): void {
+    const { poll, log } = this.#context;
+    const first = poll.store.results.reasons(this.#jobId).find(({ state }) => state === 'failed');
+    if (first !== undefined && first.reason !== this.#resultsFailedBy)
+      log.warn({ jobId: this.#jobId, files: first.files, reason: first.reason, file: first.name }, 'results failed');
+    this.#resultsFailedBy = first?.reason;
   }
 
   isFailing(kind: DueRun): boolean {

@@ -3,6 +3,7 @@
 import { asJobtailError, EXIT } from '../../errors.ts';
 import { printable, printableLines } from '../../printable.ts';
 import { pc } from '../show/colours.ts';
+import { displayOf, isUnicode, wrapToColumns } from '../show/terminal.ts';
 
 /** ok: correct. note: information. warning: it works, but may fail soon, or has a disadvantage. */
 export type Mark = 'ok' | 'note' | 'warning' | 'failure';
@@ -13,11 +14,12 @@ export interface Finding {
   readonly hint?: string | undefined;
 }
 
+const [OK, NOTE, FAILURE, HINT] = isUnicode() ? ['✓', '·', '✗', '→'] : ['+', '-', 'x', '>'];
 const MARKS: Readonly<Record<Mark, string>> = {
-  ok: pc.green('✓'),
-  note: pc.dim('·'),
+  ok: pc.green(OK),
+  note: pc.dim(NOTE),
   warning: pc.yellow('!'),
-  failure: pc.red('✗'),
+  failure: pc.red(FAILURE),
 };
 const NAME_COLUMNS = 14;
 
@@ -55,9 +57,13 @@ export class Findings {
 
   #print(name: string, { mark, text, hint }: Finding): void {
     const indent = ' '.repeat(NAME_COLUMNS + 2);
-    const [first = '', ...others] = printableLines(text).split('\n');
-    this.#write(`${MARKS[mark]} ${name.padEnd(NAME_COLUMNS)}${first}\n`);
-    for (const line of others) this.#write(`${indent}${line}\n`);
-    if (hint !== undefined) this.#write(`${indent}${pc.dim('→')} ${printable(hint)}\n`);
+    const { columns } = displayOf();
+    const write = (start: string, line: string) => {
+      for (const [index, part] of wrapToColumns(line, columns - indent.length).entries())
+        this.#write(`${index === 0 ? start : indent}${part}\n`);
+    };
+    for (const [index, line] of printableLines(text).split('\n').entries())
+      write(index === 0 ? `${MARKS[mark]} ${name.padEnd(NAME_COLUMNS)}` : indent, line);
+    if (hint !== undefined) write(indent, `${pc.dim(HINT)} ${printable(hint)}`);
   }
 }

@@ -40,7 +40,13 @@ export function checkConfigFile(config: Config): Finding[] {
 /** Checks a directory of the configuration: exists or can be created, writable, file system, free space. */
 export function checkDirectory(directory: string, key: string, agentRuns: boolean): Finding[] {
   const nearest = nearestExisting(directory);
-  const { uid } = fs.statSync(nearest);
+  const stat = fs.statSync(nearest);
+  const { uid } = stat;
+  if (!stat.isDirectory()) {
+    throw new JobtailError('local-io', `${key} ${directory}: ${nearest} is no directory`, {
+      hint: `move ${nearest} away, or set ${key} to another directory`,
+    });
+  }
   const { bavail, bsize } = fs.statfsSync(nearest);
   const free = bavail * bsize;
   const missing = nearest === directory ? '' : ', will be created';

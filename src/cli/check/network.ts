@@ -107,11 +107,19 @@ async function checkTls(config: Config, { host, port, url }: Place): Promise<Fin
   } catch (error) {
     if (error instanceof JobtailError) throw error;
     const { code = '', message } = error as NodeJS.ErrnoException;
-    const [why, hint] = TLS_WORDS[code] ?? [message.trim(), OWN_CA_HINT];
+    const known = /wrong version number/i.test(message) ? 'ERR_SSL_WRONG_VERSION_NUMBER' : code;
+    const [why, hint] = TLS_WORDS[known] ?? [message.trim(), OWN_CA_HINT];
     throw refusal(`${why} (${code})`, hint);
   } finally {
     socket.destroy();
   }
+}
+
+async function speaksTls(host: string, port: number): Promise<boolean> {
+  const socket = tls.connect({ host, port, timeout: TIMEOUT_MS, rejectUnauthorized: false });
+  const answers = await isOpened(socket, 'secureConnect').catch(() => false);
+  socket.destroy();
+  return answers;
 }
 
 function isOpened(socket: net.Socket, event: 'connect' | 'secureConnect'): Promise<boolean> {
@@ -129,7 +137,7 @@ export async function checkNamespace(config: Config, signal: AbortSignal): Promi
 }
 
 /** By the `Date` header of any response. */
-async function checkClock(config: Config, { url }: Place): Promise<Finding[]> {
+async function checkClock(config: Config, { host, port, url }: Place): Promise<Finding[]> {
   if (config.service.proxy !== null) return [note('not compared: there is a proxy in between')];
   const material = await loadTls(config);
   const date = await new Promise<string | undefined>((resolve) => {
@@ -143,6 +151,11 @@ async function checkClock(config: Config, { url }: Place): Promise<Finding[]> {
     call.end();
   });
   const remote = Date.parse(date ?? '');
+  if (date === undefined && url.protocol === 'http:' && (await speaksTls(host, port))) {
+    throw new JobtailError('tls', `${host}:${port} expects TLS`, {
+      hint: `use https://${url.host} instead of http://`,
+    });
+  }
   if (Number.isNaN(remote)) return [note('not compared: the service sends no time')];
   const offMs = remote - Date.now();
   const off = `${Math.abs(Math.round(offMs / 1000))} s ${offMs < 0 ? 'behind' : 'ahead of'} this machine`;

@@ -207,8 +207,9 @@ export async function errors(jobs: readonly JobId[], options: ErrorsOptions): Pr
   await withExitCodeOfGrep(async () => {
     const { mirror, errors: settings } = await configurationAsOwner(options);
     let isUnreadable = false;
+    const files = mirrorsOrError(mirror.directory, { jobs });
     const tasks = await errorsIn({
-      files: mirrorsOrError(mirror.directory, { jobs }),
+      files,
       patterns: settings.patterns,
       onUnreadable: (error) => {
         isUnreadable = true;
@@ -219,6 +220,8 @@ export async function errors(jobs: readonly JobId[], options: ErrorsOptions): Pr
     if (options.json === true) await print(`${printableJson({ version: 1, tasks, groups }, 2)}\n`);
     else await print(groups.map(lineOf).join(''));
     if (isUnreadable) return 'failed';
+    if (tasks.length === 0 && options.json !== true)
+      process.stderr.write(`no line looks like an error in ${countOf(files.length, 'file')}\n`);
     return tasks.length > 0 ? 'found' : 'nothing';
   });
 }

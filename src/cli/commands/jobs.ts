@@ -9,7 +9,7 @@ import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { listJobs } from '../job-service.ts';
 import { hasMessage, showJobState, showTime, taskLine } from '../show/job-text.ts';
 import { jobFields, type TaskFields, taskFields } from '../show/status-report.ts';
-import { columnsOfTerminal, cutToColumns, fitted, pageText } from '../show/terminal.ts';
+import { cutToColumns, type Display, displayOf, fitted, pageText } from '../show/terminal.ts';
 
 export async function jobs(options: ConfigOption & { readonly json?: boolean }): Promise<void> {
   const config = await configurationAsOwner(options);
@@ -24,7 +24,7 @@ export async function jobs(options: ConfigOption & { readonly json?: boolean }):
   // The newest jobs are next to the prompt.
   listed.sort((a, b) => compareIds(a.jobId, b.jobId));
   if (options.json === true) process.stdout.write(`${printableJson({ version: 1, jobs: listed }, 2)}\n`);
-  else process.stdout.write(jobsTable(listed satisfies readonly ListedJob[], columnsOfTerminal()));
+  else process.stdout.write(jobsTable(listed satisfies readonly ListedJob[], displayOf()));
 }
 
 function statesHere(config: Config): Map<JobId, WatchState> {
@@ -53,12 +53,12 @@ const MAX_NAME_COLUMNS = 40;
 const MAX_TASKS = 4;
 const MAX_MESSAGES = 3;
 
-export function jobsTable(jobs: readonly ListedJob[], columns: number): string {
+export function jobsTable(jobs: readonly ListedJob[], display: Display): string {
   if (jobs.length === 0) return 'the middleware reports no job\n';
   const head = ['job', 'name', 'state', 'submitted', 'started', 'ended', 'tasks', 'followed'];
-  const lines = [...fitted({ head, rows: jobs.map(rowOf) }, columns)];
+  const lines = [...fitted({ head, rows: jobs.map(rowOf) }, display)];
   for (const job of jobs) lines.push(...messagesOf(job));
-  return pageText(lines, columns);
+  return pageText(lines, display);
 }
 
 function rowOf(job: ListedJob): string[] {

@@ -10,7 +10,7 @@ import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 import { reportOf, viewLine, viewReport } from '../show/status-report.ts';
 import { detail, overview, type ShownReport } from '../show/status-table.ts';
-import { columnsOfTerminal } from '../show/terminal.ts';
+import { displayOf } from '../show/terminal.ts';
 
 export interface StatusOptions extends ConfigOption {
   readonly json?: boolean;
@@ -66,8 +66,7 @@ async function show(
   const pageOf: PageOf = async () => {
     const { view, ...rest } = await reportWithView();
     const page = jobId === undefined ? overview : detail;
-    const render = (maxJobs?: number) =>
-      `${page(rest, columnsOfTerminal(), maxJobs)}${viewLine(view, rest.agent.running)}`;
+    const render = (maxJobs?: number) => `${page(rest, displayOf(), maxJobs)}${viewLine(view, rest.agent.running)}`;
     return { jobs: rest.jobs.length, render };
   };
   if (json === true) process.stdout.write(`${printableJson(await reportWithView(), 2)}\n`);

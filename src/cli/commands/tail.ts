@@ -8,10 +8,11 @@ import type { JobId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
+import { forStderr } from '../show/colours.ts';
 import { JobStateChanges } from '../show/job-text.ts';
 import { jobOfState, type KnownJob } from '../show/known-job.ts';
 import { LineTail, type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
-import { columnsOfTerminal, cutToColumns } from '../show/terminal.ts';
+import { cutToColumns, displayOf } from '../show/terminal.ts';
 
 export interface TailOptions extends ConfigOption, LiveFileChoice {
   readonly follow?: boolean;
@@ -22,6 +23,7 @@ export interface TailOptions extends ConfigOption, LiveFileChoice {
 }
 
 const TICK_MS = 200;
+const MAX_TASKS = 8;
 /** Interval for new tasks and the job state, which change seldom. */
 const SLOW_TICK_MS = 1_000;
 const ANNOUNCEMENT = '--- the remote file was truncated or rewritten; the new content follows ---';
@@ -40,6 +42,15 @@ export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
     await known.close();
     throw new JobtailError('job-unknown', `there are no mirrors of job ${jobId} in ${config.mirror.directory}`, {
       hint: `watch it first: agent watch ${jobId}`,
+    });
+  }
+  const { tasks } = known;
+  const [absent] = options.task.filter((taskId) => !tasks.includes(taskId));
+  if (shown.isEmpty && absent !== undefined && tasks.length > 0) {
+    await known.close();
+    const few = tasks.slice(0, MAX_TASKS).join(', ');
+    throw new JobtailError('job-unknown', `job ${jobId} has no task ${absent}`, {
+      hint: `its tasks are ${few}${tasks.length > MAX_TASKS ? ', ...' : ''} (agent status ${jobId})`,
     });
   }
   try {
@@ -84,7 +95,7 @@ class Shown {
       const over = this.#open === undefined ? '' : this.#open === name ? CLEAR_LINE : '\n';
       this.#open = rewrites && unfinished ? name : undefined;
       // A line that is overwritten must fit into one row; the others wrap.
-      const shown = this.#open === undefined ? line : cutToColumns(line.slice(0, -1), columnsOfTerminal() - 1);
+      const shown = this.#open === undefined ? line : cutToColumns(line.slice(0, -1), displayOf().columns - 1);
       process.stdout.write(`${over}${shown}`, raw ? 'latin1' : 'utf8');
     };
     this.#tail = new LineTail(write, { announcement: ANNOUNCEMENT, prefixes: prefix, raw, rewrites });
@@ -153,7 +164,7 @@ class Shown {
     const change = this.#states.changeOf(this.#known.information);
     if (change === '') return;
     this.#endLine();
-    process.stderr.write(change);
+    process.stderr.write(forStderr(change));
   }
 
   /** Why no more lines come, as far as the state can be read. */

@@ -9,7 +9,7 @@ import { newNotifications } from '../../notify/notifications.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { commandLog, untilStopped } from '../process.ts';
-import { pc } from '../show/colours.ts';
+import { forStderr, pc } from '../show/colours.ts';
 import { JobStateChanges, searchLines } from '../show/job-text.ts';
 import { LineTail, TailedMirrors } from '../show/line-tail.ts';
 import { reportOf } from '../show/status-report.ts';
@@ -39,7 +39,7 @@ export function watchHere(config: Config, request: WatchRequest): Promise<void> 
         mirrors.add();
         const change = news.next();
         if (change !== '') bottom.clear();
-        process.stderr.write(change);
+        process.stderr.write(forStderr(change));
       }
       tail.read();
       writeLines();
@@ -48,7 +48,7 @@ export function watchHere(config: Config, request: WatchRequest): Promise<void> 
     }
     bottom.clear();
     return () => {
-      process.stderr.write(news.next());
+      process.stderr.write(forStderr(news.next()));
       mirrors.add();
       tail.end();
       writeLines();
@@ -80,7 +80,9 @@ export function followHere<T>(
     const owned = openOwnStore(config, log);
     const { store, transfers } = owned;
     try {
-      const connection = await connect(config, log, { secrets: transfers.secrets, capabilities: store.capabilities });
+      const connection = await connect(config, log, {
+        ...{ secrets: transfers.secrets, capabilities: store.capabilities, signsInAgain: true },
+      });
       try {
         const only = new Set(jobIds);
         const { agent } = buildEngine({ config, store, transfers, log, ...connection, only });

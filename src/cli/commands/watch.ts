@@ -14,6 +14,7 @@ import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { isNoJob } from '../job-service.ts';
 import { commandLog } from '../process.ts';
+import { forStderr } from '../show/colours.ts';
 import { searchLines } from '../show/job-text.ts';
 import { reportOf } from '../show/status-report.ts';
 
@@ -123,7 +124,7 @@ function print(paths: readonly string[], registered: Registered, note: string): 
   if (request.results) lines.push(`results go to ${resultsDirectory(config.mirror.directory, request.jobId)}/`);
   if (request.tasks === null) lines.push(...searchOf(registered));
   if (paths.length > 0) lines.push(`see them grow: agent tail ${request.jobId} -f, or tail -F with a path from above`);
-  process.stderr.write(`${lines.join('\n')}\n`);
+  process.stderr.write(forStderr(`${lines.join('\n')}\n`));
 }
 
 function searchOf({ config, store, request: { jobId } }: Registered): string[] {

@@ -4,7 +4,7 @@ import { fleetAddress } from '../../daemon/fleet.ts';
 import { FleetClient, isWaiting } from '../../fleet/client.ts';
 import { FleetCopy } from '../../fleet/copy.ts';
 import type { AgentRow } from '../../fleet/register.ts';
-import type { JobId } from '../../job.ts';
+import type { JobId, TaskId } from '../../job.ts';
 import { Secrets } from '../../redact.ts';
 import type { JobInformationRow, WatchState } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -94,6 +94,7 @@ export class JobOfFleet implements KnownJob {
   isKnowable = false;
   state: WatchState | undefined;
   information: JobInformationRow | undefined;
+  tasks: readonly TaskId[] = [];
   isFollowed = false;
   elsewhere: string | undefined;
 
@@ -114,6 +115,7 @@ export class JobOfFleet implements KnownJob {
       await withView({ config, client, only }, (store) => {
         this.state = store.jobs.get(only)?.state;
         this.information = store.jobInformation.get(only);
+        this.tasks = store.taskSearches.knownTasks(only);
       });
       this.isKnowable = true;
     } catch {

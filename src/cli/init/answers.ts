@@ -9,7 +9,7 @@ import { parseLong } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
 import { failureAt, jobsUrlBeside } from '../check/description.ts';
-import { pc } from '../show/colours.ts';
+import { forStderr, pc } from '../show/colours.ts';
 import type { AnsweredService, Answers } from './config-text.ts';
 import { type FoundService, type Protocol, serviceAt } from './service.ts';
 
@@ -159,13 +159,15 @@ function askerOf(signal: AbortSignal): Ask {
         hint: 'see agent init --help for all flags',
       });
     }
-    const shown = suggestion === undefined ? `${text}: ` : `${text} ${pc.dim(`[${printable(suggestion)}]`)}: `;
+    const shown = forStderr(
+      suggestion === undefined ? `${text}: ` : `${text} ${pc.dim(`[${printable(suggestion)}]`)}: `,
+    );
     for (;;) {
       const typed = await lineTyped(shown, secret, signal);
       const answer = typed === '' ? (suggestion ?? '') : typed;
       const why = answer === '' ? 'an answer is needed' : refuse?.(answer);
       if (why === undefined) return answer;
-      process.stderr.write(`  ${pc.yellow(why)}\n`);
+      process.stderr.write(forStderr(`  ${pc.yellow(why)}\n`));
     }
   };
 }

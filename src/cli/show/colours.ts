@@ -1,9 +1,19 @@
-/** Colours for a terminal only: picocolors takes any CI for one. */
+/** Colours, by the stream that is written. */
+import { stripVTControlCharacters } from 'node:util';
 import picocolors from 'picocolors';
 
-const { FORCE_COLOR = '' } = process.env;
-const isForced = FORCE_COLOR !== '' || process.argv.includes('--color');
+/** Whether a stream gets colours: a terminal, unless `--no-color` or `NO_COLOR` is set; `FORCE_COLOR` sets them. */
+export function hasColours(
+  { isTTY = false }: { readonly isTTY?: boolean },
+  { env, argv }: Pick<NodeJS.Process, 'env' | 'argv'> = process,
+): boolean {
+  const { NO_COLOR = '', FORCE_COLOR = '', TERM } = env;
+  if (NO_COLOR !== '' || FORCE_COLOR === '0' || argv.includes('--no-color')) return false;
+  return FORCE_COLOR !== '' || (isTTY && TERM !== 'dumb');
+}
 
-export const hasColours = picocolors.isColorSupported && (isForced || process.stdout.isTTY === true);
+/** For the standard output. */
+export const pc = picocolors.createColors(hasColours(process.stdout));
 
-export const pc = picocolors.createColors(hasColours);
+/** A text for the standard error, whose colours are those of the standard output. */
+export const forStderr = (text: string): string => (hasColours(process.stderr) ? text : stripVTControlCharacters(text));

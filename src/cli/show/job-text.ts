@@ -89,15 +89,18 @@ export function agentLines({
   jobService,
   watchMine,
   notify,
-}: Pick<Report, 'jobService' | 'watchMine' | 'notify'>): string[] {
+  outage,
+}: Pick<Report, 'jobService' | 'watchMine' | 'notify' | 'outage'>): string[] {
   const lines: string[] = [];
   if (watchMine !== null) {
     const { following, waiting, mostJobs } = watchMine;
     const others = waiting > 0 ? `, ${showCount(waiting)} wait (${showCount(mostJobs)} at a time)` : '';
-    lines.push(`following all jobs of the user: ${countOf(following, 'job')} now${others}`);
+    const nextAt = jobService?.nextLookAt ?? null;
+    const next = nextAt === null ? '' : `; the next list of jobs is due ${inTime(nextAt)}`;
+    lines.push(`following all jobs of the user: ${countOf(following, 'job')} now${others}${next}`);
   }
   const error = jobService?.error ?? null;
-  if (error !== null) {
+  if (error !== null && outage === null) {
     lines.push(
       pc.red(`job states are not reported: ${printable(error.message)} (since ${showAge(Date.now() - error.since)})`),
     );

@@ -1,7 +1,7 @@
 /** The state of a job while its mirrors are shown, and whether an agent follows it. */
 import type { Config } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
-import type { JobId } from '../../job.ts';
+import type { JobId, TaskId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { JobInformationRow, WatchState } from '../../store/rows.ts';
 
@@ -11,6 +11,8 @@ export interface KnownJob {
   readonly isKnowable: boolean;
   readonly state: WatchState | undefined;
   readonly information: JobInformationRow | undefined;
+  /** The known tasks. */
+  readonly tasks: readonly TaskId[];
   /** Whether an agent runs that follows it, or would. */
   readonly isFollowed: boolean;
   /** The agent whose machine has the mirrors; undefined if they are here. */
@@ -28,6 +30,9 @@ export function jobOfState(config: Config, jobId: JobId): KnownJob {
     },
     get information() {
       return store?.jobInformation.get(jobId);
+    },
+    get tasks() {
+      return store?.taskSearches.knownTasks(jobId) ?? [];
     },
     get isFollowed() {
       return lockHolder(config.state.directory) !== undefined;

@@ -9,6 +9,7 @@ import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from
 import { shownJobService } from '../../store/jobs.ts';
 import { byTaskAndFile, shownLiveFile } from '../../store/live-files.ts';
 import { lockHolder } from '../../store/lock.ts';
+import { outageIn } from '../../store/outage.ts';
 import { shownSync } from '../../store/results.ts';
 import type { JobInformationRow, JobRow, LeaseRow, LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -36,6 +37,7 @@ export function reportOf(config: Config, store: Store, only: JobId | undefined) 
   return {
     version: 1,
     agent: { running: pid !== undefined, pid: pid ?? null },
+    outage: (pid === undefined ? undefined : outageIn(config.state.directory)) ?? null,
     jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastListing()) : null,
     watchMine: watchMineReport(store),
     notify: { rules: config.notify.length, ...store.outbox.counts() },
@@ -69,6 +71,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
       directory: job.results ? resultsDirectory(directory, job.jobId) : null,
       lastLook: shownSync(store.resultSyncs.get(job.jobId)),
       transferMethod: leaseReport(store.leases.lastOf(job.jobId)),
+      reasons: store.results.reasons(job.jobId),
       notSynced: unsynced.map(({ name, state, reason }: ResultRow) => ({ name, state, reason })),
     },
   };

@@ -9,21 +9,24 @@ import type { FleetReport } from '../fleet/client.ts';
 import { pc } from './colours.ts';
 import { agentLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
 import type { JobReport, Report } from './status-report.ts';
-import { fitted, pageText } from './terminal.ts';
+import { cutToColumns, type Display, fitted, pageText } from './terminal.ts';
 
-const MAX_LINES = 20;
+const MAX_NAME_COLUMNS = 24;
 
-/** Fits one screen. `columns`: the width of the terminal, Infinity for none. */
-export function overview(all: ShownReport, columns: number, maxJobs = Number.POSITIVE_INFINITY): string {
+/** Fits one screen. */
+export function overview(all: ShownReport, display: Display, maxJobs = Number.POSITIVE_INFINITY): string {
   const report = { ...all, jobs: [...all.jobs].sort(asNeeded).slice(0, maxJobs) };
-  const lines = [...whoRuns(report, columns), ...agentLines(report)];
-  if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB');
+  const lines = [...whoRuns(report, display), ...agentLines(report)];
+  if (report.jobs.length === 0)
+    lines.push(...(report.watchMine === null ? ['no job is watched: agent watch JOB'] : []));
   else {
     const isReported = report.jobs.some(({ toldAt }) => toldAt !== null);
     const isOfFleet = report.agents !== undefined;
     const owner = isOfFleet ? ['owner'] : [];
+    const hasNames = report.jobs.some(({ name }) => (name ?? '') !== '');
     const head = [
       'job',
+      ...(hasNames ? ['name'] : []),
       ...owner,
       'state',
       ...(isReported ? ['job state'] : []),
@@ -34,12 +37,19 @@ export function overview(all: ShownReport, columns: number, maxJobs = Number.POS
     ];
     const rows = report.jobs.map((job) => {
       const [id = '', ...rest] = overviewRow(job, isReported);
-      return [id, ...(isOfFleet ? [printable(job.owner ?? 'none')] : []), ...rest];
+      const name = hasNames ? [cutToColumns(printable(job.name ?? ''), MAX_NAME_COLUMNS)] : [];
+      return [id, ...name, ...(isOfFleet ? [printable(job.owner ?? 'none')] : []), ...rest];
     });
-    lines.push(...fitted({ head, rows }, columns));
-    for (const job of report.jobs) lines.push(...failuresOf(job), ...hintLines(job));
+    lines.push(...fitted({ head, rows }, display));
+    const failing = new Map<string | undefined, JobReport[]>();
+    for (const job of report.jobs) {
+      const message = job.error?.message;
+      failing.set(message, [...(failing.get(message) ?? []), job]);
+    }
+    for (const job of report.jobs)
+      lines.push(...failuresOf(job, failing.get(job.error?.message) ?? []), ...hintLines(job), ...reasonLines(job));
   }
-  return pageText(lines, columns);
+  return pageText(lines, display);
 }
 
 /** Failing jobs, then followed ones, then settled ones, the newest first. */
@@ -91,16 +101,21 @@ export function progressText({ jobs }: Report): string {
   return lines.join('; ');
 }
 
-function failuresOf(job: JobReport): string[] {
+/** A failure of several jobs is shown once, with the first of them. */
+function failuresOf(job: JobReport, alike: readonly JobReport[]): string[] {
   const [file, ...others] = job.files.filter(({ error }) => error !== null);
   const more = others.length === 0 ? [] : [`    and ${countOf(others.length, 'file')} more: agent status ${job.jobId}`];
-  if (job.error !== null) return failureLines(`job ${job.jobId}: `, job.error);
+  if (job.error !== null) {
+    if (alike[0] !== job) return [];
+    const also = alike.length === 1 ? '' : ` and ${countOf(alike.length - 1, 'other job')}`;
+    return failureLines(`job ${job.jobId}${also}: `, job.error);
+  }
   if (file === undefined || file.error === null) return [];
   return [...failureLines(`job ${job.jobId}, task ${file.taskId} ${file.file}: `, file.error), ...more];
 }
 
-export function detail(report: ShownReport, columns: number): string {
-  const lines = [...whoRuns(report, columns), ...agentLines(report)];
+export function detail(report: ShownReport, display: Display): string {
+  const lines = [...whoRuns(report, display), ...agentLines(report)];
   for (const job of report.jobs) {
     const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(job.polledAt)}`];
     lines.push(`job ${job.jobId}: ${listed(stateOf(job), ownerText(job), ...ages, named('lag', lagOf(job)))}`);
@@ -109,7 +124,7 @@ export function detail(report: ShownReport, columns: number): string {
     if (job.refusedEntries > 0) lines.push(`  entries of responses that were not requested: ${job.refusedEntries}`);
     if (job.files.length > 0) {
       const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
-      lines.push(...fitted({ head, rows: job.files.map(fileRow), numbers: ['bytes', 'generation'] }, columns));
+      lines.push(...fitted({ head, rows: job.files.map(fileRow), numbers: ['bytes', 'generation'] }, display));
     }
     for (const file of job.files) {
       if (file.error !== null) lines.push(...failureLines(`task ${file.taskId} ${file.file}: `, file.error));
@@ -120,7 +135,7 @@ export function detail(report: ShownReport, columns: number): string {
     }
     lines.push(...resultLines(job));
   }
-  return pageText(lines, columns);
+  return pageText(lines, display);
 }
 
 function fileRow(file: JobReport['files'][number]): string[] {
@@ -136,13 +151,13 @@ function mismatchLines({ taskId, file, mismatches }: JobReport['files'][number])
 }
 
 function resultLines({ results }: JobReport): string[] {
-  const { lastLook, transferMethod, notSynced, failed, leftOut } = results;
+  const { lastLook, transferMethod, reasons } = results;
   const lines: string[] = [];
   if (lastLook !== null) {
     const { done, wanted, bytes, endedAt, updatedAt, fallback } = lastLook;
     const when = endedAt === null ? 'now' : ageOf(updatedAt);
-    const rate = `${showBytes(lastLook.bytesPerSecond)}/s by ${wayOf(lastLook.way)}`;
-    lines.push(`  last sync (${when}): ${done} of ${wanted} files that were due, ${showBytes(bytes)}, ${rate}`);
+    const rate = lastLook.way === null ? '' : `, ${showBytes(lastLook.bytesPerSecond)}/s by ${wayOf(lastLook.way)}`;
+    lines.push(`  last sync (${when}): tried ${done} of ${countOf(wanted, 'due file')}, ${showBytes(bytes)}${rate}`);
     if (fallback !== null) lines.push(pc.yellow(`  by the service, not directly: ${printable(fallback)}`));
   }
   if (transferMethod !== null && transferMethod.state !== 'ended') {
@@ -150,14 +165,30 @@ function resultLines({ results }: JobReport): string[] {
     const why = reason === null ? '' : `: ${printable(reason)}`;
     lines.push(`  transfer method of ${printable(host ?? 'the service')}: ${state} since ${ageOf(askedAt)}${why}`);
   }
-  for (const { name, state, reason } of notSynced.slice(0, MAX_LINES))
-    lines.push(`  ${printable(name)}: ${state}: ${printable(reason ?? '')}`);
-  const more = Math.max(notSynced.length, failed + leftOut) - MAX_LINES;
-  if (more > 0) lines.push(`  ... and ${showCount(more)} more (agent status JOB --json lists some of each kind)`);
+  for (const reason of reasons) lines.push(`  ${reasonText(reason)}`);
   return lines;
 }
 
-function failureLines(prefix: string, { message, hint, since, retryAt = 0 }: NonNullable<JobRow['error']>): string[] {
+/** `429 failed: no space left on device (out/a.bin and others)` */
+function reasonText({ state, reason, files, name }: JobReport['results']['reasons'][number]): string {
+  const others = files > 1 ? ' and others' : '';
+  return `${showCount(files)} ${STATES[state] ?? state}: ${printable(reason)} (${printable(name)}${others})`;
+}
+
+const STATES: Readonly<Record<string, string>> = { listed: 'waiting', 'left-out': 'left out' };
+
+/** The most frequent reason of a failure. */
+function reasonLines({ jobId, results }: JobReport): string[] {
+  const [first, ...others] = results.reasons.filter(({ state }) => state === 'failed' || state === 'refused');
+  if (first === undefined) return [];
+  const more = others.length === 0 ? '' : `; ${countOf(others.length, 'other reason')}: agent status ${jobId}`;
+  return [pc.red(`  job ${jobId}: results: ${reasonText(first)}${more}`)];
+}
+
+function failureLines(
+  prefix: string,
+  { message, hint, since, retryAt = 0 }: Omit<NonNullable<JobRow['error']>, 'code'>,
+): string[] {
   const now = Date.now();
   const again = retryAt > now ? `, next attempt in ${showAge(retryAt - now)}, at ${showClock(retryAt)}` : '';
   const lines = [pc.red(`  ${prefix}${printable(message)} (since ${showAge(now - since)}${again})`)];
@@ -166,9 +197,10 @@ function failureLines(prefix: string, { message, hint, since, retryAt = 0 }: Non
 
 export type ShownReport = Omit<Report, 'jobs'> & Partial<FleetPart> & { readonly jobs: readonly OwnedJob[] };
 
-function whoRuns(report: ShownReport, columns: number): string[] {
+function whoRuns(report: ShownReport, display: Display): string[] {
   const { agents, waitingJobs = 0 } = report;
-  return agents === undefined ? [agentLine(report)] : fleetLines({ agents, waitingJobs }, columns);
+  if (agents !== undefined) return fleetLines({ agents, waitingJobs }, display);
+  return [agentLine(report), ...(report.outage === null ? [] : failureLines('', report.outage))];
 }
 
 function agentLine({ agent }: Pick<Report, 'agent'>): string {
@@ -197,13 +229,13 @@ function resultsOf({ results }: JobReport): string {
 }
 
 /** `soap` stands for calls of the service by either protocol (docs/transfers.md). */
-const wayOf = (way: string | null) => (way === 'soap' ? 'the service' : (way ?? 'none'));
+const wayOf = (way: string) => (way === 'soap' ? 'the service' : way);
 
 type FleetPart = Pick<FleetReport, 'agents' | 'waitingJobs'>;
 type ShownAgent = FleetPart['agents'][number];
 type OwnedJob = JobReport & Partial<Pick<FleetReport['jobs'][number], 'owner' | 'attempt'>>;
 
-function fleetLines({ agents, waitingJobs }: FleetPart, columns: number): string[] {
+function fleetLines({ agents, waitingJobs }: FleetPart, display: Display): string[] {
   if (agents.length === 0) return [pc.yellow('no agent of the fleet is running (agent run)')];
   const head = ['agent', 'state', 'jobs', 'lag', 'calls'];
   const rows = agents.map((agent) => {
@@ -219,7 +251,7 @@ function fleetLines({ agents, waitingJobs }: FleetPart, columns: number): string
     ];
   });
   const waiting = waitingJobs === 0 ? [] : [pc.yellow(`${countOf(waitingJobs, 'job')} without an owner`)];
-  return [...fitted({ head, rows }, columns), ...agents.flatMap(lackLines), ...waiting];
+  return [...fitted({ head, rows }, display), ...agents.flatMap(lackLines), ...waiting];
 }
 
 /** Why a running agent does not acquire or follow jobs. */

@@ -1,8 +1,6 @@
 /** Output for a terminal: safe text that fits, tables, and lines that stay below the scrolling ones. */
 import type { WriteStream } from 'node:tty';
-import Table from 'cli-table3';
 import stringWidth from 'string-width';
-import { slicesOf } from '../../slices.ts';
 import { hasColours, pc } from './colours.ts';
 
 const ESC = '\u001b';
@@ -23,7 +21,7 @@ const NOT_TEXT = new RegExp(
 );
 
 /** One safe line; colours are kept if the terminal has them. */
-export function terminalText(line: string, colours = hasColours): string {
+export function terminalText(line: string, colours = hasColours(process.stdout)): string {
   const text = line
     .replaceAll('\t', '  ')
     .replaceAll(NOT_TEXT, (_, colour?: string) => (colours ? (colour ?? '') : ''));
@@ -31,18 +29,24 @@ export function terminalText(line: string, colours = hasColours): string {
 }
 
 const COLOUR = new RegExp(`(${ESC}\\[[0-9;:]*m)`);
+const EACH_COLOUR = new RegExp(COLOUR, 'g');
+/** Of the colours of picocolors. */
+const ENDS_COLOUR = new RegExp(`^${ESC}\\[(?:0|22|39)?m$`);
 const CHARACTERS = new Intl.Segmenter();
+
+/** Most texts are ASCII. */
+const widthOf = (text: string) => (/^[ -~]*$/.test(text) ? text.length : stringWidth(text));
 
 /** An ellipsis replaces what is cut. */
 export function cutToColumns(text: string, maxColumns: number): string {
-  if (stringWidth(text) <= maxColumns) return text;
+  if (widthOf(text) <= maxColumns) return text;
   const parts = text.split(COLOUR).flatMap((part, index) =>
     // Every second part is a colour.
     index % 2 === 1 ? [part] : Array.from(CHARACTERS.segment(part), ({ segment }) => segment),
   );
   let columns = 0;
   const end = parts.findIndex((part) => {
-    columns += stringWidth(part);
+    columns += widthOf(part);
     return columns >= maxColumns;
   });
   const shown = parts.slice(0, end).join('');
@@ -50,74 +54,136 @@ export function cutToColumns(text: string, maxColumns: number): string {
 }
 
 /**
- * Wraps a text between words, with the indent of its first line. Not by wrap-ansi, which composes characters: the name
- * of a file would differ from the one on the disk.
+ * Wraps a text between words, with the indent of its first line and `hanging` more columns from the second line on. Not
+ * by wrap-ansi, which composes characters: the name of a file would differ from the one on the disk.
  */
-export function wrapToColumns(text: string, maxColumns: number): string[] {
-  if (stringWidth(text) <= maxColumns) return [text];
+export function wrapToColumns(text: string, maxColumns: number, hanging = 0): string[] {
+  if (widthOf(text) <= maxColumns) return [text];
   const [indent = ''] = /^ */.exec(text) ?? [];
   const lines: string[] = [];
   let line = '';
   for (const word of text.trimStart().split(' ')) {
-    const longer = line === '' ? `${indent}${word}` : `${line} ${word}`;
-    if (line !== '' && stringWidth(longer) > maxColumns) {
+    const start = indent + (lines.length > 0 ? ' '.repeat(hanging) : '');
+    const longer = line === '' ? `${start}${word}` : `${line} ${word}`;
+    if (line !== '' && widthOf(longer) > maxColumns) {
       lines.push(line);
-      line = `${indent}${word}`;
+      line = `${indent}${' '.repeat(hanging)}${word}`;
     } else line = longer;
   }
-  return [...lines, line];
+  return colouredEach([...lines, line]);
 }
 
-/** No rules between rows, so that many rows fit on one screen. */
-const BETWEEN_ROWS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
+/** Lines of a coloured text, each with the colour that it begins in. */
+function colouredEach(lines: readonly string[]): string[] {
+  let open = '';
+  return lines.map((line) => {
+    const before = open;
+    for (const [colour] of line.matchAll(EACH_COLOUR)) open = ENDS_COLOUR.test(colour) ? '' : colour;
+    return `${before}${line}${open === '' ? '' : RESET}`;
+  });
+}
 
-/** The time for drawing a table grows with the square of its rows. */
-const ROWS_AT_A_TIME = 50;
+/** What an output can show. */
+export interface Display {
+  /** Without a terminal, those of `COLUMNS`, else Infinity. */
+  readonly columns: number;
+  readonly hasBoxes: boolean;
+}
+
+/** Whether the locale has characters beyond ASCII. */
+export const isUnicode = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  /utf-?8/i.test(env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || '');
+
+export function displayOf(stream: Partial<WriteStream> = process.stdout, env = process.env): Display {
+  const { isTTY = false, columns } = stream;
+  // Some terminals do not report their width.
+  return {
+    columns: (isTTY ? columns : Number(env['COLUMNS'])) || Number.POSITIVE_INFINITY,
+    hasBoxes: isTTY && env['TERM'] !== 'dumb' && isUnicode(env),
+  };
+}
 
 interface Fitted {
   readonly head: readonly string[];
-  readonly rows: readonly string[][];
+  readonly rows: readonly (readonly string[])[];
   readonly numbers?: readonly string[];
 }
 
-/** A table, or lines on a terminal that is too narrow for it. */
-export function fitted({ head, rows, numbers = [] }: Fitted, columns: number): readonly string[] {
-  const colAligns = head.map((name) => (numbers.includes(name) ? 'right' : 'left'));
-  const colWidths = widthsOf([head, ...rows]);
-  const drawn = (some: readonly (readonly string[])[], ofHead: readonly string[]) => {
-    const table = new Table({ head: [...ofHead], style: plainStyle(), chars: BETWEEN_ROWS, colAligns, colWidths });
-    table.push(...some.map((row) => [...row]));
-    return table.toString().split('\n');
+/** The parts of a line of a table. */
+interface Frame {
+  readonly left: string;
+  readonly between: string;
+  readonly right: string;
+}
+
+const BOX: Frame = { left: '│ ', between: ' │ ', right: ' │' };
+const PLAIN: Frame = { left: '', between: '  ', right: '' };
+
+/**
+ * A table without rules between its rows, so that many fit on one screen. Where it is too wide, its widest columns are
+ * wrapped between words; where not even the words fit, each row becomes lines.
+ */
+export function fitted({ head, rows, numbers = [] }: Fitted, { columns, hasBoxes }: Display): readonly string[] {
+  const { left, between, right } = hasBoxes ? BOX : PLAIN;
+  const room = columns - left.length - right.length - between.length * (head.length - 1);
+  const widths = widthsWithin(room, [head, ...rows]);
+  if (widths === undefined) return rows.flatMap((row) => narrowLines(head, row, columns));
+  const drawn = (row: readonly string[], change = (text: string) => text) => {
+    const cells = row.map((text, column) => wrapToColumns(text, widths[column] ?? 0));
+    return Array.from({ length: Math.max(...cells.map(({ length }) => length)) }, (_, line) => {
+      const parts = cells.map((lines, column) => {
+        const text = lines[line] ?? '';
+        const blank = ' '.repeat(Math.max(0, (widths[column] ?? 0) - widthOf(text)));
+        return numbers.includes(head[column] ?? '') ? `${blank}${change(text)}` : `${change(text)}${blank}`;
+      });
+      return `${pc.gray(left)}${parts.join(pc.gray(between))}${pc.gray(right)}`.trimEnd();
+    });
   };
-  const [top = '', names = '', bottom = ''] = drawn([], head);
-  if (stringWidth(top) > columns) return rows.flatMap((row) => narrowLines(head, row));
-  const below = top.replace('┌', '├').replace('┐', '┤').replaceAll('┬', '┼');
-  return [top, names, below, ...slicesOf(rows, ROWS_AT_A_TIME).flatMap((some) => drawn(some, []).slice(1, -1)), bottom];
+  const lines = [drawn(head, pc.bold), ...rows.map((row) => drawn(row))];
+  if (!hasBoxes) return lines.flat();
+  const rule = (from: string, through: string, to: string) =>
+    pc.gray(`${from}${widths.map((width) => '─'.repeat(width + 2)).join(through)}${to}`);
+  const [names = [], ...others] = lines;
+  return [rule('┌', '┬', '┐'), ...names, rule('├', '┼', '┤'), ...others.flat(), rule('└', '┴', '┘')];
 }
 
-/** The first two cells, and below them the others, each after its name. */
-function narrowLines(head: readonly string[], [first = '', second = '', ...rest]: readonly string[]): string[] {
-  const named = rest.flatMap((text, index) => (text === '' ? [] : [`${head[index + 2]} ${text}`]));
-  return [`${pc.bold(first)} ${second}`, ...(named.length === 0 ? [] : [`  ${named.join('; ')}`])];
-}
-
-function widthsOf(rows: readonly (readonly string[])[]): number[] {
+/** The widths of the columns; the widest is the first that is made narrower. Undefined if not even the words fit. */
+function widthsWithin(room: number, rows: readonly (readonly string[])[]): number[] | undefined {
   const widths: number[] = [];
-  for (const row of rows)
-    for (const [column, text] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, stringWidth(text) + 2);
+  const words: number[] = [];
+  for (const row of rows) {
+    for (const [column, text] of row.entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, widthOf(text));
+      if (room === Number.POSITIVE_INFINITY) continue;
+      words[column] = Math.max(words[column] ?? 0, ...text.split(' ').map((word) => widthOf(word)));
+    }
+  }
+  for (let over = sumOf(widths) - room; over > 0; over--) {
+    const [widest] = [...widths.keys()]
+      .filter((column) => (widths[column] ?? 0) > (words[column] ?? 0))
+      .sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0));
+    if (widest === undefined) return undefined;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+  }
   return widths;
 }
 
-export const pageText = (lines: readonly string[], columns: number): string =>
-  `${lines.flatMap((line) => (isOfTable(line) ? [line] : wrapToColumns(line, columns))).join('\n')}\n`;
+const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
 
-/** Infinity where the standard output is no terminal, or one that does not report its size. */
-export const columnsOfTerminal = (): number =>
-  process.stdout.isTTY ? process.stdout.columns || Number.POSITIVE_INFINITY : Number.POSITIVE_INFINITY;
+/** The first two cells, and below them the others, each after its name. */
+function narrowLines(
+  head: readonly string[],
+  [first = '', second = '', ...rest]: readonly string[],
+  columns: number,
+): string[] {
+  const named = rest.flatMap((text, index) => (text === '' ? [] : [`${head[index + 2]} ${text}`]));
+  const more = named.length === 0 ? [] : wrapToColumns(`  ${named.join('; ')}`, columns);
+  return [`${pc.bold(first)} ${second}`, ...more];
+}
 
-const isOfTable = (line: string) => /[─│]/.test(line);
-
-const plainStyle = () => (hasColours ? { head: ['bold'], border: ['gray'] } : { head: [], border: [] });
+/** A table fits already. */
+export const pageText = (lines: readonly string[], { columns }: Pick<Display, 'columns'>): string =>
+  `${lines.flatMap((line) => wrapToColumns(line, columns, 2)).join('\n')}\n`;
 
 const CLEAR_BELOW = '\u001b[J';
 const LINES_UP = (lines: number) => (lines === 0 ? '' : `\u001b[${lines}A`);
@@ -165,5 +231,6 @@ export class BottomLines {
 /** A bar of `columns` columns, filled by a share from 0 to 1. */
 export function bar(share: number, columns: number): string {
   const full = Math.floor(Math.min(1, share) * columns);
-  return '█'.repeat(full) + '░'.repeat(columns - full);
+  const [done, open] = isUnicode() ? ['█', '░'] : ['#', '.'];
+  return done.repeat(full) + open.repeat(columns - full);
 }

@@ -25,6 +25,8 @@ export interface SignInOptions {
   readonly baseUrl: string | null;
   readonly auth: AuthSettings;
   readonly http: Pick<HttpClient, 'request'>;
+  /** Whether this process signs in again after a pause, which its errors then name. */
+  readonly signsInAgain: boolean;
   readonly onSignIn: (event: SignInEvent) => void;
   readonly onWarning: (message: string) => void;
   readonly secrets: Secrets;
@@ -174,7 +176,7 @@ export class SignIn implements Session {
       if (signal.aborted) throw stopped();
       const error = this.#failed(thrown);
       this.#options.onSignIn({ kind: 'failed', error, tookMs: this.#options.nowMs() - startedMs });
-      throw error;
+      throw this.#withNextTry(error);
     }
     if (signal.aborted) throw stopped();
     this.#send({ kind: 'granted', grant });
@@ -192,7 +194,7 @@ export class SignIn implements Session {
     if (this.#mayBeRefusal(error)) this.#refusals.lengthen();
     else if (!error.policy.passes) this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
-    return this.#withNextTry(error);
+    return error;
   }
 
   /** Whether it may be a refusal: some releases answer an unknown user like a fault. */
@@ -215,7 +217,8 @@ export class SignIn implements Session {
   #withNextTry(error: JobtailError): JobtailError {
     const seconds = Math.ceil(this.#remainingMs / 1000);
     if (seconds === 0) return error;
-    return new JobtailError(error.code, `${error.message}; next sign-in in ${seconds} s`, {
+    const next = this.#options.signsInAgain ? `; next sign-in in ${seconds} s, or when the secret changes` : '';
+    return new JobtailError(error.code, `${error.message}${next}`, {
       hint: error.hint,
       retryAfterMs: error.retryAfterMs === undefined ? undefined : this.#remainingMs,
     });

@@ -17,7 +17,8 @@ const listed = (job: Partial<ListedJob>): ListedJob => ({
   ...job,
 });
 
-const shown = (job: Partial<ListedJob>, columns = Number.POSITIVE_INFINITY) => jobsTable([listed(job)], columns);
+const shown = (job: Partial<ListedJob>, columns = Number.POSITIVE_INFINITY) =>
+  jobsTable([listed(job)], { columns, hasBoxes: true });
 
 describe('a time', () => {
   it('is that of this place, and stays as it was reported without a zone', () => {
@@ -81,6 +82,6 @@ describe('the table of jobs', () => {
           .map(({ length }) => length),
       ),
     ).toBeLessThan(140);
-    expect(jobsTable([], 80)).toBe('the middleware reports no job\n');
+    expect(jobsTable([], { columns: 80, hasBoxes: true })).toBe('the middleware reports no job\n');
   });
 });

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { fittingLines } from '../../../src/cli/commands/status.ts';
 import { showTime } from '../../../src/cli/show/job-text.ts';
-import { type JobReport, jobFields, taskFields } from '../../../src/cli/show/status-report.ts';
+import { type JobReport, jobFields, type Report, taskFields } from '../../../src/cli/show/status-report.ts';
 import { overview } from '../../../src/cli/show/status-table.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
@@ -11,7 +11,7 @@ const FAILURE = { code: 'timeout', message: 'no answer', hint: null, since: 0 } 
 
 function jobOf(jobId: string, state: JobReport['state'], more: Partial<JobReport> = {}): JobReport {
   const counts = { listed: 3, synced: 1, linked: 0, inFlux: 0, queued: 0, failed: 2, refused: 2, leftOut: 0, bytes: 0 };
-  const results = { ...counts, directory: '/r', lastLook: null, transferMethod: null, notSynced: [] };
+  const results = { ...counts, directory: '/r', lastLook: null, transferMethod: null, notSynced: [], reasons: [] };
   const tasks = { found: 0, by: 'named', lookingFor: false, lookedAt: null, nextLookAt: null, hint: null, told: [] };
   const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
   return {
@@ -38,7 +38,7 @@ it('failing jobs come first, then those that are followed, then settled ones, th
     jobOf('503', 'watched'),
     jobOf('504', 'watched', { error: FAILURE }),
   ];
-  const text = overview(reportOf(jobs), Number.POSITIVE_INFINITY);
+  const text = overview(reportOf(jobs), { columns: Number.POSITIVE_INFINITY, hasBoxes: true });
   expect([...text.matchAll(/^│ (\d+)/gm)].map(([, id]) => id)).toEqual(['504', '503', '502', '501']);
   expect(text).toContain('2 refused');
   expect(text).not.toContain('2 failed');
@@ -47,6 +47,7 @@ it('failing jobs come first, then those that are followed, then settled ones, th
 const reportOf = (jobs: readonly JobReport[]) => ({
   version: 1,
   agent: { running: true, pid: 1 },
+  outage: null,
   jobService: null,
   watchMine: null,
   notify: { rules: 0, waiting: 0, givenUp: 0, oldestAt: null },
@@ -57,7 +58,7 @@ it('a screen shows as many jobs as it has rows for, those that matter first, and
   const failing = jobOf('504', 'watched', { error: FAILURE });
   const settled = Array.from({ length: 100 }, (_, index) => jobOf(String(1000 + index), 'settled', { grownAt: index }));
   const report = reportOf([...settled, failing]);
-  const page = { jobs: 101, render: (maxJobs?: number) => overview(report, 100, maxJobs) };
+  const page = { jobs: 101, render: (maxJobs?: number) => overview(report, { columns: 100, hasBoxes: true }, maxJobs) };
   for (const rows of [9, 12, 24]) {
     const lines = fittingLines(page, rows);
     expect(lines.length).toBeLessThanOrEqual(rows);
@@ -86,4 +87,33 @@ it('times have whole seconds, and a job that runs has no end', () => {
   expect(taskFields(task).endTime).toBeNull();
   expect(jobFields({ ...job, state: 'Finished' }).endTime).toBe(endTime);
   expect(taskFields({ ...task, state: 'Finished' }).endTime).toBe(endTime);
+});
+
+it('a reason that many results share is shown once, with their number, and so is a failure that many jobs share', () => {
+  const full = { state: 'failed', reason: 'no space left on device', files: 429, name: 'out/a.bin' } as const;
+  const other = { ...full, reason: 'no such file', files: 1 };
+  const job = jobOf('501', 'watched', { error: FAILURE });
+  const jobs = [
+    { ...job, results: { ...job.results, reasons: [full, other] } },
+    jobOf('502', 'watched', { error: FAILURE }),
+  ];
+  const text = overview(reportOf(jobs), { columns: Number.POSITIVE_INFINITY, hasBoxes: true });
+  const results =
+    '  job 501: results: 429 failed: no space left on device (out/a.bin and others); 1 other reason: agent status 501';
+  expect(text.split('\n')).toContain(results);
+  expect(text.match(/no answer/g)).toHaveLength(1);
+  expect(text).toContain('  job 501 and 1 other job: no answer');
+});
+
+it('jobs are shown with their names, and the next list of jobs of the user with its time', () => {
+  const watchMine = { following: 0, waiting: 0, mostJobs: 200 } as Report['watchMine'];
+  const jobService = { lookedAt: 0, nextLookAt: Date.now() + 24_500, failures: 0, error: null, listed: 0 };
+  const named = overview(
+    { ...reportOf([jobOf('501', 'watched', { name: 'heat\u001b' })]) },
+    { columns: 100, hasBoxes: false },
+  );
+  expect(named).toContain('501  heat\\u{001B}  watched');
+  const none = overview({ ...reportOf([]), watchMine, jobService }, { columns: 100, hasBoxes: false });
+  expect(none).toContain('0 jobs now; the next list of jobs is due in 24 s');
+  expect(none).not.toContain('agent watch JOB');
 });

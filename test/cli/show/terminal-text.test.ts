@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
 import { describe, expect, it } from 'vitest';
-import { columnsOfTerminal, cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal.ts';
+import { cutToColumns, displayOf, terminalText, wrapToColumns } from '../../../src/cli/show/terminal.ts';
 
 const ESC = '\u001b';
 
@@ -68,8 +68,5 @@ describe('columns', () => {
 });
 
 it('a terminal that reports no size has room for every line', () => {
-  const { isTTY, columns } = process.stdout;
-  Object.assign(process.stdout, { isTTY: true, columns: 0 });
-  expect(columnsOfTerminal()).toBe(Number.POSITIVE_INFINITY);
-  Object.assign(process.stdout, { isTTY, columns });
+  expect(displayOf({ isTTY: true, columns: 0 }).columns).toBe(Number.POSITIVE_INFINITY);
 });

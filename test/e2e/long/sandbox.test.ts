@@ -46,7 +46,7 @@ it('names the releases when it is to be one that is not known', PATIENCE, async 
   expect(await program.ended).toMatchObject({ code: 2, stderr: expect.stringMatching(/"7\.1"(?:.|\n)*2\.0, 2\.1/) });
 });
 
-const JOB = /^# Job \d+ is running: agent (watch .*)$/m;
+const JOB = /^# Job \d+ runs for 10 min: agent (watch .*)$/m;
 
 /** `agent sandbox --job`, once its job was started. */
 /** The processes of the jobs of a cluster. */

@@ -78,6 +78,7 @@ export function signInService() {
       baseUrl: service.baseUrl,
       auth,
       http,
+      signsInAgain: true,
       nowMs: () => clock.nowMs,
       random: () => 1,
       env: {},

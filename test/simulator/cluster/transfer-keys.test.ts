@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createKeyPair } from '../../../simulator/cluster/key-pair.ts';
+import { accountName } from '../../../simulator/cluster/transfer-keys.ts';
 import { needs } from '../../support/needs.ts';
 import { call, faultText, jobAnd, NAMESPACE, signIn, startSandbox, temporaryDirectory } from '../support.ts';
 
@@ -116,4 +117,11 @@ describe('GetFileTransferMethod and EndFileTransfer', () => {
     sandbox.setHabits({ transferProtocol: 'none', nullMembers: false });
     expect((await get()).body).toBe(`<${GET}Response xmlns="${NAMESPACE}" />`);
   });
+});
+
+it('a user without a name, as in a container, is called by the number', () => {
+  const nameless = () => {
+    throw new Error('no such user');
+  };
+  expect(accountName(nameless)).toBe(String(process.getuid?.()));
 });
