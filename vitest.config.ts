@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -5,8 +6,8 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { FLEET_PLACE } from './bench/fleet-node.ts';
 import { PATIENCE } from './test/support/e2e-until.ts';
-import { MissingPackages } from './test/support/missing-packages.ts';
 import { PROPERTY_TIMES } from './test/support/property-runs.ts';
+import { RunReporter } from './test/support/run-reporter.ts';
 
 /**
  * Files with a process of their own. These measure it: its memory, its pauses, what an import does to it. A file that
@@ -14,8 +15,8 @@ import { PROPERTY_TIMES } from './test/support/property-runs.ts';
  * wait for it for ever in the files after it.
  */
 const ALONE = [
-  'test/shared-modules.test.ts',
-  'test/remote/soap/streaming.test.ts',
+  'test/long/shared-modules.test.ts',
+  'test/remote/soap/long/streaming.test.ts',
   'test/remote/soap/long/broken-answers.test.ts',
   'test/simulator/long/streaming.test.ts',
   'test/agent/results/listing/long/hostile-listings.test.ts',
@@ -32,14 +33,30 @@ function testFilesWith(text: string): string[] {
     .filter((file) => fs.readFileSync(path.join(import.meta.dirname, file), 'utf8').includes(text));
 }
 
+/** Other clients and browsers, large sizes, and sweeps that seldom find what others do not: only in `npm run test:nightly`. */
+const NIGHTLY =
+  process.env['JOBTAIL_NIGHTLY'] === '1'
+    ? []
+    : [
+        'test/contract/long/{php,zeep}.test.ts',
+        'test/e2e/fleet/long/mischief.test.ts',
+        'test/e2e/long/{kill-large,secrets-all,view-load}.test.ts',
+        'test/view/long/slow-readers.test.ts',
+        'test/view/page/browser/long/{accessible-all,big-log,firefox,long-lines,many}.test.ts',
+        'test/virtual/long/{each-call,planted}.test.ts',
+      ];
+
 /** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */
-const LONG = process.env['JOBTAIL_LONG'] === '1' ? [] : ['test/**/long/**'];
+const LONG = process.env['JOBTAIL_LONG'] === '1' ? NIGHTLY : ['test/**/long/**'];
+const IS_LONG = process.env['JOBTAIL_LONG'] === '1';
+
+const TEST_TIMEOUT_MS = 120_000;
 
 /** One file at a time, after all others: each keeps a machine busy with agents or SSH, whose answers have limits of seconds. */
 const CROWDED = ['test/e2e/fleet/long/**/*.test.ts', 'test/direct/long/**/*.test.ts'];
 
 /** Temporary files, of PostgreSQL too: in memory, for most tests flush thousands of times; those below `long/` on the disk. */
-const TEMPORARY = LONG.length > 0 && isRoomInMemory() ? { TMPDIR: '/dev/shm' } : {};
+const TEMPORARY = !IS_LONG && isRoomInMemory() ? { TMPDIR: '/dev/shm' } : {};
 
 /** Containers have 64 MiB there, without the right to execute. */
 function isRoomInMemory(): boolean {
@@ -56,14 +73,21 @@ const FAR = process.env['JOBTAIL_NEAR'] === '1' ? ['test/e2e/**', 'test/view/pag
 const OF_FLEET = path.join(FLEET_PLACE, 'node_modules', 'pg-boss');
 
 /**
- * Files that ask for the longest time limits go first: begun last, one of them would be left to a single core. vitest
- * orders by the times of an earlier run, but a fresh clone has none.
+ * Random order by the seed that the end of a run prints. Files that ask for long time limits go before the others: begun
+ * last, one of them would be left to a single core.
  */
-class LongestFirst extends BaseSequencer {
+class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const limits = new Map(files.map(({ moduleId }) => [moduleId, longestLimitOf(moduleId)]));
-    const limitOf = ({ moduleId }: TestSpecification) => limits.get(moduleId) ?? 0;
-    return (await super.sort(files)).sort((a, b) => limitOf(b) - limitOf(a));
+    const { seed } = this.ctx.config.sequence;
+    const placeOf = (file: string) => createHash('md5').update(`${seed} ${path.relative(import.meta.dirname, file)}`);
+    const keys = new Map(
+      files.map(({ moduleId }) => [
+        moduleId,
+        `${longestLimitOf(moduleId) > TEST_TIMEOUT_MS ? 0 : 1} ${placeOf(moduleId).digest('hex')}`,
+      ]),
+    );
+    const keyOf = ({ moduleId }: TestSpecification) => keys.get(moduleId) ?? '';
+    return [...files].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   }
 }
 
@@ -80,17 +104,15 @@ export default defineConfig({
   test: {
     // Most tests wait for processes and files, not for the processor: one more than there are keeps all of them busy.
     // Long ones are of many processes each.
-    maxWorkers: LONG.length > 0 ? os.availableParallelism() + 1 : 2,
+    maxWorkers: IS_LONG ? 2 : os.availableParallelism() + 1,
     // Far beyond what anything takes, also where ten others want the processor: only what hangs is to meet them.
-    testTimeout: 120_000 * Math.max(1, PROPERTY_TIMES),
+    testTimeout: TEST_TIMEOUT_MS * Math.max(1, PROPERTY_TIMES),
     hookTimeout: 120_000,
     // Lines for people are compared as text; where CI or FORCE_COLOR is set, they would have colours.
     env: { NO_COLOR: '1', FORCE_COLOR: '', ...TEMPORARY },
     setupFiles: ['test/support/property-setup.ts'],
-    reporters: ['default', new MissingPackages()],
-    // Random: with the seed that is printed; `--sequence.seed` gives the same order again.
-    sequence:
-      process.env['JOBTAIL_TEST_ORDER'] === 'random' ? { shuffle: { files: true } } : { sequencer: LongestFirst },
+    reporters: [new RunReporter()],
+    sequence: { sequencer: LongFirst, seed: Date.now() % 2 ** 31 },
     projects: [
       // A process of its own for each file would load the same modules a hundred times.
       {

@@ -5,6 +5,7 @@
  *     --only NAME   this measurement alone; may be given several times
  *     --rounds N    instead of five (quick: one)
  *     --json        all figures as JSON on the standard output instead of the table, one item a release
+ *     --within S    in random order, and none begins after so many seconds
  *     --here        on this Node.js alone, as JSON
  *     --list        names the measurements
  *
@@ -44,6 +45,7 @@ async function main(): Promise<void> {
     only: { type: 'string', multiple: true },
     rounds: { type: 'string' },
     json: { type: 'boolean', default: false },
+    within: { type: 'string' },
     here: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
   });
@@ -52,6 +54,8 @@ async function main(): Promise<void> {
     return;
   }
   const chosen = values.only === undefined ? MEASUREMENTS : values.only.map(measurementOf);
+  const within = values.within === undefined ? undefined : countOf('--within', values.within);
+  const order = within === undefined ? chosen : shuffled(chosen);
   const rounds = values.rounds === undefined ? undefined : countOf('--rounds', values.rounds);
   const options = { quick: values.quick, rounds };
   if (!values.here) {
@@ -61,9 +65,22 @@ async function main(): Promise<void> {
     return;
   }
   const outcomes: Record<string, Outcome> = {};
-  for (const measurement of chosen) outcomes[measurement.name] = await measure(measurement, options);
+  for (const measurement of order) {
+    if (within !== undefined && performance.now() > within * 1_000) break;
+    outcomes[measurement.name] = await measure(measurement, options);
+  }
   process.stdout.write(jsonOf(outcomes, options));
   if (Object.values(outcomes).some(({ failed }) => failed)) process.exitCode = 1;
+}
+
+/** Fisher and Yates. */
+function shuffled<Item>(items: readonly Item[]): Item[] {
+  const order = [...items];
+  for (let last = order.length - 1; last > 0; last--) {
+    const other = Math.floor(Math.random() * (last + 1));
+    [order[last], order[other]] = [order[other] as Item, order[last] as Item];
+  }
+  return order;
 }
 
 function measurementOf(name: string): Measurement {

@@ -16,10 +16,9 @@ import path from 'node:path';
 import { licenceOf } from '../scripts/third-party-licences.mjs';
 import { billOfMaterials } from './bill-of-materials.mjs';
 import { commitTime, digest, kind, manifest, output, read, root, run, work } from './build.mjs';
+import { NODE_VERSION } from './node-version.mjs';
 import { systemPackages } from './system-packages.mjs';
 
-/** The Node.js that is shipped. Its package is what nodejs.org publishes, under another name. */
-const NODE_VERSION = '24.21.0';
 const OLDEST = { GLIBC: '2.28', GLIBCXX: '3.4.25', CXXABI: '1.3.11' };
 /** Packages that only build native modules. */
 const BUILD_ONLY = ['prebuild-install', 'nan'];

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { NODE_VERSION } from '../packaging/node-version.mjs';
 import { findDatabasePrograms } from '../simulator/database/programs.ts';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -19,11 +20,9 @@ const { dependencies, optionalDependencies } = JSON.parse(readFileSync(path.join
 
 const locked = { ...dependencies, ...optionalDependencies };
 const pick = (name) => ({ [name]: locked[name] });
-/** What better-sqlite3 is built into by a later 24 aborts while it collects garbage (nodejs/node issue 65446). */
-const NODE = '24.18.1';
 const wanted = {
   // npm leaves pg-boss out where the Node.js is too old for it.
-  ...(isTooOld ? { [node]: NODE, ...pick('better-sqlite3'), ...pick('pg-boss') } : {}),
+  ...(isTooOld ? { [node]: NODE_VERSION, ...pick('better-sqlite3'), ...pick('pg-boss') } : {}),
   ...(findDatabasePrograms() === undefined ? { [postgres]: '18.4.0-beta.17' } : {}),
 };
 const built = ['better-sqlite3', postgres].filter((name) => name in wanted);

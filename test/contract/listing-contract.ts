@@ -21,11 +21,12 @@ export function listingContract(serve: Serve, dialect: Dialect): void {
     await understood(OPERATION);
   });
 
-  test.runIf(tokens)('with a token instead of a session code', async () => {
-    const { remote, jobId, understood } = await serve({ jobId: '501', files }, { grant: 'bearer' });
-    expect((await remote.listChangedFiles(jobId, signal)).length).toBe(NAMES.length);
-    await understood(OPERATION);
-  });
+  if (tokens)
+    test('with a token instead of a session code', async () => {
+      const { remote, jobId, understood } = await serve({ jobId: '501', files }, { grant: 'bearer' });
+      expect((await remote.listChangedFiles(jobId, signal)).length).toBe(NAMES.length);
+      await understood(OPERATION);
+    });
 
   test('leaves nil entries out', async () => {
     const { remote, jobId } = await serve({ jobId: '501', files, habits: { nilEntries: true } });

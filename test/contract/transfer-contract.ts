@@ -62,13 +62,14 @@ export function transferContract(serve: Serve, dialect: Dialect): void {
     expect([error.code, error.message]).toEqual(['fault', expect.stringContaining('public key')]);
   });
 
-  test.runIf(tokens)('with a token instead of a session code', async () => {
-    const place = await serve({ jobId: '501' }, { grant: 'bearer' });
-    const method = await methodOf(place);
-    await place.understood(GET);
-    await place.remote.endTransfer(place.jobId, method, signal);
-    await place.understood(END, { usedTransferMethod: asSent(method) });
-  });
+  if (tokens)
+    test('with a token instead of a session code', async () => {
+      const place = await serve({ jobId: '501' }, { grant: 'bearer' });
+      const method = await methodOf(place);
+      await place.understood(GET);
+      await place.remote.endTransfer(place.jobId, method, signal);
+      await place.understood(END, { usedTransferMethod: asSent(method) });
+    });
 
   test('ends a method of which only the public key is left', async () => {
     const place = await serve({ jobId: '501' });

@@ -8,5 +8,5 @@ export function needsFleet(): TestOptions & { readonly skip: boolean } {
   const words = 'a fleet needs Node.js 22.12 or newer; to get one for the tests: npm run setup:fleet';
   const node = needsThat(isFleetNodeThere(), words);
   const database = needs('postgres');
-  return { ...database, skip: node.skip || database.skip };
+  return { ...database, skip: node.skip || database.skip, meta: { ...database.meta, ...node.meta } };
 }

@@ -1,6 +1,6 @@
 /**
  * What some tests need of the machine. Where something is missing, the tests that are given `needs(...)` as their
- * options are skipped, and missing-packages.ts says at the end of the run what would have to be installed.
+ * options are skipped, and run-reporter.ts says at the end of the run what would have to be installed.
  */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -13,6 +13,8 @@ declare module 'vitest' {
   interface TaskMeta {
     /** Debian packages without which the test cannot run. */
     missingPackages?: readonly string[];
+    /** What the machine is not, without which the test cannot run. */
+    unmetNeed?: string;
   }
 }
 
@@ -73,10 +75,9 @@ export function needs(...wanted: readonly Need[]): TestOptions & { readonly skip
   return { skip: missing.length > 0, meta: { missingPackages } };
 }
 
-/** The options of a test or a suite that is skipped where the machine is not so; the words are said then. */
+/** The options of a test or a suite that is skipped where the machine is not so; the end of the run gives the words. */
 export function needsThat(isSo: boolean, words: string): TestOptions & { readonly skip: boolean } {
-  if (!isSo) process.stderr.write(`SKIPPED: ${words}\n`);
-  return { skip: !isSo };
+  return isSo ? { skip: false } : { skip: true, meta: { unmetNeed: words } };
 }
 
 /** Also where only root has it in PATH. */

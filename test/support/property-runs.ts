@@ -1,6 +1,6 @@
 /**
  * How often properties are tried: JOBTAIL_PROPERTY_TIMES multiplies it. `npm test` tries a tenth, to end
- * soon; `npm run test:random`, which a clean checkout has to pass too, tries all. A property that fails prints a seed
+ * soon; `.ci/run` tries three tenths, `npm run test:nightly` ten times as many. A property that fails prints a seed
  * and a path; JOBTAIL_PROPERTY_SEED and JOBTAIL_PROPERTY_PATH repeat it (with `-t`: a path is that of one property).
  */
 export const PROPERTY_TIMES = Number(process.env['JOBTAIL_PROPERTY_TIMES'] ?? 0.1);

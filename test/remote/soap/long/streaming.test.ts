@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test } from 'vitest';
-import type { Operation } from '../../../src/operations.ts';
-import { entry, fileResponse, partsResponse } from '../../support/wire-envelopes.ts';
-import { createRemote, JOB, TASK, type TestRemote } from '../../support/wire-remote.ts';
-import { bodyOf, startHttpServer, until } from '../../support/wire-server.ts';
+import type { Operation } from '../../../../src/operations.ts';
+import { entry, fileResponse, partsResponse } from '../../../support/wire-envelopes.ts';
+import { createRemote, JOB, TASK, type TestRemote } from '../../../support/wire-remote.ts';
+import { bodyOf, startHttpServer, until } from '../../../support/wire-server.ts';
 
 const MIB = 1024 * 1024;
 const BYTES = 256 * MIB;

@@ -3,12 +3,12 @@
  * round of jobs with faults, no collection of a long-lived object is longer than after the first one.
  */
 import { expect, test } from 'vitest';
-import type { JobId } from '../../src/job.ts';
-import type { Lengths } from './collections.ts';
-import type { Fault } from './faults.ts';
-import { becomesComplete, heal } from './liveness.ts';
-import { MINUTE_MS, order } from './one-job.ts';
-import { World } from './world.ts';
+import type { JobId } from '../../../src/job.ts';
+import type { Lengths } from '../collections.ts';
+import type { Fault } from '../faults.ts';
+import { becomesComplete, heal } from '../liveness.ts';
+import { MINUTE_MS, order } from '../one-job.ts';
+import { World } from '../world.ts';
 
 const JOBS = 4;
 /** Statements of SQL that were used: as many as the source has. */

@@ -1,8 +1,8 @@
 /** The keys of a pane: on the whole page, unless the reader types; `?` lists them. */
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { viewedJob } from '../../../support/view-growing-job.ts';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { viewedJob } from '../../../../support/view-growing-job.ts';
 
 describe('the keys of the page', needs('chromium'), () => {
   it('and an address that is typed lead to lines', PATIENCE, async (context) => {

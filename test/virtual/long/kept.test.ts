@@ -2,11 +2,11 @@
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { isHere } from '../../src/cli/commands/verify.ts';
-import type { JobId } from '../../src/job.ts';
-import { ended, verified } from './commands.ts';
-import { JOB, MINUTE_MS, order, withJob } from './one-job.ts';
-import { World } from './world.ts';
+import { isHere } from '../../../src/cli/commands/verify.ts';
+import type { JobId } from '../../../src/job.ts';
+import { ended, verified } from '../commands.ts';
+import { JOB, MINUTE_MS, order, withJob } from '../one-job.ts';
+import { World } from '../world.ts';
 
 test('a job has no error of results that are no longer wanted', () =>
   withJob(async (world) => {

@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { parseAst } from 'rolldown/parseAst';
 import { expect, it } from 'vitest';
-import { attackOn } from './support/regex-steps.ts';
+import { attackOn } from '../support/regex-steps.ts';
 
-const SOURCES = path.join(import.meta.dirname, '..', 'src');
+const SOURCES = path.join(import.meta.dirname, '../../src');
 
 /** Files whose expressions of this kind read text of the operator or of the program alone. */
 const OWN_TEXT = [

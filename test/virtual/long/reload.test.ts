@@ -5,14 +5,14 @@
 import fs, { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { resultsDirectory } from '../../src/agent/results/results.ts';
-import type { JobId } from '../../src/job.ts';
-import type { Operation } from '../../src/operations.ts';
-import type { Settings } from './agent.ts';
-import { ended, reload } from './commands.ts';
-import { JOB, MINUTE_MS, withJob } from './one-job.ts';
-import type { Call } from './service.ts';
-import type { World } from './world.ts';
+import { resultsDirectory } from '../../../src/agent/results/results.ts';
+import type { JobId } from '../../../src/job.ts';
+import type { Operation } from '../../../src/operations.ts';
+import type { Settings } from '../agent.ts';
+import { ended, reload } from '../commands.ts';
+import { JOB, MINUTE_MS, withJob } from '../one-job.ts';
+import type { Call } from '../service.ts';
+import type { World } from '../world.ts';
 
 const HOUR_MS = 60 * MINUTE_MS;
 const OTHER = '502' as JobId;

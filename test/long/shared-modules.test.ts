@@ -9,9 +9,10 @@ import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, onTestFinished, TestRunner } from 'vitest';
 
+const TESTS = path.join(import.meta.dirname, '..');
 /** The setup file is loaded for each test file. */
 const modules = fs
-  .readdirSync(import.meta.dirname, { recursive: true, encoding: 'utf8' })
+  .readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && name !== 'support/property-setup.ts')
   .sort();
 
@@ -61,7 +62,7 @@ async function tracesOf(load: () => Promise<unknown>): Promise<string[]> {
 }
 
 const traces = new Map<string, string[]>();
-for (const name of modules) traces.set(name, await tracesOf(() => import(path.join(import.meta.dirname, name))));
+for (const name of modules) traces.set(name, await tracesOf(() => import(path.join(TESTS, name))));
 
 let server: net.Server | undefined;
 const badTraces = await tracesOf(async () => {

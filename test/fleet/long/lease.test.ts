@@ -1,9 +1,9 @@
 /** One lease an agent: who takes jobs, who is offered none, and what keeps a lease alive. */
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needsFleet } from '../support/fleet-node.ts';
-import { FleetParts, fastClock, orderFor } from '../support/fleet-parts.ts';
-import type { WithEnd } from '../support/temp-directory.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { needsFleet } from '../../support/fleet-node.ts';
+import { FleetParts, fastClock, orderFor } from '../../support/fleet-parts.ts';
+import type { WithEnd } from '../../support/temp-directory.ts';
 
 const OPTIONS = { ...PATIENCE, ...needsFleet() };
 

@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { taskOf } from '../support/e2e-job.ts';
-import { Place, readIfThere, resultsOf } from '../support/e2e-place.ts';
-import { PROGRAM } from '../support/e2e-program.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { taskOf } from '../../support/e2e-job.ts';
+import { Place, readIfThere, resultsOf } from '../../support/e2e-place.ts';
+import { PROGRAM } from '../../support/e2e-program.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 /** Not UTF-8 in the middle; whole at its end, for the agent gives a character that is cut there time to come. */
 const HARD = Buffer.concat([
