@@ -1,7 +1,12 @@
 /** Text from outside (a server, a job, a program, a file) where a person or a program reads it: nothing in it acts. */
 
 /** What is not visible: it moves the cursor, hides text, or turns the direction of the text around it. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const INVISIBLE = String.raw`[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]`;
+const UNSEEN = new RegExp(INVISIBLE, 'gu');
+/** A joiner or a variation selector that shapes the character before it, as in Hindi and in emoji of several parts. */
+const SHAPING = String.raw`(?<=[\p{Lo}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}])[\u200c\u200d\ufe0e\ufe0f]`;
+/** The same characters in text that is shown as it is, by a terminal or a page (source of an expression with the flag u). */
+export const INVISIBLE_IN_TEXT: string = `(?!${SHAPING})${INVISIBLE}`;
 /** What JSON may hold as it is, and a terminal had better not. */
 const UNSEEN_UNITS = /[\u007f-\u009f\u2028\u2029]|\p{Cf}/gu;
 

@@ -19,6 +19,7 @@ describe('text from outside', () => {
     ['\u202Egnp', '\\u{202E}gnp'],
     ['a\u2066b\u2069', 'a\\u{2066}b\\u{2069}'],
     ['\u{E0001}', '\\u{E0001}'],
+    ['a\u3164b', 'a\\u{3164}b'],
     ['\uD800', '\\u{D800}'],
     ['plain ü 日本', 'plain ü 日本'],
   ])('%j is shown so that a terminal stays as it is', (text, shown) => {

@@ -103,14 +103,8 @@ export function observing({ health, figures, metrics }: ObservingOptions): Obser
       metrics()?.signIn(outcome);
       figures.signIn(outcome);
     },
-    appended(bytes) {
-      metrics()?.appended(bytes);
-      figures.mirrored(bytes);
-    },
-    fetched(bytes, kind) {
-      metrics()?.fetched(bytes, kind);
-      figures.fetched(bytes);
-    },
+    appended: (bytes) => metrics()?.appended(bytes),
+    fetched: (bytes, kind) => metrics()?.fetched(bytes, kind),
     tasksFound: (tasks, by) => metrics()?.tasksFound(tasks, by),
     mismatch: (kind) => metrics()?.mismatch(kind),
     jobStatesRead: (outcome) => metrics()?.jobStatesRead(outcome),

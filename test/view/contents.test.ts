@@ -218,7 +218,7 @@ describe('numbers', () => {
     const place = await placeWith('step 1 loss 0.5\nwords\nstep 2 loss 0.25\n');
     const first = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0`);
     expect(first).toEqual([
-      { columns: ['step', 'loss'], words: 'step\0loss\0', version: 'g1' },
+      { columns: ['step', 'loss'], version: 'g1' },
       {
         at: [0, 22],
         rows: [
@@ -231,14 +231,6 @@ describe('numbers', () => {
     fs.appendFileSync(place.mirrorOf(), 'step 3 loss nan\n');
     const rest = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0&from=39`);
     expect(rest[1]).toEqual({ at: [39], rows: [[3, null]] });
-  });
-
-  it('of the same lines of another content come by their words', async () => {
-    const place = await placeWith('other 7\nstep 1 loss 0.5\n');
-    const found = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&words=${encodeURIComponent('step\0loss\0')}`);
-    expect(found[1]).toEqual({ at: [8], rows: [[1, 0.5]] });
-    for (const wrong of ['', '&like=0&words=x'])
-      expect((await place.ask(`/api/numbers?${STDOUT}${wrong}`)).status).toBe(400);
   });
 
   it('that are very many are thinned', async () => {

@@ -1,6 +1,7 @@
 /** Output for a terminal: safe text that fits, tables, and lines that stay below the scrolling ones. */
 import type { WriteStream } from 'node:tty';
 import stringWidth from 'string-width';
+import { INVISIBLE_IN_TEXT } from '../../printable.ts';
 import { hasColours, pc } from './colours.ts';
 
 const ESC = '\u001b';
@@ -14,8 +15,7 @@ const NOT_TEXT = new RegExp(
     `${ESC}\\[[0-?]*[ -/]*[@-~]?`,
     `${ESC}[\\]PX^_][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)?`,
     `${ESC}[ -/]*[0-~]?`,
-    // Control characters, and characters that change the direction of text.
-    '[\\p{Cc}\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]',
+    INVISIBLE_IN_TEXT,
   ].join('|'),
   'gu',
 );

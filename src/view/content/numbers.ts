@@ -129,7 +129,7 @@ const MAX_ROWS = 50_000;
 
 /** Rows for a plot: beyond so many, only each second one is sent, then each fourth, ... */
 export async function* thinnedRows(content: Content, shape: Shape, from: number): AsyncGenerator<NumbersLine> {
-  yield { columns: shape.columns, words: shape.words, version: content.version };
+  yield { columns: shape.columns, version: content.version };
   let seen = 0;
   let reported = 0;
   let every = 1;

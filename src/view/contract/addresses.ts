@@ -18,8 +18,8 @@
  *   api/around?CONTENT&at&context  `Around`: at most 10 lines before and after each of at most 26 places in order
  *   api/find?text&regex      `FindLine`s: lines of the mirrors of all jobs, whatever their case
  *   api/errors               `ErrorGroups`: lines that look like errors, of all jobs
- *   api/numbers?CONTENT&X&from  `NumbersLine`s: from byte `from`, the numbers of the lines with the same words as the line
- *                            at byte `like=`, or as `words=` of an answer (of another content)
+ *   api/numbers?CONTENT&like&from  `NumbersLine`s: from byte `from`, the numbers of the lines with the same words as the
+ *                            line at byte `like`
  *   api/raw?CONTENT          the bytes themselves, as a download; takes one `Range`
  *   api/preview?CONTENT      an image, a PDF or an HTML page, for a sandboxed frame (`PreviewKind`); 415 for others
  *   api/results?job&X        `ResultEntries`: one directory (`under=a/b/`), from behind the entry `after=`, of the results
@@ -124,8 +124,8 @@ export interface Generations {
   readonly began: readonly { readonly generation: number; readonly at: number; readonly reason: string }[];
 }
 
-/** `csv`, `notebook` and `text` as text, from which the page makes what it shows; the others by `api/preview`. */
-export type PreviewKind = 'text' | 'csv' | 'notebook' | 'image' | 'pdf' | 'html';
+/** `csv` and `text` as text, from which the page makes what it shows; the others by `api/preview`. */
+export type PreviewKind = 'text' | 'csv' | 'image' | 'pdf' | 'html';
 
 /**
  * `text` is what is looked for, at most 256 characters; `regex` takes it as a regular expression, line by line. `errors`
@@ -197,9 +197,9 @@ export type FindLine =
 export type NumbersLine =
   /**
    * The first line. `columns`: a name for each number of such a line: the word before it, the head of a CSV file, or
-   * `#1`; none for `words`. `words`: the text around the numbers, each number as NUL.
+   * `#1`.
    */
-  | { readonly columns: readonly string[]; readonly words: string; readonly version: string }
+  | { readonly columns: readonly string[]; readonly version: string }
   /** Rows in order: where each line begins, and its numbers; null for one that is not finite. */
   | { readonly at: readonly number[]; readonly rows: readonly (readonly (number | null)[])[] }
   /** The last line. Beyond 50,000 rows only each `every`-th is sent. */

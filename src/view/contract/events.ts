@@ -235,31 +235,17 @@ export interface Figures {
  */
 export interface Figure {
   readonly at: number;
-  /** Seconds that the counts are of. */
+  /** Seconds that the counts are of; 0 in the first figure, which has none. */
   readonly seconds: number;
   readonly liveBytes: number;
-  readonly watchedJobs: number;
-  readonly failingJobs: number;
-  readonly failingFiles: number;
-  readonly freeBytes: Readonly<Record<string, number>>;
   /** Null where this server does not run within the agent. */
   readonly agent: {
     /** By operation. */
-    readonly calls: Readonly<Record<string, CallFigures>>;
+    readonly calls: Readonly<Record<string, number>>;
     /** Failed calls and sign-ins by the code of the failure. */
     readonly failures: Readonly<Record<string, number>>;
     readonly signIns: number;
     /** Calls that wait for their turn now. */
     readonly waiting: number;
-    readonly mirroredBytes: number;
-    readonly resultBytes: number;
   } | null;
-}
-
-export interface CallFigures {
-  readonly calls: number;
-  readonly bytes: number;
-  /** All of them together, and the longest. */
-  readonly totalMs: number;
-  readonly longestMs: number;
 }

@@ -5,43 +5,26 @@
 import fs from 'node:fs';
 import type { JobId } from '../../job.ts';
 import type { LiveSums } from '../../store/totals.ts';
-import type { CallFigures, Disk, Figure } from '../contract/events.ts';
+import type { Disk, Figure } from '../contract/events.ts';
 import type { JobStores } from '../fleet.ts';
 import type { OpenStore, ViewSettings } from '../settings.ts';
 
 export type AgentFigure = NonNullable<Figure['agent']>;
 
-/** A call or a sign-in that ended. */
-interface CallEnd {
-  readonly operation: string;
-  readonly durationMs: number;
-  /** `ok`, or the code of the failure. */
-  readonly outcome: string;
-  readonly bytes: number;
-}
-
 /** What the running agent counts for the view, from one figure to the next. */
 export class AgentFigures {
   #now = newCounts();
 
-  call({ operation, durationMs, outcome, bytes }: CallEnd): void {
-    const call = { calls: 1, bytes, totalMs: durationMs, longestMs: durationMs };
-    const before = this.#now.calls[operation];
-    this.#now.calls[operation] = before === undefined ? call : addCalls(before, call);
+  /** A call that ended: `outcome` is `ok`, or the code of the failure. */
+  call({ operation, outcome }: { readonly operation: string; readonly outcome: string }): void {
+    const { calls } = this.#now;
+    calls[operation] = (calls[operation] ?? 0) + 1;
     this.#ended(outcome);
   }
 
   signIn(outcome: string): void {
     this.#now.signIns++;
     this.#ended(outcome);
-  }
-
-  mirrored(bytes: number): void {
-    this.#now.mirroredBytes += bytes;
-  }
-
-  fetched(bytes: number): void {
-    this.#now.resultBytes += bytes;
   }
 
   /** Since it was last taken. `waiting`: calls that wait for their turn. */
@@ -59,11 +42,9 @@ export class AgentFigures {
 }
 
 const newCounts = () => ({
-  calls: {} as Record<string, CallFigures>,
+  calls: {} as Record<string, number>,
   failures: {} as Record<string, number>,
   signIns: 0,
-  mirroredBytes: 0,
-  resultBytes: 0,
 });
 
 const FIGURE_MS = 10_000;
@@ -111,27 +92,15 @@ function together(figures: readonly Figure[]): Figure {
 
 const addAgents = (a: AgentFigure, b: AgentFigure): AgentFigure => ({
   waiting: b.waiting,
-  calls: merged(a.calls, b.calls, addCalls),
-  failures: merged(a.failures, b.failures, (one, other) => one + other),
+  calls: sums(a.calls, b.calls),
+  failures: sums(a.failures, b.failures),
   signIns: a.signIns + b.signIns,
-  mirroredBytes: a.mirroredBytes + b.mirroredBytes,
-  resultBytes: a.resultBytes + b.resultBytes,
 });
 
-const addCalls = (a: CallFigures, b: CallFigures): CallFigures => ({
-  calls: a.calls + b.calls,
-  bytes: a.bytes + b.bytes,
-  totalMs: a.totalMs + b.totalMs,
-  longestMs: Math.max(a.longestMs, b.longestMs),
-});
-
-function merged<T>(a: Readonly<Record<string, T>>, b: Readonly<Record<string, T>>, add: (a: T, b: T) => T) {
-  const all = new Map(Object.entries(a));
-  for (const [name, value] of Object.entries(b)) {
-    const before = all.get(name);
-    all.set(name, before === undefined ? value : add(before, value));
-  }
-  return Object.fromEntries(all);
+function sums(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): Record<string, number> {
+  const all = { ...a };
+  for (const [name, count] of Object.entries(b)) all[name] = (all[name] ?? 0) + count;
+  return all;
 }
 
 /** Committed bytes at a moment, in milliseconds since 1970. */
@@ -205,7 +174,7 @@ export class Recorder {
   readonly #history = new FigureHistory();
   readonly #timer: NodeJS.Timeout;
   #last: Figure | undefined;
-  #takenAt = performance.now();
+  #takenAt: number | undefined;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
@@ -230,29 +199,21 @@ export class Recorder {
   async #takeFigure(): Promise<void> {
     const { store, stores, agentFigure, onFigure } = this.#options;
     const agent = await agentFigure();
+    // What the agent counted before this view began is of an unknown time, and has no rate.
+    const counted = this.#takenAt === undefined ? agent && { ...agent, calls: {}, failures: {} } : agent;
     try {
-      const { totals } = store.get();
-      const { watchedJobs, failingJobs } = totals.watched();
-      const sums = totals.liveByJob();
-      const live = [...sums.values()];
+      const live = [...store.get().totals.liveByJob().values()];
       const shown = stores.all().flatMap((one) => {
         const its = one.store.totals.liveByJob();
         return one.jobs.flatMap(({ jobId }) => pairOf(jobId, its.get(jobId)));
       });
       this.growth.add(new Map(shown), Date.now());
       const now = performance.now();
-      this.#last = {
-        at: Date.now(),
-        seconds: (now - this.#takenAt) / 1000,
-        liveBytes: live.reduce((sum, { bytes }) => sum + bytes, 0),
-        watchedJobs,
-        failingJobs,
-        failingFiles: live.reduce((sum, { failing }) => sum + failing, 0),
-        freeBytes: Object.fromEntries(disksOf(store.settings).map(({ name, freeBytes }) => [name, freeBytes])),
-        agent,
-      };
-      this.#takenAt = now;
+      const seconds = this.#takenAt === undefined ? 0 : (now - this.#takenAt) / 1000;
+      const liveBytes = live.reduce((sum, { bytes }) => sum + bytes, 0);
+      this.#last = { at: Date.now(), seconds, liveBytes, agent: counted };
       this.#history.add(this.#last);
+      this.#takenAt = now;
       onFigure();
     } catch {
       store.close();

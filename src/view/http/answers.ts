@@ -105,7 +105,7 @@ const KNOWN: Readonly<Record<string, Known>> = {
   webp: { kind: 'image', type: 'image/webp', begins: /^RIFF....WEBP/s },
 };
 
-const SHOWN_BY_PAGE: Readonly<Record<string, PreviewKind>> = { csv: 'csv', tsv: 'csv', ipynb: 'notebook' };
+const SHOWN_BY_PAGE: Readonly<Record<string, PreviewKind>> = { csv: 'csv', tsv: 'csv' };
 
 const BEGINNING_BYTES = 64;
 

@@ -94,13 +94,11 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
 
   app.get('/api/numbers', (context) => {
     const query = new Query(context.req.url);
-    const [like, words] = [query.number('like'), query.text('words')];
-    if ((like === undefined) === (words === undefined)) throw new Refused(400, 'like or words, and not both');
+    const like = query.number('like') ?? 0;
     const from = query.number('from') ?? 0;
-    return withContent(parts, context, (content) => {
-      const shape = words === undefined ? shapeAt(content, Math.min(like ?? 0, content.bytes)) : { words, columns: [] };
-      return thinnedRows(content, shape, Math.min(from, content.bytes));
-    });
+    return withContent(parts, context, (content) =>
+      thinnedRows(content, shapeAt(content, Math.min(like, content.bytes)), Math.min(from, content.bytes)),
+    );
   });
 
   app.get('/api/raw', (context) => {

@@ -48,7 +48,6 @@ export class Live {
   /** The server's clock, each second. */
   readonly now = signal(Date.now());
   readonly #topics = signal<StreamTopics>({});
-  readonly #alsoTopics = signal<readonly StreamTopics[]>([]);
   readonly #lengths = new Map<string, Set<(length: FileLength) => void>>();
   readonly #watchedFiles = signal<readonly string[]>([]);
   readonly #isHidden = signal(document.hidden);
@@ -67,7 +66,7 @@ export class Live {
       if (!document.hidden) this.now.value = Date.now() + this.#clockAhead;
     }, 1000);
     const wanted = computed(() =>
-      this.#isHidden.value ? undefined : address('events', { ...this.#allTopics, file: this.#watchedFiles.value }),
+      this.#isHidden.value ? undefined : address('events', { ...this.#topics.value, file: this.#watchedFiles.value }),
     );
     const attempt = signal(0);
     this.#tabs.onmessage = () => {
@@ -83,19 +82,6 @@ export class Live {
   /** Sets the topics that the page shows besides live files. */
   subscribe(topics: StreamTopics): void {
     if (JSON.stringify(topics) !== JSON.stringify(this.#topics.peek())) this.#topics.value = topics;
-  }
-
-  /** Shows this, too, until the returned function is called. */
-  alsoSubscribe(topics: StreamTopics): () => void {
-    this.#alsoTopics.value = [...this.#alsoTopics.peek(), topics];
-    return () => {
-      this.#alsoTopics.value = this.#alsoTopics.peek().filter((one) => one !== topics);
-    };
-  }
-
-  get #allTopics(): StreamTopics {
-    const all = [this.#topics.value, ...this.#alsoTopics.value];
-    return { ...Object.assign({}, ...all), job: [...new Set(all.flatMap(({ job = [] }) => job))] };
   }
 
   /** Reports the length of a live file at each change, until the returned function is called. */

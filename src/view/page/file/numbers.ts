@@ -41,8 +41,6 @@ export interface Series {
   readonly columns: readonly (readonly (number | null)[])[];
   /** The byte at which the line of each row begins. */
   readonly at: readonly number[];
-  /** The text around the numbers, which finds the same lines in another content. */
-  readonly words: string | undefined;
   readonly isDone: boolean;
   readonly problem: string | undefined;
 }
@@ -52,26 +50,24 @@ export class Numbers {
     names: [],
     columns: [],
     at: [],
-    words: undefined,
     isDone: false,
     problem: undefined,
   });
   readonly #content: () => ContentQuery;
-  readonly #lines: { readonly like: number } | { readonly words: string };
+  readonly #like: number;
   readonly #closed = new AbortController();
   #rows: { readonly at: number; readonly values: readonly (number | null)[] }[] = [];
   #names: readonly string[] = [];
-  #words: string | undefined;
   /** Rows so far; each `#every`-th is kept. */
   #seen = 0;
   #every = 1;
   #to: number | undefined;
   #isAsking = false;
 
-  /** `like`: a byte of a line with numbers. `words`: those of another content. */
-  constructor(content: () => ContentQuery, lines: { readonly like: number } | { readonly words: string }) {
+  /** `like`: a byte of a line with numbers. */
+  constructor(content: () => ContentQuery, like: number) {
     this.#content = content;
-    this.#lines = lines;
+    this.#like = like;
   }
 
   close(): void {
@@ -84,7 +80,7 @@ export class Numbers {
     this.#isAsking = true;
     const { signal } = this.#closed;
     try {
-      const to = address('numbers', { ...this.#content(), ...this.#lines, from: this.#to });
+      const to = address('numbers', { ...this.#content(), like: this.#like, from: this.#to });
       for await (const line of askLines<NumbersLine>(to, { signal })) this.#take(line);
     } catch (error) {
       if (!signal.aborted) this.#failed(error as Error & Partial<Refused>);
@@ -100,10 +96,8 @@ export class Numbers {
   }
 
   #take(line: NumbersLine): void {
-    if ('columns' in line) {
-      this.#names = line.columns;
-      this.#words = line.words;
-    } else if ('at' in line) for (const [index, row] of line.rows.entries()) this.#add(line.at[index] ?? 0, row);
+    if ('columns' in line) this.#names = line.columns;
+    else if ('at' in line) for (const [index, row] of line.rows.entries()) this.#add(line.at[index] ?? 0, row);
     else {
       this.#to = line.to;
       this.#show();
@@ -122,6 +116,6 @@ export class Numbers {
     const width = Math.max(names.length, this.#rows[0]?.values.length ?? 0);
     const columns = Array.from({ length: width }, (_, index) => this.#rows.map(({ values }) => values[index] ?? null));
     const at = this.#rows.map((row) => row.at);
-    this.series.value = { names, columns, at, words: this.#words, isDone: true, problem: undefined };
+    this.series.value = { names, columns, at, isDone: true, problem: undefined };
   }
 }

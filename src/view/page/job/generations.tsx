@@ -68,7 +68,7 @@ export function Former({ generations, version, onShow }: FormerProps) {
 }
 
 /** The generation of a version; undefined: the present one. */
-export function numberOf(generations: Generations, version: string | undefined): number | undefined {
+function numberOf(generations: Generations, version: string | undefined): number | undefined {
   if (version === undefined || version === generations.now) return presentOf(generations);
   return generations.former.find((one) => one.version === version)?.generation;
 }
@@ -77,12 +77,10 @@ interface WhyProps {
   readonly jobId: string;
   readonly opened: OpenedFile;
   readonly generations: Generations;
-  /** The version of a generation to be compared with this one. */
-  readonly onCompare: (version: string) => void;
 }
 
 /** Why the shown generation began, with the bytes before and after. */
-export function Why({ jobId, opened: { taskId, file, version }, generations, onCompare }: WhyProps) {
+export function Why({ jobId, opened: { taskId, file, version }, generations }: WhyProps) {
   const { former, began } = generations;
   const shown = numberOf(generations, version);
   if (shown === undefined || shown < 2) return null;
@@ -103,11 +101,6 @@ export function Why({ jobId, opened: { taskId, file, version }, generations, onC
           <a href={link(shown - 1)}>Before, at byte {grouped(at)}</a>
           <a href={link(shown)}>After</a>
         </>
-      )}
-      {before !== undefined && (
-        <button type="button" onClick={() => onCompare(before.version)}>
-          Difference
-        </button>
       )}
     </p>
   );

@@ -1,5 +1,4 @@
 /** The live files of a job: a list of all, and some of them side by side. */
-import { useSignal } from '@preact/signals';
 import { useCallback, useMemo, useRef } from 'preact/hooks';
 import type { Generations, LiveFileName } from '../../contract/addresses.ts';
 import type { FileState } from '../../contract/events.ts';
@@ -9,7 +8,6 @@ import { Pane } from '../pane/pane.tsx';
 import { OwnFailure } from '../parts/words.tsx';
 import { fileText, hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
 import { bytes, counted } from '../text/units.ts';
-import { Compared, CompareWith, type Other } from './compare.tsx';
 import { FileList } from './file-list.tsx';
 import { Former, type Resolved, resolved, useGenerations, Why } from './generations.tsx';
 import { firstOf, taskRows } from './tasks.ts';
@@ -38,7 +36,6 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
             jobId={jobId}
             opened={file}
             state={files?.find((one) => one.taskId === file.taskId && one.file === file.file)}
-            tasks={files?.filter((one) => one.file === file.file && one.bytes > 0).map((one) => one.taskId) ?? []}
             onShow={(version) => {
               location.hash = hashOf({
                 ...route,
@@ -68,8 +65,6 @@ interface LivePaneProps {
   readonly jobId: string;
   readonly opened: OpenedFile;
   readonly state: FileState | undefined;
-  /** Those with a file of this name. */
-  readonly tasks: readonly string[];
   /** Another generation; undefined: what stands there now. */
   readonly onShow: (version: string | undefined) => void;
   readonly onSelect: (from: number, to: number, version: string) => void;
@@ -87,9 +82,8 @@ function LivePane(props: LivePaneProps) {
 
 type FoundPaneProps = LivePaneProps & Resolved & { readonly generations: Generations | undefined };
 
-function FoundPane({ jobId, opened, state, tasks, generations, isGone, onShow, onSelect }: FoundPaneProps) {
+function FoundPane({ jobId, opened, state, generations, isGone, onShow, onSelect }: FoundPaneProps) {
   const live = useLive();
-  const other = useSignal<Other | undefined>(undefined);
   const { taskId, file, version, at, to, lines } = opened;
   const isWatched = version === undefined;
   const content = useMemo(
@@ -116,7 +110,6 @@ function FoundPane({ jobId, opened, state, tasks, generations, isGone, onShow, o
           {generations !== undefined && generations.former.length > 0 && (
             <Former {...{ generations, version, onShow }} />
           )}
-          <CompareWith {...{ opened, generations, tasks }} onCompare={(chosen) => (other.value = chosen)} />
         </header>
       }
     >
@@ -124,17 +117,7 @@ function FoundPane({ jobId, opened, state, tasks, generations, isGone, onShow, o
       {isGone && (
         <p class="notice">The generation of this link was rotated, and is not kept. This is the present one.</p>
       )}
-      {generations !== undefined && (
-        <Why {...{ jobId, opened, generations }} onCompare={(chosen) => (other.value = { version: chosen })} />
-      )}
-      {other.value !== undefined && (
-        <Compared
-          key={JSON.stringify(other.value)}
-          {...{ jobId, opened, generations }}
-          other={other.value}
-          onClose={() => (other.value = undefined)}
-        />
-      )}
+      {generations !== undefined && <Why {...{ jobId, opened, generations }} />}
     </Pane>
   );
 }

@@ -16,7 +16,7 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['End'], words: 'to the end, and follow', act: ({ file }) => file.follow() },
   {
     keys: ['l'],
-    words: 'to a line (1200), a byte (@4096), a share (50%)',
+    words: 'to a line (1200) or a byte (@4096)',
     act: (_, pane) => focusOn(pane, '.goto'),
   },
   { keys: ['/'], words: 'search; in the list of jobs: filter', act: openSearch },
@@ -29,7 +29,6 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['r'], words: 'show control characters, and what they overwrite', act: ({ isRaw }) => toggle(isRaw) },
   { keys: ['p'], words: 'plot the numbers', act: (opened) => opened.togglePlot() },
   { keys: ['c'], words: 'copy the selected lines, or the screen, as text', act: (opened) => opened.copy() },
-  { keys: ['C'], words: 'copy them as raw bytes', act: (opened) => opened.copy(true) },
 ];
 
 function toggle(signal: { value: boolean }): void {

@@ -169,9 +169,9 @@ export class Opened {
     this.select(byte, false);
   }
 
-  /** Copies the chosen lines, or those on the screen, as text or as raw bytes, and reports it for a moment. */
-  async copy(isRaw = false): Promise<void> {
-    this.notice.value = await this.#copied(isRaw).catch((error) =>
+  /** Copies the chosen lines, or those on the screen, as text, and reports it for a moment. */
+  async copy(): Promise<void> {
+    this.notice.value = await this.#copied().catch((error) =>
       error instanceof Refused ? error.message : 'this browser refuses to copy',
     );
     setTimeout(() => {
@@ -180,7 +180,7 @@ export class Opened {
   }
 
   /** Copies text, and reports how many lines it has. */
-  async #copied(isRaw: boolean): Promise<string> {
+  async #copied(): Promise<string> {
     const filtered = this.filteredLines?.();
     if (filtered !== undefined) {
       await navigator.clipboard.writeText(filtered);
@@ -192,11 +192,10 @@ export class Opened {
       chosen === undefined ? this.seen.value : { from: chosen.from, to: await this.#endOfLine(chosen.to) };
     if (to - from > MAX_COPIED_BYTES) return 'too much to copy: download it';
     const bytes = await askBytes(this.content(), [from, to]);
-    const raw = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
-    const text = isRaw ? raw : plainText(bytes);
+    const text = plainText(bytes);
     await navigator.clipboard.writeText(text);
     const lines = counted(text.replace(/\n$/, '').split('\n').length, 'line');
-    return `${lines} copied${isRaw ? ' as raw bytes' : ''}${isText(bytes) ? '' : ', with U+FFFD for bytes that are not text'}`;
+    return `${lines} copied${isText(bytes) ? '' : ', with U+FFFD for bytes that are not text'}`;
   }
 
   /** The byte after the line that a byte is in. */

@@ -83,8 +83,8 @@ function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
       inputMode="text"
       size={9}
       placeholder="Go to"
-      aria-label="Go to a line, a byte (@4096) or a share (50%)"
-      title="Go to a line (1200), a byte (@4096) or a share (50%)   (l)"
+      aria-label="Go to a line, or a byte (@4096)"
+      title="Go to a line (1200) or a byte (@4096)   (l)"
       aria-invalid={problem.value}
       value={typed.value}
       onInput={(event) => {
@@ -105,7 +105,7 @@ function CopyButton({ opened }: Pick<ToolbarProps, 'opened'>) {
       <IconButton
         icon="copy"
         label="Copy the chosen lines, or those on the screen"
-        title="Copy the chosen lines, or those on the screen, as text (Shift+C: as raw bytes)"
+        title="Copy the chosen lines, or those on the screen"
         keyName="c"
         onClick={() => void opened.copy()}
       />

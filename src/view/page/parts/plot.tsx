@@ -12,8 +12,8 @@ interface PlotProps {
   readonly columns: readonly (readonly (number | null)[])[];
   readonly isTime?: boolean;
   readonly isLogarithmic?: boolean;
-  /** The axis of each curve, from 0; all have the same one if left out. */
-  readonly axes?: readonly number[];
+  /** Each curve has an axis of its own: a small one is no line at the bottom of a large one. */
+  readonly hasOwnAxes?: boolean;
   /** Called with the place, on the common axis, of a point that was clicked. */
   readonly onPoint?: (x: number) => void;
   /** The axis of the curves begins at nought. */
@@ -24,20 +24,24 @@ interface PlotProps {
 }
 
 const COLOURS = 8;
+/** Axes of more curves leave no room for these: the legend has their values. */
+const MAX_AXES = 4;
 const DEFAULT_HEIGHT = 240;
 
 export function Plot(props: PlotProps) {
-  const { label, names, columns, axes, isLogarithmic = false, height = DEFAULT_HEIGHT, onPoint } = props;
+  const { label, names, columns, hasOwnAxes, isLogarithmic = false, height = DEFAULT_HEIGHT, onPoint } = props;
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const point = useRef(onPoint);
   point.current = onPoint;
-  const shape = JSON.stringify([names, axes, isLogarithmic, theme.value, height]);
+  const shape = JSON.stringify([names, hasOwnAxes, isLogarithmic, theme.value, height]);
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
     const made = new uPlot(optionsOf(props, element), columns as uPlot.AlignedData, element);
     plot.current = made;
+    // The legend has the last values before the pointer is over the plot.
+    made.setLegend({ idx: made.data[0].length - 1 });
     made.over.addEventListener('click', ({ offsetX }) => {
       const x = made.data[0][made.posToIdx(offsetX)];
       // A stretch that was drawn with the pointer zooms.
@@ -57,7 +61,7 @@ export function Plot(props: PlotProps) {
 }
 
 function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
-  const { names, axes = [], isTime = false, isLogarithmic = false } = props;
+  const { names, hasOwnAxes = false, isTime = false, isLogarithmic = false } = props;
   const { fromZero = false, height = DEFAULT_HEIGHT, format } = props;
   const styles = getComputedStyle(element);
   const token = (name: string) => styles.getPropertyValue(name).trim();
@@ -70,19 +74,19 @@ function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
     format === undefined
       ? {}
       : { values: (_: uPlot, all: number[]) => all.map((one) => (one === null ? '' : format(one))) };
-  const own = [...new Set(names.slice(1).map((_, index) => axes[index] ?? 0))].sort();
+  const scales = names.slice(1).map((_, index) => scaleOf(hasOwnAxes ? index : 0));
+  const own = [...new Set(scales)];
   const scale = { distr: isLogarithmic ? (3 as const) : (1 as const), ...(fromZero ? { range: fromNought } : {}) };
-  // Where there are several axes, each has the colour of its first curve.
-  const colourOf = (one: number) =>
-    own.length < 2 ? {} : { stroke: token(`--curve-${Math.max(0, axes.indexOf(one)) % COLOURS}`) };
+  // Where there are several axes, each has the colour of its curve.
+  const colourOf = (index: number) => (own.length < 2 ? {} : { stroke: token(`--curve-${index % COLOURS}`) });
   return {
     width: element.clientWidth,
     height,
-    scales: { x: { time: isTime }, ...Object.fromEntries(own.map((one) => [scaleOf(one), scale])) },
+    scales: { x: { time: isTime }, ...Object.fromEntries(own.map((one) => [one, scale])) },
     axes: [
       { ...axis, ...(isTime ? { values: hours, space: 60 } : {}) },
-      ...own.map((one, index) => ({
-        ...{ ...axis, ...values, ...colourOf(one), scale: scaleOf(one), size: 84, side: index === 0 ? 3 : 1 },
+      ...own.slice(0, MAX_AXES).map((one, index) => ({
+        ...{ ...axis, ...values, ...colourOf(index), scale: one, size: 84, side: index === 0 ? 3 : 1 },
         grid: { ...axis.grid, show: index === 0 },
       })),
     ],
@@ -94,7 +98,7 @@ function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
           }
         : {
             label: name,
-            scale: scaleOf(axes[index - 1] ?? 0),
+            scale: scales[index - 1] ?? '',
             stroke: token(`--curve-${(index - 1) % COLOURS}`),
             width: 1.5,
             spanGaps: true,

@@ -1,11 +1,8 @@
-/** The first rows of a table of values that commas, semicolons or tabs divide, and its curves at the click of a button. */
+/** The first rows of a table of values that commas, semicolons or tabs divide. */
 import { useSignal } from '@preact/signals';
-import { useCallback, useMemo } from 'preact/hooks';
 import { printableLines } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
 import { askStretch, type Stretch } from '../api.ts';
-import { PlotPanel } from '../pane/plot-panel.tsx';
-import { Icon } from '../parts/button.tsx';
 import { useAnswer } from '../parts/hooks.ts';
 import { Failure } from '../parts/words.tsx';
 import { decode } from '../text/terminal.ts';
@@ -15,15 +12,10 @@ import { csvRows, isNumeric, sortedRows } from '../text/values.ts';
 const BYTES = 128 * 1024;
 const MAX_ROWS = 500;
 const MAX_COLUMNS = 100;
-const NEWLINE = 0x0a;
 
 interface Beginning {
   readonly rows: readonly (readonly string[])[];
   readonly isCut: boolean;
-  /** The length of all of it. */
-  readonly total: number;
-  /** Where the second row begins: the first one may be a head. */
-  readonly second: number | undefined;
 }
 
 export function CsvTable({ content }: { content: ContentQuery }) {
@@ -31,23 +23,14 @@ export function CsvTable({ content }: { content: ContentQuery }) {
   const { answer, problem } = useAnswer(ask, [content]);
   if (problem !== undefined) return <Failure error={{ message: problem.message, hint: null }} />;
   if (answer === undefined) return null;
-  const { rows, isCut, second, total } = answer;
-  return (
-    <>
-      {second !== undefined && <PlotOf content={content} like={second} bytes={total} />}
-      <Table rows={rows} isCut={isCut} />
-    </>
-  );
+  return <Table {...answer} />;
 }
 
 function beginningOf({ bytes, total }: Stretch): Beginning {
   const all = csvRows(decode(bytes));
-  const second = bytes.indexOf(NEWLINE) + 1;
   return {
     rows: all.slice(0, MAX_ROWS),
     isCut: bytes.length < total || all.length > MAX_ROWS,
-    total,
-    second: second > 0 && second < bytes.length ? second : undefined,
   };
 }
 
@@ -62,7 +45,7 @@ function nextOrder(order: Order | undefined, column: number): Order | undefined 
   return order.isFalling ? undefined : { column, isFalling: true };
 }
 
-function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | 'isCut'>) {
+function Table({ rows: [head = [], ...body], isCut }: Beginning) {
   const order = useSignal<Order | undefined>(undefined);
   const { column, isFalling = false } = order.value ?? {};
   const shown = column === undefined ? body : sortedRows(body, column, isFalling);
@@ -103,20 +86,5 @@ function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | '
         <p class="fine">Shown and sorted are the first {grouped(body.length)} rows; choose "as text" for all.</p>
       )}
     </section>
-  );
-}
-
-function PlotOf({ content, like, bytes }: { content: ContentQuery; like: number; bytes: number }) {
-  const isOpen = useSignal(false);
-  const now = useCallback(() => content, [content]);
-  const kinds = useMemo(() => [{ words: 'all rows', byte: like }], [like]);
-  const open = (value: boolean) => () => (isOpen.value = value);
-  if (isOpen.value) return <PlotPanel content={now} kinds={kinds} bytes={bytes} onClose={open(false)} />;
-  return (
-    <div class="plot-bar">
-      <button type="button" class="button" onClick={open(true)}>
-        <Icon name="plot" /> Plot
-      </button>
-    </div>
   );
 }

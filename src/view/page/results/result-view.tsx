@@ -13,7 +13,6 @@ import { hashOf } from '../route.ts';
 import { bytes, clock, counted, grouped } from '../text/units.ts';
 import { CsvTable } from './csv-table.tsx';
 import { STATES } from './directory.tsx';
-import { Notebook } from './notebook.tsx';
 
 interface ResultViewProps {
   readonly jobId: string;
@@ -86,8 +85,6 @@ function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
         text
       ) : file.preview === 'csv' ? (
         <CsvTable content={content} />
-      ) : file.preview === 'notebook' ? (
-        <Notebook content={content} bytes={file.bytes ?? 0} />
       ) : (
         <Frame jobId={jobId} file={file} />
       )}

@@ -19,30 +19,11 @@ export function rateCurves(figures: readonly Figure[]): Curves {
 
 /** By operation. */
 export const callCurves = (figures: readonly Figure[]): Curves =>
-  curves(figures, 'calls', ({ agent, seconds }, name) => perMinute(agent?.calls[name]?.calls ?? 0, seconds));
-
-/** The mean of each operation, in milliseconds. */
-export const latencyCurves = (figures: readonly Figure[]): Curves =>
-  curves(figures, 'calls', ({ agent }, name) => {
-    const { calls = 0, totalMs = 0 } = agent?.calls[name] ?? {};
-    return calls === 0 ? null : totalMs / calls;
-  });
+  curves(figures, 'calls', ({ agent, seconds }, name) => perMinute(agent?.calls[name] ?? 0, seconds));
 
 /** By the code of the failure. */
 export const failureCurves = (figures: readonly Figure[]): Curves =>
   curves(figures, 'failures', ({ agent, seconds }, name) => perMinute(agent?.failures[name] ?? 0, seconds));
-
-export function countCurves(figures: readonly Figure[]): Curves {
-  return {
-    names: ['time', 'followed jobs', 'failing jobs', 'failing files'],
-    columns: [
-      times(figures),
-      figures.map(({ watchedJobs }) => watchedJobs),
-      figures.map(({ failingJobs }) => failingJobs),
-      figures.map(({ failingFiles }) => failingFiles),
-    ],
-  };
-}
 
 const times = (figures: readonly Figure[]) => figures.map(({ at }) => at / 1000);
 

@@ -7,7 +7,7 @@ import { Plot } from '../parts/plot.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
 import { Agents } from './agents.tsx';
-import { type Curves, callCurves, countCurves, failureCurves, latencyCurves, rateCurves } from './curves.ts';
+import { type Curves, callCurves, failureCurves, rateCurves } from './curves.ts';
 
 export function ServicePage() {
   const live = useLive();
@@ -46,22 +46,16 @@ function Figures({ figures, isWithinAgent }: { figures: readonly Figure[]; isWit
       {isWithinAgent ? (
         <>
           <Card title="Calls a minute" curves={callCurves(figures)} />
-          <Card
-            title="Latency of a call"
-            curves={latencyCurves(figures)}
-            format={(value) => `${Math.round(value)} ms`}
-          />
           <Card title="Failures a minute" curves={failureCurves(figures)} />
         </>
       ) : (
         <p class="notice">
           <span>
-            Calls, latencies and failures are counted where the view runs within the agent: set <code>view.listen</code>
-            , and restart the agent.
+            Calls and failures are counted where the view runs within the agent: set <code>view.listen</code>, and
+            restart the agent.
           </span>
         </p>
       )}
-      <Card title="Jobs, and what fails" curves={countCurves(figures)} />
     </div>
   );
 }

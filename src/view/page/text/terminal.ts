@@ -3,6 +3,7 @@
  * would act, and marks for what cannot be seen.
  */
 import Anser from 'anser';
+import { INVISIBLE_IN_TEXT } from '../../../printable.ts';
 
 /**
  * An undecodable byte stands in the text as this and its value: half a surrogate pair, which no UTF-8 holds. So U+FFFD
@@ -61,13 +62,9 @@ export interface Piece {
   readonly means?: string;
 }
 
-/**
- * Controls (but tabs), line and paragraph separators, what turns the direction of what follows, byte-order marks,
- * halves of surrogate pairs, which here are undecodable bytes. Joiners and marks of direction that end by themselves
- * stay.
- */
-const UNSEEN = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/u;
-const APART = new RegExp(`(${UNSEEN.source})`, 'u');
+/** Halves of surrogate pairs among them are undecodable bytes. */
+const UNSEEN = new RegExp(INVISIBLE_IN_TEXT, 'u');
+const APART = new RegExp(`(${INVISIBLE_IN_TEXT})`, 'u');
 
 /** The text in pieces; every second one is a mark. */
 export function pieces(text: string): Piece[] {

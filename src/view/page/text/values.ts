@@ -144,7 +144,7 @@ export function numberLines(lines: readonly string[]): NumberLine[] {
     .map(({ line }) => line);
 }
 
-/** The target of a jump, as typed: `1200` a line, `@4096` a byte, `50%` of the content. */
+/** The target of a jump, as typed: `1200` a line, `@4096` a byte. */
 type Destination = { readonly line: number } | { readonly byte: number };
 
 /** Undefined if it is none of them. Lines are typed from 1, and counted from 0. */
@@ -153,11 +153,7 @@ export function destination(typed: string, total: number): Destination | undefin
   const [, line] = /^(?:l|line|:)?([0-9]{1,15})$/i.exec(text) ?? [];
   if (line !== undefined) return { line: Math.max(0, Number(line) - 1) };
   const [, byte] = /^(?:@|b|byte)([0-9]{1,15})$/i.exec(text) ?? [];
-  if (byte !== undefined) return { byte: Math.min(Number(byte), Math.max(0, total - 1)) };
-  const [, percent] = /^([0-9]{1,3}(?:\.[0-9]+)?)%$/.exec(text) ?? [];
-  return percent === undefined
-    ? undefined
-    : { byte: Math.min(Math.max(0, total - 1), Math.floor((Number(percent) / 100) * total)) };
+  return byte === undefined ? undefined : { byte: Math.min(Number(byte), Math.max(0, total - 1)) };
 }
 
 const LEVELS = {

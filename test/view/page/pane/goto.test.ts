@@ -9,8 +9,6 @@ describe('where somebody wants to go', () => {
     ['@0', { byte: 0 }],
     ['@4096', { byte: 999 }],
     ['b12', { byte: 12 }],
-    ['50%', { byte: 500 }],
-    ['100 %', { byte: 999 }],
     ['end', undefined],
     ['-1', undefined],
     ['', undefined],

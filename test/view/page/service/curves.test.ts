@@ -1,19 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Figure } from '../../../../src/view/contract/events.ts';
-import { callCurves, failureCurves, latencyCurves, rateCurves } from '../../../../src/view/page/service/curves.ts';
+import { callCurves, failureCurves, rateCurves } from '../../../../src/view/page/service/curves.ts';
 
 const figure = (at: number, liveBytes: number, agent: Figure['agent'] = null): Figure => ({
   at,
   seconds: 10,
   liveBytes,
-  watchedJobs: 1,
-  failingJobs: 0,
-  failingFiles: 0,
-  freeBytes: {},
   agent,
 });
-const rest = { signIns: 0, waiting: 0, mirroredBytes: 0, resultBytes: 0 };
-const list = { calls: 3, bytes: 0, totalMs: 60, longestMs: 40 };
+const rest = { signIns: 0, waiting: 0 };
 
 describe('curves of the service', () => {
   it('are the growth of the mirrors a second; what is rewritten does not shrink it', () => {
@@ -23,10 +18,10 @@ describe('curves of the service', () => {
     ]);
   });
 
-  it('are calls a minute and their mean latency, by operation, and failures by their code', () => {
+  it('are calls a minute by operation, and failures by their code', () => {
     const figures = [
       figure(10_000, 0, { ...rest, calls: {}, failures: { timeout: 2 } }),
-      figure(20_000, 0, { ...rest, calls: { List: list }, failures: {} }),
+      figure(20_000, 0, { ...rest, calls: { List: 3 }, failures: {} }),
     ];
     expect(callCurves(figures)).toEqual({
       names: ['time', 'List'],
@@ -35,10 +30,6 @@ describe('curves of the service', () => {
         [0, 18],
       ],
     });
-    expect(latencyCurves(figures).columns).toEqual([
-      [10, 20],
-      [null, 20],
-    ]);
     expect(failureCurves(figures)).toEqual({
       names: ['time', 'timeout'],
       columns: [

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { axesOf, joined, risingColumn, smoothed } from '../../../../src/view/page/text/plotted.ts';
+import { risingColumn, smoothed } from '../../../../src/view/page/text/plotted.ts';
 
 const rows = [1, 2, 3, 4];
 
@@ -37,48 +37,5 @@ describe('a smoothed column', () => {
         },
       ),
     );
-  });
-});
-
-describe('axes', () => {
-  it('are shared by curves of like ranges alone', () => {
-    expect(axesOf([[0.001, 0.002], [2, 3], [0.003], [null, 1.5]])).toEqual([0, 1, 0, 1]);
-    expect(axesOf([[0, 0], [1]])).toEqual([0, 0]);
-    expect(axesOf([])).toEqual([]);
-  });
-
-  it('are four at most', () => {
-    expect(Math.max(...axesOf([[1], [1e3], [1e6], [1e9], [1e12]]))).toBe(3);
-  });
-});
-
-describe('the curves of several contents', () => {
-  it('are joined over their common column, with their names', () => {
-    const tables = [
-      {
-        name: '501',
-        columns: [
-          [10, 20],
-          [1, 2],
-        ],
-      },
-      {
-        name: '502',
-        columns: [
-          [20, 15, null],
-          [7, 8, 9],
-        ],
-      },
-    ];
-    expect(joined(tables, ['step', 'loss'])).toEqual({
-      names: ['step', 'loss (501)', 'loss (502)'],
-      columns: [
-        [10, 15, 20],
-        [1, null, 2],
-        [null, 8, 7],
-      ],
-    });
-    expect(joined([{ name: '', columns: [[1], [2]] }], ['row', 'a']).names).toEqual(['row', 'a']);
-    expect(joined([{ name: '', columns: [] }], ['row'])).toEqual({ names: ['row'], columns: [[]] });
   });
 });

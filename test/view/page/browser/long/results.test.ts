@@ -70,8 +70,6 @@ describe('results', needs('chromium'), () => {
     await result.getByText(createHash('sha256').update(CSV).digest('hex')).waitFor();
     await result.getByText('synced', { exact: true }).waitFor();
     await result.getByRole('columnheader', { name: 'residual' }).waitFor();
-    await result.getByRole('button', { name: 'Plot' }).click();
-    await result.getByText('300 points').waitFor();
 
     for (const [name, type] of [
       ['picture.png', 'image/png'],
