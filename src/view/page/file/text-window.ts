@@ -1,10 +1,13 @@
 /**
  * The range of a content that the page has: consecutive bytes, cut into rows. A row is a line, or about 2 KiB of a
- * longer one, cut at the same bytes whatever range is here. However long the page stays open, it holds no more than
- * its limits.
+ * longer one, cut at the same bytes whatever range is here. A progress bar is one row, whatever its length: its earlier
+ * states are folded. However long the page stays open, it holds no more than its limits.
  */
 
+/** Of the bytes that rows show. */
 export const MAX_BYTES = 512 * 1024;
+/** With the folded states of progress bars. */
+export const MAX_HELD_BYTES = 4 * 1024 * 1024;
 export const MAX_ROWS = 20_000;
 /** Longer lines are cut near multiples of this. */
 const CUT_BYTES = 2 * 1024;
@@ -32,6 +35,8 @@ export class TextWindow {
   #rows: number[] = [];
   /** Those rows of them that go on with the line of the row before. */
   #continued: number[] = [];
+  /** By the row of a progress bar: where its last states begin. */
+  #lastStates = new Map<number, number>();
   #eras = 0;
 
   /** Changes when rows may have other bytes than before; else they only grow. */
@@ -68,6 +73,7 @@ export class TextWindow {
     this.#length = bytes.length;
     this.#rows = [];
     this.#continued = [];
+    this.#lastStates.clear();
     this.#cut(0);
   }
 
@@ -75,7 +81,7 @@ export class TextWindow {
   append(bytes: Uint8Array): void {
     const length = this.#length + bytes.length;
     if (length > this.#bytes.length) {
-      const larger = new Uint8Array(Math.max(length, Math.min(2 * length, 2 * MAX_BYTES)));
+      const larger = new Uint8Array(Math.max(length, Math.min(2 * length, length + MAX_BYTES)));
       larger.set(this.#bytes.subarray(0, this.#length));
       this.#bytes = larger;
     }
@@ -91,7 +97,7 @@ export class TextWindow {
     const all = new Uint8Array(bytes.length + this.#length);
     all.set(bytes);
     all.set(this.#bytes.subarray(0, this.#length), bytes.length);
-    const line = begin.line ?? (this.line === undefined ? undefined : this.line - newlinesIn(bytes));
+    const line = begin.line ?? (this.line === undefined ? undefined : this.line - count(bytes, NEWLINE));
     this.replace({ ...begin, line }, all);
     this.#dropLastRows();
   }
@@ -102,17 +108,37 @@ export class TextWindow {
     this.#length = Math.max(0, Math.min(this.#length, end - this.start));
     while (this.#rows.length > 0 && (this.#rows.at(-1) ?? 0) >= this.end) this.#rows.pop();
     this.#continued = this.#continued.filter((start) => start < this.end);
+    for (const [start, shown] of this.#lastStates) if (shown >= this.end) this.#lastStates.delete(start);
   }
 
-  /** The bytes of a row, with the end of its line. */
+  /** The bytes that a row shows, with the end of its line. */
   bytesOf(index: number): Uint8Array {
-    const from = (this.#rows[index] ?? this.end) - this.start;
-    return this.#bytes.subarray(from, (this.#rows[index + 1] ?? this.end) - this.start);
+    return this.#bytes.subarray(this.shownFrom(index) - this.start, (this.#rows[index + 1] ?? this.end) - this.start);
+  }
+
+  /** Where the bytes begin that a row shows: after the folded states of a progress bar. */
+  shownFrom(index: number): number {
+    const start = this.#rows[index] ?? this.end;
+    return this.#lastStates.get(start) ?? start;
+  }
+
+  /** How many states of a progress bar are folded in a row. */
+  foldedStates(index: number): number {
+    const start = this.#rows[index] ?? this.end;
+    const to = this.#lastStates.get(start);
+    return to === undefined ? 0 : count(this.#bytes.subarray(start - this.start, to - this.start), RETURN);
+  }
+
+  /** Bytes that rows show. */
+  get shownBytes(): number {
+    let folded = 0;
+    for (const [start, shown] of this.#lastStates) folded += shown - start;
+    return this.#length - folded;
   }
 
   /** The bytes before a row: at most so many, none of other lines than those that the window has. */
   bytesBefore(index: number, max: number): Uint8Array {
-    const to = (this.#rows[index] ?? this.end) - this.start;
+    const to = this.shownFrom(index) - this.start;
     return this.#bytes.subarray(Math.max(0, to - max), to);
   }
 
@@ -135,11 +161,6 @@ export class TextWindow {
     return this.#continued.includes(this.#rows[index] ?? -1);
   }
 
-  /** Whether the next row writes over this one, as states of a progress bar do. */
-  isOverwritten(index: number): boolean {
-    return this.bytesOf(index).at(-1) === RETURN && this.isContinued(index + 1);
-  }
-
   /** The row that a byte is in; the nearest one if it is not here. */
   rowAt(byte: number): number {
     let [low, high] = [0, this.#rows.length];
@@ -155,6 +176,11 @@ export class TextWindow {
   #cut(from: number): void {
     const bytes = this.#bytes.subarray(0, this.#length);
     const row = (at: number, isContinued: boolean) => {
+      const last = this.#rows.at(-1);
+      if (isContinued && last !== undefined && bytes[at - 1] === RETURN) {
+        this.#lastStates.set(last, this.start + at);
+        return;
+      }
       this.#rows.push(this.start + at);
       if (isContinued) this.#continued.push(this.start + at);
     };
@@ -171,29 +197,40 @@ export class TextWindow {
 
   /** Where the last row ends if its line goes on: the same byte whatever comes before it. */
   #nextCut(): number {
-    const last = this.#rows.at(-1) ?? this.start;
-    const least = this.isContinued(this.#rows.length - 1) ? CUT_BYTES / 2 : CUT_BYTES;
+    const row = this.#rows.at(-1) ?? this.start;
+    const last = this.#lastStates.get(row) ?? row;
+    const least = last !== row || this.isContinued(this.#rows.length - 1) ? CUT_BYTES / 2 : CUT_BYTES;
     return Math.ceil((last + least) / CUT_BYTES) * CUT_BYTES - this.start;
   }
 
   #dropFirstRows(): void {
-    const tooMany = Math.max(0, this.#rows.length - MAX_ROWS);
-    let first = tooMany;
-    while (first < this.#rows.length - 1 && this.end - (this.#rows[first] ?? 0) > MAX_BYTES) first++;
-    const start = this.#rows[first];
+    let first = 0;
+    let shown = this.shownBytes;
+    const isTooMuch = () =>
+      this.#rows.length - first > MAX_ROWS ||
+      shown > MAX_BYTES ||
+      this.end - (this.#rows[first] ?? this.end) > MAX_HELD_BYTES;
+    for (; first < this.#rows.length - 1 && isTooMuch(); first++) shown -= this.bytesOf(first).length;
+    // A progress bar that is longer than all that is held: its last states stay.
+    if (isTooMuch() && this.shownFrom(first) > this.start) {
+      this.#dropBefore(this.shownFrom(first), first, false);
+      return;
+    }
     // A quarter at once: to drop a row with each one that comes would move all bytes each time.
-    if (first === 0 || start === undefined) return;
+    if (first === 0) return;
     const from = Math.min(this.#rows.length - 1, first + Math.floor(this.#rows.length / 4));
-    const begin = this.#rows[from] ?? start;
-    const kept = this.#bytes.subarray(begin - this.start, this.#length);
-    const beginsLine = !this.isContinued(from);
-    const line = this.#lineFrom(from);
-    this.replace({ start: begin, line, beginsLine }, kept);
+    this.#dropBefore(this.#rows[from] ?? this.end, from, !this.isContinued(from));
+  }
+
+  #dropBefore(start: number, row: number, beginsLine: boolean): void {
+    const line = this.#lineFrom(row);
+    this.replace({ start, line, beginsLine }, this.#bytes.subarray(start - this.start, this.#length));
   }
 
   #dropLastRows(): void {
-    let last = Math.min(this.#rows.length, MAX_ROWS);
-    while (last > 1 && (this.#rows[last] ?? this.end) - this.start > MAX_BYTES) last--;
+    let last = this.#rows.length;
+    let shown = this.shownBytes;
+    for (; last > 1 && (last > MAX_ROWS || shown > MAX_BYTES); last--) shown -= this.bytesOf(last - 1).length;
     const end = this.#rows[last];
     if (end !== undefined) this.cutBack(end);
   }
@@ -221,10 +258,10 @@ function characterBefore(bytes: Uint8Array, at: number): number {
   return place;
 }
 
-function newlinesIn(bytes: Uint8Array): number {
-  let count = 0;
-  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) count++;
-  return count;
+function count(bytes: Uint8Array, of: number): number {
+  let found = 0;
+  for (let at = bytes.indexOf(of); at >= 0; at = bytes.indexOf(of, at + 1)) found++;
+  return found;
 }
 
 /** The maximum of heights of rows that are gone. */

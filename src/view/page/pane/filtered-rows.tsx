@@ -97,7 +97,8 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
                           before={NONE}
                           line={place.line === null ? undefined : place.line + nth}
                           isContinued={false}
-                          isOverwritten={false}
+                          shownFrom={at}
+                          foldedStates={0}
                           isRaw={isRaw.value}
                           isSelected={false}
                           isFound={byte >= at && byte <= at + bytes.length}

@@ -1,6 +1,7 @@
 /** One row of a file: the number of its line, and its text as a terminal would show it. */
 import { Component } from 'preact';
 import { coloursOf, decode, pieces, type Run, shown, type TextStyle } from '../text/terminal.ts';
+import { counted } from '../text/units.ts';
 import { levelOf } from '../text/values.ts';
 
 interface RowProps {
@@ -15,8 +16,9 @@ interface RowProps {
   readonly line: number | undefined;
   /** It goes on with the line of the row before. */
   readonly isContinued: boolean;
-  /** A state of a progress bar that the next row writes over. */
-  readonly isOverwritten: boolean;
+  /** Where its bytes begin: after the folded states of a progress bar, which are so many. */
+  readonly shownFrom: number;
+  readonly foldedStates: number;
   /** Control characters are shown as marks, and do nothing. */
   readonly isRaw: boolean;
   readonly isSelected: boolean;
@@ -25,10 +27,9 @@ interface RowProps {
 }
 
 const ESCAPE = 0x1b;
-const OVERWRITTEN = 'a terminal writes the next state over this one';
 const SHOWN_PROPS = [
-  ...(['start', 'era', 'line'] as const),
-  ...(['isContinued', 'isOverwritten', 'isRaw', 'isSelected', 'isFound'] as const),
+  ...(['start', 'era', 'line', 'shownFrom', 'foldedStates'] as const),
+  ...(['isContinued', 'isRaw', 'isSelected', 'isFound'] as const),
 ];
 
 export class Row extends Component<RowProps> {
@@ -44,7 +45,7 @@ export class Row extends Component<RowProps> {
     const colours = !isRaw && before.includes(ESCAPE) ? coloursOf(decode(before)) : '';
     const runs = isRaw ? [{ text, style: null }] : shown(text, colours);
     const level = row.isContinued ? undefined : levelOf(runs.map((run) => run.text).join(''));
-    const states = [row.isSelected && 'selected', row.isFound && 'found', row.isOverwritten && 'overwritten'];
+    const states = [row.isSelected && 'selected', row.isFound && 'found'];
     const classes = ['row', ...states, level && `level-${level}`];
     return (
       <div class={classes.filter(Boolean).join(' ')} data-continued={row.isContinued ? '' : undefined}>
@@ -53,7 +54,7 @@ export class Row extends Component<RowProps> {
           class="number"
           tabIndex={-1}
           aria-label={line === undefined ? `byte ${start}` : `line ${line + 1}`}
-          title={row.isOverwritten ? OVERWRITTEN : row.isContinued ? 'the line goes on' : undefined}
+          title={row.isContinued ? 'the line goes on' : undefined}
           onClick={(event) => onSelect(start, event.shiftKey)}
         >
           {row.isContinued ? '…' : line === undefined ? `@${start}` : line + 1}
@@ -63,6 +64,11 @@ export class Row extends Component<RowProps> {
             <Styled key={index} run={run} />
           ))}
         </span>
+        {row.foldedStates > 0 && (
+          <span class="folded" title="states of a progress bar, which a terminal overwrites">
+            {counted(row.foldedStates, 'earlier state')}
+          </span>
+        )}
       </div>
     );
   }

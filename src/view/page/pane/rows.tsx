@@ -4,7 +4,7 @@ import type { Virtualizer } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { OpenFile } from '../file/open-file.ts';
 import type { Search } from '../file/search.ts';
-import { forgetSizes, MAX_BYTES } from '../file/text-window.ts';
+import { forgetSizes, MAX_BYTES, MAX_HELD_BYTES } from '../file/text-window.ts';
 import { ScrollKeys } from '../parts/bar.tsx';
 import { useVirtual } from '../parts/hooks.ts';
 import { decode, plainLine } from '../text/terminal.ts';
@@ -53,7 +53,7 @@ export function Rows({ opened, label, found, search }: RowsProps) {
   useIntent(file, list, scroller, aim);
   const items = list.getVirtualItems();
   const foundRow = found === undefined ? undefined : window.rowAt(found);
-  const { from: selectedFrom = 1, to: selectedTo = 0 } = selection.value ?? {};
+  const selected = selection.value;
   useLayoutEffect(() => {
     const [first, last] = visible(list);
     see(opened, window.rows[first] ?? window.start, window.rows[last + 1] ?? window.end);
@@ -69,7 +69,7 @@ export function Rows({ opened, label, found, search }: RowsProps) {
     if (aimed !== undefined) revealByte(scroller.current, opened, aimed.byte);
     // A pane that is not filled does not scroll.
     fetchSoon(file, list, scroller.current);
-    return highlight(scroller.current, (index) => search?.needleIn(window.bytesOf(index), window.rows[index] ?? 0));
+    return highlight(scroller.current, (index) => search?.needleIn(window.bytesOf(index), window.shownFrom(index)));
   });
   return (
     <div
@@ -95,9 +95,12 @@ export function Rows({ opened, label, found, search }: RowsProps) {
                   before={window.bytesBefore(index, COLOURS_BYTES)}
                   line={window.lineOf(index)}
                   isContinued={window.isContinued(index)}
-                  isOverwritten={window.isOverwritten(index)}
+                  shownFrom={window.shownFrom(index)}
+                  foldedStates={window.foldedStates(index)}
                   isRaw={opened.isRaw.value}
-                  isSelected={start >= selectedFrom && window.lineStartOf(index) <= selectedTo}
+                  isSelected={
+                    selected !== undefined && start >= selected.from && window.lineStartOf(index) <= selected.to
+                  }
                   isFound={index === foundRow}
                   onSelect={(at, isExtended) => opened.select(at, isExtended)}
                 />
@@ -113,8 +116,7 @@ export function Rows({ opened, label, found, search }: RowsProps) {
 /** Shows the place of a byte within its row, which may be wider or higher than the screen. */
 function revealByte(scroller: HTMLElement | null, { file: { window }, isRaw }: Opened, byte: number): void {
   const row = window.rowAt(byte);
-  const start = window.rows[row] ?? byte;
-  const before = decode(window.bytesOf(row).subarray(0, byte - start));
+  const before = decode(window.bytesOf(row).subarray(0, Math.max(0, byte - window.shownFrom(row))));
   reveal(scroller, row, isRaw.peek() ? before.length : plainLine(before).length);
 }
 
@@ -164,7 +166,7 @@ function useTarget(file: OpenFile, list: List, aim: Aim): void {
 function fetchSoon(file: OpenFile, list: List, element: HTMLElement | null): void {
   if (element === null || element.clientHeight === 0 || !file.isLoaded) return;
   const { window } = file;
-  const hasRoom = window.end - window.start <= ROOM_BYTES;
+  const hasRoom = window.shownBytes <= ROOM_BYTES && window.end - window.start < MAX_HELD_BYTES / 2;
   const hidden = list.getTotalSize() - element.clientHeight;
   const soon = hasRoom ? SOON_PX : Math.min(SOON_PX, hidden / 4);
   if (element.scrollTop < soon) file.wantBefore();

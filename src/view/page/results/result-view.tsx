@@ -76,7 +76,7 @@ function LiveLink({ jobId, live }: { jobId: string; live: string }) {
 function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
   const asText = useSignal(file.preview === 'text');
   const content = useMemo(() => ({ job: jobId, result: file.name }), [jobId, file.name]);
-  const text = <Pane content={content} opening={{ at: 0, follows: false, isWatched: false }} label={file.name} />;
+  const text = <Pane content={content} opening={{ follows: false, isWatched: false }} label={file.name} />;
   if (file.preview === 'text') return text;
   return (
     <>

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_BYTES, MAX_ROWS, TextWindow } from '../../../../src/view/page/file/text-window.ts';
+import { MAX_BYTES, MAX_HELD_BYTES, MAX_ROWS, TextWindow } from '../../../../src/view/page/file/text-window.ts';
 import { numRuns } from '../../../support/property-runs.ts';
 
 const whole = (text: string | Buffer, start = 0, line: number | undefined = 0) => {
@@ -74,6 +74,24 @@ describe('the rows of a window', () => {
     );
   });
 
+  it.each([50, 10_000, 200_000])('fold the earlier states of a progress bar of %i states into one row', (states) => {
+    const bar = Array.from({ length: states }, (_, state) => `epoch 15: state ${state} of ${states}   `).join('\r');
+    const window = whole('');
+    const text = Buffer.from(`before\n${bar}\nafter\n`);
+    for (let at = 0; at < text.length; at += 100_000) window.append(text.subarray(at, at + 100_000));
+    const [last, after] = window.rows.slice(-2).map((_, index) => window.rows.length - 2 + index) as [number, number];
+    const shown = Buffer.from(window.bytesOf(last)).toString();
+    expect(shown).toMatch(new RegExp(`state ${states - 1} of ${states} {3}\n$`));
+    expect(shown.length).toBeLessThan(4_096);
+    expect(Buffer.from(window.bytesOf(after)).toString()).toBe('after\n');
+    expect(window.lineOf(after)).toBe(2);
+    expect(window.rows.length).toBeLessThanOrEqual(3);
+    // Folded and shown states are all that are held of it.
+    const held = window.foldedStates(last) + shown.split('\r').length;
+    expect(held).toBe(window.start === 0 ? states : held);
+    expect(window.end - window.start).toBeLessThanOrEqual(MAX_HELD_BYTES + 128 * 1024);
+  });
+
   it('grow to the front, with the numbers of their lines', () => {
     const window = whole('c\nd\n', 4, 2);
     window.prepend({ start: 0, line: undefined, beginsLine: true }, Buffer.from('a\nb\n'));
@@ -100,12 +118,14 @@ describe('a window that grows for ever', () => {
     ['short lines', 'a line of a job that never ends\n'.repeat(100)],
     ['empty lines', '\n'.repeat(3_000)],
     ['one line without an end', 'x'.repeat(5_000)],
+    ['a progress bar without an end', `${'x'.repeat(40)}\r`.repeat(100)],
   ])('keeps its limits, the end, and the numbers of lines: %s', (_, piece) => {
     const window = whole('');
     const times = 2_000;
     for (let time = 0; time < times; time++) {
       window.append(Buffer.from(piece));
-      expect(window.end - window.start).toBeLessThanOrEqual(MAX_BYTES + 64 * 1024);
+      expect(window.shownBytes).toBeLessThanOrEqual(MAX_BYTES + 64 * 1024);
+      expect(window.end - window.start).toBeLessThanOrEqual(MAX_HELD_BYTES + 64 * 1024);
       expect(window.rows.length).toBeLessThanOrEqual(MAX_ROWS);
     }
     expect(window.end).toBe(times * piece.length);
