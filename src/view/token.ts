@@ -3,7 +3,8 @@
  * open over a restart of the agent (remove the file and restart for another one). It proves two things without being
  * sent: that a server is the view (the response to a challenge), and that its owner made a link (a ticket). Both are
  * bound to one start of the server, and neither can stand for the other. A browser shows a ticket once and gets a
- * session, which ends with this start of the server; a program sends the token itself.
+ * session: a random number that is signed with the token, valid until there is another token. A program sends the token
+ * itself.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import fs, { constants } from 'node:fs';
@@ -126,14 +127,11 @@ const seal = (token: string, parts: readonly string[]): string =>
     .update(['jobtail view', ...parts].join('\n'))
     .digest('base64url');
 
-/** Beyond it, the session that was used longest ago ends. */
-const MAX_SESSIONS = 1_000;
+const sessionOf = (token: string, number: string) => `${number}.${seal(token, ['session', number])}`;
 
 export class Sessions {
   readonly #token: string;
   readonly #start = randomBytes(16).toString('base64url');
-  /** Digests of the cookies, the one used longest ago first. */
-  readonly #open = new Set<string>();
   /** Nonces of tickets that were used, until they would have ended. */
   readonly #used = new Map<string, number>();
 
@@ -156,24 +154,17 @@ export class Sessions {
     const opened = openTicket(this.#token, this.#start, ticket, now);
     if (opened === undefined || this.#used.has(opened.nonce)) return undefined;
     this.#used.set(opened.nonce, opened.until);
-    const session = randomBytes(32).toString('base64url');
-    this.#open.add(digest(session));
-    for (const oldest of this.#open) {
-      if (this.#open.size <= MAX_SESSIONS) break;
-      this.#open.delete(oldest);
-    }
-    return session;
+    return sessionOf(this.#token, newNonce());
   }
 
   /** Whether a request that shows these may be answered. */
   admits({ cookies, bearer }: { readonly cookies: readonly string[]; readonly bearer: string | undefined }): boolean {
-    return cookies.some((cookie) => this.#isOpen(digest(cookie))) || isSame(digest(bearer ?? ''), digest(this.#token));
+    return cookies.some((cookie) => this.#isSession(cookie)) || isSame(digest(bearer ?? ''), digest(this.#token));
   }
 
-  #isOpen(session: string): boolean {
-    if (!this.#open.delete(session)) return false;
-    this.#open.add(session);
-    return true;
+  #isSession(cookie: string): boolean {
+    const [number = ''] = cookie.split('.', 1);
+    return isNonce(number) && isSame(cookie, sessionOf(this.#token, number));
   }
 }
 

@@ -1,4 +1,4 @@
-/** How a person gets in: a listener that proves to be the view, a ticket that works once, a session that ends with it. */
+/** How a person gets in: a listener that proves to be the view, a ticket that works once, a session that ends with the token. */
 import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
@@ -6,7 +6,7 @@ import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findView, linkTo } from '../../src/view/link.ts';
-import { openTicket, TICKET_MS, ticketFor } from '../../src/view/token.ts';
+import { openTicket, TICKET_MS, ticketFor, tokenFileOf } from '../../src/view/token.ts';
 import { freePort } from '../support/free-port.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { STDOUT, ViewPlace } from '../support/view-place.ts';
@@ -50,7 +50,9 @@ describe('a link', () => {
     const link = place.view.link();
     const entered = await enter(place, link);
     expect(entered).toMatchObject({ status: 200, text: expect.stringContaining('url=./"') });
-    expect(entered.whole).toMatch(/^jobtail-view-[0-9]+=[A-Za-z0-9_-]{43}; HttpOnly; SameSite=Strict$/);
+    expect(entered.whole).toMatch(
+      /^jobtail-view-[0-9]+=[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}; HttpOnly; SameSite=Strict$/,
+    );
     expect(entered.cookie).not.toContain(place.token);
     expect((await ask(place, entered.cookie)).text).toBe('of the job\n');
     expect((await ask(place, entered.cookie, '/')).headers['content-type']).toBe('text/html; charset=utf-8');
@@ -79,17 +81,33 @@ describe('a link', () => {
       expect(openTicket('token', 'start', wrong, 1_000_001), wrong).toBeUndefined();
   });
 
-  it('and its session end with the start of the server that they were made for', async () => {
+  it('ends with the start of the server; its session goes on until there is another token', async () => {
     const place = await placeWithJob();
     const { cookie } = await enter(place, place.view.link());
     const unused = place.view.link();
     const { port } = place.view;
-    await place.view.close();
-    Object.assign(place.settings, { listen: at(port) });
-    await place.start();
-    expect((await ask(place, cookie)).status).toBe(401);
+    const startAgain = async () => {
+      await place.view.close();
+      Object.assign(place.settings, { listen: at(port) });
+      await place.start();
+    };
+    await startAgain();
+    expect((await ask(place, cookie)).status).toBe(200);
     expect((await enter(place, unused)).status).toBe(401);
     expect((await enter(place, place.view.link())).status).toBe(200);
+    const [name = '', session = ''] = cookie.split('=');
+    const [number = '', seal = ''] = session.split('.');
+    for (const wrong of [
+      number,
+      `${number}.`,
+      `x${number.slice(1)}.${seal}`,
+      `${number}.x${seal.slice(1)}`,
+      `.${seal}`,
+    ])
+      expect((await ask(place, `${name}=${wrong}`)).status, wrong).toBe(401);
+    fs.rmSync(tokenFileOf(place.settings));
+    await startAgain();
+    expect((await ask(place, cookie)).status).toBe(401);
   });
 
   it.each([

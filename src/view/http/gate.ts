@@ -154,7 +154,7 @@ const noSessionPage = (why: string) =>
 const WRONG_TICKET_PAGE = noSessionPage(
   'This link is not valid any more: a link opens the view once, within a minute, and until the view starts again.',
 );
-const NO_SESSION_PAGE = noSessionPage('This browser has no session. A session ends when the view starts again.');
+const NO_SESSION_PAGE = noSessionPage('This browser has no session.');
 const ENTERED = document('<meta http-equiv="refresh" content="0; url=./">', '<p><a href="./">The view</a></p>');
 
 type Origins = Pick<ViewSettings, 'listen' | 'publicUrl'>;

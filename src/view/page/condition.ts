@@ -6,9 +6,9 @@ import type { AgentState, Events, FleetState } from '../contract/events.ts';
 export type Connection = 'connecting' | 'open' | 'lost' | 'refused';
 
 export type Condition =
-  | { readonly kind: 'current' | 'connecting' | 'refused' }
+  | { readonly kind: 'current' | 'connecting' }
   | {
-      readonly kind: 'view-lost' | 'agent-stopped' | 'state-unreadable' | 'fleet-lost' | 'service-down';
+      readonly kind: 'view-lost' | 'refused' | 'agent-stopped' | 'state-unreadable' | 'fleet-lost' | 'service-down';
       readonly problem: Problem;
     };
 
@@ -32,11 +32,18 @@ export interface Known {
 
 /** What is nearest to the page comes first: behind a lost view nothing else is known. */
 export function conditionOf({ connection, lostAt, agent, fleet, stateError }: Known): Condition {
-  if (connection === 'connecting' || connection === 'refused') return { kind: connection };
+  if (connection === 'connecting') return { kind: connection };
+  if (connection === 'refused')
+    return problem('refused', {
+      message: 'No access: the token of the view is another one, or this browser has no session.',
+      hint: 'Run `agent view`, and open the link that it prints. This page goes on then.',
+      since: lostAt,
+      next: null,
+    });
   if (connection === 'lost')
     return problem('view-lost', {
       message: 'The view does not answer.',
-      hint: 'If it stays away: run `agent view` and open the new link.',
+      hint: 'It goes on by itself once the agent, or `agent view`, serves it again.',
       since: lostAt,
       next: 'every few seconds',
     });

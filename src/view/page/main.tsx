@@ -43,7 +43,8 @@ function App() {
 
 function Shown({ route }: { route: Route }) {
   const live = useLive();
-  if (live.connection.value === 'refused') return <Refused />;
+  // What was read stays; the banner shows why it is not current.
+  if (live.condition.value.kind === 'refused' && live.agent.value === undefined) return null;
   switch (route.page) {
     case 'jobs':
       return <JobsPage />;
@@ -103,18 +104,6 @@ function Top({ page }: { page: Route['page'] }) {
         onClick={toggleTheme}
       />
     </header>
-  );
-}
-
-function Refused() {
-  return (
-    <main class="empty">
-      <h1>No access</h1>
-      <p>
-        This browser has no session, or the view was started again since. Run <code>agent view</code> and open the link
-        that it prints. This page goes on then.
-      </p>
-    </main>
   );
 }
 

@@ -12,8 +12,9 @@ export function Banner() {
   const stale = isStale(condition);
   // States and colours turn grey by this (base.css).
   useEffect(() => {
-    document.documentElement.toggleAttribute('data-stale', stale);
-  }, [stale]);
+    if (stale) document.documentElement.dataset['stale'] = condition.kind;
+    else delete document.documentElement.dataset['stale'];
+  }, [stale, condition.kind]);
   return (
     <div class="banner" role="status">
       {'problem' in condition && <Shown problem={condition.problem} now={live.now.value} />}

@@ -43,6 +43,14 @@ export function OwnFailure({ error }: { error: ShownError | null | undefined }) 
   return error != null && isOwn(error, condition) ? <Failure error={error} /> : null;
 }
 
+/** What the agent does about a job in each state. */
+const MEANINGS: Readonly<Record<JobSummary['state'], string>> = {
+  watched: 'The agent follows it.',
+  ending: 'The job is over: the agent compares all files with the server.',
+  ended: 'It is not followed any more: agent unwatch.',
+  settled: 'The job is over and all of it is here: the agent requests nothing more.',
+};
+
 /** The state of a job on the cluster, or in the agent if the middleware reports none. */
 export function JobState({ job }: { job: Pick<JobSummary, 'jobState' | 'phase' | 'state' | 'stalledAt'> }) {
   const { jobState, phase, state, stalledAt } = job;
@@ -56,10 +64,14 @@ export function JobState({ job }: { job: Pick<JobSummary, 'jobState' | 'phase' |
         : 'plain';
   return (
     <span class="states">
-      <span class={`state ${kind}`}>
+      <span class={`state ${kind} ${state === 'settled' ? 'settled' : ''}`} title={MEANINGS[state]}>
         <Outside text={word} />
       </span>
-      {jobState !== null && state !== 'watched' && <span class="state plain">{state}</span>}
+      {jobState !== null && state !== 'watched' && (
+        <span class="state plain settled" title={MEANINGS[state]}>
+          {state}
+        </span>
+      )}
       {stalledAt !== null && (
         <span class="state bad" title="It runs, and no live file grows.">
           stalled

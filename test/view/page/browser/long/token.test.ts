@@ -15,9 +15,12 @@ describe('a browser without the token', needs('chromium'), () => {
   });
 
   it('that had one is reported so on the open page', PATIENCE, async (context) => {
-    const { view, hash } = await viewedJob(context, 'a line\n');
-    await view.context.clearCookies();
+    const { view, hash, label } = await viewedJob(context, 'a line\n');
     await view.show(hash);
-    await view.page.getByRole('heading', { name: 'No access' }).waitFor();
+    const pane = await view.pane(label);
+    await pane.getByText('a line').waitFor();
+    await view.context.clearCookies();
+    await view.page.getByRole('link', { name: 'Results' }).click();
+    await view.page.getByText('No access').waitFor();
   });
 });
