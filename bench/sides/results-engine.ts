@@ -22,7 +22,7 @@ export async function openEngine(configFile: string, jobId: JobId) {
   const connection = await connect(config, log);
   const engine = buildEngine({ config, store, transfers, remote: connection.remote, share: connection.share, log });
   const { signal } = new AbortController();
-  const { results, remote } = engine.pass(signal);
+  const { results, remote } = engine.pass;
   for (const watched of [jobId, OTHER_JOB]) {
     const order = { jobId: watched, tasks: [], files: [], results: true, settleAfterMs: null };
     store.jobs.watch({ ...order, source: 'command' }, Date.now());

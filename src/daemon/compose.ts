@@ -6,7 +6,7 @@ import { Mirrors } from '../agent/live/mirror/mirror.ts';
 import { TextEncoding } from '../agent/live/text/encoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
 import { ALONE, type JobRegister, type Ownership } from '../agent/ownership.ts';
-import type { CompletePassOptions } from '../agent/pass/complete-pass.ts';
+import type { PassContext } from '../agent/pass/complete-pass.ts';
 import { BatchLimit } from '../agent/poll/batch.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/poll/file-poll.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
@@ -42,7 +42,7 @@ function refusedResults(jobId: JobId, { count, fresh }: Refusals): object {
 export interface Engine {
   readonly agent: Agent;
   callsWaiting(): number;
-  pass(signal: AbortSignal): Omit<CompletePassOptions, 'isLast'>;
+  readonly pass: PassContext;
   polls(jobId: JobId): JobPolls;
 }
 
@@ -136,43 +136,38 @@ export function buildEngine(options: EngineOptions): Engine {
       // With auto, the service is no exception.
       log[results.transfer === 'auto' ? 'info' : 'warn']({ jobId, err: reason }, 'results not transferred directly'),
   });
-  const shared = { mirrorDirectory: mirror.directory, clock };
   const agent = new Agent({
-    ...shared,
-    commits,
-    remote,
+    deps: { store, clock, log, random },
+    limits: { intervals: poll, resultsIntervalMs: results.intervalMs, stallAfterMs: config.stallAfterMs },
+    events: {
+      onAppended: (bytes) => observer?.appended(bytes),
+      onTasksFound: (tasks, by) => observer?.tasksFound(tasks, by),
+      onJobStates: (outcome) => observer?.jobStatesRead(outcome),
+    },
     calls,
+    remote,
+    jobService,
     poll: context,
     results: synced,
-    jobService,
-    search: {
-      ...{ store, log, clock, capabilities: store.capabilities, batchLimit: context.batchLimit },
-      onFound: (tasks, by) => observer?.tasksFound(tasks, by),
-    },
-    intervals: poll,
-    resultsIntervalMs: results.intervalMs,
-    stallAfterMs: config.stallAfterMs,
     resultsOfMine: results.enabled,
-    onJobStates: (outcome) => observer?.jobStatesRead(outcome),
-    log,
-    random,
+    commits,
+    mirrorDirectory: mirror.directory,
     only,
     ownership,
     register: options.register,
-    onAppended: observer && ((bytes) => observer.appended(bytes)),
   });
   return {
     agent,
     callsWaiting: () => calls.waiting,
     polls: (jobId) => new JobPolls(jobId, context),
-    pass: (signal) => ({
-      ...shared,
+    pass: {
       store,
-      results: synced,
+      clock,
       jobService: jobService === null ? null : queuedJobService(jobService, calls),
       remote: new QueuedRemote(remote, calls, 'live'),
+      results: synced,
+      mirrorDirectory: mirror.directory,
       pauseMs: poll.minIntervalMs,
-      signal,
-    }),
+    },
   };
 }

@@ -43,10 +43,12 @@ function forEver(fault: Omit<Fault, 'share' | 'until'>): Pick<Broken, 'begin' | 
   return { begin: ({ service }) => void service.faults.push(broken), hits: () => broken.hits ?? 0 };
 }
 
-/** Without results, only a command needs the list, and has its answer. */
+/** Without results, only a command needs the list while a job runs, and has its answer. */
 function unlistedResults(jobId: JobId): Pick<Broken, 'begin' | 'hits'> {
   const { begin, hits } = forEver({ code: 'malformed', jobId, operations: ['ListChangedFilesForJob'] });
-  return { begin, hits: (world) => (world.agent.store.jobs.get(jobId)?.results === true ? hits(world) : 0) };
+  const needsList = ({ agent, service }: World) =>
+    agent.store.jobs.get(jobId)?.results === true || service.jobs.get(jobId)?.isOver === true;
+  return { begin, hits: (world) => (needsList(world) ? hits(world) : 0) };
 }
 
 /** One of the parts of a world that can stay broken. */
@@ -172,12 +174,12 @@ export function lacking(world: Complete, broken?: Broken): Lack[] {
 const live = (what: string): Lack => ({ what, boundMs: LIVE_BOUND_MS });
 
 function lacksOf(world: Complete, row: JobRow): Lack[] {
-  const { store } = world.agent;
   const { jobId, state, error } = row;
   const job = world.service.jobs.get(jobId);
   if (job === undefined) return [];
   const name = `job ${jobId}`;
-  const deleted = store.jobInformation.get(jobId)?.information.state === 'Deleted';
+  // What the service did, not what the agent concluded.
+  const deleted = job.state === 'Deleted';
   if (state === 'ended') return [];
   if (state === 'ending') return [live(`${name} is not ended`)];
   if (state === 'watched' && (job.isOver || deleted)) return [live(`${name} is over, and not settled`)];
@@ -262,14 +264,23 @@ function lacksOfOutbox({ agent, receiver }: Complete, broken?: Broken): Lack[] {
 
 /** A pass that a command asked for fails for the command alone: the next sync, in a quarter of an hour, says so. */
 const SAID_WITHIN_MS = 30 * MINUTE_MS;
+/** What was said once is said at this many of the next looks, one a minute. */
+const LOOKS = 20;
+const MIN_SAID = 16;
 
-/** What is broken and was met says so: in the row of its job, of one of its files, of a result, of a delivery. */
+/** What is broken and was met says so, and goes on: in the row of its job, of one of its files, of a result, of a delivery. */
 export async function requireSaysSo(world: World, broken: Broken): Promise<void> {
   const end = world.time.passedMs + SAID_WITHIN_MS;
   while (broken.hits(world) > 0 && !saysSo(world, broken)) {
     if (world.time.passedMs > end) throw new Error(`nothing says that ${broken.what} (${broken.jobId})`);
     await world.pass(MINUTE_MS);
   }
+  let said = 0;
+  for (let look = 0; look < LOOKS; look += 1) {
+    if (broken.hits(world) === 0 || saysSo(world, broken)) said += 1;
+    await world.pass(MINUTE_MS);
+  }
+  if (said < MIN_SAID) throw new Error(`that ${broken.what} (${broken.jobId}) is said at ${said} of ${LOOKS} looks`);
 }
 
 function saysSo({ agent, disk }: World, broken: Broken): boolean {

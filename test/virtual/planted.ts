@@ -36,7 +36,7 @@ export const PLANTED: readonly Planted[] = [
   {
     name: 'a failed run that is not planned again',
     file: 'agent/loop/followed-job.ts',
-    text: "if (kind === 'pass' || this.isFollowed) this.#due.plan(kind, delayMs);",
+    text: "if (kind === 'pass' || this.isFollowed) due.plan(kind, delayMs);",
     instead: '',
     found: NEVER_COMPLETE,
   },
@@ -64,8 +64,8 @@ export const PLANTED: readonly Planted[] = [
   {
     name: 'a place among the calls that is not given back',
     file: 'agent/calls.ts',
-    text: 'return await call().finally(giveBack);',
-    instead: 'return await call();',
+    text: 'release(made);',
+    instead: '',
     found: NEVER_COMPLETE,
   },
   {

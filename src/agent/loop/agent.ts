@@ -3,28 +3,38 @@ import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../error
 import type { JobId } from '../../job.ts';
 import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
-import { QueuedRemote, queuedJobService } from '../calls.ts';
-import { ALONE, type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
+import { type Calls, QueuedRemote, queuedJobService } from '../calls.ts';
+import type { Deps } from '../deps.ts';
+import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
 import { RequestedPasses } from '../pass/job-end.ts';
+import type { PollContext } from '../poll/poll.ts';
+import type { JobService, Remote } from '../ports.ts';
+import type { Results } from '../results/results.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
-import { FollowedJob, type JobContext } from './followed-job.ts';
+import { FollowedJob, type JobOwner } from './followed-job.ts';
+import type { JobContext, JobEvents, JobLimits } from './job-context.ts';
 import { Failures, STATE } from './job-runs.ts';
 import { JobStates } from './job-states.ts';
 import { Scheduler } from './scheduler.ts';
 
-export interface AgentOptions
-  extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'search' | 'onFollowed' | 'onOver'> {
-  readonly search: Omit<JobContext['search'], 'hasJobService'>;
-  readonly onJobStates?: ((outcome: 'ok' | 'failed') => void) | undefined;
+export interface AgentOptions {
+  readonly deps: Deps;
+  readonly limits: JobLimits;
+  readonly events: JobEvents;
+  readonly calls: Calls;
+  readonly remote: Remote;
+  readonly jobService: JobService | null;
+  readonly poll: PollContext;
+  readonly results: Results;
   /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
   readonly resultsOfMine: boolean;
   readonly commits: Commits;
   readonly mirrorDirectory: string;
   /** Follow these jobs only. */
-  readonly only?: ReadonlySet<JobId> | undefined;
-  readonly ownership?: Ownership | undefined;
-  /** All jobs, for requests to the job service; those of the store if omitted. */
-  readonly register?: JobRegister | undefined;
+  readonly only: ReadonlySet<JobId> | undefined;
+  readonly ownership: Ownership;
+  /** All jobs, for requests to the job service; those of the store if undefined. */
+  readonly register: JobRegister | undefined;
 }
 
 /** Many jobs that start together are spread over this time. */
@@ -37,6 +47,7 @@ const NO_SERVICE = 'set service.jobsUrl to the address of JobManagementWs';
 export class Agent {
   readonly #options: AgentOptions;
   readonly #context: JobContext;
+  readonly #owner: JobOwner;
   readonly #stop = new AbortController();
   readonly #jobs = new Map<JobId, FollowedJob>();
   readonly #jobStates: JobStates | undefined;
@@ -47,26 +58,33 @@ export class Agent {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    const { clock, log, calls, intervals, poll, results } = options;
-    const remote = new QueuedRemote(options.remote, calls, 'live');
-    const pauseMs = intervals.minIntervalMs;
-    const scheduler = new Scheduler(clock);
-    const failures = new Failures(log);
+    const { deps, limits, events, calls, poll, results, mirrorDirectory } = options;
+    const { store, clock, log } = deps;
     const jobService = options.jobService === null ? null : queuedJobService(options.jobService, calls);
-    this.#jobStates = this.#newJobStates(scheduler, failures);
+    const remote = new QueuedRemote(options.remote, calls, 'live');
+    const pauseMs = limits.intervals.minIntervalMs;
+    const pass = { store, clock, jobService, remote, results, mirrorDirectory, pauseMs };
     this.#context = {
-      ...options,
+      deps,
+      limits,
+      events,
+      calls,
+      remote: options.remote,
       jobService,
-      scheduler,
-      failures,
-      search: { ...options.search, hasJobService: options.jobService !== null },
+      poll,
+      results,
+      passes: new RequestedPasses(pass, log),
+      scheduler: new Scheduler(clock),
+      failures: new Failures(log),
+    };
+    this.#owner = {
       onFollowed: () => this.#jobStates?.soon(),
-      passes: new RequestedPasses({ ...options, jobService, store: poll.store, remote, pauseMs }),
       onOver: (job) => {
         if (this.#jobs.get(job.jobId) === job) this.#jobs.delete(job.jobId);
         results.forgetJob(job.jobId);
       },
     };
+    this.#jobStates = jobService === null ? undefined : this.#newJobStates(jobService);
   }
 
   /**
@@ -74,12 +92,11 @@ export class Agent {
    * all jobs of the user.
    */
   start(configured: readonly WatchRequest[] | null, mine: WatchMineRule | null = null): void {
-    const { poll, clock, log, only } = this.#options;
-    const { store } = poll;
-    if (configured !== null) takeConfigured(configured, { store, clock, log });
-    if (only === undefined) takeRule(mine, { store, clock, log });
+    const { deps, only } = this.#options;
+    if (configured !== null) takeConfigured(configured, deps);
+    if (only === undefined) takeRule(mine, deps);
     // A settled job may have been started again.
-    if (store.jobs.settled().size > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
+    if (deps.store.jobs.settled().size > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
     this.refresh();
   }
 
@@ -88,8 +105,7 @@ export class Agent {
    * notification; the timer finds changes without one.
    */
   refresh(): void {
-    const { clock, intervals } = this.#options;
-    const { failures } = this.#context;
+    const { deps, limits, failures } = this.#context;
     try {
       this.#readStore();
       failures.cleared(STATE);
@@ -97,7 +113,8 @@ export class Agent {
       failures.failed(STATE, asJobtailError(thrown));
     }
     this.#cancelRefresh();
-    if (!this.#stop.signal.aborted) this.#cancelRefresh = clock.timer(intervals.maxIntervalMs, () => this.refresh());
+    if (this.#stop.signal.aborted) return;
+    this.#cancelRefresh = deps.clock.timer(limits.intervals.maxIntervalMs, () => this.refresh());
   }
 
   /** Logs a failure of the first sign-in, and requests the jobs until the service answers, also if none is followed. */
@@ -131,7 +148,7 @@ export class Agent {
 
   take(jobIds: readonly JobId[]): void {
     for (const jobId of jobIds) {
-      const job = this.#options.poll.store.jobs.get(jobId);
+      const job = this.#options.deps.store.jobs.get(jobId);
       if (job !== undefined) this.#update(job);
     }
     this.refresh();
@@ -152,7 +169,7 @@ export class Agent {
   }
 
   #readStore(): void {
-    const { store } = this.#options.poll;
+    const { store } = this.#options.deps;
     let revision = this.#revision;
     for (const job of store.jobs.changedSince(revision)) {
       revision = Math.max(revision, job.revision);
@@ -165,14 +182,14 @@ export class Agent {
   }
 
   #isMine(jobId: JobId): boolean {
-    const { only, ownership = ALONE } = this.#options;
+    const { only, ownership } = this.#options;
     return (only === undefined || only.has(jobId)) && ownership.owns(jobId);
   }
 
   #update(job: JobRow): void {
     const { jobId, state } = job;
     if (!this.#isMine(jobId)) return;
-    const delayMs = this.#jobs.size >= FEW_JOBS ? this.#options.random() * SPREAD_MS : 0;
+    const delayMs = this.#jobs.size >= FEW_JOBS ? this.#options.deps.random() * SPREAD_MS : 0;
     if (state === 'watched') this.#jobOf(jobId).follow(job, delayMs);
     else if (state === 'ending') this.#jobOf(jobId).startPass(false);
     else this.#jobs.get(jobId)?.leave();
@@ -180,8 +197,8 @@ export class Agent {
 
   /** Applies a new rule for jobs of the user; without a job service, none can apply. */
   #updateRule(): void {
-    const { poll, log } = this.#options;
-    const rule = poll.store.watchMine.inForce();
+    const { store, log } = this.#options.deps;
+    const rule = store.watchMine.inForce();
     const key = JSON.stringify(rule);
     if (key === this.#rule) return;
     this.#rule = key;
@@ -194,26 +211,28 @@ export class Agent {
       );
   }
 
-  #newJobStates(scheduler: Scheduler, failures: Failures): JobStates | undefined {
-    const { jobService, calls, poll, intervals, search, resultsOfMine, onJobStates } = this.#options;
-    if (jobService === null) return undefined;
+  #newJobStates(service: JobService): JobStates {
+    const { deps, events, register, resultsOfMine, only, poll, limits } = this.#options;
+    const { scheduler, failures } = this.#context;
     return new JobStates({
-      ...this.#options,
-      register: this.#options.register ?? new StoreRegister(poll.store, this.#options.clock),
-      ...{ scheduler, failures, store: poll.store, commit: poll.commit, onFound: search.onFound },
-      only: this.#options.only,
-      minIntervalMs: intervals.minIntervalMs,
-      results: resultsOfMine,
-      service: queuedJobService(jobService, calls),
+      deps,
+      events,
+      service,
+      scheduler,
+      failures,
+      commit: poll.commit,
+      register: register ?? new StoreRegister(deps.store, deps.clock),
+      resultsOfMine,
+      only,
+      minIntervalMs: limits.intervals.minIntervalMs,
       followed: () => [...this.#jobs.values()].filter((job) => job.isFollowed),
       onNewJobs: () => this.refresh(),
-      onRead: onJobStates,
       signal: this.#stop.signal,
     });
   }
 
   #jobOf(jobId: JobId): FollowedJob {
-    const job = this.#jobs.get(jobId) ?? new FollowedJob(jobId, this.#context);
+    const job = this.#jobs.get(jobId) ?? new FollowedJob(jobId, this.#context, this.#owner);
     this.#jobs.set(jobId, job);
     return job;
   }

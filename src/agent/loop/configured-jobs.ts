@@ -4,22 +4,12 @@ import { type JobInformation, latestMsOf, phaseOf } from '../../job-information.
 import { inSlices } from '../../slices.ts';
 import type { WatchMineRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { Clock } from '../../system/clock.ts';
+import type { Deps } from '../deps.ts';
 import type { JobRegister } from '../ownership.ts';
 import { patterned } from '../patterns.ts';
-import type { Log } from '../ports.ts';
-
-export interface ConfiguredJobsOptions {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Log;
-}
 
 /** Copies the jobs of the configuration into the store, and ends those that it no longer names. */
-export function takeConfigured(
-  configured: readonly WatchRequest[],
-  { store, clock, log }: ConfiguredJobsOptions,
-): void {
+export function takeConfigured(configured: readonly WatchRequest[], { store, clock, log }: Deps): void {
   const wanted = new Set(configured.map((request) => request.jobId));
   store.transaction(() => {
     for (const request of configured) {
@@ -36,7 +26,7 @@ export function takeConfigured(
 }
 
 /** Stores or removes the rule of the configuration; an unchanged rule keeps its start time. */
-export function takeRule(rule: WatchMineRule | null, { store, clock }: ConfiguredJobsOptions): void {
+export function takeRule(rule: WatchMineRule | null, { store, clock }: Deps): void {
   store.transaction(() => {
     const before = store.watchMine.of('config');
     if (rule === null) store.watchMine.remove('config');
@@ -45,17 +35,17 @@ export function takeRule(rule: WatchMineRule | null, { store, clock }: Configure
 }
 
 export interface MineOptions {
-  readonly store: Store;
+  readonly deps: Deps;
   readonly register: JobRegister;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly results: boolean;
-  readonly listed: readonly JobInformation[];
+  readonly resultsOfMine: boolean;
 }
 
 /** Takes jobs up to the maximum of the rule. Returns how many it took, and how many wait. */
-export async function takeMine(options: MineOptions): Promise<{ readonly taken: number; readonly waiting: number }> {
-  const { store, register, clock, log, results, listed } = options;
+export async function takeMine(
+  listed: readonly JobInformation[],
+  { deps, register, resultsOfMine: results }: MineOptions,
+): Promise<{ readonly taken: number; readonly waiting: number }> {
+  const { store, clock, log } = deps;
   const rule = store.watchMine.inForce();
   if (rule === undefined) return { taken: 0, waiting: 0 };
   const known = await register.known();

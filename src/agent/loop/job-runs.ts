@@ -2,26 +2,25 @@
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorCode, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import type { Clock } from '../../system/clock.ts';
 import { sourceStack } from '../../system/package-file.ts';
-import { type PollContext, storedErrorFrom } from '../poll/poll.ts';
+import type { Deps } from '../deps.ts';
+import { type Commit, storedErrorFrom } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
 import type { IntervalLimits } from './pace.ts';
 import { DUE_RUNS, type DueRun } from './scheduler.ts';
 
-export interface RunsContext {
-  readonly poll: PollContext;
-  readonly failures: Failures;
+export interface JobRunsOptions {
+  readonly deps: Deps;
   readonly intervals: IntervalLimits;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** In [0, 1), for jitter. */
-  readonly random: () => number;
+  readonly commit: Commit;
+  /** Of all jobs. */
+  readonly failures: Failures;
 }
 
 interface Failing {
   readonly times: number;
-  readonly retryAt: number;
+  /** By the wall clock; undefined if it is not retried. */
+  readonly retryAt: number | undefined;
   readonly error: JobtailError;
   readonly backOff: BackOff;
 }
@@ -39,15 +38,15 @@ export class JobRuns {
   readonly failures: Failures;
   readonly #jobId: JobId;
   readonly #scope: string;
-  readonly #context: RunsContext;
+  readonly #options: JobRunsOptions;
   readonly #failing = new Map<DueRun, Failing>();
   #resultsFailedBy: string | undefined;
 
-  constructor(jobId: JobId, context: RunsContext) {
+  constructor(jobId: JobId, options: JobRunsOptions) {
     this.#jobId = jobId;
     this.#scope = `job ${jobId}`;
-    this.#context = context;
-    this.failures = new Failures(context.log, context.failures);
+    this.#options = options;
+    this.failures = new Failures(options.deps.log, options.failures);
   }
 
   scopeOf(kind: DueRun): string {
@@ -60,8 +59,8 @@ export class JobRuns {
 
   /** Logs the most frequent reason of failed results when it changes: many files may share it. */
   resultsSynced(): void {
-    const { poll, log } = this.#context;
-    const first = poll.store.results.reasons(this.#jobId).find(({ state }) => state === 'failed');
+    const { store, log } = this.#options.deps;
+    const first = store.results.reasons(this.#jobId).find(({ state }) => state === 'failed');
     if (first !== undefined && first.reason !== this.#resultsFailedBy)
       log.warn({ jobId: this.#jobId, files: first.files, reason: first.reason, file: first.name }, 'results failed');
     this.#resultsFailedBy = first?.reason;
@@ -78,27 +77,39 @@ export class JobRuns {
 
   /** Records a failure. Returns the delay of the retry, in milliseconds. */
   failed(kind: DueRun, error: JobtailError): number {
-    const { intervals, clock, random, log } = this.#context;
-    const { minIntervalMs, maxIntervalMs: maxMs } = intervals;
+    const { clock, log } = this.#options.deps;
+    const { maxIntervalMs: maxMs } = this.#options.intervals;
     const { retryAfterMs = 0 } = error;
     if (error.code === 'internal')
       log.debug({ jobId: this.#jobId, stack: sourceStack(error) }, 'stack of an internal error');
-    const { backOff, times } = this.#failing.get(kind) ?? {
-      backOff: new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: () => clock.monotonic(), random }),
-      times: 0,
-    };
+    const { backOff, times } = this.#failing.get(kind) ?? { backOff: this.#newBackOff(), times: 0 };
     backOff.lengthen();
     backOff.pause(retryAfterMs);
     const delayMs = backOff.remainingMs;
     const retryAt = clock.now() + Math.round(delayMs);
     this.#failing.set(kind, { backOff, times: times + 1, retryAt, error });
-    this.failures.failed(this.scopeOf(kind), error, retryAfterMs > maxMs ? retryAt : undefined);
+    this.#log(kind, error, retryAfterMs > maxMs ? retryAt : undefined);
     this.inBackground(this.#note({ grew: false }));
     return delayMs;
   }
 
-  giveUp(kind: DueRun): void {
-    this.#failing.delete(kind);
+  /** Records a failure that is not retried. */
+  givenUp(kind: DueRun, error: JobtailError): void {
+    const { backOff, times } = this.#failing.get(kind) ?? { backOff: this.#newBackOff(), times: 0 };
+    this.#failing.clear();
+    this.#failing.set(kind, { backOff, times: times + 1, retryAt: undefined, error });
+    this.#log(kind, error);
+    this.inBackground(this.#note({ grew: false }));
+  }
+
+  /** Records a failure of what a command requested: the command has its answer, and does not retry. */
+  commandFailed(kind: DueRun, error: JobtailError): void {
+    this.#log(kind, error);
+  }
+
+  /** Rest of the pause after a failure, in milliseconds. */
+  remainingMs(kind: DueRun): number {
+    return this.#failing.get(kind)?.backOff.remainingMs ?? 0;
   }
 
   succeeded(kinds: readonly DueRun[], end: RunEnd): Promise<void> {
@@ -107,27 +118,44 @@ export class JobRuns {
   }
 
   inBackground(commit: Promise<void>): void {
-    const { failures } = this.#context;
+    const { failures } = this.#options;
     commit.then(
       () => failures.cleared(STATE),
       (thrown: unknown) => failures.failed(STATE, asJobtailError(thrown)),
     );
   }
 
+  #newBackOff(): BackOff {
+    const { clock, random } = this.#options.deps;
+    const { minIntervalMs, maxIntervalMs: maxMs } = this.#options.intervals;
+    return new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: clock.monotonic, random });
+  }
+
+  /** A pass fails beside polls that work, so its failure is one of the job, not of the service. */
+  #log(kind: DueRun, error: JobtailError, waitsUntil?: number): void {
+    if (kind === 'pass') this.failures.failedAlone(this.scopeOf(kind), error, waitsUntil);
+    else this.failures.failed(this.scopeOf(kind), error, waitsUntil);
+  }
+
   #note({ grew, refused = 0, withinMs, stalledMs }: RunEnd): Promise<void> {
     const jobId = this.#jobId;
-    const { clock, poll } = this.#context;
-    const { store, commit } = poll;
+    const { clock, store } = this.#options.deps;
+    const { commit } = this.#options;
     const polledAt = clock.now();
     const [first] = DUE_RUNS.flatMap((kind) => this.#failing.get(kind) ?? []);
     return commit(() => {
       const before = first === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
       const stored = storedErrorFrom(first?.error, before, polledAt);
-      const error = first === undefined || stored === null ? null : { ...stored, retryAt: first.retryAt };
+      const retry = first?.retryAt === undefined ? {} : { retryAt: first.retryAt };
+      const error = stored === null ? null : { ...stored, ...retry };
       const grownAt = grew ? polledAt : null;
       const stall = stalledMs == null ? stalledMs : Math.round(polledAt - stalledMs);
       store.jobs.endRun(jobId, {
-        ...{ polledAt, grownAt, refused, failures: first?.times ?? 0, error },
+        polledAt,
+        grownAt,
+        refused,
+        failures: first?.times ?? 0,
+        error,
         ...(stall === undefined ? {} : { stalledAt: stall }),
       });
     }, withinMs);
@@ -171,6 +199,11 @@ export class Failures {
     else this.#write(scope, error, waitsUntil);
   }
 
+  /** The same for a failure that is logged for `scope` although it may be one of the service. */
+  failedAlone(scope: string, error: JobtailError, waitsUntil = 0): void {
+    this.#write(scope, error, waitsUntil);
+  }
+
   worked(scope: string): void {
     this.cleared(scope);
     this.#ofAll.cleared(SERVICE);
@@ -187,7 +220,10 @@ export class Failures {
     const ongoing = this.#ongoing.get(scope);
     const waits = waitsUntil > (ongoing?.waitsUntil ?? 0) + ONE_WAIT_MS;
     const fields = {
-      ...{ scope, code: error.code, err: error.message, hint: error.hint },
+      scope,
+      code: error.code,
+      err: error.message,
+      hint: error.hint,
       ...(waits ? { retryAt: new Date(waitsUntil).toISOString() } : {}),
     };
     if (ongoing?.code === error.code && !waits) {

@@ -12,7 +12,7 @@
 import { isRunning, isUnsubmitted, phaseOf } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';
 import type { Clock } from '../../system/clock.ts';
-import { DELETED } from '../pass/complete-pass.ts';
+import { DELETED } from '../pass/deleted-jobs.ts';
 
 export type Stage = 'unfollowed' | 'unclear' | 'unsubmitted' | 'active' | 'over' | 'deleted' | 'stopped';
 
@@ -33,7 +33,7 @@ export const NEXT: Readonly<Record<Stage, Readonly<Record<StageEvent, Stage | 'r
 /** Files are flushed after the job state is final (docs/servers.md 10.3). */
 const FLUSH_MS = 60_000;
 const FLUSH_POLLS = 2;
-/** How long files that fail delay the end of their job: they may have bytes that are not here. */
+/** How long files, listings or last passes that fail delay the end of their job: there may be bytes that are not here. */
 const FAILING_MS = 15 * 60_000;
 /** Maximum age of a reported job state. */
 const REPORTED_MS = 10 * 60_000;
@@ -54,7 +54,7 @@ export class JobStage {
   #jobState: string | null = null;
   /** Successful polls and searches without news since then. */
   #polls = 0;
-  /** Start of the time in which only failing files delayed the end. */
+  /** Start of the time in which only failures of files, listings or last passes delayed the end. */
   #delayedSince: number | undefined;
 
   constructor(clock: Clock) {
@@ -135,12 +135,22 @@ export class JobStage {
     return isKnown && this.settlesInMs <= 0 && this.#polls >= FLUSH_POLLS;
   }
 
-  /** Whether the last complete pass is due; `isFailing`: whether a file of the job fails. */
+  /** Whether the last complete pass is due; `isFailing`: whether a file or the listing of the job fails. */
   isSettling(isFailing: () => boolean): boolean {
     if (!this.isSettled || this.#current === 'deleted' || !isFailing()) return this.isSettled;
-    const now = this.#clock.monotonic();
-    this.#delayedSince ??= now;
-    return now - this.#delayedSince >= FAILING_MS;
+    this.delayed();
+    return this.isOverdue;
+  }
+
+  /** Records that only a failure delays the end of the job. */
+  delayed(): void {
+    this.#delayedSince ??= this.#clock.monotonic();
+  }
+
+  /** Whether failures have delayed the end of the job for as long as they may. */
+  get isOverdue(): boolean {
+    const since = this.#delayedSince;
+    return since !== undefined && this.#clock.monotonic() - since >= FAILING_MS;
   }
 
   /** Milliseconds until a poll may settle the job; 0 or less from then on. */

@@ -8,32 +8,34 @@ import type { JobId } from '../../job.ts';
 import { type JobInformation, phaseOf } from '../../job-information.ts';
 import { inSlices } from '../../slices.ts';
 import type { StoredError } from '../../store/rows.ts';
-import type { Store } from '../../store/store.ts';
-import type { Clock } from '../../system/clock.ts';
+import type { Deps } from '../deps.ts';
+import type { JobRegister } from '../ownership.ts';
 import { type Commit, storedErrorFrom } from '../poll/poll.ts';
-import type { JobService, Log } from '../ports.ts';
-import { type FoundTasksOptions, saveReported } from '../tasks/task-search.ts';
-import { type MineOptions, takeMine } from './configured-jobs.ts';
+import type { JobService } from '../ports.ts';
+import { saveReported } from '../tasks/task-search.ts';
+import { takeMine } from './configured-jobs.ts';
 import type { FollowedJob } from './followed-job.ts';
+import type { JobEvents } from './job-context.ts';
 import { type Failures, STATE } from './job-runs.ts';
 import { withJitter } from './pace.ts';
 import type { Scheduled, Scheduler } from './scheduler.ts';
 
-interface JobStatesOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'> {
+interface JobStatesOptions {
+  readonly deps: Deps;
+  readonly events: JobEvents;
+  /** Its calls wait in the queue. */
   readonly service: JobService;
-  readonly store: Store;
   readonly scheduler: Scheduler;
-  readonly clock: Clock;
-  readonly log: Log;
   readonly failures: Failures;
-  readonly random: () => number;
   readonly commit: Commit;
+  readonly register: JobRegister;
+  /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
+  readonly resultsOfMine: boolean;
   /** Minimum time from one list to the next request, however many jobs are added. */
   readonly minIntervalMs: number;
   readonly only: ReadonlySet<JobId> | undefined;
   readonly followed: () => readonly FollowedJob[];
   readonly onNewJobs: () => void;
-  readonly onRead?: ((outcome: 'ok' | 'failed') => void) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -65,7 +67,7 @@ export class JobStates implements Scheduled {
   #turn = 0;
 
   constructor(options: JobStatesOptions) {
-    const { clock, random } = options;
+    const { clock, random } = options.deps;
     this.#options = options;
     const nowMs = () => clock.monotonic();
     this.#backOff = new BackOff({ firstMs: INTERVAL_MS, maxMs: MAX_PAUSE_MS, nowMs, random });
@@ -105,31 +107,33 @@ export class JobStates implements Scheduled {
   }
 
   #due(delayMs: number): void {
-    this.#dueAt = Math.min(this.#dueAt, this.#options.clock.monotonic() + delayMs);
+    this.#dueAt = Math.min(this.#dueAt, this.#options.deps.clock.monotonic() + delayMs);
     this.#options.scheduler.arrange(this);
   }
 
   async #run(): Promise<void> {
-    const { random, failures, signal, onRead } = this.#options;
+    const { deps, failures, signal, events } = this.#options;
     this.#reports.length = 0;
     try {
       await this.#refresh();
       this.#backOff.reset();
       this.#failing = undefined;
       failures.worked(SCOPE);
-      onRead?.('ok');
+      events.onJobStates('ok');
     } catch (thrown) {
       if (signal.aborted) return;
       this.#failed(asJobtailError(thrown));
-      onRead?.('failed');
+      events.onJobStates('failed');
     }
-    const delayMs = this.#failing === undefined ? withJitter(this.#intervalMs, random()) : this.#backOff.remainingMs;
+    const delayMs =
+      this.#failing === undefined ? withJitter(this.#intervalMs, deps.random()) : this.#backOff.remainingMs;
     this.#due(delayMs);
     await this.#note(delayMs);
   }
 
   async #refresh(): Promise<void> {
-    const { service, only, signal, register, followed, commit, onNewJobs, clock } = this.#options;
+    const { service, only, signal, register, followed, commit, onNewJobs, deps } = this.#options;
+    const { clock } = deps;
     if (clock.monotonic() - this.#storedAgainAt >= STORED_AGAIN_MS) this.#storeAgain();
     const listed = only === undefined ? await service.listJobs(signal) : [];
     this.#listed = listed.length;
@@ -146,7 +150,7 @@ export class JobStates implements Scheduled {
       else if (settled.has(id) && runsAgain(information, settled.get(id) ?? null)) resumed.push(information);
     }
     await this.#askFor([...unlisted.values()]);
-    const mine = only === undefined ? await takeMine({ ...this.#options, listed }) : NONE_TAKEN;
+    const mine = only === undefined ? await takeMine(listed, this.#options) : NONE_TAKEN;
     this.#waiting = mine.waiting;
     const reports = [...this.#reports.splice(0), ...resumed];
     if (reports.length > 0) await commit(() => this.#keep(reports));
@@ -179,18 +183,19 @@ export class JobStates implements Scheduled {
     job.storedReport = text;
     this.#reports.push(information);
     const ids = tasks.map(({ id }) => id);
-    job.reported(information, await saveReported(jobId, ids, this.#options));
+    const { deps, events } = this.#options;
+    job.reported(information, await saveReported(jobId, ids, { ...deps, onFound: events.onTasksFound }));
   }
 
   /** Has all reports stored again, changed or not. */
   #storeAgain(): void {
-    const { clock, followed } = this.#options;
-    this.#storedAgainAt = clock.monotonic();
+    const { deps, followed } = this.#options;
+    this.#storedAgainAt = deps.clock.monotonic();
     for (const job of followed()) job.storedReport = undefined;
   }
 
   #keep(reports: readonly JobInformation[]): void {
-    const { store, clock } = this.#options;
+    const { store, clock } = this.#options.deps;
     const toldAt = clock.now();
     for (const information of reports) {
       const { id: jobId, state } = information;
@@ -202,11 +207,11 @@ export class JobStates implements Scheduled {
   }
 
   #failed(error: JobtailError): void {
-    const { failures, clock, followed } = this.#options;
+    const { failures, deps, followed } = this.#options;
     this.#storeAgain();
     this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
-    const stored = storedErrorFrom(error, this.#failing?.stored ?? null, clock.now());
+    const stored = storedErrorFrom(error, this.#failing?.stored ?? null, deps.clock.now());
     if (stored !== null) this.#failing = { error, stored };
     failures.failed(error.code === 'store' ? STATE : SCOPE, error);
     if (this.#backOff.failures < LASTING_FAILURES) return;
@@ -214,13 +219,14 @@ export class JobStates implements Scheduled {
   }
 
   get #intervalMs(): number {
-    const { followed, store } = this.#options;
-    const isIdle = followed().length === 0 && store.watchMine.inForce() === undefined;
+    const { followed, deps } = this.#options;
+    const isIdle = followed().length === 0 && deps.store.watchMine.inForce() === undefined;
     return isIdle ? IDLE_INTERVAL_MS : INTERVAL_MS;
   }
 
   async #note(delayMs: number): Promise<void> {
-    const { clock, commit, store, signal } = this.#options;
+    const { commit, signal, deps } = this.#options;
+    const { clock, store } = deps;
     const lookedAt = clock.now();
     const failures = this.#backOff.failures;
     const error = this.#failing?.stored ?? null;

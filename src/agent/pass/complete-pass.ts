@@ -4,9 +4,8 @@
  * (docs/interface.md 3), so a file is complete after two polls in a row, with a pause, that bring nothing. If all
  * mirrors are verified and the job stays followed, one poll is enough.
  */
-import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
+import { EXIT, JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
-import type { JobInformation } from '../../job-information.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
@@ -15,14 +14,24 @@ import { type FollowEnd, needsAnotherPoll } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
 import type { JobService, Remote } from '../ports.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
+import { correctDeletion, isDeleted } from './deleted-jobs.ts';
 import { type LiveProof, proveMirrors } from './mirror-proofs.ts';
 
-export interface CompletePassOptions extends DeletedJobsOptions {
+export interface PassContext {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly jobService: JobService | null;
+  readonly remote: Remote;
   readonly results: Results;
   readonly mirrorDirectory: string;
-  readonly remote: Remote;
+  /** Between two polls. */
   readonly pauseMs: number;
+}
+
+export interface CompletePassOptions extends PassContext {
+  /** Whether the job is not followed any more after this pass. */
   readonly isLast: boolean;
+  readonly signal: AbortSignal;
 }
 
 export interface OpenEnd extends LiveFileKey {
@@ -53,9 +62,10 @@ const UNFINISHED: Partial<Record<FollowEnd, string>> = {
 export async function completePass(polls: JobPolls, options: CompletePassOptions): Promise<PassSummary> {
   const { store } = options;
   const { jobId } = polls;
+  if (!options.isLast) await correctDeletion(jobId, options.remote, options);
   if (await isDeleted(jobId, options)) {
     await options.results.linkToMirrors(jobId);
-    return summaryOfDeleted(jobId, store);
+    return summaryWithoutPass(jobId, store, 'the job was deleted before it was verified');
   }
   let polled = await pollToEnd(polls, options);
   let { appended } = polled;
@@ -76,11 +86,10 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   return { appended, liveFiles, verified: liveFiles - openEnds.length, openEnds, results };
 }
 
-/** The files of a deleted job stay, and can no longer be compared. */
-function summaryOfDeleted(jobId: JobId, store: Store): PassSummary {
+/** The files of a job stay as they are, because they can no longer be compared. */
+export function summaryWithoutPass(jobId: JobId, store: Store, reason: string): PassSummary {
   const rows = store.liveFiles.ofJob(jobId);
   const open = rows.filter(({ verified, position }) => verified !== position);
-  const reason = 'the job was deleted before it was verified';
   const openEnds = open.map(({ taskId, file }) => ({ taskId, file, reason }));
   return { appended: 0, liveFiles: rows.length, verified: rows.length - open.length, openEnds, results: null };
 }
@@ -163,38 +172,4 @@ function concluded(row: LiveFileRow, { proof, listedName }: LiveProof, store: St
       store.liveFiles.save({ ...row, verified: proof.bytes, listedName: listedName ?? row.listedName });
       return undefined;
   }
-}
-
-/**
- * The job state of a deleted job. Its files are final: older copies that the service may send from an archive of logs
- * (docs/rest.md 3.6) must never replace them.
- */
-export const DELETED = 'Deleted';
-
-export interface DeletedJobsOptions {
-  readonly store: Store;
-  readonly jobService: JobService | null;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-}
-
-/** Requests the job state, unless the store has the job as deleted. A refusal of the service decides nothing. */
-export async function isDeleted(jobId: JobId, options: DeletedJobsOptions): Promise<boolean> {
-  const { store, jobService, clock, signal } = options;
-  if (store.jobInformation.get(jobId)?.information.state === DELETED) return true;
-  if (jobService === null) return false;
-  const information = await jobService.getJob(jobId, signal).catch((thrown: unknown) => {
-    if (signal.aborted) throw asJobtailError(thrown);
-  });
-  if (information?.state !== DELETED) return false;
-  saveDeleted(information, store, clock);
-  return true;
-}
-
-export function saveDeleted(information: JobInformation, store: Store, clock: Clock): void {
-  const now = clock.now();
-  const deleted = { ...information, state: DELETED };
-  store.transaction(() =>
-    store.jobInformation.save({ jobId: information.id, information: deleted, since: now, toldAt: now }),
-  );
 }

@@ -1,18 +1,16 @@
 /** The complete passes for ended and settled jobs and for commands, and the answers to the commands. */
-import { asJobtailError } from '../../errors.ts';
+import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import type { JobRow, RequestRow, WatchState } from '../../store/rows.ts';
 import type { JobPolls } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
-import { type CompletePassOptions, completePass, type PassSummary } from './complete-pass.ts';
-
-export interface RequestedPassesOptions extends Omit<CompletePassOptions, 'isLast' | 'signal'> {
-  readonly log: Log;
-}
+import { completePass, type PassContext, type PassSummary, summaryWithoutPass } from './complete-pass.ts';
 
 export interface RequestedPass {
   /** Whether the job is settled if the pass finds nothing new; called before and after it. */
   readonly isSettling: () => boolean;
+  /** Whether the job is settled although its last pass fails in this way. */
+  readonly isGivenUp: (failure: JobtailError) => boolean;
   /** Called with the appended bytes, before the commands are answered. */
   readonly onThrough: (appended: number) => Promise<void>;
   readonly signal: AbortSignal;
@@ -21,6 +19,9 @@ export interface RequestedPass {
 export interface PassEnd {
   readonly job: JobRow;
   readonly state: WatchState;
+  /** Whether the pass was to end the job; others serve commands only. */
+  readonly isLast: boolean;
+  readonly failure?: JobtailError;
   /** Whether another pass is needed: requested meanwhile, or because the job must end. */
   readonly again: boolean;
 }
@@ -32,16 +33,18 @@ export type PassAnswer =
 const ANSWERS_MS = 24 * 60 * 60_000;
 
 export class RequestedPasses {
-  readonly #options: RequestedPassesOptions;
+  readonly #context: PassContext;
+  readonly #log: Log;
   readonly #serving = new Set<number>();
 
-  constructor(options: RequestedPassesOptions) {
-    this.#options = options;
+  constructor(context: PassContext, log: Log) {
+    this.#context = context;
+    this.#log = log;
   }
 
   /** Jobs with unanswered requests for a pass. A request for an unknown job is answered with an error. */
   asked(): Set<JobId> {
-    const { store, clock } = this.#options;
+    const { store, clock } = this.#context;
     const jobs = new Set<JobId>();
     for (const request of store.requests.open()) {
       const { requestId, jobId } = request;
@@ -54,27 +57,33 @@ export class RequestedPasses {
   }
 
   /** Runs one pass, which answers all requests from before it began; undefined for an unknown job. */
-  async run(polls: JobPolls, { isSettling, onThrough, signal }: RequestedPass): Promise<PassEnd | undefined> {
-    const { store } = this.#options;
+  async run(polls: JobPolls, pass: RequestedPass): Promise<PassEnd | undefined> {
+    const { store } = this.#context;
     const { jobId } = polls;
     const job = store.jobs.get(jobId);
     if (job === undefined) return undefined;
     const requests = store.requests.open().filter((request) => request.jobId === jobId);
+    const settles = pass.isSettling();
+    const isLast = settles || job.state === 'ending';
     for (const { requestId } of requests) this.#serving.add(requestId);
     try {
-      const settles = isSettling();
-      const isLast = settles || job.state === 'ending';
-      const summary = await completePass(polls, { ...this.#options, isLast, signal });
-      await onThrough(summary.appended);
-      const settled = settles && summary.appended === 0 && isSettling();
-      const state = await this.#conclude(job, summary, { settled, signal });
+      const summary = await completePass(polls, { ...this.#context, isLast, signal: pass.signal });
+      await pass.onThrough(summary.appended);
+      const settled = settles && summary.appended === 0 && pass.isSettling();
+      const state = await this.#conclude(job, summary, { settled, signal: pass.signal });
       for (const request of requests) this.#answer(request, { summary });
       const more = store.requests.open().some((request) => request.jobId === jobId);
-      return { job, state, again: more || state === 'ending' };
+      return { job, state, isLast, again: more || state === 'ending' };
     } catch (thrown) {
-      const { message, code, hint } = asJobtailError(thrown);
-      if (!signal.aborted) for (const request of requests) this.#answer(request, { error: message, code, hint });
-      throw thrown;
+      const failure = asJobtailError(thrown);
+      if (pass.signal.aborted) throw failure;
+      const { message, code, hint } = failure;
+      for (const request of requests) this.#answer(request, { error: message, code, hint });
+      const settled = settles && pass.isGivenUp(failure);
+      const state = settled
+        ? await this.#conclude(job, summaryWithoutPass(jobId, store, message), { settled, signal: pass.signal })
+        : job.state;
+      return { job, state, isLast, failure, again: false };
     } finally {
       for (const { requestId } of requests) this.#serving.delete(requestId);
     }
@@ -85,7 +94,7 @@ export class RequestedPasses {
     summary: PassSummary,
     { settled, signal }: { readonly settled: boolean; readonly signal: AbortSignal },
   ): Promise<WatchState> {
-    const { store, results, remote, log } = this.#options;
+    const { store, results, remote } = this.#context;
     const { jobId } = job;
     // A command may have changed the state meanwhile, which takes precedence.
     const current = store.jobs.get(jobId)?.state ?? job.state;
@@ -95,11 +104,11 @@ export class RequestedPasses {
     if (state !== 'watched') await results.endTransfer(jobId, { remote, signal });
     const { verified } = summary;
     const openEnds = summary.openEnds.map((end) => `${keyText(end)}: ${end.reason}`);
-    log[openEnds.length > 0 ? 'warn' : 'info']({ jobId, state, verified, openEnds }, 'complete pass ended');
+    this.#log[openEnds.length > 0 ? 'warn' : 'info']({ jobId, state, verified, openEnds }, 'complete pass ended');
     return state;
   }
 
   #answer(request: RequestRow, answer: PassAnswer): void {
-    this.#options.store.requests.answer(request.requestId, JSON.stringify(answer));
+    this.#context.store.requests.answer(request.requestId, JSON.stringify(answer));
   }
 }

@@ -160,7 +160,7 @@ async function passHere(
       share: connection.share,
       onProgress: (row) => progress.show(row),
     });
-    const summary = await completePass(polls(jobId), { ...pass(signal), isLast: kind === 'unwatch' });
+    const summary = await completePass(polls(jobId), { ...pass, isLast: kind === 'unwatch', signal });
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
     return summary;
   } finally {

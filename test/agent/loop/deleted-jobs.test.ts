@@ -1,5 +1,6 @@
 /** A deleted job is at its end: nothing that the service still returns for it changes its files here. */
 import fs from 'node:fs';
+import path from 'node:path';
 import { expect, it } from 'vitest';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { JobtailError } from '../../../src/errors.ts';
@@ -26,13 +27,14 @@ class RefusingRemote extends ModelRemote {
   }
 }
 
-async function follow(results = false) {
+/** With tasks, stdout of the first one is there, and mirrored; `withoutFiles`: none is. */
+async function follow(results = false, withoutFiles?: readonly string[]) {
   const clock = new HeldClock();
   const remote = new RefusingRemote();
   const service = new ModelJobService();
-  const tell = (state: string) => service.set(jobOf(JOB, state, { tasks: tasksOf(TASK) }));
+  const tell = (state: string) => service.set(jobOf(JOB, state, { tasks: tasksOf(...(withoutFiles ?? [TASK])) }));
   tell('Running');
-  remote.files.set(keyText(STDOUT), Buffer.from(WHOLE));
+  remote.files.set(withoutFiles === undefined ? keyText(STDOUT) : 'earlier', Buffer.from(WHOLE));
   const started = await startAgent(remote, { jobService: service, clock, sections: '' });
   const { agent, store, mirrorDirectory } = started;
   const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
@@ -40,7 +42,8 @@ async function follow(results = false) {
   agent.refresh();
   const mirror = mirrorPath(mirrorDirectory, JOB, STDOUT);
   const bytes = () => (fs.existsSync(mirror) ? fs.readFileSync(mirror, 'utf8') : undefined);
-  await clock.passUntil('the mirror', () => bytes() === WHOLE);
+  if (withoutFiles === undefined) await clock.passUntil('the mirror', () => bytes() === WHOLE);
+  else await clock.passUntil('a listing', () => remote.listings > 0);
   const state = () => store.jobs.get(JOB)?.state;
   const ask = async () => {
     const id = store.transaction(() => store.requests.add(JOB, 'sync', clock.now()));
@@ -93,6 +96,40 @@ it('is at its end where its state stays Canceled, but its live files and its lis
   await clock.pass(120 * MINUTE_MS);
   expect([remote.calls, remote.listings]).toEqual([calls, listings]);
 });
+
+it('a job that was concluded to be deleted is no longer so when a sync finds it listed again', async () => {
+  const { clock, remote, tell, state, store, ask, mirrorDirectory } = await follow(true);
+  remote.files.clear();
+  remote.refuses = true;
+  tell('Canceled');
+  await clock.passUntil('its end', () => state() === 'settled', 60 * MINUTE_MS);
+  expect(JSON.parse(await ask())).toMatchObject({ summary: { results: null } });
+  expect(store.jobInformation.get(JOB)?.information.state).toBe('Deleted');
+  remote.refuses = false;
+  remote.files.set('result', Buffer.from('the result'));
+  expect(JSON.parse(await ask())).toMatchObject({ summary: { results: { fetched: 1 } } });
+  expect(store.jobInformation.get(JOB)?.information.state).toBe('Canceled');
+  expect(fs.readFileSync(path.join(mirrorDirectory, JOB, 'results', 'result.txt'), 'utf8')).toBe('the result');
+});
+
+it.each(['no task', 'a task without files'])(
+  'the results of a job with %s are fetched although its listing was refused for some seconds',
+  async (tasks) => {
+    const { clock, remote, tell, state, store, mirrorDirectory } = await follow(
+      true,
+      tasks === 'no task' ? [] : [TASK],
+    );
+    remote.files.set('result', Buffer.from('the result'));
+    remote.refuses = true;
+    tell('Finished');
+    const { listings } = remote;
+    await clock.passUntil('two refused listings', () => remote.listings >= listings + 2);
+    remote.refuses = false;
+    await clock.passUntil('its end', () => state() === 'settled', 60 * MINUTE_MS);
+    expect(store.jobInformation.get(JOB)?.information.state).toBe('Finished');
+    expect(fs.readFileSync(path.join(mirrorDirectory, JOB, 'results', 'result.txt'), 'utf8')).toBe('the result');
+  },
+);
 
 it('rests again, settled and without a failure, after a sync that failed', async () => {
   const { clock, remote, tell, state, store, ask } = await follow();

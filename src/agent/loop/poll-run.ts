@@ -1,0 +1,141 @@
+/** The polls of one followed job: when the next one is due, and what they show of the end of the job. */
+import { CallSlot, QueuedRemote } from '../calls.ts';
+import { needsAnotherPoll } from '../live/steps.ts';
+import { isDeleted } from '../pass/deleted-jobs.ts';
+import type { Polled } from '../poll/poll.ts';
+import type { JobParts } from './job-context.ts';
+import { restOf, withJitter } from './pace.ts';
+
+/** Maximum delay of the commit of a poll without news. */
+const QUIET_COMMIT_MS = 1_000;
+
+export class PollRun {
+  readonly #job: JobParts;
+  /**
+   * The result of the last poll: no live file; a truncated or rewritten one, maybe from the archive of a deleted job;
+   * or others.
+   */
+  #contents: 'none' | 'different' | 'others' = 'others';
+  #stallAfterMs: number | null = null;
+  #isStalled = false;
+
+  constructor(job: JobParts) {
+    this.#job = job;
+  }
+
+  /** Whether the service answered the last poll, and has no live file of the job. */
+  get hasNoFile(): boolean {
+    return this.#contents === 'none';
+  }
+
+  followed(stallAfterMs: number | null): void {
+    this.#stallAfterMs = stallAfterMs ?? this.#job.context.limits.stallAfterMs;
+  }
+
+  begun(isStalled: boolean): void {
+    this.#isStalled = isStalled;
+  }
+
+  /** Polls once; returns false if the job turns out to be deleted. */
+  async run(): Promise<boolean> {
+    const { jobId, context, stage, runs, due, pace, signal } = this.#job;
+    const { clock, random } = context.deps;
+    if (this.#contents === 'different' && (await isDeleted(jobId, { ...context, ...context.deps, signal })))
+      return false;
+    const { polled, startedAt } = await this.#poll();
+    const tookMs = clock.monotonic() - startedAt;
+    await this.#note(polled);
+    const ends = [...polled.ends.values()];
+    const isAnswered = ends.length > 0;
+    if (ends.includes('different')) this.#contents = 'different';
+    else if (polled.failure === undefined) {
+      const isEmpty = isAnswered && polled.errors.size === 0 && ends.every((end) => end === 'absent');
+      this.#contents = isEmpty ? 'none' : 'others';
+    } else if (this.#contents === 'different') this.#contents = 'others';
+    if (polled.failure !== undefined) throw polled.failure;
+    if (isAnswered) runs.worked('poll');
+
+    if (!stage.isFollowed) return true;
+    if (polled.appended === 0) stage.polled(startedAt, isAnswered);
+    const hasNews = polled.appended > 0 || ends.some(needsAnotherPoll);
+    const intervalMs = withJitter(pace.polled(hasNews, tookMs), random());
+    if (this.isSettling) {
+      const waitMs = runs.remainingMs('pass');
+      due.plan('pass', waitMs);
+      if (waitMs === 0) return true;
+    }
+    const nextMs =
+      stage.isSettled || !isAnswered
+        ? intervalMs
+        : Math.min(intervalMs, Math.max(context.limits.intervals.minIntervalMs, stage.settlesInMs));
+    due.planAgain('poll', restOf(nextMs, clock.monotonic() - startedAt));
+    return true;
+  }
+
+  get isSettling(): boolean {
+    const { jobId, context, stage, runs } = this.#job;
+    return stage.isSettling(() => {
+      const { liveFiles, results, jobs } = context.deps.store;
+      if (liveFiles.ofJob(jobId).some(({ error }) => error !== null)) return true;
+      if (jobs.get(jobId)?.results !== true) return false;
+      const { failed, refused } = results.counts(jobId);
+      return failed > refused || runs.isFailing('results');
+    });
+  }
+
+  grew(bytes: number): void {
+    if (bytes === 0) return;
+    this.#job.stage.grew();
+    this.#job.context.events.onAppended(bytes);
+  }
+
+  async #poll(): Promise<{ readonly polled: Polled; readonly startedAt: number }> {
+    const { context, polls, stage, runs, pace, signal } = this.#job;
+    const { calls, remote } = context;
+    const { clock } = context.deps;
+    // A slow or failing job must not delay the others.
+    const isPatient = pace.isSlow || runs.isFailing('poll');
+    const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
+    const slotted = new QueuedRemote(remote, slot, isPatient ? 'patient' : 'begun');
+    let startedAt = clock.monotonic();
+    let hasBegun = false;
+    const begin = async () => {
+      slot.end();
+      await slot.take();
+      if (!hasBegun) startedAt = clock.monotonic();
+      hasBegun = true;
+    };
+    const hasWholeFiles = stage.current !== 'unsubmitted';
+    const options = { remote: slotted, begin, final: false, hasWholeFiles, signal };
+    const polled = await polls.poll(options).finally(() => slot.end());
+    return { polled, startedAt };
+  }
+
+  /** Logs and stores the result of a poll; waits for the commit only if there was news. */
+  async #note({ appended, refused, errors, ends, failure }: Polled): Promise<void> {
+    const { jobId, context, runs } = this.#job;
+    const { log } = context.deps;
+    for (const [file, error] of errors) runs.failures.failed(`job ${jobId} ${file}`, error);
+    for (const file of ends.keys()) runs.failures.worked(`job ${jobId} ${file}`);
+    const grew = appended > 0;
+    if (grew) log.debug({ jobId, bytes: appended }, 'grown');
+    this.grew(appended);
+    if (refused > 0) log.warn({ jobId, refused }, 'unrequested entries ignored');
+    const failed = runs.isFailing('poll');
+    // An interrupted poll is no success, so its back-off continues.
+    if (failure !== undefined) return await runs.succeeded([], { grew, refused });
+    const stalledMs = this.#noteStall();
+    if (grew || refused > 0 || failed) await runs.succeeded(['poll'], { grew, refused, stalledMs });
+    else runs.inBackground(runs.succeeded(['poll'], { grew, withinMs: QUIET_COMMIT_MS, stalledMs }));
+  }
+
+  /** Milliseconds of running without growth, if the job is stalled. */
+  #noteStall(): number | null {
+    const { jobId, context, stage } = this.#job;
+    const stalledMs = stage.stalledMs(this.#stallAfterMs);
+    if (stalledMs !== null && !this.#isStalled)
+      context.deps.log.warn({ jobId, quietMs: Math.round(stalledMs) }, 'job stalled');
+    this.#isStalled = stalledMs !== null;
+    return stalledMs;
+  }
+}

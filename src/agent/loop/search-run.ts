@@ -1,0 +1,68 @@
+/** The searches for the tasks of one followed job, while the job service names none. */
+import { QueuedRemote } from '../calls.ts';
+import { type ProbeRound, TaskSearch } from '../tasks/task-search.ts';
+import type { JobParts } from './job-context.ts';
+import { withJitter } from './pace.ts';
+
+export class SearchRun {
+  readonly #job: JobParts;
+  readonly #search: TaskSearch;
+  /** Whether probes search for tasks, because no job service names them. */
+  #isNeeded: boolean;
+
+  constructor(job: JobParts) {
+    const { jobId, context } = job;
+    const { calls, jobService, poll, deps, events } = context;
+    this.#job = job;
+    const hasJobService = jobService !== null;
+    this.#search = new TaskSearch(jobId, {
+      ...deps,
+      capabilities: deps.store.capabilities,
+      batchLimit: poll.batchLimit,
+      remote: new QueuedRemote(context.remote, calls, 'patient'),
+      hasJobService,
+      onFound: events.onTasksFound,
+    });
+    this.#isNeeded = !hasJobService;
+  }
+
+  plan(delayMs: number): void {
+    const { jobId, context, due } = this.#job;
+    const isSearched = context.deps.store.taskSearches.get(jobId) !== undefined;
+    if (this.#isNeeded && isSearched) due.plan('search', delayMs);
+  }
+
+  /** `namesTasks`: whether the job service names the tasks; undefined if it is not available. */
+  reported(namesTasks: boolean | undefined): void {
+    const wasNeeded = this.#isNeeded;
+    this.#isNeeded = namesTasks === undefined ? wasNeeded || this.#hasNoTask : !namesTasks;
+    if (!wasNeeded) this.plan(0);
+  }
+
+  /** Takes the names of a listing; plans a round at once if they suggest other tasks. */
+  async listed(names: readonly string[]): Promise<void> {
+    if (await this.#search.listed(names)) this.plan(0);
+  }
+
+  /** Searches for tasks; polls found ones at once. */
+  async run(): Promise<void> {
+    const { context, stage, due } = this.#job;
+    const { clock, random } = context.deps;
+    const startedAt = clock.monotonic();
+    const { found, nextMs } = await this.#probe();
+    if (!stage.isFollowed) return;
+    stage.polled(startedAt, true);
+    if (found > 0) due.plan('poll', 0);
+    if (nextMs !== null && this.#isNeeded) due.planAgain('search', withJitter(nextMs, random()));
+  }
+
+  #probe(): Promise<ProbeRound> {
+    const { jobId, context, signal } = this.#job;
+    return this.#search.probe(context.deps.store.jobs.get(jobId)?.results === true, signal);
+  }
+
+  get #hasNoTask(): boolean {
+    const { jobId, context } = this.#job;
+    return context.deps.store.taskSearches.knownTasks(jobId).length === 0;
+  }
+}

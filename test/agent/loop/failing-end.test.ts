@@ -1,0 +1,102 @@
+/** The end of a job whose last pass fails: it is retried with back-off, its error stays visible, and it is given up. */
+import { expect, it } from 'vitest';
+import { JobtailError } from '../../../src/errors.ts';
+import { keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { startAgent } from '../../support/composed-agent.ts';
+import { JOB, STDOUT, TASK } from '../../support/engine.ts';
+import { HeldClock } from '../../support/held-clock.ts';
+import { jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+
+const MINUTE_MS = 60_000;
+
+/** Fails one operation for ever; the others work. */
+class FailingRemote extends ModelRemote {
+  failedCalls = 0;
+  failure = new JobtailError('internal', 'not set');
+  isDown = false;
+  failing: 'downloads' | 'listings' | undefined;
+
+  override async downloadFile(...call: Parameters<ModelRemote['downloadFile']>): Promise<number> {
+    if (this.failing === 'downloads') this.#fail();
+    return await super.downloadFile(...call);
+  }
+
+  override async listChangedFiles(...call: Parameters<ModelRemote['listChangedFiles']>): Promise<readonly string[]> {
+    if (this.failing === 'listings' || this.isDown) this.#fail();
+    return await super.listChangedFiles(...call);
+  }
+
+  #fail(): never {
+    this.failedCalls += 1;
+    throw this.failure;
+  }
+}
+
+async function follow(remote: FailingRemote, results: boolean, tasks = [TASK]) {
+  const clock = new HeldClock();
+  const service = new ModelJobService();
+  service.set(jobOf(JOB, 'Finished', { tasks: tasksOf(...tasks) }));
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const { agent, store, warnings, said } = await startAgent(remote, { jobService: service, clock, sections: '' });
+  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
+  store.transaction(() => store.jobs.watch({ ...order, results }, clock.now()));
+  agent.refresh();
+  const job = () => store.jobs.get(JOB);
+  return { clock, agent, store, warnings, said, job };
+}
+
+it('a last pass that always fails is rarer each time, shows its error all the time, and ends after 15 minutes', async () => {
+  const remote = new FailingRemote();
+  remote.failing = 'downloads';
+  remote.failure = new JobtailError('timeout', 'the service sent nothing new for 60000 ms');
+  const { clock, job, warnings, said, agent, store } = await follow(remote, false);
+  await clock.passUntil('the first pass', () => remote.failedCalls > 0);
+  await clock.passUntil('its error', () => job()?.error !== null);
+  const begunAt = clock.monotonic();
+  while (job()?.state === 'watched' && clock.monotonic() - begunAt < 60 * MINUTE_MS) {
+    await clock.pass(1_000);
+    expect(job()?.error).toMatchObject({ code: 'timeout' });
+  }
+  expect(job()?.state).toBe('settled');
+  expect(clock.monotonic() - begunAt).toBeGreaterThan(14 * MINUTE_MS);
+  expect(clock.monotonic() - begunAt).toBeLessThan(17 * MINUTE_MS);
+  expect(remote.failedCalls).toBeLessThan(25);
+  await clock.pass(60 * MINUTE_MS);
+  expect(job()?.error).toMatchObject({ code: 'timeout' });
+  expect(job()?.error).not.toHaveProperty('retryAt');
+  expect(warnings.filter((line) => line.startsWith('operation failed'))).toHaveLength(1);
+  expect(said.filter((line) => line.startsWith('operation recovered'))).toEqual([]);
+  // A later sync that works clears the error.
+  remote.failing = undefined;
+  const id = store.transaction(() => store.requests.add(JOB, 'sync', clock.now()));
+  agent.refresh();
+  await clock.passUntil('the answer', () => store.requests.get(id)?.answer !== null);
+  expect(job()).toMatchObject({ state: 'settled', error: null });
+});
+
+it.each([true, false])(
+  'a job whose listing is refused for ever settles within 17 minutes, results %s',
+  async (results) => {
+    const remote = new FailingRemote();
+    remote.failing = 'listings';
+    remote.failure = new JobtailError('request-too-long', 'this release lists no job whose id has five digits or more');
+    const { clock, job, warnings } = await follow(remote, results);
+    await clock.passUntil('its end', () => job()?.state === 'settled', 17 * MINUTE_MS);
+    expect(job()?.error).toMatchObject({ code: 'request-too-long' });
+    expect(warnings.filter((line) => line.startsWith('complete pass ended'))).toHaveLength(1);
+  },
+);
+
+it('a job without live files does not settle while the service is away, and settles when it is back', async () => {
+  const remote = new FailingRemote();
+  remote.isDown = true;
+  remote.failure = new JobtailError('unreachable', 'connection refused');
+  const { clock, job } = await follow(remote, true, []);
+  await clock.passUntil('its error', () => job()?.error !== null);
+  await clock.pass(60 * MINUTE_MS);
+  expect(job()).toMatchObject({ state: 'watched', error: { code: 'unreachable' } });
+  remote.isDown = false;
+  await clock.passUntil('its end', () => job()?.state === 'settled', 5 * MINUTE_MS);
+  expect(job()?.error).toBe(null);
+});
