@@ -3,15 +3,19 @@
  * took the server one second, the next call may start one second later. A call under way costs as much as the last
  * response, so calls overlap on the connection but not in the server. Idle time is credit for a short burst. A fixed
  * number of requests per minute replaces the measurement. A pause that the server requests (429, 503, `Retry-After`)
- * applies in both cases, to all calls.
+ * applies in both cases, to all calls; so does a limit of the server (call-quota.ts).
  */
+
 import { type Clock, sleep } from '../system/clock.ts';
+import { CallQuota, type Quota } from './call-quota.ts';
 
 export interface ServerAnswer {
   readonly status: number;
   readonly firstByteMs: number;
   readonly workMs: number;
   readonly retryAfterMs: number | undefined;
+  /** The rest of the server's limit, if the response reports it. */
+  readonly quota?: Quota | undefined;
 }
 
 export interface ServerShareOptions {
@@ -40,7 +44,8 @@ export class ServerShare {
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #nextPauseMs = FIRST_PAUSE_MS;
   #callsOnTheirWay = 0;
-  #lastWorkMs = 0;
+  #lastCostMs = 0;
+  readonly #quota = new CallQuota();
   #agents = 1;
   #onMove: (answer?: ServerAnswer) => void = () => {};
 
@@ -60,7 +65,7 @@ export class ServerShare {
   }
 
   get opensAt(): number {
-    const reservedMs = this.#costOfRequestMs === undefined ? this.#callsOnTheirWay * this.#costOf(this.#lastWorkMs) : 0;
+    const reservedMs = this.#costOfRequestMs === undefined ? this.#callsOnTheirWay * this.#lastCostMs : 0;
     return Math.max(this.#pausedUntil, this.#settledAt + reservedMs);
   }
 
@@ -91,9 +96,14 @@ export class ServerShare {
     return pauseMs;
   }
 
-  #takeIn({ status, workMs, retryAfterMs }: ServerAnswer): number | undefined {
-    this.#lastWorkMs = workMs;
-    if (this.#costOfRequestMs === undefined) this.#charge(this.#costOf(workMs), workMs, MAX_CREDIT_MS);
+  #takeIn(answer: ServerAnswer): number | undefined {
+    const { status, workMs, retryAfterMs } = answer;
+    const spacingMs = this.#quota.answered(this.#options.monotonic(), answer) * this.#agents;
+    if (this.#costOfRequestMs === undefined) {
+      this.#lastCostMs = Math.max(spacingMs, this.#costOf(workMs));
+      this.#charge(this.#lastCostMs, workMs, MAX_CREDIT_MS);
+    } else if (spacingMs > this.#costOfRequestMs)
+      this.#charge(spacingMs - this.#costOfRequestMs, 0, MAX_FIXED_CREDIT_MS);
     const isOverload = status === 429 || status === 503;
     if (!isOverload && (status < 400 || retryAfterMs === undefined)) {
       if (status < 400) this.#nextPauseMs = FIRST_PAUSE_MS;

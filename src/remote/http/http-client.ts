@@ -49,6 +49,8 @@ export interface AnswerTiming {
   /** Time to the first byte, less the round trip. */
   readonly workMs: number;
   readonly retryAfterMs: number | undefined;
+  /** X-Rate-Limit-Remaining and X-Rate-Limit-Reset. */
+  readonly quota: { readonly remaining: number; readonly resetMs: number } | undefined;
 }
 
 export interface HttpRequest {
@@ -130,14 +132,13 @@ export class HttpClient {
       stop.settle();
       throw describeFailure(error, target);
     }
-    const retryAfterMs = retryAfterMsOf(
-      headerOf(response.headers, 'retry-after'),
-      headerOf(response.headers, 'date'),
-      Date.now(),
-    );
+    const header = (name: string) => headerOf(response.headers, name);
+    const answeredAt = answeredAtOf(header('date'));
+    const retryAfterMs = retryAfterMsOf(header('retry-after'), answeredAt);
+    const quota = quotaOf(header('x-rate-limit-remaining'), header('x-rate-limit-reset'), answeredAt);
     const { firstByteMs } = exchange;
     const workMs = Math.max(0, firstByteMs - this.#roundTrip.ms);
-    this.#onAnswer?.({ status: response.statusCode, firstByteMs, workMs, retryAfterMs });
+    this.#onAnswer?.({ status: response.statusCode, firstByteMs, workMs, retryAfterMs, quota });
     const measure = this.#compression?.measuring();
     const wire = new LimitedBody(response.body, { stop, idleMs: limits.idleMs, target, measure });
     const body = await this.#decoded(wire, headerOf(response.headers, 'content-encoding'), { ...sending, ...request });
@@ -267,15 +268,23 @@ function charsetOf(contentType: string): string {
   return (charset?.[1] ?? charset?.[2] ?? '').trim().toLowerCase();
 }
 
-/**
- * `Retry-After` in milliseconds: seconds or a date. A date is compared with the `Date` of the response, because the
- * clocks of server and agent may differ.
- */
-function retryAfterMsOf(value: string, answeredAt: string, nowMs: number): number | undefined {
+/** When a response was sent by the clock of the server, because the clocks of server and agent may differ. */
+function answeredAtOf(date: string): number {
+  const answeredAt = Date.parse(date);
+  return Number.isNaN(answeredAt) ? Date.now() : answeredAt;
+}
+
+/** `Retry-After` in milliseconds: seconds or a date. */
+function retryAfterMsOf(value: string, answeredAt: number): number | undefined {
   const text = value.trim();
   if (text === '') return undefined;
-  const answeredMs = Date.parse(answeredAt);
-  const fromMs = Number.isNaN(answeredMs) ? nowMs : answeredMs;
-  const waitMs = /^[0-9]{1,15}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - fromMs;
+  const waitMs = /^[0-9]{1,15}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - answeredAt;
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), MAX_RETRY_AFTER_MS);
+}
+
+/** The calls that a limit of the server allows until its period ends (docs/rest.md 4.5). */
+function quotaOf(remaining: string, reset: string, answeredAt: number): AnswerTiming['quota'] {
+  const resetMs = Date.parse(reset) - answeredAt;
+  if (!/^[0-9]{1,15}$/.test(remaining) || !(resetMs > 0)) return undefined;
+  return { remaining: Number(remaining), resetMs };
 }

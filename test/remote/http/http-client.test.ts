@@ -1,6 +1,13 @@
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
-import { HttpClient, type HttpLimits, type HttpRequest, readBody } from '../../../src/remote/http/http-client.ts';
+import {
+  type AnswerTiming,
+  HttpClient,
+  type HttpClientOptions,
+  type HttpLimits,
+  type HttpRequest,
+  readBody,
+} from '../../../src/remote/http/http-client.ts';
 import { answer, startHttpServer, startTcpServer, until, type WireServer } from '../../support/wire-server.ts';
 
 const LIMITS: HttpLimits = { connectMs: 5000, headersMs: 5000, idleMs: 5000, totalMs: 20_000 };
@@ -10,8 +17,8 @@ afterEach(async () => {
   for (const each of closing.splice(0).reverse()) await each.close();
 });
 
-function client(limits: Partial<HttpLimits> = {}): HttpClient {
-  const made = new HttpClient({ limits: { ...LIMITS, ...limits } });
+function client(limits: Partial<HttpLimits> = {}, more: Partial<HttpClientOptions> = {}): HttpClient {
+  const made = new HttpClient({ ...more, limits: { ...LIMITS, ...limits } });
   closing.push(made);
   return made;
 }
@@ -86,6 +93,25 @@ describe('an answer', () => {
     expect(got.retryAfterMs).toBe(expected);
     await readBody(got, 0);
   });
+
+  test.each([
+    ['59', '2026-11-26T12:17:43.5794747Z', { remaining: 59, resetMs: 30_579 }],
+    ['59', '2026-11-26T12:17:13.5Z', { remaining: 59, resetMs: 500 }],
+    ['59', '2026-11-26T12:17:12Z', undefined],
+    ['-1', '2026-11-26T12:17:43Z', undefined],
+    ['59', 'soon', undefined],
+    ['59', '', undefined],
+  ])(
+    'the rest of a limit is reported with X-Rate-Limit-Remaining: %s and -Reset: %s',
+    async (remaining, reset, quota) => {
+      const date = new Date('2026-11-26T12:17:13Z').toUTCString();
+      const headers = { date, 'x-rate-limit-remaining': remaining, 'x-rate-limit-reset': reset };
+      const server = await serve(startHttpServer((_, response) => response.writeHead(200, headers).end()));
+      const answers: AnswerTiming[] = [];
+      await readBody(await client({}, { onAnswer: (answer) => answers.push(answer) }).request(get(server.url)), 0);
+      expect(answers).toEqual([expect.objectContaining({ quota })]);
+    },
+  );
 
   test.each([1970, 2090])('with a date as Retry-After, whatever year its server has: %i', async (year) => {
     const server = await serve(
