@@ -54,13 +54,16 @@ for suite in bullseye trixie; do
     getent group jobtail > /dev/null
     su tester -c "agent demo --seconds 2" | tail -n 1 | grep equal
     su tester -c "agent version --json" | grep -A 3 unix-dgram | grep "\"error\": null"
-    mkdir -p /srv/agent/501 /var/lib/private/agent
+    mkdir -p /srv/agent/501 /var/lib/agent/state/spill /var/lib/agent/mirror/501 /var/lib/agent-smith/state /etc/agent/second
+    touch /var/lib/agent/state/agent.db /var/lib/agent-smith/state/agent.db /etc/agent/config.yaml
+    id jobtail-agent > /dev/null
     echo secret > /etc/agent/password
     dpkg -i /packages/*.deb > /dev/null
     dpkg --remove jobtail > /dev/null
-    test -e /etc/agent/password -a -e /var/lib/private/agent -a ! -e /usr/lib/jobtail
+    test -e /etc/agent/password -a -e /var/lib/agent/state/agent.db -a ! -e /usr/lib/jobtail
     dpkg --purge jobtail > /dev/null
-    test ! -e /etc/agent -a ! -e /var/lib/private/agent -a -e /srv/agent/501
+    test ! -e /etc/agent/password -a ! -e /var/lib/agent/state -a -e /var/lib/agent/mirror/501 -a -e /srv/agent/501
+    test -e /var/lib/agent-smith/state/agent.db -a -e /etc/agent/second
   '
   echo "$suite: the archive and the .deb run"
 done

@@ -47,7 +47,7 @@ touch "$R/dev/console"; mount --bind /dev/null "$R/dev/console"
 mount -t tmpfs -o mode=755 tmpfs "$R/run"
 mount -t tmpfs -o mode=1777 tmpfs "$R/tmp"
 # What was installed on this machine must not be what is tested.
-rm -rf "$R/etc/agent" "$R/var/lib/agent" "$R/var/lib/private/agent" "$R/srv/agent"
+rm -rf "$R/etc/agent" "$R/var/lib/agent" "$R/srv/agent"
 mkdir -p "$R/opt/app"; mount --bind "$APP" "$R/opt/app"; mount -o remount,bind,ro "$R/opt/app"
 rm -f "$R/usr/local/bin/node"; touch "$R/usr/local/bin/node"; mount --bind "$NODE" "$R/usr/local/bin/node"
 ip link set lo up

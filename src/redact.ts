@@ -10,9 +10,10 @@ import { JobtailError } from './errors.ts';
 import { printable } from './printable.ts';
 
 /**
- * What a secret is for. Of each kind the latest ones are remembered: a server may quote the session before this one.
+ * What a secret is for. Of each kind but `configured`, the latest ones are remembered: a server may quote the session
+ * before this one.
  */
-export type SecretKind = 'sign-in' | 'session' | 'transfer-key';
+export type SecretKind = 'sign-in' | 'session' | 'transfer-key' | 'configured';
 const KEPT = 8;
 
 const DEFAULT_MAX_CHARACTERS = 200;
@@ -55,7 +56,7 @@ export class Secrets {
     kept.delete(secret);
     kept.set(secret, runs);
     const [oldest = ''] = kept.keys();
-    if (kept.size > this.#max) kept.delete(oldest);
+    if (kept.size > this.#max && kind !== 'configured') kept.delete(oldest);
   }
 
   /** `text`, which came from outside, with nothing of a secret in it, else as it is. */

@@ -20,16 +20,3 @@ export function reasonAgainstRoot(root: string, guarded: readonly string[]): str
   const inside = guarded.find((file) => isWithin(root, file));
   return inside === undefined ? undefined : `it contains ${inside}, which no service may read`;
 }
-
-interface Guarding {
-  readonly state: { readonly directory: string };
-  readonly auth: { readonly secret: { readonly kind: string; readonly path?: string } };
-  readonly service: { readonly tls: { readonly keyFile: string | null } };
-  readonly results: { readonly ssh: { readonly knownHostsFile: string | null } };
-}
-
-/** Files and directories that a configuration names and that no service may read. */
-export function guardedPathsOf({ state, auth, service, results }: Guarding): string[] {
-  const files = [state.directory, auth.secret.path, service.tls.keyFile, results.ssh.knownHostsFile];
-  return files.filter((file) => typeof file === 'string');
-}

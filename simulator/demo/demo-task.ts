@@ -1,4 +1,5 @@
 /** The program that a task of the demo runs: `demo-task.js languages|progress SECONDS any|plain|flat SEED`. */
+import '../../src/system/no-debugger.ts';
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DEMO_NAMES, DEMO_TASKS, runDemoTask } from './demo-work.ts';

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** Turns the arguments into a command, and an error into an exit code. */
+import '../system/no-debugger.ts';
 import v8 from 'node:v8';
 
 // Before anything is loaded: files pass through in pieces, so a small heap suffices.

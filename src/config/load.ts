@@ -1,6 +1,6 @@
 /** Finds, reads and validates the configuration file and its TLS files, and reports errors. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { realpathSync, type Stats, statSync } from 'node:fs';
+import { realpathSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
@@ -8,6 +8,8 @@ import { distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
 import { JobtailError } from '../errors.ts';
 import { printable } from '../printable.ts';
+import { keptFile } from '../system/kept-files.ts';
+import { isOfRoot, isWritableByOthers } from '../system/owners.ts';
 import type { Config } from './config.ts';
 import { configSchema } from './schema.ts';
 import { type PlacedProblem, readYaml } from './yaml.ts';
@@ -50,14 +52,30 @@ function configError(
 }
 
 async function readText(file: string): Promise<string> {
-  const bytes = await readFile(file).catch((error: NodeJS.ErrnoException) => {
+  // It names programs, and this process runs them.
+  if (process.geteuid?.() === 0 && !isOfRoot(file)) {
+    throw configError(
+      [`${file}: other users than root can change this file, and root would run its programs`],
+      ROOT_HINT,
+    );
+  }
+  const bytes = await readOrKept(file).catch((error: NodeJS.ErrnoException) => {
     throw configError([`${file}: ${whyUnreadable(error)}`], 'name the right file with -c FILE or $AGENT_CONFIG');
   });
+  if (bytes.length > MAX_BYTES) throw configError([`${file}: the file is larger than ${MAX_BYTES} bytes`]);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     throw configError([`${file}: the file is not UTF-8 text`], 'save it as UTF-8');
   }
+}
+
+const ROOT_HINT = 'run the agent as the user of the file, or make root the owner of the file and its directories';
+/** Larger ones take a minute to read. */
+const MAX_BYTES = 1024 * 1024;
+
+async function readOrKept(file: string): Promise<Buffer> {
+  return keptFile(file) ?? (await readFile(file));
 }
 
 function whyUnreadable(error: NodeJS.ErrnoException): string {
@@ -82,7 +100,7 @@ export async function loadTls(config: Config) {
   const read = async (key: string, file: string | null, check: (pem: Buffer) => unknown) => {
     if (file === null) return undefined;
     const report = (text: string) => problems.push(`${config.file}: service.tls.${key}: ${file}: ${text}`);
-    const pem = await readFile(file).catch((error: NodeJS.ErrnoException) => void report(whyUnreadable(error)));
+    const pem = await readOrKept(file).catch((error: NodeJS.ErrnoException) => void report(whyUnreadable(error)));
     try {
       if (pem !== undefined) check(pem);
     } catch {
@@ -169,11 +187,6 @@ function foreignBecause(file: string, uid: number | undefined): string | undefin
     return `its owner cannot be determined (${(error as NodeJS.ErrnoException).code})`;
   }
   return undefined;
-}
-
-/** A group with the number of the user is private on many systems. */
-function isWritableByOthers({ mode, uid, gid }: Stats): boolean {
-  return (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && gid !== uid);
 }
 
 type Path = readonly PropertyKey[];

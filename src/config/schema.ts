@@ -8,8 +8,9 @@ import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import { EVENT_TYPES } from '../notification.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
-import { guardedPathsOf, reasonAgainstRoot } from '../share-root.ts';
+import { reasonAgainstRoot } from '../share-root.ts';
 import { authSection, isQuickExpression, QUICK_EXPRESSION } from './auth-schema.ts';
+import { guardedPathsOf } from './secrets.ts';
 import { serviceSection, signInOf } from './service-schema.ts';
 import {
   command,

@@ -51,8 +51,6 @@ it('the template is the unit with other paths', () => {
     .replaceAll('/etc/agent/', '/etc/agent/%i/')
     .replaceAll('/srv/agent', '/srv/agent-%i')
     .replaceAll('/var/lib/agent', '/var/lib/agent-%i')
-    .replaceAll('/var/lib/private/agent', '/var/lib/private/agent-%i')
-    .replace('User=jobtail-agent', 'User=jobtail-%i')
     .replaceAll(/^((?:State|Runtime)Directory)=agent$/gm, '$1=agent-%i');
   expect(bodyOf('agent@.service')).toBe(expected);
 });

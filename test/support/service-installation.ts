@@ -44,6 +44,7 @@ export class Installation {
       mkdir /var/cluster
       systemd-run --quiet --unit=cluster agent sandbox --directory /var/cluster --port 8090
       groupadd --system jobtail
+      useradd --system --gid jobtail --no-create-home --shell /usr/sbin/nologin jobtail-agent
       cp /opt/app/systemd/agent*.service /etc/systemd/system/
       for unit in agent.service agent@.service; do cmp /opt/app/systemd/$unit /etc/systemd/system/$unit; done
       systemctl daemon-reload`);

@@ -27,7 +27,7 @@ export async function init(options: InitOptions): Promise<void> {
   process.stdout.write('\n');
   // The unit passes the password as a credential; here, it is read from its directory.
   if (options.service) process.env['CREDENTIALS_DIRECTORY'] ??= path.dirname(file);
-  await check({ config: file, task: [], commandLine: ['check', '-c', file] });
+  await check({ config: file, task: [] });
 }
 
 /** Both files are private; the configuration of a service is readable for its user. */

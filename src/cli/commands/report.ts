@@ -9,13 +9,14 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Config } from '../../config/config.ts';
+import { keepSecrets } from '../../config/secrets.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { printableJson, printableLines } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
 import { answerOf } from '../check/description.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { type ConfigOption, configFileOf, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
-import { endOfFile, journalOf, printedByProgram, secretsOf } from '../report/sources.ts';
+import { endOfFile, journalOf, printedByProgram } from '../report/sources.ts';
 import { versionReport } from './version.ts';
 
 export interface ReportOptions extends ConfigOption {
@@ -67,6 +68,14 @@ async function writeReport({ output, config, log }: ReportOptions): Promise<void
 }
 
 async function printReport(options: ReportOptions, signal: AbortSignal): Promise<void> {
+  // As the caller: the log may be root's. The commands become the owner of the state by themselves.
+  const own = (args: readonly string[], totalMs: number) =>
+    textOf(() => printedByProgram([...args, '--config', configFileOf(options)], totalMs, signal));
+  const status = await own(['status', '--json'], MAX_STATUS_MS);
+  const checked = await own(['check'], MAX_CHECK_MS);
+  const log = await textOf(() =>
+    options.log === undefined ? journalOf(configFileOf(options), signal) : endOfFile(options.log),
+  );
   let config: Config | undefined;
   let configError: unknown;
   try {
@@ -75,16 +84,12 @@ async function printReport(options: ReportOptions, signal: AbortSignal): Promise
     configError = thrown;
   }
   const secrets = new Secrets(Number.POSITIVE_INFINITY);
-  const unread = config === undefined ? [] : await secretsOf(config, secrets, signal);
+  const unread =
+    config === undefined ? [] : await keepSecrets(config, secrets, { env: process.env, signal, withPrograms: true });
   const section = async (name: string, read: () => Promise<string> | string) => {
     const text = await textOf(read);
     signal.throwIfAborted();
     process.stdout.write(`\n==== ${name} ====\n${secrets.hideAll(withoutCredentials(text)).trimEnd()}\n`);
-  };
-  // Uses the same configuration, however it was found.
-  const own = (args: readonly string[], totalMs: number) => {
-    if (config === undefined) throw configError;
-    return printedByProgram([...args, '--config', config.file], totalMs, signal);
   };
   process.stdout.write('jobtail report. Read it before you send it. Secrets are replaced by ***.\n');
   await section('report', () => headOf(unread));
@@ -93,13 +98,10 @@ async function printReport(options: ReportOptions, signal: AbortSignal): Promise
     if (config === undefined) throw configError;
     return configurationText(config);
   });
-  await section('status', () => own(['status', '--json'], MAX_STATUS_MS));
-  await section('check', () => own(['check'], MAX_CHECK_MS));
+  await section('status', () => status);
+  await section('check', () => checked);
   await section('metrics', () => metricsOf(config, signal));
-  await section('log', async () => {
-    const lines = options.log === undefined ? journalOf(config?.file, signal) : endOfFile(options.log);
-    return withoutAssignments(await lines);
-  });
+  await section('log', () => withoutAssignments(log));
 }
 
 /** A section that cannot be read contains the error instead. */
@@ -128,7 +130,8 @@ function headOf(unread: readonly string[]): string {
 function configurationText(config: Config): string {
   const shown = (key: string, value: unknown) =>
     COMMAND_KEYS.test(key) && Array.isArray(value) ? [value[0], `(${value.length - 1} arguments, not shown)`] : value;
-  return printableJson(JSON.parse(JSON.stringify(config, shown)), 2);
+  const notify = config.notify.map((rule) => ({ ...rule, url: rule.url && `${new URL(rule.url).origin}/***` }));
+  return printableJson(JSON.parse(JSON.stringify({ ...config, notify }, shown)), 2);
 }
 
 async function metricsOf(config: Config | undefined, signal: AbortSignal): Promise<string> {

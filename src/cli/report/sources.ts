@@ -1,13 +1,8 @@
-/** The sources of a report: output of commands, journalctl and a log file; and the secrets to hide. */
+/** The sources of a report: output of commands, journalctl and a log file. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { type SecretSource, secretNameOf } from '../../auth.ts';
-import type { Config } from '../../config/config.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
-import type { Secrets } from '../../redact.ts';
-import { Secret } from '../../remote/signin/read-secret.ts';
 import { printedBy, runProgram } from '../../system/program.ts';
-import { readToken, tokenFileOf } from '../../view/token.ts';
 
 const MAX_SECTION_BYTES = 1024 * 1024;
 const LOG_LINES = 500;
@@ -80,58 +75,3 @@ function lastLines(text: string): string {
   const lines = end.split('\n').slice(end.length < text.length ? 1 : 0);
   return lines.slice(-LOG_LINES - 1).join('\n');
 }
-
-/** Adds them to `secrets`; returns an error message for each that cannot be read. */
-export async function secretsOf(config: Config, secrets: Secrets, signal: AbortSignal): Promise<string[]> {
-  const { auth, fleet, service, state, view } = config;
-  const unread: string[] = [];
-  const add = async (read: () => Promise<readonly string[]>) => {
-    try {
-      for (const secret of await read()) if (secret !== '') secrets.add('sign-in', secret);
-    } catch (thrown) {
-      unread.push(asJobtailError(thrown).message);
-    }
-  };
-  const read = (source: SecretSource, name: string) =>
-    new Secret({ source, name, env: process.env, onWarning: () => {} }).read(signal);
-
-  await add(async () => [await read(auth.secret, secretNameOf(auth.method))]);
-  if (auth.secret.kind === 'command') {
-    for (const argument of auth.secret.argv.slice(1)) await add(async () => secretArgument(argument));
-  }
-  const database = fleet === null ? undefined : databaseSource(fleet);
-  if (database !== undefined) await add(async () => passwordsIn(await read(database, 'address of the database')));
-  if (view !== null) {
-    const file = tokenFileOf({ tokenFile: view.tokenFile, stateDirectory: state.directory });
-    await add(async () => [readToken(file) ?? '']);
-  }
-  const { keyFile } = service.tls;
-  if (keyFile !== null) await add(async () => linesOfKey(await fs.readFile(keyFile, 'utf8')));
-  return unread;
-}
-
-/** Shorter arguments are options and words such as `show`. */
-const MIN_SECRET_ARGUMENT = 8;
-
-/** An argument of a command that prints a secret may be one, unless it is a path or an option. */
-function secretArgument(argument: string): string[] {
-  const value = argument.replace(/^--?[\w-]+=/, '');
-  return value.length < MIN_SECRET_ARGUMENT || /^[-/.~]/.test(value) ? [] : [value];
-}
-
-function databaseSource({ urlFile, urlCredential }: NonNullable<Config['fleet']>): SecretSource | undefined {
-  if (urlFile !== null) return { kind: 'file', path: urlFile };
-  return urlCredential === null ? undefined : { kind: 'credential', name: urlCredential };
-}
-
-/** As they are written in the address, and without its escapes. */
-function passwordsIn(address: string): string[] {
-  if (!URL.canParse(address)) return [address];
-  const { password, searchParams } = new URL(address);
-  // Not decodeURIComponent, which throws at a malformed escape.
-  const decoded = new URLSearchParams(`password=${password.replaceAll('+', '%2B')}`).get('password') ?? '';
-  return [password, decoded, searchParams.get('password') ?? ''];
-}
-
-/** Without the frame lines, which are the same in every key. */
-const linesOfKey = (pem: string) => pem.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('-----'));

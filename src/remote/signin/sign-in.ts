@@ -4,9 +4,9 @@ import { API_KEY, type AuthSettings, secretNameOf } from '../../auth.ts';
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
+import { Secret } from '../../system/secret.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { callOperation } from './operation.ts';
-import { Secret } from './read-secret.ts';
 import { FAULT_OR_UNKNOWN_USER } from './refusal.ts';
 
 const SECRET_WORDS = { password: 'password', token: 'token', sessionCode: 'session code' } as const;

@@ -10,7 +10,7 @@ import { describe, expect, it, type TestContext } from 'vitest';
 import { EXIT } from '../../../src/errors.ts';
 import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { NOBODY, Place } from '../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
 import { needsThat } from '../../support/needs.ts';
 
 const AS_ROOT = needsThat(process.getuid?.() === 0, 'commands of root on the state of another user: they need root');
@@ -106,11 +106,7 @@ describe('a command of root', { ...PATIENCE, ...AS_ROOT, concurrent: true }, () 
     expect((await place.agentAsRoot('tail', job.jobId)).stdout).toContain('hello');
     const { stdout } = await place.agentAsRoot('status', '--json');
     expect(JSON.parse(stdout)).toMatchObject({ agent: { running: true, pid: agent.pid } });
-    // The secret is one that only root can read; the agent has its session.
-    fs.chownSync(sandbox.passwordFile, 0, 0);
-    fs.chmodSync(sandbox.passwordFile, 0o600);
     expect(await place.agentAsRoot('verify', job.jobId)).toMatchObject({ code: 0 });
-    expect((await place.agentAsRoot('check')).stdout).toMatch(/^✓ sign-in/m);
     expect(await place.agentAsRoot('sync', job.jobId)).toMatchObject({ code: 0 });
     expect(await place.agentAsRoot('unwatch', job.jobId)).toMatchObject({ code: 0 });
     const ofRoot = execFileSync('find', [place.state, place.mirror, '-uid', '0'], { encoding: 'utf8' });
@@ -118,84 +114,23 @@ describe('a command of root', { ...PATIENCE, ...AS_ROOT, concurrent: true }, () 
     expect(fs.readFileSync(mirror, 'utf8')).toBe('hello\n');
   });
 
-  it('works while no agent runs, and where only root can enter', async (context) => {
-    const { place, sandbox, job, task } = await foreignPlace(context);
-    // As systemd keeps the state of a dynamic user.
-    const inner = path.join(place.directory, 'private');
-    const own = path.join(inner, 'agent');
-    fs.mkdirSync(own, { recursive: true });
-    fs.chownSync(own, NOBODY, NOBODY);
-    fs.chownSync(inner, 0, 0);
-    fs.chmodSync(inner, 0o700);
-    fs.symlinkSync('private/agent', path.join(place.directory, 'link'));
-    const state = path.join(place.directory, 'link', 'state');
-    place.configure(sandbox, { state: { directory: state }, results: { enabled: false } });
-    fs.chownSync(place.configFile, 0, 0);
-    fs.chmodSync(place.configFile, 0o600);
-    fs.writeFileSync(task.files.stdout, 'hello\n');
-    expect(await place.agentAsRoot('watch', job.jobId, '--task', task.taskId)).toMatchObject({ code: 0 });
-    expect(await place.agentAsRoot('sync', job.jobId)).toMatchObject({ code: 0 });
-    await place.mirrored(job, 'stdout');
-    expect(fs.statSync(path.join(state, 'agent.db')).uid).toBe(NOBODY);
-    expect(execFileSync('find', [own, place.mirror, '-uid', '0'], { encoding: 'utf8' })).toBe('');
-  });
-
-  it('gives all rights of root up where none can be kept', async (context) => {
-    const { place, job, task } = await foreignPlace(context);
-    fs.writeFileSync(task.files.stdout, 'hello\n');
-    const withoutSetpriv = { PATH: place.directory };
-    const ended = await place.startAsRoot(['watch', job.jobId, '--task', task.taskId], withoutSetpriv).ended;
-    expect(ended).toMatchObject({ code: 0 });
-    expect(execFileSync('find', [place.state, place.mirror, '-uid', '0'], { encoding: 'utf8' })).toBe('');
-  });
-
   it('is refused where the way to the state is by a link of somebody else', async (context) => {
     const { place, sandbox } = await foreignPlace(context);
     const root = treasure(context);
-    await (await place.run()).kill();
     const elsewhere = path.join(root.directory, 'state');
+    const config = path.join(root.directory, 'config.yaml');
     for (const uid of [0, 4711]) {
       const link = path.join(place.directory, `link-${uid}`);
       fs.mkdirSync(elsewhere);
       fs.chownSync(elsewhere, uid, uid);
       fs.symlinkSync(elsewhere, link);
       fs.lchownSync(link, NOBODY, NOBODY);
-      place.configure(sandbox, { state: { directory: link } });
-      const refused = await place.agentAsRoot('watch', '501', '--task', '1');
+      fs.writeFileSync(config, place.configText(sandbox, { state: { directory: link } }));
+      const refused = await place.agentAsRoot('watch', '-c', config, '501', '--task', '1');
       expect(refused).toMatchObject({ code: EXIT.local, stdout: '' });
       expect(refused.stderr).toContain(`belongs to the user ${uid}, by way of the user ${NOBODY}`);
       expect(fs.readdirSync(elsewhere)).toEqual([]);
       fs.rmdirSync(elsewhere);
     }
-  });
-
-  it('is not the agent itself: that is to run as the owner of its state', async (context) => {
-    const { place } = await foreignPlace(context);
-    await (await place.run()).kill();
-    const refused = await place.agentAsRoot('run');
-    expect(refused.code).not.toBe(0);
-    expect(refused.stderr).toContain(`belongs to the user ${NOBODY}, not to root`);
-  });
-
-  it('ends with what it started, and as that ended', async (context) => {
-    const { place, job, task } = await foreignPlace(context);
-    fs.writeFileSync(task.files.stdout, 'hello\n');
-    await place.run();
-    await place.mirrored(job, 'stdout');
-    const following = place.startAsRoot(['tail', job.jobId, '-f']);
-    const childOf = (pid: number) => fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-    await until('its output', () => following.stdout.includes('hello'));
-    const child = childOf(following.pid);
-    expect(fs.readFileSync(`/proc/${child}/status`, 'utf8')).toMatch(/^Uid:\t65534\t65534\t65534/m);
-    following.signal('SIGTERM');
-    expect(await following.ended).toMatchObject({ code: 0, signal: null });
-    expect(fs.existsSync(`/proc/${child}`)).toBe(false);
-    // Killed, it leaves nothing behind.
-    const killed = place.startAsRoot(['tail', job.jobId, '-f']);
-    await until('its output', () => killed.stdout.includes('hello'));
-    const orphan = childOf(killed.pid);
-    await killed.kill();
-    await until('the end of it', () => !fs.existsSync(`/proc/${orphan}`));
-    expect(await place.agentAsRoot('status', '404')).toMatchObject({ code: EXIT.notFound });
   });
 });

@@ -3,10 +3,10 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import type { SecretSource } from '../../../src/auth.ts';
-import { Secret, type SecretOptions } from '../../../src/remote/signin/read-secret.ts';
-import { secretDirectory } from './files.ts';
-import { failureOf, NEVER, until } from './server.ts';
+import type { SecretSource } from '../../src/auth.ts';
+import { Secret, type SecretOptions } from '../../src/system/secret.ts';
+import { secretDirectory } from '../remote/signin/files.ts';
+import { failureOf, NEVER, until } from '../remote/signin/server.ts';
 
 const { path, write } = secretDirectory();
 const SECRET = 'correct-horse-battery-staple';

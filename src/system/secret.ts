@@ -1,11 +1,12 @@
-/** Reads the password, token or session code anew for every sign-in, and stores it nowhere. */
+/** Reads a configured secret each time that it is needed, and stores it nowhere. */
 import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SecretSource } from '../../auth.ts';
-import { asJobtailError, type ErrorCode, JobtailError } from '../../errors.ts';
-import { safeText } from '../../redact.ts';
-import { MAX_STDERR, printedBy } from '../../system/program.ts';
+import type { SecretSource } from '../auth.ts';
+import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
+import { safeText } from '../redact.ts';
+import { keptFile } from './kept-files.ts';
+import { MAX_STDERR, printedBy } from './program.ts';
 
 const MAX_BYTES = 64 * 1024;
 /** Shorter arguments are options such as `-p`; hiding them would make messages unreadable. */
@@ -17,7 +18,9 @@ export interface SecretOptions {
   readonly source: SecretSource;
   readonly name: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly onWarning: (message: string) => void;
+  readonly onWarning?: ((message: string) => void) | undefined;
+  /** A key of several lines; else the secret is one line. */
+  readonly isPem?: boolean | undefined;
 }
 
 export class Secret {
@@ -61,6 +64,8 @@ export class Secret {
   }
 
   async #readFile(path: string): Promise<Buffer> {
+    const kept = keptFile(path);
+    if (kept !== undefined) return kept;
     // Without O_NONBLOCK, opening a named pipe would block.
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
       throw this.#unavailable(`cannot be read (${error.code})`, 'check the path and its rights');
@@ -80,7 +85,7 @@ export class Secret {
   #warn(path: string): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    this.#options.onWarning(`every user can read ${path}, which contains the ${this.#options.name}: chmod 600 it`);
+    this.#options.onWarning?.(`every user can read ${path}, which contains the ${this.#options.name}: chmod 600 it`);
   }
 
   #textOf(bytes: Buffer): string {
@@ -91,7 +96,8 @@ export class Secret {
       throw this.#unavailable('is not UTF-8 text', ONE_LINE);
     }
     if (text === '') throw this.#unavailable('is empty', ONE_LINE);
-    if (/\p{Cc}/u.test(text)) throw this.#unavailable('has more than one line or control characters in it', ONE_LINE);
+    if (this.#options.isPem !== true && /\p{Cc}/u.test(text))
+      throw this.#unavailable('has more than one line or control characters in it', ONE_LINE);
     return text;
   }
 

@@ -1,0 +1,176 @@
+/**
+ * The secrets of a configuration, in one list: redaction, reports, warnings about modes, and the refusal of shares that
+ * contain one all use it.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import { type AuthMethod, SECRET_NAMES, type SecretSource, secretNameOf } from '../auth.ts';
+import { asJobtailError } from '../errors.ts';
+import type { Secrets } from '../redact.ts';
+import { Secret } from '../system/secret.ts';
+
+/** The part of a configuration that has secrets. */
+export interface SecretHolder {
+  readonly state: { readonly directory: string };
+  readonly auth: { readonly method: AuthMethod; readonly secret: SecretSource };
+  readonly service: { readonly tls: { readonly [Key in 'caFile' | 'certFile' | 'keyFile']: string | null } };
+  readonly fleet: { readonly urlFile: string | null; readonly urlCredential: string | null } | null;
+  readonly view: { readonly tokenFile: string | null } | null;
+  readonly notify: readonly {
+    readonly url: string | null;
+    readonly secretFile: string | null;
+    readonly command: readonly string[] | null;
+  }[];
+}
+
+interface ConfiguredSecret {
+  readonly name: string;
+  /** A text if it is in the configuration itself. */
+  readonly source: SecretSource | string;
+  /** What must not be shown of its text. */
+  readonly piecesOf: (text: string) => readonly string[];
+  readonly isPem?: boolean;
+  /** Its reader warns of the mode of the file. */
+  readonly warnsItself?: boolean;
+}
+
+interface Listed {
+  /** Keys of the YAML file. */
+  readonly keys: readonly string[];
+  readonly of: (config: SecretHolder) => readonly ConfiguredSecret[];
+}
+
+const whole = (text: string) => [text];
+const file = (name: string, at: string | null, more: Partial<ConfiguredSecret> = {}): ConfiguredSecret[] =>
+  at === null ? [] : [{ name, source: { kind: 'file', path: at }, piecesOf: whole, ...more }];
+
+const LIST: readonly Listed[] = [
+  {
+    keys: SECRET_NAMES.flatMap((name) => [`auth.${name}File`, `auth.${name}Command`, `auth.${name}Credential`]),
+    of: ({ auth: { method, secret } }) => [
+      { name: secretNameOf(method), source: secret, piecesOf: whole, warnsItself: true },
+      ...(secret.kind === 'command' ? wordsOf(secret.argv.slice(1)) : []),
+    ],
+  },
+  {
+    keys: ['service.tls.keyFile'],
+    of: ({ service }) => file('key of the client', service.tls.keyFile, { piecesOf: linesOfKey, isPem: true }),
+  },
+  {
+    keys: ['fleet.urlFile', 'fleet.urlCredential'],
+    of: ({ fleet }) => {
+      const shared = { name: 'address of the database', piecesOf: passwordsIn, warnsItself: true };
+      const credential = fleet?.urlCredential ?? null;
+      return [
+        ...file(shared.name, fleet?.urlFile ?? null, shared),
+        ...(credential === null ? [] : [{ ...shared, source: { kind: 'credential', name: credential } as const }]),
+      ];
+    },
+  },
+  {
+    keys: ['view.tokenFile'],
+    of: ({ view, state }) => {
+      const at = view === null ? null : (view.tokenFile ?? path.join(state.directory, 'view-token'));
+      return at === null || !fs.existsSync(at) ? [] : file('token of the view', at, { warnsItself: true });
+    },
+  },
+  {
+    keys: ['notify[].secretFile'],
+    of: ({ notify }) => notify.flatMap((rule) => file('secret of a notification', rule.secretFile)),
+  },
+  {
+    keys: ['notify[].url'],
+    of: ({ notify }) =>
+      notify.flatMap(({ url }) => (url === null ? [] : wordsOf([url.slice(new URL(url).origin.length)]))),
+  },
+  { keys: ['notify[].command'], of: ({ notify }) => notify.flatMap((rule) => wordsOf(rule.command?.slice(1) ?? [])) },
+];
+
+/** The keys of the YAML file whose value is a secret, or names one. */
+export const SECRET_KEYS = LIST.flatMap(({ keys }) => keys);
+
+export const secretsIn = (config: SecretHolder) => LIST.flatMap(({ of }) => of(config));
+
+/** All files that a configuration names and that root may have to read for its agent. */
+export function filesOf(config: SecretHolder & { readonly file: string }, env: Environment): string[] {
+  const { caFile, certFile } = config.service.tls;
+  const files = [config.file, caFile, certFile, ...secretFilesOf(config, env)];
+  return files.filter((at) => typeof at === 'string');
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The files with a secret. */
+export function secretFilesOf(config: SecretHolder, env: Environment = {}): string[] {
+  const credentials = env['CREDENTIALS_DIRECTORY'];
+  return secretsIn(config).flatMap(({ source }) => {
+    if (typeof source === 'string' || source.kind === 'command') return [];
+    if (source.kind === 'file') return [source.path];
+    return credentials ? [path.resolve(credentials, source.name)] : [];
+  });
+}
+
+export interface KeepOptions {
+  readonly env: Environment;
+  readonly signal: AbortSignal;
+  /** Whether programs that print a secret run. */
+  readonly withPrograms: boolean;
+  readonly onWarning?: (message: string) => void;
+}
+
+/** Adds the secrets of a configuration to `secrets`; returns an error message for each that cannot be read. */
+export async function keepSecrets(config: SecretHolder, secrets: Secrets, options: KeepOptions): Promise<string[]> {
+  const { env, signal, withPrograms, onWarning } = options;
+  const unread: string[] = [];
+  for (const { name, source, piecesOf, isPem, warnsItself } of secretsIn(config)) {
+    if (typeof source !== 'string' && source.kind === 'command' && !withPrograms) continue;
+    try {
+      const warn = warnsItself === true ? undefined : onWarning;
+      const secret = typeof source === 'string' ? source : new Secret({ source, name, env, isPem, onWarning: warn });
+      const text = typeof secret === 'string' ? secret : await secret.read(signal);
+      for (const piece of piecesOf(text)) if (piece !== '') secrets.add('configured', piece);
+    } catch (thrown) {
+      unread.push(asJobtailError(thrown).message);
+    }
+  }
+  return unread;
+}
+
+/** Shorter words are options, or words such as `show`. */
+const MIN_CHARACTERS = 8;
+const MIN_UNUSUAL_CHARACTERS = 4;
+const USUAL = /^(?:services|webhooks?|workflows|api|hooks|v\d+|[A-Za-z]{1,7})$/;
+
+/** Words of an argument or of an address; a word for a secret and a secret look alike. Files of this machine are none. */
+function wordsOf(texts: readonly string[]): ConfiguredSecret[] {
+  const isFile = (text: string) => text.startsWith('/') && fs.existsSync(text);
+  const piecesOf = (text: string) =>
+    text
+      .replace(/^--?[\w-]+=?/, '')
+      .split(/[/?&=#,\s]+/)
+      .filter((word) => word.length >= (/^[a-z]*$/.test(word) ? MIN_CHARACTERS : MIN_UNUSUAL_CHARACTERS))
+      .filter((word) => !USUAL.test(word));
+  return texts.filter((text) => !isFile(text)).map((source) => ({ name: 'word', source, piecesOf }));
+}
+
+/** As they are written in the address, and without its escapes. */
+function passwordsIn(address: string): string[] {
+  if (!URL.canParse(address)) return [address];
+  const { password, searchParams } = new URL(address);
+  // Not decodeURIComponent, which throws at a malformed escape.
+  const decoded = new URLSearchParams(`password=${password.replaceAll('+', '%2B')}`).get('password') ?? '';
+  return [password, decoded, searchParams.get('password') ?? ''];
+}
+
+/** Without the frame lines, which are the same in every key. */
+const linesOfKey = (pem: string) => pem.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('-----'));
+
+interface Guarding extends SecretHolder {
+  readonly results: { readonly ssh: { readonly knownHostsFile: string | null } };
+}
+
+/** Files and directories that a configuration names and that no service may read. */
+export function guardedPathsOf(config: Guarding): string[] {
+  const { knownHostsFile } = config.results.ssh;
+  return [config.state.directory, ...(knownHostsFile === null ? [] : [knownHostsFile]), ...secretFilesOf(config)];
+}

@@ -1,0 +1,48 @@
+/** Whose a file or directory is: by itself, and by the directories and links that lead to it. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { JobtailError } from '../errors.ts';
+
+/** The limit of Linux. */
+const MAX_LINKS = 40;
+
+export interface Step {
+  readonly at: string;
+  readonly stat: fs.Stats;
+}
+
+/**
+ * Each directory and link on the way to a file, and at last what is there, or the nearest existing directory above it.
+ */
+export function stepsTo(file: string): Step[] {
+  const steps: Step[] = [];
+  let links = 0;
+  const walk = (target: string) => {
+    const parts = target.split('/').filter((part) => part !== '');
+    for (let at = '/', index = 0; ; index++) {
+      const stat = fs.lstatSync(at, { throwIfNoEntry: false });
+      if (stat === undefined) return;
+      steps.push({ at, stat });
+      if (stat.isSymbolicLink()) {
+        if (++links > MAX_LINKS) throw new JobtailError('local-io', `${file} leads through too many links`);
+        return walk(path.resolve(path.dirname(at), fs.readlinkSync(at), ...parts.slice(index)));
+      }
+      const next = parts[index];
+      if (next === undefined || !stat.isDirectory()) return;
+      at = path.join(at, next);
+    }
+  };
+  walk(path.resolve(file));
+  return steps;
+}
+
+/** A group with the number of the user is private on many systems. In a sticky directory, others replace nothing. */
+export function isWritableByOthers({ mode, uid, gid }: fs.Stats): boolean {
+  const isOpen = (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && gid !== uid);
+  return isOpen && (mode & (fs.constants.S_IFMT | 0o1000)) !== (fs.constants.S_IFDIR | 0o1000);
+}
+
+/** Whether root alone decides what a file is and contains. */
+export function isOfRoot(file: string): boolean {
+  return stepsTo(file).every(({ stat }) => stat.uid === 0 && (stat.isSymbolicLink() || !isWritableByOthers(stat)));
+}
