@@ -16,6 +16,8 @@ export interface ViewThreadOptions {
   readonly log: Log;
   readonly callsWaiting: () => number;
   readonly onState: (lacking: string | undefined) => void;
+  readonly pulseMs?: number;
+  readonly program?: string;
 }
 
 /** A page that needs too much memory ends the thread, not the agent. */
@@ -24,6 +26,9 @@ const PAUSE = { firstMs: 1_000, maxMs: 60_000 };
 /** After this time, the next failure is a new one. */
 const LONG_MS = 60_000;
 const CLOSE_MS = 2_000;
+/** A thread that leaves this number of pulses unanswered is ended: 30 s. Not by the clock, which a suspended machine moves. */
+const MAX_MISSED = 6;
+const PULSE_MS = 5_000;
 
 export class ViewThread {
   readonly figures = new AgentFigures();
@@ -66,10 +71,20 @@ export class ViewThread {
     const { settings } = data;
     const { log, callsWaiting, onState } = this.#options;
     this.#why = 'it ended';
-    const thread = new Worker(packageFile('dist/daemon/view-worker.js'), { workerData: data, resourceLimits: LIMITS });
+    const { pulseMs = PULSE_MS, program = packageFile('dist/daemon/view-worker.js') } = this.#options;
+    const thread = new Worker(program, { workerData: data, resourceLimits: LIMITS });
     this.#thread = thread;
+    let missed = 0;
+    const pulse = setInterval(() => {
+      if (missed++ < MAX_MISSED) return thread.postMessage({ kind: 'pulse' } satisfies ToView);
+      this.#why = `it did not answer for ${(MAX_MISSED * pulseMs) / 1000} s`;
+      void thread.terminate();
+    }, pulseMs);
     thread.on('message', (message: FromView) => {
       switch (message.kind) {
+        case 'pulse':
+          missed = 0;
+          return;
         case 'serving': {
           const address = addressOf(settings.listen, message.port);
           this.#servesSince = performance.now();
@@ -89,6 +104,7 @@ export class ViewThread {
       this.#why = error.message;
     });
     thread.on('exit', () => {
+      clearInterval(pulse);
       if (this.#thread === thread) this.#ended(data);
     });
   }

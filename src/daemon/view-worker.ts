@@ -18,6 +18,7 @@ let takeFigure: ((figure: AgentFigure) => void) | undefined;
 
 agent.on('message', (message: ToView) => {
   if (message.kind === 'figure') takeFigure?.(message.figure);
+  else if (message.kind === 'pulse') report({ kind: 'pulse' });
   else void view?.close().finally(() => process.exit());
 });
 
@@ -49,6 +50,8 @@ export interface ViewThreadData {
 /** From the thread. */
 export type FromView =
   | { readonly kind: 'serving'; readonly port: number }
+  /** It was asked for a sign of life. */
+  | { readonly kind: 'pulse' }
   /** What the agent counted is wanted; it answers with `ToView`. */
   | { readonly kind: 'figure' }
   /** It goes on, but something went wrong. */
@@ -56,4 +59,7 @@ export type FromView =
   /** It cannot serve, and ends. */
   | { readonly kind: 'ended'; readonly message: string; readonly hint: string | undefined };
 
-export type ToView = { readonly kind: 'figure'; readonly figure: AgentFigure } | { readonly kind: 'close' };
+export type ToView =
+  | { readonly kind: 'figure'; readonly figure: AgentFigure }
+  | { readonly kind: 'pulse' }
+  | { readonly kind: 'close' };

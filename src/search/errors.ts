@@ -23,6 +23,8 @@ export const ERROR_PATTERNS = [
 ];
 
 const MAX_CHARACTERS = 1000;
+/** As for notifications: the patterns are tried on shorter texts when the configuration is loaded. */
+const MAX_TESTED_CHARACTERS = 4096;
 
 export interface ErrorLine {
   readonly file: LiveFileName;
@@ -60,9 +62,10 @@ export function errorExpression(patterns: readonly string[] | null): string {
 
 export async function errorsIn({ files, patterns, onUnreadable, signal }: ErrorSearch): Promise<TaskErrors[]> {
   const source = errorExpression(patterns);
+  const pattern = { source, ignoreCase: true, maxCharacters: MAX_TESTED_CHARACTERS };
   const tasks = new Map<string, TaskErrors>();
   const wanted = { what: 'ends', numbered: true } as const;
-  for await (const event of search({ files, pattern: { source, ignoreCase: true }, wanted, signal })) {
+  for await (const event of search({ files, pattern, wanted, signal })) {
     if (event.kind === 'end') {
       if (event.error !== null) onUnreadable(event.error);
       continue;

@@ -10,6 +10,8 @@ export interface Pattern {
   readonly source: string;
   readonly ignoreCase?: boolean | undefined;
   readonly invert?: boolean | undefined;
+  /** The expression gets the beginning of a longer line. Default: all of it. */
+  readonly maxCharacters?: number | undefined;
 }
 
 /** Whole lines of a file. Each ends with a newline, except the last line of a file and a line that was cut. */
@@ -63,20 +65,26 @@ export class LineMatcher {
   readonly #invert: boolean;
   /** Undefined where each line must be tested. */
   readonly #find: Finder | undefined;
-  readonly #isText: boolean;
+  /** Whether each line with a text matches, without the expression. */
+  readonly isText: boolean;
+  readonly #maxCharacters: number;
+  readonly #onWindow: () => void;
 
   /** @throws JobtailError usage, if the source is no regular expression */
-  constructor(pattern: Pattern) {
-    const { source, ignoreCase = false, invert = false } = pattern;
+  constructor(pattern: Pattern, onWindow = () => {}) {
+    const { source, ignoreCase = false, invert = false, maxCharacters = Number.POSITIVE_INFINITY } = pattern;
+    this.#maxCharacters = maxCharacters;
+    this.#onWindow = onWindow;
     this.#expression = expressionOf(pattern);
     this.#invert = invert;
     const { text, isWhole } = textInEachMatch(source, ignoreCase);
     this.#find = text === '' || invert ? undefined : ignoreCase ? anyCaseFinder(text) : finder(text);
-    this.#isText = isWhole && !ignoreCase;
+    this.isText = isWhole && !ignoreCase && !invert;
   }
 
   /** Finds the next selected line at or after `from`, the start of a line. */
   next(window: Window, from: number): boolean {
+    this.#onWindow();
     for (let at = from; at < window.bytes.length; at = this.end) {
       const found = this.#find === undefined ? at : this.#find(window, at);
       if (found < 0) return false;
@@ -87,8 +95,10 @@ export class LineMatcher {
         this.start = window.text.lastIndexOf('\n', found) + 1;
         this.end = window.lineEnd(found);
       }
-      if (this.#find !== undefined && this.#isText) return true;
-      if (this.#expression.test(window.decodedLine(this.start, this.end)) !== this.#invert) return true;
+      if (this.#find !== undefined && this.isText) return true;
+      const line = window.decodedLine(this.start, this.end);
+      const tested = line.length > this.#maxCharacters ? line.slice(0, this.#maxCharacters) : line;
+      if (this.#expression.test(tested) !== this.#invert) return true;
     }
     return false;
   }

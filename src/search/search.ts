@@ -2,7 +2,7 @@
 import { on } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { asJobtailError } from '../errors.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
 import { packageFile } from '../system/package-file.ts';
 import { LineMatcher, type Pattern } from './pattern.ts';
 import { type FoundLine, LIMITS, type Limits, scanFile, type Wanted } from './scan.ts';
@@ -15,7 +15,7 @@ export interface SearchSettings {
 
 export interface SearchOptions<File> extends SearchSettings {
   readonly files: readonly File[];
-  /** 0: this thread, which a signal cannot interrupt within a file. Default: by the amount of work. */
+  /** Default: by the amount of work, 0 only for a text, which this thread searches without an expression. */
   readonly threads?: number | undefined;
   /** Ends the search; in threads, also during endless backtracking. */
   readonly signal?: AbortSignal | undefined;
@@ -33,7 +33,12 @@ export type SearchEvent<File> =
 
 export interface ThreadWork extends SearchSettings {
   readonly groups: readonly (readonly string[])[];
+  /** Where the thread is, for the one that waits for it: see `BEAT`. */
+  readonly beat: Int32Array<SharedArrayBuffer>;
 }
+
+/** Windows searched so far, whether a batch is wanted, and the file: its number in `groups`. */
+export const BEAT = { windows: 0, isBusy: 1, file: 2, length: 3 } as const;
 
 /** The result of one request to a thread; files are indices in their group. */
 export interface Batch {
@@ -68,15 +73,22 @@ const THREAD_LIMITS = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 25
 const GROUP_BYTES = 4 * 1024 * 1024;
 const GROUP_FILES = 256;
 const BATCHES_AHEAD = 16;
+/** A window takes milliseconds; one that takes this time is of an expression that may never end. */
+const MAX_WINDOW_MS = 7_000;
+const CHECK_MS = 500;
 
-/** @throws JobtailError usage, if the pattern is no regular expression; Error AbortError, if the signal fires */
+/**
+ * @throws JobtailError usage, if the pattern is no regular expression; timeout, if it takes too long for a line; Error
+ * AbortError, if the signal fires
+ */
 export async function* search<File extends SearchedFile>(
   options: SearchOptions<File>,
 ): AsyncGenerator<SearchEvent<File>, void> {
-  const { files, threads = threadsFor(files), signal, pattern, wanted, limits } = options;
+  const { files, signal, pattern, wanted, limits } = options;
   const settings = { pattern, wanted, limits };
   // Also with threads: this thread refuses a wrong pattern.
   const matcher = new LineMatcher(pattern);
+  const { threads = threadsFor(files, matcher) } = options;
   if (threads > 0) return yield* searchInThreads(files, settings, threads, signal);
   for (const file of files) {
     signal?.throwIfAborted();
@@ -96,9 +108,10 @@ export function* eventsOf(path: string, matcher: LineMatcher, settings: SearchSe
   }
 }
 
-function threadsFor(files: readonly SearchedFile[]): number {
+function threadsFor(files: readonly SearchedFile[], { isText }: LineMatcher): number {
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
-  return files.length > 1 && bytes >= MIN_BYTES_FOR_THREADS ? Math.min(availableParallelism(), MAX_THREADS) : 0;
+  if (files.length > 1 && bytes >= MIN_BYTES_FOR_THREADS) return Math.min(availableParallelism(), MAX_THREADS);
+  return isText || files.length === 0 ? 0 : 1;
 }
 
 /** Each thread has every n-th group, and sends a batch for each request, which limits the waiting results. */
@@ -112,17 +125,30 @@ async function* searchInThreads<File extends SearchedFile>(
   const groups = groupsOf(files);
   const pool = Array.from({ length: Math.min(threads, groups.length) }, (_, index) => {
     const own = groups.filter((_, group) => group % threads === index);
-    const workerData: ThreadWork = { ...settings, groups: own.map((group) => group.map(({ path }) => path)) };
+    const beat = new Int32Array(new SharedArrayBuffer(BEAT.length * Int32Array.BYTES_PER_ELEMENT));
+    const workerData: ThreadWork = { ...settings, groups: own.map((group) => group.map(({ path }) => path)), beat };
     const worker = new Worker(packageFile('dist/search/worker.js'), { workerData, resourceLimits: THREAD_LIMITS });
     for (let ahead = 0; ahead < BATCHES_AHEAD; ahead++) worker.postMessage('next');
-    return { worker, batches: on(worker, 'message', { close: ['exit'], ...(signal && { signal }) }) };
+    const batches = on(worker, 'message', { close: ['exit'], ...(signal && { signal }) });
+    return { worker, batches, beat, paths: own.flat().map(({ path }) => path), windows: -1, since: performance.now() };
   });
+  let slowFile: string | undefined;
+  const check = setInterval(() => {
+    for (const thread of pool) {
+      const windows = Atomics.load(thread.beat, BEAT.windows);
+      if (windows !== thread.windows || Atomics.load(thread.beat, BEAT.isBusy) === 0)
+        Object.assign(thread, { windows, since: performance.now() });
+      if (performance.now() - thread.since < MAX_WINDOW_MS) continue;
+      slowFile ??= thread.paths[Atomics.load(thread.beat, BEAT.file)];
+      void thread.worker.terminate();
+    }
+  }, CHECK_MS);
   try {
     for (const [index, group] of groups.entries()) {
       const thread = pool[index % threads];
       for (let isLast = false; thread !== undefined && !isLast; ) {
         const { done, value } = await thread.batches.next();
-        if (done === true) throw new Error('a thread of the search ended');
+        if (done === true) throw slowFile === undefined ? new Error('a thread of the search ended') : tooSlow(slowFile);
         const [batch] = value as [Batch];
         thread.worker.postMessage('next');
         for (const event of batch.events) {
@@ -134,9 +160,15 @@ async function* searchInThreads<File extends SearchedFile>(
       }
     }
   } finally {
+    clearInterval(check);
     await Promise.all(pool.map(({ worker }) => worker.terminate()));
   }
 }
+
+const tooSlow = (file: string) =>
+  new JobtailError('timeout', `${file}: the expression takes too long for a line of it; the search was given up`, {
+    hint: 'write it without a repetition inside of another one',
+  });
 
 /** The files in order: one that is large, or many that are small. */
 function groupsOf<File extends SearchedFile>(files: readonly File[]): File[][] {

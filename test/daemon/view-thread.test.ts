@@ -67,7 +67,7 @@ async function setUp() {
     await view.close();
   });
   const count = (text: string) => said.filter((each) => each.text.includes(text)).length;
-  return { settings, port, view, said, states, threads, kinds, count };
+  return { settings, port, view, said, states, threads, kinds, count, log };
 }
 
 it('serves, goes on by the same settings, begins anew by others, and ends', { timeout: 60_000 }, async () => {
@@ -102,6 +102,17 @@ it('that ends is said, and begun again; this process goes on', { timeout: 60_000
   ]);
 });
 
+it('a thread of the view that does not answer is ended and begun again', { timeout: 60_000 }, async () => {
+  const { settings, said, log, threads } = await setUp();
+  const program = path.join(settings.stateDirectory, 'silent.mjs');
+  fs.writeFileSync(program, 'for (;;);');
+  const view = new ViewThread({ log, callsWaiting: () => 0, onState: () => {}, pulseMs: 50, program });
+  onTestFinished(() => view.close());
+  await view.use({ settings, fleet: null });
+  await until('another thread', () => threads.length >= 2);
+  expect(said[0]?.text).toContain('it did not answer for 0.3 s');
+});
+
 it('of an address that is in use is said once, and served when it is free', { timeout: 60_000 }, async () => {
   const { settings, port, view, said, count } = await setUp();
   const taken = net.createServer().listen(port, '127.0.0.1');
@@ -127,7 +138,7 @@ it('asks the agent for what it counted, and for nothing else, however much is as
     const answer = await fetch(`http://127.0.0.1:${port}/api/results?job=501`, { headers });
     await answer.text();
   }
-  expect(kinds.filter((kind) => kind !== 'figure')).toEqual(['serving']);
+  expect(kinds.filter((kind) => kind !== 'figure' && kind !== 'pulse')).toEqual(['serving']);
   expect(kinds.filter((kind) => kind === 'figure').length).toBeLessThan(10);
   expect(view.figures.take(0).calls, 'it was taken').toEqual({});
 });

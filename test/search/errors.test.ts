@@ -24,6 +24,22 @@ async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: rea
   return tasks;
 }
 
+it('a line on which a pattern never ends is an error that names the file, within seconds', {
+  timeout: 60_000,
+}, async () => {
+  const endless = errorsOf({ '1/1/stdout': `${'a'.repeat(60)}b\n` }, ['^(a+)+$']);
+  await expect(endless).rejects.toMatchObject({
+    code: 'timeout',
+    message: expect.stringContaining('1/live/1/stdout.log'),
+  });
+});
+
+it('a pattern gets the first 4,096 characters of a line', async () => {
+  const lineOf = (word: string, before: number) => ({ '1/1/stdout': `${'x'.repeat(before)}${word}\n` });
+  expect(await errorsOf(lineOf('diverged', 4_000), ['di[v]erged'])).toHaveLength(1);
+  expect(await errorsOf(lineOf('diverged', 4_096), ['di[v]erged'])).toHaveLength(0);
+});
+
 const foundIn = async (line: string) => (await errorsOf({ '1/1/stderr': `${line}\n` })).length > 0;
 
 it.each([

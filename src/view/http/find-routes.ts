@@ -49,6 +49,8 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
         ...{ tasks: count, job, task, file, line, text: text.slice(0, MAX_CHARACTERS) },
       }));
       return context.json({ tasks: tasks.length, groups: shown } satisfies ErrorGroups);
+    } catch (thrown) {
+      throw new Refused(503, reasonOf(thrown));
     } finally {
       release();
     }
@@ -98,11 +100,11 @@ async function* found({ files, pattern, signal }: Find): AsyncGenerator<FindLine
     }
     yield { done: true, files: filesDone };
   } catch (thrown) {
-    const { code, message } = asJobtailError(thrown);
-    yield {
-      done: true,
-      files: filesDone,
-      cut: code === 'aborted' ? `it took more than ${LIMIT_MS / 1000} s` : message,
-    };
+    yield { done: true, files: filesDone, cut: reasonOf(thrown) };
   }
+}
+
+function reasonOf(thrown: unknown): string {
+  const { code, message } = asJobtailError(thrown);
+  return code === 'aborted' ? `it took more than ${LIMIT_MS / 1000} s` : message;
 }

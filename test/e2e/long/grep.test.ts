@@ -131,6 +131,13 @@ describe('agent grep', () => {
     fs.rmSync(link);
   });
 
+  it('ends with 2 and names the file if an expression never ends', () => {
+    mirror('9', '2', 'stdout.log', `${'a'.repeat(60)}b\n`);
+    const { status, stderr } = grep('^(a+)+$', '9');
+    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('9/live/2/stdout.log') });
+    fs.rmSync(path.join(directory, 'mirror/9'), { recursive: true });
+  });
+
   it('ends quietly when its reader has gone', () => {
     mirror('8', '1', 'stdout.log', 'a line of a long file\n'.repeat(100_000));
     const line = `"${process.execPath}" "${PROGRAM}" grep . 8 | head -n 1`;
