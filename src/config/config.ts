@@ -38,17 +38,28 @@ export function hasJobService(service: Service): boolean {
 
 /** Origins that are neither encrypted nor on this machine, whatever proxy is before them. */
 export function plainOrigins({ service }: Pick<Config, 'service'>): string[] {
-  const urls = addressesOf(service).map((url) => new URL(url));
+  return plainIn(addressesOf(service));
+}
+
+/** The same of the addresses of notifications. */
+export function plainHooks({ notify }: Pick<Config, 'notify'>): string[] {
+  return plainIn(notify.flatMap(({ url }) => url ?? []));
+}
+
+function plainIn(addresses: readonly string[]): string[] {
+  const urls = addresses.map((url) => new URL(url));
   const plain = urls.filter(({ protocol, hostname }) => protocol !== 'https:' && !isHere(hostname));
   return [...new Set(plain.map(({ origin }) => origin))];
 }
 
 export const plainText = (origin: string) =>
   `${origin} is not encrypted: passwords and session codes are sent unencrypted`;
+export const plainHookText = (origin: string) =>
+  `${origin} is not encrypted: names of jobs, lines of output and the address itself are sent unencrypted`;
 export const PLAIN_HINT = 'use https:// if the service has it';
 
 export function warnOfPlainHttp(
-  config: Pick<Config, 'service'>,
+  config: Pick<Config, 'service' | 'notify'>,
   log: { warn(fields: object, text: string): void },
 ): void {
   for (const origin of plainOrigins(config)) {
@@ -56,6 +67,10 @@ export function warnOfPlainHttp(
       { scope: 'the service', code: 'config', err: plainText(origin), hint: PLAIN_HINT },
       'connection not encrypted',
     );
+  }
+  for (const origin of plainHooks(config)) {
+    const fields = { scope: 'notifications', code: 'config', err: plainHookText(origin), hint: PLAIN_HINT };
+    log.warn(fields, 'connection not encrypted');
   }
 }
 

@@ -32,6 +32,8 @@ interface ConfiguredSecret {
   readonly isPem?: boolean;
   /** Its reader warns of the mode of the file. */
   readonly warnsItself?: boolean;
+  /** At its first start, if it is missing. */
+  readonly isMadeByAgent?: boolean;
 }
 
 interface Listed {
@@ -71,7 +73,7 @@ const LIST: readonly Listed[] = [
     keys: ['view.tokenFile'],
     of: ({ view, state }) => {
       const at = view === null ? null : (view.tokenFile ?? path.join(state.directory, 'view-token'));
-      return at === null || !fs.existsSync(at) ? [] : file('token of the view', at, { warnsItself: true });
+      return file('token of the view', at, { warnsItself: true, isMadeByAgent: true });
     },
   },
   {
@@ -122,8 +124,10 @@ export interface KeepOptions {
 export async function keepSecrets(config: SecretHolder, secrets: Secrets, options: KeepOptions): Promise<string[]> {
   const { env, signal, withPrograms, onWarning } = options;
   const unread: string[] = [];
-  for (const { name, source, piecesOf, isPem, warnsItself } of secretsIn(config)) {
+  for (const { name, source, piecesOf, isPem, warnsItself, isMadeByAgent } of secretsIn(config)) {
     if (typeof source !== 'string' && source.kind === 'command' && !withPrograms) continue;
+    if (isMadeByAgent === true && typeof source !== 'string' && source.kind === 'file' && !fs.existsSync(source.path))
+      continue;
     try {
       const warn = warnsItself === true ? undefined : onWarning;
       const secret = typeof source === 'string' ? source : new Secret({ source, name, env, isPem, onWarning: warn });

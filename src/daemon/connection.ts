@@ -5,6 +5,7 @@ import { ServerShare } from '../agent/server-share.ts';
 import { matchesInTime } from '../config/auth-schema.ts';
 import { type Config, serviceAddress } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
+import { keepSecrets } from '../config/secrets.ts';
 import type { JobInformation, JobTime } from '../job-information.ts';
 import type { MismatchKind } from '../mismatch.ts';
 import { Secrets } from '../redact.ts';
@@ -70,6 +71,11 @@ export async function connect(
 ): Promise<Connection> {
   const { service, auth } = config;
   const { timeoutMs } = service;
+  const onWarning = (message: string) => log.warn({ scope: 'the configuration', err: message }, 'secret not protected');
+  // What cannot be read, its reader reports.
+  await keepSecrets(config, secrets, {
+    ...{ env: process.env, signal: new AbortController().signal, withPrograms: false, onWarning },
+  });
   const share = new ServerShare({
     requestsPerMinute: service.requestsPerMinute,
     monotonic: systemClock.monotonic,

@@ -160,7 +160,7 @@ export class Daemon {
     const { agent } = engine;
     if (fleet !== undefined) fleet.remote = remote;
     const degraded = () => (this.#health.isReady ? this.#health.unready() : undefined);
-    const notifications = newNotifications({ config, store, log, degraded });
+    const notifications = newNotifications({ config, store, log, degraded, secrets: connection.secrets });
     const over = new AbortController();
     const endKeepUp = transfers.keepUp(remote);
     this.#engine = engine;

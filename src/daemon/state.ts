@@ -10,6 +10,7 @@ import { lockDirectory, lockHolder } from '../store/lock.ts';
 import type { WatchRequest, WatchState } from '../store/rows.ts';
 import { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
+import { isWritableByOthers } from '../system/owners.ts';
 import { Transfers } from './transfers.ts';
 
 export const spillDirectory = (config: Config) => path.join(config.state.directory, 'spill');
@@ -104,14 +105,19 @@ function openUnlessAgentRuns(config: Config, log: Log): OwnedStore | undefined {
   }
 }
 
-/** Files that root creates in the state of another user would stop the agent of that user at its next start. */
-function refuseForeignState({ state }: Config): void {
-  if (process.geteuid?.() !== 0 || !fs.existsSync(state.directory)) return;
-  const owner = fs.statSync(state.directory).uid;
-  if (owner === 0) return;
-  throw new JobtailError('permission', `the state in ${state.directory} belongs to the user ${owner}, not to root`, {
-    hint: 'run the agent as that user, or set state.directory to another directory',
-  });
+/** Another user could replace files of the state. Those that root creates in it would stop the agent of its owner. */
+function refuseForeignState({ state: { directory } }: Config): void {
+  const user = process.geteuid?.();
+  const stat = fs.statSync(directory, { throwIfNoEntry: false });
+  if (user === undefined || stat === undefined) return;
+  const refused = (reason: string, hint: string) =>
+    new JobtailError('permission', `the state in ${directory} ${reason}`, { hint });
+  if (stat.uid !== user) {
+    const reason = `belongs to the user ${stat.uid}, not to ${user === 0 ? 'root' : `the user ${user}`}`;
+    throw refused(reason, 'run the agent as that user, or set state.directory to another directory');
+  }
+  if (isWritableByOthers(stat))
+    throw refused('can be written by other users', `check what is in it, then run chmod 700 ${directory}`);
 }
 
 /** The store beside a running agent, or for reading. */

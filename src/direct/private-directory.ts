@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { isWritableByOthers } from '../system/owners.ts';
 
 export interface PrivateDirectoryOptions {
   /** Distinguishes the agents of one machine, and is the last fallback. */
@@ -16,11 +17,13 @@ export class PrivateDirectory {
   readonly #places: readonly string[];
   readonly #prefix: string;
   #directory: string | undefined;
+  /** What was made: another one may get its name, if it was removed. */
+  #inode = 0;
 
   constructor({ stateDirectory, environment }: PrivateDirectoryOptions) {
     const runtime = environment['RUNTIME_DIRECTORY']?.split(':')[0];
-    const places = [runtime, environment['XDG_RUNTIME_DIR'], '/dev/shm', stateDirectory];
-    this.#places = places.filter((place) => place !== undefined && path.isAbsolute(place)) as string[];
+    const named = [runtime, environment['XDG_RUNTIME_DIR']].filter((place) => place !== undefined && isOurs(place));
+    this.#places = [...(named as string[]), '/dev/shm', stateDirectory];
     this.#prefix = privateDirectoryPrefix(stateDirectory);
   }
 
@@ -56,17 +59,19 @@ export class PrivateDirectory {
   }
 
   close(): void {
-    if (this.#directory !== undefined) fs.rmSync(this.#directory, { recursive: true, force: true });
+    if (this.#directory !== undefined && this.#isUnchanged(this.#directory))
+      fs.rmSync(this.#directory, { recursive: true, force: true });
     this.#directory = undefined;
   }
 
   /** The directory of this process, with an unpredictable name; created when it is first needed. */
   #ours(): string {
-    if (this.#directory !== undefined && fs.existsSync(this.#directory)) return this.#directory;
+    if (this.#directory !== undefined && this.#isUnchanged(this.#directory)) return this.#directory;
     let failure: unknown;
     for (const place of this.#places) {
       try {
         this.#directory = fs.mkdtempSync(path.join(place, this.#prefix));
+        this.#inode = fs.lstatSync(this.#directory).ino;
         return this.#directory;
       } catch (error) {
         failure = error;
@@ -74,6 +79,17 @@ export class PrivateDirectory {
     }
     throw failure;
   }
+
+  #isUnchanged(directory: string): boolean {
+    return isOurs(directory) && fs.lstatSync(directory).ino === this.#inode;
+  }
+}
+
+/** Whether it is a directory of this user that no other user can write. */
+function isOurs(directory: string): boolean {
+  if (!path.isAbsolute(directory)) return false;
+  const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
+  return stat?.isDirectory() === true && stat.uid === process.geteuid?.() && !isWritableByOthers(stat);
 }
 
 export function privateDirectoryPrefix(stateDirectory: string): string {

@@ -87,7 +87,7 @@ const INFORMATION = z.object({
 });
 
 const EVENT = z.object({
-  ...{ id: z.string(), type: z.enum(EVENT_TYPES), time: z.string(), count: whole.min(1) },
+  ...{ id: z.guid(), type: z.enum(EVENT_TYPES), time: z.iso.datetime(), count: whole.min(1) },
   ...{ jobId: jobId.optional(), jobName: z.string().optional(), taskId: taskId.optional(), file: liveFile.optional() },
   ...{
     generation: whole.optional(),

@@ -10,6 +10,7 @@ import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
+import { Secrets } from '../redact.ts';
 import { HttpClient } from '../remote/http/http-client.ts';
 import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
 import type { JobRow, LiveFileRow } from '../store/rows.ts';
@@ -18,6 +19,7 @@ import { type Clock, systemClock } from '../system/clock.ts';
 import { Deliveries } from './deliveries.ts';
 import { type EventOf, eventsOf, newEvent, notifiedRow } from './events.ts';
 import { readLines } from './lines.ts';
+import { type Matches, MatchThread } from './match-thread.ts';
 import { Rule } from './rules.ts';
 
 export interface NotificationsOptions {
@@ -28,6 +30,9 @@ export interface NotificationsOptions {
   readonly source: string;
   readonly degraded: () => string | undefined;
   readonly http: Pick<HttpClient, 'request' | 'close'>;
+  readonly secrets: Secrets;
+  /** In place of a thread. */
+  readonly matches?: Matches;
 }
 
 const TICK_MS = 1_000;
@@ -41,6 +46,7 @@ export class Notifications {
   readonly #rules: readonly Rule[];
   readonly #wantsFiles: boolean;
   readonly #deliveries: Deliveries;
+  readonly #thread = new MatchThread();
   readonly #startedAt: number;
   /** How far files without a further complete line were read. */
   readonly #seen = new Map<string, string>();
@@ -53,11 +59,11 @@ export class Notifications {
   #failures: ReadonlySet<string> = new Set();
 
   constructor(options: NotificationsOptions) {
-    const { config, clock, store, log, source, http } = options;
+    const { config, clock, store, log, source, http, secrets } = options;
     this.#options = options;
     this.#rules = config.notify.map((settings) => new Rule(settings));
     this.#wantsFiles = this.#rules.some(({ wantsFiles }) => wantsFiles);
-    this.#deliveries = new Deliveries({ rules: this.#rules, store, clock, log, http, source });
+    this.#deliveries = new Deliveries({ rules: this.#rules, store, clock, log, http, source, secrets });
     this.#startedAt = clock.now();
   }
 
@@ -79,6 +85,7 @@ export class Notifications {
     await this.#ticking;
     if (this.#rules.length > 0) await this.#tick();
     await this.#deliveries.stop(STOP_MS);
+    this.#thread.close();
     await this.#options.http.close();
   }
 
@@ -176,7 +183,10 @@ export class Notifications {
     let at = from;
     const pieces = rules.length === 0 ? [] : readLines({ ...options, from: at.position });
     for await (const { lines, next } of pieces) {
-      const found = rules.flatMap((rule) => this.#matches(rule, lines, at, { ...about, generation: at.generation }));
+      const tested = lines.map((line) => line.slice(0, MAX_LINE_CHARACTERS));
+      const found: DeliveryRow[] = [];
+      for (const rule of rules)
+        found.push(...(await this.#matches(rule, tested, at, { ...about, generation: at.generation })));
       at = { ...at, position: next, lines: at.lines === null ? null : at.lines + lines.length };
       if (!this.#commit(row, at, found)) return false;
     }
@@ -194,11 +204,17 @@ export class Notifications {
     return this.#commit(row, next, this.#for([event]));
   }
 
-  #matches(rule: Rule, lines: readonly string[], { lines: before }: ReadPositionRow, about: EventOf): DeliveryRow[] {
-    const { clock, log } = this.#options;
-    const found = rule.matching(lines);
+  async #matches(
+    rule: Rule,
+    lines: readonly string[],
+    { lines: before }: ReadPositionRow,
+    about: EventOf,
+  ): Promise<DeliveryRow[]> {
+    const { clock, log, matches = this.#thread.matches } = this.#options;
+    const found = await matches(rule.settings.match ?? '', lines);
     if (found === undefined) {
       const fields = {
+        ...{ jobId: about.jobId, taskId: about.taskId, file: about.file },
         target: rule.target,
         lines: lines.length,
         hint: 'write it without a repetition inside of another one',
@@ -208,7 +224,7 @@ export class Notifications {
     }
     const deliveries = found.slice(0, MAX_WAITING).map((index) => {
       const line = before === null ? {} : { line: before + index + 1 };
-      const text = (lines[index] ?? '').slice(0, MAX_LINE_CHARACTERS);
+      const text = lines[index] ?? '';
       return deliveryOf(rule, newEvent('match', clock.now(), { ...about, ...line, text }), clock.now());
     });
     const last = deliveries.pop();
@@ -267,9 +283,11 @@ export interface NotifyingOptions {
   readonly config: Config;
   readonly store: Store;
   readonly log: Log;
+  readonly secrets?: Secrets;
   readonly degraded?: () => string | undefined;
   readonly clock?: Clock;
   readonly http?: Pick<HttpClient, 'request' | 'close'>;
+  readonly matches?: Matches;
 }
 
 const LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 30_000, totalMs: 60_000 };
@@ -283,5 +301,6 @@ export const notifyHttp = ({ service: { proxy } }: { readonly service: Pick<Conf
 
 export function newNotifications(options: NotifyingOptions): Notifications {
   const { config, degraded = () => undefined, clock = systemClock, http = notifyHttp(config) } = options;
-  return new Notifications({ ...options, degraded, clock, http, source: sourceOf(config) });
+  const { secrets = new Secrets() } = options;
+  return new Notifications({ ...options, degraded, clock, http, secrets, source: sourceOf(config) });
 }

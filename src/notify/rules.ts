@@ -1,15 +1,10 @@
 /** The rules of the configuration: the events of each, and the lines that its pattern matches. */
 import { createHash } from 'node:crypto';
-import vm from 'node:vm';
 import { patterned } from '../agent/patterns.ts';
 import type { Config } from '../config/config.ts';
-import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
-import { withinProcessorTime } from '../system/clock.ts';
+import type { NotifyEvent } from '../notification.ts';
 
 export type RuleSettings = Config['notify'][number];
-
-/** Processor time for the lines of one piece of a file. */
-const MATCH_MS = 250;
 
 export class Rule {
   readonly settings: RuleSettings;
@@ -19,7 +14,6 @@ export class Rule {
   readonly target: string;
   readonly #takesJob: (name: string) => boolean;
   readonly #takesFile: (name: string) => boolean;
-  readonly #matches: ((lines: readonly string[]) => number[]) | undefined;
 
   constructor(settings: RuleSettings) {
     this.settings = settings;
@@ -27,7 +21,6 @@ export class Rule {
     this.target = targetOf(settings);
     this.#takesJob = patterned(settings.jobs);
     this.#takesFile = patterned(settings.files);
-    this.#matches = settings.match === null ? undefined : matcher(settings.match);
   }
 
   get wantsFiles(): boolean {
@@ -35,7 +28,7 @@ export class Rule {
   }
 
   get wantsLines(): boolean {
-    return this.#matches !== undefined && this.settings.on.includes('match');
+    return this.settings.match !== null && this.settings.on.includes('match');
   }
 
   takes({ type, jobId, jobName, file }: NotifyEvent): boolean {
@@ -52,23 +45,6 @@ export class Rule {
       (this.#takesJob(jobId) || (jobName !== undefined && jobName !== '' && this.#takesJob(jobName)))
     );
   }
-
-  /** The indexes of matching lines; undefined if the pattern takes too long. */
-  matching(lines: readonly string[]): number[] | undefined {
-    const cut = lines.map((line) => (line.length > MAX_LINE_CHARACTERS ? line.slice(0, MAX_LINE_CHARACTERS) : line));
-    return withinProcessorTime(MATCH_MS, () => this.#matches?.(cut) ?? []);
-  }
-}
-
-/** In another realm, where a slow pattern can be stopped. */
-function matcher(pattern: string): (lines: readonly string[]) => number[] {
-  const context = vm.createContext({ pattern });
-  vm.runInContext('const expression = new RegExp(pattern)', context);
-  const script = new vm.Script('lines.flatMap((line, index) => (expression.test(line) ? [index] : []))');
-  return (lines) => {
-    context['lines'] = lines;
-    return script.runInContext(context, { timeout: MATCH_MS }) as number[];
-  };
 }
 
 function targetOf({ command, url, mail }: RuleSettings): string {

@@ -1,23 +1,25 @@
 /** Sends one event: to a program on its standard input, to an address by POST, or as mail. */
 import { createHmac } from 'node:crypto';
 import fs from 'node:fs';
-import { asJobtailError, JobtailError } from '../errors.ts';
+import { JobtailError } from '../errors.ts';
 import type { NotifyEvent } from '../notification.ts';
 import { printable } from '../printable.ts';
+import type { Secrets } from '../redact.ts';
 import type { HttpClient } from '../remote/http/http-client.ts';
 import { runProgram } from '../system/program.ts';
+import { Secret } from '../system/secret.ts';
 import type { Rule } from './rules.ts';
 
 const LIMIT_MS = 30_000;
 /** HMAC-SHA256 of the body in hexadecimal digits. */
 export const SIGNATURE_HEADER = 'x-jobtail-signature-256';
 const SENDMAIL = ['/usr/sbin/sendmail', '/usr/lib/sendmail'];
-const MAX_SECRET_BYTES = 4_096;
 
 export interface SendersOptions {
   readonly http: Pick<HttpClient, 'request'>;
   /** The `source` of CloudEvents. */
   readonly source: string;
+  readonly secrets: Secrets;
 }
 
 /** Resolves when the event was received. @throws JobtailError, without a secret or a path of an address */
@@ -29,17 +31,23 @@ export async function send(
 ): Promise<void> {
   const { command, url, mail } = rule.settings;
   const json = Buffer.from(`${JSON.stringify(event)}\n`);
-  if (command !== null) await run(command[0] ?? '', command.slice(1), json, signal);
+  if (command !== null) await run(command[0] ?? '', command.slice(1), json, options.secrets, signal);
   else if (url !== null) await post(rule, url, event, options, signal);
-  else await sendMail(mail ?? '', event, signal);
+  else await sendMail(mail ?? '', event, options.secrets, signal);
 }
 
-async function run(command: string, args: readonly string[], input: Buffer, signal: AbortSignal): Promise<void> {
+async function run(
+  command: string,
+  args: readonly string[],
+  input: Buffer,
+  secrets: Secrets,
+  signal: AbortSignal,
+): Promise<void> {
   const limit = { totalMs: LIMIT_MS };
   const { code, killedBy, stderr } = await runProgram({ command, args, input, limit, signal });
   if (code === 0) return;
   const how = killedBy === null ? `exit code ${code}` : `killed by ${killedBy}`;
-  const last = printable(stderr.trim().split('\n').at(-1) ?? '');
+  const last = secrets.safeText(stderr.trim().split('\n').at(-1) ?? '');
   throw new JobtailError('local-io', `${command}: ${how}${last === '' ? '' : `: ${last}`}`);
 }
 
@@ -57,7 +65,8 @@ async function post(
   const body = Buffer.from(JSON.stringify({ ...envelope, data: event }));
   const headers: Record<string, string> = { 'content-type': 'application/cloudevents+json; charset=utf-8' };
   if (settings.secretFile !== null) {
-    const key = await readSecret(settings.secretFile);
+    const source = { kind: 'file', path: settings.secretFile } as const;
+    const key = await new Secret({ source, name: 'secret of a notification', env: {} }).read(signal);
     headers[SIGNATURE_HEADER] = `sha256=${createHmac('sha256', key).update(body).digest('hex')}`;
   }
   const answer = await http.request({ method: 'POST', url, headers, body, signal });
@@ -68,34 +77,27 @@ async function post(
   });
 }
 
-async function readSecret(file: string): Promise<Buffer> {
-  try {
-    const bytes = await fs.promises.readFile(file);
-    const end = bytes.at(-1) === 0x0a ? bytes.length - 1 : bytes.length;
-    if (end === 0 || end > MAX_SECRET_BYTES)
-      throw new JobtailError('config', `the secret in ${file} is empty, or longer than ${MAX_SECRET_BYTES} bytes`);
-    return bytes.subarray(0, end);
-  } catch (thrown) {
-    throw asJobtailError(thrown);
-  }
-}
-
-async function sendMail(address: string, event: NotifyEvent, signal: AbortSignal): Promise<void> {
+async function sendMail(address: string, event: NotifyEvent, secrets: Secrets, signal: AbortSignal): Promise<void> {
   const program = SENDMAIL.find((file) => fs.existsSync(file));
   if (program === undefined)
     throw new JobtailError('local-io', `there is no ${SENDMAIL[0]}`, {
       hint: 'install a mail server, or use command or url',
     });
-  await run(program, ['-i', '--', address], Buffer.from(mailText(address, event)), signal);
+  await run(program, ['-i', '--', address], Buffer.from(mailText(address, event)), secrets, signal);
 }
 
-/** Headers contain only digits of a job. */
+/** Headers contain only digits of a job, words of this program, and the digits of an id. */
 export function mailText(address: string, event: NotifyEvent): string {
   const { id, type, jobId, count } = event;
   const times = count > 1 ? ` (${count} times)` : '';
   const subject = `[jobtail] ${jobId === undefined ? '' : `job ${jobId} `}${type}${times}`;
   const fields = Object.entries(event).map(([name, value]) => `${name}: ${printable(String(value))}`);
-  const headers = [`To: ${address}`, `Subject: ${subject}`, `Message-ID: <${id}@jobtail>`, 'MIME-Version: 1.0'];
+  const headers = [
+    `To: ${address}`,
+    `Subject: ${subject}`,
+    `Message-ID: <${id.replaceAll(/[^0-9A-Za-z-]/g, '')}@jobtail>`,
+    'MIME-Version: 1.0',
+  ];
   const content = [
     'Content-Type: text/plain; charset=utf-8',
     'Content-Transfer-Encoding: base64',

@@ -28,6 +28,11 @@ async function reportOf(baseUrl: string) {
   return probe(await loadConfig(file), signal);
 }
 
+it('a response of very many members is a short line', () => {
+  const members = Object.fromEntries(Array.from({ length: 400_000 }, (_, each) => [`m${each}`, 1]));
+  expect(signatureOf({ status: 200, text: JSON.stringify(members) }).length).toBeLessThan(1_000);
+});
+
 describe.each(RECORDED)('as V$version was recorded', ({ version, release }) => {
   it('every answer is expected', () => {
     const answers = new Map(

@@ -147,7 +147,10 @@ describe('a job', () => {
     place.start();
     place.watch();
     place.grow(`${'a'.repeat(60)}b\n`);
+    const { matches } = place;
+    place.matches = async (pattern, lines) => (pattern === '^(a+)+$' ? undefined : matches(pattern, lines));
     await place.tick();
+    place.matches = matches;
     place.grow('aaa\n');
     await place.tick();
     expect(place.warnings).toContain('the pattern of a notification takes too long, lines skipped');

@@ -3,8 +3,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';
+import type { Matches } from '../../src/notify/match-thread.ts';
 import { Notifications, notifyHttp } from '../../src/notify/notifications.ts';
 import type { RuleSettings } from '../../src/notify/rules.ts';
+import { Secrets } from '../../src/redact.ts';
 import { liveParts } from '../../src/safe-names.ts';
 import type { DeliveryRow } from '../../src/store/outbox.ts';
 import type { WatchState } from '../../src/store/rows.ts';
@@ -147,10 +149,18 @@ export class NotifyPlace {
     const notifications = new Notifications({
       ...{ config, store, clock, log, source: 'jobtail/test', http: notifyHttp({ service: { proxy: null } }) },
       degraded: () => this.degraded,
+      secrets: new Secrets(),
+      matches: (pattern, lines) => this.matches(pattern, lines),
     });
     notifications.start();
     return notifications;
   }
+
+  /** In this thread: real threads end at no time of a held clock. */
+  matches: Matches = async (pattern, lines) => {
+    const expression = new RegExp(pattern);
+    return lines.flatMap((line, index) => (expression.test(line) ? [index] : []));
+  };
 
   /** Time for one more reading. */
   tick(): Promise<void> {

@@ -296,6 +296,9 @@ export class SimulatedAgent {
     this.#notifications = newNotifications({
       ...{ config, store, clock, log: this.#log(), http: receiver.http(clock) },
       degraded: () => health.unready(),
+      // Threads are not simulated.
+      matches: async (pattern, lines) =>
+        lines.flatMap((text, index) => (new RegExp(pattern).test(text) ? [index] : [])),
     });
     this.#endKeepUp = transfers.keepUp(ports);
     agent.onTurn(TURN_MS, () => health.turned());

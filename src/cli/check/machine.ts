@@ -1,12 +1,15 @@
 /** `agent check`: this machine. Changes nothing. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { type Config, PLAIN_HINT, plainOrigins, plainText } from '../../config/config.ts';
+import { type Config, PLAIN_HINT, plainHooks, plainHookText, plainOrigins, plainText } from '../../config/config.ts';
+import { secretFilesOf } from '../../config/secrets.ts';
 import { PLAIN_VIEW_HINT, plainView } from '../../daemon/view-thread.ts';
 import { JobtailError } from '../../errors.ts';
-import { showBytes } from '../../numbers.ts';
+import { Rule } from '../../notify/rules.ts';
+import { countOf, showBytes } from '../../numbers.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { lockHolder } from '../../store/lock.ts';
+import { Secret } from '../../system/secret.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import type { ViewSettings } from '../../view/settings.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
@@ -24,13 +27,12 @@ export function checkConfigFile(config: Config): Finding[] {
       warning('other users than its owner can change it', `chmod go-w ${file}: it names programs that the agent runs`),
     );
   }
-  const { secret } = config.auth;
-  if (secret.kind === 'file' && ((modeOf(secret.path) ?? 0) & 0o040) !== 0) {
+  for (const secret of secretFilesOf(config)) {
+    const readable = modeOf(secret) ?? 0;
+    if ((readable & 0o044) === 0) continue;
+    const who = (readable & 0o004) === 0 ? 'the group of it' : 'every user';
     found.push(
-      warning(
-        `the group of ${secret.path} can read the secret`,
-        `run chmod 600 ${secret.path}, unless the group needs access`,
-      ),
+      warning(`${who} can read the secret in ${secret}`, `run chmod 600 ${secret}, unless the group needs access`),
     );
   }
   for (const origin of plainOrigins(config)) found.push(warning(plainText(origin), PLAIN_HINT));
@@ -74,7 +76,29 @@ export function checkDirectory(directory: string, key: string, agentRuns: boolea
   return found;
 }
 
-const modeOf = (file: string) => fs.statSync(file, { throwIfNoEntry: false })?.mode;
+/** Of a file that this user may not even find: unknown. */
+function modeOf(file: string): number | undefined {
+  try {
+    return fs.statSync(file, { throwIfNoEntry: false })?.mode;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The rules of notifications: where they send to, and whether it can be encrypted and signed. */
+export async function checkNotify({ notify }: Config, signal: AbortSignal): Promise<Finding[]> {
+  const targets = new Set(notify.map((settings) => new Rule(settings).target));
+  for (const { secretFile } of notify) {
+    if (secretFile === null) continue;
+    const source = { kind: 'file', path: secretFile } as const;
+    await new Secret({ source, name: 'secret of a notification', env: {} }).read(signal);
+  }
+  const plain = plainHooks({ notify }).map((origin) => warning(plainHookText(origin), PLAIN_HINT));
+  return [
+    ok(`${countOf(notify.length, 'rule')}: ${[...targets].join(', ')}; agent notify --test sends an event`),
+    ...plain,
+  ];
+}
 
 export function checkAgent({ state }: Config): Finding[] {
   const pid = lockHolder(state.directory);

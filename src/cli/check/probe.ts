@@ -118,6 +118,8 @@ async function sessionOf(config: Config, signal: AbortSignal): Promise<string | 
 /** Members of failures. Names of other members may be those of files or users. */
 const MEMBERS: ReadonlySet<string> = new Set(['type', 'title', 'status', 'detail', 'errors', 'traceId', 'message']);
 
+const MAX_MEMBERS = 40;
+
 /** The status of a response and the kind of its body. */
 export function signatureOf({ status, text }: { readonly status: number; readonly text: string }): string {
   return `${status} ${kindOf(text)}`;
@@ -134,5 +136,6 @@ function kindOf(text: string): string {
   if (typeof value === 'string') return 'text';
   if (Array.isArray(value)) return 'list';
   if (typeof value !== 'object' || value === null) return typeof value;
-  return `{${Object.keys(value).map((key) => (MEMBERS.has(key) ? key : 'other'))}}`;
+  const members = Object.keys(value).map((key) => (MEMBERS.has(key) ? key : 'other'));
+  return `{${members.length > MAX_MEMBERS ? [...members.slice(0, MAX_MEMBERS), '...'] : members}}`;
 }

@@ -5,7 +5,7 @@ import { viewSettingsOf } from '../../daemon/view-thread.ts';
 import type { JobId, TaskId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
 import { Findings } from '../check/findings.ts';
-import { checkAgent, checkConfigFile, checkDirectory, checkView } from '../check/machine.ts';
+import { checkAgent, checkConfigFile, checkDirectory, checkNotify, checkView } from '../check/machine.ts';
 import { checkNamespace, checkWay } from '../check/network.ts';
 import { probe } from '../check/probe.ts';
 import { checkResultsWay } from '../check/results-way.ts';
@@ -56,6 +56,7 @@ async function checkAll(
     });
     await findings.step('mirrors', () => checkDirectory(config.mirror.directory, 'mirror.directory', agentRuns));
     await findings.step('state', () => checkDirectory(config.state.directory, 'state.directory', agentRuns));
+    if (config.notify.length > 0) await findings.step('notify', () => checkNotify(config, signal));
     if (config.view !== null) {
       const settings = viewSettingsOf(config, { program: versionOfProgram(), agentPid: null });
       await findings.step('view', () => checkView(config, settings));

@@ -1,5 +1,6 @@
 /** `agent notify`: lists undelivered notifications, and sends test events. */
 import { type Config, hasFleet } from '../../config/config.ts';
+import { keepSecrets } from '../../config/secrets.ts';
 import { withSharedStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { newEvent } from '../../notify/events.ts';
@@ -8,6 +9,7 @@ import { Rule } from '../../notify/rules.ts';
 import { send } from '../../notify/senders.ts';
 import { countOf, showAge } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
+import { Secrets } from '../../redact.ts';
 import type { DeliveryRow } from '../../store/outbox.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
@@ -35,14 +37,16 @@ async function testRules(config: Config, rules: readonly Rule[], json: boolean):
     throw new JobtailError('config', 'the configuration has no notify rules', { hint });
   }
   const http = notifyHttp(config);
+  const secrets = new Secrets();
   const results: { target: string; error: string | null; hint: string | null }[] = [];
   try {
     await untilStopped(async (signal) => {
+      await keepSecrets(config, secrets, { env: process.env, signal, withPrograms: false });
       for (const rule of rules) {
         const { target } = rule;
         const event = newEvent('test', Date.now(), { reason: 'agent notify --test' });
         try {
-          await send(rule, event, { http, source: sourceOf(config) }, signal);
+          await send(rule, event, { http, source: sourceOf(config), secrets }, signal);
           results.push({ target, error: null, hint: null });
         } catch (thrown) {
           const { code, message, hint = null } = asJobtailError(thrown);

@@ -1,0 +1,90 @@
+/** The one list of the secrets of a configuration: no key of the schema that holds or names one is missing. */
+import fs from 'node:fs';
+import { expect, it } from 'vitest';
+import * as z from 'zod';
+import { configSchema } from '../../src/config/schema.ts';
+import { keepSecrets, SECRET_KEYS, secretFilesOf } from '../../src/config/secrets.ts';
+import { path as pathValue, section } from '../../src/config/values.ts';
+import { Secrets } from '../../src/redact.ts';
+import { configDirectory, MINIMAL } from './files.ts';
+
+const { path, load, refusal } = configDirectory();
+
+/** Keys that hold a secret by their names; of notifications, also the address and the command. */
+const IS_SECRET =
+  /(?:password|token|secret|sessionCode|key|urlFile|urlCredential)(?:File|Command|Credential)?$|^notify\[\]\.(?:url|command)$/i;
+const NO_SECRET = new Set(['fleet.schema', 'results.ssh.hostKeys']);
+
+/** The names of all keys of a schema, whatever is around its sections. */
+function keysOf(schema: unknown, before = ''): string[] {
+  const { def } = schema as { def?: Record<string, unknown> };
+  if (def === undefined) return [];
+  if (def['type'] === 'object') {
+    return Object.entries(def['shape'] as object).flatMap(([key, inner]) => {
+      const name = before === '' ? key : `${before}.${key}`;
+      return [name, ...keysOf(inner, name)];
+    });
+  }
+  if (def['type'] === 'array') return keysOf(def['element'], `${before}[]`);
+  return [def['innerType'], def['in'], def['out']].flatMap((inner) =>
+    inner === undefined ? [] : keysOf(inner, before),
+  );
+}
+
+const secretKeys = (schema: unknown) => {
+  const found = keysOf(schema).filter((key) => IS_SECRET.test(key) && !NO_SECRET.has(key));
+  return [...new Set(found)].sort();
+};
+
+it('every key of the schema that holds or names a secret is on the list', () => {
+  expect(keysOf(configSchema('/')).length).toBeGreaterThan(60);
+  expect(secretKeys(configSchema('/'))).toEqual([...SECRET_KEYS].sort());
+});
+
+it('a secret key that is added to the schema is found', () => {
+  const more = z.preprocess((found) => found, section({ mail: section({ passwordFile: pathValue('/').optional() }) }));
+  expect(secretKeys(more)).toEqual(['mail.passwordFile']);
+});
+
+const ALL = `${MINIMAL}
+view: {tokenFile: view-token}
+notify:
+  - {on: [failed], url: "https://hooks.example.org/services/T0PLANTED0/PATHSECRETx8Yq2LmN0pQ?key=QUERYSECRET77", secretFile: hook.key}
+  - {on: [failed], command: [/usr/bin/page, "/services/T00/ARGSECRETk3JhG5fD9sA"]}
+`;
+
+it('redaction hides the secrets of notifications and of the view', async () => {
+  const texts = { 'hook.key': 'HMACSECRET-9f8e7d6c', 'view-token': 'VIEWSECRET-1234567890-1234567890-abcdef' };
+  for (const [name, text] of Object.entries(texts)) fs.writeFileSync(path(name), `\ufeff${text}\r\n`, { mode: 0o644 });
+  fs.writeFileSync(path('password'), 'PASSSECRET-4711', { mode: 0o600 });
+  const secrets = new Secrets();
+  const warnings: string[] = [];
+  const options = { env: {}, signal: new AbortController().signal, withPrograms: false };
+  await keepSecrets(await load(ALL), secrets, { ...options, onWarning: (message) => warnings.push(message) });
+  for (const text of [
+    ...Object.values(texts),
+    'PASSSECRET-4711',
+    'PATHSECRETx8Yq2LmN0pQ',
+    'QUERYSECRET77',
+    'ARGSECRETk3JhG5fD9sA',
+  ])
+    expect(secrets.hideInMessage(`failed at ${text}: no`)).toBe('failed at ***: no');
+  expect(warnings).toEqual([expect.stringContaining(`every user can read ${path('hook.key')}`)]);
+});
+
+it.each([
+  ['notify', 'notify: [{on: [failed], url: "https://h.example.org/", secretFile: shared/hook.key}]'],
+  ['view', 'view: {tokenFile: shared/token}'],
+  ['fleet', 'fleet: {urlFile: shared/url}'],
+])('a share root that contains the secret of the section %s is refused', async (_, section_) => {
+  const refused = await refusal(`${MINIMAL}${section_}\nresults: {shareRoots: {/scratch: shared}}\n`);
+  expect(refused.message).toContain('which no service may read');
+});
+
+it('files of all secrets are known, those of credentials by their directory', async () => {
+  expect(secretFilesOf(await load(ALL)).sort()).toEqual(
+    [path('hook.key'), path('password'), path('view-token')].sort(),
+  );
+  const credential = MINIMAL.replace('passwordFile: password', 'passwordCredential: password');
+  expect(secretFilesOf(await load(credential), { CREDENTIALS_DIRECTORY: '/run/c' })).toEqual(['/run/c/password']);
+});
