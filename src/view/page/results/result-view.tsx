@@ -74,13 +74,15 @@ function LiveLink({ jobId, live }: { jobId: string; live: string }) {
 }
 
 function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
-  const asText = useSignal(file.preview === 'text');
+  const asText = useSignal(file.preview === 'text' || file.preview === 'html');
   const content = useMemo(() => ({ job: jobId, result: file.name }), [jobId, file.name]);
   const text = <Pane content={content} opening={{ follows: false, isWatched: false }} label={file.name} />;
   if (file.preview === 'text') return text;
   return (
     <>
-      <Check value={asText}>as text</Check>
+      <Check value={asText}>
+        {file.preview === 'html' ? 'as text (as a page, the browser may connect to other addresses)' : 'as text'}
+      </Check>
       {asText.value ? (
         text
       ) : file.preview === 'csv' ? (

@@ -81,6 +81,9 @@ describe('what a job writes', needs('chromium'), () => {
         .getByRole('heading', { name: new RegExp(`${name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`) })
         .waitFor();
       if (name.endsWith('.html')) {
+        await view.page.locator('.result .row').getByText('<h1>a page</h1>').waitFor();
+        expect(await view.page.locator('iframe.preview').count()).toBe(0);
+        await view.page.getByLabel('as text (as a page').uncheck();
         const frame = view.page.frameLocator('iframe.preview');
         await frame.getByRole('heading', { name: 'a page' }).waitFor();
         expect(await frame.locator('body').innerText()).not.toContain('hacked');
