@@ -7,7 +7,8 @@ import { setMaxListeners } from 'node:events';
 import PQueue, { type Queue } from 'p-queue';
 import { type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import { type Clock, systemClock } from '../system/clock.ts';
+import { type Clock, sleep, systemClock } from '../system/clock.ts';
+import { HangingCalls, type ShortCall } from './hanging-calls.ts';
 import { Places } from './places.ts';
 import type { JobService, Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
 import type { ServerShare } from './server-share.ts';
@@ -51,6 +52,10 @@ interface LaneOptions {
   readonly signal?: AbortSignal;
 }
 
+/**
+ * The queue of p-queue with lanes instead of its priorities: by priority alone, whole files would wait for as long as any
+ * poll does. A second p-queue for them would need its own limit, and all calls share one.
+ */
 class Lanes implements Queue<Start, LaneOptions> {
   readonly #waiting: Readonly<Record<Lane, Map<string, Start>>> = {
     begun: new Map(),
@@ -120,13 +125,14 @@ export class Calls {
   /** When a call last began or ended, or the queue became non-empty. */
   #movedAt = 0;
   #cancelTimer: (() => void) | undefined;
+  #hanging: HangingCalls | undefined;
 
   constructor({ concurrency, maxConcurrency = concurrency, share, clock = systemClock, budget }: CallsOptions) {
     this.#share = share;
     this.#clock = clock;
     this.#budget = budget;
     this.#places = new Places(concurrency, maxConcurrency);
-    const hasLongSlot = () => this.#runningLong < this.#longSlots;
+    const hasLongSlot = () => this.#runningLong - (this.#hanging?.long ?? 0) < this.#longSlots;
     const queueClass = class extends Lanes {
       constructor() {
         super(hasLongSlot);
@@ -134,8 +140,34 @@ export class Calls {
     };
     this.#queue = new PQueue({ concurrency, queueClass });
     share.onMove((answer) => {
-      if (answer !== undefined) this.#places.answered(answer, this.#waiting > 0);
+      if (answer !== undefined) {
+        this.#places.answered(answer, this.#waiting > 0);
+        this.#hanging?.answered();
+      }
       this.#pace();
+    });
+  }
+
+  /** From now on, finds out whether other calls work while one hangs; see `HangingCalls`. */
+  watchHanging(shortCall: ShortCall, onEnd: (calls: number, isAnswered: boolean) => void): void {
+    const call: ShortCall = async (kind, signal) => {
+      for (let waitMs = this.#share.pauseMs; waitMs > 0; waitMs = this.#share.pauseMs)
+        await sleep(this.#clock, waitMs, signal);
+      this.#share.begun();
+      try {
+        await this.#budget?.take(signal);
+        await shortCall(kind, signal);
+      } finally {
+        this.#share.ended();
+      }
+    };
+    const isWanted = () => this.#waiting > 0 && this.#share.pauseMs === 0;
+    this.#hanging = new HangingCalls({
+      clock: this.#clock,
+      shortCall: call,
+      isWanted,
+      onChange: () => this.#pace(),
+      onEnd,
     });
   }
 
@@ -184,6 +216,7 @@ export class Calls {
     else this.#countShort();
     this.#moved();
     this.#share.begun();
+    const ended = this.#hanging?.begun(isLong(lane));
     try {
       await this.#budget?.take(signal);
       return await call();
@@ -194,6 +227,7 @@ export class Calls {
     } finally {
       if (isLong(lane)) this.#runningLong -= 1;
       this.#moved();
+      ended?.();
       this.#share.ended();
     }
   }
@@ -203,7 +237,7 @@ export class Calls {
     this.#cancelTimer = undefined;
     const sharers = Math.max(1, this.#budget?.sharers ?? 1);
     this.#share.divideAmong(sharers);
-    const places = this.#places.among(sharers);
+    const places = this.#places.among(sharers) + (this.#hanging?.count ?? 0);
     if (this.#queue.concurrency !== places) this.#queue.concurrency = places;
     const delayMs = this.#share.opensAt - this.#clock.monotonic();
     if (delayMs <= 0) this.#queue.start();
@@ -214,7 +248,7 @@ export class Calls {
   }
 
   get #longSlots(): number {
-    const { concurrency } = this.#queue;
+    const concurrency = this.#queue.concurrency - (this.#hanging?.count ?? 0);
     const { now, before } = this.#shortOfPeriod();
     return Math.max(1, Math.floor(concurrency / 2), concurrency - Math.max(1, now, before));
   }

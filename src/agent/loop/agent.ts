@@ -8,7 +8,7 @@ import type { Deps } from '../deps.ts';
 import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
 import { RequestedPasses } from '../pass/job-end.ts';
 import type { PollContext } from '../poll/poll.ts';
-import type { JobService, Remote } from '../ports.ts';
+import { BEHIND_EVERY_END, type JobService, type Remote } from '../ports.ts';
 import type { Results } from '../results/results.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
 import { FollowedJob, type JobOwner } from './followed-job.ts';
@@ -85,6 +85,10 @@ export class Agent {
       },
     };
     this.#jobStates = jobService === null ? undefined : this.#newJobStates(jobService);
+    calls.watchHanging(
+      (kind, signal) => this.#callShortly(kind, signal),
+      (shortCalls, othersWork) => log.warn({ shortCalls, othersWork }, 'call hangs'),
+    );
   }
 
   /**
@@ -229,6 +233,26 @@ export class Agent {
       onNewJobs: () => this.refresh(),
       signal: this.#stop.signal,
     });
+  }
+
+  /** Requests the end of one live file, or else the listing of a job. */
+  async #callShortly(kind: 'parts' | 'listing', signal: AbortSignal): Promise<void> {
+    const { remote, deps } = this.#options;
+    const jobs = [...this.#jobs.values()].filter(({ isFollowed }) => isFollowed);
+    const withFile = jobs.find(({ jobId }) => deps.store.liveFiles.ofJob(jobId).length > 0) ?? jobs[0];
+    if (withFile === undefined) return;
+    const { jobId } = withFile;
+    const [file] = deps.store.liveFiles.ofJob(jobId);
+    if (kind === 'listing' || file === undefined) {
+      await remote.listChangedFiles(jobId, signal);
+      return;
+    }
+    const { parts } = await remote.readParts(
+      jobId,
+      [{ taskId: file.taskId, file: file.file, offset: BEHIND_EVERY_END }],
+      signal,
+    );
+    for (const { content } of parts) await content.release();
   }
 
   #jobOf(jobId: JobId): FollowedJob {

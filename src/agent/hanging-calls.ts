@@ -1,0 +1,138 @@
+/**
+ * Calls that hang: the server has answered no call since they began. A server may block all calls of an account behind
+ * one that hangs, until so many hang that it opens another connection for the account (docs/rest.md 5.4). Short calls of
+ * another kind find out whether others work, and make the server open that connection. From then on, the calls that hang
+ * count for no limit.
+ */
+import { type Clock, sleep } from '../system/clock.ts';
+
+/** Makes one short call; it may end in any way. */
+export type ShortCall = (kind: 'parts' | 'listing', signal: AbortSignal) => Promise<unknown>;
+
+export interface HangingCallsOptions {
+  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
+  readonly shortCall: ShortCall;
+  /** Whether other calls wait. */
+  readonly isWanted: () => boolean;
+  /** Called when other calls work, and when a call that hung has ended. */
+  readonly onChange: () => void;
+  /** Called with the number of short calls, and whether the last one was answered. */
+  readonly onEnd: (calls: number, isAnswered: boolean) => void;
+}
+
+/** A call that is not answered for this time may hang; with the first short call, the others know it within 10 s. */
+const HANGS_AFTER_MS = 4_000;
+const FIRST_LIMIT_MS = 4_000;
+const NEXT_LIMIT_MS = 1_500;
+const RECHECK_MS = 1_000;
+/** Up to eight calls share a connection of the server. */
+const MAX_SHORT_CALLS = 10;
+const MAX_HANGING = 8;
+/** Pause after short calls that were not answered. */
+const PAUSE_MS = 5 * 60_000;
+
+interface Running {
+  readonly startedAt: number;
+  readonly isLong: boolean;
+  hangs: boolean;
+}
+
+export class HangingCalls {
+  readonly #options: HangingCallsOptions;
+  readonly #running = new Set<Running>();
+  #answeredAt = Number.NEGATIVE_INFINITY;
+  #nextAt = Number.NEGATIVE_INFINITY;
+  #cancelTimer: (() => void) | undefined;
+  /** Ends the short calls. */
+  #stop: AbortController | undefined;
+
+  constructor(options: HangingCallsOptions) {
+    this.#options = options;
+  }
+
+  /** Calls that hang while others work. */
+  get count(): number {
+    return this.#hanging.length;
+  }
+
+  /** Those of them that count as long. */
+  get long(): number {
+    return this.#hanging.filter(({ isLong }) => isLong).length;
+  }
+
+  /** Records the start of a call; the returned function records its end. */
+  begun(isLong: boolean): () => void {
+    const one: Running = { startedAt: this.#options.clock.monotonic(), isLong, hangs: false };
+    this.#running.add(one);
+    this.#arm(HANGS_AFTER_MS);
+    return () => {
+      this.#running.delete(one);
+      if (one.hangs) this.#options.onChange();
+      if (this.#running.size > 0) return;
+      this.#stop?.abort();
+      this.#cancelTimer?.();
+      this.#cancelTimer = undefined;
+    };
+  }
+
+  /** The server answered a call. */
+  answered(): void {
+    this.#answeredAt = this.#options.clock.monotonic();
+  }
+
+  get #hanging(): readonly Running[] {
+    return [...this.#running].filter(({ hangs }) => hangs);
+  }
+
+  #arm(delayMs: number): void {
+    this.#cancelTimer ??= this.#options.clock.timer(delayMs, () => {
+      this.#cancelTimer = undefined;
+      this.#check();
+      if (this.#running.size > 0) this.#arm(RECHECK_MS);
+    });
+  }
+
+  #check(): void {
+    const { clock, isWanted } = this.#options;
+    const now = clock.monotonic();
+    if (this.#stop !== undefined || now < this.#nextAt || this.count >= MAX_HANGING || !isWanted()) return;
+    const isUnanswered = ({ startedAt, hangs }: Running) =>
+      !hangs && startedAt > this.#answeredAt && now - startedAt >= HANGS_AFTER_MS;
+    const suspects = [...this.#running].filter(isUnanswered);
+    if (suspects.length > 0) void this.#resolve(suspects);
+  }
+
+  async #resolve(suspects: readonly Running[]): Promise<void> {
+    const { clock, onChange, onEnd } = this.#options;
+    const stop = new AbortController();
+    this.#stop = stop;
+    const beganAt = clock.monotonic();
+    // A poll asks for parts, any other long call for something else.
+    const kind = suspects.some(({ isLong }) => !isLong) ? 'listing' : 'parts';
+    let calls = 0;
+    const isAnswered = () => this.#answeredAt >= beganAt;
+    while (!isAnswered() && !stop.signal.aborted && calls < MAX_SHORT_CALLS) {
+      await this.#callShortly(kind, calls === 0 ? FIRST_LIMIT_MS : NEXT_LIMIT_MS, stop.signal);
+      calls += 1;
+    }
+    this.#stop = undefined;
+    if (stop.signal.aborted) return;
+    if (!isAnswered()) this.#nextAt = clock.monotonic() + PAUSE_MS;
+    else for (const one of suspects) one.hangs = this.#running.has(one);
+    onEnd(calls, isAnswered());
+    onChange();
+  }
+
+  async #callShortly(kind: 'parts' | 'listing', limitMs: number, signal: AbortSignal): Promise<void> {
+    const limit = new AbortController();
+    const abort = () => limit.abort();
+    signal.addEventListener('abort', abort, { once: true });
+    const wait = new AbortController();
+    const call = this.#options.shortCall(kind, limit.signal).catch(() => undefined);
+    const timeUp = sleep(this.#options.clock, limitMs, wait.signal).then(abort, () => undefined);
+    await call;
+    wait.abort();
+    await timeUp;
+    signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,78 @@
+/** One call that hangs: the others find out whether the account is blocked, and make the server open a connection. */
+import { setMaxListeners } from 'node:events';
+import { expect, it } from 'vitest';
+import { Calls } from '../../src/agent/calls.ts';
+import { ServerShare } from '../../src/agent/server-share.ts';
+import { JobtailError } from '../../src/errors.ts';
+import { sleep } from '../../src/system/clock.ts';
+import { HeldClock } from '../support/held-clock.ts';
+
+const { signal } = new AbortController();
+setMaxListeners(0, signal);
+
+/** A server whose first connection of an account is blocked, and that opens another one beside so many calls. */
+function startServer(callsOfConnection: number) {
+  const clock = new HeldClock();
+  const share = new ServerShare({ requestsPerMinute: null, monotonic: clock.monotonic });
+  const calls = new Calls({ concurrency: 1, share, clock });
+  const server = { hanging: 0, answered: 0 };
+  const serve = async (limitMs: number, stop: AbortSignal) => {
+    if (server.hanging < callsOfConnection) {
+      server.hanging += 1;
+      await sleep(clock, limitMs, stop);
+      throw new JobtailError('timeout', 'the service did not start to respond in time');
+    }
+    server.answered += 1;
+    share.answered({ status: 200, firstByteMs: 10, workMs: 1, retryAfterMs: undefined });
+  };
+  const kinds: string[] = [];
+  const ends: [number, boolean][] = [];
+  calls.watchHanging(
+    (kind, stop) => {
+      kinds.push(kind);
+      return serve(60_000, stop);
+    },
+    (...end) => void ends.push(end),
+  );
+  const call = (lane: 'live' | 'patient') => calls.run(lane, signal, () => serve(60_000, signal));
+  return { clock, calls, server, kinds, ends, call };
+}
+
+it.each([
+  ['is not blocked', 1, 10_000],
+  ['is blocked until eight calls hang', 8, 25_000],
+])('when a download hangs and the account %s, polls go on within the limit', async (_, callsOfConnection, limitMs) => {
+  const { clock, server, kinds, ends, call } = startServer(callsOfConnection);
+  const download = call('patient').catch((error: JobtailError) => error.code);
+  const polls = [call('live'), call('live'), call('live')];
+  await clock.passWhile(Promise.all(polls));
+  expect(clock.monotonic()).toBeLessThan(limitMs);
+  expect(server.answered).toBeGreaterThanOrEqual(polls.length);
+  expect(kinds).toEqual(Array.from({ length: callsOfConnection }, () => 'parts'));
+  expect(ends).toEqual([[callsOfConnection, true]]);
+  await clock.passWhile(download);
+  expect(await download).toBe('timeout');
+});
+
+it('when a poll hangs, another kind of call finds out', async () => {
+  const { clock, kinds, call } = startServer(1);
+  const poll = call('live').catch((error: JobtailError) => error.code);
+  await clock.passWhile(call('live'));
+  expect(kinds).toEqual(['listing']);
+  await clock.passWhile(poll);
+});
+
+it('a server that answers nothing gets ten short calls, and no further ones for five minutes', async () => {
+  const { clock, kinds, ends, call } = startServer(Number.POSITIVE_INFINITY);
+  const all = Promise.allSettled(Array.from({ length: 5 }, () => call('live')));
+  await clock.pass(4 * 60_000);
+  expect(kinds).toHaveLength(10);
+  expect(ends).toEqual([[10, false]]);
+  await clock.passWhile(all);
+});
+
+it('a call that hangs while no other call waits is left alone', async () => {
+  const { clock, kinds, call } = startServer(1);
+  await clock.passWhile(call('patient').catch(() => undefined));
+  expect(kinds).toEqual([]);
+});
