@@ -2,6 +2,7 @@
 import { Argument, Command, Option } from 'commander';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
+import { printableLines } from '../printable.ts';
 import {
   collect,
   contextArgument,
@@ -31,7 +32,7 @@ export function programOf(): Command {
     .version(versionOfProgram())
     .addHelpText('after', exitCodesHelp())
     .showHelpAfterError('(see agent --help, or agent COMMAND --help)')
-    .configureOutput({ outputError: (text, write) => write(plainError(text)) })
+    .configureOutput({ outputError: (text, write) => write(printableLines(plainError(text))) })
     .exitOverride();
   addFollowing(program);
   addReading(program);

@@ -64,6 +64,8 @@ it('an invalid argument is quoted once, after the name of its option', () => {
   expect(errorOf('tail', 'abc')).toBe('agent: "abc" is no job id: a whole number from 1 to 2^63 - 1 was expected.');
   expect(errorOf('tail', '501', '-n', 'x')).toBe('agent: --lines: "x" is no number of lines, nor "all".');
   expect(errorOf('demo', '--seconds', '9000')).toBe('agent: --seconds: "9000" is no number of seconds from 1 to 3600.');
+  for (const args of [['status', 'a\u001b]52;c;x\u0007'], ['a\u001b[2J\u009b']])
+    expect(errorOf(...args)).toMatch(/^[ -~]+$/);
 });
 
 describe('the man page', () => {
