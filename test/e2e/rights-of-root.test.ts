@@ -79,7 +79,7 @@ it.concurrent(
     const { place, ofRoot } = await foreignPlace(context);
     await place.run();
     const { stdout } = await place.agentAsRoot('check', '-c', ofRoot.file);
-    expect(stdout).toMatch(/^✓ sign-in/m);
+    expect(stdout).toMatch(/^[✓+] sign-in/m);
   },
 );
 
@@ -91,7 +91,7 @@ it.concurrent(
     const { script, status } = passwordProgram(place, sandbox.passwordFile);
     const auth = { passwordFile: undefined, passwordCommand: [script] };
     place.configure(sandbox, { auth });
-    expect((await place.agentAsRoot('check')).stdout).toMatch(/^✓ sign-in/m);
+    expect((await place.agentAsRoot('check')).stdout).toMatch(/^[✓+] sign-in/m);
     expect(status()).toMatch(NO_RIGHTS);
     fs.rmSync(path.join(place.directory, 'was'));
     // Its state is root's, or the usual one: that makes no difference.

@@ -60,9 +60,15 @@ async function initAndStart(installed: Installation): Promise<void> {
     `agent init --service --url http://127.0.0.1:8090/FileTransferWs --namespace http://sandbox.example.org/ \\
        --base-url http://127.0.0.1:8090 --method password --username alice --secret-stdin < /var/cluster/secrets/password`,
   );
-  expect(tried).toMatch(/^✓ sign-in/m);
+  expect(tried).toMatch(/^[✓+] sign-in/m);
   expect(await host.sh('stat -c "%a %n" /etc/agent/*')).toBe('644 /etc/agent/config.yaml\n600 /etc/agent/password\n');
+  // What a unit of version 0.2.0, with its dynamic user, left.
+  await host.sh(`mkdir -p -m 700 /var/lib/private && mkdir -p /var/lib/private/agent/state && ln -s private/agent /var/lib/agent
+    touch /var/lib/private/agent/state/old && chown -R 64000:64000 /var/lib/private/agent`);
   await host.sh('systemctl start agent');
+  expect(await host.sh('stat -c "%F %U %n" /var/lib/agent /var/lib/agent/state/old')).toBe(
+    'directory jobtail-agent /var/lib/agent\nregular empty file jobtail-agent /var/lib/agent/state/old\n',
+  );
   expect(await installed.show('ActiveState')).toBe('active');
   expect(await installed.show('StatusText')).toMatch(/^following 0 jobs/);
   expect(await host.journal('agent')).toContain('"msg":"signed in"');
