@@ -2,14 +2,11 @@
  * The whole agent in simulated time: jobs, commands and faults by chance. At every moment the invariants hold, and what
  * is healed becomes complete. `JOBTAIL_VIRTUAL_SEED` runs one seed again.
  */
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import timers from 'node:timers';
 import promises from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { runFor } from './many.ts';
-import { PLANTED } from './planted.ts';
 import { run } from './run.ts';
 import { World } from './world.ts';
 
@@ -26,12 +23,6 @@ test('is the same with the same seed', { timeout: 120_000 }, async () => {
   expect(first.calls).toBeGreaterThan(0);
   expect(await run(9, 10)).toEqual(first);
   expect((await run(17, 10)).digest).not.toBe(first.digest);
-});
-
-const SOURCES = path.join(import.meta.dirname, '../../src');
-
-test.each(PLANTED)('$name can be planted: its text is in the source, once', ({ file, text }) => {
-  expect(readFileSync(path.join(SOURCES, file), 'utf8').split(text)).toHaveLength(2);
 });
 
 const TIMERS: Readonly<Record<string, () => unknown>> = {

@@ -48,6 +48,21 @@ describe('match', () => {
     );
   });
 
+  test('a long undecodable run is counted the same where a sequence crosses the look-ahead window', async () => {
+    for (const before of [4_092, 4_093, 4_094, 4_095]) {
+      // Two bytes that are one sequence: one U+FFFD for both.
+      const bytes = Buffer.concat([
+        Buffer.alloc(before, 0xff),
+        Buffer.from([0xe2, 0x82]),
+        Buffer.alloc(700, 0xff),
+        Buffer.from('AB'),
+      ]);
+      const { found, reading } = await compare(bytes, bytes.subarray(0, -1));
+      expect(found).toEqual({ kind: 'same', at: bytes.length - 1, open: false });
+      expect(await reading.text()).toBe('B');
+    }
+  });
+
   test('finds every beginning of a file to be the same, from every offset', async () => {
     await fc.assert(
       fc.asyncProperty(content, fc.nat(), fc.nat(), async (bytes, start, end) => {

@@ -73,3 +73,87 @@ describe('a job', () => {
     }
   });
 });
+
+describe('the end of a job that is over', () => {
+  const MINUTE_MS = 60_000;
+
+  /** By a clock that the test moves. */
+  function over() {
+    const time = { ms: 0 };
+    const job = new JobStage({ now: () => time.ms, monotonic: () => time.ms, timer: () => () => {} });
+    job.follow(ROW, undefined);
+    job.report('Finished');
+    const poll = (times: number) => {
+      for (let each = 0; each < times; each++) job.polled(time.ms, true);
+    };
+    return { time, job, poll };
+  }
+
+  it('is delayed by failing files for 15 minutes after the last news', () => {
+    const { time, job, poll } = over();
+    const isSettling = () => {
+      poll(2);
+      return job.isSettling(() => true);
+    };
+    time.ms += 2 * MINUTE_MS;
+    expect(isSettling()).toBe(false);
+    time.ms += 10 * MINUTE_MS;
+    job.grew();
+    time.ms += 2 * MINUTE_MS;
+    expect(isSettling()).toBe(false);
+    time.ms += 14 * MINUTE_MS;
+    expect(isSettling()).toBe(false);
+    time.ms += MINUTE_MS;
+    expect(isSettling()).toBe(true);
+  });
+
+  it('waits for two polls that began after the last news', () => {
+    const { time, job, poll } = over();
+    job.grew();
+    const before = time.ms;
+    time.ms += 1;
+    job.grew();
+    time.ms += 2 * MINUTE_MS;
+    job.polled(before, true);
+    job.polled(before, true);
+    expect(job.isSettled).toBe(false);
+    poll(1);
+    expect(job.isSettled).toBe(false);
+    poll(1);
+    expect(job.isSettled).toBe(true);
+  });
+
+  it('waits for a minute after the last news', () => {
+    const { time, job, poll } = over();
+    time.ms += MINUTE_MS - 1;
+    poll(2);
+    expect(job.isSettled).toBe(false);
+    time.ms += 1;
+    expect(job.isSettled).toBe(true);
+  });
+
+  it('needs a report since the job is followed', () => {
+    const { time } = over();
+    const job = new JobStage({ now: () => time.ms, monotonic: () => time.ms, timer: () => () => {} });
+    const information = { id: ROW.jobId, name: null, tasks: [], state: 'Finished' };
+    const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
+    job.follow(ROW, { jobId: ROW.jobId, information: { ...information, ...times }, since: 0, toldAt: 0 });
+    time.ms += 10 * MINUTE_MS;
+    for (let each = 0; each < 2; each++) job.polled(time.ms, true);
+    expect(job.isSettled).toBe(false);
+    job.refused();
+    expect(job.isSettled).toBe(true);
+  });
+
+  it('a job that waits is not stalled', () => {
+    const { time } = over();
+    const job = new JobStage({ now: () => time.ms, monotonic: () => time.ms, timer: () => () => {} });
+    job.follow(ROW, undefined);
+    job.report('Queued');
+    time.ms += 60 * MINUTE_MS;
+    expect(job.stalledMs(30 * MINUTE_MS)).toBeNull();
+    job.report('Running');
+    time.ms += 31 * MINUTE_MS;
+    expect(job.stalledMs(30 * MINUTE_MS)).toBe(31 * MINUTE_MS);
+  });
+});

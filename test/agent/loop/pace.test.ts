@@ -1,7 +1,7 @@
 /** When the next poll is due. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { gathered, restOf, withJitter } from '../../../src/agent/loop/pace.ts';
+import { gathered, Pace, restOf, withJitter } from '../../../src/agent/loop/pace.ts';
 
 it('is never later than the interval says, and little before it', () => {
   fc.assert(
@@ -28,4 +28,21 @@ it('brings together what is due at about the same time', () => {
 it('counts the time of the poll, but leaves a slow service alone for half of the interval', () => {
   expect(restOf(1_000, 30)).toBe(970);
   expect(restOf(1_000, 5_000)).toBe(500);
+});
+
+it('a job whose poll was slow leaves the low-priority queue after a quick one', () => {
+  const pace = new Pace({ minIntervalMs: 1_000, maxIntervalMs: 10_000 });
+  pace.polled(true, 6_000);
+  expect(pace.isSlow).toBe(true);
+  pace.polled(true, 30);
+  expect(pace.isSlow).toBe(false);
+});
+
+it('the interval grows with each quiet poll up to its maximum, and is short again after news', () => {
+  const pace = new Pace({ minIntervalMs: 1_000, maxIntervalMs: 2_000 });
+  expect([false, false, false, true].map((hasNews) => pace.polled(hasNews, 30))).toEqual([1_500, 2_000, 2_000, 1_000]);
+});
+
+it('runs of long intervals are gathered over a quarter of a second at most', () => {
+  for (const dueAt of [3_600_300, 3_600_999.5]) expect(dueAt - gathered(dueAt, 3_600_000)).toBeLessThan(256);
 });

@@ -161,6 +161,20 @@ describe('mirrors and listed files', () => {
   }
 });
 
+it('downloads that fail between others that do not end no pass', async () => {
+  const proofs = new Proofs();
+  for (let task = 0; task < 9; task++) {
+    const [content, relativePath] = [`the text of ${task}\n`, `/${task}/stdout.txt`];
+    proofs.add({ content, relativePath, listedName: relativePath, gone: 0, not: null });
+    if (task % 3 === 2) proofs.remote.set(relativePath, content);
+    else proofs.remote.files.set(relativePath, new JobtailError('timeout', 'no response'));
+  }
+  const found = await proofs.prove();
+  expect(found.map((one) => (one instanceof JobtailError ? one.code : one.proof.outcome))).toEqual(
+    Array(3).fill(['timeout', 'timeout', 'equal']).flat(),
+  );
+});
+
 it('tasks that wrote the same need two downloads, however many they are', async () => {
   const proofs = new Proofs();
   for (let task = 0; task < 20; task++) {

@@ -63,6 +63,22 @@ describe('a call for many files', () => {
     expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
   });
 
+  test('that fails half-way leaves no text of its first half', async () => {
+    const { remote, reader, read } = setUp();
+    Object.assign(remote, {
+      divide: (_: JobId, requests: readonly PartRequest[]) => [requests.slice(0, 4), requests.slice(4)],
+    });
+    const readParts = remote.readParts.bind(remote);
+    let calls = 0;
+    remote.readParts = async (...args) => {
+      calls += 1;
+      if (calls === 2) throw new JobtailError('unreachable', 'connection refused');
+      return await readParts(...args);
+    };
+    expect(await read(reader())).toMatchObject({ thrown: 'unreachable' });
+    expect(calls).toBe(2);
+  });
+
   test('is taken apart until the poisoned files are found; the others go on, and next time cost two calls more', async () => {
     const { remote, read } = setUp();
     remote.poisoned.add('3/stdout').add('6/stdout');

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { LivePlace, REWRITTEN } from '../../../support/live-place.ts';
 
 /** Ends the work at its step number `last`; false once there are fewer steps. */
@@ -30,6 +30,30 @@ describe('a new generation', () => {
     expect([0, 1, 2, 3].map((back) => place.read(back))).toEqual(['four', 'three', 'two', undefined]);
     expect(place.committed).toMatchObject({ generation: 4, position: 4 });
     expect(fs.statSync(place.path).ino).toBe(ino);
+  });
+
+  test('flushes the copy of the old one before the mirror is emptied', async () => {
+    const place = new LivePlace();
+    await write(place, 'one');
+    const flushed: number[] = [];
+    const handle = await fs.promises.open(place.path);
+    const prototype = Object.getPrototypeOf(handle) as fs.promises.FileHandle;
+    await handle.close();
+    const sync = prototype.sync;
+    const spy = vi.spyOn(prototype, 'sync').mockImplementation(function (this: fs.promises.FileHandle) {
+      flushed.push(fs.fstatSync(this.fd).ino);
+      return sync.call(this);
+    });
+    let copies: number[] = [];
+    place.onStep = (step) => {
+      if (step === 'rotation:copied')
+        copies = place.files().map((file) => fs.statSync(place.path.replace('stdout.log', file)).ino);
+    };
+    await rotate(place, 1);
+    spy.mockRestore();
+    const { ino } = fs.statSync(`${place.path}.1`);
+    expect(copies).toContain(ino);
+    expect(flushed).toContain(ino);
   });
 
   test.each([5, 1, 0])('killed at any step it loses nothing that is to be kept, of %i', async (keepGenerations) => {

@@ -1,0 +1,39 @@
+/** Which requests a complete pass answers. */
+import { expect, it } from 'vitest';
+import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { startAgent } from '../../support/composed-agent.ts';
+import { JOB, STDOUT, TASK } from '../../support/engine.ts';
+import { HeldClock } from '../../support/held-clock.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+
+it('a request that comes while a pass runs is answered by a pass that begins after it', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const { agent, store } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
+  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
+  store.transaction(() => store.jobs.watch({ ...order, settleAfterMs: null, source: 'command' }, clock.now()));
+  agent.refresh();
+  await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null);
+  const ask = () => {
+    const id = store.requests.add(JOB, 'sync', clock.now());
+    agent.refresh();
+    return id;
+  };
+  /** How many calls there were when each request was answered. */
+  const answered = new Map<number, number>();
+  const answer = store.requests.answer.bind(store.requests);
+  store.requests.answer = (id, text) => {
+    answered.set(id, remote.calls);
+    answer(id, text);
+  };
+  const download = remote.downloadFile.bind(remote);
+  let second: number | undefined;
+  remote.downloadFile = async (...args) => {
+    second ??= ask();
+    return await download(...args);
+  };
+  const first = ask();
+  await clock.passUntil('both answers', () => answered.has(first) && second !== undefined && answered.has(second));
+  expect(answered.get(second ?? 0)).toBeGreaterThan(answered.get(first) ?? 0);
+});

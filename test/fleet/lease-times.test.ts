@@ -1,0 +1,105 @@
+/** From when a lease counts, and when an agent releases the jobs of others, over a database that answers late. */
+import { expect, it } from 'vitest';
+import { Claims } from '../../src/fleet/claims.ts';
+import type { Database } from '../../src/fleet/database.ts';
+import type { Joined } from '../../src/fleet/joined.ts';
+import { Heartbeat, LeasedJobs } from '../../src/fleet/lease.ts';
+import type { FleetSummary, Member } from '../../src/fleet/register.ts';
+import type { Sql } from '../../src/fleet/tables.ts';
+
+const LEASE_MS = 30_000;
+
+/** An agent whose heartbeats take `tripMs`, in a fleet with jobs of a silent agent. */
+function agentWith({ tripMs = 0 } = {}) {
+  const time = { ms: 1_000_000 };
+  const monotonic = () => time.ms;
+  const leased = new LeasedJobs({ monotonic, now: monotonic }, LEASE_MS);
+  const counts = { released: 0 };
+  const summary = { own: [], silent: 1, isRestored: false } as Partial<FleetSummary>;
+  const joined = {
+    register: {
+      report: async () => {
+        time.ms += tripMs;
+        return summary;
+      },
+    },
+    claims: {
+      freeSilent: async () => {
+        counts.released += 1;
+        return 0;
+      },
+    },
+  } as Partial<Record<keyof Joined, unknown>> as Joined;
+  const failures: unknown[] = [];
+  const heartbeat = new Heartbeat({
+    ...{
+      joined,
+      leased,
+      monotonic,
+      member: { leaseMs: LEASE_MS } as Member,
+      onFailure: (error) => failures.push(error),
+    },
+    ...{ report: () => ({}) as never, onBeat: () => {}, onSummary: () => {}, onLost: () => {} },
+  });
+  const tick = async (afterMs: number) => {
+    time.ms += afterMs;
+    heartbeat.tick();
+    await heartbeat.ended();
+  };
+  return { time, leased, counts, failures, tick };
+}
+
+it('a lease counts from the request of the heartbeat, not from its response', async () => {
+  const { time, leased, tick } = agentWith({ tripMs: 8_000 });
+  await tick(0);
+  // 22 s of it are left, less the second for a write.
+  time.ms += 20_999;
+  expect(leased.isValid).toBe(true);
+  time.ms += 1;
+  expect(leased.isValid).toBe(false);
+});
+
+it('an agent releases the jobs of silent ones a lease after its start, and after it stood still', async () => {
+  const { counts, failures, tick } = agentWith();
+  const seconds = async (count: number) => {
+    for (let each = 0; each < count; each++) await tick(1_000);
+  };
+  await seconds(25);
+  expect(counts.released).toBe(0);
+  await seconds(15);
+  expect(counts.released).toBeGreaterThan(0);
+  const before = counts.released;
+  // As long as its own lease: the others stood still with it, and had no time to report.
+  await tick(LEASE_MS);
+  await seconds(25);
+  expect(counts.released).toBe(before);
+  await seconds(15);
+  expect(counts.released).toBeGreaterThan(before);
+  expect(failures).toEqual([]);
+});
+
+it('fenced transactions of one agent run one after the other, in the order of the calls', async () => {
+  const steps: string[] = [];
+  const ends: (() => void)[] = [];
+  const sql = { query: async () => [{ jobId: '1' }] } as unknown as Sql;
+  const database = { transaction: <T>(work: (sql: Sql) => Promise<T>) => work(sql) } as unknown as Database;
+  const claims = new Claims({
+    ...{ database, queue: {} as never, register: { seenAt: null } as never },
+    ...{ owner: 'anna', instance: 'first' },
+  });
+  const jobs = [{ jobId: '1', attempt: 1 }] as never;
+  const run = (name: string) =>
+    claims.fenced(jobs, async () => {
+      steps.push(`${name} begins`);
+      await new Promise<void>((resolve) => ends.push(resolve));
+      steps.push(`${name} ends`);
+    });
+  const [first, second] = [run('first'), run('second')];
+  await expect.poll(() => ends.length).toBe(1);
+  ends[0]?.();
+  await first;
+  await expect.poll(() => ends.length).toBe(2);
+  ends[1]?.();
+  await second;
+  expect(steps).toEqual(['first begins', 'first ends', 'second begins', 'second ends']);
+});
