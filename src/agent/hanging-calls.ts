@@ -20,7 +20,7 @@ export interface HangingCallsOptions {
   readonly onEnd: (calls: number, isAnswered: boolean) => void;
 }
 
-/** A call that is not answered for this time may hang; with the first short call, the others know it within 10 s. */
+/** A call that is not answered for this time may hang. With the first short call, that is less than 10 s. */
 const HANGS_AFTER_MS = 4_000;
 const FIRST_LIMIT_MS = 4_000;
 const NEXT_LIMIT_MS = 1_500;

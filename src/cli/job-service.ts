@@ -1,15 +1,20 @@
 /** The job service, and the search for the tasks of one job, for one command. */
+
+import type { ServiceAnswer } from '../agent/loop/service-requests.ts';
 import { BatchLimit } from '../agent/poll/batch.ts';
-import type { JobService, Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports.ts';
 import { saveReported, TaskSearch } from '../agent/tasks/task-search.ts';
 import { type Config, hasJobService } from '../config/config.ts';
 import { type Connection, connect } from '../daemon/connection.ts';
-import { asJobtailError, JobtailError } from '../errors.ts';
+import { sharedStoreIfReadable } from '../daemon/state.ts';
+import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import { FOREIGN_JOB } from '../remote/wrong-answers.ts';
+import { lockHolder } from '../store/lock.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
+import { answerOfAgent } from './ask-agent.ts';
 import { commandLog, untilStopped } from './process.ts';
 
 export function requireJobsUrl({ service, file }: Config): void {
@@ -21,11 +26,42 @@ export function requireJobsUrl({ service, file }: Config): void {
 
 export async function listJobs(config: Config): Promise<readonly JobInformation[]> {
   requireJobsUrl(config);
+  return await untilStopped((signal) => reportsOf(config, null, signal));
+}
+
+/**
+ * The reports of the job service about one job, or all of them (null): by the running agent, whose calls and limits they
+ * share; without one, by this process.
+ */
+async function reportsOf(config: Config, jobId: JobId | null, signal: AbortSignal): Promise<readonly JobInformation[]> {
+  const answer = await answerOfRunningAgent(config, jobId, signal);
+  if (answer !== undefined) {
+    if ('jobs' in answer) return answer.jobs;
+    throw new JobtailError(answer.code as ErrorCode, answer.error, { hint: answer.hint });
+  }
   const { jobService, close } = await connect(config, commandLog());
   try {
-    return await untilStopped((signal) => listOf(jobService, signal));
+    if (jobService === null) return [];
+    return jobId === null ? await jobService.listJobs(signal) : [await jobService.getJob(jobId, signal)];
   } finally {
     await close();
+  }
+}
+
+/** Undefined if no agent runs here, or it stops. */
+async function answerOfRunningAgent(config: Config, jobId: JobId | null, signal: AbortSignal) {
+  if (lockHolder(config.state.directory) === undefined) return undefined;
+  const store = sharedStoreIfReadable(config);
+  if (store === undefined) return undefined;
+  const { serviceRequests } = store;
+  const requestId = serviceRequests.add(jobId, systemClock.now());
+  try {
+    store.wake();
+    const answer = await answerOfAgent(config, () => serviceRequests.get(requestId)?.answer ?? undefined, signal);
+    return answer === undefined ? undefined : (JSON.parse(answer) as ServiceAnswer);
+  } finally {
+    serviceRequests.remove(requestId);
+    store.close();
   }
 }
 
@@ -40,27 +76,20 @@ const NO_SUCH_JOB = /\b(?:does not exist|was not found)\b/;
  */
 export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
   if (!hasJobService(config.service)) return false;
-  const { jobService, close } = await connect(config, commandLog());
-  try {
-    return await untilStopped(async (signal) => {
-      try {
-        await jobService?.getJob(jobId, AbortSignal.any([signal, AbortSignal.timeout(MAX_CHECK_MS)]));
-        return false;
-      } catch (thrown) {
-        signal.throwIfAborted();
-        const { code, message } = asJobtailError(thrown);
-        return (
-          code === 'not-found' ||
-          (code === 'fault' && message.includes(jobId) && (NO_SUCH_JOB.test(message) || FOREIGN_JOB.test(message)))
-        );
-      }
-    });
-  } finally {
-    await close();
-  }
+  return await untilStopped(async (signal) => {
+    try {
+      await reportsOf(config, jobId, AbortSignal.any([signal, AbortSignal.timeout(MAX_CHECK_MS)]));
+      return false;
+    } catch (thrown) {
+      signal.throwIfAborted();
+      const { code, message } = asJobtailError(thrown);
+      return (
+        code === 'not-found' ||
+        (code === 'fault' && message.includes(jobId) && (NO_SUCH_JOB.test(message) || FOREIGN_JOB.test(message)))
+      );
+    }
+  });
 }
-
-const listOf = async (service: JobService | null, signal: AbortSignal) => (await service?.listJobs(signal)) ?? [];
 
 interface FindTasksOptions extends Pick<Connection, 'remote' | 'jobService'> {
   readonly store: Store;

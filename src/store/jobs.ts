@@ -6,6 +6,7 @@ import type {
   JobRow,
   JobStatesRow,
   RequestRow,
+  ServiceRequestRow,
   TaskSearchRow,
   WatchMineRow,
   WatchRequest,
@@ -187,6 +188,43 @@ export class WatchMine {
 
   remove(source: WatchMineRow['source']): void {
     this.#sql.run('DELETE FROM watch_mine WHERE source = ?', source);
+  }
+}
+
+/** Requests of commands for calls to the job service. A command removes its request with the answer. */
+export class ServiceRequests {
+  readonly #sql: Sql;
+  readonly #table: Table<ServiceRequestRow>;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+    this.#table = new Table(sql, 'service_requests', {});
+  }
+
+  add(aboutJob: JobId | null, now: number): number {
+    const insert = 'INSERT INTO service_requests (about_job, made_at) VALUES (?, ?)';
+    return Number(this.#sql.run(insert, aboutJob, now).lastInsertRowid);
+  }
+
+  open(): ServiceRequestRow[] {
+    return this.#table.all('WHERE answer IS NULL ORDER BY request_id');
+  }
+
+  get(requestId: number): ServiceRequestRow | undefined {
+    return this.#table.get('WHERE request_id = ?', requestId);
+  }
+
+  answer(requestId: number, answer: string): void {
+    this.#sql.run('UPDATE service_requests SET answer = ? WHERE request_id = ?', answer, requestId);
+  }
+
+  remove(requestId: number): void {
+    this.#sql.run('DELETE FROM service_requests WHERE request_id = ?', requestId);
+  }
+
+  /** Removes those that their commands left. */
+  forget(before: number): void {
+    this.#sql.run('DELETE FROM service_requests WHERE made_at < ?', before);
   }
 }
 

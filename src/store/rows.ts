@@ -182,6 +182,15 @@ export interface RequestRow {
   readonly answer: string | null;
 }
 
+/** A request of a command for a call of the running agent to the job service. */
+export interface ServiceRequestRow {
+  readonly requestId: number;
+  /** Null: the list of jobs. */
+  readonly aboutJob: JobId | null;
+  readonly madeAt: number;
+  readonly answer: string | null;
+}
+
 export type FoundBy = 'job-service' | 'probes';
 
 /** The search for the tasks of a job whose request names none. Found tasks are those of `live_files`. */

@@ -69,6 +69,16 @@ const FORGOTTEN = `
   END;
 `;
 
+/** Requests of commands for a call to the service by the running agent; `about_job` is null for the list of jobs. */
+const SERVICE_REQUESTS = `
+  CREATE TABLE service_requests (
+    request_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    about_job  TEXT,
+    made_at    INTEGER NOT NULL,
+    answer     TEXT
+  ) STRICT;
+`;
+
 /** Entry n brings the database from version 8 + n to 9 + n (`PRAGMA user_version`). */
 export const UPGRADES: readonly string[] = [
   'ALTER TABLE live_files ADD COLUMN checksum INTEGER;',
@@ -81,6 +91,7 @@ export const UPGRADES: readonly string[] = [
   "ALTER TABLE result_passes ADD COLUMN arriving TEXT NOT NULL DEFAULT '[]';",
   FORGOTTEN,
   'DROP TABLE arrivals;',
+  SERVICE_REQUESTS,
 ];
 
 export const NEWEST_VERSION = OLDEST_VERSION + UPGRADES.length;
@@ -264,4 +275,4 @@ export const SCHEMA = `
     one      INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     state_id TEXT NOT NULL
   ) STRICT;
-${NOTIFICATIONS}${FORGOTTEN}`;
+${NOTIFICATIONS}${FORGOTTEN}${SERVICE_REQUESTS}`;

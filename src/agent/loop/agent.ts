@@ -16,6 +16,7 @@ import type { JobContext, JobEvents, JobLimits } from './job-context.ts';
 import { Failures, STATE } from './job-runs.ts';
 import { JobStates } from './job-states.ts';
 import { Scheduler } from './scheduler.ts';
+import { ServiceRequests } from './service-requests.ts';
 
 export interface AgentOptions {
   readonly deps: Deps;
@@ -51,6 +52,7 @@ export class Agent {
   readonly #stop = new AbortController();
   readonly #jobs = new Map<JobId, FollowedJob>();
   readonly #jobStates: JobStates | undefined;
+  readonly #serviceRequests: ServiceRequests | undefined;
   /** The revision of the last read change of the store. */
   #revision = -1;
   #rule: string | undefined;
@@ -85,6 +87,10 @@ export class Agent {
       },
     };
     this.#jobStates = jobService === null ? undefined : this.#newJobStates(jobService);
+    this.#serviceRequests =
+      jobService === null
+        ? undefined
+        : new ServiceRequests(deps, jobService, this.#context.failures, this.#stop.signal);
     calls.watchHanging(
       (kind, signal) => this.#callShortly(kind, signal),
       (shortCalls, othersWork) => log.warn({ shortCalls, othersWork }, 'call hangs'),
@@ -147,6 +153,7 @@ export class Agent {
     this.#cancelRefresh();
     this.#context.scheduler.stop();
     await Promise.all([...[...this.#jobs.values()].map((job) => job.stop()), this.#jobStates?.ended()]);
+    await this.#serviceRequests?.ended();
     this.#options.commits.flush();
   }
 
@@ -183,6 +190,7 @@ export class Agent {
     // After the changes: leaving a job cancels its runs, but a requested pass runs anyway.
     for (const jobId of this.#context.passes.asked()) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
     this.#updateRule();
+    this.#serviceRequests?.serve();
   }
 
   #isMine(jobId: JobId): boolean {

@@ -1,5 +1,4 @@
 /** `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process if none runs. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
@@ -7,8 +6,8 @@ import { type OwnedStore, watchIfConfigured, withStore } from '../../daemon/stat
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
-import { lockHolder } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
+import { answerOfAgent } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { type ResultsProgress, resultsProgress, summaryIsWhole, summaryOf, summaryText } from '../show/pass.ts';
@@ -82,15 +81,6 @@ interface Pass extends PassCommand {
   readonly signal: AbortSignal;
 }
 
-const TICK_MS = 100;
-/** Ticks between two checks of the agent's lock; each opens a file. */
-const TICKS_A_LIFE_SIGN = 10;
-/**
- * Consecutive failed checks that mean that the agent stopped: an agent that reloads its configuration releases the lock
- * for a moment.
- */
-const MISSING_LIFE_SIGNS = 2;
-
 /** Runs one complete pass, here or by the running agent. The kind `unwatch` ends the job with it. */
 async function runCompletePass(config: Config, command: PassCommand): Promise<PassSummary> {
   if (hasFleet(config)) {
@@ -118,22 +108,18 @@ async function askAgent({ config, store, jobId, kind, progress, signal }: Pass):
     return store.requests.add(jobId, kind, askedAt);
   });
   store.wake();
-  for (let ticks = 1, missing = 0; ; ticks += 1) {
-    await sleep(TICK_MS, undefined, { signal }).catch(() => {
-      throw new JobtailError('aborted', 'the command was interrupted');
-    });
-    // Before the answer is read: it may be the last action of the agent.
-    if (ticks % TICKS_A_LIFE_SIGN === 0) missing = lockHolder(config.state.directory) === undefined ? missing + 1 : 0;
+  const read = () => {
     const answer = store.requests.get(requestId)?.answer;
-    if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
+    if (typeof answer === 'string') return answer;
     const progressRow = store.resultSyncs.get(jobId);
     if (progressRow !== undefined && progressRow.startedAt >= askedAt) progress.show(progressRow);
-    if (missing >= MISSING_LIFE_SIGNS) {
-      throw new JobtailError('store', 'the agent stopped before the complete pass ended', {
-        hint: 'run the command again',
-      });
-    }
-  }
+    return undefined;
+  };
+  const answer = await answerOfAgent(config, read, signal);
+  if (answer !== undefined) return summaryOf(JSON.parse(answer) as PassAnswer);
+  throw new JobtailError('store', 'the agent stopped before the complete pass ended', {
+    hint: 'run the command again',
+  });
 }
 
 async function passHere(

@@ -1,0 +1,43 @@
+/** Commands beside a running agent: the agent makes the calls to the job service. No other way to the service exists here. */
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { isNoJob, listJobs } from '../../src/cli/job-service.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { JobtailError } from '../../src/errors.ts';
+import type { JobId } from '../../src/job.ts';
+import { startAgent } from '../support/composed-agent.ts';
+import { jobOf, ModelJobService } from '../support/model-job-service.ts';
+import { ModelRemote } from '../support/model-remote.ts';
+
+async function start() {
+  const service = new ModelJobService();
+  service.set(jobOf('501', 'Running'));
+  const { mirrorDirectory, store } = await startAgent(new ModelRemote(), { jobService: service });
+  const config = await loadConfig(path.join(path.dirname(mirrorDirectory), 'config.yaml'));
+  const jobsUrl = 'https://m.example.org/JobManagementWs';
+  const { namespace, soapVersion, fileTransferUrl } = config.service as Extract<
+    typeof config.service,
+    { protocol: 'soap' }
+  >;
+  const soap = { ...config.service, protocol: 'soap', namespace, soapVersion, fileTransferUrl, jobsUrl } as const;
+  return { service, store, config: { ...config, service: soap } };
+}
+
+it('the list of jobs comes from the running agent, and its request is removed', async () => {
+  const { config, service, store } = await start();
+  expect(await listJobs(config)).toEqual([...service.jobs.values()]);
+  expect(store.serviceRequests.open()).toEqual([]);
+});
+
+it('the running agent finds out whether a job exists', async () => {
+  const { config, service } = await start();
+  expect(await isNoJob(config, '501' as JobId)).toBe(false);
+  expect(await isNoJob(config, '999' as JobId)).toBe(true);
+  expect(service.questions).toBe(2);
+});
+
+it('a failure of the service reaches the command with its code and its hint', async () => {
+  const { config, service } = await start();
+  service.failure = new JobtailError('sign-in-refused', 'the sign-in was refused', { hint: 'check the password' });
+  await expect(listJobs(config)).rejects.toMatchObject({ code: 'sign-in-refused', hint: 'check the password' });
+});
