@@ -228,7 +228,7 @@ function lacksOfResults({ agent, mirrors }: Complete, job: SimulatedJob, isSettl
       return [
         { what: `${job.id}: the result ${name} is ${bytes === undefined ? 'not there' : 'an old one'}`, boundMs },
       ];
-    if (row?.state !== 'synced' && row?.state !== 'in-flux')
+    if (row?.state !== 'synced' && (isSettled || row?.state !== 'in-flux'))
       return [{ what: `${job.id}: the result ${name} is ${row?.state}`, boundMs }];
     return [];
   });

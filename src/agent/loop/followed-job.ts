@@ -127,6 +127,7 @@ export class FollowedJob {
     if (isNewlyOver || isNewlySubmitted) pace.quicken();
     if (isNewlySubmitted) polls.retryFailed();
     if (isNewlyOver || isNewlySubmitted || newTasks > 0) due.plan('poll', 0);
+    if (isNewlyOver) due.plan('results', 0);
   }
 
   /**

@@ -16,6 +16,7 @@ export class PollRun {
    * or others.
    */
   #contents: 'none' | 'different' | 'others' = 'others';
+  #hasFiles = false;
   #stallAfterMs: number | null = null;
   #isStalled = false;
 
@@ -52,6 +53,11 @@ export class PollRun {
       const isEmpty = isAnswered && polled.errors.size === 0 && ends.every((end) => end === 'absent');
       this.#contents = isEmpty ? 'none' : 'others';
     } else if (this.#contents === 'different') this.#contents = 'others';
+    if (!this.#hasFiles && ends.some((end) => end !== 'absent')) {
+      this.#hasFiles = true;
+      // The first results come with the first live files.
+      due.plan('results', 0);
+    }
     if (polled.failure !== undefined) throw polled.failure;
     if (isAnswered) runs.worked('poll');
 

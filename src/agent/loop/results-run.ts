@@ -3,6 +3,7 @@ import type { JobtailError } from '../../errors.ts';
 import { phaseOf } from '../../job-information.ts';
 import { QueuedRemote } from '../calls.ts';
 import { saveDeleted } from '../pass/deleted-jobs.ts';
+import { EARLY_MS } from '../results/results.ts';
 import type { JobParts } from './job-context.ts';
 import { withJitter } from './pace.ts';
 
@@ -27,12 +28,14 @@ export class ResultsRun {
     // A newer request may exclude results.
     if (store.jobs.get(jobId)?.results !== true || stage.current === 'deleted') return;
     const remote = new QueuedRemote(context.remote, calls, 'patient');
+    const { resultsIntervalMs } = limits;
+    const delayMs = results.isEarly(jobId) ? Math.min(2 * EARLY_MS, resultsIntervalMs) : resultsIntervalMs;
     const end = await results.sync(jobId, { remote, final: false, onListed: this.#onListed, signal });
     this.listed();
     runs.worked('results');
     if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
     runs.resultsSynced();
-    if (stage.isFollowed) due.planAgain('results', withJitter(limits.resultsIntervalMs, random()));
+    if (stage.isFollowed) due.planAgain('results', withJitter(delayMs, random()));
   }
 
   listed(): void {

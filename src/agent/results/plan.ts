@@ -52,7 +52,8 @@ export interface PlanOptions {
   readonly stands: (result: DueResult) => Promise<boolean>;
   /** Whether every file is fetched, due or not, unless its date proves that it is unchanged. */
   readonly final: boolean;
-  /** Whether not all paths of live files are known yet, so that a new name may be one of them. */
+  readonly onlyInFlux: boolean;
+  /** Whether no path of a live file is known yet, so that a new name may be one of them. */
   readonly isEarly: boolean;
 }
 
@@ -123,8 +124,10 @@ class Planning {
     const { state, reason, dueAt, intervalMs } = fresh;
     let row: ResultRow = { ...fresh, ...former, state, reason, dueAt, intervalMs };
     // The mirror is being filled; later the download proves that it is the live file, and no second copy is made.
-    const waits = live.length > 0 ? waitsForProof(live) : isEarly ? EARLY : undefined;
-    if (former === undefined && waits !== undefined) row = { ...row, reason: waits, dueAt: dueAt + intervalMs };
+    if (former === undefined && live.length > 0)
+      row = { ...row, reason: waitsForProof(live), dueAt: dueAt + intervalMs };
+    // Due at the next sync.
+    else if (former === undefined && isEarly) row = { ...row, reason: EARLY, dueAt: dueAt + 1 };
     ledger.add(row);
     await this.#plan(row, verdict.parts);
   }
@@ -147,7 +150,8 @@ class Planning {
   }
 
   async #plan(row: ResultRow, parts: readonly string[]): Promise<void> {
-    const { ledger, links, final, directory } = this.#options;
+    const { ledger, links, final, onlyInFlux, directory } = this.#options;
+    if (onlyInFlux && row.state !== 'in-flux' && row.state !== 'listed') return;
     const live = links.proven(row, parts, final);
     if (live !== undefined) {
       const isLinked = row.state === 'linked' && row.live === keyText(live);

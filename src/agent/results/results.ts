@@ -8,7 +8,7 @@ import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import { resultsParts } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
-import type { LiveFileRow, ResultSyncRow } from '../../store/rows.ts';
+import type { ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, Throttle } from '../../system/clock.ts';
 import { makeDirectories } from '../../system/directories.ts';
@@ -59,6 +59,8 @@ export interface SyncOptions {
   readonly remote: Remote;
   /** Whether every file is fetched, due or not, unless its date proves that it is unchanged. */
   readonly final: boolean;
+  /** Of these, only what is in flux, or new; the progress of the sync before it stays. */
+  readonly onlyInFlux?: boolean;
   readonly onListed?: (names: readonly string[]) => Promise<void>;
   readonly signal: AbortSignal;
 }
@@ -77,8 +79,8 @@ export interface ResultsEnd {
   readonly tookMs: number;
 }
 
-/** In the first minute of a job, not all of its live files are known. */
-const EARLY_MS = 60_000;
+/** In the first seconds of a job, its live files are not known: maximum delay of its first results. */
+export const EARLY_MS = 4_000;
 
 /** The directory of the results of a job; part of the documented layout. */
 export function resultsDirectory(mirrorDirectory: string, jobId: JobId): string {
@@ -104,7 +106,7 @@ export class Results {
   }
 
   /** Lists the results of a job and fetches the due ones. The failure of one file does not stop the others. */
-  async sync(jobId: JobId, { remote, final, onListed, signal }: SyncOptions): Promise<ResultsEnd> {
+  async sync(jobId: JobId, { remote, final, onlyInFlux = false, onListed, signal }: SyncOptions): Promise<ResultsEnd> {
     const { store, mirrorDirectory, rules, clock, direct, onRefused } = this.#options;
     const calls = this.#calls;
     const startedAt = clock.now();
@@ -129,15 +131,13 @@ export class Results {
     const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
     const isKnown = !final && this.#listed.has(jobId);
     const stands = (result: DueResult) => (isKnown ? Promise.resolve(true) : this.#stands(result));
-    const isEarly = !final && this.#isEarly(jobId, liveFiles);
-    const plan = await planSync({ left, ledger, links, judge, stamps, stands, directory, final, isEarly });
+    const isEarly = !final && this.isEarly(jobId);
+    const plan = await planSync({ left, ledger, links, judge, stamps, stands, directory, final, onlyInFlux, isEarly });
     this.#listed.add(jobId);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
-    progress.begin(
-      plan.links.length + plan.due.length,
-      plan.due.map(({ row }) => row.bytes),
-    );
+    const sizes = plan.due.map(({ row }) => row.bytes);
+    if (!onlyInFlux) progress.begin(plan.links.length + plan.due.length, sizes);
     const placement = this.#placement(jobId, links, ledger);
     const downloads = new Downloads({
       ...{ ...this.#options, jobId, directory, remote, signal },
@@ -191,14 +191,15 @@ export class Results {
     return new Placement({ ...this.#options, jobId, calls: this.#calls, links, ledger, requireRight });
   }
 
-  /** Whether the job has been watched for less than a minute, and not all live files are found. */
-  #isEarly(jobId: JobId, liveFiles: readonly LiveFileRow[]): boolean {
+  /** Whether new results wait, because no live file of the job is known yet and one of them may be it. */
+  isEarly(jobId: JobId): boolean {
     const { store, clock } = this.#options;
-    const job = store.jobs.get(jobId);
-    if (job === undefined || clock.now() - job.watchedAt >= EARLY_MS) return false;
-    const isSearched = liveFiles.length === 0 && store.taskSearches.get(jobId) !== undefined;
-    const isOver = phaseOf(store.jobInformation.get(jobId)?.information.state ?? null) === 'over';
-    return !isOver && (isSearched || liveFiles.some(({ relativePath }) => relativePath === null));
+    const watchedMs = clock.now() - (store.jobs.get(jobId)?.watchedAt ?? 0);
+    if (watchedMs < 0 || watchedMs >= EARLY_MS) return false;
+    if (phaseOf(store.jobInformation.get(jobId)?.information.state ?? null) === 'over') return false;
+    const liveFiles = store.liveFiles.ofJob(jobId);
+    if (liveFiles.length === 0) return store.taskSearches.get(jobId) !== undefined;
+    return liveFiles.every(({ relativePath }) => relativePath === null);
   }
 
   /** Releases the transfer grants of an ended job; a failure is retried later. */

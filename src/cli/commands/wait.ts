@@ -52,11 +52,12 @@ export interface Ended {
 
 export function endOf(job: JobReport): Ended | undefined {
   if (job.state === 'watched' || job.state === 'ending') return undefined;
-  const unproven = job.state === 'settled' ? unprovenOf(job) : ['it is not followed any more'];
   const ends: Readonly<Record<string, Outcome>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
-  const end = job.state === 'settled' ? ends[job.jobState ?? ''] : undefined;
-  if (end === undefined)
-    return { job, outcome: 'unproven', unproven: [...unproven, 'it is not reported how the job ended'] };
+  const end = ends[job.jobState ?? ''];
+  const isSettled = job.state === 'settled';
+  const unproven = isSettled ? unprovenOf(job) : ['it is not followed any more'];
+  if (end === undefined) unproven.push('it is not reported how the job ended');
+  if (end === undefined || !isSettled) return { job, outcome: 'unproven', unproven };
   return { job, outcome: end === 'finished' && unproven.length > 0 ? 'unproven' : end, unproven };
 }
 

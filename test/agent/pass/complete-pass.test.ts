@@ -91,6 +91,31 @@ it('is not waited for where no live file is followed: the results are all there 
   expect(remote.calls).toBe(2);
 });
 
+it('fetches a result once more that changed since its last fetch, and proves it if nobody looks again', async () => {
+  const nothing = { tasks: [], files: [], settleAfterMs: null, source: 'command' } as const;
+  engine.store.jobs.watch({ ...nothing, jobId: JOB, results: true }, now);
+  for (const name of ['grown', 'same']) remote.files.set(name, Buffer.from('a'));
+  await engine.pass(clock);
+  const downloads = downloadsOf(remote);
+  const growIn = async (isLast: boolean) => {
+    const before = remote.files.get('grown') ?? Buffer.alloc(0);
+    remote.files.set('grown', Buffer.concat([before, Buffer.from('b')]));
+    const { results } = await engine.pass(clock, isLast);
+    expect(results).toMatchObject({ listed: 2, changed: 1, failed: 0 });
+    return [downloads.splice(0).length, engine.store.results.counts(JOB).inFlux];
+  };
+  expect(await growIn(false)).toEqual([2, 1]);
+  expect(await growIn(true)).toEqual([3, 0]);
+  expect(engine.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, done: 2 });
+  // What goes on changing is not proven.
+  const grow = () => remote.files.set('grown', Buffer.from(`${remote.files.get('grown')}c`));
+  const download = remote.downloadFile.bind(remote);
+  remote.downloadFile = async (job, name, sink, signal) => await download(job, name, sink, signal).finally(grow);
+  grow();
+  await engine.pass(clock, true);
+  expect(engine.store.results.counts(JOB)).toMatchObject({ synced: 2, inFlux: 1 });
+});
+
 it('downloads each listed file once, for all mirrors that it may be, and none again whose bytes are known', async () => {
   const tasks = Array.from(
     { length: 20 },

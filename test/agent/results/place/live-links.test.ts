@@ -201,7 +201,7 @@ describe('a listed file that is a live file', () => {
     expect(place.tree()).toHaveLength(3);
   });
 
-  it('is not fetched as a result in the first minute, before its path is known', async () => {
+  it('is not fetched as a result in the first seconds, before the path of a live file is known', async () => {
     const place = new ResultsPlace();
     place.live('stdout', '', { relativePath: null });
     place.remote.set('/11/stdout.txt', 'one\n');
@@ -216,13 +216,25 @@ describe('a listed file that is a live file', () => {
     await place.sync();
     expect(place.tree()).toEqual(['11/stdout.txt -> ../../live/9001/stdout.log']);
     expect(place.remote.downloads).toEqual([]);
-    // After that minute, new results do not wait for a live file that the job never writes.
+  });
+
+  it('delays no other result once one of them is known, or after some seconds', async () => {
+    const place = new ResultsPlace();
+    place.live('stdout', '', { relativePath: null });
     place.live('log', '', { relativePath: null });
     place.remote.set('/11/new.dat', 'x');
+    expect(await place.sync()).toMatchObject({ fetched: 0 });
+    place.live('stdout', 'one\n');
+    place.now += 1;
+    expect(await place.sync()).toMatchObject({ fetched: 1 });
+    place.live('stdout', '', { relativePath: null });
+    place.remote.set('/11/newer.dat', 'x');
+    expect(await place.sync()).toMatchObject({ fetched: 0 });
+    place.now += 4_000;
     expect(await place.sync()).toMatchObject({ fetched: 1 });
   });
 
-  it.each(['searched', 'over'] as const)('whose tasks are %s in the first minute', async (which) => {
+  it.each(['searched', 'over'] as const)('whose tasks are %s in the first seconds', async (which) => {
     const place = new ResultsPlace();
     const order = { jobId: JOB, tasks: null, files: ['stdout'], results: true, settleAfterMs: null } as const;
     place.store.jobs.watch({ ...order, source: 'command' }, place.now);

@@ -1,0 +1,50 @@
+/** When the first results of a job come: with its first live files, soon without any, and at once when it ends. */
+import { it } from 'vitest';
+import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { startAgent } from '../../support/composed-agent.ts';
+import { JOB, STDOUT, TASK } from '../../support/engine.ts';
+import { HeldClock } from '../../support/held-clock.ts';
+import { jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+
+const MINUTE_MS = 60_000;
+
+/** A running job that writes a result, followed with the default configuration. */
+async function follow(tasks: readonly TaskId[] | null, reported: readonly string[]) {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  const jobService = new ModelJobService();
+  const report = (state: string) => jobService.set(jobOf(JOB, state, { tasks: tasksOf(...reported) }));
+  report('Running');
+  const write = (name: string) => remote.files.set(name, Buffer.from(name));
+  write('11/out/first');
+  const { agent, store } = await startAgent(remote, { jobService, clock, sections: '' });
+  const request = { jobId: JOB, tasks, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
+  store.transaction(() => store.jobs.watch({ ...request, source: 'command' }, clock.now()));
+  agent.refresh();
+  const comes = (name: string, withinMs: number) =>
+    clock.passUntil(name, () => store.results.get(JOB, `/${name}.txt`)?.state === 'synced', withinMs);
+  return { clock, remote, report, write, comes };
+}
+
+it.each<[string, readonly TaskId[] | null, readonly string[]]>([
+  ['whose tasks cannot be found', null, []],
+  ['whose task is reported, without a live file', null, [TASK]],
+  ['whose named task has no live file', [TASK as TaskId], [TASK]],
+])('the results of a job %s come within 10 s', async (_, tasks, reported) => {
+  const { comes } = await follow(tasks, reported);
+  await comes('11/out/first', 10_000);
+});
+
+it('the first results come with the first live files, however late those are, and more at once when the job ends', async () => {
+  const { clock, write, comes, report } = await follow([TASK as TaskId], [TASK]);
+  await comes('11/out/first', 10_000);
+  await clock.pass(10 * MINUTE_MS);
+  write(keyText(STDOUT));
+  write('11/out/second');
+  await comes('11/out/second', 20_000);
+  await clock.pass(MINUTE_MS / 4);
+  write('11/out/third');
+  report('Finished');
+  await comes('11/out/third', 30_000);
+});

@@ -1,0 +1,55 @@
+/** What `agent wait` concludes from the state that an agent left, and its exit code. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { endOf, exitCodeOf } from '../../src/cli/commands/wait.ts';
+import { reportOf } from '../../src/cli/show/status-report.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { openOwnStore } from '../../src/daemon/state.ts';
+import type { JobId } from '../../src/job.ts';
+import type { ResultState, WatchState } from '../../src/store/rows.ts';
+import { jobOf } from '../support/model-job-service.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const JOB = '601' as JobId;
+const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const NO_STAMP = { stamp: null, stampProven: false };
+const NOT_FOLLOWED = 'it is not followed any more';
+const NOT_REPORTED = 'it is not reported how the job ended';
+
+it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
+  ['whose results are here', 'synced', 'settled', 'Finished', 0, []],
+  ['that failed', 'synced', 'settled', 'Failed', 10, []],
+  ['with a result in flux', 'in-flux', 'settled', 'Finished', 1, ['1 result: changed while it was fetched']],
+  ['with a failed result', 'failed', 'settled', 'Finished', 1, ['1 result: not fetched, or refused by name']],
+  ['that was unwatched', 'synced', 'ended', 'Finished', 1, [NOT_FOLLOWED]],
+  ['that was unwatched, without a state', 'synced', 'ended', null, 1, [NOT_FOLLOWED, NOT_REPORTED]],
+  ['without a state', 'synced', 'settled', null, 1, [NOT_REPORTED]],
+])('a job %s', async (_, result, state, jobState, code, unproven) => {
+  const directory = temporaryDirectory();
+  const file = path.join(directory, 'config.yaml');
+  fs.writeFileSync(path.join(directory, 'password'), 'secret', { mode: 0o600 });
+  const service = { protocol: 'rest', baseUrl: 'http://127.0.0.1:9' };
+  const auth = { method: 'password', username: 'alice', passwordFile: 'password' };
+  fs.writeFileSync(
+    file,
+    JSON.stringify({ service, auth, mirror: { directory }, state: { directory: `${directory}/state` } }),
+  );
+  const config = await loadConfig(file);
+  const { store, close } = openOwnStore(config, SILENT);
+  try {
+    const request = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null } as const;
+    store.jobs.watch({ ...request, source: 'command' }, 1);
+    const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, ...NO_STAMP };
+    const row = { jobId: JOB, name: '/11/a', reason: null, bytes: 1, sha256: 'x', live: null, ...times };
+    store.results.saveAll([{ ...row, state: result }]);
+    const information = jobOf(JOB, jobState ?? '');
+    if (jobState !== null) store.jobInformation.save({ jobId: JOB, information, since: 1, toldAt: 1 });
+    store.jobs.setState(JOB, state);
+    const [end] = reportOf(config, store, JOB).jobs.map(endOf);
+    expect(end?.unproven).toEqual(unproven);
+    expect(end && exitCodeOf([end])).toBe(code);
+  } finally {
+    close();
+  }
+});
