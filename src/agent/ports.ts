@@ -168,6 +168,15 @@ export interface DirectArrival<File extends DirectFile = DirectFile> {
   readonly digest?: FileDigest | undefined;
 }
 
+export type Irregular =
+  | 'a named pipe'
+  | 'a socket'
+  | 'a device'
+  | 'no regular file'
+  | 'a directory'
+  | 'a link to a directory'
+  | 'a link to a missing file';
+
 export interface DirectRequest<File extends DirectFile = DirectFile> {
   readonly method: TransferMethod;
   readonly files: readonly File[];
@@ -183,6 +192,8 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
   /** Takes files over while others are on their way: each of them is moved away or removed. */
   onFiles(arrivals: readonly DirectArrival<File>[]): Promise<void>;
   onTooLarge(file: File): void;
+  /** The host shows that there is no regular file: the service could only hang on it, or refuse it. */
+  onIrregular(file: File, kind: Irregular): void;
   /** So many bytes of a file are here; undefined: it is not on its way any more. */
   onGrowing(file: File, bytes: number | undefined): void;
   /** Bytes of files that arrived so far. */

@@ -25,6 +25,7 @@ import { Commits, type Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { readBootId } from '../system/directories.ts';
 import { type Observer, spillPlace } from './connection.ts';
+import { OncePerMinute } from './once-per-minute.ts';
 import type { Transfers } from './transfers.ts';
 
 /** Results of a job that are written while the next ones are requested. */
@@ -78,6 +79,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
+  const rewrites = new OncePerMinute(monotonic);
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
@@ -97,10 +99,13 @@ export function buildEngine(options: EngineOptions): Engine {
       onMismatch({ jobId, taskId, file }, { kind, at, generation, reason }) {
         observer?.mismatch(kind);
         const isOfRemote = kind === 'truncated' || kind === 'rewritten';
-        log[isOfRemote ? 'info' : 'warn'](
-          { jobId, taskId, file, offset: at, generation, reason },
-          MISMATCH_EVENTS[kind],
-        );
+        // A progress file is rewritten all the time: its first line, then one a minute, with their number.
+        const count = isOfRemote && file === 'progress' ? rewrites.next(`${jobId} ${taskId}`) : 1;
+        if (count > 0)
+          log[isOfRemote ? 'info' : 'warn'](
+            { jobId, taskId, file, offset: at, generation, reason, ...(count > 1 && { count }) },
+            MISMATCH_EVENTS[kind],
+          );
       },
       checkpoint: () => {},
       commit: (row) => store.transaction(() => store.liveFiles.save(row)),

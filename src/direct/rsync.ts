@@ -5,9 +5,9 @@
  */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { DirectFile } from '../agent/ports.ts';
+import type { DirectFile, Irregular } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { type ProgramEnd, runProgram } from '../system/program.ts';
+import { type ProgramEnd, printedBy, runProgram } from '../system/program.ts';
 import {
   bytesBelow,
   GROWING_DIRECTORY,
@@ -33,13 +33,23 @@ const NO_CONNECTION = 255;
 
 export async function fetchByRsync(request: SshRequest): Promise<string | undefined> {
   const arrival = path.join(request.directory, 'rsync');
-  const run = { request, arrival, growing: path.join(arrival, GROWING_DIRECTORY), before: 0, now: 0 };
+  const run = {
+    request,
+    arrival,
+    growing: path.join(arrival, GROWING_DIRECTORY),
+    before: 0,
+    now: 0,
+    skipped: new Map(),
+  };
   for (const directory of [run.arrival, run.growing]) await makeOwnDirectory(directory);
   try {
     for (let at = 0; at < request.files.length; at += FILES_A_RUN) {
       const refused = await bring(request.files.slice(at, at + FILES_A_RUN), run);
       if (refused !== undefined) return refused;
     }
+    await reportIrregular(run).catch((error: unknown) => {
+      if (request.signal.aborted) throw error;
+    });
     return undefined;
   } catch (error) {
     // Whatever it sent is not kept for resuming.
@@ -53,6 +63,8 @@ interface Run {
   readonly request: SshRequest;
   readonly arrival: string;
   readonly growing: string;
+  /** What is no regular file, or a link, by name. */
+  readonly skipped: Map<string, DirectFile>;
   before: number;
   now: number;
 }
@@ -110,6 +122,10 @@ async function runRsync(files: Map<string, DirectFile>, keptBytes: number, run: 
       const file = files.get(name);
       if (file !== undefined) large.set(name, file);
     },
+    onSkipped: (name) => {
+      const file = files.get(name);
+      if (file !== undefined) run.skipped.set(name, file);
+    },
   };
   try {
     return await runProgram({
@@ -144,6 +160,44 @@ function withDirectories(names: readonly string[]): Set<string> {
 /** rsync 3.2.5 and later refuse such a name themselves, before its file comes. */
 function unasked(name: string, host: string): JobtailError {
   return unacceptable(`${host} sends a file that was not requested: ${JSON.stringify(name.slice(0, MAX_SHOWN))}`);
+}
+
+const KINDS: Readonly<Record<string, Irregular>> = {
+  p: 'a named pipe',
+  s: 'a socket',
+  c: 'a device',
+  b: 'a device',
+  d: 'a link to a directory',
+};
+const MAX_LISTING_BYTES = 32 * 1024 * 1024;
+
+/** Lists what rsync skipped, through links where the key permits that, and reports what is no regular file. */
+async function reportIrregular({ request, skipped, arrival }: Run): Promise<void> {
+  const { access, configFile, idleMs, signal } = request;
+  const input = Buffer.from([...skipped.keys()].map((name) => `${name}\0`).join(''));
+  for (const options of skipped.size === 0 ? [] : [['--copy-links'], []]) {
+    const rsh = `--rsh=ssh -F ${inRsh(configFile)}`;
+    const places = [`${HOST_ALIAS}:${access.basePath}/`, `${path.resolve(arrival)}/`];
+    const args = [rsh, '--list-only', ...options, '--files-from=-', '--from0', '--no-human-readable', '--', ...places];
+    const limit = { idleMs };
+    const asked = { command: 'rsync', args, input, limit, maxBytes: MAX_LISTING_BYTES, signal };
+    const { printed, code } = await printedBy(asked);
+    if (code !== 0 && !SOME_FAILED.includes(code ?? -1)) continue;
+    const kinds = kindsIn(printed.toString('latin1'));
+    for (const [name, file] of skipped) {
+      const kind = kinds.get(name);
+      // Through links, a link to a missing file is not listed.
+      const irregular = kind === undefined && options.length > 0 ? 'a link to a missing file' : KINDS[kind ?? ''];
+      if (irregular !== undefined) request.onIrregular(file, irregular);
+    }
+    return;
+  }
+}
+
+/** The first letter of the permissions of each listed name. */
+function kindsIn(listing: string): Map<string, string> {
+  const lines = listing.split('\n').map((line) => /^(.)[rwxsStT-]{9}\S* +[0-9.,]+ [0-9/]+ [0-9:]+ (.*)$/.exec(line));
+  return new Map(lines.flatMap((found) => (found === null ? [] : [[unescaped(found[2] ?? ''), found[1] ?? '']])));
 }
 
 function argsOf({ request, arrival }: Run): string[] {
@@ -203,6 +257,8 @@ export interface RsyncNews {
   /** The file may be damaged, and is then sent again. */
   onFile(name: string): void;
   onTooLarge(name: string): void;
+  /** A link, or no regular file. */
+  onSkipped(name: string): void;
 }
 
 /** Reads ASCII: other bytes are escaped. */
@@ -216,9 +272,11 @@ export async function readRsyncOutput(output: AsyncIterable<Buffer>, news: Rsync
     for (const line of lines) {
       const bytes = /^ *([0-9]+) +[0-9]+%/.exec(line)?.[1];
       const large = /^(.*) is over max-size$/.exec(line)?.[1];
+      const skipped = /^skipping non-regular file "(.*)"$/.exec(line)?.[1];
       const came = /^\+[0-9]+ (.*)$/.exec(line)?.[1];
       if (bytes !== undefined) news.onBytes(Number(bytes));
       if (large !== undefined) news.onTooLarge(unescaped(large));
+      if (skipped !== undefined) news.onSkipped(unescaped(skipped));
       if (came !== undefined) news.onFile(unescaped(came));
     }
   }

@@ -21,6 +21,9 @@ import {
 import { fetchOddNames, isPlain } from './scp-wildcards.ts';
 import type { SshRequest } from './ssh-access.ts';
 
+/** The words of scp for a pipe, a device and a directory. */
+const NOT_REGULAR = /not a regular file/;
+
 /** Resolves with the reason if the key does not permit this. */
 export async function fetchByScp(request: SshRequest): Promise<string | undefined> {
   const run = { request, arrivals: new Arrivals(request, 'scp'), works: false };
@@ -102,6 +105,7 @@ async function receive(
 ): Promise<boolean> {
   const record = await line.records.next();
   if (record.kind === 'directory' || record.kind === 'up') throw new NotScp('a directory');
+  if (record.kind === 'missing' && NOT_REGULAR.test(record.message)) run.request.onIrregular(file, 'no regular file');
   if (record.kind !== 'file') return record.kind === 'missing';
   if (record.name !== file.parts.at(-1)) throw new NotScp(record.name);
   return receiveFile(file, record.bytes, line, run);

@@ -8,7 +8,8 @@ import { brokeOff, connectionFailure, lastLine } from './failures.ts';
 import { HOST_ALIAS, type SshRequest } from './ssh-access.ts';
 
 const FILES_A_SESSION = 1_000;
-const FILE_FAILURE = /File ".*" not found|remote open.*(?:No such file|Permission denied)|not a regular file/i;
+const FILE_FAILURE =
+  /File ".*" not found|stat remote: No such file|remote open.*(?:No such file|Permission denied)|not a regular file/i;
 /** The prompt that it prints before each command. */
 const ECHO = 'sftp> get ';
 
@@ -84,7 +85,10 @@ async function fetchSession(wanted: readonly Wanted[], run: Run): Promise<number
       isWhole = true;
       return wanted.length;
     }
-    return begun > 0 && FILE_FAILURE.test(end.stderr) ? begun : refusalOf(end, run);
+    const failed = wanted[begun - 1];
+    if (failed === undefined || !FILE_FAILURE.test(end.stderr)) return refusalOf(end, run);
+    if (/not a regular file/i.test(end.stderr)) request.onIrregular(failed.file, 'no regular file');
+    return begun;
   } catch (error) {
     if (request.signal.aborted || !stop.signal.aborted) throw error;
     if (!(stop.signal.reason instanceof TooLarge)) throw stop.signal.reason;

@@ -7,7 +7,7 @@
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { DirectFile, DirectRequest, DirectTransfer } from '../agent/ports.ts';
+import type { DirectFile, DirectRequest, DirectTransfer, Irregular } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
 import { Arrivals, prepareDirectory } from './arrivals.ts';
@@ -32,7 +32,10 @@ export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
       await prepareDirectory(request.directory);
       const arrivals = new Arrivals(request, 'share');
       for (const file of request.files) {
-        const from = await openWithin(root, path.join(base, ...file.parts));
+        const at = path.join(base, ...file.parts);
+        const from = await openWithin(root, at);
+        const irregular = from === undefined ? await irregularAt(root, at) : undefined;
+        if (irregular !== undefined) request.onIrregular(file, irregular);
         await copy({ file, from, request, arrivals }).finally(() => from?.close());
       }
       await arrivals.handOver();
@@ -133,6 +136,17 @@ async function* piecesOf(from: fs.FileHandle, signal: AbortSignal): AsyncGenerat
     at += bytesRead;
     yield buffer.subarray(0, bytesRead);
   }
+}
+
+/** What is there and cannot be copied; undefined if it is missing, or leads out of the root. */
+async function irregularAt(root: string, file: string): Promise<Irregular | undefined> {
+  const stat = await fs.lstat(file).catch(() => undefined);
+  const real = await fs.realpath(file).catch(() => undefined);
+  if (stat?.isSymbolicLink() === true && real === undefined) return 'a link to a missing file';
+  const target = real !== undefined && isWithin(root, real) ? await fs.lstat(real).catch(() => undefined) : undefined;
+  if (target?.isDirectory() === true) return stat?.isSymbolicLink() ? 'a link to a directory' : 'a directory';
+  if (target?.isFIFO() === true) return 'a named pipe';
+  return target?.isSocket() === true ? 'a socket' : target?.isFile() === false ? 'a device' : undefined;
 }
 
 /** Opens a regular file if it is within the root after following links. */

@@ -3,7 +3,7 @@
  * rsync, which resumes and sends only changes; then scp in its old protocol; then sftp. Many sites allow the first two
  * by a forced command, and have no SFTP (docs/servers.md 5.3).
  */
-import type { DirectRequest, DirectTransfer } from '../agent/ports.ts';
+import type { DirectFile, DirectRequest, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { NotInstalled } from '../system/program.ts';
 import { prepareDirectory } from './arrivals.ts';
@@ -24,7 +24,7 @@ const IDLE_MS = 60_000;
 /** Resolves with the reason if the key does not permit this method; rejects if none works now. Calls `onWay`. */
 type Way = (request: SshRequest) => Promise<string | undefined>;
 
-const WAYS: Readonly<Record<string, Way>> = { rsync: fetchByRsync, scp: fetchByScp, sftp: fetchBySftp };
+const WAYS: Readonly<Record<string, Way>> = { rsync: fetchByRsyncAndScp, scp: fetchByScp, sftp: fetchBySftp };
 
 export function sshTransfer({ idleMs = IDLE_MS, ...options }: SshTransferOptions): DirectTransfer {
   return {
@@ -36,6 +36,20 @@ export function sshTransfer({ idleMs = IDLE_MS, ...options }: SshTransferOptions
       await withConfiguration(access, { ...options, signal }, run);
     },
   };
+}
+
+const isUtf8 = ({ parts }: DirectFile) => parts.every((part) => !part.includes('\uFFFD'));
+
+/** U+FFFD in a name stands for unknown bytes: only wildcards find it, so scp brings such files beside rsync. */
+async function fetchByRsyncAndScp(request: SshRequest): Promise<string | undefined> {
+  const { files, signal } = request;
+  const refused = await fetchByRsync({ ...request, files: files.filter(isUtf8) });
+  const odd = files.filter((file) => !isUtf8(file));
+  if (refused !== undefined || odd.length === 0) return refused;
+  await fetchByScp({ ...request, files: odd, onWay: () => {}, onBytes: () => {} }).catch((error: unknown) => {
+    if (signal.aborted || (error instanceof JobtailError && error.code === 'store')) throw error;
+  });
+  return undefined;
 }
 
 async function tryWays(request: SshRequest): Promise<void> {

@@ -17,7 +17,7 @@ import type { JobRow, LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { Deliveries } from './deliveries.ts';
-import { type EventOf, eventsOf, newEvent, notifiedRow } from './events.ts';
+import { areFilesHere, type EventOf, eventsOf, newEvent, notifiedRow } from './events.ts';
 import { readLines } from './lines.ts';
 import { type Matches, MatchThread } from './match-thread.ts';
 import { Rule } from './rules.ts';
@@ -125,8 +125,10 @@ export class Notifications {
         if (job === undefined) return;
         const before = store.outbox.jobs.get(jobId);
         const reported = store.jobInformation.get(jobId);
+        const isComplete = () =>
+          areFilesHere(store.liveFiles.ofJob(jobId), store.results.counts(jobId), reported?.information.state ?? null);
         const isNew = before === undefined && (job.polledAt === null || job.watchedAt >= this.#startedAt);
-        if (isNew || before !== undefined) this.#add(eventsOf(before, job, reported, clock.now()));
+        if (isNew || before !== undefined) this.#add(eventsOf(before, job, reported, clock.now(), isComplete));
         if (this.#wantsFiles && before?.hasFiles !== true && !isNew)
           for (const row of store.liveFiles.ofJob(jobId)) store.outbox.skip(row);
         store.outbox.jobs.save(notifiedRow(job, reported, this.#wantsFiles || before?.hasFiles === true));

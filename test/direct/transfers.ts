@@ -8,6 +8,7 @@ import type {
   DirectFile,
   DirectRequest,
   DirectTransfer,
+  Irregular,
   TransferMethod,
 } from '../../src/agent/ports.ts';
 import { diskDirectory, temporaryDirectory } from '../support/temp-directory.ts';
@@ -27,6 +28,7 @@ export class TransferPlace {
   readonly arrival = path.join(this.jobDirectory, '.direct');
   readonly came = new Map<string, Buffer>();
   readonly tooLarge: string[] = [];
+  readonly irregular = new Map<string, Irregular>();
   readonly progress: number[] = [];
   /** Bytes of a file so far; undefined: it is not on its way any more. */
   readonly growths: [name: string, bytes: number | undefined][] = [];
@@ -68,6 +70,7 @@ export class TransferPlace {
         for (const arrival of arrivals) this.#take(arrival);
       },
       onTooLarge: (file) => this.tooLarge.push(file.name),
+      onIrregular: ({ name }, kind) => this.irregular.set(name, kind),
       onGrowing: ({ name }, bytes) => this.growths.push([name, bytes]),
       onBytes: (bytes) => this.progress.push(bytes),
       onWay: (way) => this.ways.push(way),

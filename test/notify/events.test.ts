@@ -9,6 +9,19 @@ import { JOB, NotifyPlace, ruleOf } from './place.ts';
 
 const ALL = ruleOf({ on: [...EVENT_TYPES], match: 'ERROR' });
 
+const FAILED = {
+  ...{
+    jobId: JOB,
+    name: '/11/a',
+    state: 'failed' as const,
+    reason: 'status 500',
+    bytes: null,
+    sha256: null,
+    live: null,
+  },
+  ...{ listedAt: 1, fetchedAt: null, dueAt: 1, intervalMs: 1, hangs: 0, stamp: null, stampProven: false },
+};
+
 function placeWith(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
   const place = new NotifyPlace(temporaryDirectory(), rules);
   onTestFinished(() => place.close());
@@ -46,6 +59,29 @@ describe('a job', () => {
       count: 1,
       time: expect.stringMatching(/Z$/),
     });
+  });
+
+  it.each<[string, string, (place: NotifyPlace) => void]>([
+    ['deleted', 'Deleted', () => {}],
+    ['settled with a failed result', 'Finished', (place) => place.store.results.saveAll([FAILED])],
+    [
+      'settled with a live file that is not proven',
+      'Finished',
+      ({ store }) => {
+        for (const row of store.liveFiles.ofJob(JOB)) store.liveFiles.save({ ...row, position: 5, verified: 4 });
+      },
+    ],
+  ])('that is %s is not complete', async (_, state, prepare) => {
+    const place = placeWith(ruleOf({ on: ['results-complete'] }));
+    place.start();
+    place.watch();
+    place.report('Running');
+    await place.tick();
+    prepare(place);
+    place.report(state);
+    place.setState('settled');
+    await place.tick();
+    expect(place.shown).toEqual([]);
   });
 
   it.each([

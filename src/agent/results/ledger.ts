@@ -12,6 +12,7 @@ import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { flushAll } from '../../system/directories.ts';
 import type { FileDigest } from '../../system/files.ts';
+import type { Irregular } from '../ports.ts';
 
 /** Maximum rows of one transaction; so many waiting rows are saved at once. */
 const MANY_ROWS = 500;
@@ -30,6 +31,10 @@ export interface LedgerOptions {
   readonly progress: Pick<Progress, 'done'>;
   readonly stamps: Stamps;
 }
+
+/** The reason of a file on which the service hung. */
+export const silence = (ms: number) =>
+  `the service sent no data for ${Math.round(ms / 1000)} s: the file may be a named pipe or very large`;
 
 type RowName = Pick<ResultRow, 'jobId' | 'name'>;
 
@@ -65,7 +70,8 @@ export class Ledger {
   }
 
   /**
-   * Records a downloaded file; `target`: the path that was written, if any. The interval doubles if the file is
+   * Records a downloaded file; `target`: the path that was written, if any. `row.hangs`: what the service failed to
+   * send before, and SSH brought, is not requested from the service again. The interval doubles if the file is
    * unchanged, or changed again; it is reset if the file changed after an unchanged fetch. So a file that changes all
    * the time is not fetched all the time.
    */
@@ -77,10 +83,7 @@ export class Ledger {
     const state = same || row.sha256 === null ? 'synced' : 'in-flux';
     const due = { intervalMs, dueAt: now + intervalMs };
     this.#options.progress.done(target === undefined ? 'same' : 'changed');
-    this.add(
-      { ...row, ...due, ...stamped, state, reason: null, live: null, bytes, sha256, hangs: 0, fetchedAt: now },
-      target,
-    );
+    this.add({ ...row, ...due, ...stamped, state, reason: null, live: null, bytes, sha256, fetchedAt: now }, target);
   }
 
   linked(row: ResultRow, live: LiveFileRow, target: string): void {
@@ -91,10 +94,7 @@ export class Ledger {
   }
 
   postponed(row: ResultRow, state: 'failed' | 'left-out', reason: string): void {
-    const intervalMs = longer(row.intervalMs);
-    this.#options.progress.done(state);
-    const dueAt = this.#options.clock.now() + intervalMs;
-    this.add({ ...row, state, reason: printable(reason), hangs: 0, intervalMs, dueAt });
+    this.#postpone({ ...row, state, hangs: 0 }, reason);
   }
 
   /**
@@ -102,15 +102,35 @@ export class Ledger {
    * completely before the first byte. Until then it answers no other call, so from the second time on the file is
    * requested once a day.
    */
-  hung(row: ResultRow, silentMs: number, isSkippedBySsh = false): void {
-    const hangs = row.hangs + 1;
-    const isFirst = hangs === 1;
-    const intervalMs = isFirst ? longer(row.intervalMs) : DAY_MS;
-    const also = isSkippedBySsh ? ', and a transfer by SSH did not bring it' : '';
+  hung(row: ResultRow, silentMs: number): void {
+    const isFirst = row.hangs === 0;
     const again = isFirst ? 'with a longer timeout after 10 minutes without growth of any job' : 'once a day';
-    const reason = `the service sent no data for ${Math.round(silentMs / 1000)} s${also}: the file may be a named pipe or very large; requested again ${again}`;
-    this.#options.progress.done('failed');
-    this.add({ ...row, state: 'failed', reason, hangs, intervalMs, dueAt: this.#options.clock.now() + intervalMs });
+    const reason = `${silence(silentMs)}; requested again ${again}`;
+    this.#postpone({ ...row, state: 'failed', hangs: row.hangs + 1 }, reason, isFirst ? undefined : DAY_MS);
+  }
+
+  /** Records that neither the service nor a transfer by SSH brought a file: SSH is asked again, not the service. */
+  notSent(row: ResultRow, reason: string): void {
+    const why = reason.replace(/(?:; requested again |; only a transfer by SSH |, and a transfer by SSH ).*$/u, '');
+    const advice = row.name.includes('\uFFFD') ? '; its name is not UTF-8: rename it on the cluster' : '';
+    this.#postpone({ ...row, state: 'failed' }, `${why}, and a transfer by SSH did not bring it${advice}`);
+  }
+
+  /** Records what the host shows to be no regular file; a pipe has no content to keep, a link may get one. */
+  irregular(row: ResultRow, kind: Irregular): void {
+    const isLink = kind.startsWith('a link') || kind === 'a directory';
+    const state = isLink ? 'failed' : 'left-out';
+    this.#postpone({ ...row, state, hangs: Math.max(1, row.hangs) }, `it is ${kind}`);
+  }
+
+  stillLeftOut(row: ResultRow): void {
+    this.#postpone({ ...row, state: 'left-out' }, row.reason ?? '');
+  }
+
+  #postpone(row: ResultRow & { readonly state: 'failed' | 'left-out' }, reason: string, afterMs?: number): void {
+    const intervalMs = afterMs ?? longer(row.intervalMs);
+    this.#options.progress.done(row.state);
+    this.add({ ...row, reason: printable(reason), intervalMs, dueAt: this.#options.clock.now() + intervalMs });
   }
 
   stillFailed(): void {

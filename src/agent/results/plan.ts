@@ -21,6 +21,11 @@ export class DueResult {
     this.#directory = directory;
   }
 
+  /** The same, after the service failed to send it. */
+  notSent(): DueResult {
+    return new DueResult({ ...this.row, hangs: this.row.hangs + 1 }, this.#directory);
+  }
+
   get parts(): readonly string[] {
     return partsOf(this.row.name);
   }

@@ -8,6 +8,7 @@ import type {
   DirectFile,
   DirectRequest,
   DirectTransfer,
+  Irregular,
   Listing,
   Parts,
   Remote,
@@ -232,19 +233,24 @@ export class Together implements DirectTransfer {
   /** Names that cannot be had this way, and contents that can be had only this way. */
   readonly passesOver = new Set<string>();
   readonly contents = new Map<string, string>();
+  /** What the host shows to be no regular file. */
+  readonly irregular = new Map<string, Irregular>();
   readonly #place: ResultsPlace;
 
   constructor(place: ResultsPlace) {
     this.#place = place;
   }
 
-  async fetch<File extends DirectFile>({ files, directory, onFiles }: DirectRequest<File>): Promise<void> {
+  async fetch<File extends DirectFile>(request: DirectRequest<File>): Promise<void> {
+    const { files, directory, onFiles, onIrregular } = request;
     await fs.promises.mkdir(directory, { recursive: true });
     const arrivals: DirectArrival<File>[] = [];
     for (const [index, file] of files.entries()) {
       const arrived = path.join(directory, `${index}`);
       const name = `/${file.parts.join('/')}`;
-      if (this.passesOver.has(name)) continue;
+      const kind = this.irregular.get(name);
+      if (kind !== undefined) onIrregular(file, kind);
+      if (kind !== undefined || this.passesOver.has(name)) continue;
       await fs.promises.writeFile(arrived, this.contents.get(name) ?? (this.#place.remote.files.get(name) as Buffer));
       arrivals.push({ file, path: arrived });
     }

@@ -1,4 +1,5 @@
 /** What every direct transfer does, over each implementation. */
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestOptions } from 'vitest';
@@ -149,7 +150,19 @@ for (const [name, way, make, options] of IMPLEMENTATIONS) {
       place.put('11/good', 'good');
       fs.symlinkSync('good', path.join(place.cluster, '11', 'link'));
       fs.symlinkSync('/etc/hostname', path.join(place.cluster, '11', 'out'));
-      await place.fetch(transfer, method, ['11/dir', '11/link', '11/good']);
+      fs.symlinkSync('nowhere', path.join(place.cluster, '11', 'dead'));
+      fs.symlinkSync('dir', path.join(place.cluster, '11', 'to\ndir'));
+      execFileSync('mkfifo', [path.join(place.cluster, '11', 'pipe')]);
+      await place.fetch(transfer, method, ['11/dir', '11/link', '11/pipe', '11/dead', '11/to\ndir', '11/good']);
+      // What the service is not to be asked for; another host may know less of it.
+      const links = [
+        ['11/dead', 'a link to a missing file'],
+        ['11/to\ndir', 'a link to a directory'],
+      ];
+      const isQuick = way === 'rsync' || way === 'share';
+      expect(place.irregular.get('11/pipe')).toBe(isQuick ? 'a named pipe' : 'no regular file');
+      if (isQuick) expect([...place.irregular]).toEqual(expect.arrayContaining(links));
+      expect(['11/link', '11/good'].filter((one) => place.irregular.has(one))).toEqual([]);
       expect(place.came.get('11/good')?.toString()).toBe('good');
       expect(place.came.has('11/dir')).toBe(false);
       // What a link leads to is the content of a result, where it can be had.

@@ -6,7 +6,7 @@ import { LinkedAbort } from '../../../linked-abort.ts';
 import type { Throttle } from '../../../system/clock.ts';
 import type { DiskReserve } from '../../../system/files.ts';
 import type { Remote } from '../../ports.ts';
-import type { Ledger, Progress } from '../ledger.ts';
+import { type Ledger, type Progress, silence } from '../ledger.ts';
 import type { Placement } from '../place/place-files.ts';
 import { type Arrived, receive } from '../place/temporary-files.ts';
 import type { DueResult } from '../plan.ts';
@@ -37,8 +37,15 @@ type Downloaded = Arrived | 'too-large' | 'for-direct' | 'no-room';
 
 const ROOM_BYTES = 16 * 1024 * 1024;
 
+/**
+ * What is left to a direct transfer: large files, and those that the service failed to send. The value records that it
+ * did not bring a file, by whether it worked; undefined: the service is asked for it again.
+ */
+type Left = Map<DueResult, ((works: boolean) => void) | undefined>;
+
 interface OneDownload {
-  readonly directAboveBytes: number | null;
+  /** Undefined if no direct transfer is open. */
+  readonly left: Left | undefined;
   readonly silentMs: number;
   readonly signal: AbortSignal;
 }
@@ -47,6 +54,8 @@ export class Downloads {
   readonly #options: DownloadsOptions;
   #failuresInARow = 0;
   #isDirectThrough = false;
+  /** Whether the service hangs, or fails file after file, while a direct transfer is open. */
+  #isServiceOut = false;
 
   constructor(options: DownloadsOptions) {
     this.#options = options;
@@ -54,7 +63,7 @@ export class Downloads {
 
   /** Fetches all; rejects with an error that stops the whole sync. */
   async fetchAll(due: readonly DueResult[]): Promise<void> {
-    const { direct, directory, jobId, remote, progress } = this.#options;
+    const { direct, directory, jobId, remote, ledger, progress } = this.#options;
     const isRefused = (name: string) => remote.reasonAgainst?.(name) !== undefined;
     const wanted = due.filter(({ row }) => direct?.takes(row, due.length, isRefused(row.name)));
     const closed = direct?.reasonAgainst(jobId);
@@ -66,13 +75,22 @@ export class Downloads {
     // A download that turns out to be large is stopped, and transferred directly.
     const canStop = isOpen && first.length < due.length && direct.reasonAgainst(jobId) === undefined;
     const rest = due.filter((result) => !gone.has(result));
-    const left = rest.filter(({ row }) => row.hangs === 0);
-    const large = await this.#byService(left, canStop ? direct.aboveBytes : null);
-    const largeGone = await this.#byDirect(large);
-    await this.#byService(
-      large.filter((result) => !largeGone.has(result)),
-      null,
-    );
+    const usual: DueResult[] = [];
+    for (const result of rest.filter(({ row }) => row.hangs === 0)) {
+      const reason = this.#isDirectThrough ? remote.reasonAgainst?.(result.row.name) : undefined;
+      if (reason === undefined) usual.push(result);
+      else ledger.notSent(result.row, reason);
+    }
+    const left: Left = new Map();
+    await this.#byService(usual, canStop ? left : undefined);
+    const leftGone = await this.#byDirect([...left.keys()]);
+    const again: DueResult[] = [];
+    for (const [result, onMissed] of left) {
+      if (leftGone.has(result)) continue;
+      if (onMissed === undefined) again.push(result);
+      else onMissed(direct?.reasonAgainst(jobId) === undefined);
+    }
+    await this.#byService(again, undefined);
     for (const result of rest) if (result.row.hangs > 0) await this.#fetchHanging(result);
     // Nothing is left to resume: what did not come directly came by the service.
     if (direct !== null) await clearStaging(directory);
@@ -80,7 +98,7 @@ export class Downloads {
 
   /** Returns the files that the direct transfer brought or excluded; the others are left to the service. */
   async #byDirect(files: readonly DueResult[]): Promise<Set<DueResult>> {
-    const { jobId, remote, signal, direct, limits, placement, progress, onFallback } = this.#options;
+    const { jobId, remote, signal, direct, limits, placement, ledger, progress, onFallback } = this.#options;
     const placeable = await placement.placeable(files);
     const gone = new Set(files);
     for (const result of placeable.files) gone.delete(result);
@@ -96,6 +114,10 @@ export class Downloads {
         onTooLarge: (result) => {
           gone.add(result);
           this.#leaveOut(result);
+        },
+        onIrregular: (result, kind) => {
+          gone.add(result);
+          ledger.irregular(result.row, kind);
         },
         onGrowing: ({ row }, bytes) => progress.file(row.name, bytes),
         onBytes: (bytes, way) => progress.arrived(bytes, way),
@@ -117,14 +139,15 @@ export class Downloads {
     const { ledger, limits, isQuiet, signal } = this.#options;
     const { row } = result;
     const patienceMs = limits.silentMs * PATIENCE;
-    if (this.#isDirectThrough) ledger.hung(row, row.hangs === 1 ? limits.silentMs : patienceMs, true);
+    if (row.state === 'left-out') ledger.stillLeftOut(row);
+    else if (this.#isDirectThrough || row.state !== 'failed')
+      ledger.notSent(row, row.reason ?? 'the service failed to send it before');
     else if (row.dueAt > ledger.startedAt || !isQuiet()) ledger.stillFailed();
-    else await this.#fetchUnlessLarge(result, { directAboveBytes: null, silentMs: patienceMs, signal });
+    else await this.#fetchOne(result, { left: undefined, silentMs: patienceMs, signal });
   }
 
-  /** Fetches by DownloadFileFromCluster, some at a time; returns those above `directAboveBytes`. */
-  async #byService(files: readonly DueResult[], directAboveBytes: number | null): Promise<DueResult[]> {
-    const large: DueResult[] = [];
+  /** Fetches by DownloadFileFromCluster, some at a time; without `left`, all that it sends. */
+  async #byService(files: readonly DueResult[], left: Left | undefined): Promise<void> {
     const queue = files.values();
     const { signal: caller, limits } = this.#options;
     const stop = new LinkedAbort(caller);
@@ -133,7 +156,8 @@ export class Downloads {
     const work = async () => {
       for (const result of queue) {
         if (signal.aborted) return;
-        if (await this.#fetchUnlessLarge(result, { directAboveBytes, silentMs, signal })) large.push(result);
+        if (left !== undefined && this.#isServiceOut) left.set(result, undefined);
+        else await this.#fetchOne(result, { left, silentMs, signal });
       }
     };
     const workers = Array.from({ length: Math.min(limits.parallel, files.length) }, () =>
@@ -146,49 +170,59 @@ export class Downloads {
     stop.release();
     if (caller.aborted) throw new JobtailError('aborted', 'it was stopped');
     if (signal.aborted) throw signal.reason;
-    return large;
   }
 
-  /** Fetches one file by DownloadFileFromCluster; returns whether it is above `directAboveBytes`. */
-  async #fetchUnlessLarge(result: DueResult, how: OneDownload): Promise<boolean> {
+  /** Fetches one file by DownloadFileFromCluster, or leaves it to a direct transfer. */
+  async #fetchOne(result: DueResult, how: OneDownload): Promise<void> {
     const { limits, placement, ledger } = this.#options;
     const { row } = result;
-    const { silentMs, signal } = how;
+    const { left, silentMs, signal } = how;
     const { service } = limits;
     let isSilent = true;
     try {
-      if ((await placement.placeable([result])).files.length === 0) return false;
+      if ((await placement.placeable([result])).files.length === 0) return;
       const downloaded = await this.#download(result, how, () => {
         isSilent = false;
         service.isAnswering = true;
       });
       this.#failuresInARow = 0;
-      if (downloaded === 'for-direct') return true;
-      if (downloaded === 'too-large') this.#leaveOut(result);
+      if (downloaded === 'for-direct') left?.set(result, undefined);
+      else if (downloaded === 'too-large') this.#leaveOut(result);
       else if (downloaded === 'no-room') ledger.postponed(row, 'failed', limits.reserve.outOfRoom().message);
-      else await placement.place([{ result, ...downloaded }]);
+      else await placement.place([{ result, ...downloaded, isSent: true }]);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (signal.aborted) throw error;
-      const hasHung = error.code === 'timeout' && isSilent;
       // A silent file is the cause only if the service responded before it.
-      if (hasHung && service.isAnswering) {
-        service.isAnswering = false;
-        ledger.hung(row, silentMs);
-        return false;
+      const hasHung = error.code === 'timeout' && isSilent;
+      const isBehind = hasHung && !service.isAnswering;
+      if (hasHung) service.isAnswering = false;
+      if (left !== undefined && error.policy.ofOneFile === 'perhaps') {
+        // No other file is requested behind one on which the service hangs.
+        this.#isServiceOut ||= hasHung || !this.#isOfOneFile(error);
+        const next = result.notSent();
+        if (isBehind) left.set(result, undefined);
+        else
+          left.set(next, (works) => {
+            if (works) ledger.notSent(next.row, hasHung ? silence(silentMs) : error.message);
+            else if (hasHung) ledger.hung(row, silentMs);
+            else ledger.postponed(row, 'failed', error.message);
+          });
+        return;
       }
       // This file only waited behind the one on which the service hangs.
-      if (hasHung || !this.#isOfOneFile(error)) throw error;
-      ledger.postponed(row, 'failed', error.message);
+      if (isBehind || (!hasHung && !this.#isOfOneFile(error))) throw error;
+      if (hasHung) ledger.hung(row, silentMs);
+      else ledger.postponed(row, 'failed', error.message);
     }
     await ledger.keepUp();
-    return false;
   }
 
   async #download({ row, target }: DueResult, how: OneDownload, onBytes: () => void): Promise<Downloaded> {
-    const { remote, jobId, limits, progress } = this.#options;
+    const { remote, jobId, limits, progress, direct } = this.#options;
     const { maxFileBytes, reserve, throttle } = limits;
-    const { directAboveBytes, silentMs, signal } = how;
+    const { left, silentMs, signal } = how;
+    const directAboveBytes = left === undefined || direct === null ? null : direct.aboveBytes;
     if (!(await reserve.hasRoomFor(0))) return 'no-room';
     let stopped: Exclude<Downloaded, Arrived> | undefined;
     let bytes = 0;

@@ -35,6 +35,8 @@ export interface Arriving {
   readonly result: DueResult;
   readonly path: string;
   readonly digest?: FileDigest | undefined;
+  /** Whether the service sent it. */
+  readonly isSent?: boolean;
 }
 
 type Digested = Arriving & Arrived;
@@ -161,12 +163,12 @@ export class Placement {
     ledger.linked(row, live, target);
   }
 
-  #fetched({ result: { row, target }, digest }: Digested, isPlaced: boolean): void {
+  #fetched({ result: { row, target }, digest, isSent = false }: Digested, isPlaced: boolean): void {
     const { jobId, ledger, onFetched } = this.#options;
     const kind = row.sha256 === null ? 'first' : row.sha256 === digest.sha256 ? 'same' : 'changed';
     onFetched?.(jobId, row.name, digest.bytes, kind);
     // What no row has yet was placed by a sync that may have ended before it flushed the directory.
-    ledger.fetched(row, digest, isPlaced || kind !== 'same' ? target : undefined);
+    ledger.fetched(isSent ? { ...row, hangs: 0 } : row, digest, isPlaced || kind !== 'same' ? target : undefined);
   }
 
   /**

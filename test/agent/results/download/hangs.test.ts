@@ -1,9 +1,10 @@
 /** Results on which the service hangs: named pipes, and files that it reads for longer than a request may take. */
 import { describe, expect, it } from 'vitest';
 import { JobtailError } from '../../../../src/errors.ts';
-import { directBy, ResultsPlace, Together } from '../place.ts';
+import { directBy, JOB, ResultsPlace, Together } from '../place.ts';
 
 const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const SILENT = new JobtailError('timeout', 'h:80 did not start to respond in time');
 
@@ -95,24 +96,107 @@ describe('a file on which the service hangs', () => {
     expect(place.row('/11/a')).toMatchObject({ state: 'failed', hangs: 0 });
   });
 
-  it.each([
-    ['comes by SSH, with auto', true],
-    ['is a pipe if SSH passes over it: the service is not asked again', false],
-  ])('%s', async (_, isFile) => {
+  it('comes by SSH at once, with auto, as does what waited behind it, and stays with SSH', async () => {
+    const place = placeWithPipe();
+    place.remote.files.set('/11/z', SILENT);
+    const transfer = new Together(place);
+    transfer.contents.set('/11/pipe', 'large');
+    transfer.contents.set('/11/z', 'z');
+    place.restarted(directBy(place, transfer, 'auto'));
+    expect(await place.sync()).toMatchObject({ fetched: 3, failed: 0 });
+    expect(place.remote.downloads).toEqual(['/11/a', '/11/pipe']);
+    expect(place.row('/11/pipe')).toMatchObject({ state: 'synced', hangs: 1 });
+    place.remote.set('/11/z', 'z');
+    expect(await requestsOf(place, 5)).toEqual([]);
+    await place.sync(true);
+    expect(place.remote.downloads).not.toContain('/11/pipe');
+    expect(place.remote.transferCalls).toEqual(['get']);
+  });
+
+  it('is not requested again by the service where SSH works and does not bring it, and the reason says so', async () => {
     const place = placeWithPipe();
     const transfer = new Together(place);
-    if (!isFile) transfer.passesOver.add('/11/pipe');
+    transfer.passesOver.add('/11/pipe');
     place.restarted(directBy(place, transfer, 'auto'));
     expect(await place.sync()).toMatchObject({ fetched: 2, failed: 1 });
-    expect(place.remote.transferCalls).toEqual([]);
-    if (isFile) transfer.contents.set('/11/pipe', 'large '.repeat(1_000));
-    expect(await requestsOf(place, 5)).toEqual([]);
-    expect(place.remote.transferCalls).toEqual(['get']);
-    const brought = { state: 'synced', hangs: 0 };
-    const passedOver = {
-      hangs: 2,
-      reason: expect.stringContaining('a transfer by SSH did not bring it: the file may be a named'),
-    };
-    expect(place.row('/11/pipe')).toMatchObject(isFile ? brought : passedOver);
+    const reason =
+      'the service sent no data for 60 s: the file may be a named pipe or very large, and a transfer by SSH did not bring it';
+    expect(place.row('/11/pipe')).toMatchObject({ state: 'failed', hangs: 1, reason });
+    expect(await requestsOf(place, 30)).toEqual([]);
+    expect(place.row('/11/pipe')).toMatchObject({ reason });
+  });
+
+  it('is requested by the service later where SSH does not work', async () => {
+    const place = placeWithPipe();
+    place.restarted(directBy(place, new Together(place), 'auto'));
+    place.remote.method = null;
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 1 });
+    expect(place.row('/11/pipe')?.reason).toContain('requested again with a longer timeout');
+    expect(await requestsOf(place, 4)).toEqual([2]);
+  });
+});
+
+describe('a file that the service answers with an error', () => {
+  const FAILED = new JobtailError('http-status', 'the service answered DownloadFileFromCluster with status 500');
+
+  it('comes by SSH next, with auto, and is requested from the service no more', async () => {
+    const place = new ResultsPlace();
+    for (const name of ['/11/a', '/11/b', '/11/c', '/11/d']) place.remote.files.set(name, FAILED);
+    place.remote.set('/11/z', 'z');
+    const transfer = new Together(place);
+    for (const name of ['/11/a', '/11/b', '/11/c', '/11/d']) transfer.contents.set(name, name);
+    place.restarted(directBy(place, transfer, 'auto'));
+    expect(await place.sync()).toMatchObject({ fetched: 5, failed: 0 });
+    // After three in a row, the service is the cause.
+    expect(place.remote.downloads).toEqual(['/11/a', '/11/b', '/11/c']);
+    expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 5, done: 5 });
+    place.remote.downloads.length = 0;
+    await place.sync(true);
+    expect(place.remote.downloads).toEqual(['/11/d', '/11/z']);
+  });
+
+  it('says which ways it did not come', async () => {
+    const place = new ResultsPlace();
+    place.remote.files.set('/11/a', FAILED);
+    const transfer = new Together(place);
+    transfer.passesOver.add('/11/a');
+    place.restarted(directBy(place, transfer, 'auto'));
+    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
+    expect(place.row('/11/a')?.reason).toBe(`${FAILED.message}, and a transfer by SSH did not bring it`);
+    // Without SSH, the service is asked again.
+    place.restarted();
+    place.remote.set('/11/a', 'a');
+    place.now += HOUR_MS;
+    expect(await place.sync()).toMatchObject({ fetched: 1 });
+    expect(place.row('/11/a')).toMatchObject({ state: 'synced', hangs: 0, reason: null });
+  });
+});
+
+describe('what SSH shows to be no regular file', () => {
+  it.each([
+    ['a named pipe', 'left-out'],
+    ['a link to a missing file', 'failed'],
+  ] as const)('%s is %s, and is never requested from the service', async (kind, state) => {
+    const place = placeWithPipe();
+    const transfer = new Together(place);
+    transfer.irregular.set('/11/pipe', kind);
+    place.restarted(directBy(place, transfer, 'direct'));
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: state === 'failed' ? 1 : 0 });
+    expect(place.row('/11/pipe')).toMatchObject({ state, reason: `it is ${kind}` });
+    expect(await requestsOf(place, 10)).toEqual([]);
+    expect(await requestsOf(place, 2, true)).toEqual([]);
+    // Not without SSH either, unless it may have become a file.
+    if (state === 'left-out') {
+      place.remote.method = null;
+      place.restarted({ ...directBy(place, transfer, 'auto') });
+      place.remote.method = null;
+      expect(await requestsOf(place, 300)).toEqual([]);
+    }
+    transfer.irregular.clear();
+    transfer.contents.set('/11/pipe', 'a file by now');
+    place.restarted(directBy(place, transfer, 'auto'));
+    place.now += HOUR_MS;
+    await place.sync();
+    expect(place.row('/11/pipe')).toMatchObject({ state: 'synced' });
   });
 });
