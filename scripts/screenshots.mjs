@@ -96,6 +96,7 @@ async function takePictures(job) {
       prepare: async (page) => {
         const plotted = page.locator('.pane').nth(1);
         await plotted.locator('.row').nth(20).waitFor();
+        await plotted.getByLabel('More').click();
         await plotted.getByRole('button', { name: 'Plot the numbers' }).click();
         await plotted.locator('.plot canvas').waitFor();
         await plotted.getByLabel('logarithmic').check();

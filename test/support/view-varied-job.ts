@@ -75,6 +75,7 @@ export async function expectAccessible(context: TestContext, look: Required<Brow
   const pane = await view.pane(label);
   await view.page.getByRole('progressbar').waitFor();
   await check('a job');
+  await pane.getByLabel('More').click();
   await pane.getByRole('button', { name: 'Plot the numbers' }).click();
   await pane.locator('.plot canvas').waitFor();
   await pane.getByRole('button', { name: 'Search' }).click();

@@ -316,7 +316,14 @@ describe('results', () => {
       ['file', '/top.pdf'],
       ['file', '/waits'],
     ]);
-    expect(top.entries[2]).toEqual({ kind: 'directory', name: '/out/', files: 4, bytes: 47, states: { synced: 4 } });
+    expect(top.entries[2]).toEqual({
+      kind: 'directory',
+      name: '/out/',
+      task: null,
+      files: 4,
+      bytes: 47,
+      states: { synced: 4 },
+    });
     // A link is as long as its live file.
     expect(top.entries[1]).toMatchObject({ state: 'linked', bytes: 'live\n'.length });
     const out = await place.json<ResultEntries>('/api/results?job=501&under=/out/');

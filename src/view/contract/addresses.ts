@@ -20,7 +20,7 @@
  *   api/errors               `ErrorGroups`: lines that look like errors, of all jobs
  *   api/numbers?CONTENT&like&from  `NumbersLine`s: from byte `from`, the numbers of the lines with the same words as the
  *                            line at byte `like`
- *   api/raw?CONTENT          the bytes themselves, as a download; takes one `Range`
+ *   api/raw?CONTENT&plain    the bytes themselves, as a download, or as plain text (`plain=1`); takes one `Range`
  *   api/preview?CONTENT      an image, a PDF or an HTML page, for a sandboxed frame (`PreviewKind`); 415 for others
  *   api/results?job&X        `ResultEntries`: one directory (`under=a/b/`), from behind the entry `after=`, of the results
  *                            of a job; or one result (`name=`)
@@ -213,6 +213,8 @@ export interface ResultEntries {
 
 export interface ResultDirectory {
   readonly kind: 'directory';
+  /** The task whose live files are in it; null if it is none, or several. */
+  readonly task: string | null;
   /** The name that the request used in `under`. */
   readonly name: string;
   readonly files: number;

@@ -102,11 +102,15 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
   });
 
   app.get('/api/raw', (context) => {
+    const isPlain = new Query(context.req.url).flag('plain');
     return sent(parts, context, (content) => {
       const range = rangeOf(context.req.header('range'), content.bytes);
       const { start, end } = range ?? { start: 0, end: content.bytes };
       const partial = range && { 'content-range': `bytes ${start}-${end - 1}/${content.bytes}` };
-      const headers = { 'content-type': 'application/octet-stream', 'content-disposition': attachment(content.name) };
+      // Text in a tab, whatever it is: no browser takes it for something else, and it could load nothing.
+      const headers: Record<string, string> = isPlain
+        ? { 'content-type': 'text/plain; charset=utf-8', 'content-security-policy': PREVIEW_POLICY }
+        : { 'content-type': 'application/octet-stream', 'content-disposition': attachment(content.name) };
       const more = { 'accept-ranges': 'bytes', 'content-length': String(end - start), 'view-version': content.version };
       return { status: range ? 206 : 200, headers: { ...headers, ...more, ...partial }, range: { start, end } };
     });

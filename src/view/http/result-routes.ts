@@ -53,17 +53,23 @@ function entriesOf(parts: ViewParts, jobId: JobId, under: string, after: string)
   // Names that begin with a slash have nothing before it to be looked at.
   if (byName.size === 1 && byName.has(`${under}/`) && after === '') return entriesOf(parts, jobId, `${under}/`, after);
   const names = [...byName].slice(0, MAX_ENTRIES);
+  // The directory of a task has the number of its specification: the live files in it name the task.
+  const liveFiles = parts.stores.of(jobId).liveFiles.ofJob(jobId);
+  const taskOf = (directory: string) => {
+    const tasks = new Set(liveFiles.filter((one) => one.listedName?.startsWith(directory)).map((one) => one.taskId));
+    return tasks.size === 1 ? ([...tasks][0] ?? null) : null;
+  };
   const entries = names.map(([name, rows]) => {
     const row = rows[0]?.isDirectory === 1 ? undefined : results.get(jobId, name);
-    return row === undefined ? directoryEntry(name, rows) : fileEntry(parts, row);
+    return row === undefined ? directoryEntry(name, rows, taskOf(name)) : fileEntry(parts, row);
   });
   return { entries, more: byName.size > MAX_ENTRIES };
 }
 
-function directoryEntry(name: string, rows: readonly LevelEntry[]): ResultDirectory {
+function directoryEntry(name: string, rows: readonly LevelEntry[], task: string | null): ResultDirectory {
   return {
     kind: 'directory',
-    name,
+    ...{ name, task },
     files: rows.reduce((sum, { files }) => sum + files, 0),
     bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
     states: Object.fromEntries(rows.map(({ state, files }) => [state, files])),

@@ -9,6 +9,7 @@ import { JobsPage } from './jobs/jobs-page.tsx';
 import { SearchPage } from './jobs/search-page.tsx';
 
 import { Live, ProvideLive, useLive } from './live.ts';
+import { showInTab, takePageKeys } from './navigation.ts';
 import { KeyList } from './pane/key-list.tsx';
 import { Banner } from './parts/banner.tsx';
 
@@ -29,9 +30,9 @@ function App() {
     onHash();
     return () => removeEventListener('hashchange', onHash);
   }, [route]);
-  useEffect(() => {
-    document.title = titleOf(route.value);
-  }, [route.value]);
+  const live = useLive();
+  useEffect(() => showInTab(route.value, live), [route.value, live]);
+  useEffect(() => takePageKeys(), []);
   return (
     <>
       <Top page={route.value.page} />
@@ -67,11 +68,6 @@ function Shown({ route }: { route: Route }) {
   }
 }
 
-function titleOf(route: Route): string {
-  if (route.page === 'live' || route.page === 'results') return `job ${route.jobId} · jobtail`;
-  return route.page === 'jobs' ? 'jobtail' : `${route.page} · jobtail`;
-}
-
 function Top({ page }: { page: Route['page'] }) {
   const live = useLive();
   const connection = live.connection.value;
@@ -80,7 +76,7 @@ function Top({ page }: { page: Route['page'] }) {
     <header class="top">
       <a class="brand" href={hashOf({ page: 'jobs' })} aria-label="jobtail: all jobs">
         <span class="brand-sign" aria-hidden="true" />
-        jobtail
+        <span class="brand-word">jobtail</span>
       </a>
       <nav aria-label="Pages">
         <a href={hashOf({ page: 'jobs' })} aria-current={current(page !== 'service' && page !== 'search')}>

@@ -44,6 +44,11 @@ export function FileList({ jobId, tasks, opened }: FileListProps) {
   /** Tasks that were folded or unfolded by hand. */
   const turned = useSignal<ReadonlySet<string>>(new Set());
   const isMany = tasks.length > FEW_TASKS;
+  /** On a small screen, the list gives its room to an open file. */
+  const isFolded = useSignal(true);
+  useEffect(() => {
+    isFolded.value = opened.length > 0;
+  }, [JSON.stringify(opened.map(({ taskId, file }) => [taskId, file]))]);
   const isOpen = ({ taskId }: TaskRow) =>
     (!isMany || opened.some((one) => one.taskId === taskId)) !== turned.value.has(taskId);
   const matching = useMemo(() => tasks.filter((task) => matches(task, filter.value)), [tasks, filter.value]);
@@ -72,7 +77,16 @@ export function FileList({ jobId, tasks, opened }: FileListProps) {
   }, [place >= 0, first?.taskId, first?.file]);
   const empty = tasks.reduce((sum, { files }) => sum + files.filter((file) => file.bytes === 0).length, 0);
   return (
-    <nav class={`file-list ${isMany ? 'many' : ''}`} aria-label="Live files">
+    <nav class={`file-list ${isMany ? 'many' : ''} ${isFolded.value ? 'folded' : ''}`} aria-label="Live files">
+      <button
+        type="button"
+        class="fold unfold-files"
+        aria-expanded={!isFolded.value}
+        onClick={() => (isFolded.value = !isFolded.value)}
+      >
+        <Icon name="next" />
+        {opened.map(({ taskId, file }) => `${file} of task ${taskId}`).join(', ') || 'Files'}
+      </button>
       {isMany && (
         <div class="task-filter">
           <input

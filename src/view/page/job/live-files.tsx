@@ -35,6 +35,7 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
             key={`${jobId}/${fileText(file)}`}
             jobId={jobId}
             opened={file}
+            canGrow={job === undefined || job.state === 'watched' || job.state === 'ending'}
             state={files?.find((one) => one.taskId === file.taskId && one.file === file.file)}
             onShow={(version) => {
               location.hash = hashOf({
@@ -64,6 +65,8 @@ const without = ({ taskId, file }: OpenedFile, version: string | undefined): Ope
 interface LivePaneProps {
   readonly jobId: string;
   readonly opened: OpenedFile;
+  /** The job is followed. */
+  readonly canGrow: boolean;
   readonly state: FileState | undefined;
   /** Another generation; undefined: what stands there now. */
   readonly onShow: (version: string | undefined) => void;
@@ -82,7 +85,7 @@ function LivePane(props: LivePaneProps) {
 
 type FoundPaneProps = LivePaneProps & Resolved & { readonly generations: Generations | undefined };
 
-function FoundPane({ jobId, opened, state, generations, isGone, onShow, onSelect }: FoundPaneProps) {
+function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onShow, onSelect }: FoundPaneProps) {
   const live = useLive();
   const { taskId, file, version, at, to, lines } = opened;
   const isWatched = version === undefined;
@@ -99,13 +102,14 @@ function FoundPane({ jobId, opened, state, generations, isGone, onShow, onSelect
       content={content}
       opening={{ version, at, to, lines, follows: isWatched && at === undefined && lines === undefined, isWatched }}
       label={`${file} of task ${taskId}`}
+      canGrow={isWatched && canGrow}
       {...(isWatched ? { watch } : {})}
       onSelect={onSelect}
       title={
         <header class="pane-head">
-          <h3>
+          <h2>
             <span class="fine">{taskId}</span> {file}
-          </h3>
+          </h2>
           {state !== undefined && <Badges state={state} />}
           {generations !== undefined && generations.former.length > 0 && (
             <Former {...{ generations, version, onShow }} />

@@ -4,9 +4,11 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { JobSummary } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
 import { useLive } from '../live.ts';
+import { noteJobOrder } from '../navigation.ts';
 import { Chips, Heads } from '../parts/heads.tsx';
 import { useVirtual } from '../parts/hooks.ts';
 import type { Sort } from '../parts/sort.ts';
+import { hashOf } from '../route.ts';
 import { counted, grouped } from '../text/units.ts';
 import { JobRow } from './job-row.tsx';
 import { COLUMNS, type ColumnName, countsOf, FAILED_FIRST, type Group, groupOf, matches, ordered } from './list.ts';
@@ -50,6 +52,7 @@ export function JobsPage() {
       ),
     [matching, group.value, sort.value, live],
   );
+  noteJobOrder(shown);
   return (
     <main class="jobs-page">
       <div class="page-head">
@@ -59,9 +62,15 @@ export function JobsPage() {
           type="search"
           placeholder="Filter: number, name, state, error"
           aria-label="Filter jobs"
-          title="Filter (/)"
+          title="Filter (/); Enter opens the first job"
           value={filter.value}
           onInput={(event) => (filter.value = event.currentTarget.value)}
+          onKeyDown={(event) => {
+            const [first] = shown;
+            if (event.key !== 'Enter' || first === undefined) return;
+            location.hash = hashOf({ page: 'live', jobId: first.jobId, files: [] });
+            filter.value = '';
+          }}
         />
         <Chips counts={counts} chosen={group.value} onChoose={(name) => (group.value = name)} />
         <span class="fine" role="status">

@@ -1,11 +1,15 @@
 /** A search over the live files of all jobs. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { printable } from '../../../printable.ts';
 import type { ErrorGroups, FindLine } from '../../contract/addresses.ts';
 import { address, askJson, askLines, askPlace } from '../api.ts';
+import { useLive } from '../live.ts';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
 import { counted, grouped } from '../text/units.ts';
+import { levelOf } from '../text/values.ts';
+import { groupOf } from './list.ts';
 
 /** The lines of one file, and how many match; undefined while it is searched. */
 interface FileHits {
@@ -31,6 +35,8 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
   const expression = useRef<HTMLInputElement>(null);
   const hits = useSignal<readonly FileHits[]>([]);
   const outcome = useSignal<Outcome>({ kind: 'none' });
+  const live = useLive();
+  useEffect(() => live.subscribe({ jobs: '1' }), [live]);
   useEffect(() => {
     if (text === '') {
       field.current?.focus();
@@ -91,12 +97,15 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
       {outcome.value.kind === 'done' && outcome.value.cut !== undefined && (
         <Failure error={{ message: `Not everything was searched: ${outcome.value.cut}`, hint: null }} />
       )}
-      {text === '' && <Errors />}
-      <section class="found-files" aria-label="Lines that were found">
-        {hits.value.map((file) => (
-          <Found key={`${file.job}/${file.task}/${file.file}`} hits={file} />
-        ))}
-      </section>
+      <div class="scrolls">
+        <p class="fine">Live files are searched, of all jobs. Results are not: open one to search it.</p>
+        {text === '' && <Errors />}
+        <section class="found-files" aria-label="Lines that were found">
+          {hits.value.map((file) => (
+            <Found key={`${file.job}/${file.task}/${file.file}`} hits={file} needle={regex ? '' : text} />
+          ))}
+        </section>
+      </div>
     </main>
   );
 }
@@ -121,35 +130,63 @@ function summary(outcome: Outcome, hits: readonly FileHits[]): string {
   return outcome.kind === 'searching' ? `${text}, searching` : `${text} of ${grouped(outcome.files)}`;
 }
 
-function Found({ hits }: { hits: FileHits }) {
+function Found({ hits, needle }: { hits: FileHits; needle: string }) {
   const { job, task, file, lines, matches } = hits;
   const more = (matches ?? 0) - lines.length;
   return (
     <article>
       <h2>
         <a href={hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file }] })}>
-          job {job}, task {task}, {file}
+          job {job} <JobName job={job} />, task {task}, {file}
         </a>
         <span class="fine">{matches === undefined ? '' : counted(matches, 'line')}</span>
       </h2>
       <ol>
         {lines.map(({ line, text }) => (
-          <li key={line}>
-            <a
-              href={hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file }] })}
-              onClick={(event) => {
-                event.preventDefault();
-                void openLine(hits, line);
-              }}
-            >
-              <span class="fine">{grouped(line)}</span> <Outside text={text} />
-            </a>
-          </li>
+          <Line key={line} place={{ job, task, file, line }} text={text} needle={needle} />
         ))}
       </ol>
       {more > 0 && <p class="fine">and {counted(more, 'line')} more: open the file, and search it</p>}
     </article>
   );
+}
+
+function JobName({ job }: { job: string }) {
+  const name = useLive().jobs.value?.get(job)?.name;
+  return name == null ? null : <Outside text={name} />;
+}
+
+type LinePlace = Pick<FileHits, 'job' | 'task' | 'file'> & { readonly line: number };
+
+/** A line with its number, in the colour of its level; a click leads to its place. */
+function Line({ place, text, needle }: { place: LinePlace; text: string; needle: string }) {
+  const { job, task, file, line } = place;
+  return (
+    <li class={`row level-${levelOf(text) ?? 'none'}`}>
+      <a
+        class="found-line"
+        href={hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file }] })}
+        onClick={(event) => {
+          event.preventDefault();
+          void openLine(place);
+        }}
+      >
+        <span class="number">{grouped(line)}</span>{' '}
+        <bdi class="text">
+          {parts(text, needle).map((part, index) =>
+            index % 2 === 1 ? <mark key={index}>{printable(part)}</mark> : printable(part),
+          )}
+        </bdi>
+      </a>
+    </li>
+  );
+}
+
+/** The text in pieces; every second one is what was looked for. */
+function parts(text: string, needle: string): string[] {
+  const plain = text.replaceAll('\t', '    ');
+  if (needle === '') return [plain];
+  return plain.split(new RegExp(`(${needle.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')})`, 'giu'));
 }
 
 /** The lines of all jobs that look like errors, once they are asked for: that reads every mirror. */
@@ -162,6 +199,14 @@ function Errors() {
     }));
   };
   const { value } = found;
+  const jobs = useLive().jobs.value;
+  const hasFailed = ({ job }: { job: string }) => {
+    const summary = jobs?.get(job);
+    return summary !== undefined && groupOf(summary) === 'failed';
+  };
+  /** What failed is looked for first, however few tasks it has. */
+  const failedFirst = (groups: ErrorGroups['groups']) =>
+    [...groups].sort((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
   return (
     <section class="found-errors" aria-label="Errors">
       <button type="button" disabled={value === 'reading'} onClick={() => void read()}>
@@ -175,20 +220,15 @@ function Errors() {
       )}
       {value !== undefined && value !== 'reading' && 'groups' in value && (
         <ol>
-          {value.groups.map(({ tasks, job, task, file, line, text }) => (
-            <li key={`${job}/${task}/${file}/${line}`}>
-              <a
-                href={hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file }] })}
-                onClick={(event) => {
-                  event.preventDefault();
-                  void openLine({ job, task, file }, line);
-                }}
-              >
-                <span class="fine">
-                  {counted(tasks, 'task')}, first job {job}, task {task}, {file}:{line}
-                </span>{' '}
-                <Outside text={text} />
-              </a>
+          {failedFirst(value.groups).map(({ tasks, ...place }) => (
+            <li key={`${place.job}/${place.task}/${place.file}/${place.line}`}>
+              <p class="fine">
+                {counted(tasks, 'task')}; first: job {place.job} <JobName job={place.job} />, task {place.task},{' '}
+                {place.file}
+              </p>
+              <ol>
+                <Line place={place} text={place.text} needle="" />
+              </ol>
             </li>
           ))}
         </ol>
@@ -198,7 +238,7 @@ function Errors() {
 }
 
 /** Where a line begins is asked when it is opened; a file that is another one by now is shown from its end. */
-async function openLine({ job, task, file }: Pick<FileHits, 'job' | 'task' | 'file'>, line: number): Promise<void> {
+async function openLine({ job, task, file, line }: LinePlace): Promise<void> {
   const content = { job, task, file: file as 'stdout' };
   const place = await askPlace(content, { line: line - 1 }).catch(() => undefined);
   location.hash = hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file, at: place?.byte }] });

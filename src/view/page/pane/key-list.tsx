@@ -1,5 +1,6 @@
 /** The list of all keys, which `?` opens. */
 import { useEffect, useRef } from 'preact/hooks';
+import { PAGE_KEYS } from '../navigation.ts';
 import { IconButton } from '../parts/button.tsx';
 import { isLoose, PANE_KEYS } from './keys.ts';
 
@@ -28,7 +29,7 @@ export function KeyList() {
           />
         </header>
         <dl>
-          {PANE_KEYS.map(({ keys, words }) => (
+          {[...PANE_KEYS, ...PAGE_KEYS].map(({ keys, words }) => (
             <div key={words}>
               <dt>
                 {keys.map((key) => (
@@ -40,7 +41,7 @@ export function KeyList() {
           ))}
         </dl>
         <p class="fine">
-          They act on the file that was used last. A click on a line number selects it; Shift+click extends.
+          Keys of a file act on the one that was used last. A click on a line number selects it; Shift+click extends.
         </p>
       </dialog>
     </>

@@ -25,6 +25,7 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['o'], words: 'show only the lines with matches, and lines around them', act: filterLines },
   { keys: ['e'], words: 'the next line that looks like an error', act: (opened) => opened.stepErrors(false) },
   { keys: ['E'], words: 'the previous one', act: (opened) => opened.stepErrors(true) },
+  { keys: ['W'], words: 'the next line that names itself a warning', act: (opened) => opened.stepWarnings() },
   { keys: ['w'], words: 'wrap lines', act: ({ wraps }) => toggle(wraps) },
   { keys: ['r'], words: 'show control characters, and what they overwrite', act: ({ isRaw }) => toggle(isRaw) },
   { keys: ['p'], words: 'plot the numbers', act: (opened) => opened.togglePlot() },

@@ -8,7 +8,7 @@ import { Search } from '../file/search.ts';
 import type { Lines } from '../route.ts';
 import { plainText } from '../text/terminal.ts';
 import { counted } from '../text/units.ts';
-import { destination } from '../text/values.ts';
+import { destination, WARNINGS } from '../text/values.ts';
 
 /** Of chosen lines that are copied. */
 const MAX_COPIED_BYTES = 16 * 1024 * 1024;
@@ -96,6 +96,16 @@ export class Opened {
     if (!isForErrors) this.search.start({ ...query.value, text: '', errors: true }, this.seen.value.from);
     this.isSearching.value = true;
     await this.step(isBack);
+  }
+
+  /** Goes to the next line that names itself a warning. */
+  async stepWarnings(): Promise<void> {
+    const { query } = this.search;
+    const isForWarnings = this.isSearching.value && query.value.text === WARNINGS && query.value.regex;
+    const warnings = { text: WARNINGS, regex: true, matchesCase: true, word: false };
+    if (!isForWarnings) this.search.start(warnings, this.seen.value.from);
+    this.isSearching.value = true;
+    await this.step(false);
   }
 
   closeSearch(): void {

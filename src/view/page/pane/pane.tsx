@@ -21,6 +21,8 @@ interface PaneProps {
   readonly content: ContentQuery;
   readonly opening: Opening;
   readonly label: string;
+  /** Bytes may still be appended. */
+  readonly canGrow?: boolean;
   /** What is announced of the content goes to the file, until the answer is called. */
   readonly watch?: (file: OpenFile) => () => void;
   readonly onSelect?: (from: number, to: number, version: string) => void;
@@ -30,7 +32,7 @@ interface PaneProps {
   readonly children?: ComponentChildren;
 }
 
-export function Pane({ content, opening, label, watch, onSelect, title, children }: PaneProps) {
+export function Pane({ content, opening, label, canGrow = false, watch, onSelect, title, children }: PaneProps) {
   // The key of a pane is what it shows: its properties stay as they are.
   const opened = useMemo(() => new Opened(content, opening), []);
   const { file, selection } = opened;
@@ -59,7 +61,7 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
       <Toolbar
         opened={opened}
         title={title}
-        isWatched={opening.isWatched}
+        canGrow={canGrow}
         onSearch={() => openSearch(opened, element.current)}
         onGone={() => focusOn(element.current, '.scroll-keys')}
       />

@@ -1,6 +1,7 @@
-/** What one can do with an opened file. */
+/** What one can do with an opened file: what is needed all the time as buttons, the rest in a menu. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { address } from '../api.ts';
 import { Icon, IconButton } from '../parts/button.tsx';
 import type { Opened } from './opened.ts';
@@ -8,20 +9,23 @@ import type { Opened } from './opened.ts';
 interface ToolbarProps {
   readonly opened: Opened;
   readonly title: ComponentChildren;
-  readonly isWatched: boolean;
+  readonly canGrow: boolean;
   readonly onSearch: () => void;
   /** The user moved elsewhere in the file. */
   readonly onGone: () => void;
 }
 
-export function Toolbar({ opened, title, isWatched, onSearch, onGone }: ToolbarProps) {
-  const { file, wraps, isRaw } = opened;
+export function Toolbar({ opened, title, canGrow, onSearch, onGone }: ToolbarProps) {
+  const { file } = opened;
   const following = file.following.value;
   return (
     <div class="pane-bar">
       {title}
       <div class="toolbar" role="toolbar" aria-label="File">
-        {isWatched && (
+        <span class="copied" role="status">
+          {opened.notice.value}
+        </span>
+        {canGrow && (
           <IconButton
             icon={following ? 'pause' : 'play'}
             label={following ? 'Following' : 'Follow'}
@@ -38,32 +42,7 @@ export function Toolbar({ opened, title, isWatched, onSearch, onGone }: ToolbarP
         <IconButton icon="end" label="To the end" keyName="Shift+G" onClick={() => opened.toEnd(false)} />
         <GoTo opened={opened} onGone={onGone} />
         <IconButton icon="search" label="Search" keyName="/" onClick={onSearch} />
-        <IconButton icon="plot" label="Plot the numbers" keyName="p" onClick={() => opened.togglePlot()} />
-        <IconButton
-          icon="wrap"
-          label="Wrap lines"
-          keyName="w"
-          isPressed={wraps.value}
-          onClick={() => (wraps.value = !wraps.value)}
-        />
-        <IconButton
-          icon="raw"
-          label="Show control characters"
-          title="Show control characters, and what they overwrite"
-          keyName="r"
-          isPressed={isRaw.value}
-          onClick={() => (isRaw.value = !isRaw.value)}
-        />
-        <CopyButton opened={opened} />
-        <a
-          class="icon-button"
-          href={address('raw', opened.content())}
-          download
-          aria-label="Download"
-          title="Download all of it"
-        >
-          <Icon name="download" />
-        </a>
+        <Menu opened={opened} />
       </div>
     </div>
   );
@@ -82,7 +61,7 @@ function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
       type="text"
       inputMode="text"
       size={9}
-      placeholder="Go to"
+      placeholder="Go to line"
       aria-label="Go to a line, or a byte (@4096)"
       title="Go to a line (1200) or a byte (@4096)   (l)"
       aria-invalid={problem.value}
@@ -99,19 +78,54 @@ function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
   );
 }
 
-function CopyButton({ opened }: Pick<ToolbarProps, 'opened'>) {
+function Menu({ opened }: Pick<ToolbarProps, 'opened'>) {
+  const { wraps, isRaw, kinds } = opened;
+  const menu = useRef<HTMLDetailsElement>(null);
+  // It closes after a choice, and when the reader goes elsewhere.
+  useEffect(() => {
+    const over = new AbortController();
+    const { signal } = over;
+    const closeIf = (isOver: (target: Element) => boolean) => (event: Event) => {
+      const element = menu.current;
+      if (element !== null && event.target instanceof Element && isOver(event.target)) element.open = false;
+    };
+    const isOutside = (target: Element) => target.closest('.menu') !== menu.current;
+    document.addEventListener('pointerdown', closeIf(isOutside), { signal });
+    document.addEventListener(
+      'click',
+      closeIf((target) => target.closest('.menu-items') !== null),
+      { signal },
+    );
+    document.addEventListener('keydown', ({ key }) => key === 'Escape' && menu.current?.removeAttribute('open'), {
+      signal,
+    });
+    return () => over.abort();
+  }, []);
+  const item = (words: string, keyName: string, act: () => void, isOn?: boolean) => (
+    <button type="button" aria-pressed={isOn} onClick={act}>
+      <span class="tick">{isOn === true && '✓'}</span>
+      {words} <kbd>{keyName}</kbd>
+    </button>
+  );
   return (
-    <>
-      <IconButton
-        icon="copy"
-        label="Copy the chosen lines, or those on the screen"
-        title="Copy the chosen lines, or those on the screen"
-        keyName="c"
-        onClick={() => void opened.copy()}
-      />
-      <span class="copied" role="status">
-        {opened.notice.value}
-      </span>
-    </>
+    <details class="menu" ref={menu}>
+      <summary class="icon-button" aria-label="More" title="More">
+        <Icon name="more" />
+      </summary>
+      <div class="menu-items">
+        {item('Copy the selected lines, or the screen', 'c', () => void opened.copy())}
+        {item('Wrap lines', 'w', () => (wraps.value = !wraps.value), wraps.value)}
+        {item('Plot the numbers', 'p', () => opened.togglePlot(), kinds.value !== undefined)}
+        {item('Show control characters', 'r', () => (isRaw.value = !isRaw.value), isRaw.value)}
+        <a href={address('raw', { ...opened.content(), plain: '1' })} target="_blank" rel="noopener">
+          <span class="tick" />
+          Plain text in a tab of its own
+        </a>
+        <a href={address('raw', opened.content())} download>
+          <span class="tick" />
+          Download
+        </a>
+      </div>
+    </details>
   );
 }

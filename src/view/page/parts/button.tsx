@@ -53,7 +53,6 @@ const PATHS = {
   back: 'M10 3 5 8l5 5',
   beside: 'M2.5 3h11v10h-11zM8 3v10',
   close: 'm4 4 8 8m0-8-8 8',
-  copy: 'M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z',
   dark: 'M13 9.5A5.5 5.5 0 0 1 6.5 3a5.5 5.5 0 1 0 6.5 6.5z',
   download: 'M8 2v7.5M5 6.5l3 3 3-3M2.5 10.5v3h11v-3',
   end: 'm4 3.5 4 4 4-4M3 11.5h10',
@@ -64,16 +63,14 @@ const PATHS = {
   keys: 'M1.5 4h13v8.5h-13zM4 6.5h.5m3.25 0h.5m3.25 0h.5M4.5 10h7',
   light:
     'M8 5a3 3 0 1 1 0 6 3 3 0 0 1 0-6zm0-3.5v1m0 11v1m6.5-6.5h-1m-11 0h-1m11.1-4.6-.7.7m-7.8 7.8-.7.7m9.2 0-.7-.7M4.1 4.1l-.7-.7',
+  more: 'M3 8h.5m4.25 0h.5m4.25 0h.5',
   next: 'm4 6 4 4 4-4',
   pause: 'M5.5 3.5v9m5-9v9',
   play: 'M5 3.5v9l7-4.5z',
-  plot: 'M2.5 2.5v11h11M5 10.5l2.5-4 2 2 3.5-5',
   previous: 'm4 10 4-4 4 4',
-  raw: 'M4 3.5 1.5 8 4 12.5m8-9 2.5 4.5-2.5 4.5M9.5 3.5l-3 9',
   search: 'M7 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zm3.3 7.8L14 14',
   start: 'm4 12.5 4-4 4 4M3 4.5h10',
   warning: 'M8 2 1.5 13.5h13zM8 6.5v3.5m0 1.5v.5',
-  wrap: 'M2 4h12M2 8h9.5a2.25 2.25 0 0 1 0 4.5H8m0 0L9.5 11M8 12.5 9.5 14M2 12h3',
 } as const;
 
 type IconName = keyof typeof PATHS;

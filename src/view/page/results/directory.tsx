@@ -3,11 +3,12 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { ResultDirectory, ResultEntries, ResultFile, ResultState } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
+import { useLive } from '../live.ts';
 import { ProgressBar } from '../parts/bar.tsx';
 import { Icon } from '../parts/button.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
-import { bytes, counted, grouped } from '../text/units.ts';
+import { bytes, clock, counted, grouped } from '../text/units.ts';
 
 interface DirectoryProps {
   readonly jobId: string;
@@ -102,6 +103,7 @@ function Folder(props: FolderProps) {
           <Icon name="folder" />
           <Outside text={shortName(directory.name, under)} />
         </button>
+        {directory.task !== null && <TaskName jobId={jobId} taskId={directory.task} />}
         {failed > 0 && <span class="state bad">{grouped(failed)} failed</span>}
         <span class="fine">
           {counted(directory.files, 'file')}, {bytes(directory.bytes)}
@@ -118,6 +120,17 @@ function Folder(props: FolderProps) {
       </div>
       {isOpen.value && <Directory {...props} under={directory.name} />}
     </>
+  );
+}
+
+function TaskName({ jobId, taskId }: { jobId: string; taskId: string }) {
+  const task = useLive()
+    .details.value.get(jobId)
+    ?.taskList.find((one) => one.taskId === taskId);
+  return (
+    <span class="fine">
+      task {taskId} {task?.name != null && <Outside text={task.name} />}
+    </span>
   );
 }
 
@@ -142,6 +155,11 @@ function File({ jobId, under, file, opened, arriving }: DirectoryProps & { file:
         class="entry-name"
         aria-current={isOpen ? 'true' : undefined}
         href={hashOf({ page: 'results', jobId, name: file.name })}
+        title={[
+          file.name,
+          file.fetchedAt === null ? 'not fetched yet' : `fetched ${clock(file.fetchedAt)}`,
+          file.sha256 === null ? '' : `sha256 ${file.sha256}`,
+        ].join('\n')}
       >
         <Icon name="file" />
         <Outside text={shortName(file.name, under)} />

@@ -1,10 +1,11 @@
 /** One result: what is known of it, what is in it, and the sync that brings it. */
 import { useSignal } from '@preact/signals';
-import { useMemo } from 'preact/hooks';
-import type { ResultFile } from '../../contract/addresses.ts';
+import { useEffect, useMemo } from 'preact/hooks';
+import type { ResultEntries, ResultFile } from '../../contract/addresses.ts';
 import type { JobDetail } from '../../contract/events.ts';
-import { address } from '../api.ts';
+import { address, askJson } from '../api.ts';
 import { useLive } from '../live.ts';
+import { isLoose } from '../pane/keys.ts';
 import { Pane } from '../pane/pane.tsx';
 import { ProgressBar } from '../parts/bar.tsx';
 import { Check, Icon } from '../parts/button.tsx';
@@ -74,15 +75,22 @@ function LiveLink({ jobId, live }: { jobId: string; live: string }) {
 }
 
 function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
-  const asText = useSignal(file.preview === 'text' || file.preview === 'html');
+  const isHtml = file.preview === 'html';
+  const asText = useSignal(file.preview === 'text' || isHtml);
   const content = useMemo(() => ({ job: jobId, result: file.name }), [jobId, file.name]);
   const text = <Pane content={content} opening={{ follows: false, isWatched: false }} label={file.name} />;
   if (file.preview === 'text') return text;
   return (
     <>
-      <Check value={asText}>
-        {file.preview === 'html' ? 'as text (as a page, the browser may connect to other addresses)' : 'as text'}
-      </Check>
+      <Check value={asText}>as text</Check>
+      {isHtml && asText.value && (
+        <p class="notice plain">
+          <span>A page that the job wrote may connect elsewhere.</span>
+          <button type="button" onClick={() => (asText.value = false)}>
+            Show it as a page
+          </button>
+        </p>
+      )}
       {asText.value ? (
         text
       ) : file.preview === 'csv' ? (
@@ -96,6 +104,7 @@ function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
 
 /** What the browser draws by itself, where nothing of it runs: the answer is in a sandbox, too. */
 function Frame({ jobId, file: { name, preview } }: Pick<ResultViewProps, 'jobId' | 'file'>) {
+  useEffect(() => (preview === 'image' ? takeArrows(jobId, name) : undefined), [jobId, name, preview]);
   const to = address('preview', { job: jobId, result: name });
   // Chromium shows no PDF in a frame with this attribute; the sandbox of its answer it takes.
   return preview === 'pdf' ? (
@@ -103,6 +112,22 @@ function Frame({ jobId, file: { name, preview } }: Pick<ResultViewProps, 'jobId'
   ) : (
     <iframe class="preview" title={name} src={to} sandbox="" />
   );
+}
+
+/** The arrow keys lead to the next picture of the directory, and to the one before; what is returned ends that. */
+function takeArrows(jobId: string, name: string): () => void {
+  const onKey = async (event: KeyboardEvent) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (by === undefined || !isLoose(event)) return;
+    const under = name.slice(0, name.lastIndexOf('/') + 1);
+    const { entries } = await askJson<ResultEntries>(address('results', { job: jobId, under }));
+    const pictures = entries.filter((entry) => entry.kind === 'file' && entry.preview === 'image');
+    const next = pictures[pictures.findIndex((entry) => entry.name === name) + by];
+    if (next !== undefined) location.hash = hashOf({ page: 'results', jobId, name: next.name });
+  };
+  const listen = (event: KeyboardEvent) => void onKey(event).catch(() => undefined);
+  document.addEventListener('keydown', listen);
+  return () => document.removeEventListener('keydown', listen);
 }
 
 /** What comes right now and how fast, or what the last sync brought. */
@@ -128,7 +153,11 @@ export function LastSync({ job: { lastLook } }: { job: Pick<JobDetail, 'lastLook
         {by}
         {rate}
       </span>
-      {fallback !== null && <Failure error={{ message: 'Files come by the service, not directly.', hint: fallback }} />}
+      {fallback !== null && (
+        <span class="fine" title={fallback}>
+          Files come by the service, not directly: <Outside text={fallback} />
+        </span>
+      )}
     </>
   );
 }

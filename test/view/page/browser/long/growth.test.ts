@@ -46,6 +46,7 @@ describe('a file that grows', needs('chromium'), () => {
     const { task, view, label, hash } = await viewedJob(context, numbers(0, 200));
     await view.show(hash);
     const pane = await view.pane(label);
+    await pane.getByLabel('More').click();
     await pane.getByRole('button', { name: 'Plot the numbers' }).click();
     await pane.getByText('200 points').waitFor();
     await until('the end on the page', () => view.isAtEnd(pane));

@@ -21,6 +21,6 @@ describe('a browser without the token', needs('chromium'), () => {
     await pane.getByText('a line').waitFor();
     await view.context.clearCookies();
     await view.page.getByRole('link', { name: 'Results' }).click();
-    await view.page.getByText('No access').waitFor();
+    await view.page.getByText('No access: the token').waitFor();
   });
 });

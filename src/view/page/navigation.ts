@@ -1,0 +1,91 @@
+/** What the page shows of itself outside of itself, its title and its icon, and the keys that lead from job to job. */
+import { effect } from '@preact/signals';
+import { printable } from '../../printable.ts';
+import type { JobSummary } from '../contract/events.ts';
+import { type Group, groupOf } from './jobs/list.ts';
+import type { Live } from './live.ts';
+import { isLoose } from './pane/keys.ts';
+import { hashOf, type Route, routeOf } from './route.ts';
+
+/** The jobs of the list in their order, once it was shown. */
+let jobOrder: readonly string[] = [];
+
+export function noteJobOrder(jobs: readonly JobSummary[]): void {
+  jobOrder = jobs.map(({ jobId }) => jobId);
+}
+
+/** Colours of the icon by what a person does about a job; others have the usual one. */
+const COLOURS: Partial<Record<Group, string>> = {
+  failed: '#b3261e',
+  error: '#b3261e',
+  stalled: '#b3261e',
+  finished: '#64748b',
+};
+const USUAL = '#0f766e';
+
+/** `failed · 504 cfd wing · jobtail`, also in the icon of the tab. */
+export function showInTab(route: Route, live: Live): () => void {
+  return effect(() => {
+    const job = 'jobId' in route ? live.details.value.get(route.jobId) : undefined;
+    document.title = titleOf(route, job);
+    const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]');
+    const colour = (job && COLOURS[groupOf(job)]) ?? USUAL;
+    const image = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="${colour}"/><path d="M8 9.5h16M8 15h11M8 20.5h7" stroke="#fff" stroke-width="2.6" stroke-linecap="round"/></svg>`;
+    if (icon !== null) icon.href = `data:image/svg+xml,${encodeURIComponent(image)}`;
+  });
+}
+
+function titleOf(route: Route, job: JobSummary | undefined): string {
+  if (!('jobId' in route)) return route.page === 'jobs' ? 'jobtail' : `${route.page} · jobtail`;
+  if (job === undefined) return `${route.jobId} · jobtail`;
+  return `${printable(job.jobState ?? job.state)} · ${job.jobId} ${printable(job.name ?? '')} · jobtail`;
+}
+
+/** Keys of the whole page, beside those of a file. */
+export const PAGE_KEYS: readonly { readonly keys: readonly string[]; readonly words: string }[] = [
+  { keys: ['Ctrl+K'], words: 'to a job: type its number or name, then Enter' },
+  { keys: ['j', 'k'], words: 'in the list of jobs: down, up; Enter opens' },
+  { keys: [']', '['], words: 'the next file of the job, the previous one' },
+  { keys: ['}', '{'], words: 'the next job of the list, the previous one' },
+];
+
+/** Moves the focus to the next link of a list, and opens it with `isOpened`. */
+function step(selector: string, isBack: boolean, isOpened: boolean): void {
+  const links = [...document.querySelectorAll<HTMLAnchorElement>(selector)];
+  const current = links.findIndex((link) => link === document.activeElement || link.ariaCurrent === 'true');
+  const next = links[current < 0 ? 0 : current + (isBack ? -1 : 1)];
+  next?.focus();
+  if (isOpened) next?.click();
+}
+
+function stepJobs(isBack: boolean): void {
+  const route = routeOf(location.hash);
+  if (!('jobId' in route)) return;
+  const next = jobOrder[jobOrder.indexOf(route.jobId) + (isBack ? -1 : 1)];
+  location.hash = next === undefined ? hashOf({ page: 'jobs' }) : hashOf({ page: 'live', jobId: next, files: [] });
+}
+
+/** Connects the keys of the page; what is returned ends that. */
+export function takePageKeys(): () => void {
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      location.hash = hashOf({ page: 'jobs' });
+      // Once the list is there.
+      requestAnimationFrame(() =>
+        requestAnimationFrame(() => {
+          const field = document.querySelector<HTMLInputElement>('.jobs-page input[type="search"]');
+          field?.focus();
+          field?.select();
+        }),
+      );
+      return;
+    }
+    if (!isLoose(event)) return;
+    if (event.key === 'j' || event.key === 'k') step('.job-link', event.key === 'k', false);
+    if (event.key === ']' || event.key === '[') step('.file-link', event.key === '[', true);
+    if (event.key === '}' || event.key === '{') stepJobs(event.key === '{');
+  };
+  document.addEventListener('keydown', onKey);
+  return () => document.removeEventListener('keydown', onKey);
+}
