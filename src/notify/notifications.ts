@@ -38,6 +38,8 @@ export interface NotificationsOptions {
 const TICK_MS = 1_000;
 /** Shorter failures are no events. */
 const DEGRADED_MS = 60_000;
+/** Skipped lines of a rule are logged once in this time, with their number. */
+const SKIPPED_MS = 60_000;
 const KEPT_MS = 7 * 86_400_000;
 const STOP_MS = 5_000;
 
@@ -47,6 +49,8 @@ export class Notifications {
   readonly #wantsFiles: boolean;
   readonly #deliveries: Deliveries;
   readonly #thread = new MatchThread();
+  /** Lines of each rule that were skipped and are not logged yet, and when the last ones were logged. */
+  readonly #skipped = new Map<Rule, { since: number; lines: number }>();
   readonly #startedAt: number;
   /** How far files without a further complete line were read. */
   readonly #seen = new Map<string, string>();
@@ -214,16 +218,17 @@ export class Notifications {
   ): Promise<DeliveryRow[]> {
     const { clock, log, matches = this.#thread.matches } = this.#options;
     const found = await matches(rule.settings.match ?? '', lines);
-    if (found === undefined) {
-      const fields = {
-        ...{ jobId: about.jobId, taskId: about.taskId, file: about.file },
-        target: rule.target,
-        lines: lines.length,
-        hint: 'write it without a repetition inside of another one',
-      };
+    const skipped = this.#skipped.get(rule) ?? { since: Number.NEGATIVE_INFINITY, lines: 0 };
+    if (found === undefined) skipped.lines += lines.length;
+    if (skipped.lines > 0 && clock.monotonic() - skipped.since >= SKIPPED_MS) {
+      const { jobId, taskId, file } = about;
+      const hint = 'write it without a repetition inside of another one';
+      const fields = { jobId, taskId, file, target: rule.target, lines: skipped.lines, hint };
       log.warn(fields, 'the pattern of a notification takes too long, lines skipped');
-      return [];
+      Object.assign(skipped, { since: clock.monotonic(), lines: 0 });
     }
+    this.#skipped.set(rule, skipped);
+    if (found === undefined) return [];
     const deliveries = found.slice(0, MAX_WAITING).map((index) => {
       const line = before === null ? {} : { line: before + index + 1 };
       const text = lines[index] ?? '';
