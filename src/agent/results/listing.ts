@@ -29,7 +29,7 @@ export function judgeOf(
   foldsCase: boolean,
   reasonAgainst: (name: string) => string | undefined = () => undefined,
 ): Judge {
-  const [includes, excludes] = [patterned(include), patterned(exclude)];
+  const [includes, excludes] = [patterned(belowTasks(include)), patterned(belowTasks(exclude))];
   const taken = new TakenPaths(foldsCase);
   const verdictOn = (name: string): Verdict => {
     const found = resultPath(name);
@@ -42,6 +42,15 @@ export function judgeOf(
     return reason === undefined ? { kind: 'fetch', parts } : { kind: 'refused', reason };
   };
   return { verdictOn, isTaken: (name) => taken.has(partsOf(name)) };
+}
+
+/** A pattern for a path is one of the whole name, and one of the path below the directory of a task. */
+function belowTasks(patterns: readonly string[]): string[] {
+  return patterns.flatMap((pattern) => {
+    const [, not = '', rest = ''] = /^(!?)(.*)$/su.exec(pattern) ?? [];
+    const isOfPath = rest.replace(/\/$/u, '').includes('/') && !rest.startsWith('**/');
+    return isOfPath ? [pattern, `${not}/*/${rest.replace(/^\//u, '')}`] : [pattern];
+  });
 }
 
 /**
@@ -107,7 +116,7 @@ class TakenPaths {
   has(parts: readonly string[]): boolean {
     let node: number | undefined = ROOT;
     for (const name of this.#normal(parts)) node = this.#nodes.get(`${node}/${name}`);
-    return node !== undefined;
+    return node === FILE;
   }
 
   #normal(parts: readonly string[]): readonly string[] {

@@ -44,6 +44,8 @@ export interface Plan {
   readonly due: readonly DueResult[];
   readonly links: readonly ProvenLink[];
   readonly refusals: Refusals;
+  /** Files that are here and no longer listed, by their paths. */
+  readonly former: ReadonlyMap<string, string>;
 }
 
 export interface PlanOptions {
@@ -151,7 +153,8 @@ class Planning {
   end(): Plan {
     // The longest live files first: a proof of them helps to identify the others.
     const due = [...this.#due].sort(([a], [b]) => b - a).flatMap(([, results]) => results);
-    return { due, links: this.#links, refusals: this.#skipped.end() };
+    const former = new Map(this.#gone.map((name) => [partsOf(name).join('/'), name]));
+    return { due, links: this.#links, refusals: this.#skipped.end(), former };
   }
 
   async #plan(row: ResultRow, parts: readonly string[]): Promise<void> {

@@ -93,6 +93,8 @@ export class Results {
   readonly #limits: DownloadLimits;
   readonly #cleared = new Set<JobId>();
   readonly #listed = new Set<JobId>();
+  /** Whether the file system of the mirror has no symbolic links. */
+  #areLinksRefused = false;
 
   constructor(options: ResultsOptions) {
     this.#options = options;
@@ -124,7 +126,8 @@ export class Results {
     const left = await distinct(listed);
     const liveFiles = store.liveFiles.ofJob(jobId);
     const linked = store.results.links(jobId).filter(({ name }) => left.has(name));
-    const links = new LiveLinks({ mirrorDirectory, calls, liveFiles, linked });
+    const areRefused = this.#areLinksRefused;
+    const links = new LiveLinks({ mirrorDirectory, calls, liveFiles, linked, areRefused });
     // The stored reason stays until a direct transfer succeeds again.
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
@@ -136,21 +139,24 @@ export class Results {
     this.#listed.add(jobId);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
+    const due = [...plan.due];
     const sizes = plan.due.map(({ row }) => row.bytes);
     if (!onlyInFlux) progress.begin(plan.links.length + plan.due.length, sizes);
-    const placement = this.#placement(jobId, links, ledger);
+    const placement = this.#placement(jobId, links, ledger, plan.former);
     const downloads = new Downloads({
       ...{ ...this.#options, jobId, directory, remote, signal },
       ...{ limits: this.#limits, placement, ledger, progress },
     });
     await allInTurn([
       async () => {
-        for (const { result, live } of plan.links) await placement.link(result, live);
+        for (const { result, live } of plan.links) if (!(await placement.link(result, live))) due.push(result);
+        this.#areLinksRefused ||= links.areRefused;
         await stamps.keepApart(
-          plan.due.map(({ row }) => row),
+          due.map(({ row }) => row),
           signal,
         );
-        await downloads.fetchAll(plan.due);
+        await downloads.fetchAll(due);
+        this.#areLinksRefused ||= links.areRefused;
       },
       () => ledger.flush(),
       () => progress.end(),
@@ -185,10 +191,15 @@ export class Results {
     await ledger.flush();
   }
 
-  #placement(jobId: JobId, links: LiveLinks, ledger: Ledger): Placement {
+  #placement(
+    jobId: JobId,
+    links: LiveLinks,
+    ledger: Ledger,
+    former: ReadonlyMap<string, string> = new Map(),
+  ): Placement {
     const { ownership = ALONE } = this.#options;
     const requireRight = () => ownership.requireLease(jobId);
-    return new Placement({ ...this.#options, jobId, calls: this.#calls, links, ledger, requireRight });
+    return new Placement({ ...this.#options, jobId, calls: this.#calls, links, ledger, requireRight, former });
   }
 
   /** Whether new results wait, because no live file of the job is known yet and one of them may be it. */

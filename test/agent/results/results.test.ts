@@ -119,6 +119,24 @@ describe('what is fetched', () => {
     expect(place.tree()).toHaveLength(6);
   });
 
+  it.each([
+    [['/sub/'], ['11/sub/a', '11/sub/deep/b']],
+    [['sub/**'], ['11/sub/a', '11/sub/deep/b']],
+    [['/11/sub/a'], ['11/sub/a']],
+    [['**/deep/*'], ['11/sub/deep/b']],
+    [['/c', '!/11/c'], []],
+  ])('is what %j includes, by the whole path and by the path below the task', async (include, expected) => {
+    const place = new ResultsPlace({ rules: { ...OPTIONS, include } });
+    for (const name of ['/11/sub/a', '/11/sub/deep/b', '/11/c']) place.remote.set(name, 'x');
+    await place.sync(true);
+    expect(place.tree()).toEqual(expected);
+    const excluding = new ResultsPlace({ rules: { ...OPTIONS, exclude: include } });
+    for (const name of ['/11/sub/a', '/11/sub/deep/b', '/11/c']) excluding.remote.set(name, 'x');
+    await excluding.sync(true);
+    const rest = ['11/c', '11/sub/a', '11/sub/deep/b'].filter((file) => !expected.includes(file));
+    expect(excluding.tree()).toEqual(rest);
+  });
+
   it('is no larger than maxFileBytes, and named with its reason if it is', async () => {
     const place = new ResultsPlace({ rules: { ...OPTIONS, maxFileBytes: 1500 } });
     place.remote.set('/11/small', Buffer.alloc(1500));

@@ -19,6 +19,8 @@ export interface LiveLinksOptions {
   readonly liveFiles: readonly LiveFileRow[];
   /** The listed names that are live files, each with its `keyText`. */
   readonly linked: Iterable<{ readonly name: string; readonly live: string }>;
+  /** Whether the file system is known to refuse symbolic links: live files are results like others then. */
+  readonly areRefused?: boolean;
 }
 
 export class LiveLinks {
@@ -30,8 +32,10 @@ export class LiveLinks {
   /** First bytes of mirrors: one that starts differently is not read for its digest. */
   readonly #heads = new Map<LiveFileRow, Buffer>();
   readonly #linked = new Map<string, string>();
+  areRefused: boolean;
 
-  constructor({ mirrorDirectory, calls, liveFiles, linked }: LiveLinksOptions) {
+  constructor({ mirrorDirectory, calls, liveFiles, linked, areRefused = false }: LiveLinksOptions) {
+    this.areRefused = areRefused;
     this.#mirrorDirectory = mirrorDirectory;
     this.#calls = calls;
     for (const row of liveFiles) {
@@ -54,6 +58,7 @@ export class LiveLinks {
 
   /** The live file that a name is already proven to be; with `final`, only a proof of this pass counts. */
   proven(row: ResultRow, parts: readonly string[], final: boolean): LiveFileRow | undefined {
+    if (this.areRefused) return undefined;
     const linked = row.live === null ? undefined : this.#byKey.get(row.live);
     if (linked !== undefined && !final) return linked;
     const claims = this.candidates(parts).filter(({ listedName }) => listedName === row.name);

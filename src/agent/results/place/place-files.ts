@@ -6,6 +6,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
+import { resultsParts } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import type { Clock } from '../../../system/clock.ts';
@@ -28,6 +29,8 @@ export interface PlacementOptions {
   readonly ledger: Ledger;
   /** Called just before a rename. @throws JobtailError superseded, if another agent owns the job */
   readonly requireRight: () => void;
+  /** Names of results that are here and no longer listed, by their paths: moved aside where another one needs the path. */
+  readonly former: ReadonlyMap<string, string>;
   readonly onFetched?: ((jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void) | undefined;
 }
 
@@ -48,6 +51,14 @@ const CHECKED_MS = 1_000;
 
 /** A link that the agent itself made: to a mirror beside `results/`. */
 const OWN_LINK = /^(?:\.\.\/)+live\/-?[0-9]+\/(?:stdout|stderr|log|progress)\.log$/;
+
+/** What file systems answer that have no modes or links: FAT, SMB, some of FUSE. */
+const UNSUPPORTED = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
+
+function passUnsupported(error: unknown): void {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (!UNSUPPORTED.includes(code)) throw error;
+}
 
 export class Placement {
   readonly #options: PlacementOptions;
@@ -98,12 +109,14 @@ export class Placement {
     await this.#options.ledger.keepUp();
   }
 
-  async link(result: DueResult, live: LiveFileRow): Promise<void> {
+  /** Returns false if the file system refuses links: then the file is to be downloaded. */
+  async link(result: DueResult, live: LiveFileRow): Promise<boolean> {
     await this.#attempt([{ result }], async () => {
       await this.#presentAt(result.target);
       await this.#putLink(result, live);
     });
     await this.#options.ledger.keepUp();
+    return !this.#options.links.areRefused;
   }
 
   /**
@@ -115,17 +128,52 @@ export class Placement {
     const directory = path.dirname(target);
     const now = clock.monotonic();
     if (now - (this.#checkedAt.get(directory) ?? Number.NEGATIVE_INFINITY) >= CHECKED_MS) {
+      await this.#clearWay(target);
       await makeDirectories(calls, mirrorDirectory, directory);
       this.#checkedAt.set(directory, now);
     }
     const stat = await calls.lstat(target);
     if (stat === undefined) return undefined;
     if (stat.isFile()) return { bytes: stat.size };
+    if (stat.isDirectory() && (await this.#moveAside(target))) return undefined;
     if (!stat.isSymbolicLink()) throw inTheWay(target, 'file');
     if (OWN_LINK.test(await calls.readlink(target))) return 'link';
     throw new JobtailError('local-io', `${target} is a link, and is not followed or replaced`, {
       hint: `move ${target} out of the way`,
     });
+  }
+
+  /** Moves former results aside that are files where this one needs directories. */
+  async #clearWay(target: string): Promise<void> {
+    if (this.#options.former.size === 0) return;
+    let at = this.#results;
+    for (const part of path.relative(at, path.dirname(target)).split(path.sep)) {
+      at = path.join(at, part);
+      const stat = await this.#options.calls.lstat(at);
+      if (stat === undefined) return;
+      if (!stat.isDirectory()) return void (await this.#moveAside(at));
+    }
+  }
+
+  /** Moves a former result, or a directory with some, to a free name beside it; false if it is neither. */
+  async #moveAside(at: string): Promise<boolean> {
+    const { former, calls, ledger, requireRight } = this.#options;
+    const relative = path.relative(this.#results, at);
+    const names = [...former].flatMap(([file, name]) =>
+      file === relative || file.startsWith(`${relative}/`) ? [name] : [],
+    );
+    if (names.length === 0) return false;
+    let free = 1;
+    while ((await calls.lstat(`${at}.${free}`)) !== undefined) free += 1;
+    requireRight();
+    await calls.rename(at, `${at}.${free}`);
+    for (const name of names) ledger.forget(name);
+    return true;
+  }
+
+  get #results(): string {
+    const { mirrorDirectory, jobId } = this.#options;
+    return path.join(mirrorDirectory, ...resultsParts(jobId));
   }
 
   /** Discards or links a file that needs no place. Returns whether it still needs one. */
@@ -134,9 +182,8 @@ export class Placement {
     const { result, path: file, digest } = arrived;
     const present = await this.#presentAt(result.target);
     const live = await links.match(arrived, result.row, result.parts);
-    if (live !== undefined) {
+    if (live !== undefined && (await this.#putLink(result, live))) {
       await calls.remove(file);
-      await this.#putLink(result, live);
       return false;
     }
     // Read again: another process may have changed it.
@@ -149,18 +196,26 @@ export class Placement {
       this.#fetched(arrived, false);
       return false;
     }
-    await calls.chmod(file, FILE_MODE);
+    try {
+      await calls.chmod(file, FILE_MODE);
+    } catch (error) {
+      passUnsupported(error);
+    }
     return true;
   }
 
-  async #putLink({ row, target }: DueResult, live: LiveFileRow): Promise<void> {
+  /** Returns false if the file system refuses links. */
+  async #putLink({ row, target }: DueResult, live: LiveFileRow): Promise<boolean> {
     const { links, ledger, requireRight } = this.#options;
     requireRight();
     const link = partialPath(path.dirname(target));
-    await fs.symlink(links.textOf(live, target), link);
+    if (!links.areRefused) await fs.symlink(links.textOf(live, target), link).catch(passUnsupported);
+    links.areRefused ||= (await this.#options.calls.lstat(link)) === undefined;
+    if (links.areRefused) return false;
     await fs.rename(link, target);
     links.link(row.name, live);
     ledger.linked(row, live, target);
+    return true;
   }
 
   #fetched({ result: { row, target }, digest, isSent = false }: Digested, isPlaced: boolean): void {

@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
-import { directBy, ResultsPlace, Together } from '../place.ts';
+import { directBy, JOB, ResultsPlace, Together } from '../place.ts';
 
 /** A job of so many results that are handed over together; `syncs` holds what has its name whenever something is flushed. */
 function placeOf(count: number, context: Partial<ResultsOptions> = {}) {
@@ -105,5 +105,66 @@ describe('files that arrived together', () => {
     expect(flushes.filter(({ file }) => isArrival(file)).length).toBeGreaterThan(0);
     expect(place.tree()).toEqual([]);
     expect(place.row('/11/f000')?.state).toBe('failed');
+  });
+});
+
+describe('a result that becomes a directory, or the reverse', () => {
+  it('takes the place of the former one, which is moved aside', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/out', 'a file');
+    place.remote.set('/11/dir/a', 'in a directory');
+    place.remote.set('/11/dir/deep/b', 'deeper');
+    await place.sync();
+    place.remote.files.clear();
+    place.remote.set('/11/out/deep/a.dat', 'below it');
+    place.remote.set('/11/dir', 'a file by now');
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 0 });
+    expect(place.tree()).toEqual(['11/dir', '11/dir.1/a', '11/dir.1/deep/b', '11/out.1', '11/out/deep/a.dat']);
+    expect([place.read('11', 'out.1'), place.read('11', 'dir')]).toEqual(['a file', 'a file by now']);
+    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 2, synced: 2, failed: 0 });
+    place.remote.files.clear();
+    place.remote.set('/11/out', 'again');
+    place.remote.set('/11/dir', 'a file by now');
+    expect(await place.sync()).toMatchObject({ failed: 0 });
+    expect(place.tree()).toContain('11/out.2/deep/a.dat');
+    expect(place.read('11', 'out')).toBe('again');
+  });
+
+  it('is not moved where the agent did not put it', async () => {
+    const place = new ResultsPlace();
+    fs.mkdirSync(place.path('11'), { recursive: true });
+    fs.writeFileSync(place.path('11', 'out'), 'of somebody else');
+    place.remote.set('/11/out/a.dat', 'below it');
+    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
+    expect(place.read('11', 'out')).toBe('of somebody else');
+  });
+});
+
+describe('a file system without modes or links', () => {
+  const unsupported = (call: string) => Object.assign(new Error(`EPERM: ${call}`), { code: 'EPERM' });
+
+  it('has the results all the same', async () => {
+    const place = new ResultsPlace();
+    vi.spyOn(fs, 'chmodSync').mockImplementation(() => {
+      throw unsupported('chmod');
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    place.remote.set('/11/a', 'a');
+    expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0 });
+  });
+
+  it('has copies of the live files among the results', async () => {
+    const place = new ResultsPlace();
+    vi.spyOn(fs.promises, 'symlink').mockRejectedValue(unsupported('symlink'));
+    onTestFinished(() => void vi.restoreAllMocks());
+    place.live('stdout', 'live\n', { listedName: '/11/stdout.txt' });
+    place.live('stderr', 'other\n');
+    place.remote.set('/11/stdout.txt', 'live\n');
+    place.remote.set('/11/stderr.txt', 'other\n');
+    expect(await place.sync(true)).toMatchObject({ fetched: 2, failed: 0 });
+    expect(place.tree()).toEqual(['11/stderr.txt', '11/stdout.txt']);
+    expect(place.row('/11/stdout.txt')).toMatchObject({ state: 'synced', live: null, bytes: 5 });
+    place.now += 60_000;
+    expect(await place.sync()).toMatchObject({ fetched: 2, changed: 0, failed: 0 });
   });
 });
