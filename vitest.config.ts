@@ -18,7 +18,6 @@ const ALONE = [
   'test/long/shared-modules.test.ts',
   'test/remote/soap/long/streaming.test.ts',
   'test/remote/soap/long/broken-answers.test.ts',
-  'test/simulator/long/streaming.test.ts',
   'test/agent/results/listing/long/hostile-listings.test.ts',
   // The simulated machine of these is in the place of the real one.
   'test/virtual/**/*.test.ts',
