@@ -78,6 +78,7 @@ async function takePictures(job) {
   const picture = async (name, hash, { width, height, colorScheme = 'light', prepare }) => {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme });
     const page = await context.newPage();
+    page.setDefaultTimeout(90_000);
     const link = linkNow();
     await page.goto(link);
     await page.locator('.connection.open').waitFor();

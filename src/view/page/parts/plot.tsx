@@ -40,8 +40,6 @@ export function Plot(props: PlotProps) {
     if (element === null) return;
     const made = new uPlot(optionsOf(props, element), columns as uPlot.AlignedData, element);
     plot.current = made;
-    // The legend has the last values before the pointer is over the plot.
-    made.setLegend({ idx: made.data[0].length - 1 });
     made.over.addEventListener('click', ({ offsetX }) => {
       const x = made.data[0][made.posToIdx(offsetX)];
       // A stretch that was drawn with the pointer zooms.
@@ -56,7 +54,11 @@ export function Plot(props: PlotProps) {
       made.destroy();
     };
   }, [shape]);
-  useEffect(() => plot.current?.setData(columns as uPlot.AlignedData), [columns]);
+  useEffect(() => {
+    plot.current?.setData(columns as uPlot.AlignedData);
+    // The legend has the last values before the pointer is over the plot.
+    plot.current?.setLegend({ idx: Math.max(0, (columns[0]?.length ?? 0) - 1) });
+  }, [columns, shape]);
   return <div class={`plot ${onPoint === undefined ? '' : 'leads'}`} ref={place} role="img" aria-label={label} />;
 }
 

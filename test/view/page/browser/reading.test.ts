@@ -60,6 +60,7 @@ describe('a log on the page', needs('chromium'), () => {
     await keyboard.press(']');
     await until('the next file', async () => (await view.page.evaluate('location.hash')) !== `#/job/${job.jobId}/live`);
     await keyboard.press('Control+k');
+    await view.page.locator('.jobs-page input:focus').waitFor();
     await keyboard.type(job.jobId);
     await keyboard.press('Enter');
     await (await view.pane(label)).getByText('step 199').waitFor();
