@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
+import { JobtailError } from '../../../../src/errors.ts';
 import { directBy, JOB, ResultsPlace, Together } from '../place.ts';
 
 /** A job of so many results that are handed over together; `syncs` holds what has its name whenever something is flushed. */
@@ -167,4 +168,16 @@ describe('a file system without modes or links', () => {
     place.now += 60_000;
     expect(await place.sync()).toMatchObject({ fetched: 2, changed: 0, failed: 0 });
   });
+});
+
+it.each(['a result', 'a link to a mirror'])('%s gets no name once another agent owns the job', async (what) => {
+  const superseded = new JobtailError('superseded', 'another agent owns the job');
+  const requireLease = () => {
+    throw superseded;
+  };
+  const place = new ResultsPlace({ ownership: { requireLease } });
+  if (what !== 'a result') place.live('stdout', 'live\n');
+  place.remote.set('/11/stdout.txt', 'live\n');
+  await expect(place.sync(true)).rejects.toBe(superseded);
+  expect(place.tree()).toEqual([]);
 });
