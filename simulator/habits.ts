@@ -6,7 +6,6 @@
 import { JobtailError } from '../src/errors.ts';
 import { DEFAULT_PATH } from '../src/remote/rest/contract.ts';
 import type { KeyFormat } from './cluster/key-pair.ts';
-import type { CodePage } from './operations/decoding.ts';
 import type { Language } from './rest/failures.ts';
 import { checkRelease, type Release, type ReleaseName } from './rest/releases.ts';
 
@@ -18,9 +17,9 @@ export function defaultHabits() {
     // Live files (docs/servers.md 1)
     /**
      * How the text of live files is made: independent UTF-8 blocks of 1,024 bytes; one decoder from the offset to the
-     * end, which goes by a byte-order mark there; or one character a byte, by a code page.
+     * end, which goes by a byte-order mark there; the blocks of the older .NET runtime; or otherwise: one character a byte.
      */
-    decoding: 'utf-8-blocks' as 'utf-8-blocks' | 'utf-8-stream' | CodePage,
+    decoding: 'utf-8-blocks' as 'utf-8-blocks' | 'utf-8-stream' | 'utf-8-blocks-older' | 'latin-1',
     /** A byte-order mark at the requested offset vanishes, though the text is made in blocks. */
     swallowBom: false,
     /** Reads are cut short at irregular lengths, so that blocks are shorter than 1,024 bytes. */

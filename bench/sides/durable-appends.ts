@@ -12,7 +12,7 @@ import Database from 'better-sqlite3';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { Debounce } from '../../src/agent/live/debounce.ts';
 import { FINGERPRINT_BYTES, Mirrors } from '../../src/agent/live/mirror/mirror.ts';
-import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
+import { TextDecoding } from '../../src/agent/live/text/decoding.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
 import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
@@ -91,10 +91,11 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
-    encoding: new TextEncoding('auto', store.capabilities),
+    decoding: new TextDecoding(store.capabilities),
     debounce: new Debounce(systemClock.monotonic),
     rawBytes: new RawBytes(
       remote,
+      store.capabilities,
       () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }),
       systemClock.monotonic,
     ),

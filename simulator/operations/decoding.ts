@@ -1,16 +1,14 @@
 /**
  * How the service turns the bytes of a live file into text (docs/servers.md 1.2): independent blocks of 1,024 bytes,
- * counted from the offset asked for; or one decoder from there to the end; or one character a byte.
+ * counted from the offset asked for; or one decoder from there to the end; or otherwise, as one character a byte.
  */
 import { TextDecoder } from 'node:util';
-import iconv from 'iconv-lite';
-
-/** The name of a single-byte encoding. */
-export type CodePage = `windows-${number}` | `iso-8859-${number}` | `cp${number}`;
 
 export interface DecodingOptions {
-  /** One character a byte, by this code page; UTF-8 when left out. */
-  readonly codePage?: CodePage | undefined;
+  /** A server that decodes otherwise: one character a byte (ISO-8859-1). Default false: UTF-8. */
+  readonly latin1?: boolean;
+  /** Undecodable bytes become as many U+FFFD as on the .NET Framework and Mono. Default false: as on .NET 8 to 10. */
+  readonly olderRuntime?: boolean;
   /**
    * One decoder from the offset to the end: no block edges cut a character, but a byte-order mark at the offset
    * vanishes, and that of UTF-16 makes UTF-16 of all that follows. Default false: blocks.
@@ -44,7 +42,7 @@ interface ReadDecoder {
 /** For one file from an offset on. */
 export function readDecoder(options: DecodingOptions): ReadDecoder {
   if (options.stream) return streamDecoder();
-  const decodeBlock = blockDecoder(options.codePage);
+  const decodeBlock = blockDecoder(options);
   let atStart = options.swallowBom === true;
   const decode = (read: Buffer) => {
     let start = 0;
@@ -92,30 +90,30 @@ function encodingOf(head: Buffer): string {
 
 type BlockDecoder = (bytes: Buffer, start: number, end: number) => string;
 
-function blockDecoder(codePage: CodePage | undefined): BlockDecoder {
+function blockDecoder({ latin1, olderRuntime }: DecodingOptions): BlockDecoder {
+  if (latin1) return (bytes, start, end) => bytes.toString('latin1', start, end);
   // Node's toString is the decoder of the WHATWG standard that keeps byte-order marks, as .NET's UTF8Encoding does.
-  if (codePage === undefined) return (bytes, start, end) => bytes.toString('utf8', start, end);
-  const units = Uint16Array.from(charactersOf(codePage), (character) => character.charCodeAt(0));
-  return (bytes, start, end) => {
-    // Not character by character: a text of thousands of pieces is slow to read.
-    const text = Buffer.allocUnsafe(2 * (end - start));
-    for (let at = start; at < end; at++) text.writeUInt16LE(units[bytes[at] ?? 0] ?? 0, 2 * (at - start));
-    return text.toString('utf16le');
-  };
+  if (!olderRuntime) return (bytes, start, end) => bytes.toString('utf8', start, end);
+  return (bytes, start, end) => asInOlderRuntime(bytes.subarray(start, end)).toString('utf8');
 }
 
-const tables = new Map<CodePage, readonly string[]>();
+/** Lead bytes that allow only some continuation bytes behind them, and which. */
+const SECOND_BYTES: Readonly<Record<number, readonly [number, number]>> = {
+  224: [0xa0, 0xbf],
+  237: [0x80, 0x9f],
+  240: [0x90, 0xbf],
+  244: [0x80, 0x8f],
+};
 
-/** The 256 characters of a code page. As in .NET, an undefined byte is the C1 control of the same number. */
-export function charactersOf(codePage: CodePage): readonly string[] {
-  const known = tables.get(codePage) ?? tableOf(codePage);
-  tables.set(codePage, known);
-  return known;
-}
-
-function tableOf(codePage: CodePage): readonly string[] {
-  return Array.from({ length: 256 }, (_, byte) => {
-    const character = iconv.decode(Buffer.of(byte), codePage);
-    return character === '\ufffd' ? String.fromCharCode(byte) : character;
-  });
+/** The older runtime makes one U+FFFD of such a lead byte with another continuation byte, and not two. */
+function asInOlderRuntime(bytes: Buffer): Buffer {
+  const kept: number[] = [];
+  for (let at = 0; at < bytes.length; at++) {
+    const [lead = 0, second = 0] = bytes.subarray(at, at + 2);
+    const [low, high] = SECOND_BYTES[lead] ?? [0x80, 0xbf];
+    const isOne = (second & 0xc0) === 0x80 && (second < low || second > high);
+    kept.push(isOne ? 0xff : lead);
+    if (isOne) at++;
+  }
+  return Buffer.from(kept);
 }

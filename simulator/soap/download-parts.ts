@@ -84,7 +84,7 @@ async function* partElement(part: OpenPart, job: SubmittedJob, habits: SandboxHa
 
 function decodingOf({ decoding, swallowBom }: SandboxHabits): DecodingOptions {
   if (decoding === 'utf-8-stream') return { stream: true };
-  return { codePage: decoding === 'utf-8-blocks' ? undefined : decoding, swallowBom };
+  return { latin1: decoding === 'latin-1', olderRuntime: decoding === 'utf-8-blocks-older', swallowBom };
 }
 
 function offsetElement({ offset }: WantedPart, { offsetEcho }: SandboxHabits): string {

@@ -225,6 +225,14 @@ const SECRET_WORDS =
   /^(pass|pas+wor[dt]|passwd|pwd|passphrase|(access|bearer)?tokens?|secrets?|sessioncodes?|credentials?)$/;
 const SECRET_PATHS = /^auth$|(^|\.)auth\.(password|token|sessionCode)(File|Command|Credential)|passw|secret/i;
 
+/** Keys that are gone, and what replaces them. */
+const REMOVED: ReadonlyMap<string, string> = new Map([
+  [
+    'contentEncoding',
+    'removed: text counts as UTF-8, and live files of a server that decodes otherwise come by raw downloads; remove the key',
+  ],
+]);
+
 function unknownKey(key: string, known: readonly string[]): string {
   const word = key.toLowerCase().replaceAll(/[^a-z]/g, '');
   if (SECRET_WORDS.test(word)) {
@@ -233,6 +241,8 @@ function unknownKey(key: string, known: readonly string[]): string {
       'name that file: passwordFile, tokenFile or sessionCodeFile (or ...Command, ...Credential) in the section auth'
     );
   }
+  const removed = REMOVED.get(key);
+  if (removed !== undefined) return removed;
   const near = nearest(key, known);
   return near === undefined ? `unknown key, expected one of ${known.join(', ')}` : `unknown key, did you mean ${near}?`;
 }

@@ -3,7 +3,6 @@ import * as z from 'zod';
 import type { AuthSettings } from '../auth.ts';
 import { DEFAULT_PATH, SIGN_IN_PATHS } from '../remote/rest/contract.ts';
 import {
-  contentEncoding,
   duration,
   EVEN_IF_OTHERS_FAIL,
   httpUrl,
@@ -69,7 +68,6 @@ export function serviceSection(directory: string) {
     timeoutSeconds: duration('seconds', DAY_SECONDS).prefault(60),
     tls: orEmpty(tls),
     proxy: orNull(httpUrl()),
-    contentEncoding: contentEncoding().prefault('auto'),
     compression: oneOf(['auto', 'off']).prefault('auto'),
   })
     .superRefine(checkProtocol, EVEN_IF_OTHERS_FAIL)

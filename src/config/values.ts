@@ -3,7 +3,6 @@
  * sentence.
  */
 import { isAbsolute, resolve } from 'node:path';
-import iconv from 'iconv-lite';
 import * as z from 'zod';
 
 /** Converts a value; `read` returns undefined for an invalid one. */
@@ -176,19 +175,4 @@ export function placeToListen(directory: string) {
     const file = resolve(directory, found);
     return Buffer.byteLength(file) <= MAX_SOCKET_PATH_BYTES ? { path: file } : undefined;
   });
-}
-
-/** `auto`, `utf-8`, or a single-byte code page (docs/servers.md 1.3). */
-export function contentEncoding() {
-  const expected = 'auto, utf-8 or the name of a single-byte code page such as windows-1250';
-  return readAs(text(expected), expected, (found) => {
-    const name = found.toLowerCase().replace(/^utf8$/, 'utf-8');
-    return name === 'auto' || name === 'utf-8' || isSingleByteCodePage(name) ? name : undefined;
-  });
-}
-
-function isSingleByteCodePage(name: string): boolean {
-  // Every byte once, and a pair that is one character in all forms of UTF-8.
-  const bytes = Buffer.from([...Array(256).keys(), 0xc3, 0xa9]);
-  return iconv.encodingExists(name) && iconv.decode(bytes, name).length === bytes.length;
 }

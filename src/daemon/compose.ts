@@ -3,7 +3,7 @@ import { type CallBudget, Calls, QueuedRemote, queuedJobService } from '../agent
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { Debounce } from '../agent/live/debounce.ts';
 import { Mirrors } from '../agent/live/mirror/mirror.ts';
-import { TextEncoding } from '../agent/live/text/encoding.ts';
+import { TextDecoding } from '../agent/live/text/decoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
 import { ALONE, type JobRegister, type Ownership } from '../agent/ownership.ts';
 import type { PassContext } from '../agent/pass/complete-pass.ts';
@@ -83,9 +83,14 @@ export function buildEngine(options: EngineOptions): Engine {
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
-    encoding: new TextEncoding(service.contentEncoding, store.capabilities),
+    decoding: new TextDecoding(store.capabilities),
     debounce: new Debounce(monotonic),
-    rawBytes: new RawBytes(new QueuedRemote(remote, calls, 'raw'), () => contentWriter(spillPlace(config)), monotonic),
+    rawBytes: new RawBytes(
+      new QueuedRemote(remote, calls, 'raw'),
+      store.capabilities,
+      () => contentWriter(spillPlace(config)),
+      monotonic,
+    ),
     longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: new BatchLimit(store.capabilities),
     now,

@@ -86,6 +86,8 @@ export interface LiveFileRow extends LiveFileKey {
 export interface InexactRegion {
   readonly start: number;
   readonly length: number;
+  /** Why raw bytes were refused. */
+  readonly reason?: string;
 }
 
 /**

@@ -27,7 +27,6 @@ describe('a configuration that is fine', () => {
         timeoutMs: 60_000,
         tls: { caFile: null, certFile: null, keyFile: null },
         proxy: null,
-        contentEncoding: 'auto',
         compression: 'auto',
       },
       auth: {
@@ -89,7 +88,6 @@ service:
   timeoutSeconds: 0.25
   tls: {caFile: ca.pem, certFile: tls/cert.pem, keyFile: /abs/key.pem}
   proxy: http://proxy:3128
-  contentEncoding: Windows-1250
   compression: off
 auth:
   method: cloud-platform
@@ -137,7 +135,6 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
         timeoutMs: 250,
         tls: { caFile: path('ca.pem'), certFile: path('tls/cert.pem'), keyFile: '/abs/key.pem' },
         proxy: 'http://proxy:3128',
-        contentEncoding: 'windows-1250',
         compression: 'off',
       },
       auth: {

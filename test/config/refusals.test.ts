@@ -97,13 +97,7 @@ const WRONG_VALUES: Case[] = [
     'proxy: http://u:hunter2@p:1',
     'service.proxy: expected an address that starts with http:// or https://, without a password in it, found "http://***@p:1" (text)',
   ],
-  [
-    'service',
-    'contentEncoding: windows-9999',
-    'service.contentEncoding: expected auto, utf-8 or the name of a single-byte code page such as windows-1250, found "windows-9999" (text)',
-  ],
-  ['service', 'contentEncoding: utf-16', 'found "utf-16" (text)'],
-  ['service', 'contentEncoding: gbk', 'found "gbk" (text)'],
+  ['service', 'contentEncoding: auto', 'service.contentEncoding: removed: text counts as UTF-8, and live files'],
   ['service', 'compression: on', 'service.compression: expected one of auto, off, found "on" (text)'],
   // auth
   [

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { Debounce } from '../../src/agent/live/debounce.ts';
 import { Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
-import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
+import { TextDecoding } from '../../src/agent/live/text/decoding.ts';
 import { completePass, type PassSummary } from '../../src/agent/pass/complete-pass.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
@@ -29,7 +29,6 @@ export interface EngineOptions {
   readonly now: () => number;
   readonly keepGenerations?: number;
   readonly overlapBytes?: number;
-  readonly contentEncoding?: string;
   readonly checkpoint?: (step: string) => void | Promise<void>;
   readonly disk?: ModelDisk;
   readonly newContent?: () => ContentWriter;
@@ -67,9 +66,9 @@ export class Engine {
     const context: PollContext = {
       store: this.store,
       commit: (write, withinMs) => commits.commit(write, withinMs),
-      encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.capabilities),
+      decoding: new TextDecoding(this.store.capabilities),
       debounce: new Debounce(now),
-      rawBytes: new RawBytes(remote, options.newContent ?? (() => memoryWriter()), now),
+      rawBytes: new RawBytes(remote, this.store.capabilities, options.newContent ?? (() => memoryWriter()), now),
       longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
       batchLimit: new BatchLimit(this.store.capabilities),
       maxTogether: options.maxTogether,

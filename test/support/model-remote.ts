@@ -21,6 +21,8 @@ export class ModelRemote implements Remote {
   decodeWith: ((bytes: Buffer, offset: number) => string) | undefined;
   /** Whether whole files can be listed and downloaded. */
   rawAccess = true;
+  /** Stands before the directories of tasks, so that their paths cannot be known without the listing. */
+  prefix = '';
   /** Longer texts cannot be sent. */
   maxTextBytes = Number.POSITIVE_INFINITY;
   /** Fails the next calls, one error each. */
@@ -74,12 +76,13 @@ export class ModelRemote implements Remote {
   async listChangedFiles(_jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
     await this.#begin(signal);
     if (!this.rawAccess) return [];
-    return [...this.files.keys()].map((name) => `/${name}.txt`);
+    return [...this.files.keys()].map((name) => `/${this.prefix}${name}.txt`);
   }
 
   async downloadFile(_jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {
     await this.#begin(signal);
-    const bytes = this.#seen(path.slice(1, -'.txt'.length));
+    const isThere = this.rawAccess && path.startsWith(`/${this.prefix}`);
+    const bytes = isThere ? this.#seen(path.slice(1 + this.prefix.length, -'.txt'.length)) : undefined;
     if (bytes === undefined) throw new JobtailError('not-found', 'no such file');
     for (let at = 0; at < bytes.length; at += 1000) await sink(bytes.subarray(at, at + 1000));
     this.rawBytes += bytes.length;

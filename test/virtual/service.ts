@@ -26,7 +26,7 @@ export interface Call {
 }
 
 /** How the releases turn bytes into text. */
-const DECODERS: readonly DecodingOptions[] = [{}, { stream: true }, { swallowBom: true }, { codePage: 'windows-1250' }];
+const DECODERS: readonly DecodingOptions[] = [{}, { stream: true }, { swallowBom: true }, { olderRuntime: true }];
 /** A call under way whose session is lost is answered so much later, at most. */
 const MAX_LATE_MS = 5_000;
 /** docs/guarantees.md: after a refusal the agent waits 5 minutes, a quarter more or less by chance. */

@@ -18,18 +18,18 @@
  *   11 first poll, or shorter under 5 s    -                             undetermined: the next poll
  *   12 ends before                         has uncommitted bytes         mirror-damaged: cut these
  *   13 raw ends before                     was changed                   mirror-damaged: cut to equal bytes
- *   14 text, after bytes not shown         -                             undetermined: raw bytes
- *   15 as 14; raw refused; inexact range   -                             undetermined: the next poll
- *   16 differs                             -                             rewritten: a new generation
- *   17 ends before                         -                             truncated: a new generation
+ *   14 text, not by ASCII alone            -                             undetermined: raw bytes
+ *   15 differs                             -                             rewritten: a new generation
+ *   16 ends before                         -                             truncated: a new generation
  *
  * ";" stands for "and". "Not shown": the text has U+FFFD in place of bytes that must be compared. "Raw": the raw bytes
- * of the file, which are authoritative; after they were refused, the text alone decides. "Was changed": by another
+ * of the file, which are authoritative; after they were refused, the text alone decides. "Not by ASCII alone": the text
+ * does not show all bytes before the difference, or either side has another character there. "Was changed": by another
  * process. "The end": the committed end of the mirror. If the state was lost, no bytes are known to be uncommitted.
  *
  * The rows of uncommitted bytes come first (6 before 7, 12 before 17), because these bytes were never guaranteed. A cut
  * loses nothing: the remote file still has these bytes. So a cut waits for another poll only if the size may be stale
- * (12). A new generation always waits. `explain.ts` has already identified the decoder of the response.
+ * (12). A new generation always waits. `byte-order-mark.ts` has already added a mark that the server stripped.
  */
 import type { Match } from './match.ts';
 import type { Integrity } from './mirror/live-file.ts';
@@ -40,8 +40,8 @@ export interface Facts {
   readonly by: 'text' | 'raw bytes';
   /** The first byte to be compared that the text does not show; undefined if there is none. */
   readonly unshownFrom?: number | undefined;
-  /** The comparison went through an inexact range of the mirror. */
-  readonly isBehindInexact?: boolean;
+  /** ASCII characters alone show the difference: known decoders or not, they mean the same. */
+  readonly isByAscii?: boolean;
   readonly areRawBytesRefused?: boolean;
   /** The response goes on after the mirror. */
   readonly goesOn: boolean;
@@ -66,7 +66,7 @@ export type Decision =
 export type Need = 'raw-bytes' | 'all-of-the-mirror' | 'its-end' | 'the-next-poll';
 
 export function decide(facts: Facts): Decision {
-  const { shown, unshownFrom, isBehindInexact = false, areRawBytesRefused = false, showsEnd, mirror } = facts;
+  const { shown, unshownFrom, isByAscii = false, areRawBytesRefused = false, showsEnd, mirror } = facts;
   const { length, committed, integrity, hasFingerprint } = mirror;
   const isUncommitted = length > committed && integrity !== 'unknown';
   if (shown.kind === 'same') {
@@ -94,14 +94,11 @@ export function decide(facts: Facts): Decision {
   if (!facts.isConfirmed) return undetermined(at, 'the-next-poll'); // 11
   if (isUncommitted) return cutToCommitted(at, committed); // 12
   if (isChanged && !isText) return cutToEqual(at); // 13
-  if (isText && (unshownFrom !== undefined || isBehindInexact)) {
-    if (!areRawBytesRefused) return undetermined(at, 'raw-bytes'); // 14
-    if (isBehindInexact) return undetermined(at, 'the-next-poll'); // 15
-  }
+  if (isText && !isByAscii && !areRawBytesRefused) return undetermined(at, 'raw-bytes'); // 14
   const seen = isText ? '' : ', as its raw bytes show';
   const how = integrity === 'unknown' ? `${seen}; the state of the mirror was lost` : seen;
-  if (isDifferent) return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${how}` }; // 16
-  return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${length}${how}` }; // 17
+  if (isDifferent) return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${how}` }; // 15
+  return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${length}${how}` }; // 16
 }
 
 const undetermined = (at: number, needs: Need): Decision => ({ kind: 'undetermined', at, needs });

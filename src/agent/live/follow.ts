@@ -1,71 +1,71 @@
 /**
- * One poll of one live file: request from a little before the committed offset, find the decoder of the response, compare
- * it with the mirror, decide (decide.ts), and execute the decision.
+ * One poll of one live file, in one direction: request from a little before the committed offset, compare the response
+ * with the mirror, decide (decide.ts), execute the decision. `nextOffset` in offsets.ts decides where a poll begins.
  */
 import { JobtailError } from '../../errors.ts';
 import type { InexactRegion } from '../../store/rows.ts';
-import { BEHIND_EVERY_END } from '../ports.ts';
+import { BEHIND_EVERY_END, type Part } from '../ports.ts';
 import { appendText } from './append/append.ts';
-import { fillInexact, substitute } from './append/inexact.ts';
+import { substitute } from './append/inexact.ts';
 import type { Purpose } from './append/raw-bytes.ts';
-import { type ShownPart, shownBy } from './append/raw-download.ts';
+import type { ShownPart } from './append/raw-download.ts';
 import { type Decision, decide, type Facts, type Need } from './decide.ts';
 import { type Match, match } from './match.ts';
-import { overlaps } from './mirror/inexact-regions.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 import { FINGERPRINT_BYTES } from './mirror/mirror.ts';
-import { alignDown, overlapOffset } from './offsets.ts';
-import type { FirstResponse, FollowContext, FollowEnd, Response } from './steps.ts';
-import { UnknownCodePage, unidentified } from './text/encoding.ts';
-import { explain } from './text/explain.ts';
+import { alignDown, nextOffset } from './offsets.ts';
+import type { FirstResponse, FollowContext, FollowEnd } from './steps.ts';
+import { mayBeUtf16, mayLackMark, wholeText } from './text/byte-order-mark.ts';
+import { Reading } from './text/reading.ts';
 
 const MAX_ATTEMPTS = 4;
+/** Bytes of the mirror that show whether a mark may be missing. */
+const KNOWN_BYTES = 4;
+/** Bytes of text after a character that are compared. */
+const FOLLOWING_BYTES = 64;
+const UNSUBMITTED = 'the service sends no whole files of a job that is not submitted';
 
 /** Follows a file by its decoded text; by its raw bytes where the text stays undetermined, or in the last pass. */
 export async function follow(file: LiveFile, context: FollowContext): Promise<FollowEnd> {
-  let end: FollowEnd | undefined;
-  try {
-    end = await followText(file, context);
-  } catch (error) {
-    end = error instanceof UnknownCodePage ? await compareRawBytes(file, context) : undefined;
-    if (end === undefined) throw error;
-  }
+  const end = await followText(file, context);
   if (end !== 'unclear') context.debounce.clear(file, 'unclear');
   else if (context.debounce.hasPersisted(file, 'unclear') || context.final)
-    return (await compareRawBytes(file, context)) ?? end;
+    return (await compareRawBytes(file, context, 'toDecide')) ?? end;
   return end;
 }
 
 async function followText(file: LiveFile, context: FollowContext): Promise<FollowEnd> {
-  const { debounce, encoding } = context;
+  const { debounce, decoding, parts } = context;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const offset = await overlapOffset(file);
-    const part = await context.parts.at(offset);
+    const offset = await nextOffset(file);
+    const part = await parts.at(offset);
     if (part === undefined) return 'absent';
-    if (!part.isBeginning || part.content.length === 0) file.note({ relativePath: part.relativePath });
-    if (part.isBeginning && part.content.length === 0) return await followRaw(file, context);
+    if (part.isBeginning) return await followLong(file, part, context);
+    file.note({ relativePath: part.relativePath });
+    if (decoding.server === 'unknown' && (await new Reading(part.content).isBeyondAscii())) {
+      const end = await identify(file, part, context);
+      if (end !== undefined) return end;
+    }
+    if (decoding.server === 'other') return await followOther(file, part, context);
 
-    const explained = await explain(offset, part, file, context);
-    if (explained === 'again') return 'unclear';
-    const shown = await shownBy(offset, explained.reading.fork(), encoding);
-    const first: FirstResponse = { ...explained, shown };
+    const first = await responseOf(offset, part, file, context);
+    if (first === undefined) return 'unclear';
     let { facts, unshown } = await compareText(file, first, context);
     let decision = decide(facts);
 
     if (isNeeded(decision, 'its-end')) {
-      facts = { ...facts, showsEnd: await showsEnd(decision.at, file, first, context) };
+      facts = { ...facts, showsEnd: await showsEnd(decision.at, file, context) };
       decision = decide(facts);
     }
     if (isNeeded(decision, 'raw-bytes')) {
-      const end = await requestRawBytes(file, first, first, context, 'toDecide');
+      const end = await requestRawBytes(file, first, first.reading, context, 'toDecide');
       if (end !== undefined) return end;
       decision = decide({ ...facts, areRawBytesRefused: true });
-      if (isNeeded(decision, 'the-next-poll')) return 'unclear';
     }
     if (decision.kind === 'unchanged' || decision.kind === 'grown') {
       file.markCompared(unshown);
-      if (file.row.inexact.length > 0) {
-        const end = await compareRawBytes(file, context, 'toMend', shown);
+      if (file.row.inexact.length > 0 && context.final) {
+        const end = await compareRawBytes(file, context, 'toDecide', shownOf(first));
         if (end !== undefined) return end;
       }
       debounce.clear(file, 'shorter', 'different');
@@ -76,23 +76,49 @@ async function followText(file: LiveFile, context: FollowContext): Promise<Follo
   return 'unclear';
 }
 
+/** The whole text of a response; undefined if it is unclear whether the server stripped a mark. */
+async function responseOf(
+  offset: number,
+  part: Part,
+  file: LiveFile,
+  { final, parts }: FollowContext,
+): Promise<FirstResponse | undefined> {
+  const known = await file.read(offset, Math.max(offset, Math.min(file.undisputed, offset + KNOWN_BYTES)));
+  if (offset === 0 && mayBeUtf16(known)) return undefined;
+  // Most empty files stay empty for long: only the last pass checks for a file that is a byte-order mark alone.
+  const isChecked = (part.content.length > 0 || final) && mayLackMark(offset, known);
+  const whole = isChecked ? await wholeText(offset, part.content, parts) : { content: part.content };
+  if (whole === undefined) return undefined;
+  const shown = new Reading(whole.content);
+  return { offset, part, shown, reading: shown.fork(), second: whole.second };
+}
+
+const shownOf = ({ offset, shown }: FirstResponse): ShownPart => ({ offset, text: shown });
+
 const isNeeded = (decision: Decision, need: Need) => decision.kind === 'undetermined' && decision.needs === need;
 
 /** Compares a text with the mirror. `unshown`: the disputed bytes of the mirror that the text does not show. */
 async function compareText(
   file: LiveFile,
-  { offset, reading }: Response,
+  { offset, reading }: FirstResponse,
   context: FollowContext,
 ): Promise<{ readonly facts: Facts; readonly unshown: readonly InexactRegion[] }> {
   const unshown: InexactRegion[] = [];
-  let isBehindInexact = false;
+  let isAllShown = true;
   const shown = await match(reading, file, { from: offset, to: file.length }, (start, end) => {
-    isBehindInexact ||= file.row.inexact.some((region) => overlaps(region, start, end));
+    isAllShown = false;
     const open = Math.max(start, file.undisputed);
     if (open < end) unshown.push({ start: open, length: end - open });
   });
   const facts = await factsOf(file, shown, 'text', context);
-  return { facts: { ...facts, unshownFrom: unshown[0]?.start, isBehindInexact, goesOn: !reading.atEnd() }, unshown };
+  const isByAscii = isAllShown && (shown.kind === 'shorter' || (await isAscii(shown.at, file, reading)));
+  return { facts: { ...facts, unshownFrom: unshown[0]?.start, isByAscii, goesOn: !reading.atEnd() }, unshown };
+}
+
+/** Whether both the mirror and the text have ASCII characters at a difference. */
+async function isAscii(at: number, file: LiveFile, reading: Reading): Promise<boolean> {
+  const bytes = Buffer.concat([await file.read(at, at + 1), await reading.text(1)]);
+  return bytes.every((byte) => byte < 0x80);
 }
 
 /** Records a difference, so that the next poll confirms it. */
@@ -104,13 +130,13 @@ async function factsOf(file: LiveFile, shown: Match, by: Facts['by'], { debounce
 }
 
 /** Whether the remote file still has the committed end of a mirror that was changed at `at`, before it. */
-async function showsEnd(at: number, file: LiveFile, { decode }: Response, { parts }: FollowContext): Promise<boolean> {
+async function showsEnd(at: number, file: LiveFile, { parts }: FollowContext): Promise<boolean> {
   const start = Math.max(0, file.row.position - FINGERPRINT_BYTES);
   if (at >= start) return false;
   const from = await alignDown(file, start);
   const part = await parts.at(from);
   if (part === undefined) return false;
-  return (await match(decode(part.content), file, { from, to: file.committed })).kind === 'same';
+  return (await match(new Reading(part.content), file, { from, to: file.committed })).kind === 'same';
 }
 
 /** Executes a decision. Returns whether the mirror changed, so that the file can be requested again. */
@@ -127,62 +153,104 @@ async function act(decision: Decision, file: LiveFile, { debounce }: FollowConte
   return true;
 }
 
-/** Appends what follows the mirror, which the text shows. */
+/** Appends what follows the mirror, which the text shows up to its end unless `shown` is open. */
 async function append(file: LiveFile, first: FirstResponse, shown: Match, context: FollowContext): Promise<FollowEnd> {
-  let response: Response = first;
-  if (shown.kind === 'same' && shown.open) {
-    const filled = await fillInexact(file, shown.at, first, context.parts);
-    if (typeof filled === 'string') return filled;
-    response = filled;
+  const { rawBytes, hasWholeFiles, parts } = context;
+  // An open end was shown to the raw bytes before (decide.ts).
+  const isOpen = shown.kind === 'same' && shown.open;
+  if (!isOpen) {
+    const appended = await appendText(file, first, context);
+    if (typeof appended === 'string') return appended;
+    if (appended.reading.atEnd()) return 'current';
+    const end = await requestRawBytes(file, first, appended.reading, context, 'toExtend');
+    if (end !== undefined) return end;
   }
-  if (first.part.isBeginning) {
-    if (file.row.relativePath === null) {
-      // A request after the end of the file returns its path without text.
-      const named = await context.parts.at(BEHIND_EVERY_END);
-      if (named === undefined) return 'absent';
-      file.note({ relativePath: named.relativePath });
-    }
-    return (await compareRawBytes(file, context, 'toExtend', first.shown)) ?? 'raw';
-  }
-  const appended = await appendText(file, response, first, context);
-  if (typeof appended === 'string') return appended;
-  const { codePage } = appended.reading;
-  if (appended.reading.atEnd()) return 'current';
-  const end = await requestRawBytes(file, first, appended, context, 'toExtend');
-  if (end !== undefined) return end;
-  if (codePage !== undefined) throw unidentified(codePage.names);
-  return await substitute(file, first, context.parts);
+  const reason = hasWholeFiles ? rawBytes.reasonOf(file) : UNSUBMITTED;
+  return await substitute(file, isOpen ? shown.at : file.length, { first, parts, reason });
 }
 
 /**
- * Requests raw bytes, because the text does not show what follows the cursor of `response`. Undefined if they are
- * refused: the text alone decides.
+ * Finds out how the server decodes, at its first text beyond ASCII: by raw bytes. Where these are refused, a request from
+ * within the first such character shows U+FFFD if the decoder is one of UTF-8. Undefined as soon as it is known.
+ */
+async function identify(
+  file: LiveFile,
+  { offset, content }: Part,
+  context: FollowContext,
+): Promise<FollowEnd | undefined> {
+  const { parts, decoding, rawBytes, hasWholeFiles, final } = context;
+  const text = new Reading(content);
+  const isUtf8 = async (shown: Reading) => (await shown.skipUncertain(1)) > 0;
+  const rest = text.fork(true);
+  let at = offset;
+  for (let length = 1; length > 0; at += length) {
+    ({ length } = await rest.peek(content.length));
+    rest.advance(length);
+  }
+  // No decoder of single bytes makes U+FFFD.
+  if (await isUtf8(rest.fork(false))) return undefined;
+  const end = await compareRawBytes(file, context, 'toExtend', { offset, text });
+  if (end !== undefined || decoding.server !== 'unknown') return end;
+  if (hasWholeFiles && !rawBytes.areRefused(file, final)) return 'raw';
+  const within = await parts.at(at + 1);
+  const again = await parts.at(offset);
+  if (within === undefined || again === undefined) return 'absent';
+  if (await isUtf8(new Reading(within.content))) {
+    decoding.learn('utf-8', () => {});
+    return undefined;
+  }
+  // From its next byte, a decoder of single bytes shows the next character.
+  await rest.skipUncertain(1);
+  const isNext = (await rest.text(FOLLOWING_BYTES)).equals(await within.content.read(0, FOLLOWING_BYTES));
+  if (again.content.length !== content.length || !isNext) return 'unclear';
+  decoding.learn('other', () => {});
+  return 'refused';
+}
+
+/**
+ * Requests raw bytes, because the text does not show what follows the cursor `reading`. Undefined if they are refused:
+ * the text alone decides.
  */
 async function requestRawBytes(
   file: LiveFile,
-  { shown }: FirstResponse,
-  { reading }: Response,
+  first: FirstResponse,
+  reading: Reading,
   context: FollowContext,
   purpose: Purpose,
 ): Promise<FollowEnd | undefined> {
   const { debounce, rawBytes, hasWholeFiles, final } = context;
   const rest = reading.fork();
   // A character that the end of a growing file cuts arrives with the next bytes.
-  const isTail = reading.codePage === undefined && (await rest.skipUncertain()) > 0 && rest.atEnd();
+  const isTail = (await rest.skipUncertain()) > 0 && rest.atEnd();
   if (isTail && !final && !debounce.hasPersisted(file, 'tail')) return 'tail';
-  const end = await compareRawBytes(file, context, purpose, shown);
+  const end = await compareRawBytes(file, context, purpose, shownOf(first));
   if (end === 'current') debounce.clear(file, 'tail');
-  if (end !== undefined || (hasWholeFiles && rawBytes.areRefused(file, final))) return end;
+  if (end !== undefined || !hasWholeFiles || rawBytes.areRefused(file, final)) return end;
   return isTail ? 'tail' : 'raw';
 }
 
-/** Follows a file that is longer than the server can send as text. */
-async function followRaw(file: LiveFile, context: FollowContext): Promise<FollowEnd> {
-  const end = await compareRawBytes(file, context);
-  if (end !== undefined) return end;
+/** Follows a file whose text is long, or longer than the server can send: by its raw bytes. */
+async function followLong(file: LiveFile, part: Part, context: FollowContext): Promise<FollowEnd> {
+  const { content, offset, relativePath } = part;
+  if (content.length === 0) file.note({ relativePath });
+  else if (file.row.relativePath === null) {
+    // A request after the end of the file returns its path without text.
+    const named = await context.parts.at(BEHIND_EVERY_END);
+    if (named === undefined) return 'absent';
+    file.note({ relativePath: named.relativePath });
+  }
+  const shown = content.length > 0 ? { offset, text: new Reading(content) } : undefined;
+  const end = await compareRawBytes(file, context, shown === undefined ? 'toDecide' : 'toExtend', shown);
+  if (end !== undefined || shown !== undefined) return end ?? 'raw';
   throw new JobtailError('stuck', 'longer than this service can send as text', {
     hint: 'the raw download failed; it is repeated with back-off',
   });
+}
+
+/** Follows a file of a server that does not decode UTF-8: by its raw bytes. */
+async function followOther(file: LiveFile, { content, offset }: Part, context: FollowContext): Promise<FollowEnd> {
+  const end = await compareRawBytes(file, context, 'toDecide', { offset, text: new Reading(content) });
+  return end ?? (context.rawBytes.areRefused(file, context.final) ? 'refused' : 'later');
 }
 
 /**
@@ -192,12 +260,14 @@ async function followRaw(file: LiveFile, context: FollowContext): Promise<Follow
 async function compareRawBytes(
   file: LiveFile,
   context: FollowContext,
-  purpose: Purpose = 'toDecide',
+  purpose: Purpose,
   shown?: ShownPart,
 ): Promise<FollowEnd | undefined> {
-  if (!context.hasWholeFiles) return undefined;
+  const { rawBytes, hasWholeFiles, parts } = context;
+  if (!hasWholeFiles || !rawBytes.isDue(file, context, purpose)) return undefined;
+  await parts.settle();
   const before = file.length;
-  const found = await context.rawBytes.compare(file, context, purpose, shown);
+  const found = await rawBytes.compare(file, context, purpose, shown);
   if (found === undefined) return undefined;
   if (found === 'same') return purpose === 'toExtend' && file.length === before ? undefined : 'current';
   await act(decide(await factsOf(file, found, 'raw bytes', context)), file, context);

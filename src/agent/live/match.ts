@@ -1,12 +1,11 @@
 /**
  * Compares the text of a response with known bytes: a mirror, or raw bytes. Where the text has no U+FFFD, bytes are
- * compared with bytes. Where it has some, the bytes predict how many (docs/servers.md 1.2), and so where the text goes
- * on after them:
+ * compared with bytes. Where it has some, the bytes show where the text goes on after them. How many U+FFFD stand for
+ * undecodable bytes depends on the runtime of the server, and proves nothing:
  *
- *   an undecodable sequence (the longest beginning of a character)     one U+FFFD
- *   a character that the edge of a block cuts                          one, and one for each byte behind the edge
- *   a character that a short read cuts, another decoder's sequence     at least one, at most one for each byte
- *   bytes of an inexact range                                          at least one for three, at most one for each
+ *   undecodable bytes, bytes of an inexact range         at least one U+FFFD for three, at most one for each
+ *   a character that the edge of a block cuts            one, and one for each byte behind the edge
+ *   a character that a short read cuts                   at least two, at most one for each byte
  */
 import { isUtf8 } from 'node:buffer';
 import { commonLength, startsAlike, widthOfLead } from '../../bytes.ts';
@@ -50,6 +49,7 @@ const LOOKAHEAD_BYTES = 4 * 1024;
 const RESUME_BYTES = 64;
 const MAX_UNIT_BYTES = 4;
 const MAX_BYTES_A_REPLACEMENT = 3;
+const ROUNDING = 1e-6;
 const LAST_LEAD = 0xf4;
 /** Lead bytes that allow only some continuation bytes as the second byte. */
 const SECOND_BYTES: ReadonlyMap<number, readonly [number, number]> = new Map([
@@ -78,23 +78,13 @@ export async function match(
       // The text may show bytes by now that were substituted when they were appended.
       const until = Math.min(to, bytes.unknownUntil?.(at) ?? at);
       const rest = await reading.peek(until - at);
-      if (until === at || (rest.length < until - at && reading.codePage === undefined))
-        return { kind: 'different', at };
+      if (until === at || rest.length < until - at) return { kind: 'different', at };
       onUnshown(at, at + rest.length);
       reading.advance(rest.length);
       at += rest.length;
       continue;
     }
     if (reading.atEnd()) return { kind: 'shorter', at };
-    if (reading.codePage !== undefined) {
-      // Each character is one byte.
-      const behind = at + (await reading.skipUncertain(to - at));
-      // An uncertain character never stands for an ASCII byte.
-      if ((await bytes.read(at, behind)).some((byte) => byte < 0x80)) return { kind: 'different', at };
-      onUnshown(at, behind);
-      at = behind;
-      continue;
-    }
     const end = await endOfReplaced(reading, bytes, { at, to, offset });
     if (end.position > at) onUnshown(at, end.position);
     if (end.differs) return { kind: reading.atEnd() ? 'shorter' : 'different', at };
@@ -127,12 +117,12 @@ async function endOfReplaced(
   const count = await behind.skipUncertain();
   const follows = Buffer.from(await behind.peek(RESUME_BYTES));
   const mayResume = follows.length > 0 || behind.atEnd();
-  let [min, max, predicted] = [0, 0, 0];
+  let [min, max, predicted, wholeBytes] = [0, 0, 0, 0];
   // Where the text goes on, by RESUME_BYTES equal bytes; and where it may, by fewer, or none.
   let [sure, possible]: (number | undefined)[] = [];
   let [window, windowAt] = [Buffer.alloc(0), at];
   let position = at;
-  while (min <= count) {
+  while (min <= count + ROUNDING) {
     const windowEnd = windowAt + window.length;
     if (position + MAX_UNIT_BYTES + RESUME_BYTES > windowEnd && windowEnd < to) {
       window = Buffer.from(await bytes.read(position, Math.min(to, position + LOOKAHEAD_BYTES)));
@@ -140,9 +130,8 @@ async function endOfReplaced(
     }
     const rest = window.subarray(position - windowAt);
     if (position === to) {
-      // More U+FFFD stand for the bytes that follow.
-      if (min === max) await reading.skipUncertain(max);
-      if (min === max) return { position };
+      // Only whole characters predict how many U+FFFD stand for them, and so whether more bytes follow.
+      if (predicted === count && wholeBytes === position - at) sure ??= position;
       if (sure === undefined) return { position, open: true };
       break;
     }
@@ -154,11 +143,12 @@ async function endOfReplaced(
       possible ??= position;
     }
     const isUnknown = bytes.unknownUntil?.(position) !== undefined;
-    const unit = isUnknown ? UNKNOWN_UNIT : unitAt(rest, position - offset);
+    const unit = isUnknown ? UNKNOWN_UNIT : unitAt(rest, position - offset, reading.isAsciiOnly);
     if (unit === undefined) break;
     min += unit.min;
     max += unit.max;
     predicted += unit.predicted;
+    if (unit.isWhole) wholeBytes += unit.width;
     position += unit.width;
   }
   await reading.skipUncertain();
@@ -178,6 +168,8 @@ interface Unit {
   readonly min: number;
   readonly max: number;
   readonly predicted: number;
+  /** A whole character. */
+  readonly isWhole?: boolean;
 }
 
 const UNKNOWN_UNIT: Unit = {
@@ -191,9 +183,10 @@ const UNKNOWN_UNIT: Unit = {
  * The sequence at the start of `bytes`, which are `at` bytes after the requested offset; undefined if it is never shown
  * as U+FFFD: ASCII, or a character that nothing cuts.
  */
-function unitAt(bytes: Buffer, at: number): Unit | undefined {
+function unitAt(bytes: Buffer, at: number, isAsciiOnly: boolean): Unit | undefined {
   const lead = bytes[0] ?? 0;
   if (lead < 0x80) return undefined;
+  if (isAsciiOnly) return UNKNOWN_UNIT;
   const needed = lead <= LAST_LEAD ? widthOfLead(lead) : 1;
   const [low, high] = SECOND_BYTES.get(lead) ?? [0x80, 0xbf];
   let width = 1;
@@ -202,12 +195,13 @@ function unitAt(bytes: Buffer, at: number): Unit | undefined {
   const beforeEdge = BLOCK_BYTES - (at % BLOCK_BYTES);
   const isCut = beforeEdge < width;
   const asCut = 1 + width - Math.min(beforeEdge, width);
+  const isUndecodable = width < needed || width === 1 || isReplacementLike(bytes);
   // A sequence that the end cuts may continue in the next bytes: then one more U+FFFD may stand for it.
-  if (width < needed && width === bytes.length) return { width, min: 1, max: width + 1, predicted: asCut };
-  if (width < needed || width === 1 || isReplacementLike(bytes)) return { width, min: 1, max: width, predicted: asCut };
+  const max = width < needed && width === bytes.length ? width + 1 : width;
+  if (isUndecodable) return { width, min: width / MAX_BYTES_A_REPLACEMENT, max, predicted: asCut };
   // A whole character is shown, unless the edge of a block or a short read cuts it: into two parts at least.
   if (at + width <= WITHIN_BLOCK_BYTES) return undefined;
-  return { width, min: 2, max: width, predicted: isCut ? asCut : Number.POSITIVE_INFINITY };
+  return { width, min: 2, max: width, predicted: isCut ? asCut : Number.POSITIVE_INFINITY, isWhole: true };
 }
 
 /** U+FFFD itself, and U+FFFE and U+FFFF, which XML cannot contain. */

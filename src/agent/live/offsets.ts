@@ -8,20 +8,13 @@ import type { LiveFile } from './mirror/live-file.ts';
 
 /** How far back a whole character is searched. Longer rows of marks or undecodable bytes are requested from within. */
 const REACH_BYTES = 128;
-/** How far before the overlap a non-ASCII character is searched: it shows how the server decodes. */
-const PROOF_BYTES = 960;
 
 /**
- * The offset of the overlap, or of the last non-ASCII character shortly before it, which shows how the server decodes.
- * 0 unless the mirror is intact.
+ * Where a poll requests a file from: at the overlap, so that the response shows whether the file was truncated or
+ * rewritten. 0 unless the mirror is intact: then all of it is compared.
  */
-export async function overlapOffset(file: LiveFile): Promise<number> {
-  if (file.integrity !== 'intact') return 0;
-  const overlap = Math.max(0, file.committed - file.overlapBytes);
-  const start = Math.max(0, overlap - PROOF_BYTES);
-  const before = await file.read(start, file.committed);
-  const beyondAscii = before.findLastIndex((byte) => byte >= 0x80);
-  return alignDown(file, beyondAscii < 0 ? overlap : Math.min(overlap, start + beyondAscii));
+export function nextOffset(file: LiveFile): Promise<number> {
+  return alignDown(file, file.integrity === 'intact' ? Math.max(0, file.committed - file.overlapBytes) : 0);
 }
 
 /** The nearest such offset at or before `position`, or else shortly after it. */

@@ -1,10 +1,9 @@
 /** What the steps of one poll share. */
 import type { FileParts, Part } from '../ports.ts';
 import type { RawBytes } from './append/raw-bytes.ts';
-import type { ShownPart } from './append/raw-download.ts';
 import type { Debounce } from './debounce.ts';
-import type { TextEncoding } from './text/encoding.ts';
-import type { Decode, Reading } from './text/reading.ts';
+import type { TextDecoding } from './text/decoding.ts';
+import type { Reading } from './text/reading.ts';
 
 /**
  * How the poll of a file ended.
@@ -12,17 +11,19 @@ import type { Decode, Reading } from './text/reading.ts';
  *   absent     the file does not exist at present
  *   tail       the file ends inside a character; its other bytes may follow
  *   raw        the text does not show the next bytes, and raw bytes are not available now
+ *   later      the server does not decode UTF-8, and the raw bytes are requested with back-off
+ *   refused    the server does not decode UTF-8, and refuses raw bytes
  *   different  the file looks truncated or rewritten, and the next poll must confirm it; or that was acted upon
  *   unclear    responses contradict each other, because the file changed meanwhile, or the text is ambiguous
  */
-export type FollowEnd = 'current' | 'absent' | 'tail' | 'raw' | 'different' | 'unclear';
+export type FollowEnd = 'current' | 'absent' | 'tail' | 'raw' | 'later' | 'refused' | 'different' | 'unclear';
 
 /** Whether the next poll may decide more, so that it should run soon. */
 export const needsAnotherPoll = (end: FollowEnd): boolean => end === 'different' || end === 'unclear';
 
 export interface FollowContext {
   readonly parts: FileParts;
-  readonly encoding: TextEncoding;
+  readonly decoding: TextDecoding;
   readonly debounce: Debounce;
   readonly rawBytes: RawBytes;
   /** Whether the server can send whole files of the job: none before it is submitted (docs/rest.md 3.5). */
@@ -36,16 +37,14 @@ export interface FollowContext {
 export interface Response {
   readonly offset: number;
   readonly part: Part;
-  /** The text with its decoder; the cursor moves while it is compared. */
+  /** The cursor moves while the text is compared. */
   readonly reading: Reading;
-  /** Reads another response for the file with the same decoder. */
-  readonly decode: Decode;
 }
 
 /** The response that was compared with all of the mirror. */
 export interface FirstResponse extends Response {
-  /** The text as it proves raw bytes. */
-  readonly shown: ShownPart;
-  /** A response from half a block later, which identified the decoder. */
+  /** All of the text: it proves raw bytes. */
+  readonly shown: Reading;
+  /** A response from another offset, which showed that no byte-order mark is missing. */
   readonly second?: Part | undefined;
 }

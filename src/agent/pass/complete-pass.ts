@@ -54,6 +54,8 @@ const WITNESS_PAUSE_MS = 1_000;
 const UNFINISHED: Partial<Record<FollowEnd, string>> = {
   tail: 'it ends inside a character',
   raw: 'it begins with bytes that are not UTF-8, and its raw bytes are not available',
+  later: 'its raw bytes are requested later',
+  refused: 'the service does not decode UTF-8, and its raw bytes are not available',
   different: 'it goes on changing',
   unclear: 'it goes on changing',
 };

@@ -10,7 +10,7 @@ import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { FollowContext, FollowEnd } from '../live/steps.ts';
 import type { Part } from '../ports.ts';
 import type { Batch } from './batch.ts';
-import { type Load, type LoadedFile, PollEnded } from './loader.ts';
+import { type FileWaits, type LoadedFile, PollEnded } from './loader.ts';
 
 export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWholeFiles' | 'signal' | 'parts'> {
   readonly liveFiles: LiveFileOptions;
@@ -69,13 +69,13 @@ export class FilePoll implements LoadedFile {
   }
 
   /** One file fails by itself; a stop, or a failure of the state or the lease, ends the whole poll. */
-  async follow(load: Load): Promise<void> {
+  async follow(waits: FileWaits): Promise<void> {
     const { final, signal } = this.#context;
     const { failed } = this.#memory;
     try {
       signal.throwIfAborted();
       if (!final && failed !== undefined && failed.pause.remainingMs > 0) throw failed.error;
-      this.end = await this.#follow(load);
+      this.end = await this.#follow(waits);
     } catch (thrown) {
       if (thrown instanceof PollEnded) throw thrown;
       const error = asJobtailError(thrown);
@@ -99,28 +99,28 @@ export class FilePoll implements LoadedFile {
     await this.#guardEnd(async () => this.mirror?.close());
   }
 
-  async #follow(load: Load): Promise<FollowEnd> {
+  async #follow(waits: FileWaits): Promise<FollowEnd> {
     const { final, liveFiles } = this.#context;
     const { quiet } = this.#memory;
     const isQuiet = !final && quiet !== undefined && (await isUnchanged(this.row, liveFiles.mirrors));
     // The request of a quiet poll: if the response is the same, the poll ends in the same way.
-    const received = isQuiet ? { offset: quiet.offset, part: await this.#load(load, quiet.offset) } : undefined;
+    const received = isQuiet ? { offset: quiet.offset, part: await this.#load(waits, quiet.offset) } : undefined;
     if (isQuiet && (await isSamePart(quiet, received?.part, this.row))) return quiet.end;
     this.#memory.quiet = undefined;
     this.mirror = await openLiveFile(this.row, this.#memory, liveFiles);
     let first = received;
     const at = async (offset: number) => {
-      const part = first?.offset === offset ? first.part : await this.#load(load, offset);
+      const part = first?.offset === offset ? first.part : await this.#load(waits, offset);
       first = undefined;
       return part;
     };
-    return await follow(this.mirror, { ...this.#context, parts: { at } });
+    return await follow(this.mirror, { ...this.#context, parts: { at, settle: waits.settle } });
   }
 
-  async #load(load: Load, offset: number): Promise<Part | undefined> {
+  async #load(waits: FileWaits, offset: number): Promise<Part | undefined> {
     const { taskId, file } = this.row;
     this.#wanted = offset;
-    const batch = await load({ taskId, file, offset, enoughBytes: this.#enoughBytes });
+    const batch = await waits.load({ taskId, file, offset, enoughBytes: this.#enoughBytes });
     this.#context.signal.throwIfAborted();
     const part = batch.parts.get(this.name);
     const error = batch.errors.get(this.name);
@@ -228,6 +228,7 @@ const SHOWN_BYTES = 8;
 /** Why the polls of a stuck file ended early. */
 const REASONS: Partial<Record<FollowEnd, string>> = {
   raw: 'the next bytes are not UTF-8, and the raw download failed',
+  refused: 'the service does not decode UTF-8, and the raw download failed',
   unclear: 'responses from different offsets contradict each other',
 };
 

@@ -85,11 +85,16 @@ export class JobPolls {
     const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), this.#context, options));
     let [refused, failure] = [0, undefined as unknown];
     try {
-      await followAll(files, async (wanted, begins) => {
-        const { remote, signal } = options;
-        const batch = await this.#batches.read(remote, { wanted, begins: begins && isFirst }, signal);
-        refused += batch.refused;
-        return batch;
+      const { remote, signal } = options;
+      await followAll(files, {
+        send: async (wanted, begins) => {
+          const batch = await this.#batches.read(remote, { wanted, begins: begins && isFirst }, signal);
+          refused += batch.refused;
+          return batch;
+        },
+        commit: async () => {
+          for (const { mirror } of files) await mirror?.commitAppended();
+        },
       });
     } catch (error) {
       failure = error;

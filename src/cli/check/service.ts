@@ -3,6 +3,7 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { type ServerDecoding, TextDecoding } from '../../agent/live/text/decoding.ts';
 import type { JobService, Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
 import { REPLACEMENT } from '../../bytes.ts';
 import type { Config } from '../../config/config.ts';
@@ -73,8 +74,7 @@ async function checkCalls(findings: Findings, config: Config, options: ServiceOp
       await findings.step('health', () => healthOf(config, signal));
       await findings.step('server', () => restCapabilitiesOf(capabilities, listed));
     }
-    if (jobId !== undefined && store !== undefined)
-      await findings.step('learned', () => capabilitiesOf(store, config.service.contentEncoding));
+    if (jobId !== undefined && store !== undefined) await findings.step('learned', () => capabilitiesOf(store));
   } finally {
     await connection.close();
   }
@@ -201,12 +201,17 @@ async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signa
   return found;
 }
 
-function capabilitiesOf({ capabilities }: Pick<Store, 'capabilities'>, contentEncoding: string): Finding[] {
-  const encoding = capabilities.get('text-encoding');
+const TEXTS: Readonly<Record<ServerDecoding, string>> = {
+  unknown: 'text is undetermined: only ASCII received so far',
+  'utf-8': 'text is utf-8',
+  other: 'text is not utf-8: live files are followed by raw downloads',
+};
+
+function capabilitiesOf({ capabilities }: Pick<Store, 'capabilities'>): Finding[] {
+  const { server } = new TextDecoding(capabilities);
   const limit = capabilities.get('batch-limit');
-  const setting = contentEncoding === 'auto' ? '' : ` (service.contentEncoding: ${contentEncoding})`;
   return [
-    note(`text is ${encoding ?? 'undetermined: only ASCII received so far'}${setting}`),
+    note(TEXTS[server]),
     note(limit === undefined ? 'no limit of files per call detected' : `at most ${limit} files in one call`),
     ...taskCapabilities({ capabilities }),
   ];

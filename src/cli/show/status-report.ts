@@ -93,7 +93,8 @@ function leaseReport(lease: LeaseRow | undefined) {
 function fileReport(mirrorDirectory: string, row: LiveFileRow) {
   const { taskId, file, ...shown } = shownLiveFile(row);
   const mirror = path.resolve(mirrorPath(mirrorDirectory, row.jobId, row));
-  return { taskId, file, path: mirror, ...shown, mismatches: row.mismatches };
+  const inexactReason = row.inexact.at(-1)?.reason ?? null;
+  return { taskId, file, path: mirror, ...shown, inexactReason, mismatches: row.mismatches };
 }
 
 const DAY_MS = 86_400_000;

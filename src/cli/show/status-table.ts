@@ -128,6 +128,10 @@ export function detail(report: ShownReport, display: Display): string {
     }
     for (const file of job.files) {
       if (file.error !== null) lines.push(...failureLines(`task ${file.taskId} ${file.file}: `, file.error));
+      if (file.inexactReason !== null) {
+        const what = `${countOf(file.inexactBytes, 'byte')} are substituted by "?"`;
+        lines.push(`task ${file.taskId} ${file.file}: ${what}: ${printable(file.inexactReason)}`);
+      }
       lines.push(...mismatchLines(file));
     }
     if (job.results.directory !== null) {

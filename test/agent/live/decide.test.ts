@@ -102,60 +102,54 @@ const ROWS: readonly Row[] = [
   [13, 'end before', { shown: SHORTER, mirror: MODIFIED, isConfirmed, by: 'raw bytes' }, mended(90)],
   [
     14,
-    'differs after disputed bytes',
-    { shown: DIFFERENT, mirror: LOST, unshownFrom: 7, isConfirmed },
-    undetermined(7, 'raw-bytes'),
-  ],
-  [
-    14,
-    'differs after an inexact range',
-    { shown: DIFFERENT, mirror: INTACT, isBehindInexact: true, isConfirmed },
+    'differs, and not by ASCII alone',
+    { shown: DIFFERENT, mirror: INTACT, isByAscii: false, isConfirmed },
     undetermined(90, 'raw-bytes'),
   ],
   [
-    15,
-    'differs after an inexact range',
-    { shown: DIFFERENT, mirror: INTACT, isBehindInexact: true, areRawBytesRefused, isConfirmed },
-    undetermined(90, 'the-next-poll'),
+    14,
+    'ends after bytes that it does not show',
+    { shown: SHORTER, mirror: LOST, unshownFrom: 7, isByAscii: false, isConfirmed },
+    undetermined(7, 'raw-bytes'),
   ],
   [
-    16,
+    15,
     'differs from one that was changed, and has another end',
     { shown: DIFFERENT, mirror: MODIFIED, showsEnd: false, isConfirmed },
     { kind: 'rewritten', at: 90, reason: reason(/^its byte 90 differs from the mirror$/) },
   ],
   [
-    16,
+    15,
     'differs',
     { shown: DIFFERENT, mirror: INTACT, isConfirmed },
     { kind: 'rewritten', at: 90, reason: reason(/^its byte 90 differs from the mirror$/) },
   ],
   [
-    16,
+    15,
     'differs after disputed bytes, and the state was lost',
     { shown: DIFFERENT, mirror: LOST, unshownFrom: 7, areRawBytesRefused, isConfirmed },
     { kind: 'rewritten', at: 7, reason: reason(/; the state of the mirror was lost$/) },
   ],
   [
-    16,
+    15,
     'raw bytes differ',
     { shown: DIFFERENT, mirror: INTACT, by: 'raw bytes', isConfirmed },
     { kind: 'rewritten', at: 90, reason: reason(/, as its raw bytes show$/) },
   ],
   [
-    17,
+    16,
     'ends before',
     { shown: SHORTER, mirror: INTACT, isConfirmed },
     { kind: 'truncated', at: 90, reason: reason(/^it has at most 90 bytes, the mirror has 100$/) },
   ],
   [
-    17,
+    16,
     'ends after disputed bytes, and the state was lost',
     { shown: SHORTER, mirror: LOST, unshownFrom: 7, areRawBytesRefused, isConfirmed },
     { kind: 'truncated', at: 7, reason: reason(/; the state of the mirror was lost$/) },
   ],
   [
-    17,
+    16,
     'ends before the end of one that was changed',
     { shown: SHORTER, mirror: MODIFIED, isConfirmed },
     { kind: 'truncated', at: 90, reason: reason(/^it has at most 90 bytes/) },
@@ -163,7 +157,7 @@ const ROWS: readonly Row[] = [
 ];
 
 test.each(ROWS)('row %i: %s', (_, __, facts, expected) => {
-  expect(decide({ by: 'text', goesOn: false, isConfirmed: false, ...facts })).toEqual(expected);
+  expect(decide({ by: 'text', goesOn: false, isConfirmed: false, isByAscii: true, ...facts })).toEqual(expected);
 });
 
 test('each row of the table has a case', () => {

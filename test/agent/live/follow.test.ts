@@ -1,22 +1,19 @@
 import fs from 'node:fs';
-import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { type CodePage, charactersOf } from '../../../simulator/operations/decoding.ts';
-import { codePagesWith, TextEncoding } from '../../../src/agent/live/text/encoding.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import type { DecodeBytesOptions } from '../../support/decode-bytes.ts';
 import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
 import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
-import { numRuns } from '../../support/property-runs.ts';
 import { removedDirectory, temporaryDirectory } from '../../support/temp-directory.ts';
 
 const NAME = keyText(STDOUT);
 
 /** A file of any length comes as text. */
-const AS_TEXT = { longBacklogBytes: Number.POSITIVE_INFINITY };
+const AS_TEXT = { longBacklogBytes: Number.POSITIVE_INFINITY, known: true };
 
-function setUp(options: Partial<EngineOptions> = {}) {
+/** `known`: raw bytes proved before that the service decodes UTF-8. */
+function setUp({ known = false, ...options }: Partial<EngineOptions> & { readonly known?: boolean } = {}) {
   const remote = new ModelRemote();
   let time = 1_000_000;
   const directory = temporaryDirectory();
@@ -33,6 +30,7 @@ function setUp(options: Partial<EngineOptions> = {}) {
     return engine;
   };
   const engine = start();
+  if (known) engine.store.capabilities.set('text-encoding', 'utf-8');
   return {
     remote,
     engine,
@@ -104,8 +102,8 @@ describe('text to bytes', () => {
     remote.files.set(NAME, text);
     expect(await poll()).toBe('current');
     expect(mirror().equals(text)).toBe(true);
-    // Two readings, the listing, the file.
-    expect(remote.calls).toBe(4);
+    // Two readings, the file.
+    expect(remote.calls).toBe(3);
     expect(remote.textBytes).toBeLessThan(text.length * 2.01);
     expect(remote.rawBytes).toBe(text.length);
   });
@@ -152,77 +150,6 @@ describe('text to bytes', () => {
       expect(mirror().equals(Buffer.from(`\ufeff${rest}\ufeffend`))).toBe(true);
     }
   });
-
-  test('the code page of an old server is found out, and kept', async () => {
-    const { remote, poll, mirror, start, engine } = setUp();
-    remote.decoding = { codePage: 'windows-1250' };
-    const text = Buffer.from('Příliš žluťoučký kůň úpěl ďábelské ódy\n'.repeat(50));
-    remote.files.set(NAME, text);
-    await poll();
-    expect(mirror().equals(text)).toBe(true);
-    // Which code page it is, only bytes that are there can tell.
-    await poll();
-    expect(engine.store.capabilities.get('text-encoding')).toBe('windows-1250');
-    const again = start();
-    remote.files.set(NAME, Buffer.concat([text, text]));
-    await again.poll();
-    expect(mirror().equals(Buffer.concat([text, text]))).toBe(true);
-  });
-
-  test.each([
-    ['begins beyond ASCII', Buffer.from([0xe9, 0x61, 0x0a])],
-    ['has one character', Buffer.from([0xe9])],
-    ['is long', Buffer.alloc(150_000, Buffer.from('Nen\xed to chyba.\n', 'latin1'))],
-    ['is long, with its characters at the end', Buffer.concat([Buffer.alloc(150_000, 'x'), Buffer.from([0xe9, 0x0a])])],
-    ['begins with a byte-order mark', Buffer.from('\ufeffžluťoučký kůň')],
-  ])('the code page of an old server is found out from a file that %s', async (_, bytes) => {
-    const { remote, poll, mirror } = setUp();
-    remote.decoding = { codePage: 'windows-1250' };
-    remote.files.set(NAME, bytes);
-    expect(await poll()).toBe('current');
-    expect(mirror().equals(bytes)).toBe(true);
-  });
-
-  test('the code page of an old server is known to all files from the moment it is found out', async () => {
-    const { remote, engine } = setUp();
-    remote.decoding = { codePage: 'windows-1250' };
-    const other: LiveFileKey = { ...STDOUT, file: 'log' };
-    engine.watch([other]);
-    const texts = new Map([
-      [STDOUT, Buffer.from('žluťoučký kůň\n')],
-      [other, Buffer.from(`${'text '.repeat(30_000)} a pak žluťoučký kůň\n`)],
-    ]);
-    for (const [key, bytes] of texts) remote.files.set(keyText(key), bytes);
-    for (let polls = 0; polls < 2; polls++) await engine.poll();
-    for (const [key, bytes] of texts) expect(fs.readFileSync(engine.mirror(key)).equals(bytes)).toBe(true);
-  });
-
-  test.each([
-    ['utf-8', 'windows-1252', 'déjà vu'],
-    ['windows-1250', undefined, 'déjà vu'],
-    ['windows-1250', 'windows-1252', 'voilà'],
-  ] as const)('contentEncoding: %s is said to be wrong, and nothing wrong is written', async (set, codePage, text) => {
-    const { remote, engine, mirror } = setUp({ contentEncoding: set });
-    remote.decoding = { codePage };
-    // Characters of the code page, as far as the server has one.
-    const bytes = codePage === undefined ? Buffer.from(text) : Buffer.from(text, 'latin1');
-    remote.files.set(NAME, bytes);
-    const polled = await engine.poll();
-    expect(polled.errors.get(NAME)?.hint).toContain('service.contentEncoding');
-    expect(bytes.subarray(0, mirror().length)).toEqual(mirror());
-  });
-
-  test('a service that was upgraded from a code page to UTF-8 is found out, and nothing wrong stays', async () => {
-    const { remote, poll, mirror } = setUp();
-    const bytes = Buffer.from('žluťoučký kůň\n'.repeat(20));
-    remote.decoding = { codePage: 'windows-1250' };
-    remote.files.set(NAME, bytes.subarray(0, 100));
-    await poll();
-    remote.decoding = {};
-    remote.files.set(NAME, bytes);
-    expect(await poll()).toBe('current');
-    expect(mirror().equals(bytes)).toBe(true);
-  });
 });
 
 describe('how a service decodes', () => {
@@ -232,9 +159,8 @@ describe('how a service decodes', () => {
     ['blocks', {}],
     ['blocks that swallow a mark', { swallowBom: true }],
     ['one decoder to the end', { stream: true }],
-    ...(['windows-1250', 'windows-1252', 'windows-1251', 'iso-8859-2', 'iso-8859-15'] as const).map(
-      (codePage): [string, DecodeBytesOptions] => [codePage, { codePage }],
-    ),
+    ['blocks of the older runtime', { olderRuntime: true }],
+    ['otherwise', { latin1: true }],
   ];
 
   /** Polls files that begin so until each mirror is equal, or a few times. */
@@ -258,121 +184,61 @@ describe('how a service decodes', () => {
     });
   }
 
-  interface Upgrade {
-    readonly before: CodePage;
-    readonly old: Buffer;
-    readonly after: CodePage;
-    readonly rewritten: Buffer;
-    readonly rawAccess: boolean;
-  }
-
-  /** The mirror of a file that is rewritten while the service begins to decode another code page. */
-  async function mirrorOfRewritten({ before, old, after, rewritten, rawAccess }: Upgrade): Promise<Buffer> {
-    return removedDirectory(async (directory) => {
-      const remote = new ModelRemote();
-      let now = 1_000_000;
-      const engine = new Engine({ directory, remote, now: () => now });
-      engine.watch([STDOUT]);
-      const poll = async () => {
-        for (let polls = 0; polls < 4; polls++, now += 12_000) await engine.poll();
-      };
-      remote.decoding = { codePage: before };
-      remote.files.set(NAME, Buffer.concat([Buffer.from('A'), old]));
-      await poll();
-      remote.decoding = { codePage: after };
-      remote.rawAccess = rawAccess;
-      remote.files.set(NAME, rewritten);
-      await poll();
-      engine.kill();
-      return fs.readFileSync(engine.mirror(STDOUT));
-    });
-  }
-
   test.each(DECODINGS)('%s: every beginning is mirrored in a few polls, whatever was learned', async (_, how) => {
     for (const beginning of BEGINNINGS)
       for (const [bytes, mirror] of await mirrorsOf([beginning], how, undefined)) expect(mirror).toBe(bytes);
-    for (const learned of ['utf-8', 'windows-1250', 'windows-1252', 'iso-8859-2'])
+    for (const learned of how.latin1 ? ['other', 'windows-1250'] : ['utf-8', 'other', 'windows-1250'])
       for (const [bytes, mirror] of await mirrorsOf(BEGINNINGS, how, learned)) expect(mirror).toBe(bytes);
   });
 
-  test.each([
-    ['iso-8859-2', [0x61, 0xb9]],
-    ['iso-8859-15', [0x61, 0xa4]],
-  ] as const)('%s is not taken for another code page that has the same character', async (codePage, array) => {
+  test('is learned from raw bytes at the first text beyond ASCII, once for all files', async () => {
     const { remote, engine, poll, mirror } = setUp();
-    remote.decoding = { codePage };
-    remote.files.set(NAME, Buffer.from(array));
+    remote.files.set(NAME, Buffer.from('only ASCII\n'));
     await poll();
-    expect(mirror()).toEqual(Buffer.from(array));
-    await poll();
-    const learned = engine.store.capabilities.get('text-encoding')?.split(' or ');
-    expect(learned).toContain(codePage);
-    expect(learned).not.toContain('windows-1250');
+    expect(engine.store.capabilities.get('text-encoding')).toBeUndefined();
+    expect(remote.rawBytes).toBe(0);
+    remote.files.set(NAME, Buffer.from('only ASCII\nkůň\n'));
+    expect(await poll()).toBe('current');
+    expect(engine.store.capabilities.get('text-encoding')).toBe('utf-8');
+    const { rawBytes } = remote;
+    remote.files.set(NAME, Buffer.from('only ASCII\nkůň\nkůň\n'));
+    expect(await poll()).toBe('current');
+    expect(mirror().toString()).toBe('only ASCII\nkůň\nkůň\n');
+    expect(remote.rawBytes).toBe(rawBytes);
   });
 
-  test('a code page that nothing tells is an error of the file where raw bytes are refused, and never a guess', async () => {
+  test('is asked for within a character where raw bytes are refused', async () => {
     const { remote, engine, pass, mirror } = setUp();
-    remote.decoding = { codePage: 'iso-8859-2' };
     remote.rawAccess = false;
-    remote.files.set(NAME, Buffer.from([0x61, 0xb9]));
-    for (let polls = 0; polls < 3; polls++) {
-      await engine.poll();
-      pass(12_000);
+    remote.files.set(NAME, Buffer.from('kůň\n'));
+    for (let polls = 0; polls < 3; polls++, pass(12_000)) await engine.poll();
+    expect(mirror().toString()).toBe('kůň\n');
+  });
+
+  test('otherwise is followed by raw bytes alone, with pauses, and never guessed', async () => {
+    const { remote, engine, poll, pass, mirror } = setUp();
+    remote.decoding = { latin1: true };
+    const text = Buffer.from('Größe 1\n', 'latin1');
+    for (let lines = 1; lines <= 4; lines++) {
+      remote.files.set(NAME, Buffer.concat(Array<Buffer>(lines).fill(text)));
+      for (let polls = 0; polls < 3; polls++, pass(4_000)) await poll();
+      expect(mirror()).toEqual(remote.files.get(NAME));
     }
+    expect(engine.store.capabilities.get('text-encoding')).toBe('other');
+    const { rawBytes } = remote;
+    for (let polls = 0; polls < 9; polls++, pass(4_000)) await poll();
+    expect(remote.rawBytes).toBe(rawBytes);
+  });
+
+  test('otherwise is an error of the file where raw bytes are refused, and never a guess', async () => {
+    const { remote, engine, pass, mirror } = setUp();
+    remote.decoding = { latin1: true };
+    remote.rawAccess = false;
+    remote.files.set(NAME, Buffer.from('a\xb9', 'latin1'));
+    for (let polls = 0; polls < 12; polls++, pass(12_000)) await engine.poll();
     const { errors } = await engine.poll();
-    expect(errors.get(NAME)).toMatchObject({
-      code: 'unexpected-answer',
-      hint: expect.stringContaining('contentEncoding'),
-    });
-    expect(mirror()).toEqual(Buffer.from('a'));
-  });
-
-  test.each<[string, DecodeBytesOptions, string, DecodeBytesOptions]>([
-    ['UTF-8', {}, 'windows-1252', { codePage: 'windows-1252' }],
-    ['windows-1252', { codePage: 'windows-1252' }, 'UTF-8', {}],
-  ])('that was %s, is %s by now: identified again where the mirror shows nothing beyond ASCII', async (...change) => {
-    const [, before, , after] = change;
-    const bytesOf = (text: string, { codePage }: DecodeBytesOptions) => Buffer.from(text, codePage ? 'latin1' : 'utf8');
-    const { remote, poll, mirror } = setUp({ overlapBytes: 24 });
-    remote.decoding = before;
-    const start = bytesOf(`é${'x'.repeat(3_000)}`, before);
-    remote.files.set(NAME, start);
-    await poll();
-    await poll();
-    expect(mirror()).toEqual(start);
-    remote.decoding = after;
-    const whole = Buffer.concat([start, bytesOf('é\n', after)]);
-    remote.files.set(NAME, whole);
-    await poll();
-    expect(mirror()).toEqual(whole);
-  });
-
-  test('that was one code page, is another by now: the earlier one decides no byte of a text that it cannot have', async () => {
-    const names = ['windows-1250', 'windows-1251', 'windows-1252', 'iso-8859-2', 'iso-8859-15'] as const;
-    const bytes = fc.uint8Array({ minLength: 1, maxLength: 6, min: 0x80 }).map((array) => Buffer.from(array));
-    const shownBy = (name: (typeof names)[number], content: Buffer) =>
-      [...content].map((byte) => charactersOf(name)[byte]).join('');
-    await fc.assert(
-      fc.asyncProperty(
-        fc.constantFrom(...names),
-        bytes,
-        fc.constantFrom(...names),
-        bytes,
-        fc.boolean(),
-        async (before, old, after, now, rawAccess) => {
-          const inUse = new TextEncoding('auto', new Map()).codePagesShowing(old, shownBy(before, old));
-          fc.pre(codePagesWith(shownBy(after, now), inUse).length === 0);
-          const rewritten = Buffer.concat([Buffer.from('B'), now]);
-          const mirror = await mirrorOfRewritten({ before, old, after, rewritten, rawAccess });
-          expect(rewritten.subarray(0, mirror.length)).toEqual(mirror);
-          if (rawAccess) expect(mirror).toHaveLength(rewritten.length);
-        },
-      ),
-      {
-        ...numRuns(60),
-        examples: [['windows-1251', Buffer.from([0xf0, 0x9f]), 'windows-1252', Buffer.from([0xc0, 0x80]), true]],
-      },
-    );
+    expect(errors.get(NAME)?.message).toContain('does not decode UTF-8');
+    expect(mirror()).toEqual(Buffer.alloc(0));
   });
 
   test('that fits nothing that is known stops the file with words, and its polls become rare', async () => {
@@ -557,7 +423,7 @@ describe('what was never promised says nothing against what was', () => {
   });
 
   test('a torn first append is taken back, also where the text goes on beyond ASCII', async () => {
-    const { remote, engine, start, mirror, file } = setUp();
+    const { remote, engine, start, mirror, file } = setUp({ known: true });
     remote.files.set(NAME, Buffer.alloc(0));
     await engine.poll();
     engine.kill();

@@ -63,9 +63,9 @@ class Place {
   }
 
   /** A poll that is killed when it comes to a step. */
-  async killedAt(step: string): Promise<void> {
+  async killedAt(step: string, final = false): Promise<void> {
     this.#step = step;
-    await expect(this.engine.poll()).rejects.toThrow();
+    await expect(this.engine.poll(final)).rejects.toThrow();
     expect(this.#step).toBe('');
   }
 
@@ -186,7 +186,7 @@ describe('what a kill left in a mirror, on the same boot', () => {
     for (let polls = 0; polls < 5; polls++, place.now += 700_000) await place.engine.poll(true);
     expect(place.read()).toBe('before ? after\n');
     place.remote.rawAccess = true;
-    await place.killedAt('mend:written');
+    await place.killedAt('mend:written', true);
     expect(place.read()).toBe('before \xff after\n');
     place.start();
     place.has('another content\n');

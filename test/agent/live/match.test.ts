@@ -1,8 +1,6 @@
 import fc from 'fast-check';
-import iconv from 'iconv-lite';
 import { describe, expect, test } from 'vitest';
 import { type Bytes, match } from '../../../src/agent/live/match.ts';
-import { CodePage } from '../../../src/agent/live/text/encoding.ts';
 import { Reading } from '../../../src/agent/live/text/reading.ts';
 import { textOf } from '../../support/drive.ts';
 import { MemoryContent } from '../../support/memory-content.ts';
@@ -28,22 +26,18 @@ async function compare(remote: Buffer, mirror: Buffer, from = 0) {
 }
 
 describe('match', () => {
-  test('stands right behind the mirror where every byte is a character, known which or not', async () => {
-    const pages = ['windows-1250', 'windows-1251', 'windows-1252', 'iso-8859-2'];
-    const page = fc.constantFrom('windows-1250', 'windows-1252');
+  test('of text of which only ASCII counts stands right behind the mirror, known or not, before ASCII', async () => {
     await fc.assert(
-      fc.asyncProperty(content, fc.nat(), page, fc.nat(), async (bytes, end, name, unknownFrom) => {
-        const length = end % (bytes.length + 1);
-        const shown = [...iconv.decode(bytes, name)].map((character, at) =>
-          character === '\ufffd' ? String.fromCharCode(bytes[at] ?? 0) : character,
-        );
+      fc.asyncProperty(content, fc.nat(), fc.nat(), async (bytes, end, unknownFrom) => {
+        const length = 1 + bytes.subarray(0, end % bytes.length).findLastIndex((byte) => byte < 0x80);
+        const shown = bytes.toString('latin1');
         const isUnknown = (at: number) => at >= unknownFrom % (length + 1) && (bytes[at] ?? 0) >= 0x80;
         const mirror = bytes.subarray(0, length).map((byte, at) => (isUnknown(at) ? 0xff : byte));
         const unknownUntil = (at: number) => (isUnknown(at) ? at + 1 : undefined);
-        const reading = new Reading(new MemoryContent(Buffer.from(shown.join(''))), new CodePage(pages));
+        const reading = new Reading(new MemoryContent(Buffer.from(shown)), true);
         const there = { ...bytesOf(Buffer.from(mirror)), unknownUntil };
         expect(await match(reading, there, { from: 0, to: length })).toEqual({ kind: 'same', at: length, open: false });
-        expect(await reading.text()).toBe(shown.slice(length).join(''));
+        expect((await reading.text(9_999)).toString()).toBe(shown.slice(length));
       }),
     );
   });
@@ -122,7 +116,8 @@ describe('match', () => {
     const bytes = Buffer.concat([Buffer.from('a'), Buffer.alloc(300_000, 0xff), Buffer.from('end')]);
     expect((await compare(bytes, bytes)).found).toEqual({ kind: 'same', at: bytes.length, open: false });
     expect((await compare(bytes, bytes)).skipped).toEqual([[1, 300_001]]);
-    const shorter = Buffer.concat([Buffer.from('a'), Buffer.alloc(299_999, 0xff), Buffer.from('end')]);
+    // How many U+FFFD stand for them proves nothing, within bounds.
+    const shorter = Buffer.concat([Buffer.from('a'), Buffer.alloc(90_000, 0xff), Buffer.from('end')]);
     expect((await compare(bytes, shorter)).found).toEqual({ kind: 'different', at: 1 });
   });
 

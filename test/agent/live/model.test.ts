@@ -9,10 +9,7 @@ import { actions, setting } from './model/actions.ts';
 import { World } from './model/world.ts';
 
 const RUNS = Number(process.env['JOBTAIL_MODEL_RUNS'] ?? 80);
-/** So many histories are a test of a change, always the same ones; more look for what is new. */
-const FEW = 5_000;
-const FIRST_SEED = 5;
-const SEED = Number(process.env['JOBTAIL_MODEL_SEED'] ?? (RUNS <= FEW ? FIRST_SEED : Date.now() % 2 ** 31));
+const SEED = Number(process.env['JOBTAIL_MODEL_SEED'] ?? Date.now() % 2 ** 31);
 /** The path that a failure names, to see it again; with the seed that stands beside it. */
 const PATH = process.env['JOBTAIL_MODEL_PATH'];
 /** Histories that run at a time: most of each is waiting for files. */

@@ -227,7 +227,6 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   ].map((key) => `service.${key}`),
   // By how `concurrency` is set.
   'the same key': ['service.maxConcurrency'],
-  'the decoder of the service, which is detected by its responses': ['service.contentEncoding'],
   'the sign-in (test/remote/signin)': [
     ...['method', 'path', 'operation', 'sessionCodeField', 'sessionFaultPattern'],
     ...['secret.kind', 'secret.path'],

@@ -7,34 +7,31 @@ import { HALF_BLOCK_BYTES, match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
 import type { FirstResponse, FollowContext, Response } from '../steps.ts';
-import type { TextEncoding } from '../text/encoding.ts';
-import type { Reading } from '../text/reading.ts';
+import { Reading } from '../text/reading.ts';
 
 const APPEND_BYTES = 1024 * 1024;
 
 /**
- * Appends what follows the cursor of `response`, which is at the end of the mirror. Returns the response whose cursor is
+ * Appends what follows the cursor of `first`, which is at the end of the mirror. Returns the response whose cursor is
  * at the new end: of the text, or before bytes that it does not show.
  */
 export async function appendText(
   file: LiveFile,
-  response: Response,
-  { second: later }: FirstResponse,
-  { encoding, parts }: FollowContext,
+  first: FirstResponse,
+  { parts }: FollowContext,
 ): Promise<Response | 'absent' | 'unclear'> {
-  const { reading, decode } = response;
+  const { reading, second: later } = first;
   await appendCertain(file, reading);
-  if (reading.atEnd()) return response;
-  if (reading.codePage !== undefined) return { ...response, reading: await appendEncoded(file, reading, encoding) };
+  if (reading.atEnd()) return first;
   // A block edge may have cut the character: a second response, half a block later, has it whole. It starts within the
   // mirror, because a byte-order mark at the requested offset may change the text (docs/servers.md 1.4).
-  const offset = await alignDown(file, response.offset + HALF_BLOCK_BYTES);
-  if (offset >= file.length) return response;
+  const offset = await alignDown(file, first.offset + HALF_BLOCK_BYTES);
+  if (offset >= file.length) return first;
   const part = later ?? (await parts.at(offset));
   if (part === undefined) return 'absent';
-  const second: Response = { offset: part.offset, part, reading: decode(part.content), decode };
+  const second: Response = { offset: part.offset, part, reading: new Reading(part.content) };
   const found = await match(second.reading, file, { from: part.offset, to: file.length });
-  const isAgreed = found.kind === 'same' && !found.open && (await appendBoth(file, response, second));
+  const isAgreed = found.kind === 'same' && !found.open && (await appendBoth(file, first, second));
   return isAgreed ? second : 'unclear';
 }
 
@@ -63,19 +60,6 @@ export async function appendBoth(file: LiveFile, earlier: Response, later: Respo
   if (gathered.length > 0) await file.append(gathered.take());
   if (isAgreed) await appendCertain(file, later.reading);
   return isAgreed;
-}
-
-/** Appends characters that are certain in fewer code pages: those that have the characters that follow, too. */
-async function appendEncoded(file: LiveFile, text: Reading, encoding: TextEncoding): Promise<Reading> {
-  let rest = text;
-  for (;;) {
-    const names = rest.codePage?.names ?? [];
-    const left = encoding.codePagesOf(await rest.text(), names);
-    if (left.names.length === names.length) return rest;
-    rest = rest.fork(left);
-    await appendCertain(file, rest);
-    if (rest.atEnd()) return rest;
-  }
 }
 
 export async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {

@@ -9,7 +9,7 @@ import type { FileParts } from '../../ports.ts';
 import { match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { FollowEnd, Response } from '../steps.ts';
-import type { Reading } from '../text/reading.ts';
+import { Reading } from '../text/reading.ts';
 import { appendCertain } from './append.ts';
 
 /** Maximum requests for one range; each at least halves it, except the longest ranges. */
@@ -20,14 +20,33 @@ const UNCUT_BYTES = 1_020;
 const FOLLOWING_BYTES = 64;
 /** Bytes of text that must be equal before and after. */
 const COMPARED_BYTES = 64 * 1024;
-/** Maximum ranges that are substituted in one poll: each costs some requests. */
-const MAX_FILLS = 8;
+/** After so many requests in one poll, the next ranges wait for the next poll. */
+const MAX_REQUESTS = 32;
 const TWO_MARKS = Buffer.concat([BYTE_ORDER_MARK, BYTE_ORDER_MARK]);
 
-/** Appends the text after the end of the mirror, with substituted bytes in place of undecodable ones. */
-export async function substitute(file: LiveFile, first: Response, parts: FileParts): Promise<FollowEnd> {
-  for (let fills = 0; fills < MAX_FILLS; fills++) {
-    const filled = await fillInexact(file, file.length, first, parts);
+interface Substitution {
+  /** The response that shows the undecodable bytes. */
+  readonly first: Response;
+  readonly parts: FileParts;
+  /** Why raw bytes are refused. */
+  readonly reason: string;
+}
+
+/**
+ * Appends the text after the end of the mirror, with substituted bytes in place of undecodable ones, which may begin
+ * within the mirror, at `from`.
+ */
+export async function substitute(file: LiveFile, from: number, how: Substitution): Promise<FollowEnd> {
+  let requests = 0;
+  const parts: FileParts = {
+    ...how.parts,
+    at(offset) {
+      requests++;
+      return how.parts.at(offset);
+    },
+  };
+  for (let start = from; requests < MAX_REQUESTS; start = file.length) {
+    const filled = await fill(file, start, { ...how, parts });
     if (typeof filled === 'string') return filled;
     await appendCertain(file, filled.reading);
     if (filled.reading.atEnd()) return 'current';
@@ -36,20 +55,17 @@ export async function substitute(file: LiveFile, first: Response, parts: FilePar
 }
 
 /**
- * Appends substituted bytes for the undecodable bytes that follow the mirror; they may begin within it, at `from`.
- * Returns a response whose cursor is after them, or the end of the poll: the range may end in an incomplete character,
- * or the file changed since `first`.
+ * Appends substituted bytes for one range of undecodable bytes. Returns a response whose cursor is after them, or the end
+ * of the poll: the range may end in an incomplete character, or the file changed since `first`.
  */
-export async function fillInexact(
+async function fill(
   file: LiveFile,
   from: number,
-  first: Response,
-  parts: FileParts,
+  { first, parts, reason }: Substitution,
 ): Promise<Response | FollowEnd> {
-  const { decode } = first;
   let part = await parts.at(from);
   if (part === undefined) return 'absent';
-  let next: Response | FollowEnd = { offset: from, part, reading: decode(part.content), decode };
+  let next: Response | FollowEnd = { offset: from, part, reading: new Reading(part.content) };
   const found = await match(next.reading, file, { from, to: file.length });
   if (found.kind !== 'same') return 'unclear';
   // Where the mirror ends within the U+FFFD is shown by a request for its end.
@@ -76,13 +92,13 @@ export async function fillInexact(
     const offset = file.length + width;
     part = await parts.at(offset);
     if (part === undefined) return 'absent';
-    const reading = decode(part.content);
+    const reading = new Reading(part.content);
     if (!(await isAfter(rest, reading))) return 'unclear';
-    next = { offset, part, reading, decode };
+    next = { offset, part, reading };
     follows = rest;
   }
   if (!(await isStillShown(first, parts))) return 'unclear';
-  if (width > 0) await file.appendInexact(width);
+  if (width > 0) await file.appendInexact(width, reason);
   return next;
 }
 
@@ -97,12 +113,12 @@ async function isAfter(follows: Reading, text: Reading): Promise<boolean> {
 }
 
 /** Whether text starts at the offset of a response: a mark of UTF-16 there makes such text of undecodable bytes. */
-async function startsThere(follows: Reading, { offset, decode }: Response, parts: FileParts): Promise<boolean> {
+async function startsThere(follows: Reading, { offset }: Response, parts: FileParts): Promise<boolean> {
   const [lead = 0] = await follows.peek(1);
-  const bytes = follows.codePage === undefined ? widthOfLead(lead) : 1;
+  const bytes = widthOfLead(lead);
   follows.advance(bytes);
   const later = await parts.at(offset + bytes);
-  return later !== undefined && (await decode(later.content).skipUncertain(1)) <= (await follows.skipUncertain(1));
+  return later !== undefined && (await new Reading(later.content).skipUncertain(1)) <= (await follows.skipUncertain(1));
 }
 
 /** Whether a repeated request returns the same text, or more: only then are the responses in between of one content. */

@@ -2,7 +2,7 @@
  * One raw download of a listed file. Compares its bytes, while they arrive, with the mirror and with the text of the
  * live file. Passes no byte to the sink before the text proves that the listed file is the live file.
  */
-import { commonLength, GrowingBuffer } from '../../../bytes.ts';
+import { BYTE_ORDER_MARK, commonLength, GrowingBuffer, standsAt, startsAlike } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
 import type { Sink } from '../../ports.ts';
@@ -10,7 +10,8 @@ import { type Difference, match } from '../match.ts';
 import { maskRegions, overlaps } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { startsCharacter } from '../offsets.ts';
-import { CodePage, type TextEncoding } from '../text/encoding.ts';
+import { mayBeUtf16 } from '../text/byte-order-mark.ts';
+import type { ServerDecoding } from '../text/decoding.ts';
 import type { Reading } from '../text/reading.ts';
 
 /** Number of bytes that are compared with the text. */
@@ -25,23 +26,19 @@ export class AnotherFile extends JobtailError {
   }
 }
 
-/** The text from an offset on, read with each decoder that the server may have. */
+/** The text from an offset on. */
 export interface ShownPart {
   readonly offset: number;
-  readonly texts: readonly Reading[];
-}
-
-/** The text with each decoder that the server may have: if it is UTF-8, also with each code page that can show it. */
-export async function shownBy(offset: number, text: Reading, encoding: TextEncoding): Promise<ShownPart> {
-  const { codePage } = text;
-  const names = codePage?.names ?? encoding.codePagesShowing(Buffer.alloc(0), await text.text());
-  const texts = names.map((name) => text.fork(new CodePage([name])));
-  return { offset, texts: codePage === undefined ? [text, ...texts] : texts };
+  readonly text: Reading;
 }
 
 export class RawDownload {
   readonly #file: LiveFile;
   readonly #shown: ShownPart | undefined;
+  /** The server does not decode UTF-8: only the ASCII characters of a text count. */
+  readonly #isOtherwise: boolean;
+  /** How the server decodes, if the bytes show it. */
+  evidence: Exclude<ServerDecoding, 'unknown'> | undefined;
   readonly #sink: Sink;
   /** Length of the mirror at the start: the sink may append to it. */
   readonly #length: number;
@@ -62,9 +59,10 @@ export class RawDownload {
    * `sink` receives the bytes after the mirror, if the mirror is the beginning of the listed file. Without `shown`, the
    * last bytes are compared with a text that the caller requests after the download.
    */
-  constructor(file: LiveFile, shown: ShownPart | undefined, sink: Sink) {
+  constructor(file: LiveFile, shown: ShownPart | undefined, isOtherwise: boolean, sink: Sink) {
     this.#file = file;
     this.#shown = shown;
+    this.#isOtherwise = isOtherwise;
     this.#sink = sink;
     this.#length = file.length;
     this.#regions = file.row.inexact;
@@ -128,18 +126,34 @@ export class RawDownload {
     this.#waiting = [];
   }
 
-  /** Whether one of the texts matches the last bytes. */
-  async isShown({ texts }: ShownPart): Promise<boolean> {
-    const window = this.#window.view();
-    const read = async (start: number, end: number) => window.subarray(start, end);
-    for (const text of texts) {
-      // An empty text fits only an empty file, or a file that is a stripped byte-order mark.
-      const isOther = text.atEnd() ? window.length > 0 && this.#file.row.listedName === null : window.length === 0;
-      if (isOther) continue;
-      // `shorter` is accepted: the file may have grown after the text was requested.
-      const found = await match(text.fork(), { read }, { from: 0, to: window.length });
-      if (found.kind !== 'different') return true;
-    }
-    return false;
+  /** Whether the text matches the last bytes. How many U+FFFD stand for undecodable bytes proves nothing. */
+  async isShown({ offset, text }: ShownPart): Promise<boolean> {
+    const window = Buffer.from(this.#window.view());
+    // An empty text fits only an empty file, or a file that is a stripped byte-order mark.
+    if (text.atEnd() ? window.length > 0 && this.#file.row.listedName === null : window.length === 0) return false;
+    const isUtf8 =
+      (await matches(text, window)) ||
+      (offset === 0 && standsAt(window, 0, BYTE_ORDER_MARK) && (await matches(text, window, BYTE_ORDER_MARK.length))) ||
+      (await isUtf16(text, window));
+    const isBeyondAscii = await text.isBeyondAscii();
+    const isOther = !isUtf8 && isBeyondAscii && (await matches(text.fork(true), window));
+    if (isBeyondAscii && isUtf8) this.evidence = 'utf-8';
+    if (isOther && !mayBeUtf16(window.subarray(0, 2))) this.evidence = 'other';
+    return isUtf8 || (isOther && this.#isOtherwise);
   }
+}
+
+/** Whether a text shows the bytes from `from` on; the file may have grown after the text was requested. */
+async function matches(text: Reading, bytes: Buffer, from = 0): Promise<boolean> {
+  const read = async (start: number, end: number) => bytes.subarray(start, end);
+  return (await match(text.fork(), { read }, { from, to: bytes.length })).kind !== 'different';
+}
+
+/** Whether a text shows bytes that begin with a mark of UTF-16, as one decoder to the end does. */
+async function isUtf16(text: Reading, bytes: Buffer): Promise<boolean> {
+  const mark = bytes.subarray(0, 2);
+  if (mark.length < 2 || !mayBeUtf16(mark)) return false;
+  const decoder = new TextDecoder(mark[0] === 0xff ? 'utf-16le' : 'utf-16be');
+  const shown = Buffer.from(decoder.decode(bytes, { stream: true }));
+  return startsAlike(shown, await text.text(shown.length));
 }

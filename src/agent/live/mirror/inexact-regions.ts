@@ -21,14 +21,14 @@ export function maskRegions(bytes: Buffer, at: number, regions: readonly Inexact
 export function regionsBefore(regions: readonly InexactRegion[], end: number): InexactRegion[] {
   return regions
     .filter((region) => region.start < end)
-    .map(({ start, length }) => ({ start, length: Math.min(length, end - start) }));
+    .map((region) => ({ ...region, length: Math.min(region.length, end - region.start) }));
 }
 
 /** Appends a region; joins it with the last one if it continues that. */
 export function withRegion(regions: readonly InexactRegion[], added: InexactRegion): InexactRegion[] {
   const last = regions.at(-1);
   if (last === undefined || last.start + last.length !== added.start) return [...regions, added];
-  return [...regions.slice(0, -1), { start: last.start, length: last.length + added.length }];
+  return [...regions.slice(0, -1), { ...added, start: last.start, length: last.length + added.length }];
 }
 
 export function overlaps({ start, length }: InexactRegion, from: number, to: number): boolean {

@@ -158,15 +158,20 @@ export class LiveFile {
       this.#compared = this.length;
     }
     await checkpoint('append:written');
-    if (this.#mirror.wantsCommit) {
-      await this.flushToRow();
-      this.#commit({ grownAt: this.#options.now() });
-    } else this.#mirror.flushAhead();
+    if (this.#mirror.wantsCommit) await this.commitAppended();
+    else this.#mirror.flushAhead();
+  }
+
+  /** Flushes and commits what was appended so far. */
+  async commitAppended(): Promise<void> {
+    if (this.#integrity !== 'intact' || this.#compared <= this.row.position) return;
+    await this.flushToRow();
+    this.#commit({ grownAt: this.#options.now() });
   }
 
   /** Appends `width` substituted bytes; commits the range before it writes them. */
-  async appendInexact(width: number): Promise<void> {
-    this.#commit({ inexact: withRegion(this.row.inexact, { start: this.length, length: width }) });
+  async appendInexact(width: number, reason: string): Promise<void> {
+    this.#commit({ inexact: withRegion(this.row.inexact, { start: this.length, length: width, reason }) });
     await this.append(Buffer.alloc(width, '?'));
   }
 

@@ -2,24 +2,20 @@
  * A cursor over decoded text that returns the bytes of the remote file. At its position, bytes are certain, or
  * uncertain: the server could not decode them, and the cursor returns none.
  */
-import { BYTE_ORDER_MARK, endOfWholeUtf8, REPLACEMENT, widthOfLead } from '../../../bytes.ts';
+import { isAscii } from 'node:buffer';
+import { BYTE_ORDER_MARK, REPLACEMENT, widthOfLead } from '../../../bytes.ts';
 import type { Content } from '../../ports.ts';
-import type { CodePage } from './encoding.ts';
 
 /** Bytes of text that are read at a time: more each time, because many cursors look at a few bytes only. */
 const FIRST_WINDOW_BYTES = 16 * 1024;
 const MAX_WINDOW_BYTES = 1024 * 1024;
 /** The minimum in a window unless the text ends before. */
 const SIGHT_BYTES = 1024;
-/** Bytes of text that are encoded at a time. */
-const ENCODED_BYTES = 256 * 1024;
 const NO_BYTES = Buffer.alloc(0);
 
-/** Makes a reading with the decoder that was identified for a file. */
-export type Decode = (text: Content) => Reading;
-
 export class Reading {
-  readonly codePage: CodePage | undefined;
+  /** Only ASCII characters are certain: it is unknown how the server decodes others. */
+  readonly isAsciiOnly: boolean;
   readonly #content: Content;
   /** The position of the cursor in the text. */
   #at: number;
@@ -28,36 +24,30 @@ export class Reading {
   #windowBytes = FIRST_WINDOW_BYTES;
   /** One buffer for all windows of a long text: a new one for each kept the garbage collector busy. */
   #space: Buffer | undefined;
-  /** Certain bytes from the cursor on, as far as they are known, and their text if a code page made them. */
+  /** Certain bytes from the cursor on, as far as they are known. */
   #certain: Buffer = NO_BYTES;
-  #text = '';
 
-  /** Without a code page, the text is that of UTF-8: its bytes are those of the file, up to a U+FFFD. */
-  constructor(content: Content, codePage?: CodePage, at = 0) {
+  constructor(content: Content, isAsciiOnly = false, at = 0) {
     this.#content = content;
-    this.codePage = codePage;
+    this.isAsciiOnly = isAsciiOnly;
     this.#at = at;
   }
 
-  /** A new cursor at the same position, perhaps with another code page. */
-  fork(codePage: CodePage | undefined = this.codePage): Reading {
-    return new Reading(this.#content, codePage, this.#at);
+  /** A new cursor at the same position. */
+  fork(isAsciiOnly = this.isAsciiOnly): Reading {
+    return new Reading(this.#content, isAsciiOnly, this.#at);
   }
 
   /** Certain bytes from the cursor on, at most `max`; empty if uncertain, or at the end. Valid until the next call. */
   async peek(max: number): Promise<Buffer> {
-    if (this.#certain.length === 0) await this.#encode();
+    if (this.#certain.length === 0) this.#certain = certainOf(await this.#load(), this.isAsciiOnly, this.#isLast);
     return this.#certain.subarray(0, max);
   }
 
   /** Moves past `count` of the bytes that `peek` returned. */
   advance(count: number): void {
     this.#certain = this.#certain.subarray(count);
-    if (this.codePage === undefined) this.#at += count;
-    else {
-      this.#at += Buffer.byteLength(this.#text.slice(0, count));
-      this.#text = this.#text.slice(count);
-    }
+    this.#at += count;
   }
 
   /** Moves past uncertain characters, at most `max`; returns their number. */
@@ -75,27 +65,28 @@ export class Reading {
     return this.remaining() <= 0;
   }
 
-  /** Bytes of text after the cursor; other than those of the file unless it is UTF-8. */
+  /** Bytes of text after the cursor. */
   remaining(): number {
     return this.#content.length - this.#at;
   }
 
-  /** Text from the cursor on, up to the end of its window. */
-  async text(): Promise<string> {
-    return this.#wholeCharacters(await this.#load());
+  /** Text from the cursor on, at most so many bytes. */
+  text(maxBytes: number): Promise<Buffer> {
+    return this.#content.read(this.#at, this.#at + maxBytes);
   }
 
-  async #encode(): Promise<void> {
-    const text = await this.#load();
-    if (this.codePage !== undefined) {
-      this.#text = this.#wholeCharacters(text.subarray(0, ENCODED_BYTES));
-      this.#certain = this.codePage.encode(this.#text);
-      return;
+  /** Whether the text has other characters than ASCII ones after the cursor. */
+  async isBeyondAscii(): Promise<boolean> {
+    const rest = this.fork(true);
+    for (;;) {
+      const { length } = await rest.peek(MAX_WINDOW_BYTES);
+      if (length === 0) return !rest.atEnd();
+      rest.advance(length);
     }
-    const found = text.indexOf(REPLACEMENT);
-    // The last two bytes may be the beginning of a U+FFFD that the window cuts.
-    const end = text.length < this.remaining() ? text.length - 2 : text.length;
-    this.#certain = text.subarray(0, found >= 0 ? found : end);
+  }
+
+  get #isLast(): boolean {
+    return this.#windowAt + this.#window.length >= this.#content.length;
   }
 
   /** Text from here on: at least SIGHT_BYTES unless the content ends before. */
@@ -110,11 +101,20 @@ export class Reading {
     }
     return this.#window.subarray(this.#at - this.#windowAt);
   }
+}
 
-  /** Omits a character that the end of the window cuts: the next window has it. */
-  #wholeCharacters(text: Buffer): string {
-    return text.toString('utf8', 0, text.length < this.remaining() ? endOfWholeUtf8(text, 0) : text.length);
-  }
+/** The certain bytes at the start of a window. */
+function certainOf(text: Buffer, isAsciiOnly: boolean, isLast: boolean): Buffer {
+  if (isAsciiOnly)
+    return isAscii(text)
+      ? text
+      : text.subarray(
+          0,
+          text.findIndex((byte) => byte >= 0x80),
+        );
+  const found = text.indexOf(REPLACEMENT);
+  // The last two bytes may be the beginning of a U+FFFD that the window cuts.
+  return text.subarray(0, found >= 0 ? found : isLast ? text.length : text.length - 2);
 }
 
 /** A text with the byte-order mark that the server stripped. The caller that received the text releases it. */

@@ -21,7 +21,7 @@ async function responseOf(bytes: Buffer, offset: number, position: number): Prom
   const read = async (start: number, end: number) => bytes.subarray(start, end);
   await match(reading, { read }, { from: offset, to: position });
   const part = { ...STDOUT, offset, relativePath: null, content };
-  return { offset, part, reading, decode: (other) => new Reading(other) };
+  return { offset, part, reading };
 }
 
 /** What is appended to a mirror of `position` bytes by two responses, half a block apart. */

@@ -23,6 +23,7 @@ async function followInexact(bytes: Buffer, decoding: ModelRemote['decoding']) {
     let now = 0;
     const engine = new Engine({ directory, remote, now: () => now });
     engine.watch([STDOUT]);
+    engine.store.capabilities.set('text-encoding', 'utf-8');
     const poll = async (times: number) => {
       for (let polls = 0; polls < times; polls++) {
         now += 700_000;
@@ -144,7 +145,8 @@ describe('undecodable bytes without raw bytes', () => {
       remote.files.set(NAME, Buffer.from('a\xffb', 'latin1'));
       const engine = new Engine({ directory, remote, now: () => 0 });
       engine.watch([STDOUT]);
-      remote.listChangedFiles = async () => {
+      engine.store.capabilities.set('text-encoding', 'utf-8');
+      remote.downloadFile = async () => {
         throw new JobtailError('timeout', 'no answer');
       };
       await engine.poll(true);

@@ -18,6 +18,7 @@ function setUp() {
   const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now });
   engine.watch([STDOUT]);
   onTestFinished(() => engine.kill());
+  remote.prefix = 'x';
   remote.files.set(NAME, BYTES);
   const poll = async (final = false) => {
     now += 1_000;
@@ -51,18 +52,18 @@ describe('the listed names', () => {
       return await download(jobId, name, ...more);
     };
     expect(await poll(true)).toBe('current');
-    expect({ listings, downloaded }).toEqual({ listings: 1, downloaded: [`/${NAME}.txt`] });
+    expect({ listings, downloaded }).toEqual({ listings: 1, downloaded: [`/${NAME}.txt`, `/x${NAME}.txt`] });
     for (let more = 1; more < 5; more++) {
       remote.files.set(NAME, Buffer.concat([remote.files.get(NAME) ?? BYTES, BYTES]));
       expect(await poll(true)).toBe('current');
     }
     expect(mirror()).toBe(BYTES.toString('latin1').repeat(5));
-    expect({ listings, downloads: downloaded.length }).toEqual({ listings: 1, downloads: 5 });
+    expect({ listings, downloads: downloaded.length }).toEqual({ listings: 1, downloads: 6 });
 
     // The known name is refused now, and the file is listed by another one.
     remote.downloadFile = async (jobId, name, ...more) => {
       downloaded.push(name);
-      if (name === `/${NAME}.txt`) throw new JobtailError('not-found', 'no such file');
+      if (!name.startsWith('/moved/')) throw new JobtailError('not-found', 'no such file');
       return await download(jobId, `/${name.slice('/moved/'.length)}`, ...more);
     };
     remote.listChangedFiles = async (...args) => {
@@ -71,9 +72,56 @@ describe('the listed names', () => {
     };
     remote.files.set(NAME, Buffer.concat([remote.files.get(NAME) ?? BYTES, BYTES]));
     expect(await poll(true)).toBe('current');
-    expect(downloaded.slice(5)).toEqual([`/${NAME}.txt`, `/moved/${NAME}.txt`]);
+    expect(downloaded.slice(6)).toEqual([`/x${NAME}.txt`, `/${NAME}.txt`, `/moved/x${NAME}.txt`]);
     expect(listings).toBe(2);
-    expect(engine.store.liveFiles.ofJob(JOB)[0]?.listedName).toBe(`/moved/${NAME}.txt`);
+    expect(engine.store.liveFiles.ofJob(JOB)[0]?.listedName).toBe(`/moved/x${NAME}.txt`);
+  });
+});
+
+describe('the likely paths', () => {
+  test('bring a file that the service never lists, in one download', async () => {
+    const { remote, poll, mirror } = setUp();
+    remote.prefix = '';
+    remote.listChangedFiles = async () => [];
+    const burst = Buffer.from('Schritt 1: Gr\xf6\xdfe \xe4ndert sich, \xfcber 20 \xb0C\n'.repeat(800), 'latin1');
+    remote.files.set(NAME, burst);
+    const before = remote.calls;
+    expect(await poll()).toBe('current');
+    expect(mirror()).toBe(burst.toString('latin1'));
+    // The text, that from another offset, the raw bytes.
+    expect(remote.calls - before).toBeLessThanOrEqual(4);
+    expect(remote.rawBytes).toBe(burst.length);
+  });
+
+  test('cost one download for each task, and what is certain comes before the first of them', async () => {
+    const { remote, engine } = setUp();
+    remote.prefix = '';
+    const keys = Array.from({ length: 30 }, (_, task): LiveFileKey[] => {
+      const taskId = String(9_100 + task) as TaskId;
+      return [
+        { taskId, file: 'stdout' },
+        { taskId, file: 'stderr' },
+      ];
+    }).flat();
+    engine.watch(keys);
+    for (const key of keys)
+      remote.files.set(
+        keyText(key),
+        Buffer.from(`${key.taskId}\n${key.file === 'stderr' ? 'a \xff\n' : 'good\n'}`, 'latin1'),
+      );
+    const download = remote.downloadFile.bind(remote);
+    const downloaded: string[] = [];
+    remote.downloadFile = async (jobId, name, ...more) => {
+      const rows = engine.store.liveFiles
+        .ofJob(JOB)
+        .filter(({ file, taskId }) => file === 'stdout' && taskId !== '9001');
+      expect(rows.every(({ position }) => position > 0)).toBe(true);
+      downloaded.push(name);
+      return await download(jobId, name, ...more);
+    };
+    await engine.poll();
+    expect(downloaded.length).toBe(31);
+    for (const key of keys) expect(fs.readFileSync(engine.mirror(key))).toEqual(remote.files.get(keyText(key)));
   });
 });
 
@@ -82,13 +130,13 @@ describe('raw bytes', () => {
     const { engine, poll, mirror } = setUp();
     expect(await poll()).toBe('current');
     expect(mirror()).toBe(BYTES.toString('latin1'));
-    expect(engine.store.liveFiles.ofJob(JOB)[0]?.listedName).toBe(`/${NAME}.txt`);
+    expect(engine.store.liveFiles.ofJob(JOB)[0]?.listedName).toBe(`/x${NAME}.txt`);
   });
 
   test('are taken only from a file of which the mirror is the beginning, and which the text fits', async () => {
     for (const other of ['another text \xff\xfe and on\n', 'text \xff\xfe but on\n', 'text', '']) {
       const { remote, poll, mirror } = setUp();
-      remote.listChangedFiles = async () => [`/${keyText(OTHER)}.txt`];
+      remote.listChangedFiles = async () => [`/x${keyText(OTHER)}.txt`];
       remote.files.set(keyText(OTHER), Buffer.from(other, 'latin1'));
       expect(await poll()).toBe('raw');
       expect(mirror()).toBe('text ');

@@ -126,14 +126,14 @@ describe('what could not be had', () => {
     const place = new LivePlace();
     await place.during(async (file) => {
       await file.append(Buffer.from('a'));
-      await file.appendInexact(2);
+      await file.appendInexact(2, 'refused');
       await file.append(Buffer.from('b'));
       expect((await file.read(0, 4)).toString('latin1')).toBe('a\xff\xffb');
     });
     expect(place.read()).toBe('a??b');
-    expect(place.committed.inexact).toEqual([{ start: 1, length: 2 }]);
+    expect(place.committed.inexact).toEqual([{ start: 1, length: 2, reason: 'refused' }]);
     const announced = place.commits.find(({ inexact }) => inexact.length > 0);
-    expect(announced).toMatchObject({ position: 0, inexact: [{ start: 1, length: 2 }] });
+    expect(announced).toMatchObject({ position: 0, inexact: [{ start: 1, length: 2, reason: 'refused' }] });
     await place.during((file) => file.mend([Buffer.from([0xc3, 0xff])]));
     expect(place.read()).toBe('a\xc3\xffb');
     expect(place.committed.inexact).toEqual([]);
@@ -141,18 +141,18 @@ describe('what could not be had', () => {
 });
 
 test.each([
-  ['this boot', [{ start: 1, length: 2 }]],
+  ['this boot', [{ start: 1, length: 2, reason: 'refused' }]],
   ['another boot', []],
 ])('what stood for bytes that cannot be had is believed on %s after a kill: %j', async (bootId, inexact) => {
   const place = new LivePlace();
   await place.during((file) => file.append(Buffer.from('a')));
   await expect(
     place.during(async (file) => {
-      await file.appendInexact(2);
+      await file.appendInexact(2, 'refused');
       throw new Error('killed');
     }),
   ).rejects.toThrow('killed');
-  expect(place.committed).toMatchObject({ position: 1, inexact: [{ start: 1, length: 2 }] });
+  expect(place.committed).toMatchObject({ position: 1, inexact: [{ start: 1, length: 2, reason: 'refused' }] });
   if (bootId !== 'this boot') fs.writeFileSync(place.path, 'a\0\0');
   place.kill();
   const file = await place.open({ bootId });

@@ -1,6 +1,5 @@
 /** What can happen while files are followed, as data: generated, shrunk and printed by fast-check. */
 import fc from 'fast-check';
-import type { CodePage } from '../../../../simulator/operations/decoding.ts';
 import type { ErrorCode } from '../../../../src/errors.ts';
 import type { Tear } from '../../../support/model-disk.ts';
 import { type Piece, piece } from './content.ts';
@@ -24,10 +23,10 @@ export type Change =
 export type Edit = 'append' | 'change' | 'truncate' | 'delete' | 'replace';
 
 /**
- * How the service makes text of bytes: in blocks (over REST up to V6.3), with one decoder to the end (from V6.4 on,
- * docs/rest.md 3.2), or by a code page.
+ * How the service makes text of bytes: in blocks (over REST up to V6.3), perhaps on the older .NET runtime; with one
+ * decoder to the end (from V6.4 on, docs/rest.md 3.2); or otherwise.
  */
-export type Decoding = 'blocks' | 'blocks-swallow' | 'stream' | CodePage;
+export type Decoding = 'blocks' | 'blocks-older' | 'blocks-swallow' | 'stream' | 'latin-1';
 
 /** A poll, one of a final pass, or a complete pass. */
 export type Work = 'poll' | 'final' | 'pass';
@@ -152,7 +151,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({
       do: fc.constant('upgrade' as const),
-      to: fc.constantFrom<Decoding[]>('blocks', 'blocks-swallow', 'stream', 'windows-1252'),
+      to: fc.constantFrom<Decoding[]>('blocks', 'blocks-older', 'blocks-swallow', 'stream'),
     }),
   },
   { weight: 2, arbitrary: fc.constant({ do: 'calm' as const }) },
@@ -160,22 +159,12 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 
 export const actions: fc.Arbitrary<Action[]> = fc.array(action, { minLength: 2, maxLength: 16 });
 
-export const CODE_PAGES: readonly CodePage[] = [
-  'windows-1250',
-  'windows-1251',
-  'windows-1252',
-  'iso-8859-2',
-  'iso-8859-15',
-];
-
 /** How the service is, and how the agent is set. */
 export interface Setting {
   readonly rawAccess: boolean;
   readonly decoding: Decoding;
   /** What an earlier agent learned of the service: nothing, how it decodes, or how it did before it was upgraded. */
   readonly learned: 'nothing' | 'rightly' | 'wrongly';
-  /** Whether the agent has to find out how the service decodes, or is reported the code page. */
-  readonly contentEncoding: 'auto' | 'set';
   readonly shortRead: number | null;
   readonly overlapBytes: number;
   /** Bytes of text that make a backlog a long one. */
@@ -188,14 +177,13 @@ export interface Setting {
 export const setting: fc.Arbitrary<Setting> = fc.record({
   rawAccess: fc.constantFrom(true, true, true, false),
   decoding: fc.oneof(
-    { weight: 2, arbitrary: fc.constantFrom<Decoding[]>('blocks', 'blocks-swallow', 'stream') },
-    { weight: 1, arbitrary: fc.constantFrom<Decoding[]>(...CODE_PAGES) },
+    { weight: 4, arbitrary: fc.constantFrom<Decoding[]>('blocks', 'blocks-older', 'blocks-swallow', 'stream') },
+    { weight: 1, arbitrary: fc.constant<Decoding>('latin-1') },
   ),
   learned: fc.constantFrom('nothing', 'nothing', 'rightly', 'wrongly'),
-  contentEncoding: fc.constantFrom('auto', 'auto', 'set'),
   shortRead: fc.constantFrom(null, null, null, 700),
   overlapBytes: fc.constantFrom(256, 64, 24),
-  // Never less than what is looked at of a text (src/agent/live/text/explain.ts).
+  // Never less than what is looked at of a text (src/agent/live/text/byte-order-mark.ts).
   longBacklogBytes: fc.constantFrom(undefined, 2_000, 1_100),
   alone: fc.boolean(),
   keepGenerations: fc.constantFrom(5, 1, 0, 2),

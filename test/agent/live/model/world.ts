@@ -13,7 +13,7 @@ import { memoryWriter } from '../../../support/memory-content.ts';
 import { ModelDisk } from '../../../support/model-disk.ts';
 import { ModelRemote } from '../../../support/model-remote.ts';
 import { memoryDirectory } from '../../../support/temp-directory.ts';
-import { type Action, type Change, CODE_PAGES, type Decoding, type Setting, type Work } from './actions.ts';
+import type { Action, Change, Decoding, Setting, Work } from './actions.ts';
 import { ALL_ATOMS, bytesOf, type Piece } from './content.ts';
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -73,7 +73,6 @@ export class World {
   /** The offset from which a poll may request each file at the earliest, by its name; it is removed with the first request. */
   readonly #minOffsets = new Map<string, number>();
   #race: { calls: number; change: Change } | undefined;
-  #decoding: Decoding;
   /** A request that began too far before the committed position. */
   #tooFarBack: string | undefined;
 
@@ -81,7 +80,6 @@ export class World {
     this.#setting = setting;
     this.#directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-model-'));
     this.#state = path.join(this.#directory, 'state');
-    this.#decoding = setting.decoding;
     this.#remote.rawAccess = setting.rawAccess;
     this.#decodeAs(setting.decoding);
     this.#remote.beforeCall = () => this.#beforeCall();
@@ -152,10 +150,6 @@ export class World {
         this.#engine = this.#start();
         return;
       case 'upgrade':
-        // A setting that is no longer true is an error, whatever it leads to.
-        if (this.#contentEncoding !== 'auto') return;
-        // One code page in the place of another cannot be found out while the agent runs (docs/guarantees.md).
-        if (!isUtf8(this.#decoding) && !isUtf8(action.to)) return;
         return this.#decodeAs(action.to);
       case 'calm':
         return this.#calm();
@@ -164,19 +158,13 @@ export class World {
 
   #decodeAs(decoding: Decoding): void {
     const { shortRead } = this.#setting;
-    this.#decoding = decoding;
     this.#remote.decoding = {
-      codePage: isUtf8(decoding) ? undefined : decoding,
+      latin1: decoding === 'latin-1',
+      olderRuntime: decoding === 'blocks-older',
       swallowBom: decoding === 'blocks-swallow',
       stream: decoding === 'stream',
       ...(shortRead === null ? {} : { readLengths: [shortRead] }),
     };
-  }
-
-  /** The setting of the agent. */
-  get #contentEncoding(): string {
-    const { contentEncoding, decoding } = this.#setting;
-    return contentEncoding === 'auto' || isUtf8(decoding) ? 'auto' : decoding;
   }
 
   /** After each action. */
@@ -255,8 +243,6 @@ export class World {
     if (mirror.length <= remote.length && mirror.length >= remote.length - missing) return undefined;
     // Without raw bytes a file may stop, if it says so.
     if (!this.#setting.rawAccess && this.#isStuck(subject)) return undefined;
-    // Code pages that nothing tells apart.
-    if (!this.#setting.rawAccess && !isUtf8(this.#decoding) && polled === undefined) return undefined;
     const why = shown(polled && [polled.ends.get(subject.name), polled.errors.get(subject.name)?.message]);
     return `${subject.name} is not complete ${why}\n${shown(mirror)}\n${shown(remote)}`;
   }
@@ -265,7 +251,8 @@ export class World {
   #isShownAlike(subject: Subject): boolean {
     const [mirror, remote] = [this.#mirror(subject), this.#remote.files.get(subject.name)];
     if (remote === undefined || remote.subarray(0, mirror.length).equals(mirror)) return false;
-    return this.#remote.show(remote, 0) === this.#remote.show(mirror, 0);
+    const [ours, theirs] = [mirror, remote].map((bytes) => this.#remote.show(bytes, 0).replace(/\ufffd+/g, '\ufffd'));
+    return ours === theirs;
   }
 
   #isStuck({ name }: Subject): boolean {
@@ -290,7 +277,6 @@ export class World {
       keepGenerations,
       longBacklogBytes,
       bootId: `boot ${this.#boots}`,
-      contentEncoding: this.#contentEncoding,
       newContent: () => memoryWriter(this.#remote),
     });
     engine.watch(this.#subjects.map(({ key }) => key));
@@ -627,15 +613,11 @@ export class World {
   }
 }
 
-/** How an earlier agent found the service to decode. */
+/** How an earlier agent found the service to decode. A server of UTF-8 does not become another one. */
 function learnedBefore({ learned, decoding }: Setting): string | undefined {
-  const name = isUtf8(decoding) ? 'utf-8' : decoding;
   if (learned === 'nothing') return undefined;
-  return learned === 'rightly' ? name : (['utf-8', ...CODE_PAGES].find((other) => other !== name) ?? name);
+  return decoding === 'latin-1' || learned === 'wrongly' ? 'other' : 'utf-8';
 }
-
-const isUtf8 = (decoding: Decoding): decoding is 'blocks' | 'blocks-swallow' | 'stream' =>
-  decoding === 'blocks' || decoding === 'blocks-swallow' || decoding === 'stream';
 
 /** A file that shows no text though it has bytes (docs/guarantees.md): the complete pass finds it. */
 function isMarkAlone(content: Buffer | undefined): boolean {

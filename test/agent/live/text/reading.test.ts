@@ -1,7 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type CodePage as CodePageName, charactersOf } from '../../../../simulator/operations/decoding.ts';
-import { CodePage } from '../../../../src/agent/live/text/encoding.ts';
 import { Reading } from '../../../../src/agent/live/text/reading.ts';
 import { textOf } from '../../../support/drive.ts';
 import { MemoryContent } from '../../../support/memory-content.ts';
@@ -50,34 +48,9 @@ describe('text of UTF-8', () => {
   });
 });
 
-describe('text of a code page', () => {
-  test.each<CodePageName>(['windows-1250', 'windows-1252'])('%s gives back every byte', async (codePage) => {
-    await fc.assert(
-      fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), fc.integer({ min: 1, max: 50 }), async (array, step) => {
-        const content = Buffer.from(array);
-        const reading = new Reading(textOf(content, 0, { codePage }), new CodePage([codePage]));
-        expect(await readAll(reading, step)).toBe(content.toString('latin1'));
-      }),
-    );
-  });
-
-  test('is uncertain at a character that it does not have', async () => {
-    const text = Buffer.from('a日b\ufffdc𝄞d');
-    const reading = new Reading(new MemoryContent(text), new CodePage(['windows-1250']));
-    expect(await readAll(reading, 10)).toBe('a?b?c?d');
-  });
-
-  test('is the same across the windows in which it is read', async () => {
-    const content = Buffer.alloc(300_000, Buffer.from([0x61, 0xe9, 0x80, 0x20, 0xf8]));
-    const reading = new Reading(textOf(content, 0, { codePage: 'windows-1250' }), new CodePage(['windows-1250']));
-    expect((await readAll(reading, 1e9)) === content.toString('latin1')).toBe(true);
-  });
-
-  test('knows its 256 characters', () => {
-    for (const name of ['windows-1250', 'windows-1252'] as const) {
-      const all = charactersOf(name).join('');
-      expect(new CodePage([name]).encode(all)).toEqual(Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)));
-    }
-    for (const name of ['utf-16', 'gbk', 'no-such-thing']) expect(() => new CodePage([name])).toThrow(RangeError);
-  });
+test('a text of which only ASCII counts is uncertain at each other character', async () => {
+  const text = Buffer.from('a日b\ufffdcéd𝄞');
+  expect(await readAll(new Reading(new MemoryContent(text), true), 10)).toBe('a?b?c?d?');
+  expect(await new Reading(new MemoryContent(text)).isBeyondAscii()).toBe(true);
+  expect(await new Reading(new MemoryContent(Buffer.from('abc'))).isBeyondAscii()).toBe(false);
 });

@@ -1,44 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { CodePage } from '../../../../simulator/operations/decoding.ts';
-import { TextEncoding } from '../../../../src/agent/live/text/encoding.ts';
-import { identify } from '../../../../src/agent/live/text/explain.ts';
+import { wholeText } from '../../../../src/agent/live/text/byte-order-mark.ts';
 import { withMark } from '../../../../src/agent/live/text/reading.ts';
-import type { FileParts } from '../../../../src/agent/ports.ts';
 import { BYTE_ORDER_MARK } from '../../../../src/bytes.ts';
-import { type DecodeBytesOptions, decodeBytes } from '../../../support/decode-bytes.ts';
+import type { DecodeBytesOptions } from '../../../support/decode-bytes.ts';
 import { partsOf, textOf } from '../../../support/drive.ts';
 import { MemoryContent } from '../../../support/memory-content.ts';
 import { numRuns } from '../../../support/property-runs.ts';
-import { ALL_ATOMS, TEXT_ATOMS } from '../model/content.ts';
+import { ALL_ATOMS } from '../model/content.ts';
 
 const runs = fc.array(
   fc.tuple(fc.constantFrom(...ALL_ATOMS), fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 900 }))),
   { maxLength: 5 },
 );
 const content = runs.map((each) => Buffer.concat(each.flatMap(([atom, times]) => Array<Buffer>(times).fill(atom))));
-const text = fc
-  .array(fc.constantFrom(...TEXT_ATOMS), { minLength: 1, maxLength: 40 })
-  .map((atoms) => Buffer.concat(atoms));
-
-function identified(bytes: Buffer, parts: FileParts, decoding: DecodeBytesOptions, known: number) {
-  const encoding = new TextEncoding('auto', new Map<string, string>());
-  const text = textOf(bytes, 0, decoding);
-  return identify(0, text, bytes.subarray(0, known), { encoding, parts, mayBeMarked: known === 0 });
-}
-
-/** The decoder that is found of a text from the start of a file, with `known` of its bytes. */
-async function find(
-  bytes: Buffer,
-  decoding: DecodeBytesOptions,
-  at: (question: number) => Buffer = () => bytes,
-  known = 0,
-) {
+/** Whether a mark is found to be missing in a text from the start of a file. */
+async function find(bytes: Buffer, decoding: DecodeBytesOptions, at: (question: number) => Buffer = () => bytes) {
   const asked: number[] = [];
-  const { decoder, isAscii } = await identified(bytes, partsOf(at, decoding, asked), decoding, known);
-  if (decoder === undefined) return { mark: 'again', family: 'again', asked };
-  const isMarked = decoder === 'without-mark';
-  return { mark: isMarked ? 'efbbbf' : 'none', family: isAscii ? 'ascii' : isMarked ? 'utf-8' : decoder, asked };
+  const text = textOf(bytes, 0, decoding);
+  const whole = await wholeText(0, text, partsOf(at, decoding, asked));
+  return { mark: whole === undefined ? 'again' : whole.content === text ? 'none' : 'efbbbf', asked };
 }
 
 const isMarked = (bytes: Buffer) => bytes.subarray(0, 3).equals(BYTE_ORDER_MARK);
@@ -157,65 +138,5 @@ describe('a byte-order mark that is swallowed', () => {
     const whole = Buffer.from('\ufefftext');
     for (let start = 0; start <= 7; start++)
       for (let end = start; end <= 8; end++) expect(await marked.read(start, end)).toEqual(whole.subarray(start, end));
-  });
-});
-
-describe('whether a service decodes UTF-8 or a code page', () => {
-  test('is not asked while there is nothing but ASCII, and its beginning is known', async () => {
-    const plain = Buffer.from('plain text');
-    expect(await find(plain, {}, () => plain, 5)).toEqual({ asked: [], family: 'ascii', mark: 'none' });
-  });
-
-  test('is found to be UTF-8 by one question at most', async () => {
-    await fc.assert(
-      fc.asyncProperty(text, fc.boolean(), fc.nat(2), async (start, stream, known) => {
-        const bytes = Buffer.concat([Buffer.from('0'), start, Buffer.from('é')]);
-        const { asked, family } = await find(bytes, { stream }, () => bytes, known);
-        if (family !== 'again') expect(family).toBe('utf-8');
-        if (known > 0) expect(family).toBe('utf-8');
-        expect(asked.length).toBeLessThanOrEqual(1);
-      }),
-    );
-  });
-
-  test('is never taken for a code page because the file was truncated or rewritten meanwhile', async () => {
-    const change = fc.record({ call: fc.nat(3), to: fc.oneof(text, fc.constant(Buffer.alloc(0))), share: fc.nat(100) });
-    await fc.assert(
-      fc.asyncProperty(text, change, async (before, { call, to, share }) => {
-        const kept = before.subarray(0, Math.floor((share / 100) * before.length));
-        const after = Buffer.concat([kept, to]);
-        const { family } = await find(before, {}, (question) => (question < call ? before : after));
-        expect(['utf-8', 'ascii', 'again']).toContain(family);
-      }),
-      numRuns(1_000),
-    );
-  });
-
-  test('is found to be a code page wherever its characters stand, and by few questions', async () => {
-    const bytes = fc.array(fc.integer({ min: 0, max: 255 }), { minLength: 1, maxLength: 60 });
-    const page = fc.constantFrom<CodePage[]>('windows-1250', 'windows-1252', 'iso-8859-2', 'iso-8859-15');
-    await fc.assert(
-      fc.asyncProperty(bytes, page, async (array, codePage) => {
-        fc.pre(array.some((byte) => byte >= 0x80));
-        const { family, asked } = await find(Buffer.from(array), { codePage });
-        expect(family).toBe('code-page');
-        expect(asked.length).toBeLessThanOrEqual(2);
-      }),
-      numRuns(500),
-    );
-  });
-
-  test('is said to be unknown if what it shows from within a character is of neither', async () => {
-    // Every character is two bytes of the file.
-    const utf16 = Buffer.from('ab ř cd', 'utf16le');
-    const parts: FileParts = {
-      async at(offset) {
-        const shown = Buffer.from(decodeBytes(utf16.subarray(offset & ~1), 0, {}));
-        const content = offset % 2 === 1 ? textOf(Buffer.from('ab ř cd'), 3) : new MemoryContent(shown);
-        return { taskId: '1' as never, file: 'stdout', offset, relativePath: null, content };
-      },
-    };
-    const { decoder } = await identified(Buffer.from('ab ř cd'), parts, {}, 0);
-    expect(decoder).toBeUndefined();
   });
 });

@@ -1,0 +1,107 @@
+/**
+ * Finds out whether the server stripped a byte-order mark from the start of a text (docs/servers.md 1.4): a response from
+ * another offset shows it. Only at the start of a file: offsets.ts avoids other marks. A mark of UTF-16 makes some servers
+ * decode all that follows as UTF-16, which no prediction fits: raw bytes decide.
+ */
+import { StringDecoder } from 'node:string_decoder';
+import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike } from '../../../bytes.ts';
+import type { Content, FileParts, Part } from '../../ports.ts';
+import { HALF_BLOCK_BYTES, WITHIN_BLOCK_BYTES } from '../match.ts';
+import { Reading, withMark } from './reading.ts';
+
+/** Bytes of the longest character. */
+const WIDEST_BYTES = 4;
+/** Bytes at the start of a file for which a server may decode all of it as UTF-16. */
+const UTF16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
+
+export interface WholeText {
+  /** With the mark that the server stripped. */
+  readonly content: Content;
+  /** A response from another offset. */
+  readonly second?: Part | undefined;
+}
+
+/** Whether a text from `offset` on may lack a mark of the file, which has the bytes `known` there. */
+export function mayLackMark(offset: number, known: Buffer): boolean {
+  return startsAlike(BYTE_ORDER_MARK, known) && (offset === 0 || known.length > 0);
+}
+
+/** Whether a file that starts with `known` may be decoded as UTF-16. */
+export function mayBeUtf16(known: Buffer): boolean {
+  return UTF16_MARKS.some((mark) => startsAlike(mark, known) && known.length > 0);
+}
+
+/**
+ * The whole text of a response from `from` on. Undefined if the text fits both a file with a mark and one without, or if
+ * the file changed between the requests.
+ */
+export async function wholeText(from: number, content: Content, parts: FileParts): Promise<WholeText | undefined> {
+  const start = new Reading(content);
+  const first = await content.read(0, REPLACEMENT.length);
+  // Undecodable bytes predict nothing: the raw download decides.
+  if (standsAt(first, 0, REPLACEMENT)) return { content };
+  const asciiBytes = (await start.fork(true).peek(HALF_BLOCK_BYTES)).length;
+  const next = await content.read(asciiBytes, asciiBytes + REPLACEMENT.length);
+  const beyond = next.length > 0 && !standsAt(next, 0, REPLACEMENT) ? asciiBytes + 1 : 1;
+  // Where block edges cut characters, a response from half a block later is needed, too.
+  const block = await content.read(0, HALF_BLOCK_BYTES + WITHIN_BLOCK_BYTES);
+  const isCut = content.length > block.length && !block.includes(REPLACEMENT) && (await start.isBeyondAscii());
+  // If the text repeats, a request from byte 1 may distinguish the two.
+  const offsets = new Set([isCut ? characterStart(block, HALF_BLOCK_BYTES) : beyond, 1]);
+
+  let left = [content, withMark(content)];
+  let second: Part | undefined;
+  let evidenceBytes = 0;
+  for (const at of offsets) {
+    const part = await parts.at(from + at);
+    if (part === undefined) return undefined;
+    if (isCut) second ??= part;
+    const found = await part.content.read(0, WITHIN_BLOCK_BYTES);
+    const fitting: Content[] = [];
+    for (const whole of left) {
+      const text = await predict(whole, at);
+      // The server may strip a mark there, too.
+      const isStripped = standsAt(text, 0, BYTE_ORDER_MARK) && shows(found, text.subarray(BYTE_ORDER_MARK.length));
+      if (!isStripped && !shows(found, text)) continue;
+      // After an empty text, there is a mark alone, or nothing.
+      if (content.length === 0 && found.length > text.length) continue;
+      fitting.push(whole);
+      evidenceBytes = text.length;
+    }
+    left = fitting;
+    if (left.length === 1) break;
+  }
+  const [whole, ...others] = left;
+  if (whole === undefined || others.length > 0) return undefined;
+  // An empty text proves nothing, and a text without U+FFFD little: the file may have been truncated meanwhile.
+  const isMarked = whole !== content;
+  if (!isMarked && (content.length === 0 || evidenceBytes > 0)) return { content, second };
+  // A changed file fits a mark, too, so it is added only if the text is the same again.
+  const again = await parts.at(from);
+  const isSame =
+    again !== undefined &&
+    (!isMarked || again.content.length === content.length) &&
+    shows(await again.content.read(0, WITHIN_BLOCK_BYTES), await content.read(0, WITHIN_BLOCK_BYTES));
+  return isSame ? { content: whole, second } : undefined;
+}
+
+/** The text from `at` on, if the text from the start of the file is `content`. */
+async function predict(content: Content, at: number): Promise<Buffer> {
+  const text = await content.read(at, at + WITHIN_BLOCK_BYTES + WIDEST_BYTES);
+  // Behind the first block, the edges of blocks are elsewhere from another offset.
+  const uncertain = text.indexOf(REPLACEMENT, Math.max(0, WITHIN_BLOCK_BYTES - at));
+  return wholeCharacters(uncertain < 0 ? text : text.subarray(0, uncertain));
+}
+
+/** Whether a text starts with the expected one, as far as no edge of a block cuts it. */
+function shows(found: Buffer, expected: Buffer): boolean {
+  const compared = expected.subarray(0, WITHIN_BLOCK_BYTES);
+  // An empty text proves nothing about a file that grew meanwhile.
+  if (compared.length === 0) return found.length === 0;
+  return found.subarray(0, compared.length).equals(compared);
+}
+
+/** The text of the whole characters in `bytes`. */
+function wholeCharacters(bytes: Buffer): Buffer {
+  return Buffer.from(new StringDecoder('utf8').write(bytes));
+}
