@@ -9,6 +9,12 @@ export interface BackOffOptions {
   readonly random: () => number;
 }
 
+/** The nominal pause after so many failures in a row. */
+export const nominalPause = (
+  failures: number,
+  { firstMs, maxMs }: { readonly firstMs: number; readonly maxMs: number },
+) => Math.min(maxMs, firstMs * 2 ** Math.max(0, failures - 1));
+
 export class BackOff {
   readonly #options: BackOffOptions;
   #failures = 0;
@@ -28,9 +34,9 @@ export class BackOff {
 
   /** Starts the next pause: three quarters of its nominal length up to all of it. */
   lengthen(): void {
-    const { firstMs, maxMs, random } = this.#options;
-    const nominalMs = Math.min(maxMs, firstMs * 2 ** this.#failures);
+    const { random } = this.#options;
     this.#failures += 1;
+    const nominalMs = nominalPause(this.#failures, this.#options);
     this.pause(nominalMs * (0.75 + 0.25 * random()));
   }
 

@@ -6,6 +6,7 @@
  * applies in both cases, to all calls; so does a limit of the server (call-quota.ts).
  */
 
+import { nominalPause } from '../back-off.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import { CallQuota, type Quota } from './call-quota.ts';
 
@@ -35,6 +36,7 @@ const MAX_DELAY_MS = 10_000;
 /** The pause after a 429 or 503 without `Retry-After`; doubles while such responses follow each other. */
 export const FIRST_PAUSE_MS = 500;
 export const MAX_PAUSE_MS = 30_000;
+const PAUSES = { firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS };
 
 export class ServerShare {
   readonly #options: ServerShareOptions;
@@ -42,7 +44,8 @@ export class ServerShare {
   /** Until then, the next calls compensate past work. */
   #settledAt = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
-  #nextPauseMs = FIRST_PAUSE_MS;
+  /** Overload responses in a row without a requested pause. */
+  #overloads = 0;
   #callsOnTheirWay = 0;
   #lastCostMs = 0;
   readonly #quota = new CallQuota();
@@ -106,7 +109,7 @@ export class ServerShare {
       this.#charge(spacingMs - this.#costOfRequestMs, 0, MAX_FIXED_CREDIT_MS);
     const isOverload = status === 429 || status === 503;
     if (!isOverload && (status < 400 || retryAfterMs === undefined)) {
-      if (status < 400) this.#nextPauseMs = FIRST_PAUSE_MS;
+      if (status < 400) this.#overloads = 0;
       return undefined;
     }
     return this.#pause(retryAfterMs);
@@ -124,8 +127,8 @@ export class ServerShare {
   #pause(retryAfterMs: number | undefined): number | undefined {
     // Calls that were under way together get the same response, which counts once.
     if (retryAfterMs === undefined && this.pauseMs > 0) return undefined;
-    const pauseMs = retryAfterMs ?? this.#nextPauseMs;
-    if (retryAfterMs === undefined) this.#nextPauseMs = Math.min(MAX_PAUSE_MS, 2 * this.#nextPauseMs);
+    if (retryAfterMs === undefined) this.#overloads += 1;
+    const pauseMs = retryAfterMs ?? nominalPause(this.#overloads, PAUSES);
     const until = this.#options.monotonic() + pauseMs;
     if (until <= this.#pausedUntil) return undefined;
     this.#pausedUntil = until;

@@ -4,6 +4,7 @@
  * saved, and never removed.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { nominalPause } from '../../back-off.ts';
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import type { FoundBy, TaskSearchRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -36,8 +37,8 @@ export interface ProbeRound {
 }
 
 const SHIFT_CAPABILITY = 'task-shift';
-const FIRST_PAUSE_MS = 5_000;
 const MAX_PAUSE_MS = 10 * 60_000;
+const PAUSES = { firstMs: 5_000, maxMs: MAX_PAUSE_MS };
 /** Rounds without success, of a job that lists files, before a warning. */
 const REPORTED_AFTER_ROUNDS = 4;
 
@@ -93,7 +94,7 @@ export class TaskSearch {
     if (shift !== undefined) capabilities.set(SHIFT_CAPABILITY, String(shift));
     const isOver = isComplete(specifications, tasks);
     const fruitless = found > 0 || isOver ? 0 : search.fruitless + 1;
-    const pauseMs = pauseAfter(fruitless);
+    const pauseMs = nominalPause(fruitless, PAUSES);
     // Without syncs of results, the listing is still read now and then.
     const nextLookAt = isOver ? null : clock.now() + pauseMs;
     const nextMs = !isOver ? pauseMs : isListed ? null : MAX_PAUSE_MS;
@@ -173,8 +174,6 @@ const ANSWERS_ALL = 'the service answers for whatever id';
 
 const adviceFor = (reason: string, hasJobService: boolean) =>
   `name them (agent watch JOB --task ID)${hasJobService ? '' : ', or set service.jobsUrl'}: ${reason}`;
-
-const pauseAfter = (fruitless: number) => Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, fruitless - 1));
 
 function shiftOf(capabilities: CapabilityStore): bigint | undefined {
   const shift = capabilities.get(SHIFT_CAPABILITY);
