@@ -2,7 +2,6 @@
  * The error codes of the agent with the policy of each. The work throws; the caller that retries, skips a file or ends
  * a command reads the policy.
  */
-
 export interface ErrorPolicy {
   /** The exit code of a command that ends with this failure (docs/commands.md, "Exit codes"). */
   readonly exitCode: number;
@@ -171,7 +170,7 @@ function systemCode(thrown: unknown): string | undefined {
 
 /** Errors of the system with a hint; the others are `local-io`. */
 const LOCAL_ERRORS: Readonly<Record<string, { readonly code: ErrorCode; readonly hint: (path: string) => string }>> = {
-  ENOSPC: { code: 'disk-full', hint: () => 'free some space; the agent continues by itself' },
+  ENOSPC: { code: 'disk-full', hint: () => 'free some space, or inodes (df -i); the agent continues by itself' },
   EDQUOT: { code: 'disk-full', hint: () => 'remove files, or raise the quota; the agent continues by itself' },
   EROFS: { code: 'permission', hint: () => 'check the disk for errors, and mount the file system for writing' },
   EACCES: { code: 'permission', hint: (path) => `give the user of the agent the right to write ${path}` },
@@ -188,11 +187,11 @@ function addressOf(error: NodeJS.ErrnoException & { readonly address?: string; r
 }
 
 function localError(error: NodeJS.ErrnoException, code: string): JobtailError {
-  const { path, syscall = 'call' } = error;
+  const { path: file, syscall = 'call' } = error;
   // Node.js writes `ENOSPC: no space left on device, open '/x'`.
   const words = /^E[A-Z0-9]+: ([^,]+)/.exec(error.message)?.[1] ?? code;
   const known = LOCAL_ERRORS[code];
-  const where = path ?? addressOf(error) ?? 'a local file';
+  const where = file ?? addressOf(error) ?? 'a local file';
   return new JobtailError(known?.code ?? 'local-io', `${words}: ${where} (${syscall} ${code})`, {
     cause: error,
     hint: known?.hint(where) ?? 'check the disk, the mount and the path',

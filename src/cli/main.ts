@@ -6,12 +6,14 @@ import v8 from 'node:v8';
 // Before anything is loaded: files pass through in pieces, so a small heap suffices.
 v8.setFlagsFromString('--optimize-for-size');
 
+const { leaveRemovedDirectory } = await import('../system/directories.ts');
 const { programOf } = await import('./program.ts');
 const { endWhenUnread, reportError } = await import('./process.ts');
 
 // The demo removes its files at its end; every other command may end at any time.
 if (process.argv[2] !== 'demo') endWhenUnread(process.argv.slice(2));
 
+leaveRemovedDirectory();
 try {
   await programOf().parseAsync(process.argv);
 } catch (error) {

@@ -108,8 +108,8 @@ export async function loadTls(config: Config) {
     }
     return pem;
   };
-  const ca = await read('caFile', caFile, (pem) => new X509Certificate(pem));
-  const cert = await read('certFile', certFile, (pem) => new X509Certificate(pem));
+  const ca = await read('caFile', caFile, requireCertificates);
+  const cert = await read('certFile', certFile, requireCertificates);
   const key = await read('keyFile', keyFile, (pem) => createPrivateKey(pem));
   if (problems.length === 0 && cert !== undefined && key !== undefined && !fitTogether(cert, key)) {
     problems.push(
@@ -118,6 +118,12 @@ export async function loadTls(config: Config) {
   }
   if (problems.length > 0) throw configError(problems, 'mend the section service.tls or the files it names');
   return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+}
+
+/** Not in DER, which the check of a connection would not use. */
+function requireCertificates(pem: Buffer): void {
+  if (!pem.includes('-----BEGIN ')) throw new Error('not PEM');
+  new X509Certificate(pem);
 }
 
 function fitTogether(cert: Buffer, key: Buffer): boolean {

@@ -118,7 +118,10 @@ export const slashed = (part: string) => `/${part}`.replaceAll(/\/{2,}/g, '/').r
 
 export function path(directory: string) {
   const expected = 'a path (written in full: ~ is not expanded)';
-  return text(expected, (found) => !/^~(\/|$)/.test(found)).transform((found) => resolve(directory, found));
+  const isPlain = (found: string) => !/^~[a-z_]|^%[a-z]\/|^\$\w|\$\{/i.test(found);
+  return text(expected, (found) => !/^~(\/|$)/.test(found))
+    .refine(isPlain, 'a path (written in full: variables and names of users are not expanded)')
+    .transform((found) => resolve(directory, found));
 }
 
 /** Paths of this machine by absolute paths of another one. */

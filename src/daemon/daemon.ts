@@ -9,6 +9,7 @@ import type { Agent } from '../agent/loop/agent.ts';
 import { type Config, hasFleet, warnOfPlainHttp } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
+import { UnderWay } from '../notify/deliveries.ts';
 import { newNotifications } from '../notify/notifications.ts';
 import type { Secrets } from '../redact.ts';
 import { type Outage, saveOutage } from '../store/outage.ts';
@@ -64,6 +65,7 @@ export class Daemon {
   #stateGone: (() => void) | undefined;
   #fleet: DaemonFleet | undefined;
   #isDrained = false;
+  readonly #underWay = new UnderWay();
 
   constructor(options: DaemonOptions) {
     this.#options = options;
@@ -160,8 +162,10 @@ export class Daemon {
     const { agent } = engine;
     if (fleet !== undefined) fleet.remote = remote;
     const degraded = () => (this.#health.isReady ? this.#health.unready() : undefined);
-    const notifications = newNotifications({ config, store, log, degraded, secrets: connection.secrets });
+    const { secrets } = connection;
+    const notifications = newNotifications({ config, store, log, degraded, secrets, underWay: this.#underWay });
     const over = new AbortController();
+    let isReplaced = false;
     const endKeepUp = transfers.keepUp(remote);
     this.#engine = engine;
     try {
@@ -193,7 +197,8 @@ export class Daemon {
         gone,
         ...(fleet ? [drainAsked, fleet.member.failed] : []),
       ]);
-      if (next !== undefined) this.#port.metrics?.reloaded('taken');
+      isReplaced = next !== undefined;
+      if (isReplaced) this.#port.metrics?.reloaded('taken');
       // Stopped by a signal or a command, or replaced by a new configuration.
       else if (fleet !== undefined && (!stop.aborted || config.fleet?.drainOnStop === true)) await this.#drain(fleet);
       return next;
@@ -203,7 +208,7 @@ export class Daemon {
       notifier.send(stop.aborted ? { STOPPING: '1', STATUS: 'stopping' } : reloading());
       fleet?.member.detach();
       await agent.stop();
-      await notifications.stop();
+      await (isReplaced ? notifications.replace() : notifications.stop());
       await endKeepUp();
       // Private keys end with the process, or with the state that requested them.
       if (stop.aborted || this.#isDrained || store.isGone()) await transfers.endAll(remote, over.signal);

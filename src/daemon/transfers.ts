@@ -36,10 +36,20 @@ export function sharesOf(config: Config, environment: NodeJS.ProcessEnv): ShareT
   const { RUNTIME_DIRECTORY, CREDENTIALS_DIRECTORY, XDG_RUNTIME_DIR } = environment;
   // Shares may be mounted beside the private keys.
   const keys = XDG_RUNTIME_DIR === undefined ? undefined : path.join(XDG_RUNTIME_DIR, 'jobtail-keys');
-  const ofUser = ['.ssh', '.gnupg'].map((name) => path.join(os.homedir(), name));
+  const home = homeOfUser();
+  const ofUser = home === undefined ? [] : ['.ssh', '.gnupg'].map((name) => path.join(home, name));
   const directories = [RUNTIME_DIRECTORY?.split(':')[0], CREDENTIALS_DIRECTORY, keys, ...ofUser];
   const guarded = directories.filter((directory) => directory !== undefined && path.isAbsolute(directory)) as string[];
   return { roots: config.results.shareRoots, guarded: [...guardedPathsOf(config), ...guarded] };
+}
+
+/** Undefined for a user without an entry in passwd, and without HOME. */
+function homeOfUser(): string | undefined {
+  try {
+    return os.homedir();
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether the program of all SSH transfers is installed. */

@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import type { Log } from '../agent/ports.ts';
 import { BackOff } from '../back-off.ts';
 import { type Config, hasJobService, serviceAddress } from '../config/config.ts';
+import { leaveRemovedDirectory } from '../system/directories.ts';
 import { packageFile } from '../system/package-file.ts';
 import { AgentFigures } from '../view/events/figures.ts';
 import { addressOf } from '../view/link.ts';
@@ -72,6 +73,7 @@ export class ViewThread {
     const { log, callsWaiting, onState } = this.#options;
     this.#why = 'it ended';
     const { pulseMs = PULSE_MS, program = packageFile('dist/daemon/view-worker.js') } = this.#options;
+    leaveRemovedDirectory();
     const thread = new Worker(program, { workerData: data, resourceLimits: LIMITS });
     this.#thread = thread;
     let missed = 0;

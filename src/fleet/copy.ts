@@ -1,10 +1,9 @@
 /** A copy of the rows that the fleet's database has, as a store: whatever shows the jobs of an agent can show them. */
 import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import type { JobId } from '../job.ts';
 import type { PortableRow } from '../store/portable-rows.ts';
 import { Store } from '../store/store.ts';
+import { temporaryDirectory } from '../system/directories.ts';
 import type { FleetClient } from './client.ts';
 
 export interface CopyOptions {
@@ -16,7 +15,7 @@ export interface CopyOptions {
 
 export class FleetCopy {
   readonly store: Store;
-  readonly #directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-view-'));
+  readonly #directory = temporaryDirectory('jobtail-view-');
   /** The rows of each job in the store, as text. */
   #copied: ReadonlyMap<JobId, string> = new Map();
 

@@ -18,11 +18,45 @@ const MAX_RETRY_MS = 15 * 60_000;
 /** About a day, with the back-off. */
 export const MAX_ATTEMPTS = 100;
 
+/** Deliveries under way, by their rule. They go on while another configuration takes over. */
+export class UnderWay {
+  readonly #stop = new AbortController();
+  readonly #runs = new Map<string, Promise<void>>();
+
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  has(rule: string): boolean {
+    return this.#runs.has(rule);
+  }
+
+  add(rule: string, run: Promise<void>): void {
+    this.#runs.set(
+      rule,
+      run.finally(() => this.#runs.delete(rule)),
+    );
+  }
+
+  async ended(): Promise<void> {
+    await Promise.all(this.#runs.values());
+  }
+
+  /** Waits for them up to `limitMs`; those that are stopped are repeated by the next process. */
+  async stop(clock: Clock, limitMs: number): Promise<void> {
+    const cancel = clock.timer(limitMs, () => this.#stop.abort());
+    await this.ended();
+    cancel();
+    this.#stop.abort();
+  }
+}
+
 export interface DeliveriesOptions extends SendersOptions {
   readonly rules: readonly Rule[];
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
+  readonly underWay: UnderWay;
 }
 
 const countOf = (rows: readonly DeliveryRow[]) => rows.reduce((sum, { event }) => sum + event.count, 0);
@@ -34,8 +68,7 @@ interface Window {
 
 export class Deliveries {
   readonly #options: DeliveriesOptions;
-  readonly #stop = new AbortController();
-  readonly #running = new Map<Rule, Promise<void>>();
+  #isReplaced = false;
   readonly #windows = new Map<Rule, Window>();
   readonly #failing = new Set<Rule>();
   /** The failure to write the state, logged once until it clears. */
@@ -47,21 +80,16 @@ export class Deliveries {
 
   /** Starts due deliveries; a slow target does not delay other rules. */
   startDue(): void {
-    const { rules, store, clock } = this.#options;
+    const { rules, store, clock, underWay } = this.#options;
+    if (this.#isReplaced) return;
     const due = store.outbox.dueRules(clock.now());
-    for (const rule of rules) {
-      if (this.#running.has(rule) || !due.includes(rule.id)) continue;
-      const run = this.#run(rule).finally(() => this.#running.delete(rule));
-      this.#running.set(rule, run);
-    }
+    for (const rule of rules)
+      if (!underWay.has(rule.id) && due.includes(rule.id)) underWay.add(rule.id, this.#run(rule));
   }
 
-  /** Waits for deliveries under way, up to `limitMs`. */
-  async stop(limitMs: number): Promise<void> {
-    const cancel = this.#options.clock.timer(limitMs, () => this.#stop.abort());
-    await Promise.all(this.#running.values());
-    cancel();
-    this.#stop.abort();
+  /** Starts no further delivery: those of another configuration are next. */
+  replace(): void {
+    this.#isReplaced = true;
   }
 
   /** Sends until nothing is due, one fails, or the limit of the minute is reached. Never rejects. */
@@ -84,7 +112,7 @@ export class Deliveries {
     const window = this.#windows.get(rule) ?? { startedAt: Number.NEGATIVE_INFINITY, sent: 0 };
     if (now - window.startedAt >= WINDOW_MS) Object.assign(window, { startedAt: now, sent: 0 });
     this.#windows.set(rule, window);
-    if (window.sent >= MAX_SINGLE || this.#stop.signal.aborted) return undefined;
+    if (window.sent >= MAX_SINGLE || this.#isReplaced || this.#options.underWay.signal.aborted) return undefined;
     const due = store.outbox.due(rule.id, clock.now(), AT_ONCE);
     const [first] = due;
     if (first === undefined) return undefined;
@@ -120,7 +148,7 @@ export class Deliveries {
     store.transaction(() => this.#saveIfThere(tried));
     this.#failure = undefined;
     try {
-      await send(rule, event, this.#options, this.#stop.signal);
+      await send(rule, event, this.#options, this.#options.underWay.signal);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (error.code === 'aborted') return false;
@@ -139,9 +167,9 @@ export class Deliveries {
     return true;
   }
 
-  /** Another agent may own the job with its deliveries by now. */
+  /** Another agent may own the job with its deliveries by now, or another configuration be without the rule. */
   #saveIfThere(row: DeliveryRow): void {
-    const { outbox, jobs } = this.#options.store;
-    if (row.jobId === null || jobs.get(row.jobId) !== undefined) outbox.save(row);
+    const { outbox } = this.#options.store;
+    if (outbox.has(row)) outbox.save(row);
   }
 }

@@ -6,8 +6,9 @@ import type { JobId, LiveFileKey } from '../job.ts';
 import { liveParts } from '../safe-names.ts';
 
 const NEWLINE = 0x0a;
+const RETURN = 0x0d;
 const READ_BYTES = 256 * 1024;
-/** A longer line is cut. */
+/** A longer line is taken in pieces. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
 export interface LinesOptions {
@@ -26,6 +27,8 @@ export interface LinesOptions {
 export interface Lines {
   readonly lines: readonly string[];
   readonly next: number;
+  /** Whether the last line goes on in the next piece. */
+  readonly isCut: boolean;
 }
 
 /** Yields nothing if there is no such file. @throws errors of the file system */
@@ -45,8 +48,9 @@ export async function* readLines(options: LinesOptions): AsyncGenerator<Lines> {
       const bytes = buffer.subarray(0, bytesRead);
       const isEnd = from + bytesRead >= end || bytesRead < wanted;
       const complete = bytes.lastIndexOf(NEWLINE) + 1;
-      const isWhole = (isEnd && isLast) || bytesRead >= MAX_LINE_BYTES;
-      const taken = complete > 0 && !(isEnd && isLast) ? complete : isWhole ? bytesRead : 0;
+      const isRest = isEnd && isLast;
+      const isCut = !isRest && complete === 0 && bytesRead >= MAX_LINE_BYTES;
+      const taken = isRest ? bytesRead : isCut ? endOfPiece(bytes) : complete;
       if (taken === 0) {
         if (isEnd) return;
         size = MAX_LINE_BYTES;
@@ -55,14 +59,15 @@ export async function* readLines(options: LinesOptions): AsyncGenerator<Lines> {
       size = READ_BYTES;
       from += taken;
       const text = bytes.toString('utf8', 0, bytes[taken - 1] === NEWLINE ? taken - 1 : taken);
-      yield { lines: text.split('\n').map(withoutReturn), next: from };
+      yield { lines: text.split('\n'), next: from, isCut };
     }
   } finally {
     await handle.close();
   }
 }
 
-const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line);
+/** After the last state of a progress bar that is complete, if there is one. A CR at the end may belong to a newline. */
+const endOfPiece = (bytes: Buffer) => bytes.lastIndexOf(RETURN, -2) + 1 || bytes.length;
 
 async function openIfThere(file: string): Promise<fs.FileHandle | undefined> {
   try {

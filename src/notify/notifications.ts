@@ -4,19 +4,23 @@
  * repeated.
  */
 import { randomUUID } from 'node:crypto';
+import fs from 'node:fs';
 import os from 'node:os';
+import tls from 'node:tls';
 import type { Log } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';
+import { statesOf, withoutColours } from '../line-states.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
 import { Secrets } from '../redact.ts';
-import { HttpClient } from '../remote/http/http-client.ts';
+import { HttpClient, type HttpRequest, type HttpTls } from '../remote/http/http-client.ts';
 import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
 import type { JobRow, LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
-import { Deliveries } from './deliveries.ts';
+import { lookupByProgram } from '../system/names.ts';
+import { Deliveries, UnderWay } from './deliveries.ts';
 import { areFilesHere, type EventOf, eventsOf, newEvent, notifiedRow } from './events.ts';
 import { readLines } from './lines.ts';
 import { type Matches, MatchThread } from './match-thread.ts';
@@ -33,6 +37,8 @@ export interface NotificationsOptions {
   readonly secrets: Secrets;
   /** In place of a thread. */
   readonly matches?: Matches;
+  /** Deliveries of the configuration before, which may still be under way. */
+  readonly underWay?: UnderWay;
 }
 
 const TICK_MS = 1_000;
@@ -41,7 +47,8 @@ const DEGRADED_MS = 60_000;
 /** Skipped lines of a rule are logged once in this time, with their number. */
 const SKIPPED_MS = 60_000;
 const KEPT_MS = 7 * 86_400_000;
-const STOP_MS = 5_000;
+/** A receiver that hangs does not delay a stop: what it may have received is sent again. */
+const STOP_MS = 500;
 
 export class Notifications {
   readonly #options: NotificationsOptions;
@@ -51,6 +58,7 @@ export class Notifications {
   readonly #thread = new MatchThread();
   /** Lines of each rule that were skipped and are not logged yet, and when the last ones were logged. */
   readonly #skipped = new Map<Rule, { since: number; lines: number }>();
+  readonly #underWay: UnderWay;
   readonly #startedAt: number;
   /** How far files without a further complete line were read. */
   readonly #seen = new Map<string, string>();
@@ -63,11 +71,12 @@ export class Notifications {
   #failures: ReadonlySet<string> = new Set();
 
   constructor(options: NotificationsOptions) {
-    const { config, clock, store, log, source, http, secrets } = options;
+    const { config, clock, store, log, source, http, secrets, underWay = new UnderWay() } = options;
+    this.#underWay = underWay;
     this.#options = options;
     this.#rules = config.notify.map((settings) => new Rule(settings));
     this.#wantsFiles = this.#rules.some(({ wantsFiles }) => wantsFiles);
-    this.#deliveries = new Deliveries({ rules: this.#rules, store, clock, log, http, source, secrets });
+    this.#deliveries = new Deliveries({ rules: this.#rules, store, clock, log, http, source, secrets, underWay });
     this.#startedAt = clock.now();
   }
 
@@ -84,13 +93,24 @@ export class Notifications {
 
   /** Creates the events of the current state, and waits a little for deliveries under way. */
   async stop(): Promise<void> {
+    await this.#lastTick();
+    await this.#underWay.stop(this.#options.clock, STOP_MS);
+    await this.#options.http.close();
+  }
+
+  /** Creates the events of the current state. Deliveries under way go on, beside the configuration that takes over. */
+  async replace(): Promise<void> {
+    this.#deliveries.replace();
+    await this.#lastTick();
+    void this.#underWay.ended().then(() => this.#options.http.close());
+  }
+
+  async #lastTick(): Promise<void> {
     this.#isStopped = true;
     this.#cancelTick();
     await this.#ticking;
     if (this.#rules.length > 0) await this.#tick();
-    await this.#deliveries.stop(STOP_MS);
     this.#thread.close();
-    await this.#options.http.close();
   }
 
   #plan(): void {
@@ -188,12 +208,11 @@ export class Notifications {
     const options = { mirrorDirectory: config.mirror.directory, jobId, key: keyOf(row), former, end, isLast };
     let at = from;
     const pieces = rules.length === 0 ? [] : readLines({ ...options, from: at.position });
-    for await (const { lines, next } of pieces) {
-      const tested = lines.map((line) => line.slice(0, MAX_LINE_CHARACTERS));
+    for await (const { lines, next, isCut } of pieces) {
       const found: DeliveryRow[] = [];
       for (const rule of rules)
-        found.push(...(await this.#matches(rule, tested, at, { ...about, generation: at.generation })));
-      at = { ...at, position: next, lines: at.lines === null ? null : at.lines + lines.length };
+        found.push(...(await this.#matches(rule, lines, at, { ...about, generation: at.generation })));
+      at = { ...at, position: next, lines: at.lines === null ? null : at.lines + lines.length - Number(isCut) };
       if (!this.#commit(row, at, found)) return false;
     }
     if (former === 0) return rules.length > 0 || this.#commit(row, { ...at, position: row.position, lines: null }, []);
@@ -217,9 +236,11 @@ export class Notifications {
     about: EventOf,
   ): Promise<DeliveryRow[]> {
     const { clock, log, matches = this.#thread.matches } = this.#options;
-    const found = await matches(rule.settings.match ?? '', lines);
+    const states = lines.flatMap((line, index) => statesOf(line, MAX_LINE_CHARACTERS).map((text) => ({ index, text })));
+    const texts = states.map(({ text }) => withoutColours(text));
+    const matching = await matches(rule.settings.match ?? '', texts);
     const skipped = this.#skipped.get(rule) ?? { since: Number.NEGATIVE_INFINITY, lines: 0 };
-    if (found === undefined) skipped.lines += lines.length;
+    if (matching === undefined) skipped.lines += lines.length;
     if (skipped.lines > 0 && clock.monotonic() - skipped.since >= SKIPPED_MS) {
       const { jobId, taskId, file } = about;
       const hint = 'write it without a repetition inside of another one';
@@ -228,10 +249,12 @@ export class Notifications {
       Object.assign(skipped, { since: clock.monotonic(), lines: 0 });
     }
     this.#skipped.set(rule, skipped);
-    if (found === undefined) return [];
-    const deliveries = found.slice(0, MAX_WAITING).map((index) => {
+    if (matching === undefined) return [];
+    // Of a line, the last of its states that matches.
+    const ofLines = new Map(matching.flatMap((at) => states[at] ?? []).map((match) => [match.index, match]));
+    const found = [...ofLines.values()];
+    const deliveries = found.slice(0, MAX_WAITING).map(({ index, text }) => {
       const line = before === null ? {} : { line: before + index + 1 };
-      const text = lines[index] ?? '';
       return deliveryOf(rule, newEvent('match', clock.now(), { ...about, ...line, text }), clock.now());
     });
     const last = deliveries.pop();
@@ -295,16 +318,43 @@ export interface NotifyingOptions {
   readonly clock?: Clock;
   readonly http?: Pick<HttpClient, 'request' | 'close'>;
   readonly matches?: Matches;
+  readonly underWay?: UnderWay;
 }
 
-const LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 30_000, totalMs: 60_000 };
+/** A body is only waited for where it may explain a refusal. */
+const LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 1_000, totalMs: 60_000 };
 
 /** The sender: the `source` of CloudEvents. */
 export const sourceOf = ({ fleet }: Pick<Config, 'fleet'>) => `jobtail/${fleet?.name ?? os.hostname()}`;
 
-/** Uses the proxy of the service; certificates are checked against the roots of the system. */
-export const notifyHttp = ({ service: { proxy } }: { readonly service: Pick<Config['service'], 'proxy'> }) =>
-  new HttpClient({ ...(proxy === null ? {} : { proxy }), limits: LIMITS });
+/**
+ * Uses the proxy of the service, but not to this machine. Trusts the roots of Node.js, and those of the service: an
+ * address of the same site has the same CA.
+ */
+export function notifyHttp({
+  service,
+}: {
+  readonly service: Pick<Config['service'], 'proxy'> & Partial<Config['service']>;
+}) {
+  const options = { limits: LIMITS, lookup: lookupByProgram, tls: rootsWith(service.tls?.caFile ?? null) };
+  const direct = new HttpClient(options);
+  const { proxy } = service;
+  if (proxy === null) return direct;
+  const byProxy = new HttpClient({ ...options, proxy });
+  return {
+    request: (request: HttpRequest) => (isHere(new URL(request.url).hostname) ? direct : byProxy).request(request),
+    close: async () => void (await Promise.all([direct.close(), byProxy.close()])),
+  };
+}
+
+const isHere = (host: string) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host);
+
+/** A CA of `NODE_EXTRA_CA_CERTS` counts as well: a list takes the place of the default one. */
+function rootsWith(caFile: string | null): HttpTls {
+  if (caFile === null) return {};
+  const files = [caFile, process.env['NODE_EXTRA_CA_CERTS'] ?? ''].filter((file) => file !== '' && fs.existsSync(file));
+  return { ca: [...tls.rootCertificates, ...files.map((file) => fs.readFileSync(file, 'utf8'))] };
+}
 
 export function newNotifications(options: NotifyingOptions): Notifications {
   const { config, degraded = () => undefined, clock = systemClock, http = notifyHttp(config) } = options;

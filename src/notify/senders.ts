@@ -4,8 +4,8 @@ import fs from 'node:fs';
 import { JobtailError } from '../errors.ts';
 import type { NotifyEvent } from '../notification.ts';
 import { printable } from '../printable.ts';
-import type { Secrets } from '../redact.ts';
-import type { HttpClient } from '../remote/http/http-client.ts';
+import { type Secrets, safeText } from '../redact.ts';
+import { type HttpClient, readBeginning } from '../remote/http/http-client.ts';
 import { runProgram } from '../system/program.ts';
 import { Secret } from '../system/secret.ts';
 import type { Rule } from './rules.ts';
@@ -14,6 +14,9 @@ const LIMIT_MS = 30_000;
 /** HMAC-SHA256 of the body in hexadecimal digits. */
 export const SIGNATURE_HEADER = 'x-jobtail-signature-256';
 const SENDMAIL = ['/usr/sbin/sendmail', '/usr/lib/sendmail'];
+/** Shorter parts of an address are words. */
+const MIN_SECRET_CHARACTERS = 8;
+const MAX_ANSWER_BYTES = 1_024;
 
 export interface SendersOptions {
   readonly http: Pick<HttpClient, 'request'>;
@@ -56,25 +59,37 @@ async function post(
   { settings, target }: Rule,
   url: string,
   event: NotifyEvent,
-  { http, source }: SendersOptions,
+  { http, source, secrets: known }: SendersOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { id, type, time, jobId } = event;
   const subject = jobId === undefined ? {} : { subject: `job/${jobId}` };
   const envelope = { specversion: '1.0', id, source, type, time, ...subject, datacontenttype: 'application/json' };
   const body = Buffer.from(JSON.stringify({ ...envelope, data: event }));
+  const secrets: string[] = [];
   const headers: Record<string, string> = { 'content-type': 'application/cloudevents+json; charset=utf-8' };
   if (settings.secretFile !== null) {
     const source = { kind: 'file', path: settings.secretFile } as const;
     const key = await new Secret({ source, name: 'secret of a notification', env: {} }).read(signal);
+    secrets.push(key.toString());
     headers[SIGNATURE_HEADER] = `sha256=${createHmac('sha256', key).update(body).digest('hex')}`;
   }
-  const answer = await http.request({ method: 'POST', url, headers, body, signal });
-  for await (const _ of answer.body) break;
+  const answer = await http.request({ method: 'POST', url, headers, body, signal, takesAnyBody: true });
+  // Whatever the body is: the status decides.
+  const bytes = await readBeginning(answer, MAX_ANSWER_BYTES).catch(() => Buffer.alloc(0));
   if (answer.status >= 200 && answer.status < 300) return;
-  throw new JobtailError('http-status', `${target} answers with HTTP status ${answer.status}`, {
+  const words = wordsOf(bytes, known, [...secrets, ...new URL(url).pathname.split('/'), new URL(url).search.slice(1)]);
+  throw new JobtailError('http-status', `${target} answers with HTTP status ${answer.status}${words}`, {
     ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
   });
+}
+
+/** The words of a refusal, if they are text, without what may be a secret. */
+function wordsOf(bytes: Buffer, known: Secrets, secrets: readonly string[]): string {
+  const own = secrets.filter(({ length }) => length >= MIN_SECRET_CHARACTERS);
+  const text = bytes.toString();
+  const words = text.includes('\ufffd') ? '' : known.safeText(safeText(text, own));
+  return words === '' ? '' : `: ${words}`;
 }
 
 async function sendMail(address: string, event: NotifyEvent, secrets: Secrets, signal: AbortSignal): Promise<void> {

@@ -1,15 +1,18 @@
 /** Finds lines that look like errors: the first and the last one of each task, and groups of similar ones. */
 import type { JobId, LiveFileName, TaskId } from '../job.ts';
+import { statesOf, withoutColours } from '../line-states.ts';
 import type { MirrorFile } from './mirrors.ts';
+import { expressionOf } from './pattern.ts';
 import type { FoundLine } from './scan.ts';
 import { search } from './search.ts';
 
 /** Defaults of `errors.patterns`; case is ignored. */
 export const ERROR_PATTERNS = [
   // Neither "no errors", "errors: 0", nor the error of a computation, which is a fraction.
-  '(?<!\\b(?:no|0|without) )errors?\\b(?! {0,9}[=:]? {0,9}[-+]?\\d{0,9}(?:\\.\\d|e[-+]\\d)| {0,9}[=:] {0,9}0\\b)',
+  '(?<!\\b(?:no|0|without) |\\bt)errors?\\b(?! {0,9}[=:]? {0,9}[-+]?\\d{0,9}(?:\\.\\d|e[-+]\\d)| {0,9}[=:] {0,9}0\\b)',
   '\\bfatal\\b',
-  'exception\\b',
+  '\\bcritical(?=[\\]:]| - )',
+  'exception\\b|\\bterminate called\\b|\\bbad_alloc\\b',
   'traceback \\(most recent call last\\)',
   'segmentation fault|\\bsegfault\\b|core dumped',
   '\\bkilled\\b|\\boom.?kill',
@@ -25,6 +28,9 @@ export const ERROR_PATTERNS = [
 const MAX_CHARACTERS = 1000;
 /** As for notifications: the patterns are tried on shorter texts when the configuration is loaded. */
 const MAX_TESTED_CHARACTERS = 4096;
+/** An error that begins later in its line is shown with some characters before it. */
+const MAX_BEFORE = 150;
+const CHARACTERS_BEFORE = 50;
 
 export interface ErrorLine {
   readonly file: LiveFileName;
@@ -61,8 +67,8 @@ export function errorExpression(patterns: readonly string[] | null): string {
 }
 
 export async function errorsIn({ files, patterns, onUnreadable, signal }: ErrorSearch): Promise<TaskErrors[]> {
-  const source = errorExpression(patterns);
-  const pattern = { source, ignoreCase: true, maxCharacters: MAX_TESTED_CHARACTERS };
+  const pattern = { source: errorExpression(patterns), ignoreCase: true, maxCharacters: MAX_TESTED_CHARACTERS };
+  const expression = expressionOf(pattern);
   const tasks = new Map<string, TaskErrors>();
   const wanted = { what: 'ends', numbered: true } as const;
   for await (const event of search({ files, pattern, wanted, signal })) {
@@ -73,19 +79,32 @@ export async function errorsIn({ files, patterns, onUnreadable, signal }: ErrorS
     const { jobId, taskId, file } = event.file;
     const key = `${jobId}/${taskId}`;
     for (const found of event.lines) {
-      const last = { file, line: found.number, text: textOf(found) };
+      const last = { file, line: found.number, text: textOf(found, expression) };
       tasks.set(key, { jobId, taskId, first: tasks.get(key)?.first ?? last, last });
     }
   }
   return [...tasks.values()];
 }
 
-/** A character has at most four bytes. */
-const textOf = ({ bytes }: FoundLine) =>
-  Buffer.from(bytes.slice(0, 4 * MAX_CHARACTERS), 'latin1')
-    .toString()
-    .slice(0, MAX_CHARACTERS)
-    .trim();
+/**
+ * The last state of the line that looks like an error. After a progress bar, which differs from task to task, it begins
+ * with the error; of a long one, it is the part around the error.
+ */
+function textOf({ bytes }: FoundLine, expression: RegExp): string {
+  const line = Buffer.from(bytes, 'latin1').toString();
+  const states = statesOf(line, MAX_TESTED_CHARACTERS).map(withoutColours);
+  const state = states.findLast((text) => expression.test(text)) ?? '';
+  const at = state.search(expression);
+  if (line.includes('\r') && states.length > 1) {
+    const [word = ''] = /\w{0,40}$/.exec(state.slice(0, at)) ?? [];
+    return state
+      .slice(at - word.length)
+      .slice(0, MAX_CHARACTERS)
+      .trim();
+  }
+  const from = at < MAX_BEFORE ? 0 : at - CHARACTERS_BEFORE;
+  return `${from > 0 ? '…' : ''}${state.slice(from, from + MAX_CHARACTERS).trim()}`;
+}
 
 /** Groups similar errors, most tasks first. A task counts in the groups of its first and last error. */
 export function groupsOf(tasks: readonly TaskErrors[]): ErrorGroup[] {

@@ -4,24 +4,28 @@
  */
 import { isAscii } from 'node:buffer';
 import { JobtailError } from '../errors.ts';
+import { statesOf, withoutColours } from '../line-states.ts';
 
 export interface Pattern {
   /** A regular expression of JavaScript (flags s and u), for one line as UTF-8. */
   readonly source: string;
   readonly ignoreCase?: boolean | undefined;
   readonly invert?: boolean | undefined;
-  /** The expression gets the beginning of a longer line. Default: all of it. */
+  /** Each state of a line is compared for itself, without colours, in pieces of so many characters. Default: the line. */
   readonly maxCharacters?: number | undefined;
 }
 
 /** Whole lines of a file. Each ends with a newline, except the last line of a file and a line that was cut. */
 export class Window {
   readonly bytes: Buffer;
+  /** Whether the last line goes on in the next window. */
+  readonly isCut: boolean;
   #text: string | undefined;
   #isAscii: boolean | undefined;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, isCut = false) {
     this.bytes = bytes;
+    this.isCut = isCut;
   }
 
   get text(): string {
@@ -67,18 +71,23 @@ export class LineMatcher {
   readonly #find: Finder | undefined;
   /** Whether each line with a text matches, without the expression. */
   readonly isText: boolean;
-  readonly #maxCharacters: number;
+  readonly #maxCharacters: number | undefined;
   readonly #onWindow: () => void;
 
   /** @throws JobtailError usage, if the source is no regular expression */
   constructor(pattern: Pattern, onWindow = () => {}) {
-    const { source, ignoreCase = false, invert = false, maxCharacters = Number.POSITIVE_INFINITY } = pattern;
+    const { source, ignoreCase = false, invert = false, maxCharacters } = pattern;
     this.#maxCharacters = maxCharacters;
     this.#onWindow = onWindow;
     this.#expression = expressionOf(pattern);
     this.#invert = invert;
     const { text, isWhole } = textInEachMatch(source, ignoreCase);
-    this.#find = text === '' || invert ? undefined : ignoreCase ? anyCaseFinder(text) : finder(text);
+    this.#find =
+      text === '' || invert || maxCharacters !== undefined
+        ? undefined
+        : ignoreCase
+          ? anyCaseFinder(text)
+          : finder(text);
     this.isText = isWhole && !ignoreCase && !invert;
   }
 
@@ -96,11 +105,18 @@ export class LineMatcher {
         this.end = window.lineEnd(found);
       }
       if (this.#find !== undefined && this.isText) return true;
-      const line = window.decodedLine(this.start, this.end);
-      const tested = line.length > this.#maxCharacters ? line.slice(0, this.#maxCharacters) : line;
-      if (this.#expression.test(tested) !== this.#invert) return true;
+      if (this.#isMatch(window.decodedLine(this.start, this.end)) !== this.#invert) return true;
     }
     return false;
+  }
+
+  get isInverted(): boolean {
+    return this.#invert;
+  }
+
+  #isMatch(line: string): boolean {
+    if (this.#maxCharacters === undefined) return this.#expression.test(line);
+    return statesOf(line, this.#maxCharacters).some((state) => this.#expression.test(withoutColours(state)));
   }
 }
 

@@ -24,9 +24,12 @@ export interface FoundLine {
 export interface Limits {
   /** Bytes read at a time. Strings above 128 KiB are several times as expensive in V8. */
   readonly chunkBytes: number;
-  /** Minimum bytes of a line that are searched and returned; the rest may be skipped. */
+  /** A longer line is searched in pieces, and the piece with the first match is returned. */
   readonly maxLineBytes: number;
 }
+
+const RETURN = 0x0d;
+const OVERLAP_BYTES = 1024;
 
 export const LIMITS: Limits = { chunkBytes: 64 * 1024, maxLineBytes: 1024 * 1024 };
 
@@ -56,32 +59,23 @@ export function* scanFile(
 function* windowsOf(fd: number, { chunkBytes, maxLineBytes }: Limits): Generator<Window> {
   let buffer = Buffer.allocUnsafe(2 * chunkBytes);
   let length = 0;
-  let isSkipping = false;
   for (;;) {
     if (buffer.length < length + chunkBytes) buffer = Buffer.concat([buffer], 2 * buffer.length);
     const read = fs.readSync(fd, buffer, length, chunkBytes, null);
     if (read === 0) break;
-    let begin = 0;
-    const fresh = buffer.subarray(length, length + read);
-    if (isSkipping) {
-      const newline = fresh.indexOf(NEWLINE);
-      if (newline < 0) continue;
-      isSkipping = false;
-      begin = newline + 1;
-    }
     // The earlier bytes contain no newline.
-    const newline = fresh.lastIndexOf(NEWLINE);
-    const end = newline < 0 ? begin : length + newline + 1;
+    const newline = buffer.subarray(length, length + read).lastIndexOf(NEWLINE);
+    let end = newline < 0 ? 0 : length + newline + 1;
     length += read;
-    if (end > begin) yield new Window(buffer.subarray(begin, end));
+    if (end > 0) yield new Window(buffer.subarray(0, end));
     if (length - end > maxLineBytes) {
-      yield new Window(buffer.subarray(end, end + maxLineBytes));
-      isSkipping = true;
-      length = 0;
-    } else {
-      buffer.copyWithin(0, end, length);
-      length -= end;
+      // Between two states of a progress bar, or with an overlap, so that no word is cut.
+      const state = buffer.subarray(end, end + maxLineBytes).lastIndexOf(RETURN) + 1;
+      yield new Window(buffer.subarray(end, end + (state || maxLineBytes)), true);
+      end += state || maxLineBytes - Math.min(OVERLAP_BYTES, maxLineBytes >> 1);
     }
+    buffer.copyWithin(0, end, length);
+    length -= end;
   }
   if (length > 0) yield new Window(buffer.subarray(0, length));
 }
@@ -97,6 +91,8 @@ class Selection {
   #before: FoundLine[] = [];
   /** Lines of context that are still due. */
   #after = 0;
+  /** Of the line that the last window cut. */
+  #cut: { readonly isSelected: boolean } | undefined;
 
   constructor(
     matcher: LineMatcher,
@@ -108,21 +104,44 @@ class Selection {
 
   take(window: Window): FoundLine[] {
     const found: FoundLine[] = [];
-    const { what, maxLines, before, after } = this.#wanted;
+    const { what, maxLines } = this.#wanted;
     const matcher = this.#matcher;
-    let at = 0;
+    let at = this.#cut === undefined ? 0 : this.#takeRest(window, found);
+    let isSelected = at > 0 && this.#cut?.isSelected === true;
     for (; matcher.next(window, at); at = matcher.end) {
-      this.count++;
+      this.#select(window, at, found);
+      isSelected = true;
       if (what === 'any') return found;
-      if (what === 'count' || this.count > maxLines) continue;
-      this.#passOver(window, at, matcher.start, found);
-      const line = this.#line(window, matcher.start, matcher.end, true);
-      if (what === 'ends' && this.count > 1) this.last = line;
-      else found.push(...this.#before.splice(0, before), line);
-      this.#after = after;
     }
     if (what !== 'count' && this.count <= maxLines) this.#passOver(window, at, window.bytes.length, found);
+    this.#cut = window.isCut ? { isSelected: isSelected && at === window.bytes.length } : undefined;
     return found;
+  }
+
+  /** Takes the rest of a line that was cut, which is selected once and has a number; returns where the next line begins. */
+  #takeRest(window: Window, found: FoundLine[]): number {
+    const matcher = this.#matcher;
+    const end = window.lineEnd(0);
+    if (this.#cut?.isSelected === true || matcher.isInverted || !matcher.next(window, 0) || matcher.start > 0)
+      return end;
+    if (this.#before.at(-1)?.number === this.#number) this.#before.pop();
+    if (this.#wanted.numbered) this.#number--;
+    this.#select(window, 0, found);
+    this.#cut = { isSelected: true };
+    return end;
+  }
+
+  /** Takes the line of the matcher, after the lines from `at` on. */
+  #select(window: Window, at: number, found: FoundLine[]): void {
+    const { what, maxLines, before, after } = this.#wanted;
+    const { start, end } = this.#matcher;
+    this.count++;
+    if (what === 'any' || what === 'count' || this.count > maxLines) return;
+    this.#passOver(window, at, start, found);
+    const line = this.#line(window, start, end, true);
+    if (what === 'ends' && this.count > 1) this.last = line;
+    else found.push(...this.#before.splice(0, before), line);
+    this.#after = after;
   }
 
   /** Counts the lines [from, to), which are not selected, and returns or keeps those of the context. */

@@ -2,11 +2,14 @@
  * The single writer of a state directory. The lock is an exclusive SQLite transaction on a file of its own. The kernel
  * releases it when the process ends, so no stale lock is left.
  */
+import { randomUUID } from 'node:crypto';
 import fs, { constants } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
-import { asStoreError, openNative } from './sql.ts';
+import { printable } from '../printable.ts';
+import { asStoreError, openNative, withoutLocks } from './sql.ts';
 import { makePrivateDatabase, openStateFile, requireRegularDatabase } from './state-files.ts';
 
 export interface DirectoryLock {
@@ -16,8 +19,8 @@ export interface DirectoryLock {
 const lockFile = (directory: string) => path.join(directory, 'agent.lock');
 const pidFile = (directory: string) => path.join(directory, 'agent.pid');
 
-/** More digits than any pid has. */
-const MAX_DIGITS = 16;
+/** More than any pid and name of a host have. */
+const MAX_CHARACTERS = 300;
 
 /** A reader that checks who has the lock holds it for a moment; taking the lock waits that long. */
 const BUSY_TIMEOUT_MS = 1_000;
@@ -31,14 +34,15 @@ export function lockDirectory(directory: string): DirectoryLock {
   }
   const db = unlessBusy(lockFile(directory), { timeout: BUSY_TIMEOUT_MS }, 'BEGIN EXCLUSIVE');
   if (db === undefined) {
-    const pid = holderOf(directory);
-    throw new JobtailError('locked', `another agent works on ${directory}${pid === undefined ? '' : ` (pid ${pid})`}`, {
+    const holder = holderOf(directory);
+    const who = holder === undefined ? '' : ` (pid ${holder.pid}${onOtherHost(holder.host)})`;
+    throw new JobtailError('locked', `another agent works on ${directory}${who}`, {
       hint: 'one agent at a time may use a state directory: stop the other one, or give this one its own state.directory',
     });
   }
   try {
     if (fs.lstatSync(pidFile(directory), { throwIfNoEntry: false })) fs.unlinkSync(pidFile(directory));
-    fs.writeFileSync(pidFile(directory), `${process.pid}\n`, { flag: 'wx', mode: 0o600 });
+    fs.writeFileSync(pidFile(directory), `${process.pid}\n${os.hostname()}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     db.close();
     throw asJobtailError(Object.assign(error as Error, { path: pidFile(directory) }));
@@ -56,8 +60,14 @@ export function lockHolder(directory: string): number | null | undefined {
   if (!fs.existsSync(lockFile(directory))) return undefined;
   const db = unlessBusy(lockFile(directory), { timeout: 0, readonly: true }, 'SELECT 1 FROM sqlite_schema');
   db?.close();
-  return db === undefined ? (holderOf(directory) ?? null) : undefined;
+  return db === undefined ? (holderOf(directory)?.pid ?? null) : undefined;
 }
+
+/** ` on HOST` if the process with the lock is on another host, or in a container; where its pid is another one. */
+export const hostOfHolder = (directory: string) => onOtherHost(holderOf(directory)?.host);
+
+const onOtherHost = (host: string | undefined) =>
+  host === undefined || host === os.hostname() ? '' : ` on ${printable(host)}`;
 
 function unlessBusy(file: string, options: Database.Options, sql: string): Database.Database | undefined {
   requireRegularDatabase(file);
@@ -68,13 +78,33 @@ function unlessBusy(file: string, options: Database.Options, sql: string): Datab
     return db;
   } catch (error) {
     db?.close();
-    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')) return undefined;
-    throw asStoreError(error, file);
+    if (!isBusy(error)) throw asStoreError(error, file);
+    // The holder writes its pid; without one, it may be that no process can have the lock.
+    if (holderOf(path.dirname(file)) === undefined) requireLocks(path.dirname(file));
+    return undefined;
   }
 }
 
-function holderOf(directory: string): number | undefined {
-  const text = Buffer.alloc(MAX_DIGITS);
+const isBusy = (error: unknown) => error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
+
+/** A file system without locks reports each file as locked by another process. @throws JobtailError store */
+function requireLocks(directory: string): void {
+  const file = path.join(directory, `lock-test-${randomUUID()}`);
+  let db: Database.Database | undefined;
+  try {
+    makePrivateDatabase(file);
+    db = openNative(file, { timeout: 0 });
+    db.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    if (isBusy(error)) throw withoutLocks(directory);
+  } finally {
+    db?.close();
+    fs.rmSync(file, { force: true });
+  }
+}
+
+function holderOf(directory: string): { readonly pid: number; readonly host: string | undefined } | undefined {
+  const text = Buffer.alloc(MAX_CHARACTERS);
   try {
     const opened = openStateFile(pidFile(directory), constants.O_RDONLY);
     try {
@@ -85,6 +115,7 @@ function holderOf(directory: string): number | undefined {
   } catch {
     return undefined;
   }
-  const pid = Number.parseInt(text.toString('latin1'), 10);
-  return Number.isSafeInteger(pid) ? pid : undefined;
+  const [digits = '', host = ''] = text.toString('latin1').split(/[\n\0]/);
+  const pid = Number.parseInt(digits, 10);
+  return Number.isSafeInteger(pid) ? { pid, host: host === '' ? undefined : host } : undefined;
 }

@@ -116,6 +116,10 @@ export class Outbox {
     return this.#deliveries.all('ORDER BY made_at, rowid');
   }
 
+  has({ deliveryId }: DeliveryRow): boolean {
+    return this.#deliveries.get('WHERE delivery_id = ?', deliveryId) !== undefined;
+  }
+
   save(row: DeliveryRow): void {
     this.#deliveries.save(row);
   }

@@ -238,6 +238,7 @@ export function asStoreError(error: unknown, file: string): JobtailError {
   if (sqlite === 'SQLITE_FULL' || (sqlite.startsWith('SQLITE_IOERR') && isFull(directory))) {
     return failed('disk-full', `no space left on device: ${file}`, 'free some space; the agent continues by itself');
   }
+  if (/^SQLITE_IOERR_(LOCK|RDLOCK|UNLOCK|CHECKRESERVEDLOCK|SHMLOCK)$/.test(sqlite)) return withoutLocks(directory);
   if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(sqlite)) {
     const hint = `give the user of the agent the right to write ${directory}`;
     return failed('permission', `${file} cannot be opened for writing`, hint);
@@ -248,4 +249,11 @@ export function asStoreError(error: unknown, file: string): JobtailError {
   }
   const hint = 'check the disk; at its start, the agent sets a corrupt state aside';
   return failed('store', `cannot use ${file} (${sqlite})`, hint);
+}
+
+/** Some network file systems have none, or are mounted without them. */
+export function withoutLocks(directory: string): JobtailError {
+  return new JobtailError('store', `the file system of ${directory} has no locks for files`, {
+    hint: 'set state.directory to a local disk, or mount the file system with locks (Lustre: -o flock, NFS: lockd)',
+  });
 }

@@ -111,3 +111,22 @@ async function flushFileSystemOf(file: string): Promise<boolean> {
     () => false,
   );
 }
+
+/** A fresh directory for this process alone, also where TMPDIR is not there. */
+export function temporaryDirectory(prefix: string): string {
+  try {
+    return fs.mkdtempSync(path.join(os.tmpdir(), prefix));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return fs.mkdtempSync(path.join('/tmp', prefix));
+  }
+}
+
+/** A removed working directory ends programs and threads at their start. */
+export function leaveRemovedDirectory(): void {
+  try {
+    process.cwd();
+  } catch {
+    process.chdir('/');
+  }
+}

@@ -48,10 +48,12 @@ export function isInstalled(command: string): boolean {
 export const MAX_STDERR = 4_000;
 /** From asking a program to end to killing it, and from that to giving it up. */
 const GRACE_MS = 1_000;
+/** A process that an ended program left may hold its output: so long it is waited for. */
+const LEFT_MS = 1_000;
 
 /** @throws what `talk` throws; NotInstalled; JobtailError `local-io`, `timeout`, `aborted`: they name no argument */
 export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
-  const { command, input, talk = readAll, limit, signal } = options;
+  const { command, input, talk, limit, signal } = options;
   if (signal.aborted) throw stopped(command);
   const child = await start(options);
   const stop = new LinkedAbort(signal, () => stopped(command));
@@ -62,8 +64,9 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   });
   // It may end before it has read everything.
   child.stdin.on('error', () => {});
-  if (input !== undefined || options.talk === undefined) child.stdin.end(input);
+  if (input !== undefined || talk === undefined) child.stdin.end(input);
   const talking = async () => {
+    if (talk === undefined) return void child.stdout.on('data', () => clock.go());
     try {
       await talk(outputOf(child, clock), (bytes) => void child.stdin.write(bytes));
     } catch (error) {
@@ -75,7 +78,8 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
     clock.go();
   };
   try {
-    const [end] = await Promise.all([endOf(child, stop.signal), talking()]);
+    const talked = talking();
+    const [end] = await Promise.all([endOf(child, stop.signal, talked), talked]);
     stop.signal.throwIfAborted();
     return { ...end, stderr };
   } finally {
@@ -104,10 +108,6 @@ export async function printedBy(
   return { ...end, printed: Buffer.concat(pieces) };
 }
 
-async function readAll(output: AsyncIterable<Buffer>): Promise<void> {
-  for await (const _ of output);
-}
-
 async function start({ command, args, env = plainEnvironment() }: ProgramOptions) {
   try {
     // If this process is killed, the pipes break, and the program that writes to them ends.
@@ -119,41 +119,85 @@ async function start({ command, args, env = plainEnvironment() }: ProgramOptions
   }
 }
 
-async function* outputOf({ stdout }: ChildProcessWithoutNullStreams, clock: LimitClock): AsyncGenerator<Buffer> {
-  for await (const bytes of stdout) {
-    clock.pause();
-    yield bytes;
-    clock.go();
+const hasExited = ({ exitCode, signalCode }: ChildProcessWithoutNullStreams) =>
+  exitCode !== null || signalCode !== null;
+
+/** Ends with the program, even if a process that it left has its output. */
+async function* outputOf(child: ChildProcessWithoutNullStreams, clock: LimitClock): AsyncGenerator<Buffer> {
+  const { stdout } = child;
+  let isWaiting = true;
+  let timer: NodeJS.Timeout | undefined;
+  const limitWait = () => {
+    if (isWaiting && hasExited(child)) timer = setTimeout(() => stdout.destroy(), LEFT_MS);
+  };
+  child.once('exit', limitWait);
+  try {
+    limitWait();
+    for await (const bytes of stdout) {
+      isWaiting = false;
+      clearTimeout(timer);
+      clock.pause();
+      yield bytes;
+      clock.go();
+      isWaiting = true;
+      limitWait();
+    }
+  } catch (error) {
+    if (!hasExited(child)) throw error;
+  } finally {
+    clearTimeout(timer);
+    child.off('exit', limitWait);
   }
 }
 
-/** Resolves when the program has ended and let go of its streams, or was given up; ends it with the signal. */
-function endOf(child: ChildProcessWithoutNullStreams, stop: AbortSignal): Promise<Omit<ProgramEnd, 'stderr'>> {
+/**
+ * Resolves when the program has ended and its output was read, or when it was given up; ends it with the signal. What an
+ * ended program left goes on.
+ */
+function endOf(
+  child: ChildProcessWithoutNullStreams,
+  stop: AbortSignal,
+  talked: Promise<void>,
+): Promise<Omit<ProgramEnd, 'stderr'>> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined;
-    const giveUp = () => {
+    let isClosed = false;
+    const settle = (end: Omit<ProgramEnd, 'stderr'>) => {
+      clearTimeout(timer);
+      stop.removeEventListener('abort', ask);
+      resolve(end);
+    };
+    const letGo = () => {
       // It waits for a dead disk, or what left its group has its streams.
       for (const stream of child.stdio) stream?.destroy();
       child.unref();
-      resolve({ code: null, killedBy: 'SIGKILL' });
+      const { exitCode: code, signalCode } = child;
+      settle({ code, killedBy: signalCode ?? (code === null ? 'SIGKILL' : null) });
     };
     const kill = () => {
       signalGroup(child, 'SIGKILL');
-      timer = setTimeout(giveUp, GRACE_MS);
+      timer = setTimeout(letGo, GRACE_MS);
     };
-    const end = () => {
+    const ask = () => {
+      clearTimeout(timer);
+      if (hasExited(child)) return letGo();
       // rsync keeps what came of a file when it is asked to end.
       signalGroup(child, 'SIGTERM');
       timer = setTimeout(kill, GRACE_MS);
     };
-    child.once('close', (code, killedBy) => {
-      clearTimeout(timer);
-      if (stop.aborted) signalGroup(child, 'SIGKILL');
-      stop.removeEventListener('abort', end);
-      resolve({ code, killedBy });
+    child.once('exit', () => {
+      const limitWait = () => {
+        if (!stop.aborted && !isClosed) timer = setTimeout(letGo, LEFT_MS);
+      };
+      void talked.then(limitWait, () => {});
     });
-    if (stop.aborted) end();
-    else stop.addEventListener('abort', end, { once: true });
+    child.once('close', (code, killedBy) => {
+      isClosed = true;
+      if (stop.aborted) signalGroup(child, 'SIGKILL');
+      settle({ code, killedBy });
+    });
+    if (stop.aborted) ask();
+    else stop.addEventListener('abort', ask, { once: true });
   });
 }
 
@@ -181,6 +225,10 @@ function overLimit(command: string, limit: Limit): JobtailError {
 
 /** Without the error itself, which holds the arguments. */
 function notStarted(command: string, code: string): JobtailError {
+  if (code === 'ENOENT' && command.includes('/') && fs.existsSync(command))
+    return new JobtailError('local-io', `the program ${command} cannot be started: its interpreter is not there`, {
+      hint: 'check its first line (#!): it names no program, or ends with CR (save the file with LF line ends)',
+    });
   if (code === 'ENOENT') return new NotInstalled('local-io', `the program ${command} is not installed`);
   return new JobtailError('local-io', `the program ${command} cannot be started (${code})`, {
     hint: 'see that it may be run, and that there are not too many processes or open files (ulimit -u, ulimit -n)',

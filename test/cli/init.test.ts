@@ -200,3 +200,24 @@ it('an address where nothing answers is named before anything is written', async
     message: expect.stringMatching(/^nothing answers at http:.*connection refused/),
   });
 });
+
+describe('an address that redirects', () => {
+  it.each([
+    ['to a final address', '/', 'https://final.example.org/'],
+    ['below it', '/FileTransferWs', 'https://final.example.org'],
+  ])('%s is named, and not taken without an answer', async (_, path, named) => {
+    const server = http.createServer(({ url = '' }, response) => {
+      const isMoved = url === path || url === `${path}?wsdl`;
+      response.writeHead(isMoved ? 301 : 404, { location: `https://final.example.org${url}` }).end();
+    });
+    onTestFinished(() => void server.close());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const flags = { url, method: 'password', username: 'alice', secretFile: '/x', check: true } as const;
+    await expect(answersOf('/tmp/c.yaml', flags, new AbortController().signal)).rejects.toMatchObject({
+      code: 'redirected',
+      message: `${url} redirects to ${named}`,
+      hint: expect.stringContaining(`--url ${named}`),
+    });
+  });
+});

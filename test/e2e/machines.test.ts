@@ -1,6 +1,7 @@
 /** What machines of other people do to the program: readers that go away, full disks, limits, terminals of no size. */
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { taskOf } from '../support/e2e-job.ts';
@@ -75,4 +76,41 @@ it.concurrent('CI=1 adds no colours to a pipe, and FORCE_COLOR does', {
   expect(await bash(place, '$A tail 501 --no-prefix -c $C', { CI: '1' })).toBe('one\n');
   expect(await bash(place, '$A grep one --config $C', { CI: '1' })).toBe('501/9001 stdout:\u001b[31mone\u001b[0m\n');
   expect(await bash(place, '$A tail 501 --no-prefix -c $C', { FORCE_COLOR: '1' })).toContain('\u001b[31m');
+});
+
+it.concurrent('a command runs without HOME and passwd entry, without TMPDIR, and in a directory that was removed', {
+  ...PATIENCE,
+  ...needs('bash', 'setpriv'),
+}, async (context) => {
+  if (process.getuid?.() !== 0) context.skip('another user id needs root');
+  const place = Place.make(context);
+  place.giveUpRights(context);
+  place.configure(await place.startSandbox());
+  fs.chmodSync(place.configFile, 0o644);
+  fs.chownSync(place.directory, 54_321, 54_321);
+  const stranger = `setpriv --reuid=54321 --regid=54321 --clear-groups env -i TMPDIR=/no/such PATH="$PATH" $A check -c $C`;
+  const secret = await bash(place, `chmod -R a+rX .; ${stranger}`);
+  expect(secret).toMatch(/✓ results|results/);
+  expect(secret).not.toMatch(/defect|uv_os_homedir|no\/such/);
+  expect(await bash(place, 'mkdir gone; cd gone; rmdir ../gone; $A jobs -c $C 2>&1')).toContain('service.jobsUrl');
+});
+
+it.concurrent('agent run ends with its terminal, and says by its pid file on which host it runs', {
+  ...PATIENCE,
+  ...needs('python3'),
+}, async (context) => {
+  const place = Place.make(context);
+  place.configure(await place.startSandbox());
+  const pty = `import os,pty,sys,time
+pid, fd = pty.fork()
+if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])
+said = b''
+while b'agent ready' not in said: said += os.read(fd, 4096)
+print(open('state/agent.pid').read(), flush=True)
+os.close(fd)
+os.waitpid(pid, 0)
+print(os.path.exists('state/agent.pid'))`;
+  fs.writeFileSync(path.join(place.directory, 'terminal.py'), pty);
+  const ended = await bash(place, 'python3 terminal.py $A run -c $C 2>&1');
+  expect(ended.trim().split(/\s+/)).toEqual([expect.stringMatching(/^\d+$/), os.hostname(), 'False']);
 });

@@ -5,9 +5,10 @@ import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JobId } from '../../src/job.ts';
-import { MAX_ATTEMPTS } from '../../src/notify/deliveries.ts';
+import { MAX_ATTEMPTS, UnderWay } from '../../src/notify/deliveries.ts';
 import { newEvent } from '../../src/notify/events.ts';
 import { mailText, SIGNATURE_HEADER } from '../../src/notify/senders.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -125,6 +126,111 @@ describe('an event', () => {
       expect(received).toEqual([]);
     },
   );
+
+  it('that is answered with 2xx was received, whatever the body is', async () => {
+    const asked: string[] = [];
+    const server = http.createServer((request, response) => {
+      asked.push(request.url ?? '');
+      request.resume();
+      if (request.url === '/gzip') response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync('ok'));
+      else if (request.url === '/short')
+        response.writeHead(202, { 'content-length': '10' }).write('x', () => response.destroy());
+      else response.writeHead(200).flushHeaders();
+    });
+    server.listen(0, '127.0.0.1').unref();
+    await once(server, 'listening');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const place = placeWith(
+      ...['gzip', 'short', 'hang'].map((name) => ruleOf({ on: ['started'], url: `${base}/${name}` })),
+    );
+    place.start();
+    place.watch();
+    place.report('Running');
+    await place.clock.passUntil('all', () => asked.length >= 3 && place.waiting.length === 0);
+    expect(asked.sort()).toEqual(['/gzip', '/hang', '/short']);
+    expect(place.warnings).toEqual([]);
+  });
+
+  it('that is refused keeps the words of the receiver, without parts of its address', async () => {
+    const { url } = await receiver(() => 400);
+    const place = placeWith(ruleOf({ on: ['started'], url }));
+    place.start();
+    place.watch();
+    place.report('Running');
+    await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
+    expect(place.store.outbox.all()[0]?.lastError).toMatch(/answers with HTTP status 400: thank you$/);
+  });
+
+  it.each(['the key', 'the key\r\n', '\ufeffthe key\n'])(
+    'is signed with the key of a file that holds %j',
+    async (text) => {
+      const secretFile = path.join(temporaryDirectory(), 'key');
+      fs.writeFileSync(secretFile, text);
+      const { url, received } = await receiver();
+      const place = placeWith(ruleOf({ on: ['started'], url, secretFile }));
+      place.start();
+      place.watch();
+      place.report('Running');
+      await place.clock.passUntil('it', () => received.length === 1);
+      const hmac = createHmac('sha256', 'the key')
+        .update(received[0]?.body ?? '')
+        .digest('hex');
+      expect(received[0]?.headers[SIGNATURE_HEADER]).toBe(`sha256=${hmac}`);
+    },
+  );
+
+  it('under way delays no other configuration and is sent once, and a receiver that hangs delays no stop', async () => {
+    const held: http.ServerResponse[] = [];
+    const server = http.createServer((_, response) => void held.push(response));
+    server.listen(0, '127.0.0.1').unref();
+    await once(server, 'listening');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const place = placeWith(ruleOf({ on: ['started'], url }));
+    const underWay = new UnderWay();
+    const first = place.start(Number.POSITIVE_INFINITY, underWay, true);
+    place.watch();
+    place.report('Running');
+    await place.clock.passUntil('a request', () => held.length === 1);
+    await first.replace();
+    const second = place.start(Number.POSITIVE_INFINITY, underWay, true);
+    await place.clock.pass(10_000);
+    expect(held).toHaveLength(1);
+    held[0]?.end();
+    await place.clock.passUntil('its end', () => place.waiting.length === 0);
+    place.report('Canceled');
+    const stopping = second.stop();
+    await place.clock.pass(500);
+    await stopping;
+  });
+
+  it('that was attempted may have been received, and is combined with no other one', async () => {
+    let isBroken = true;
+    const { url, events } = await receiver(() => (isBroken ? 503 : 200));
+    const place = placeWith(ruleOf({ on: ['started'], url }));
+    place.start();
+    const jobs = Array.from({ length: 20 }, (_, index) => `${600 + index}` as JobId);
+    place.watch('599' as JobId);
+    place.report('Running', {}, '599' as JobId);
+    await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
+    const [attempted] = place.waiting;
+    for (const job of jobs) {
+      place.watch(job);
+      place.report('Running', {}, job);
+    }
+    await place.clock.passUntil('all', () => place.waiting.length === 21);
+    isBroken = false;
+    await place.clock.passUntil('the end', () => place.waiting.length === 0, 86_400_000);
+    expect(events().find(({ id }) => id === attempted?.id)).toMatchObject({ count: 1 });
+    expect(events().reduce((sum, { count }) => sum + count, 0)).toBe(21);
+  });
 
   it('is given up after about a day, and listed', async () => {
     const place = placeWith(ruleOf({ on: ['started'], command: ['false'] }));

@@ -156,6 +156,31 @@ describe('a job', () => {
     expect(new Set(place.store.outbox.all().map(({ rule }) => rule)).size).toBe(3);
   });
 
+  it('matches what follows a progress bar on its line, however long, without colours, and numbers the next line right', async () => {
+    const place = placeWith(ruleOf({ match: '\\boom_kill\\b|^Killed' }));
+    place.start();
+    place.watch();
+    for (const count of [20, 100, 40_000]) {
+      place.grow(Array.from({ length: count }, (_, at) => `\rEpoch 3: ${at}/${count} ${'#'.repeat(30)}`).join(''));
+      await place.tick();
+      place.grow('slurmstepd: Detected 1 \u001b[31moom_kill\u001b[0m event\n\rfine\r\u001b[1mKilled\r\n');
+      await place.tick();
+    }
+    expect(place.waiting.map(({ line, count }) => [line, count])).toEqual([1, 2, 3, 4, 5, 6].map((line) => [line, 1]));
+    expect(place.waiting[4]?.text).toContain('oom_kill');
+    expect(place.waiting[4]?.text?.length).toBeLessThan(200);
+  });
+
+  it('matches a line that is longer than a text of an event wherever the word stands, once', async () => {
+    const place = placeWith(ruleOf({ match: 'oom_kill' }));
+    place.start();
+    place.watch();
+    place.grow(`${'x'.repeat(4_092)}oom_kill${'y'.repeat(10_000)}oom_kill end\nnext oom_kill\n`);
+    await place.tick();
+    expect(place.waiting.map(({ line }) => line)).toEqual([1, 2]);
+    expect(place.waiting[0]?.text).toContain('oom_kill end');
+  });
+
   it('of which a line matches a million times has few deliveries, which count them', async () => {
     const place = placeWith(ruleOf({ match: 'ERROR' }));
     place.start();
@@ -175,7 +200,7 @@ describe('a job', () => {
     place.grow(Buffer.from([0xff, 0xfe, 0x00, 0x0a]));
     place.grow('BEGIN and END\n');
     await place.tick();
-    expect(place.waiting.map(({ text = '' }) => text.length)).toEqual([4_096, 13, 13]);
+    expect(place.waiting.map(({ text = '' }) => text.length)).toEqual([4_096, 456, 13, 13]);
   });
 
   it('is read on where a pattern takes too long', async () => {

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';
+import { UnderWay } from '../../src/notify/deliveries.ts';
 import type { Matches } from '../../src/notify/match-thread.ts';
 import { Notifications, notifyHttp } from '../../src/notify/notifications.ts';
 import type { RuleSettings } from '../../src/notify/rules.ts';
@@ -114,9 +115,12 @@ export class NotifyPlace {
     await between();
   }
 
-  /** Another process takes over; the one before does nothing any more. `transactions`: so many, and it is killed. */
-  start(transactions = Number.POSITIVE_INFINITY): Notifications {
-    this.#kill();
+  /**
+   * Another process takes over; the one before does nothing any more. `transactions`: so many, and it is killed.
+   * `isSame`: the same process, with another configuration.
+   */
+  start(transactions = Number.POSITIVE_INFINITY, underWay = new UnderWay(), isSame = false): Notifications {
+    if (!isSame) this.#kill();
     let left = transactions;
     let isAlive = true;
     this.#kill = () => {
@@ -151,6 +155,7 @@ export class NotifyPlace {
       degraded: () => this.degraded,
       secrets: new Secrets(),
       matches: (pattern, lines) => this.matches(pattern, lines),
+      underWay,
     });
     notifications.start();
     return notifications;

@@ -34,10 +34,10 @@ it('a line on which a pattern never ends is an error that names the file, within
   });
 });
 
-it('a pattern gets the first 4,096 characters of a line', async () => {
+it('a pattern gets a long line in pieces of 4,096 characters', async () => {
   const lineOf = (word: string, before: number) => ({ '1/1/stdout': `${'x'.repeat(before)}${word}\n` });
   expect(await errorsOf(lineOf('diverged', 4_000), ['di[v]erged'])).toHaveLength(1);
-  expect(await errorsOf(lineOf('diverged', 4_096), ['di[v]erged'])).toHaveLength(0);
+  expect(await errorsOf(lineOf('diverged', 4_092), ['di[v]erged'])).toHaveLength(1);
 });
 
 const foundIn = async (line: string) => (await errorsOf({ '1/1/stderr': `${line}\n` })).length > 0;
@@ -57,6 +57,10 @@ it.each([
   'CUDA_ERROR_ILLEGAL_ADDRESS',
   'solver: mesh.c:12: Assertion `n > 0` failed.',
   'write: No space left on device',
+  '\u001b[31mfatal\u001b[0m: not a repository',
+  '\u001b[1;31mKilled',
+  '2026-03-01 CRITICAL - the solver stopped',
+  "terminate called after throwing an instance of 'std::bad_alloc'",
 ])('takes for an error: %s', async (line) => expect(await foundIn(line)).toBe(true));
 
 it.each([
@@ -69,6 +73,9 @@ it.each([
   'Using CUDA 12.4',
   'error_norm converges',
   'skilled workers',
+  'terror in the night',
+  '\u001b[1merrors\u001b[0m: \u001b[32m0',
+  'critical path length 7',
 ])('takes for none: %s', async (line) => expect(await foundIn(line)).toBe(false));
 
 it('takes steps that grow as the line does', () => {
@@ -91,6 +98,27 @@ it('finds the first and the last one of each task, over its files', async () => 
       last: { file: 'stderr', line: 3, text: 'last panic' },
     },
   ]);
+});
+
+it.each([20, 100, 30_000])('shows and groups what follows a progress bar of %s states on its line', async (count) => {
+  const bar = Array.from({ length: count }, (_, at) => `\rEpoch 3: ${at}/${count} ${'#'.repeat(60)}`).join('');
+  const tasks = await errorsOf({
+    '1/1/stderr': `fine\n${bar}slurmstepd: error: Detected 1 oom_kill event\nlater: fatal`,
+  });
+  const [first, last] = ['slurmstepd: error: Detected 1 oom_kill event', 'later: fatal'];
+  expect(tasks.map((task) => [task.first, task.last])).toEqual([
+    [
+      { file: 'stderr', line: 2, text: first },
+      { file: 'stderr', line: 3, text: last },
+    ],
+  ]);
+  expect(groupsOf(tasks).map(({ likeness }) => likeness)).toContain(likenessOf(first));
+});
+
+it('shows the part of a long line that looks like an error', async () => {
+  const [task] = await errorsOf({ '1/1/log': `{"data":"${'x'.repeat(5_000)}","level":"error","text":"lost"}\n` });
+  expect(task?.first.text).toMatch(/^…x+","level":"error","text":"lost"}$/);
+  expect(task?.first.text.indexOf('error')).toBeLessThan(200);
 });
 
 it('uses the patterns of the configuration instead of its own', async () => {

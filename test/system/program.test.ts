@@ -1,12 +1,14 @@
 /** Programs of this machine: what ends them, and what is said when they cannot be started. */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { NotInstalled, type ProgramOptions, printedBy, runProgram } from '../../src/system/program.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
 
 const signal = new AbortController().signal;
@@ -102,6 +104,29 @@ it.concurrent('a program whose output somebody else still holds, beyond its grou
   process.kill(pids()[0] ?? 0, 'SIGKILL');
 });
 
+it.concurrent('a program that ends has ended, whatever it left in the background, and that goes on', async (context) => {
+  for (const command of [
+    'sleep 30 & echo $!',
+    'setsid sleep 30 & echo $!',
+    '(while sleep 0.2; do echo; done) & echo $!',
+  ]) {
+    const file = path.join(temporaryDirectory(undefined, context), 'pid');
+    const args = ['-c', `${command} > ${file}; echo last >&2; exit 3`];
+    expect(await runProgram({ command: 'sh', args, limit, signal })).toMatchObject({ code: 3, stderr: 'last\n' });
+    const pid = Number(fs.readFileSync(file, 'utf8'));
+    expect(isThere(pid)).toBe(true);
+    process.kill(pid, 'SIGKILL');
+  }
+  const printed = await printedBy({
+    command: 'sh',
+    args: ['-c', 'sleep 2.5 & echo word'],
+    limit,
+    maxBytes: 100,
+    signal,
+  });
+  expect(printed).toMatchObject({ code: 0, printed: Buffer.from('word\n') });
+});
+
 it('a program is answered', async () => {
   const talk = async (output: AsyncIterable<Buffer>, reply: (bytes: string) => void) => {
     for await (const asked of output) reply(`${Number(asked) + 1}\n`);
@@ -113,6 +138,15 @@ it('what a program prints is kept up to a limit', async () => {
   const options = { command: 'yes', args: [], limit, maxBytes: 1_000, signal };
   await expect(printedBy(options)).rejects.toMatchObject({ message: 'the program yes printed more than 1000 bytes' });
   expect((await printedBy({ ...options, command: 'cat' })).printed).toHaveLength(0);
+});
+
+it('a program whose interpreter is not there is not said to be missing', async () => {
+  const command = path.join(temporaryDirectory(), 'hook.sh');
+  fs.writeFileSync(command, '#!/bin/sh\r\nexit 0\r\n', { mode: 0o755 });
+  await expect(runProgram({ command, args: [], limit, signal })).rejects.toMatchObject({
+    message: expect.stringContaining('its interpreter is not there'),
+    hint: expect.stringContaining('CR'),
+  });
 });
 
 it('no error tells the arguments', async () => {

@@ -52,6 +52,8 @@ async function descriptionOf(url: string, signal: AbortSignal, way: Way): Promis
 interface Answer {
   readonly status: number;
   readonly text: string;
+  /** The address that a redirect leads to. */
+  readonly redirect: string | undefined;
 }
 
 type Sent = Way & { readonly body?: { readonly contentType: string; readonly text: string } };
@@ -78,7 +80,9 @@ async function requestAnswer(url: string, signal: AbortSignal, { body, ...way }:
         : { method: 'POST' as const, headers: { 'Content-Type': body.contentType }, body: body.text };
     const answer = await client.request({ ...request, url, signal });
     const text = (await readBody(answer, MAX_BYTES)).toString('utf8');
-    return { status: answer.status, text };
+    const { status, location = '' } = answer;
+    const isRedirect = status >= 300 && status < 400 && location !== '' && URL.canParse(location, url);
+    return { status, text, redirect: isRedirect ? new URL(location, url).href : undefined };
   } finally {
     await client.close();
   }

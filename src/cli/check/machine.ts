@@ -8,7 +8,7 @@ import { JobtailError } from '../../errors.ts';
 import { Rule } from '../../notify/rules.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
-import { lockHolder } from '../../store/lock.ts';
+import { hostOfHolder, lockHolder } from '../../store/lock.ts';
 import { Secret } from '../../system/secret.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import type { ViewSettings } from '../../view/settings.ts';
@@ -17,6 +17,7 @@ import { type Finding, note, ok, warning } from './findings.ts';
 
 const UNPROVEN_HINT = 'open no link to it; set view.listen to a free address, or to the path of a Unix socket';
 const LITTLE_BYTES = 1024 ** 3;
+const FEW_INODES = 1_000;
 
 export function checkConfigFile(config: Config): Finding[] {
   const { file, watch } = config;
@@ -49,7 +50,7 @@ export function checkDirectory(directory: string, key: string, agentRuns: boolea
       hint: `move ${nearest} away, or set ${key} to another directory`,
     });
   }
-  const { bavail, bsize } = fs.statfsSync(nearest);
+  const { bavail, bsize, files, ffree } = fs.statfsSync(nearest);
   const free = bavail * bsize;
   const missing = nearest === directory ? '' : ', will be created';
   const found = [ok(`${directory}${missing}, ${showBytes(free)} free`)];
@@ -67,6 +68,10 @@ export function checkDirectory(directory: string, key: string, agentRuns: boolea
       warning(`low disk space: ${showBytes(free)} free`, `free some space, or set ${key} to another directory`),
     );
   }
+  if (files > 0 && ffree < FEW_INODES)
+    found.push(
+      warning(`room for ${ffree} more files only (df -i)`, `remove files, or set ${key} to another directory`),
+    );
   if (key === 'state.directory' && nearest === directory && ((modeOf(directory) ?? 0) & 0o077) !== 0) {
     found.push(warning('other users can enter it, and could lock its files', `run chmod 700 ${directory}`));
   }
@@ -103,7 +108,7 @@ export async function checkNotify({ notify }: Config, signal: AbortSignal): Prom
 export function checkAgent({ state }: Config): Finding[] {
   const pid = lockHolder(state.directory);
   if (pid === undefined) return [note('not running (agent run)')];
-  return [ok(`running${pid === null ? '' : ` (pid ${pid})`}`)];
+  return [ok(`running${pid === null ? '' : ` (pid ${pid}${hostOfHolder(state.directory)})`}`)];
 }
 
 export async function checkView({ view }: Config, settings: ViewSettings): Promise<Finding[]> {

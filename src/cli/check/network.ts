@@ -10,7 +10,7 @@ import { loadTls } from '../../config/load.ts';
 import { wayTo } from '../../daemon/connection.ts';
 import { JobtailError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
-import { describeFailure } from '../../remote/http/failures.ts';
+import { describeFailure, ROOT_CA_HINT } from '../../remote/http/failures.ts';
 import { namespaceOf } from './description.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 
@@ -28,6 +28,7 @@ const TLS_WORDS: Readonly<Record<string, readonly [why: string, hint: string]>> 
     'check the clock of this machine, and ask the operator of the service',
   ],
   CERT_NOT_YET_VALID: ['its certificate is not valid yet', 'check the clock of this machine'],
+  UNABLE_TO_GET_ISSUER_CERT: ['its root CA is not trusted', ROOT_CA_HINT],
   ERR_TLS_CERT_ALTNAME_INVALID: [
     'its certificate is for another name',
     'use the name that is in the certificate, in service.fileTransferUrl and service.baseUrl',

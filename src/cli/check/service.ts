@@ -1,6 +1,5 @@
 /** `agent check`: signs in, makes a real call, and reports the capabilities of the server (docs/servers.md). */
 import fs from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { type ServerDecoding, TextDecoding } from '../../agent/live/text/decoding.ts';
@@ -19,6 +18,7 @@ import {
   type HttpRequest,
 } from '../../remote/http/http-client.ts';
 import type { Store } from '../../store/store.ts';
+import { temporaryDirectory } from '../../system/directories.ts';
 import { commandLog } from '../process.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 import { checkJobs, healthOf, restCapabilitiesOf, taskCapabilities } from './server.ts';
@@ -41,7 +41,7 @@ export interface ServiceOptions {
 
 export async function checkService(findings: Findings, config: Config, options: ServiceOptions): Promise<void> {
   // The directory of the agent may be missing, or belong to another user.
-  const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'agent-check-'));
+  const directory = temporaryDirectory('agent-check-');
   try {
     await fs.mkdir(path.join(directory, 'spill'));
     await checkCalls(findings, { ...config, state: { directory } }, options);

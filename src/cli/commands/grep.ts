@@ -157,7 +157,7 @@ class TextFormat implements Format {
   }
 
   #onTerminal(line: FoundLine): string {
-    const text = decoded(line).replace(/\r$/, '');
+    const text = this.#shownState(decoded(line).replace(/\r$/, ''));
     const { isColorSupported, bold, red } = this.#colours;
     if (!isColorSupported || !line.isSelected || this.#matches === undefined) return harmless(text);
     let shown = '';
@@ -168,6 +168,13 @@ class TextFormat implements Format {
       end = index + match.length;
     }
     return `${shown}${harmless(text.slice(end))}`;
+  }
+
+  /** Of a progress bar, the last state that matches. */
+  #shownState(text: string): string {
+    const matches = this.#matches;
+    if (matches === undefined || !text.includes('\r')) return text;
+    return text.split('\r').findLast((state) => state.search(matches) >= 0) ?? text;
   }
 }
 

@@ -71,9 +71,10 @@ function resultText({ target, error, hint }: { target: string; error: string | n
 
 async function listDeliveries(config: Config, rules: readonly Rule[], json: boolean): Promise<void> {
   const deliveries = await deliveriesOf(config);
-  const targets = new Map(rules.map(({ id, target }) => [id, target]));
+  const numbers = new Map(rules.map(({ id }, index) => [id, index + 1]));
   const rows = deliveries.map(({ rule, deliveryId: _, lastError: error, dueAt: nextAt, ...row }) => ({
-    target: targets.get(rule) ?? 'a rule that is in force no longer',
+    rule: numbers.get(rule) ?? null,
+    target: rules[(numbers.get(rule) ?? 0) - 1]?.target ?? 'a rule that is in force no longer',
     state: nextAt === null ? 'given-up' : 'waiting',
     ...{ ...row, nextAt, error },
   }));
@@ -82,15 +83,16 @@ async function listDeliveries(config: Config, rules: readonly Rule[], json: bool
     process.stdout.write(`${printableJson({ version: 1, rules: shown, deliveries: rows }, 2)}\n`);
     return;
   }
-  for (const { settings, target } of rules)
-    process.stdout.write(`rule: ${settings.on.join(', ')}: ${printable(target)}\n`);
-  const lines = rows.map(({ event, target, madeAt, nextAt, attempts, error }) => {
+  for (const [index, { settings, target }] of rules.entries())
+    process.stdout.write(`rule ${index + 1}: ${settings.on.join(', ')}: ${printable(target)}\n`);
+  const lines = rows.map(({ rule, event, target, madeAt, nextAt, attempts, error }) => {
     const what = `${event.type}${event.count > 1 ? ` (${event.count})` : ''}${event.jobId === undefined ? '' : ` job ${event.jobId}`}`;
     const next =
       nextAt === null ? 'given up' : nextAt <= Date.now() ? 'due' : `next attempt in ${showAge(nextAt - Date.now())}`;
     const failed = error === null ? '' : `: ${printable(error)}`;
     const tries = attempts === 0 ? '' : `, ${countOf(attempts, 'attempt')} failed`;
-    return `${printable(what)} to ${printable(target)}: ${showAge(Date.now() - madeAt)} old${tries}, ${next}${failed}\n`;
+    const by = rule === null ? '' : `rule ${rule}, `;
+    return `${printable(what)} to ${by}${printable(target)}: ${showAge(Date.now() - madeAt)} old${tries}, ${next}${failed}\n`;
   });
   process.stdout.write(lines.length === 0 ? 'nothing waits to be delivered\n' : lines.join(''));
 }

@@ -1,5 +1,6 @@
 /** `agent run`: the daemon. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import tty from 'node:tty';
 import { Daemon, type DaemonOptions, StateGone } from '../../daemon/daemon.ts';
 import { logFor, standardError } from '../../daemon/log.ts';
 import { openOwnStore } from '../../daemon/state.ts';
@@ -28,9 +29,12 @@ export async function run(options: RunOptions): Promise<void> {
 }
 
 async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void> {
-  // Until the agent can reload, SIGHUP must not end it.
-  const ignore = () => {};
-  process.on('SIGHUP', ignore);
+  // SIGHUP is a reload, unless it reports that the terminal was closed.
+  const isOnTerminal = tty.isatty(2);
+  const hungUp = () => {
+    if (isOnTerminal && !tty.isatty(2)) process.kill(process.pid, 'SIGTERM');
+  };
+  process.on('SIGHUP', hungUp);
   const stream = standardError(process.env);
   const secrets = new Secrets();
   const log = await logFor({ level: 'info', secrets, stream });
@@ -48,7 +52,7 @@ async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void>
     throw error;
   } finally {
     notifier.close();
-    process.off('SIGHUP', ignore);
+    process.off('SIGHUP', hungUp);
     setTimeout(() => process.exit(), LAST_LINES_MS).unref();
   }
 }

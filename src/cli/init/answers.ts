@@ -11,7 +11,7 @@ import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
 import { failureAt, jobsUrlBeside } from '../check/description.ts';
 import { forStderr, pc } from '../show/colours.ts';
 import type { AnsweredService, Answers } from './config-text.ts';
-import { type FoundService, type Protocol, serviceAt } from './service.ts';
+import { type FoundService, type Protocol, redirectAt, serviceAt } from './service.ts';
 
 export interface InitFlags {
   readonly url?: string;
@@ -46,9 +46,8 @@ export interface Complete {
  */
 export async function answersOf(file: string, flags: InitFlags, signal: AbortSignal): Promise<Complete> {
   const ask = askerOf(signal);
-  const address = flags.url ?? (await ask('--url', { text: 'Address of the middleware', refuse: refuseUrl }));
-  const found = flags.check ? await serviceAt(address, signal, flags.protocol) : undefined;
-  if (flags.check && found === undefined) await requireResponse(address, signal);
+  const asked = flags.url ?? (await ask('--url', { text: 'Address of the middleware', refuse: refuseUrl }));
+  const { address, found } = flags.check ? await findService(asked, flags, { ask, signal }) : { address: asked };
   const method = flags.method ?? (await askMethod(ask, found?.protocol ?? flags.protocol));
   const signsIn = method !== 'session-code';
   const service = await serviceOf({ address, found, signsIn }, flags, { ask, signal });
@@ -61,6 +60,27 @@ export async function answersOf(file: string, flags: InitFlags, signal: AbortSig
     stateDirectory: flags.service ? '/var/lib/agent/state' : './state',
   };
   return { answers, secret };
+}
+
+interface Asking {
+  readonly ask: Ask;
+  readonly signal: AbortSignal;
+}
+
+/** The service at an address, or at the one that it redirects to, if the user takes that. */
+async function findService(address: string, flags: InitFlags, asking: Asking): Promise<Omit<Place, 'signsIn'>> {
+  const { ask, signal } = asking;
+  const found = await serviceAt(address, signal, flags.protocol);
+  if (found !== undefined) return { address, found };
+  await requireResponse(address, signal);
+  const redirect = await redirectAt(address, signal);
+  if (redirect === undefined || redirect === address) return { address, found };
+  const what = `${printable(address)} redirects to ${printable(redirect)}`;
+  if (!process.stdin.isTTY)
+    throw new JobtailError('redirected', what, { hint: `if it is the right server: --url ${printable(redirect)}` });
+  const text = `${what}. Address of the middleware`;
+  const next = await ask('--url', { text, suggestion: redirect, refuse: refuseUrl });
+  return next === address ? { address, found } : await findService(next, flags, asking);
 }
 
 /** An address without a described service may be that of one that does not describe itself; one without a response is mistyped. */
@@ -82,7 +102,7 @@ interface Place {
 async function serviceOf(
   { address, found, signsIn }: Place,
   flags: InitFlags,
-  { ask, signal }: { readonly ask: Ask; readonly signal: AbortSignal },
+  { ask, signal }: Asking,
 ): Promise<AnsweredService> {
   if (found?.protocol === 'rest') return { ...found, baseUrl: flags.baseUrl ?? found.baseUrl };
   if (found === undefined && flags.protocol === 'rest') {
@@ -96,8 +116,8 @@ async function serviceOf(
   // No question: operators rarely have this address, and a response proves it.
   const jobsUrl = flags.check ? ((await jobsUrlBeside({ fileTransferUrl, namespace }, signal)) ?? null) : null;
   const suggestion = URL.canParse(address) ? new URL(address).origin : undefined;
-  const asked = () => ask('--base-url', { text: 'Address the sign-in starts from', suggestion, refuse: refuseUrl });
-  const baseUrl = signsIn ? (flags.baseUrl ?? (found === undefined ? await asked() : (suggestion ?? null))) : null;
+  const askBase = () => ask('--base-url', { text: 'Address the sign-in starts from', suggestion, refuse: refuseUrl });
+  const baseUrl = signsIn ? (flags.baseUrl ?? (found === undefined ? await askBase() : (suggestion ?? null))) : null;
   return { protocol: 'soap', fileTransferUrl, namespace, jobsUrl, baseUrl };
 }
 

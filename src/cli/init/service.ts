@@ -57,3 +57,13 @@ async function speaksRest({ baseUrl, path }: RestService, signal: AbortSignal): 
   const answer = await answerOf(`${baseUrl}${path}/${SIGN_IN_PATHS.password}`, signal, { body });
   return answer?.status === 400 && /^\s*\{[\s\S]*"errors"\s*:\s*\{/.test(answer.text);
 }
+
+/** The address that the server redirects an address to, or a service right below it; undefined if it does not. */
+export async function redirectAt(address: string, signal: AbortSignal): Promise<string | undefined> {
+  const base = address.replace(/\/+$/, '');
+  for (const url of [address, `${base}/${SOAP_NAME}`]) {
+    const redirect = (await answerOf(`${url}?wsdl`, signal))?.redirect;
+    if (redirect !== undefined) return redirect.replace(/\?wsdl\/?$/, '').replace(new RegExp(`/${SOAP_NAME}/?$`), '');
+  }
+  return undefined;
+}

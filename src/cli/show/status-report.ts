@@ -8,7 +8,7 @@ import { compareIds, type JobId } from '../../job.ts';
 import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
 import { shownJobService } from '../../store/jobs.ts';
 import { byTaskAndFile, shownLiveFile } from '../../store/live-files.ts';
-import { lockHolder } from '../../store/lock.ts';
+import { hostOfHolder, lockHolder } from '../../store/lock.ts';
 import { outageIn } from '../../store/outage.ts';
 import { shownSync } from '../../store/results.ts';
 import type { JobInformationRow, JobRow, LeaseRow, LiveFileRow, ResultRow } from '../../store/rows.ts';
@@ -26,6 +26,7 @@ export type JobReport = Report['jobs'][number];
 /** The contract of `--json`: while the version is 1, keys are only added. */
 export function reportOf(config: Config, store: Store, only: JobId | undefined) {
   const pid = lockHolder(config.state.directory);
+  const host = pid === undefined ? '' : hostOfHolder(config.state.directory);
   const jobs = store.jobs
     .all()
     .filter((job) =>
@@ -36,7 +37,7 @@ export function reportOf(config: Config, store: Store, only: JobId | undefined) 
     .sort((a, b) => compareIds(a.jobId, b.jobId));
   return {
     version: 1,
-    agent: { running: pid !== undefined, pid: pid ?? null },
+    agent: { running: pid !== undefined, pid: pid ?? null, ...(host === '' ? {} : { host }) },
     outage: (pid === undefined ? undefined : outageIn(config.state.directory)) ?? null,
     jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastListing()) : null,
     watchMine: watchMineReport(store),

@@ -209,7 +209,7 @@ function whoRuns(report: ShownReport, display: Display): string[] {
 
 function agentLine({ agent }: Pick<Report, 'agent'>): string {
   if (!agent.running) return pc.yellow('no agent is running (agent run)');
-  return `an agent is running${agent.pid === null ? '' : ` (pid ${agent.pid})`}`;
+  return `an agent is running${agent.pid === null ? '' : ` (pid ${agent.pid}${agent.host ?? ''})`}`;
 }
 
 const stateOf = ({ state, stalledAt, error }: JobReport) =>

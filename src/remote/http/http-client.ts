@@ -2,6 +2,7 @@
  * The HTTP client: every call ends within its limits, nothing is redirected, unpacked or proxied without request, and
  * every failure is a JobtailError without URL, header or body.
  */
+import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { JobtailError } from '../../errors.ts';
 import '../../system/network.ts';
@@ -29,7 +30,7 @@ export interface HttpLimits {
 
 /** PEM material. `ca` replaces the roots of the system. Host names are always checked. */
 export interface HttpTls {
-  readonly ca?: Buffer | string;
+  readonly ca?: Buffer | string | string[];
   readonly cert?: Buffer | string;
   readonly key?: Buffer | string;
 }
@@ -41,6 +42,8 @@ export interface HttpClientOptions {
   readonly proxy?: string;
   readonly compression?: Compression | undefined;
   readonly onAnswer?: ((answer: AnswerTiming) => void) | undefined;
+  /** Looks names up until the client is closed; default: by the threads of this process. */
+  readonly lookup?: ((closed: AbortSignal) => LookupFunction) | undefined;
 }
 
 export interface AnswerTiming {
@@ -66,6 +69,8 @@ export interface HttpRequest {
    * new one.
    */
   readonly isRepeatable?: boolean;
+  /** Whether a compressed body is returned as it is, and not refused. */
+  readonly takesAnyBody?: boolean;
 }
 
 export interface HttpAnswer {
@@ -74,6 +79,8 @@ export interface HttpAnswer {
   readonly charset: string;
   /** The pause that the server requests (`Retry-After`). */
   readonly retryAfterMs: number | undefined;
+  /** Where a redirect leads to, as the server wrote it; '' without one. */
+  readonly location?: string;
   /** Must be read to its end, or aborted: `return()` of its iterator (leaving a `for await`) frees the connection. */
   readonly body: AsyncIterable<Buffer>;
 }
@@ -92,6 +99,7 @@ export class HttpClient {
   readonly #newConnections: Dispatcher;
   readonly #limits: HttpLimits;
   readonly #roundTrip = new RoundTrip();
+  readonly #closed = new AbortController();
   #openedConnections = 0;
   readonly #compression: HttpClientOptions['compression'];
   readonly #onAnswer: HttpClientOptions['onAnswer'];
@@ -143,11 +151,13 @@ export class HttpClient {
     const wire = new LimitedBody(response.body, { stop, idleMs: limits.idleMs, target, measure });
     const body = await this.#decoded(wire, headerOf(response.headers, 'content-encoding'), { ...sending, ...request });
     const contentType = headerOf(response.headers, 'content-type');
+    const location = headerOf(response.headers, 'location');
     return {
       status: response.statusCode,
       contentType: mediaTypeOf(contentType),
       charset: charsetOf(contentType),
       retryAfterMs,
+      location,
       body,
     };
   }
@@ -155,12 +165,18 @@ export class HttpClient {
   async #decoded(
     body: LimitedBody,
     contentEncoding: string,
-    { encoding, target, signal }: Pick<Sending, 'encoding' | 'target'> & Pick<HttpRequest, 'signal'>,
+    {
+      encoding,
+      target,
+      signal,
+      takesAnyBody = false,
+    }: Pick<Sending, 'encoding' | 'target'> & Pick<HttpRequest, 'signal' | 'takesAnyBody'>,
   ): Promise<AsyncIterable<Buffer>> {
     const coding = contentEncoding.trim().toLowerCase();
     if (coding === '' || coding === 'identity') return body;
     const isRequested = encoding === 'gzip' && (coding === 'gzip' || coding === 'x-gzip');
     if (isRequested && this.#compression !== undefined) return this.#compression.unpacked(body, target, signal);
+    if (takesAnyBody) return body;
     await body.destroy();
     throw new JobtailError('malformed', `the response of ${addressOf(target)} is compressed without request`, {
       hint: 'switch off compression for this service in the web server or proxy in front of it',
@@ -169,13 +185,16 @@ export class HttpClient {
 
   async close(): Promise<void> {
     const closed = new JobtailError('aborted', 'the connections were closed');
+    this.#closed.abort();
     await Promise.all([this.#dispatcher.destroy(closed), this.#newConnections.destroy(closed)]);
   }
 
   /** `pipelining`: requests at a time on one connection; 0 opens a new connection for each request. */
-  #newDispatcher({ limits, tls, proxy }: HttpClientOptions, pipelining: 0 | 1): Dispatcher {
+  #newDispatcher({ limits, tls, proxy, lookup }: HttpClientOptions, pipelining: 0 | 1): Dispatcher {
+    const names = lookup === undefined ? {} : { lookup: lookup(this.#closed.signal) };
     // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED would otherwise disable the checks.
-    const connect = { ...tls, timeout: limits.connectMs, rejectUnauthorized: true };
+    const ways = { ...names, timeout: limits.connectMs, rejectUnauthorized: true };
+    const connect = { ...tls, ...ways };
     const factory = (origin: string | URL, options: object) =>
       new Pool(origin, options).on('connect', () => {
         this.#openedConnections += 1;
@@ -187,7 +206,7 @@ export class HttpClient {
       uri: parseUrl(proxy).href,
       proxyTunnel: false,
       requestTls: connect,
-      proxyTls: { timeout: limits.connectMs, rejectUnauthorized: true },
+      proxyTls: ways,
       clientFactory: (origin, options) =>
         new Pool(origin, { ...options, headersTimeout: limits.connectMs }).compose(this.#roundTrip.observeTunnel),
     });

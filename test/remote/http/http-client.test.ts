@@ -175,7 +175,10 @@ describe('limits', () => {
       const flow = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 5);
       socket.on('close', () => clearInterval(flow));
     });
-    await expect(client({ headersMs: 80 }).request(get(server.url))).rejects.toMatchObject({ code: 'timeout' });
+    await expect(client({ headersMs: 80 }).request(get(server.url))).rejects.toMatchObject({
+      code: 'timeout',
+      message: `127.0.0.1:${server.port} did not start to respond in time`,
+    });
   });
 
   test('of silence in the body', async () => {

@@ -143,12 +143,41 @@ describe('one file', () => {
     expect(await linesOf(content, 'b')).toEqual(['1:a\u00ffb', '3:b']);
   });
 
-  it('searches the beginning of a line that is too long, and goes on after it', async () => {
-    const content = `${'x'.repeat(1500)} late\n2nd late\n${'y'.repeat(5000)}`;
-    expect(await linesOf(content, 'late')).toEqual(['2:2nd late']);
-    const [long, last] = await linesOf(content, '^[xy]');
+  it('searches a line that is too long in pieces, which are one line', async () => {
+    const content = `${'x'.repeat(1500)} late ${'x'.repeat(1500)} late\n2nd late\n${'y'.repeat(5000)}`;
+    expect((await linesOf(content, 'late')).map((line) => line.split(':')[0])).toEqual(['1', '2']);
+    expect((await linesOf(content, 'late'))[0]).toContain(' late ');
+    const [long, last, more] = await linesOf(content, '[xy]');
     expect(long).toBe(`1:${'x'.repeat(1000)}`);
     expect(last).toBe(`3:${'y'.repeat(1000)}`);
+    expect(more).toBeUndefined();
+    // Where the pieces are cut, no word is lost.
+    for (let at = 950; at < 1050; at++)
+      expect(await linesOf(`${'x'.repeat(at)}needle${'x'.repeat(2000)}\nlast`, 'needle')).toHaveLength(1);
+    expect(await linesOf(content, 'late', { invert: true })).toHaveLength(2);
+  });
+
+  it('counts and numbers the lines of a file with long lines as grep does, with their context', async () => {
+    const bar = Array.from({ length: 100 }, (_, at) => `\r${at} ${'#'.repeat(20)}`).join('');
+    const files = [written('bars', `a\n${bar}\rkilled\nb\n${bar}killed\nc\nkilled`)];
+    const wanted = { ...LINES, before: 1, after: 1 };
+    const { lines, counts } = await resultsOf({
+      files,
+      pattern: { source: 'killed' },
+      wanted,
+      limits: SMALL,
+      threads: 0,
+    });
+    expect(counts).toEqual([3]);
+    expect(lines.map(({ number, isSelected }) => `${number}${isSelected ? ':' : '-'}`)).toEqual([
+      '1-',
+      '2:',
+      '3-',
+      '4:',
+      '5-',
+      '6:',
+    ]);
+    expect(lines[1]?.bytes).toMatch(/\rkilled$/);
   });
 
   it('returns only so many lines of each file, and counts all', async () => {

@@ -1,0 +1,66 @@
+/** What a reload does when the connection of a configuration fails, or is never taken. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
+import { Reload } from '../../src/daemon/reload.ts';
+import { JobtailError } from '../../src/errors.ts';
+import { HeldClock } from '../support/held-clock.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+async function reloadOf(connect: () => Promise<{ close(): Promise<void> }>) {
+  const file = path.join(temporaryDirectory(), 'config.yaml');
+  const service = {
+    fileTransferUrl: 'http://127.0.0.1:9/FileTransferWs',
+    namespace: 'urn:x',
+    baseUrl: 'http://127.0.0.1:9',
+  };
+  const auth = { method: 'password', username: 'alice', passwordFile: 'password' };
+  fs.writeFileSync(
+    file,
+    JSON.stringify({ service, auth, mirror: { directory: 'mirror' }, state: { directory: 'state' } }),
+  );
+  const clock = new HeldClock();
+  const quiet = () => {};
+  const verdicts: (string | undefined)[] = [];
+  const reload = new Reload({
+    current: await loadConfig(file),
+    connect,
+    log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+    clock,
+    onVerdict: (refused) => verdicts.push(refused),
+  });
+  return { reload, clock, verdicts };
+}
+
+it('a hang-up whose connection fails is not forgotten: the next reading renews the connection', async () => {
+  let fails = true;
+  const made: string[] = [];
+  const { reload, clock, verdicts } = await reloadOf(async () => {
+    if (fails) throw new JobtailError('config', 'a certificate cannot be read');
+    made.push('connection');
+    return { close: async () => {} };
+  });
+  reload.check({ asked: true });
+  await clock.passUntil('the refusal', () => verdicts.length === 1);
+  expect(verdicts).toEqual(['a certificate cannot be read']);
+  fails = false;
+  reload.check({ asked: false });
+  await clock.passUntil('the connection', () => made.length === 1);
+  await reload.close();
+});
+
+it('a connection that is never taken is closed, by the next one and at the end', async () => {
+  const closed: number[] = [];
+  let made = 0;
+  const { reload, clock } = await reloadOf(async () => {
+    const number = ++made;
+    return { close: async () => void closed.push(number) };
+  });
+  reload.check({ asked: true });
+  await clock.passUntil('the first', () => made === 1);
+  reload.check({ asked: true });
+  await clock.passUntil('the second', () => made === 2 && closed.length === 1);
+  await reload.close();
+  expect(closed).toEqual([1, 2]);
+});
