@@ -20,7 +20,7 @@ import { MISMATCH_EVENTS } from '../mismatch.ts';
 import { printable } from '../printable.ts';
 import { contentWriter } from '../remote/content/response-texts.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
-import type { JobRow, ResultSyncRow } from '../store/rows.ts';
+import type { ResultSyncRow } from '../store/rows.ts';
 import { Commits, type Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { readBootId } from '../system/directories.ts';
@@ -31,8 +31,6 @@ import type { Transfers } from './transfers.ts';
 /** Results of a job that are written while the next ones are requested. */
 const RESULTS_BEHIND = 7;
 const MAX_RESULTS_AT_A_TIME = 64;
-/** After a hang of the service on a file, it is requested again when no job grew for this time. */
-const QUIET_MS = 10 * 60_000;
 const MAX_NAMED = 3;
 
 function refusedResults(jobId: JobId, { count, fresh }: Refusals): object {
@@ -129,12 +127,6 @@ export function buildEngine(options: EngineOptions): Engine {
     clock,
     parallel: Math.min(MAX_RESULTS_AT_A_TIME, maxConcurrency + RESULTS_BEHIND),
     silentMs: service.timeoutMs,
-    isQuiet: () => {
-      const since = now() - QUIET_MS;
-      const isActive = ({ state, watchedAt, grownAt }: JobRow) =>
-        (state === 'watched' || state === 'ending') && Math.max(watchedAt, grownAt ?? 0) > since;
-      return calls.waiting === 0 && !store.jobs.all().some(isActive);
-    },
     direct: transfers.directOf(config),
     onProgress,
     onFetched: (jobId, name, bytes, kind) => {

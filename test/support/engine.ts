@@ -111,7 +111,7 @@ export class Engine {
       store: this.store,
       results: new Results({
         ...{ store: this.store, mirrorDirectory, rules, clock },
-        ...{ onNetwork: false, minFreeBytes: 0, silentMs: 60_000, isQuiet: () => true, parallel: 1, direct: null },
+        ...{ onNetwork: false, minFreeBytes: 0, silentMs: 60_000, parallel: 1, direct: null },
       }),
       mirrorDirectory,
       jobService: null,

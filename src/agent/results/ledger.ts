@@ -104,7 +104,7 @@ export class Ledger {
    */
   hung(row: ResultRow, silentMs: number): void {
     const isFirst = row.hangs === 0;
-    const again = isFirst ? 'with a longer timeout after 10 minutes without growth of any job' : 'once a day';
+    const again = isFirst ? 'with a longer timeout' : 'once a day';
     const reason = `${silence(silentMs)}; requested again ${again}`;
     this.#postpone({ ...row, state: 'failed', hangs: row.hangs + 1 }, reason, isFirst ? undefined : DAY_MS);
   }

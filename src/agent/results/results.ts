@@ -43,8 +43,6 @@ export interface ResultsOptions {
   readonly parallel: number;
   /** Maximum time until the first byte of a file. */
   readonly silentMs: number;
-  /** Whether no call waits and no job grows: only then is a file requested on which the service hung. */
-  readonly isQuiet: () => boolean;
   /** Null: the calls of the service only. */
   readonly direct: DirectResults | null;
   readonly onFetched?: (jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void;

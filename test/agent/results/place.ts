@@ -150,7 +150,6 @@ export class ResultsPlace {
       },
       minFreeBytes: 0,
       silentMs: 60_000,
-      isQuiet: () => true,
       parallel: 1,
       direct: null,
       onRefused: (_job, { count, fresh }) =>

@@ -23,7 +23,6 @@ export interface DownloadsOptions {
   readonly placement: Placement;
   readonly ledger: Ledger;
   readonly progress: Progress;
-  readonly isQuiet: () => boolean;
   readonly onFallback?: ((jobId: JobId, reason: string) => void) | undefined;
 }
 
@@ -134,15 +133,15 @@ export class Downloads {
     return gone;
   }
 
-  /** Fetches a file on which the service hung before: alone, after all others, when it is due and no call waits. */
+  /** Fetches a file on which the service hung before: alone, after all others, when it is due. Other calls need not wait for it (hanging-calls.ts). */
   async #fetchHanging(result: DueResult): Promise<void> {
-    const { ledger, limits, isQuiet, signal } = this.#options;
+    const { ledger, limits, signal } = this.#options;
     const { row } = result;
     const patienceMs = limits.silentMs * PATIENCE;
     if (row.state === 'left-out') ledger.stillLeftOut(row);
     else if (this.#isDirectThrough || row.state !== 'failed')
       ledger.notSent(row, row.reason ?? 'the service failed to send it before');
-    else if (row.dueAt > ledger.startedAt || !isQuiet()) ledger.stillFailed();
+    else if (row.dueAt > ledger.startedAt) ledger.stillFailed();
     else await this.#fetchOne(result, { left: undefined, silentMs: patienceMs, signal });
   }
 
