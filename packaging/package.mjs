@@ -10,6 +10,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
@@ -102,6 +103,7 @@ function copyProgram() {
   mkdirSync(path.join(tree, 'bin'));
   writeFileSync(path.join(tree, 'bin', 'agent'), readFileSync(path.join(root, 'packaging', 'agent.sh')));
   chmodSync(path.join(tree, 'bin', 'agent'), 0o755);
+  symlinkSync('agent', path.join(tree, 'bin', 'jobtail'));
 }
 
 /** The locked packages that run, without what builds them; returns their places in the lock file. */

@@ -49,7 +49,7 @@ function layOut(tree, name, zshDirectory) {
   if (zshDirectory !== 'site-functions')
     renameSync(to('usr/share/zsh/site-functions'), to('usr/share/zsh', zshDirectory));
   run('gzip', ['-9', '-n', path.join(place, 'usr/share/man/man1/agent.1')]);
-  symlinkSync('../lib/jobtail/bin/agent', to('usr/bin/agent'));
+  for (const name of ['agent', 'jobtail']) symlinkSync(`../lib/jobtail/bin/${name}`, to(`usr/bin/${name}`));
   for (const unit of ['agent.service', 'agent@.service']) {
     cpSync(path.join(root, 'systemd', unit), to('usr/lib/systemd/system', unit));
   }

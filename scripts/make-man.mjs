@@ -16,29 +16,46 @@ const item = (name, text) => ['.TP', `.I ${plain(name)}`, text];
 const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 const synopsis = (command) => {
-  const given = command.registeredArguments.map((argument) =>
-    argument.required ? `\\fI${argument.name()}\\fR` : `[\\fI${argument.name()}\\fR]`,
-  );
+  const given = command.registeredArguments.map((argument) => {
+    const name = `\\fI${argument.name()}\\fR${argument.variadic ? '...' : ''}`;
+    return argument.required ? name : `[${name}]`;
+  });
   return [`.B agent ${command.name()}`, ['[\\fIoptions\\fR]', ...given].join(' '), '.br'];
 };
 
-const optionLines = ({ short, long, flags, description, argChoices = [] }) => {
+const optionLines = ({ short, long, flags, description, argChoices = [], defaultValue, defaultValueDescription }) => {
   const names = [short, long].flatMap((flag) => (flag === undefined ? [] : [`\\fB${plain(flag)}\\fR`])).join(', ');
   const value = /[<[]([^\]>]+)[\]>]/.exec(flags)?.[1];
-  const said = argChoices.length === 0 ? description : `${description}: ${argChoices.join(', ')}`;
+  const choices = argChoices.length === 0 ? '' : `: ${argChoices.join(', ')}`;
+  const usual = defaultValueDescription ?? (typeof defaultValue === 'boolean' ? undefined : defaultValue);
+  const said = `${description}${choices}${usual === undefined ? '' : ` (default: ${usual})`}`;
   return ['.TP', value === undefined ? names : `${names} \\fI${plain(value)}\\fR`, plain(said)];
+};
+
+/** The lines below the options of its help. */
+const examplesOf = (command) => {
+  let text = '';
+  command.configureOutput({ writeOut: (written) => (text += written) });
+  command.outputHelp();
+  const [, lines = ''] = text.split(/\nExamples?:\n/);
+  return lines.trimEnd().split('\n').map(plain);
 };
 
 const section = (command) => {
   const options = command.createHelp().visibleOptions(command);
-  return [`.SS agent ${command.name()}`, plain(sentence(command.description())), ...options.flatMap(optionLines)];
+  const args = command.registeredArguments.flatMap(({ description, argChoices = [], ...argument }) => [
+    ...['.TP', `\\fI${argument._name}\\fR`],
+    plain(argChoices.length === 0 ? description : `${description}: ${argChoices.join(', ')}`),
+  ]);
+  const shown = [plain(sentence(command.description())), ...args, ...options.flatMap(optionLines)];
+  return [`.SS agent ${command.name()}`, ...shown, '.PP', 'Examples:', '.nf', ...examplesOf(command), '.fi'];
 };
 
 const lines = [
   '.\\" Made by scripts/make-man.mjs from the commands themselves: change those.',
   `.TH AGENT 1 "" "jobtail ${program.version()}" "User Commands"`,
   '.SH NAME',
-  'agent \\- byte\\-exact mirrors of the live files of cluster jobs',
+  'agent, jobtail \\- byte\\-exact mirrors of the live files of cluster jobs',
   '.SH SYNOPSIS',
   ...program.commands.flatMap(synopsis),
   '.SH DESCRIPTION',
@@ -54,7 +71,10 @@ const lines = [
   '.SH EXIT STATUS',
   ...EXIT_CODES.flatMap(([code, meaning]) => ['.TP', `.B ${code}`, plain(meaning)]),
   '.SH FILES',
-  ...item('./config.yaml, /etc/agent/config.yaml', 'the configuration, if neither \\-c nor $AGENT_CONFIG names one'),
+  ...item(
+    './config.yaml, $XDG_CONFIG_HOME/jobtail/config.yaml, /etc/agent/config.yaml',
+    'the configuration, if neither \\-c nor $AGENT_CONFIG names one; the first of these that exists',
+  ),
   ...item('/var/lib/agent/state', 'the state, unless state.directory says otherwise'),
   ...item('/var/lib/agent/mirror', 'the mirrors, unless mirror.directory says otherwise'),
   '.SH ENVIRONMENT',

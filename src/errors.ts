@@ -44,6 +44,7 @@ export const EXIT = {
   timeIsUp: 12,
   internal: 70,
   interrupted: 130,
+  terminated: 143,
   /** As a program that SIGPIPE ends. */
   unread: 141,
 } as const;

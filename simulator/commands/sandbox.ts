@@ -23,7 +23,7 @@ export interface SandboxCommandOptions {
 }
 
 export function sandbox(options: SandboxCommandOptions): Promise<void> {
-  return untilStopped((signal) => serve(options, signal));
+  return untilStopped((signal) => serve(options, signal), { isServer: true });
 }
 
 async function serve(options: SandboxCommandOptions, signal: AbortSignal): Promise<void> {

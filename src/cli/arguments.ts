@@ -51,26 +51,31 @@ export const jobsArgument = argument((text) => {
   const jobs = /^\d{1,6}$/.test(text) ? Number(text) : 0;
   return jobs >= 1 && jobs <= 100_000 ? jobs : undefined;
 }, 'number of jobs from 1 to 100000');
-export const sinceArgument = argument(
-  (text) => parseSince(text, Date.now()),
-  'time: 90s, 10m, 2h, 1d or a date was expected',
-);
+export const sinceArgument = argument((text) => {
+  requireUnit(text);
+  return parseSince(text, Date.now());
+}, 'time: 90s, 10m, 2h, 1d or a date was expected');
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const MAX_DURATION_MS = 3_650 * 86_400_000;
 
-/** In milliseconds: a number of seconds, or `2h30m`. */
-export const durationArgument = argument((text) => {
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)([smhd]?)/gy)];
-  const isWhole =
-    parts.map(([part]) => part).join('') === text && parts.slice(0, -1).every(([, , unit]) => unit !== '');
-  const ms = parts.reduce((sum, [, number, unit]) => sum + Number(number) * (UNITS_MS[unit || 's'] ?? 0), 0);
-  return isWhole && ms >= 1 && ms <= MAX_DURATION_MS ? ms : undefined;
-}, 'duration above 0: seconds, or 90s, 10m, 2h30m, 1d was expected');
+/** A bare number is refused: `--since 30` may mean seconds or minutes. */
+function requireUnit(text: string): void {
+  if (/^\d+(\.\d+)?$/.test(text)) throw new InvalidArgumentError(`"${text}" has no unit: ${text}m or ${text}s?`);
+}
 
-/** A time (`10m`, `2026-03-01T12:00:00`) in milliseconds since 1970. A bare number is seconds ago. */
+/** In milliseconds: `30m`, `2h30m`. */
+export const durationArgument = argument((text) => {
+  requireUnit(text);
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)([smhd])/gy)];
+  const isWhole = parts.map(([part]) => part).join('') === text;
+  const ms = parts.reduce((sum, [, number, unit]) => sum + Number(number) * (UNITS_MS[unit ?? ''] ?? 0), 0);
+  return isWhole && ms >= 1 && ms <= MAX_DURATION_MS ? ms : undefined;
+}, 'duration above 0: 90s, 10m, 2h30m or 1d was expected');
+
+/** A time (`10m`, `2026-03-01T12:00:00`) in milliseconds since 1970. */
 export function parseSince(text: string, now: number): number | undefined {
-  const [, number, unit = 's'] = /^(\d+(?:\.\d+)?)(s|m|h|d)?$/.exec(text) ?? [];
+  const [, number, unit = ''] = /^(\d+(?:\.\d+)?)(s|m|h|d)$/.exec(text) ?? [];
   if (number !== undefined) return now - Number(number) * (UNITS_MS[unit] ?? 0);
   // Without a date, Date.parse accepts many words.
   if (!/^\d{4}-\d{2}-\d{2}/.test(text)) return undefined;
@@ -78,8 +83,8 @@ export function parseSince(text: string, now: number): number | undefined {
   return Number.isNaN(moment) ? undefined : moment;
 }
 
-export function collect<T>(parse: (text: string) => T): (text: string, before: T[]) => T[] {
-  return (text, before) => [...before, parse(text)];
+export function collect<T>(parse: (text: string) => T): (text: string, before?: T[]) => T[] {
+  return (text, before = []) => [...before, parse(text)];
 }
 
 interface OneOrMine {
@@ -91,16 +96,16 @@ interface OneOrMine {
 }
 
 /** Undefined for all jobs of the user. @throws JobtailError usage */
-export function jobUnlessMine(
-  jobId: JobId | undefined,
+export function jobsUnlessMine(
+  jobIds: readonly JobId[],
   { mine = false, include = [], exclude = [], maxAge, mostJobs }: OneOrMine,
-): JobId | undefined {
+): readonly JobId[] | undefined {
   const refuse = (message: string) =>
     new JobtailError('usage', message, { hint: 'name a job, or use --mine for all jobs of the user' });
-  if (mine && jobId !== undefined) throw refuse(`--mine is for all jobs, not for job ${jobId} alone`);
-  if (!mine && jobId === undefined) throw refuse('the id of a job is missing');
+  if (mine && jobIds.length > 0) throw refuse(`--mine is for all jobs, not for job ${jobIds[0]} alone`);
+  if (!mine && jobIds.length === 0) throw refuse('the id of a job is missing');
   const ofMine = { include: include[0], exclude: exclude[0], 'max-age': maxAge, 'most-jobs': mostJobs };
   const [given] = Object.entries(ofMine).filter(([, value]) => value !== undefined);
   if (!mine && given !== undefined) throw refuse(`--${given[0]} goes with --mine`);
-  return jobId;
+  return mine ? undefined : [...new Set(jobIds)];
 }

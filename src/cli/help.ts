@@ -16,7 +16,8 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.jobCanceled, 'wait: a job was canceled'],
   [EXIT.timeIsUp, 'wait: the time is up'],
   [EXIT.internal, 'a defect of the program'],
-  [EXIT.interrupted, 'stopped by a signal'],
+  [EXIT.interrupted, 'stopped by Ctrl-C; run, sandbox and view end with 0 after a signal'],
+  [EXIT.terminated, 'stopped by SIGTERM'],
   [EXIT.unread, 'the reader of the output went away before the command had its result'],
 ];
 
@@ -71,7 +72,7 @@ ${commands
   .join('\n')}
   esac
 }
-complete -F _agent agent
+complete -F _agent agent jobtail
 `;
 }
 
@@ -102,7 +103,7 @@ function zsh(commands: readonly Command[]): string {
       return `'${index + 1}:${argument.name()}:${offered}'`;
     }),
   ];
-  return `#compdef agent
+  return `#compdef agent jobtail
 # zsh completion for agent: agent completion zsh > "\${fpath[1]}/_agent"
 _agent_jobs() {
   local -a jobs
@@ -126,7 +127,7 @@ ${commands.map((command) => `    '${command.name()}:${plain(command.description(
 ${commands.map((command) => `    ${command.name()}) _arguments ${specs(command).join(' ')} ;;`).join('\n')}
   esac
 }
-if [ "$funcstack[1]" = _agent ]; then _agent "$@"; else compdef _agent agent; fi
+if [ "$funcstack[1]" = _agent ]; then _agent "$@"; else compdef _agent agent jobtail; fi
 `;
 }
 
@@ -157,3 +158,30 @@ complete -c agent -f
 ${lines.join('\n')}
 `;
 }
+
+export const FIRST_EXAMPLES = `jobtail follows the jobs of a cluster: their output while it grows, and their results.
+
+  agent demo                    see it work, without a cluster
+  agent init                    write a configuration for your middleware
+  agent jobs                    list your jobs
+  agent watch 501 --foreground  follow one, here, until Ctrl-C
+`;
+
+/** Without a command. */
+export const SHORT_HELP = `${FIRST_EXAMPLES}
+  agent run                     follow jobs as a daemon; then: agent watch 501
+  agent status, agent tail -f   see what is followed, and its lines
+  agent wait, agent verify      wait for the end of a job; prove its files
+
+agent --help lists all commands, agent COMMAND --help the options of one.
+`;
+
+/** The errors of commander quote an argument twice. */
+export const plainError = (text: string) =>
+  text
+    .replace(/^error: command-argument value '[\s\S]*?' is invalid for argument '[^']*'\. /, 'agent: ')
+    .replace(/^error: option '.*?(--[\w-]+)[^']*' argument '[\s\S]*?' is invalid\. /, 'agent: $1: ')
+    .replace(/^error: /, 'agent: ');
+
+export const examples = (...lines: readonly string[]) =>
+  `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}`;

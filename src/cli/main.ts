@@ -7,7 +7,7 @@ import v8 from 'node:v8';
 v8.setFlagsFromString('--optimize-for-size');
 
 const { leaveRemovedDirectory } = await import('../system/directories.ts');
-const { programOf } = await import('./program.ts');
+const { execute } = await import('./execute.ts');
 const { endWhenUnread, reportError } = await import('./process.ts');
 
 // The demo removes its files at its end; every other command may end at any time.
@@ -15,7 +15,7 @@ if (process.argv[2] !== 'demo') endWhenUnread(process.argv.slice(2));
 
 leaveRemovedDirectory();
 try {
-  await programOf().parseAsync(process.argv);
+  await execute(process.argv.slice(2));
 } catch (error) {
   process.exitCode = reportError(error);
 }

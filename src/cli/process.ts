@@ -4,20 +4,29 @@ import fs from 'node:fs';
 import { CommanderError } from 'commander';
 import type { Log } from '../agent/ports.ts';
 import { asJobtailError, EXIT } from '../errors.ts';
+import type { JobId } from '../job.ts';
 import { logLine, printableLines } from '../printable.ts';
 import { packageFile, sourceStack } from '../system/package-file.ts';
 import { displayOf, wrapToColumns } from './show/terminal.ts';
 
+/** The exit code of a command that a signal stopped. */
+let stoppedCode: number = EXIT.interrupted;
+
 /**
  * Runs `work` until it ends or a signal arrives: the first SIGTERM or SIGINT fires its signal, a second one ends the
- * process.
+ * process. Work that was stopped ends with 130 or 143, unless it serves until it is stopped.
  */
-export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function untilStopped<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  { isServer = false }: { readonly isServer?: boolean } = {},
+): Promise<T> {
   const controller = new AbortController();
   // Every call in flight adds a listener.
   setMaxListeners(0, controller.signal);
-  const stop = () => {
-    if (controller.signal.aborted) process.exit(EXIT.interrupted);
+  const stop = (name: NodeJS.Signals) => {
+    if (controller.signal.aborted) process.exit(stoppedCode);
+    stoppedCode = name === 'SIGTERM' ? EXIT.terminated : EXIT.interrupted;
+    if (!isServer) process.exitCode = stoppedCode;
     controller.abort();
   };
   process.on('SIGTERM', stop);
@@ -54,7 +63,7 @@ export function reportError(thrown: unknown): number {
   // Commander has printed its own error.
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const error = asJobtailError(thrown);
-  if (error.code === 'aborted') return EXIT.interrupted;
+  if (error.code === 'aborted') return stoppedCode;
   const { columns } = displayOf(process.stderr);
   const indent = ' '.repeat('agent: '.length);
   const lines = [error.message, error.hint ?? ''].flatMap((text) =>
@@ -78,4 +87,18 @@ export function commandLog(): Log {
     process.stderr.write(`agent: ${printableLines(logLine(fields, message))}\n`);
   };
   return { debug: quiet, info: quiet, warn: write, error: write };
+}
+
+/** Runs a command for each job, also after a failure; the first failure decides the exit code. */
+export async function forEach(jobIds: readonly JobId[], work: (jobId: JobId) => Promise<void>): Promise<void> {
+  for (const jobId of new Set(jobIds)) {
+    try {
+      await work(jobId);
+    } catch (thrown) {
+      if (jobIds.length === 1) throw thrown;
+      const code = reportError(thrown);
+      process.exitCode ||= code;
+      if (asJobtailError(thrown).code === 'aborted') return;
+    }
+  }
 }

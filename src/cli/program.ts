@@ -1,8 +1,10 @@
 /** The command line: names, arguments and help of the commands. Their code in commands/ is loaded on demand. */
+import path from 'node:path';
 import { Argument, Command, Option } from 'commander';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
 import { printableLines } from '../printable.ts';
+import { packageFile } from '../system/package-file.ts';
 import {
   collect,
   contextArgument,
@@ -12,7 +14,7 @@ import {
   jobArgument,
   jobsArgument,
   jobsOf,
-  jobUnlessMine,
+  jobsUnlessMine,
   linesArgument,
   patternArgument,
   portArgument,
@@ -21,8 +23,8 @@ import {
   sinceArgument,
   taskArgument,
 } from './arguments.ts';
-import { completionScript, exitCodesHelp, SHELLS } from './help.ts';
-import { versionOfProgram } from './process.ts';
+import { completionScript, examples, exitCodesHelp, FIRST_EXAMPLES, plainError, SHELLS } from './help.ts';
+import { forEach, versionOfProgram } from './process.ts';
 
 export function programOf(): Command {
   const program = new Command('agent')
@@ -30,21 +32,43 @@ export function programOf(): Command {
       'Follows cluster jobs through HEAppE Middleware: mirrors their output files while they grow, and fetches results.',
     )
     .version(versionOfProgram())
-    .addHelpText('after', exitCodesHelp())
+    .option('-c, --config <file>', 'the configuration; also after the command')
+    .option('--no-color', 'no colours (also NO_COLOR=1; FORCE_COLOR=1 for colours in pipes)')
+    .addHelpText('before', FIRST_EXAMPLES)
+    .addHelpText(
+      'after',
+      `${exitCodesHelp()}\n\nDocuments: ${path.join(path.dirname(packageFile('package.json')), 'docs')}, starting with commands.md; man agent`,
+    )
+    .enablePositionalOptions()
     .showHelpAfterError('(see agent --help, or agent COMMAND --help)')
     .configureOutput({ outputError: (text, write) => write(printableLines(plainError(text))) })
     .exitOverride();
-  addFollowing(program);
-  addReading(program);
-  addPasses(program);
-  addSetup(program);
-  addHelp(program);
-  addTryOut(program);
+  const groups = [
+    ['Follow:', addFollowing],
+    ['Look:', addReading],
+    ['Prove:', addPasses],
+    ['Set up:', addSetup],
+    ['Get help:', addHelp],
+    ['Try:', addTryOut],
+  ] as const;
+  for (const [heading, add] of groups) add(program.commandsGroup(heading));
+  program.hook('preAction', (_, command) => {
+    const { config } = program.opts();
+    if (config !== undefined && command.getOptionValue('config') === undefined)
+      command.setOptionValue('config', config);
+    // The paths of watch are its result.
+    if (command.getOptionValue('quiet') === true && command.name() !== 'watch') process.stdout.write = () => true;
+  });
   return program;
 }
 
 function addFollowing(program: Command): void {
   command(program, 'run', 'run the agent: follow jobs until it is stopped (the daemon, in the foreground)')
+    .addOption(
+      new Option('--log-level <level>', 'in place of logging.level').choices([
+        ...(['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const),
+      ]),
+    )
     .option('--drain', 'in a fleet: let the running agent hand off its jobs to the other agents, and exit')
     .addHelpText('after', examples('agent run', 'agent run -c /etc/agent/config.yaml'))
     .action(async (options) => (await import('./commands/run.ts')).run(options));
@@ -54,10 +78,12 @@ function addFollowing(program: Command): void {
     'watch',
     'add a job, or all jobs of the user, to the jobs that the agent follows; print the mirror paths',
   )
-    .argument('[job]', 'id of the job', jobArgument)
+    .argument('[job...]', 'ids of jobs', collect(jobArgument))
     .addOption(taskOption('follow the live files of this task only (repeatable)', 'all tasks of the job'))
     .addOption(fileOption())
     .option('--no-results', 'do not fetch the result files of the job')
+    .addOption(quietOption())
+    .option('--json', JSON_HELP)
     .option('--no-wait', 'return at once, without waiting (up to 10 s) for the first tasks')
     .option('--foreground', 'follow the job in this process, if no agent is running, and print its lines')
     .option(
@@ -84,9 +110,10 @@ function addFollowing(program: Command): void {
         "agent watch --mine --include 'heat-*' --exclude '*-test'",
       ),
     )
-    .action(async (job, options) => {
-      const jobId = jobUnlessMine(job, options);
-      if (jobId !== undefined) await (await import('./commands/watch.ts')).watch(jobId, options);
+    .action(async (jobs, options) => {
+      const jobIds = jobsUnlessMine(jobs, options);
+      if (jobIds !== undefined)
+        await forEach(jobIds, async (jobId) => (await import('./commands/watch.ts')).watch(jobId, options));
       else await (await import('./commands/watch-mine.ts')).watchMine(options);
     });
 
@@ -95,29 +122,32 @@ function addFollowing(program: Command): void {
     'unwatch',
     'compare and fetch all files of a job one last time, then stop following it; the files stay',
   )
-    .argument('[job]', 'id of the job', jobArgument)
+    .argument('[job...]', 'ids of jobs', collect(jobArgument))
+    .addOption(quietOption())
     .option('--now', 'stop at once, without the last comparison')
     .addOption(mineOption('take no new jobs of the user; follow the current ones until they are settled'))
     .addHelpText('after', examples('agent unwatch 501', 'agent unwatch 501 --now', 'agent unwatch --mine'))
-    .action(async (job, options) => {
-      const jobId = jobUnlessMine(job, options);
-      if (jobId !== undefined) await (await import('./commands/sync.ts')).unwatch(jobId, options);
+    .action(async (jobs, options) => {
+      const jobIds = jobsUnlessMine(jobs, options);
+      if (jobIds !== undefined)
+        await forEach(jobIds, async (jobId) => (await import('./commands/sync.ts')).unwatch(jobId, options));
       else await (await import('./commands/watch-mine.ts')).unwatchMine(options);
     });
 }
 
 function addReading(program: Command): void {
   command(program, 'jobs', 'list the jobs of the user as the middleware reports them, and mark the followed ones')
-    .option('--json', 'print JSON (format version 1)')
+    .option('--json', JSON_HELP)
     .addHelpText('after', examples('agent jobs', "agent jobs --json | jq -r '.jobs[] | [.jobId, .jobState] | @tsv'"))
     .action(async (options) => (await import('./commands/jobs.ts')).jobs(options));
 
   command(program, 'status', 'show the followed jobs and their state')
-    .argument('[job]', 'id of a job', jobArgument)
+    .argument('[job...]', 'ids of jobs', collect(jobArgument))
+    .option('--all', 'also jobs that were unwatched')
     .option('-w, --watch', 'update the output every second, until Ctrl-C')
-    .option('--json', 'print JSON (format version 1)')
+    .option('--json', JSON_HELP)
     .addHelpText('after', examples('agent status', 'agent status 501', 'agent status --watch', 'agent status --json'))
-    .action(async (job, options) => (await import('./commands/status.ts')).status(job, options));
+    .action(async (jobs, options) => (await import('./commands/status.ts')).status(jobs, options));
 
   command(program, 'tail', 'print the lines of the live files of a job, with or without a running agent')
     .argument('<job>', 'id of the job', jobArgument)
@@ -147,7 +177,7 @@ function addReading(program: Command): void {
     .command('grep')
     .description('print the lines of the mirrors that match a regular expression (exit code 1: no line matches)')
     .argument('<pattern>', 'a regular expression of JavaScript')
-    .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument), [])
+    .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument))
     .option('-i, --ignore-case', 'ignore the case of letters')
     .option('-v, --invert-match', 'select the lines that do not match')
     .option('-c, --count', 'print only the number of selected lines of each file')
@@ -160,8 +190,11 @@ function addReading(program: Command): void {
     .addOption(fileOption())
     .option('--since <time>', 'only mirrors that grew since this time: 90s, 30m, 2h, 1d or a date', sinceArgument)
     .option('--all-generations', 'also search older generations (stdout.log.1, .2, ...)')
-    .option('--json', 'print JSON, one object on each line (format version 1)')
-    .option('--config <file>', 'the configuration (default: $AGENT_CONFIG, ./config.yaml, /etc/agent/config.yaml)')
+    .option('--json', 'print JSON, one object on each line (format version 2)')
+    .option(
+      '--config <file>',
+      'the configuration (default: $AGENT_CONFIG, ./config.yaml, ~/.config/jobtail/config.yaml, /etc/agent/config.yaml)',
+    )
     .addHelpText(
       'after',
       examples(
@@ -173,8 +206,8 @@ function addReading(program: Command): void {
     .action(async (pattern, jobs, options) => (await import('./commands/grep.ts')).grep(pattern, jobs, options));
 
   command(program, 'errors', 'show lines that look like errors, and group similar lines of all tasks')
-    .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument), [])
-    .option('--json', 'print JSON (format version 1): the first and the last error of each task, and the groups')
+    .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument))
+    .option('--json', `${JSON_HELP}: the first and the last error of each task, and the groups`)
     .addHelpText('after', examples('agent errors', 'agent errors 501', "agent errors --json | jq '.groups[0]'"))
     .action(async (jobs, options) => (await import('./commands/grep.ts')).errors(jobs, options));
 
@@ -193,8 +226,8 @@ function addPasses(program: Command): void {
     .argument('<job...>', 'ids of jobs; those that are not watched yet are watched', jobsOf)
     .option('--any', 'return when one of the jobs is over')
     .option('--tail', 'print the lines of the live files meanwhile')
-    .option('--timeout <time>', 'exit with 12 after this time: seconds, or 2h30m', durationArgument)
-    .option('--json', 'print JSON (format version 1)')
+    .option('--timeout <time>', 'exit with 12 after this time: 90s, 2h30m, ...', durationArgument)
+    .option('--json', JSON_HELP)
     .addHelpText('after', examples('agent wait 501 && make report', 'agent wait 501 502 --any --timeout 2h30m'))
     .action(async (jobs, options) => (await import('./commands/wait.ts')).wait(jobs, options));
 
@@ -203,16 +236,20 @@ function addPasses(program: Command): void {
     'sync',
     'compare and fetch all files of a followed job once, then exit (a running agent does the work)',
   )
-    .argument('<job>', 'id of the job', jobArgument)
-    .option('--json', 'print JSON (format version 1)')
+    .argument('<job...>', 'ids of jobs', jobsOf)
+    .addOption(quietOption())
+    .option('--json', JSON_HELP)
     .addHelpText('after', examples('agent sync 501', '*/10 * * * *  agent sync 501 -c ~/cluster/config.yaml'))
-    .action(async (job, options) => (await import('./commands/sync.ts')).sync(job, options));
+    .action((jobs, options) => forEach(jobs, async (job) => (await import('./commands/sync.ts')).sync(job, options)));
 
   command(program, 'verify', 'compare every mirror and result of a job with the raw bytes of the server')
-    .argument('<job>', 'id of the job', jobArgument)
-    .option('--json', 'print JSON (format version 1)')
+    .argument('<job...>', 'ids of jobs', jobsOf)
+    .addOption(quietOption())
+    .option('--json', JSON_HELP)
     .addHelpText('after', examples('agent verify 501', 'agent verify 501 --json'))
-    .action(async (job, options) => (await import('./commands/verify.ts')).verify(job, options));
+    .action((jobs, options) =>
+      forEach(jobs, async (job) => (await import('./commands/verify.ts')).verify(job, options)),
+    );
 }
 
 function addSetup(program: Command): void {
@@ -223,13 +260,14 @@ function addSetup(program: Command): void {
   )
     .option('--list', 'list the notifications that wait for delivery, and those that were given up')
     .option('--test', 'send an event of the type test to the target of each rule')
-    .option('--json', 'print JSON (format version 1)')
+    .option('--json', JSON_HELP)
     .addHelpText('after', examples('agent notify --test', 'agent notify --list'))
     .action(async (options) => (await import('./commands/notify.ts')).notify(options));
 
   command(program, 'check', 'test configuration, disk, network, sign-in and a real call, with a hint for each error')
     .option('--job <id>', 'the job of the test call', jobArgument)
     .addOption(taskOption('a task of that job (repeatable)', 'the watched tasks'))
+    .option('--json', JSON_HELP)
     .option('--probe', 'only send test requests (REST), and print responses that differ from all known servers as JSON')
     .addHelpText('after', examples('agent check', 'agent check --job 501 --task 9001', 'agent check --probe'))
     .action(async (options) => (await import('./commands/check.ts')).check(options));
@@ -253,7 +291,7 @@ function addSetup(program: Command): void {
     .option('--secret-file <file>', 'the file with the password, token or session code')
     .option('--secret-stdin', 'read the secret from the standard input, and store it in a private file')
     .option('--service', 'for the systemd unit: /etc/agent, /srv/agent, the password as a credential')
-    .option('--force', 'replace existing files')
+    .option('--force', 'replace existing files; each is kept as .bak')
     .option('--no-check', 'do not test the configuration')
     .addHelpText(
       'after',
@@ -285,7 +323,7 @@ function addHelp(program: Command): void {
   program
     .command('version')
     .description('print the versions of the program, Node.js, SQLite and the native modules')
-    .option('--json', 'print JSON (format version 1)')
+    .option('--json', JSON_HELP)
     .addHelpText('after', examples('agent version', 'agent version --json'))
     .action(async (options) => (await import('./commands/version.ts')).version(options));
 
@@ -329,15 +367,9 @@ function addTryOut(program: Command): void {
     .action(async (options) => (await import('../../simulator/commands/demo.ts')).demo(options));
 }
 
-/** The errors of commander quote an argument twice. */
-const plainError = (text: string) =>
-  text
-    .replace(/^error: command-argument value '[\s\S]*?' is invalid for argument '[^']*'\. /, 'agent: ')
-    .replace(/^error: option '.*?(--[\w-]+)[^']*' argument '[\s\S]*?' is invalid\. /, 'agent: $1: ')
-    .replace(/^error: /, 'agent: ');
+const JSON_HELP = 'print JSON (format version 2)';
 
-const examples = (...lines: readonly string[]) =>
-  `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+const quietOption = () => new Option('-q, --quiet', 'print only errors');
 
 const protocolOption = (description: string) =>
   new Option('--protocol <name>', description).choices(['soap', 'rest'] as const).default('soap' as const);
@@ -360,5 +392,8 @@ function command(program: Command, name: string, description: string): Command {
   return program
     .command(name)
     .description(description)
-    .option('-c, --config <file>', 'the configuration (default: $AGENT_CONFIG, ./config.yaml, /etc/agent/config.yaml)');
+    .option(
+      '-c, --config <file>',
+      'the configuration (default: $AGENT_CONFIG, ./config.yaml, ~/.config/jobtail/config.yaml, /etc/agent/config.yaml)',
+    );
 }

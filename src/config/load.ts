@@ -2,7 +2,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
@@ -149,24 +149,34 @@ export interface ConfigSearch {
 
 /**
  * The absolute path of the configuration file: that of `-c`, else of `$AGENT_CONFIG`, else `config.yaml` in `cwd`, else
- * `systemFile`. A configuration names commands to run and files to read. So the file of the working directory is used
- * only if no other user can have written it, and never for root. @throws JobtailError config, if there is none
+ * that of the user, else `systemFile`. A configuration names commands to run and files to read. So the file of the
+ * working directory and that of the user are used only if no other user can have written them; root uses only that of
+ * the system. @throws JobtailError config, if there is none
  */
 export function findConfig(search: ConfigSearch): string {
   const { explicit, env, cwd, systemFile = SYSTEM_FILE, uid = process.geteuid?.(), onIgnored } = search;
   const named = explicit ?? (env['AGENT_CONFIG'] || undefined);
   if (named !== undefined) return resolve(cwd, named);
-  const local = resolve(cwd, 'config.yaml');
-  const reason = mayExist(local) ? foreignBecause(local, uid) : undefined;
-  if (reason !== undefined) onIgnored(`${local} is ignored: ${reason}; to use it, name it with -c`);
-  const usual = [...(reason === undefined ? [local] : []), systemFile];
+  const own = [resolve(cwd, 'config.yaml'), ...userConfigs(env)];
+  const usual = own.filter((file) => {
+    const reason = mayExist(file) ? foreignBecause(file, uid) : undefined;
+    if (reason !== undefined) onIgnored(`${file} is ignored: ${reason}; to use it, name it with -c`);
+    return reason === undefined;
+  });
+  usual.push(systemFile);
   const found = usual.find(mayExist);
   if (found !== undefined) return found;
   throw new JobtailError(
     'config',
-    `there is no configuration file: no -c, no $AGENT_CONFIG, and nothing at ${usual.join(' or ')}`,
+    `there is no configuration file: no -c, no $AGENT_CONFIG, and nothing at ${usual.join(', ')}`,
     { hint: 'run agent init, which asks for the settings and writes one, or name yours with -c FILE' },
   );
+}
+
+/** `$XDG_CONFIG_HOME/jobtail/config.yaml`; empty without a home. */
+export function userConfigs({ XDG_CONFIG_HOME = '', HOME = '' }: ConfigSearch['env']): string[] {
+  const base = isAbsolute(XDG_CONFIG_HOME) ? XDG_CONFIG_HOME : isAbsolute(HOME) ? join(HOME, '.config') : undefined;
+  return base === undefined ? [] : [join(base, 'jobtail', 'config.yaml')];
 }
 
 /** A file that cannot be read gets its own error message later. */
@@ -181,7 +191,7 @@ function mayExist(path: string): boolean {
 /** Why another user may have written `file`, which may be a link; undefined if only the caller can have. */
 function foreignBecause(file: string, uid: number | undefined): string | undefined {
   if (uid === undefined) return undefined;
-  if (uid === 0) return 'root takes no configuration from the working directory';
+  if (uid === 0) return 'root takes no configuration from the working directory or the home of a user';
   try {
     const real = realpathSync(file);
     for (const place of new Set([dirname(file), dirname(real), real])) {

@@ -29,6 +29,8 @@ import { WatchedFiles } from './watch-files.ts';
 
 export interface DaemonOptions {
   readonly version: string;
+  /** In place of `logging.level`. */
+  readonly logLevel?: Config['logging']['level'] | undefined;
   readonly config: Config;
   readonly store: Store;
   readonly transfers: Transfers;
@@ -151,7 +153,7 @@ export class Daemon {
   /** Follows jobs with one configuration; resolves with the next one, or with undefined at a stop. */
   async #follow({ config, connection }: Prepared, reload: Reload): Promise<Prepared | undefined> {
     const { log, store, transfers, stop, notifier } = this.#options;
-    log.level = config.logging.level;
+    log.level = this.#options.logLevel ?? config.logging.level;
     warnOfPlainHttp(config, log);
     const { remote, jobService, share } = connection;
     const fleet = this.#fleet;

@@ -68,6 +68,53 @@ it('an invalid argument is quoted once, after the name of its option', () => {
     expect(errorOf(...args)).toMatch(/^[ -~]+$/);
 });
 
+/** What a command line prints, with its exit code. */
+function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const inherited = { PATH: process.env['PATH'] ?? '', NO_COLOR: '1' };
+  const options = { encoding: 'utf8', cwd: temporaryDirectory(), env: { ...inherited, ...env } } as const;
+  const { stdout, stderr, status } = spawnSync(`${ROOT}bin/jobtail`, args, options);
+  return { stdout, stderr, status };
+}
+
+describe('the command line', () => {
+  it('is short without arguments, and fails for an unknown command, also with help', () => {
+    const none = run([]);
+    expect(none).toMatchObject({ status: 2, stdout: '' });
+    expect(none.stderr.split('\n').length).toBeLessThanOrEqual(14);
+    for (const args of [
+      ['help', 'statsu'],
+      ['statsu', '--help'],
+      ['-c', 'x', 'statsu', '-h'],
+    ]) {
+      const { status, stderr } = run(args);
+      expect(status).toBe(2);
+      expect(stderr).toMatch(/^agent: unknown command 'statsu'\n\(Did you mean status\?\)/);
+    }
+    expect(run(['help', 'status'])).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  it('takes the configuration before and after the command, and from the home of the user', () => {
+    const home = temporaryDirectory();
+    for (const args of [
+      ['-c', '/none.yaml', 'status'],
+      ['--config', '/none.yaml', '--no-color', 'grep', '-c', 'x'],
+      ['status', '-c', '/none.yaml', '--no-color'],
+    ])
+      expect(run(args).stderr).toContain('/none.yaml: there is no such file');
+    const { status, stderr } = run(['status'], { XDG_CONFIG_HOME: home });
+    expect(status).toBe(3);
+    if (process.geteuid?.() !== 0) expect(stderr).toContain(`${home}/jobtail/config.yaml`);
+  });
+
+  it('asks for the unit of a time', () => {
+    for (const args of [
+      ['wait', '501', '--timeout', '30'],
+      ['tail', '501', '--since', '30'],
+    ])
+      expect(run(args)).toMatchObject({ status: 2, stderr: expect.stringContaining('"30" has no unit: 30m or 30s?') });
+  });
+});
+
 describe('the man page', () => {
   it('is the one that scripts/make-man.mjs makes', () => {
     expect(fs.readFileSync(`${ROOT}docs/agent.1`, 'utf8')).toBe(
@@ -205,11 +252,10 @@ describe('a moment', () => {
   it('is a time ago or a date, and nothing else', () => {
     const now = Date.parse('2026-03-01T12:00:00Z');
     expect(parseSince('90s', now)).toBe(now - 90_000);
-    expect(parseSince('90', now)).toBe(now - 90_000);
     expect(parseSince('1.5h', now)).toBe(now - 5_400_000);
     expect(parseSince('2d', now)).toBe(now - 172_800_000);
     expect(parseSince('2026-02-28T00:00:00Z', now)).toBe(Date.parse('2026-02-28T00:00:00Z'));
-    for (const text of ['', 'yesterday', '10 m', '-5m', '5w', '2026-99-99', 'Monday 1']) {
+    for (const text of ['', '90', 'yesterday', '10 m', '-5m', '5w', '2026-99-99', 'Monday 1']) {
       expect(parseSince(text, now), text).toBeUndefined();
     }
   });

@@ -45,6 +45,14 @@ describe('the configuration file', () => {
     });
     await mkdir(path('elsewhere'), { recursive: true });
     expect(find({ cwd: path('elsewhere'), systemFile: system })).toEqual({ file: system, ignored: [] });
+    await mkdir(path('xdg/jobtail'), { recursive: true });
+    const own = await write('', 'xdg/jobtail/config.yaml');
+    if (isRoot) for (const place of [path('xdg/jobtail'), own]) await chown(place, USER, USER);
+    const home = { XDG_CONFIG_HOME: path('xdg') };
+    expect(find({ env: home, cwd: path('elsewhere'), systemFile: system })).toEqual({ file: own, ignored: [] });
+    expect(find({ env: home, cwd, systemFile: system }).file).toBe(path('mine/config.yaml'));
+    const foreign = find({ env: home, uid: USER + 1, cwd: path('elsewhere'), systemFile: system });
+    expect(foreign).toMatchObject({ file: system, ignored: [expect.stringContaining('belongs to another user')] });
   });
 
   it('is not passed over for being no file: loading it reports that', async () => {
@@ -102,7 +110,7 @@ describe('the configuration file', () => {
     expect(search).toThrow(
       expect.objectContaining({
         code: 'config',
-        message: expect.stringContaining(`${resolve(path('file'), 'config.yaml')} or ${path('no-system.yaml')}`),
+        message: expect.stringContaining(`${resolve(path('file'), 'config.yaml')}, ${path('no-system.yaml')}`),
         hint: expect.stringContaining('agent init'),
       }),
     );

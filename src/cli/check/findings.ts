@@ -30,6 +30,9 @@ export const warning = (text: string, hint: string): Finding => ({ mark: 'warnin
 export class Findings {
   readonly #write: (text: string) => void;
   #exitCode: number = EXIT.ok;
+  /** Each finding, with the name of its step. */
+  readonly all: (Finding & { readonly step: string })[] = [];
+  #step = '';
 
   constructor(write: (text: string) => void) {
     this.#write = write;
@@ -56,6 +59,8 @@ export class Findings {
   }
 
   #print(name: string, { mark, text, hint }: Finding): void {
+    if (name !== '') this.#step = name;
+    this.all.push({ step: this.#step, mark, text, hint });
     const indent = ' '.repeat(NAME_COLUMNS + 2);
     const { columns } = displayOf();
     const write = (start: string, line: string) => {

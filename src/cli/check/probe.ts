@@ -75,7 +75,6 @@ interface Unexpected {
 }
 
 export interface ProbeReport {
-  readonly version: 1;
   readonly asked: number;
   readonly unexpected: readonly Unexpected[];
 }
@@ -101,7 +100,7 @@ export async function probe(config: Config, signal: AbortSignal): Promise<ProbeR
     const answer = found === undefined ? null : signatureOf(found);
     if (answer === null || !expected.includes(answer)) unexpected.push({ question: name, answer, expected });
   }
-  return { version: 1, asked: asked.length, unexpected };
+  return { asked: asked.length, unexpected };
 }
 
 /** Undefined where calls carry no session code. */

@@ -3,7 +3,6 @@ import { type Config, hasFleet } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import { viewSettingsOf } from '../../daemon/view-thread.ts';
 import type { JobId, TaskId } from '../../job.ts';
-import { printableJson } from '../../printable.ts';
 import { Findings } from '../check/findings.ts';
 import { checkAgent, checkConfigFile, checkDirectory, checkNotify, checkView } from '../check/machine.ts';
 import { checkNamespace, checkWay } from '../check/network.ts';
@@ -12,17 +11,19 @@ import { checkResultsWay } from '../check/results-way.ts';
 import { checkService } from '../check/service.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
+import { jsonReport } from '../show/json.ts';
 
 export interface CheckOptions extends ConfigOption {
   readonly job?: JobId;
   readonly task: readonly TaskId[];
   /** Sends test requests only, and prints unknown responses as JSON. */
   readonly probe?: boolean;
+  readonly json?: boolean;
 }
 
 export async function check(options: CheckOptions): Promise<void> {
   if (options.probe === true) return printProbe(options);
-  const findings = new Findings((text) => process.stdout.write(text));
+  const findings = new Findings((text) => void (options.json === true || process.stdout.write(text)));
   let config: Config | undefined;
   await findings.step('configuration', async () => {
     config = await configurationAsOwner(options);
@@ -30,13 +31,14 @@ export async function check(options: CheckOptions): Promise<void> {
   });
   const found = config;
   if (found !== undefined) await untilStopped((signal) => checkAll(findings, found, options, signal));
-  process.exitCode = findings.exitCode;
+  process.exitCode ||= findings.exitCode;
+  if (options.json === true) process.stdout.write(jsonReport({ exitCode: findings.exitCode, findings: findings.all }));
 }
 
 async function printProbe(options: CheckOptions): Promise<void> {
   const config = await configurationAsOwner(options);
   await untilStopped(async (signal) => {
-    process.stdout.write(`${printableJson(await probe(config, signal), 2)}\n`);
+    process.stdout.write(jsonReport(await probe(config, signal)));
   });
 }
 

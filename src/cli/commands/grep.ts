@@ -12,6 +12,7 @@ import { search } from '../../search/search.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { reportError } from '../process.ts';
 import { pc } from '../show/colours.ts';
+import { JSON_VERSION, jsonReport } from '../show/json.ts';
 
 export interface GrepOptions extends ConfigOption {
   readonly ignoreCase?: boolean;
@@ -200,7 +201,7 @@ class JsonFormat implements Format {
   }
 
   #object(type: string, { jobId, taskId, file, generation, path }: MirrorFile, more: object): string {
-    return `${printableJson({ version: 1, type, jobId, taskId, file, generation, path, ...more })}\n`;
+    return `${printableJson({ version: JSON_VERSION, type, jobId, taskId, file, generation, path, ...more })}\n`;
   }
 }
 
@@ -224,7 +225,7 @@ export async function errors(jobs: readonly JobId[], options: ErrorsOptions): Pr
       },
     });
     const groups = groupsOf(tasks);
-    if (options.json === true) await print(`${printableJson({ version: 1, tasks, groups }, 2)}\n`);
+    if (options.json === true) await print(jsonReport({ tasks, groups }));
     else await print(groups.map(lineOf).join(''));
     if (isUnreadable) return 'failed';
     if (tasks.length === 0 && options.json !== true)

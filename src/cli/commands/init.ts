@@ -1,9 +1,9 @@
 /** `agent init`: asks for the settings, writes the configuration, and tests it. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { loadConfig } from '../../config/load.ts';
-import { JobtailError } from '../../errors.ts';
-import { answersOf, type Complete, type InitFlags } from '../init/answers.ts';
+import { loadConfig, userConfigs } from '../../config/load.ts';
+import { EXIT, JobtailError } from '../../errors.ts';
+import { answersOf, askerOf, type Complete, type InitFlags } from '../init/answers.ts';
 import { type AnsweredService, configText } from '../init/config-text.ts';
 import { untilStopped } from '../process.ts';
 import { check } from './check.ts';
@@ -13,21 +13,60 @@ export interface InitOptions extends InitFlags {
   readonly force?: boolean;
 }
 
+const MAX_ATTEMPTS = 3;
 /** The unit reads its configuration and its password here (systemd/agent.service). */
 const SERVICE_DIRECTORY = '/etc/agent';
 
 export async function init(options: InitOptions): Promise<void> {
-  const fallback = options.service ? path.join(SERVICE_DIRECTORY, 'config.yaml') : 'config.yaml';
-  const file = path.resolve(options.output ?? fallback);
+  const file = path.resolve(options.output ?? (await untilStopped((signal) => usualPlace(options, signal))));
   if (fs.existsSync(file) && !options.force) {
     throw new JobtailError('usage', `${file} is there already`, { hint: 'name another with --output, or use --force' });
   }
-  await untilStopped(async (signal) => write(file, await answersOf(file, options, signal), options));
-  if (!options.check) return;
+  const complete = await untilStopped(async (signal) => {
+    const answers = await answersOf(file, options, signal);
+    await write(file, answers, options);
+    return answers;
+  });
+  if (!options.check) {
+    process.stdout.write(nextStep(file, options));
+    return;
+  }
   process.stdout.write('\n');
   // The unit passes the password as a credential; here, it is read from its directory.
   if (options.service) process.env['CREDENTIALS_DIRECTORY'] ??= path.dirname(file);
-  await check({ config: file, task: [] });
+  await checkUntilSignedIn(file, complete);
+  if (process.exitCode === undefined || process.exitCode === EXIT.ok) process.stdout.write(nextStep(file, options));
+}
+
+/** The directory of the user lets each terminal find the configuration; asked only on a terminal. */
+async function usualPlace(options: InitOptions, signal: AbortSignal): Promise<string> {
+  if (options.service) return path.join(SERVICE_DIRECTORY, 'config.yaml');
+  const [own] = process.geteuid?.() === 0 ? [] : userConfigs(process.env);
+  if (own === undefined || !process.stdin.isTTY) return 'config.yaml';
+  const text = 'Write the configuration to (./config.yaml is found only in this directory)';
+  return await askerOf(signal)('--output', { text, suggestion: own });
+}
+
+/** A refused password can be entered again, three times. */
+async function checkUntilSignedIn(file: string, { secret }: Complete): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    process.exitCode = undefined;
+    await check({ config: file, task: [] });
+    if (process.exitCode !== EXIT.signIn || secret === undefined || !process.stdin.isTTY || attempt === MAX_ATTEMPTS)
+      return;
+    process.stdout.write('\n');
+    const text = await untilStopped((signal) =>
+      askerOf(signal)('', { text: 'The secret again (not shown)', secret: true }),
+    );
+    fs.writeFileSync(secret.file, `${text}\n`);
+  }
+}
+
+function nextStep(file: string, { service }: InitOptions): string {
+  if (service) return '\nnext: systemctl enable --now agent, then agent jobs\n';
+  const isFound = file === path.resolve('config.yaml') || userConfigs(process.env).includes(file);
+  const given = isFound && process.geteuid?.() !== 0 ? '' : ` -c ${file}`;
+  return `\nnext: agent jobs${given}, then agent watch JOB --foreground${given}, or agent run${given} as a daemon\n`;
 }
 
 /** Both files are private; the configuration of a service is readable for its user. */
@@ -52,7 +91,7 @@ function foundText(service: AnsweredService): string {
 }
 
 function replaceFile(file: string, text: string, mode: number, { force }: InitOptions): void {
-  if (force) fs.rmSync(file, { force: true });
+  if (force && fs.existsSync(file)) fs.renameSync(file, `${file}.bak`);
   try {
     fs.writeFileSync(file, text, { mode, flag: 'wx' });
   } catch (error) {

@@ -3,11 +3,12 @@ import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts'
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import { compareIds, type JobId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
-import { printable, printableJson } from '../../printable.ts';
+import { printable } from '../../printable.ts';
 import type { WatchState } from '../../store/rows.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { listJobs } from '../job-service.ts';
 import { hasMessage, showJobState, showTime, taskLine } from '../show/job-text.ts';
+import { jsonReport } from '../show/json.ts';
 import { jobFields, type TaskFields, taskFields } from '../show/status-report.ts';
 import { cutToColumns, type Display, displayOf, fitted, pageText } from '../show/terminal.ts';
 
@@ -23,7 +24,7 @@ export async function jobs(options: ConfigOption & { readonly json?: boolean }):
   }));
   // The newest jobs are next to the prompt.
   listed.sort((a, b) => compareIds(a.jobId, b.jobId));
-  if (options.json === true) process.stdout.write(`${printableJson({ version: 1, jobs: listed }, 2)}\n`);
+  if (options.json === true) process.stdout.write(jsonReport({ jobs: listed }));
   else process.stdout.write(jobsTable(listed satisfies readonly ListedJob[], displayOf()));
 }
 
@@ -55,7 +56,7 @@ const MAX_MESSAGES = 3;
 
 export function jobsTable(jobs: readonly ListedJob[], display: Display): string {
   if (jobs.length === 0) return 'the middleware reports no job\n';
-  const head = ['job', 'name', 'state', 'submitted', 'started', 'ended', 'tasks', 'followed'];
+  const head = ['job', 'name', 'state', 'submitted', 'started', 'ended', 'task ids', 'followed'];
   const lines = [...fitted({ head, rows: jobs.map(rowOf) }, display)];
   for (const job of jobs) lines.push(...messagesOf(job));
   return pageText(lines, display);

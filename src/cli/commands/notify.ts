@@ -8,12 +8,13 @@ import { notifyHttp, sourceOf } from '../../notify/notifications.ts';
 import { Rule } from '../../notify/rules.ts';
 import { send } from '../../notify/senders.ts';
 import { countOf, showAge } from '../../numbers.ts';
-import { printable, printableJson } from '../../printable.ts';
+import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
 import type { DeliveryRow } from '../../store/outbox.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
+import { jsonReport } from '../show/json.ts';
 
 export interface NotifyOptions extends ConfigOption {
   readonly list?: boolean;
@@ -60,7 +61,7 @@ async function testRules(config: Config, rules: readonly Rule[], json: boolean):
   } finally {
     await http.close();
   }
-  if (json) process.stdout.write(`${printableJson({ version: 1, rules: results }, 2)}\n`);
+  if (json) process.stdout.write(jsonReport({ rules: results }));
   if (results.some(({ error }) => error !== null)) process.exitCode = EXIT.failed;
 }
 
@@ -80,7 +81,7 @@ async function listDeliveries(config: Config, rules: readonly Rule[], json: bool
   }));
   if (json) {
     const shown = rules.map(({ settings, target }) => ({ on: settings.on, target }));
-    process.stdout.write(`${printableJson({ version: 1, rules: shown, deliveries: rows }, 2)}\n`);
+    process.stdout.write(jsonReport({ rules: shown, deliveries: rows }));
     return;
   }
   for (const [index, { settings, target }] of rules.entries())

@@ -1,6 +1,7 @@
 /** `agent run`: the daemon. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import tty from 'node:tty';
+import type { Config } from '../../config/config.ts';
 import { Daemon, type DaemonOptions, StateGone } from '../../daemon/daemon.ts';
 import { logFor, standardError } from '../../daemon/log.ts';
 import { openOwnStore } from '../../daemon/state.ts';
@@ -18,6 +19,8 @@ const ROOM_MS = 2_000;
 
 export interface RunOptions extends ConfigOption {
   readonly drain?: boolean;
+  /** In place of `logging.level`. */
+  readonly logLevel?: Config['logging']['level'];
 }
 
 export async function run(options: RunOptions): Promise<void> {
@@ -25,10 +28,10 @@ export async function run(options: RunOptions): Promise<void> {
     const { drain } = await import('../fleet/commands.ts');
     return await drain(await configurationAsOwner(options));
   }
-  return await untilStopped((stop) => runUntil(stop, options));
+  return await untilStopped((stop) => runUntil(stop, options), { isServer: true });
 }
 
-async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void> {
+async function runUntil(stop: AbortSignal, options: RunOptions): Promise<void> {
   // SIGHUP is a reload, unless it reports that the terminal was closed.
   const isOnTerminal = tty.isatty(2);
   const hungUp = () => {
@@ -43,10 +46,11 @@ async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void>
   try {
     notifier.send({ STATUS: 'reading the configuration and the state' });
     const config = await configurationOf(options);
-    log.level = config.logging.level;
+    const { logLevel } = options;
+    log.level = logLevel ?? config.logging.level;
     const logLinesLost = () => stream.lost;
     const version = versionOfProgram();
-    await followUntilStopped({ version, config, log, secrets, logLinesLost, notifier, stop });
+    await followUntilStopped({ version, logLevel, config, log, secrets, logLinesLost, notifier, stop });
   } catch (error) {
     notifier.send({ STATUS: asJobtailError(error).message });
     throw error;

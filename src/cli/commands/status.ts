@@ -5,9 +5,9 @@ import { notWatched, requireWatched, withSharedStore } from '../../daemon/state.
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
-import { printableJson } from '../../printable.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
+import { jsonReport } from '../show/json.ts';
 import { reportOf, viewLine, viewReport } from '../show/status-report.ts';
 import { detail, overview, type ShownReport } from '../show/status-table.ts';
 import { displayOf } from '../show/terminal.ts';
@@ -15,6 +15,7 @@ import { displayOf } from '../show/terminal.ts';
 export interface StatusOptions extends ConfigOption {
   readonly json?: boolean;
   readonly watch?: boolean;
+  readonly all?: boolean;
 }
 
 const REFRESH_MS = 1_000;
@@ -26,50 +27,64 @@ const HOME = '\u001b[H';
 const CLEAR_TO_END_OF_LINE = '\u001b[K';
 const CLEAR_BELOW = '\u001b[J';
 
-export async function status(jobId: JobId | undefined, options: StatusOptions): Promise<void> {
+export async function status(jobIds: readonly JobId[], options: StatusOptions): Promise<void> {
   if (options.watch === true && (options.json === true || !process.stdout.isTTY)) {
     throw new JobtailError('usage', '--watch needs a terminal, and excludes --json', {
       hint: 'leave out --json; a program runs the command again',
     });
   }
   const config = await configurationAsOwner(options);
-  if (hasFleet(config)) return await showFleet(config, jobId, options);
+  const wanted = jobIds.length > 0 ? [...new Set(jobIds)] : [options.all === true ? ('all' as const) : undefined];
+  if (hasFleet(config)) return await showFleet(config, wanted, options);
   await withSharedStore(config, async (store) => {
-    if (jobId !== undefined) requireWatched(store, jobId);
-    await show(() => reportOf(config, store, jobId), { config, jobId, options });
+    for (const jobId of jobIds) requireWatched(store, jobId);
+    await show(() => joined(wanted.map((one) => reportOf(config, store, one))), { config, wanted, options });
   });
 }
 
-async function showFleet(config: FleetConfig, jobId: JobId | undefined, options: StatusOptions): Promise<void> {
+/** What is shown: all jobs, or some. */
+type Wanted = readonly (JobId | 'all' | undefined)[];
+
+function joined<T extends ShownReport>(reports: readonly T[]): T {
+  const [first] = reports;
+  if (first === undefined) throw new Error('a report is missing');
+  return { ...first, jobs: reports.flatMap(({ jobs }) => jobs) };
+}
+
+async function showFleet(config: FleetConfig, wanted: Wanted, options: StatusOptions): Promise<void> {
   const { readFleet, fleetReport } = await import('../fleet/client.ts');
   await readFleet(config, async (client) => {
     const report = async () => {
-      const found = await fleetReport(config, client, jobId);
-      if (jobId !== undefined && found.jobs.length === 0) throw notWatched(jobId);
-      return found;
+      const reports = [];
+      for (const one of wanted) {
+        const found = await fleetReport(config, client, one === 'all' ? undefined : one);
+        if (one !== 'all' && one !== undefined && found.jobs.length === 0) throw notWatched(one);
+        reports.push(found);
+      }
+      return joined(reports);
     };
-    await show(report, { config, jobId, options });
+    await show(report, { config, wanted, options });
   });
 }
 
 interface Shown {
   readonly config: Config;
-  readonly jobId: JobId | undefined;
+  readonly wanted: Wanted;
   readonly options: StatusOptions;
 }
 
 async function show(
   report: () => ShownReport | Promise<ShownReport>,
-  { config, jobId, options: { json, watch } }: Shown,
+  { config, wanted, options: { json, watch } }: Shown,
 ): Promise<void> {
   const reportWithView = async () => ({ ...(await report()), view: await viewReport(config) });
   const pageOf: PageOf = async () => {
     const { view, ...rest } = await reportWithView();
-    const page = jobId === undefined ? overview : detail;
+    const page = wanted[0] === undefined || wanted[0] === 'all' ? overview : detail;
     const render = (maxJobs?: number) => `${page(rest, displayOf(), maxJobs)}${viewLine(view, rest.agent.running)}`;
     return { jobs: rest.jobs.length, render };
   };
-  if (json === true) process.stdout.write(`${printableJson(await reportWithView(), 2)}\n`);
+  if (json === true) process.stdout.write(jsonReport(await reportWithView()));
   else if (watch === true) await untilStopped((signal) => watchPage(pageOf, signal));
   else process.stdout.write((await pageOf()).render());
 }

@@ -2,20 +2,24 @@
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
-import { type OwnedStore, watchIfConfigured, withStore } from '../../daemon/state.ts';
+import { type OwnedStore, sharedStoreIfReadable, watchIfConfigured, withStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { printableJson } from '../../printable.ts';
 import type { Store } from '../../store/store.ts';
 import { answerOfAgent } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
+import { jsonReport } from '../show/json.ts';
 import { type ResultsProgress, resultsProgress, summaryIsWhole, summaryOf, summaryText } from '../show/pass.ts';
 
 export async function sync(jobId: JobId, options: ConfigOption & { readonly json?: boolean }): Promise<void> {
-  const summary = await runCompletePass(await configurationAsOwner(options), { jobId, kind: 'sync' });
-  const json = () => `${printableJson({ version: 1, jobId, ...summary })}\n`;
-  process.stdout.write(options.json === true ? json() : summaryText(jobId, summary));
+  const config = await configurationAsOwner(options);
+  const summary = await runCompletePass(config, { jobId, kind: 'sync' });
+  process.stdout.write(
+    options.json === true
+      ? jsonReport({ jobId, ...summary })
+      : summaryText(jobId, summary, isWithoutBytes(config, jobId)),
+  );
   if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
 }
 
@@ -37,10 +41,18 @@ export async function unwatch(jobId: JobId, options: ConfigOption & { readonly n
   }
 }
 
+/** Whether all mirrors of a job are empty; false if the state cannot be read here. */
+function isWithoutBytes(config: Config, jobId: JobId): boolean {
+  const store = hasFleet(config) ? undefined : sharedStoreIfReadable(config);
+  const isEmpty = store?.liveFiles.ofJob(jobId).every(({ position }) => position === 0) === true;
+  store?.close();
+  return isEmpty;
+}
+
 async function endWithPass(config: Config, jobId: JobId): Promise<void> {
   try {
     const summary = await runCompletePass(config, { jobId, kind: 'unwatch' });
-    process.stdout.write(summaryText(jobId, summary));
+    process.stdout.write(summaryText(jobId, summary, isWithoutBytes(config, jobId)));
     if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
   } catch (thrown) {
     // If the service has no such job, the last pass can never succeed, and the job would stay in the list.

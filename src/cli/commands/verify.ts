@@ -11,7 +11,7 @@ import { requireWatched, withSharedStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
-import { printable, printableJson } from '../../printable.ts';
+import { printable } from '../../printable.ts';
 import type { Secrets } from '../../redact.ts';
 import { resultPath } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
@@ -19,8 +19,13 @@ import { byTaskAndFile } from '../../store/live-files.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
+import { jsonReport } from '../show/json.ts';
 
-/** A file and its proof; missing: listed, and not here. Exit code 0 means that the original can be deleted. */
+/** What the listing of the service leaves out (docs/rest.md 5, docs/guarantees.md). */
+const NEVER_LISTED =
+  'not compared: files that the service never lists, such as those with an older date (tar -x, cp -p), those outside of the directories of the tasks, and those written in the second of the submission';
+
+/** A file and its proof; missing: listed, and not here. */
 export interface Verified {
   readonly name: string;
   readonly proof: Proof | { readonly outcome: 'missing'; readonly reason: string };
@@ -45,8 +50,8 @@ async function verifyBy(store: Store, config: Config, jobId: JobId, options: Ver
     const verified = await untilStopped((signal) =>
       verifyAll({ config, store, jobId, remote: connection.remote, signal }, connection.secrets, options),
     );
-    if (options.json === true) process.stdout.write(`${printableJson({ version: 1, jobId, files: verified })}\n`);
-    else process.stdout.write(`${conclusionOf(verified)}\n`);
+    if (options.json === true) process.stdout.write(jsonReport({ jobId, files: verified, notCompared: NEVER_LISTED }));
+    else process.stdout.write(`${conclusionOf(verified)}\n${NEVER_LISTED}\n`);
     if (verified.length === 0 || !verified.every(isHere)) process.exitCode = EXIT.failed;
   } finally {
     await connection.close();

@@ -3,9 +3,10 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { asJobtailError } from '../../errors.ts';
-import { printable, printableJson } from '../../printable.ts';
+import { printable } from '../../printable.ts';
 import { sqliteVersion } from '../../store/sql.ts';
 import { versionOfProgram } from '../process.ts';
+import { jsonReport } from '../show/json.ts';
 
 export interface VersionOptions {
   readonly json?: boolean;
@@ -21,14 +22,12 @@ const require = createRequire(import.meta.url);
 
 export function version({ json }: VersionOptions): void {
   const report = versionReport();
-  if (json === true) process.stdout.write(`${printableJson(report, 2)}\n`);
+  if (json === true) process.stdout.write(jsonReport(report));
   else process.stdout.write(textOf(report));
 }
 
-/** The contract of `--json`: while the version is 1, keys are only added. */
 export function versionReport() {
   return {
-    version: 1,
     program: { name: 'jobtail', version: versionOfProgram(), file: fs.realpathSync(process.argv[1] ?? '') },
     node: { version: process.versions.node, file: process.execPath },
     platform: { system: process.platform, architecture: process.arch, glibc: glibcVersion() },

@@ -31,7 +31,7 @@ export async function view(options: ViewOptions): Promise<void> {
   if (running !== undefined) return show(running, settings, options);
   // Reports errors of the state before the view is served.
   openSharedStore(config).close();
-  await untilStopped((signal) => serveHere(config, settings, { ...options, signal }));
+  await untilStopped((signal) => serveHere(config, settings, { ...options, signal }), { isServer: true });
 }
 
 /** Undefined if the server there has not proven to be the view. */

@@ -5,13 +5,14 @@ import { configuredJobs, withSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
-import { printable, printableJson } from '../../printable.ts';
+import { printable } from '../../printable.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { JobRow, WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 import { hasMessage, showJobState, taskLine } from '../show/job-text.ts';
+import { jsonReport } from '../show/json.ts';
 import { LineTail, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { type JobReport, reportOf } from '../show/status-report.ts';
 
@@ -246,8 +247,8 @@ class Waiting {
         ...{ files: job.files.length, results: job.results.synced },
       }));
       const waitingFor = this.jobIds.filter((jobId) => !this.#ended.has(jobId));
-      const report = { version: 1, exitCode: this.exitCode, timedOut: this.#isTimeUp, jobs, waitingFor };
-      process.stdout.write(`${printableJson(report, 2)}\n`);
+      const report = { exitCode: this.exitCode, timedOut: this.#isTimeUp, jobs, waitingFor };
+      process.stdout.write(jsonReport(report));
       return;
     }
     for (const ended of this.#ended.values()) process.stdout.write(textOf(ended));

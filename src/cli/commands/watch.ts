@@ -16,6 +16,7 @@ import { isNoJob } from '../job-service.ts';
 import { commandLog } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
 import { searchLines } from '../show/job-text.ts';
+import { jsonReport } from '../show/json.ts';
 import { reportOf } from '../show/status-report.ts';
 
 export interface WatchOptions extends ConfigOption {
@@ -24,6 +25,8 @@ export interface WatchOptions extends ConfigOption {
   readonly results: boolean;
   readonly wait: boolean;
   readonly foreground?: boolean;
+  readonly quiet?: boolean;
+  readonly json?: boolean;
   /** In milliseconds. */
   readonly stallAfter?: number;
 }
@@ -32,6 +35,8 @@ export interface WatchOptions extends ConfigOption {
 const PICKED_UP_MS = 5_000;
 export const FIRST_TASKS_MS = 10_000;
 const TICK_MS = 50;
+/** On a terminal. */
+const MAX_SHOWN_PATHS = 8;
 
 export async function watch(jobId: JobId, options: WatchOptions): Promise<void> {
   const config = await configurationAsOwner(options);
@@ -53,7 +58,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
       { request, waitsForTasks: options.wait && request.tasks === null },
       ({ store, note }) => {
         const registered = { config, store, request };
-        print(pathsOf(registered), registered, note);
+        print(pathsOf(registered), { ...registered, isFollowed: true }, note, options);
       },
     );
     return;
@@ -68,11 +73,11 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
       if (options.wait && request.tasks === null) await firstTasks(registered);
       const paths = pathsOf(registered);
       await until(() => paths.every((file) => fs.existsSync(file)), PICKED_UP_MS);
-      print(paths, registered, 'the running agent follows it');
+      print(paths, { ...registered, isFollowed: true }, 'the running agent follows it', options);
     } else {
       const paths = pathsOf(registered);
       for (const file of paths) await (await Mirror.open(config.mirror.directory, file)).close();
-      print(paths, registered, 'no agent is running: it is followed once one is started (agent run)');
+      print(paths, registered, 'no agent is running: it is followed once one is started (agent run)', options);
     }
   });
 }
@@ -92,6 +97,8 @@ interface Registered {
   readonly config: Config;
   readonly store: Store;
   readonly request: WatchRequest;
+  /** Whether a running agent follows it now. */
+  readonly isFollowed?: boolean;
 }
 
 /** Waits until the running agent has found tasks or reports an error, or the time is up. */
@@ -117,9 +124,21 @@ function pathsOf({ config, store, request }: Registered): string[] {
 }
 
 /** Paths go to the standard output, for programs; the rest to the standard error. */
-function print(paths: readonly string[], registered: Registered, note: string): void {
+function print(paths: readonly string[], registered: Registered, note: string, { json, quiet }: WatchOptions): void {
+  if (json === true) {
+    const { jobId, results } = registered.request;
+    const directory = results ? resultsDirectory(registered.config.mirror.directory, jobId) : null;
+    process.stdout.write(
+      jsonReport({ jobId, isFollowed: registered.isFollowed === true, files: paths, results: directory }),
+    );
+    return;
+  }
   const { config, request } = registered;
-  for (const file of paths) process.stdout.write(`${process.stdout.isTTY ? shellWord(file) : file}\n`);
+  const { isTTY } = process.stdout;
+  const shown = isTTY ? paths.slice(0, MAX_SHOWN_PATHS) : paths;
+  for (const file of shown) process.stdout.write(`${isTTY ? shellWord(file) : file}\n`);
+  if (shown.length < paths.length) process.stdout.write(`... and ${paths.length - shown.length} more\n`);
+  if (quiet === true) return;
   const lines = [`job ${request.jobId} is watched; ${note}`];
   if (request.results) lines.push(`results go to ${resultsDirectory(config.mirror.directory, request.jobId)}/`);
   if (request.tasks === null) lines.push(...searchOf(registered));
@@ -127,11 +146,13 @@ function print(paths: readonly string[], registered: Registered, note: string): 
   process.stderr.write(forStderr(`${lines.join('\n')}\n`));
 }
 
-function searchOf({ config, store, request: { jobId } }: Registered): string[] {
+function searchOf({ config, store, isFollowed, request: { jobId } }: Registered): string[] {
   const [job] = reportOf(config, store, jobId).jobs;
   if (job === undefined) return [];
   const error = job.error === null ? [] : [`it fails: ${printable(job.error.message)}`];
   if (job.tasks.found > 0) return [...error, ...searchLines(job)];
+  // Nothing was searched yet, and the middleware reports the tasks.
+  if (isFollowed !== true && hasJobService(config.service)) return error;
   const better = hasJobService(config.service) ? '' : ', or set service.jobsUrl (agent check proposes one)';
   const advice = `agent status ${jobId} shows the found tasks; to name one: agent watch ${jobId} --task ID${better}`;
   return [...error, ...searchLines(job), advice];

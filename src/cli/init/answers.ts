@@ -4,6 +4,7 @@ import readline from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { API_KEY, AUTH_METHODS, type AuthMethod, secretNameOf } from '../../auth.ts';
+import { userConfigs } from '../../config/load.ts';
 import { JobtailError } from '../../errors.ts';
 import { parseLong } from '../../job.ts';
 import { printable } from '../../printable.ts';
@@ -40,14 +41,27 @@ export interface Complete {
   readonly secret: GivenSecret | undefined;
 }
 
+/** Beside the configuration, unless that is in the directory for configurations. */
+function directoriesFor(file: string, { service }: InitFlags) {
+  if (service) return { mirrorDirectory: '/srv/agent', stateDirectory: '/var/lib/agent/state' };
+  if (!userConfigs(process.env).includes(file)) return { mirrorDirectory: './mirror', stateDirectory: './state' };
+  const { HOME = '', XDG_DATA_HOME = '', XDG_STATE_HOME = '' } = process.env;
+  return {
+    mirrorDirectory: path.join(XDG_DATA_HOME || path.join(HOME, '.local', 'share'), 'jobtail', 'mirror'),
+    stateDirectory: path.join(XDG_STATE_HOME || path.join(HOME, '.local', 'state'), 'jobtail'),
+  };
+}
+
 /**
  * The answers for the configuration `file`. @throws JobtailError usage where a flag is missing and there is no
  * terminal, aborted without an answer
  */
 export async function answersOf(file: string, flags: InitFlags, signal: AbortSignal): Promise<Complete> {
   const ask = askerOf(signal);
-  const asked = flags.url ?? (await ask('--url', { text: 'Address of the middleware', refuse: refuseUrl }));
+  const text = 'Address of the middleware (such as https://middleware.example.org)';
+  const asked = flags.url ?? (await ask('--url', { text, refuse: refuseUrl }));
   const { address, found } = flags.check ? await findService(asked, flags, { ask, signal }) : { address: asked };
+  if (found !== undefined) process.stderr.write(`  found: ${foundText(found)}\n`);
   const method = flags.method ?? (await askMethod(ask, found?.protocol ?? flags.protocol));
   const signsIn = method !== 'session-code';
   const service = await serviceOf({ address, found, signsIn }, flags, { ask, signal });
@@ -56,10 +70,13 @@ export async function answersOf(file: string, flags: InitFlags, signal: AbortSig
   const { key, secret } = await secretOf(file, method, flags, ask);
   const answers = {
     ...{ service, method, username, projectId, secret: key },
-    mirrorDirectory: flags.service ? '/srv/agent' : './mirror',
-    stateDirectory: flags.service ? '/var/lib/agent/state' : './state',
+    ...directoriesFor(file, flags),
   };
   return { answers, secret };
+}
+
+function foundText(found: FoundService): string {
+  return found.protocol === 'rest' ? `REST at ${found.baseUrl}${found.path}` : `SOAP at ${found.fileTransferUrl}`;
 }
 
 interface Asking {
@@ -139,7 +156,9 @@ const askProject = (ask: Ask) =>
   });
 
 const refuseUrl = (answer: string) =>
-  /^https?:$/.test(URL.canParse(answer) ? new URL(answer).protocol : '') ? undefined : 'it starts with https://';
+  /^https?:$/.test(URL.canParse(answer) ? new URL(answer).protocol : '')
+    ? undefined
+    : 'it starts with https:// or http://';
 
 /** The key for the file of the secret, and the secret if it is entered here. */
 async function secretOf(
@@ -171,7 +190,7 @@ export interface Question {
 /** Asks a question. @throws JobtailError aborted without an answer; without a terminal, names the missing flag */
 export type Ask = (flag: string, question: Question) => Promise<string>;
 
-function askerOf(signal: AbortSignal): Ask {
+export function askerOf(signal: AbortSignal): Ask {
   return async (flag, { text, suggestion, refuse, secret = false }) => {
     if (!process.stdin.isTTY) {
       if (suggestion !== undefined) return suggestion;

@@ -47,10 +47,14 @@ function timeLeft({ startedAt, updatedAt, done, wanted, bytes, wantedBytes }: Re
   return seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`;
 }
 
-export function summaryText(jobId: JobId, summary: PassSummary): string {
+/** `isWithoutBytes`: whether all mirrors are empty. */
+export function summaryText(jobId: JobId, summary: PassSummary, isWithoutBytes = false): string {
   const { appended, liveFiles, verified, openEnds, results } = summary;
+  const isEmpty = liveFiles > 0 && results?.listed === 0 && appended === 0 && isWithoutBytes;
   const live = `${countOf(liveFiles, 'live file')}, ${verified} verified against the raw bytes of the server`;
-  const lines = [`job ${jobId}: ${live}; ${showBytes(appended)} new`];
+  const lines = [
+    isEmpty ? `job ${jobId}: the server has no files of it yet` : `job ${jobId}: ${live}; ${showBytes(appended)} new`,
+  ];
   for (const { taskId, file, reason } of openEnds)
     lines.push(`  task ${taskId} ${file}: not verified: ${printable(reason)}`);
   if (results !== null) {

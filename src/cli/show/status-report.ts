@@ -23,26 +23,21 @@ const MAX_NOT_SYNCED = 1_000;
 export type Report = ReturnType<typeof reportOf>;
 export type JobReport = Report['jobs'][number];
 
-/** The contract of `--json`: while the version is 1, keys are only added. */
-export function reportOf(config: Config, store: Store, only: JobId | undefined) {
+/** All followed jobs, or also those of `unwatch`, or only one. */
+export function reportOf(config: Config, store: Store, only: JobId | 'all' | undefined) {
   const pid = lockHolder(config.state.directory);
   const host = pid === undefined ? '' : hostOfHolder(config.state.directory);
   const jobs = store.jobs
     .all()
-    .filter((job) =>
-      only === undefined
-        ? job.state === 'watched' || job.state === 'ending' || job.state === 'settled'
-        : job.jobId === only,
-    )
+    .filter((job) => (only === undefined ? job.state !== 'ended' : only === 'all' || job.jobId === only))
     .sort((a, b) => compareIds(a.jobId, b.jobId));
   return {
-    version: 1,
     agent: { running: pid !== undefined, pid: pid ?? null, ...(host === '' ? {} : { host }) },
     outage: (pid === undefined ? undefined : outageIn(config.state.directory)) ?? null,
     jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastListing()) : null,
     watchMine: watchMineReport(store),
     notify: { rules: config.notify.length, ...store.outbox.counts() },
-    jobs: jobs.map((job) => jobReport(config, store, job, only !== undefined)),
+    jobs: jobs.map((job) => jobReport(config, store, job, job.jobId === only)),
   };
 }
 

@@ -45,7 +45,6 @@ it('failing jobs come first, then those that are followed, then settled ones, th
 });
 
 const reportOf = (jobs: readonly JobReport[]) => ({
-  version: 1,
   agent: { running: true, pid: 1 },
   outage: null,
   jobService: null,

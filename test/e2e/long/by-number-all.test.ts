@@ -36,7 +36,7 @@ it.concurrent('watch, jobs, status and tail tell what the middleware tells', PAT
   const listed = await place.agent('jobs', '--json');
   expect(listed.stdout.replaceAll('\n', '')).not.toMatch(ACTS);
   expect(JSON.parse(listed.stdout)).toMatchObject({
-    version: 1,
+    version: 2,
     jobs: [
       {
         ...{ jobId, name: NAME, jobState: 'Running', watchState: 'watched', endTime: null },

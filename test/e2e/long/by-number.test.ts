@@ -16,7 +16,7 @@ describe.concurrent('watch --foreground', PATIENCE, () => {
     expect(watching.stderr.includes(`job ${job.jobId} is Running\n`)).toBe(!unreported);
     expect(watching.stdout, 'nothing but lines of the job').toMatch(/^(\d+ stdout {3}\| from \d+\n){2}$/);
     watching.signal('SIGINT');
-    expect(await watching.ended).toMatchObject({ code: 0 });
+    expect(await watching.ended).toMatchObject({ code: 130 });
   });
 });
 

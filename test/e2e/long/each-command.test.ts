@@ -53,7 +53,7 @@ it.concurrent('while the agent runs', PATIENCE, async (context) => {
   const verified = await place.agent('verify', job.jobId);
   expect(verified).toMatchObject({ code: 0, stderr: '' });
   expect(verified.stdout.match(/^equal /gm)?.length).toBeGreaterThanOrEqual(4 + results.length);
-  expect(verified.stdout).toMatch(/\nall \d+ files equal \([\d.]+ \w+\)\n$/);
+  expect(verified.stdout).toMatch(/\nall \d+ files equal \([\d.]+ \w+\)\nnot compared: /);
   const shown = await place.agent('status');
   expect(shown.stdout).toContain(`an agent is running (pid ${agent.pid})`);
   expect(shown.stdout).toContain(job.jobId);
@@ -97,7 +97,7 @@ it.concurrent('while no agent runs', PATIENCE, async (context) => {
   const synced = await place.agent('sync', job.jobId, '--json');
   expect(synced).toMatchObject({ code: 0, stderr: '' });
   expect(JSON.parse(synced.stdout)).toMatchObject({
-    version: 1,
+    version: 2,
     jobId: job.jobId,
     appended: 2 * HARD.length,
     liveFiles: 8,
@@ -117,7 +117,7 @@ it.concurrent('while no agent runs', PATIENCE, async (context) => {
   const place7 = `first at byte 7 (${HARD.length} bytes here, ${HARD.length} on the server)`;
   expect(different.stdout).toContain(`DIFFERENT  task ${taskOf(job).taskId} stdout: ${place7}`);
   expect(different.stdout.match(/^DIFFERENT/gm)).toHaveLength(1);
-  expect(different.stdout).toMatch(/\n1 of \d+ files not equal, or not proven\n$/);
+  expect(different.stdout).toMatch(/\n1 of \d+ files not equal, or not proven\nnot compared: /);
   expect(fs.readFileSync(mirror).equals(damaged)).toBe(true);
   expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
   expect(fs.readFileSync(mirror).equals(HARD)).toBe(true);
@@ -139,12 +139,16 @@ it.concurrent('watch --foreground follows right here until it is stopped', PATIE
   fs.appendFileSync(files.stdout, 'and another\n');
   await until('the next line', () => watching.stdout.includes('and another'));
   watching.signal('SIGINT');
-  expect(await watching.ended).toMatchObject({ signal: null });
+  expect(await watching.ended).toMatchObject({ code: 130, signal: null });
   await place.mirrored(job, 'stdout');
   expect(await place.status()).toMatchObject({ agent: { running: false }, jobs: [{ jobId: job.jobId }] });
+  // A job that was unwatched is found again.
+  expect(await place.agent('unwatch', '-q', job.jobId, '999')).toMatchObject({ code: 0, stdout: '', stderr: '' });
+  expect((await place.agent('status')).stdout).not.toContain(job.jobId);
+  expect((await place.agent('status', '--all')).stdout).toContain(job.jobId);
 });
 
-// Keys may be added while the version is 1; none of these may go or change its meaning.
+// Keys may be added while the version is 2; none of these may go or change its meaning.
 it.concurrent('status --json keeps its contract', PATIENCE, async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
@@ -172,7 +176,7 @@ it.concurrent('status --json keeps its contract', PATIENCE, async (context) => {
   });
   const report = JSON.parse(stdout);
   expect(report).toMatchObject({
-    version: 1,
+    version: 2,
     agent: { running: true, pid: agent.pid },
     jobs: [
       {

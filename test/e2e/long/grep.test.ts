@@ -98,7 +98,7 @@ describe('agent grep', () => {
 
   it('prints JSON lines', () => {
     const objects = (...args: string[]) => grep('--json', ...args).lines.map((line) => JSON.parse(line) as object);
-    const common = { version: 1, jobId: '60', taskId: '1', file: 'progress', generation: 0 };
+    const common = { version: 2, jobId: '60', taskId: '1', file: 'progress', generation: 0 };
     const bytes = Buffer.from([0x73, 0x74, 0x65, 0x70, 0xff, 0x0d]);
     expect(objects('step', '60')).toEqual([
       {
@@ -205,7 +205,7 @@ describe('agent errors', () => {
     });
     const line = { file: 'stdout', line: 1, text: 'killed' };
     expect(JSON.parse(agent('errors', '--json', '21').lines.join('\n'))).toEqual({
-      version: 1,
+      version: 2,
       tasks: [{ jobId: '21', taskId: '1', first: line, last: line }],
       groups: [{ tasks: 1, likeness: 'killed', first: { jobId: '21', taskId: '1', ...line } }],
     });

@@ -38,7 +38,7 @@ it.concurrent('version: the program, Node.js, SQLite and the native modules', PA
   const { version } = JSON.parse(fs.readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
   const report = JSON.parse((await place.plain(['version', '--json'])).stdout);
   expect(report).toMatchObject({
-    version: 1,
+    version: 2,
     program: { name: 'jobtail', version },
     node: { version: process.versions.node },
     sqlite: expect.stringMatching(/^3\.\d+\.\d+$/),

@@ -63,7 +63,7 @@ describe('agent tail', () => {
     const waiting = place.start(['tail', jobId, '-f']);
     await until('a word about the agent', () => waiting.stderr.includes('no agent is running: start one'));
     waiting.signal('SIGINT');
-    expect(await waiting.ended).toMatchObject({ code: 0 });
+    expect(await waiting.ended).toMatchObject({ code: 130 });
     expect(await place.agent('tail', '4711')).toMatchObject({ code: 7, stdout: '' });
     expect(await place.agent('tail', jobId, '-n', 'few')).toMatchObject({ code: 2 });
   });

@@ -87,7 +87,7 @@ it('ends with how the jobs ended', PATIENCE, async (context) => {
   const any = await wait('--any', '--json', '603', '501');
   expect(any.code).toBe(11);
   expect(JSON.parse(any.stdout)).toMatchObject({
-    ...{ version: 1, exitCode: 11, timedOut: false, waitingFor: ['501'] },
+    ...{ version: 2, exitCode: 11, timedOut: false, waitingFor: ['501'] },
     jobs: [{ jobId: '603', outcome: 'canceled', jobState: 'Canceled', state: 'settled', unproven: [] }],
   });
 });
@@ -130,7 +130,7 @@ it('watches a job that is not watched yet, by the running agent, and ends at a s
 
 it('refuses a number of no job, and what is no number', PATIENCE, async (context) => {
   const { place } = await placeWithJob(context);
-  const unknown = await place.agent('wait', '999999', '--timeout', '20');
+  const unknown = await place.agent('wait', '999999', '--timeout', '20s');
   expect(unknown).toMatchObject({ code: 7, stderr: expect.stringContaining('the service has no job 999999') });
   expect(await place.agent('wait', '5 x')).toMatchObject({ code: 2, stderr: expect.stringContaining('is no job id') });
   const words = ['0', '2x', 'h', ''];
@@ -139,6 +139,6 @@ it('refuses a number of no job, and what is no number', PATIENCE, async (context
 
 it('refuses to wait for an end that cannot be seen', PATIENCE, async (context) => {
   const { place, job } = await placeWithJob(context, { unreported: true });
-  const refused = await place.agent('wait', job.jobId, '--timeout', '20');
+  const refused = await place.agent('wait', job.jobId, '--timeout', '20s');
   expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining('there is no job service') });
 });

@@ -36,7 +36,7 @@ it('takes commands at any agent, and a drained one hands over', { ...PATIENCE, .
     for (const file of fleet.filesOf(job)) file.append(50);
     await mustSucceed(agent, 'sync', job.jobId);
     // Without a job service, its end cannot be seen.
-    expect(await agent.command('wait', job.jobId, '--timeout', '1')).toMatchObject({ code: 3 });
+    expect(await agent.command('wait', job.jobId, '--timeout', '1s')).toMatchObject({ code: 3 });
     expect(fleet.filesOf(job).map(({ isEqual }) => isEqual)).toEqual([true, true]);
     for (const file of fleet.filesOf(job)) file.append(50);
     expect(await mustSucceed(agent, 'unwatch', job.jobId)).toContain('4 verified');
