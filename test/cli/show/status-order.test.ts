@@ -106,7 +106,7 @@ it('a reason that many results share is shown once, with their number, and so is
 
 it('jobs are shown with their names, and the next list of jobs of the user with its time', () => {
   const watchMine = { following: 0, waiting: 0, mostJobs: 200 } as Report['watchMine'];
-  const jobService = { lookedAt: 0, nextLookAt: Date.now() + 24_500, failures: 0, error: null, listed: 0 };
+  const jobService = { lookedAt: 0, nextLookAt: Date.now() + 24_200, failures: 0, error: null, listed: 0 };
   const named = overview(
     { ...reportOf([jobOf('501', 'watched', { name: 'heat\u001b' })]) },
     { columns: 100, hasBoxes: false },
