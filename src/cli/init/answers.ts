@@ -61,7 +61,7 @@ export async function answersOf(file: string, flags: InitFlags, signal: AbortSig
   const text = 'Address of the middleware (such as https://middleware.example.org)';
   const asked = flags.url ?? (await ask('--url', { text, refuse: refuseUrl }));
   const { address, found } = flags.check ? await findService(asked, flags, { ask, signal }) : { address: asked };
-  if (found !== undefined) process.stderr.write(`  found: ${foundText(found)}\n`);
+  if (found !== undefined && process.stdin.isTTY) process.stderr.write(`  found: ${foundText(found)}\n`);
   const method = flags.method ?? (await askMethod(ask, found?.protocol ?? flags.protocol));
   const signsIn = method !== 'session-code';
   const service = await serviceOf({ address, found, signsIn }, flags, { ask, signal });

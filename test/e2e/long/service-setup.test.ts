@@ -220,9 +220,12 @@ describe('agent init', () => {
     await answer('How to sign in', '');
     await answer('User name', 'alice');
     // The questions and the answers stand on the screen together.
-    await terminal.shows(/^Address of the middleware: .*not an address$/m);
+    await terminal.shows(/^Address of the middleware \(.*\): not an address$/m);
     await terminal.shows(/^User name: alice$/m);
-    await answer('Password (not shown)', sandbox.secrets.password);
+    await terminal.shows(/^ {2}found: SOAP at http/m);
+    await answer('Password (not shown)', 'no such one');
+    await answer('The secret again (not shown)', sandbox.secrets.password);
+    await terminal.shows(/^next: agent jobs/m);
     expect(await terminal.ended).toBe(0);
     await terminal.shows(/✓.* sign-in/);
     expect(`${terminal.text} ${terminal.screen}`).not.toContain(sandbox.secrets.password);
