@@ -77,7 +77,9 @@ export class Line {
 
   /** The session of a call is lost. */
   lost(): void {
-    this.#lost.push(this.clock.monotonic());
+    const now = this.clock.monotonic();
+    this.#lost = this.#lost.filter((at) => at > now - MINUTE_MS);
+    this.#lost.push(now);
   }
 
   /** A poll of a job gets this. */
@@ -92,7 +94,9 @@ export class Line {
     this.running += 1;
     // Calls that hang count for no limit, and one short call finds out whether others work (src/agent/hanging-calls.ts).
     const hanging = [...this.#onTheirWay].filter(({ begunAt }) => now - begunAt >= HANGS_AFTER_MS).length;
-    const allowed = concurrency + (hanging === 0 ? 0 : hanging + 1);
+    // A call whose session was lost is repeated: for the agent, it is the same call.
+    const repeated = this.#lost.filter((at) => at > now - HANGS_AFTER_MS).length;
+    const allowed = concurrency + repeated + (hanging === 0 ? 0 : hanging + 1);
     if (this.running > allowed) offend(`${this.running} calls at a time, ${allowed} are allowed`);
     if (now < this.pausedUntil) offend(`${operation} began in a pause that the service asked for`);
     const last = this.#last.get(jobId);
