@@ -92,8 +92,9 @@ export async function errorsIn({ files, patterns, onUnreadable, signal }: ErrorS
  */
 function textOf({ bytes }: FoundLine, expression: RegExp): string {
   const line = Buffer.from(bytes, 'latin1').toString();
-  const states = statesOf(line, MAX_TESTED_CHARACTERS).map(withoutColours);
-  const state = states.findLast((text) => expression.test(text)) ?? '';
+  const states = statesOf(line, MAX_TESTED_CHARACTERS);
+  const found = states.findLast((text) => expression.test(withoutColours(text))) ?? '';
+  const state = withoutColours(found);
   const at = state.search(expression);
   if (line.includes('\r') && states.length > 1) {
     const [word = ''] = /\w{0,40}$/.exec(state.slice(0, at)) ?? [];
@@ -102,8 +103,11 @@ function textOf({ bytes }: FoundLine, expression: RegExp): string {
       .slice(0, MAX_CHARACTERS)
       .trim();
   }
-  const from = at < MAX_BEFORE ? 0 : at - CHARACTERS_BEFORE;
-  return `${from > 0 ? '…' : ''}${state.slice(from, from + MAX_CHARACTERS).trim()}`;
+  if (at < MAX_BEFORE) return found.slice(0, MAX_CHARACTERS).trim();
+  return `…${state
+    .slice(at - CHARACTERS_BEFORE)
+    .slice(0, MAX_CHARACTERS)
+    .trim()}`;
 }
 
 /** Groups similar errors, most tasks first. A task counts in the groups of its first and last error. */

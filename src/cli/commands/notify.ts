@@ -92,8 +92,8 @@ async function listDeliveries(config: Config, rules: readonly Rule[], json: bool
       nextAt === null ? 'given up' : nextAt <= Date.now() ? 'due' : `next attempt in ${showAge(nextAt - Date.now())}`;
     const failed = error === null ? '' : `: ${printable(error)}`;
     const tries = attempts === 0 ? '' : `, ${countOf(attempts, 'attempt')} failed`;
-    const by = rule === null ? '' : `rule ${rule}, `;
-    return `${printable(what)} to ${by}${printable(target)}: ${showAge(Date.now() - madeAt)} old${tries}, ${next}${failed}\n`;
+    const by = rule === null ? '' : `rule ${rule}: `;
+    return `${by}${printable(what)} to ${printable(target)}: ${showAge(Date.now() - madeAt)} old${tries}, ${next}${failed}\n`;
   });
   process.stdout.write(lines.length === 0 ? 'nothing waits to be delivered\n' : lines.join(''));
 }
