@@ -230,6 +230,15 @@ describe('how a service decodes', () => {
     expect(remote.rawBytes).toBe(rawBytes);
   });
 
+  test('otherwise is not taken for UTF-8 by half a character at the end', async () => {
+    const { remote, engine, poll, pass, mirror } = setUp();
+    remote.decoding = { latin1: true };
+    remote.files.set(NAME, Buffer.from('A\xc3', 'latin1'));
+    for (let polls = 0; polls < 4; polls++, pass(12_000)) await poll();
+    expect(mirror()).toEqual(Buffer.from('A\xc3', 'latin1'));
+    expect(engine.store.capabilities.get('text-encoding')).toBe('other');
+  });
+
   test('otherwise is an error of the file where raw bytes are refused, and never a guess', async () => {
     const { remote, engine, pass, mirror } = setUp();
     remote.decoding = { latin1: true };

@@ -146,7 +146,11 @@ export class RawDownload {
 /** Whether a text shows the bytes from `from` on; the file may have grown after the text was requested. */
 async function matches(text: Reading, bytes: Buffer, from = 0): Promise<boolean> {
   const read = async (start: number, end: number) => bytes.subarray(start, end);
-  return (await match(text.fork(), { read }, { from, to: bytes.length })).kind !== 'different';
+  const rest = text.fork();
+  if ((await match(rest, { read }, { from, to: bytes.length })).kind === 'different') return false;
+  // Bytes that end within a character of the text are no UTF-8: another decoder makes this character of its first byte.
+  const [next = 0] = await rest.peek(1);
+  return (next & 0xc0) !== 0x80 || bytes.length >= END_BYTES;
 }
 
 /** Whether a text shows bytes that begin with a mark of UTF-16, as one decoder to the end does. */
