@@ -82,6 +82,8 @@ export async function match(
       onUnshown(at, at + rest.length);
       reading.advance(rest.length);
       at += rest.length;
+      // The range ends within a character of the text: it shows other bytes.
+      if (((await reading.peek(1))[0] ?? 0) >> 6 === 0b10) return { kind: 'different', at };
       continue;
     }
     if (reading.atEnd()) return { kind: 'shorter', at };

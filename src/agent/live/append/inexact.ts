@@ -8,6 +8,7 @@ import { BYTE_ORDER_MARK, standsAt, startsAlike, widthOfLead } from '../../../by
 import type { FileParts } from '../../ports.ts';
 import { match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
+import { startsCharacter } from '../offsets.ts';
 import type { FollowEnd, Response } from '../steps.ts';
 import { Reading } from '../text/reading.ts';
 import { appendCertain } from './append.ts';
@@ -22,6 +23,8 @@ const FOLLOWING_BYTES = 64;
 const COMPARED_BYTES = 64 * 1024;
 /** After so many requests in one poll, the next ranges wait for the next poll. */
 const MAX_REQUESTS = 32;
+/** Bytes of the longest character. */
+const WIDEST_BYTES = 4;
 const TWO_MARKS = Buffer.concat([BYTE_ORDER_MARK, BYTE_ORDER_MARK]);
 
 interface Substitution {
@@ -66,6 +69,9 @@ async function fill(
   let part = await parts.at(from);
   if (part === undefined) return 'absent';
   let next: Response | FollowEnd = { offset: from, part, reading: new Reading(part.content) };
+  // Undecodable bytes are shown as U+FFFD, but for a mark of UTF-16, which makes other text of all that follows.
+  const isUndecodable = from < file.length && !startsCharacter(await file.read(from, from + WIDEST_BYTES), 0);
+  if (isUndecodable && (await next.reading.fork().skipUncertain(1)) === 0) return 'unclear';
   const found = await match(next.reading, file, { from, to: file.length });
   if (found.kind !== 'same') return 'unclear';
   // Where the mirror ends within the U+FFFD is shown by a request for its end.
