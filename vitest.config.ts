@@ -115,8 +115,8 @@ export default defineConfig({
     // Far beyond what anything takes, also where ten others want the processor: only what hangs is to meet them.
     testTimeout: TEST_TIMEOUT_MS * Math.max(1, PROPERTY_TIMES),
     hookTimeout: 120_000,
-    // Lines for people are compared as text; where CI or FORCE_COLOR is set, they would have colours.
-    env: { NO_COLOR: '1', FORCE_COLOR: '', ...TEMPORARY },
+    // Lines for people are compared as text: without colours, and not wrapped to the width of a terminal.
+    env: { NO_COLOR: '1', FORCE_COLOR: '', COLUMNS: '', ...TEMPORARY },
     setupFiles: ['test/support/property-setup.ts'],
     reporters: [new RunReporter()],
     sequence: { sequencer: LongFirst, seed: Date.now() % 2 ** 31 },

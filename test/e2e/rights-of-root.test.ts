@@ -59,7 +59,7 @@ it.concurrent(
     fs.appendFileSync(task.files.stdout, 'more\n');
     await until('more of its output', () => following.stdout.includes('more'));
     following.signal('SIGTERM');
-    expect(await following.ended).toMatchObject({ code: 0, stderr: '' });
+    expect(await following.ended).toMatchObject({ code: 143, stderr: '' });
   },
 );
 

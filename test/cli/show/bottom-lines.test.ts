@@ -1,5 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { BottomLines, bar } from '../../../src/cli/show/terminal.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 const ESC = '\u001b';
 /** Up, erase below, return, next line, or text. */
@@ -83,5 +87,6 @@ describe('lines that stay below the others', () => {
 });
 
 it('a bar is full by its share', () => {
+  vi.stubEnv('LC_ALL', 'C.UTF-8');
   expect([0, 0.5, 1, 2].map((share) => bar(share, 4))).toEqual(['░░░░', '██░░', '████', '████']);
 });

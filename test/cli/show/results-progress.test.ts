@@ -1,8 +1,12 @@
 import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { resultsProgress } from '../../../src/cli/show/pass.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { ResultSyncRow } from '../../../src/store/rows.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 const row = (afterMs: number, done: number, bytes: number): ResultSyncRow => ({
   jobId: '501' as JobId,
@@ -48,6 +52,7 @@ describe('the progress of results', () => {
   });
 
   it('goes by bytes where the sizes are known: one large file and many small ones', () => {
+    vi.stubEnv('LC_ALL', 'C.UTF-8');
     const known = { ...row(4_000, 99, 104_857_600), wantedBytes: 419_430_400 };
     expect(show(true, [known])).toContain('99 of 100 files, 100.0 MiB of 400.0 MiB, 25.0 MiB/s, 12 s left');
     expect(show(true, [known])).toContain(`[${'█'.repeat(6)}${'░'.repeat(18)}]`);
