@@ -44,10 +44,7 @@ function linesOf(file: string, problems: readonly PlacedProblem[]): string[] {
   return [...new Set(lines)];
 }
 
-function configError(
-  lines: readonly string[],
-  hint = 'docs/configuration.md and config.example.yaml explain every key',
-): JobtailError {
+function configError(lines: readonly string[], hint = 'config.example.yaml explains every key'): JobtailError {
   return new JobtailError('config', lines.join('\n'), { hint });
 }
 

@@ -108,8 +108,8 @@ function openUnlessAgentRuns(config: Config, log: Log): OwnedStore | undefined {
 /** Another user could replace files of the state. Those that root creates in it would stop the agent of its owner. */
 function refuseForeignState({ state: { directory } }: Config): void {
   const user = process.geteuid?.();
-  const stat = fs.statSync(directory, { throwIfNoEntry: false });
-  if (user === undefined || stat === undefined) return;
+  if (user === undefined || !fs.existsSync(directory)) return;
+  const stat = fs.statSync(directory);
   const refused = (reason: string, hint: string) =>
     new JobtailError('permission', `the state in ${directory} ${reason}`, { hint });
   if (stat.uid !== user) {

@@ -17,7 +17,7 @@ describe.concurrent('the demo', demoOptions(), () => {
     expect(stdout, 'the address of its view').toMatch(
       /\$ agent view --no-open .*\n +http:\/\/127\.0\.0\.1:\d+\/\?ticket=\S+\n/,
     );
-    expect(stdout).toMatch(/│ 501 +│ demo +│ Finished +│/);
+    expect(stdout).toMatch(/^ *501 +demo +Finished /m);
     expect(stdout).toContain('$ agent wait 501 --timeout 1s -c config.yaml');
     expect(stdout).toMatch(/rewritten {2}504 progress, generation 2\n/);
     expect(stdout).toMatch(/match {2}504 stderr, line \d+: done\n/);

@@ -39,7 +39,7 @@ describe.concurrent('the demo', demoOptions(), () => {
     expect(stdout).toContain(`over REST, as release ${release}`);
     expect(stdout).toContain('protocol: rest');
     expect(stdout).toMatch(/process \d+ is dead \(SIGKILL\)/);
-    expect(stdout).toMatch(/│ 501 +│ demo +│ Finished +│/);
+    expect(stdout).toMatch(/^ *501 +demo +Finished /m);
     expect(stdout).toContain('8 verified against the raw bytes of the server');
     expect(stdout).toMatch(/\nall \d+ files equal \([\d.]+ MiB\), in [\d.]+ s\n$/);
     await expectNothingLeft(directory);

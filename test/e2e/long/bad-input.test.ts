@@ -131,7 +131,7 @@ describe.concurrent('wrong arguments', PATIENCE, () => {
     const unknown = await place.plain(['follow']);
     expectRefused(unknown, 2, "unknown command 'follow'", 'agent --help');
     const none = await place.plain([]);
-    expectRefused(none, 2, 'Usage: agent', 'Exit codes:');
+    expectRefused(none, 2, 'jobtail follows the jobs of a cluster', 'agent --help lists all commands');
     const help = await place.plain(['--help']);
     expect(help).toMatchObject({ code: 0, stderr: '' });
     expect(help.stdout).toContain('Exit codes:');

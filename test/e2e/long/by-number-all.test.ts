@@ -30,8 +30,8 @@ it.concurrent('watch, jobs, status and tail tell what the middleware tells', PAT
   const shown = await place.agent('jobs');
   expect(shown).toMatchObject({ code: 0, stderr: '' });
   expect(shown.stdout.replaceAll('\n', '')).not.toMatch(ACTS);
-  expect(shown.stdout).toMatch(new RegExp(`│ ${jobId} +│ heat .* žluť +│ Running +│.*│ watched +│`));
-  expect(shown.stdout).toMatch(new RegExp(`│ ${other.jobId} +│ cold +│ Failed +│.*│ {10}│`));
+  expect(shown.stdout).toMatch(new RegExp(`^${jobId} +heat .* žluť +Running .* watched$`, 'm'));
+  expect(shown.stdout).toMatch(new RegExp(`^${other.jobId} +cold +Failed .* 505$`, 'm'));
   expect(shown.stdout).toMatch(new RegExp(`job ${other.jobId}, task .* Failed: node 7.* is gone`));
   const listed = await place.agent('jobs', '--json');
   expect(listed.stdout.replaceAll('\n', '')).not.toMatch(ACTS);
@@ -90,7 +90,7 @@ it.concurrent('watch, jobs, status and tail tell what the middleware tells', PAT
   expect(page).toMatch(/": Failed \(first seen \d+ s ago\), submitted .*, started .*, ended /);
   expect(page).toContain(`task ${tasks[0]?.taskId} (task 1) Failed: out of memory\\u{0007}\n`);
   expect(page).toContain('tasks: 3, reported by the middleware\n');
-  expect((await place.agent('status')).stdout).toMatch(new RegExp(`│ ${jobId} +│ watched +│ Failed +│ 12, `));
+  expect((await place.agent('status')).stdout).toMatch(new RegExp(`^${jobId} .*watched +Failed +12, `, 'm'));
 });
 
 it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE, async (context) => {
@@ -113,7 +113,7 @@ it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE
   }
   const tail = place.start(['tail', job.jobId, '-f']);
   await until('the reason', () => tail.stderr.includes(`no live file of job ${job.jobId} found yet`));
-  expect((await place.agent('status')).stdout).toContain('│ looking for tasks │');
+  expect((await place.agent('status')).stdout).toContain('  looking for tasks  ');
   const page = (await place.agent('status', job.jobId)).stdout;
   expect(page).toMatch(/tasks: none is known yet; probes search for them(, next probe (now|in \d+ s))?\n/);
 

@@ -107,9 +107,13 @@ describe('agent tail', () => {
     const script = 'set -o pipefail; "$@" | head -n 1';
     const args = [process.execPath, PROGRAM, 'tail', job.jobId, '-f', '-n', 'all', '-c', place.configFile];
     // --norc: bash whose input is a socket, as here, takes itself for a remote shell and reads ~/.bashrc, which may speak.
-    const { stdout, stderr } = await run('bash', ['--norc', '-c', script, 'bash', ...args], {
-      env: { PATH: process.env['PATH'] },
-    });
+    const ended = run('bash', ['--norc', '-c', script, 'bash', ...args], { env: { PATH: process.env['PATH'] } });
+    // As a program that SIGPIPE ends.
+    const { code, stdout, stderr } = await ended.then(
+      () => expect.fail('it ended as if it had succeeded'),
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    );
+    expect(code).toBe(141);
     expect(stdout).toMatch(/^\d+ stdout {3}\| x{99}\n$/);
     expect(stderr).toBe('');
   });
@@ -135,7 +139,7 @@ describe('on a terminal', needs('script'), () => {
     expect(states).toContain('50 %');
     expect(states).not.toContain('\n');
     terminal.type(CTRL_C);
-    expect(await terminal.ended).toBe(0);
+    expect(await terminal.ended).toBe(130);
     expect(stripVTControlCharacters(terminal.text)).toContain(`${task.taskId} stdout   | green`);
 
     const plain = new Terminal(['tail', job.jobId, '-c', place.configFile], {
@@ -157,14 +161,14 @@ describe('on a terminal', needs('script'), () => {
         context,
         cwd: place.directory,
         columns,
-        env,
+        env: { LC_ALL: 'C.UTF-8', ...env },
       });
       expect(await terminal.ended).toBe(0);
       return terminal.text;
     };
     const wide = await show(120);
     expect(wide).toContain('\u001b[');
-    expect(stripVTControlCharacters(wide)).toMatch(new RegExp(`│ ${job.jobId} │ watched │ 4, 6 B`));
+    expect(stripVTControlCharacters(wide)).toMatch(new RegExp(`│ ${job.jobId} +│.* watched +│ 4, 6 B`));
     expect(await show(120, { NO_COLOR: '1' })).not.toContain('\u001b[');
     const narrow = stripVTControlCharacters(await show(40));
     expect(narrow).toMatch(/^\d+ watched\r\n {2}live files 4, 6 B; last growth\s+\d+\s+s\s+ago;\s+lag\s+\d+\s+s/m);
@@ -176,7 +180,7 @@ describe('on a terminal', needs('script'), () => {
     await write('stdout', 'more\n');
     await watching.shows('4, 11 B');
     watching.type(CTRL_C);
-    expect(await watching.ended).toBe(0);
+    expect(await watching.ended).toBe(130);
     // It leaves the terminal as it was, with the last page on it.
     expect(watching.text).toContain('\u001b[?1049h');
     expect(watching.text.slice(watching.text.lastIndexOf('\u001b[?1049l'))).toContain('4, 11 B');
@@ -197,7 +201,7 @@ describe('on a terminal', needs('script'), () => {
     await terminal.shows(/stdout {3}\|.*hello/);
     await terminal.shows(/job \d+: 4 live files, 6 B, last growth \d+ s ago/);
     terminal.type(CTRL_C);
-    expect(await terminal.ended).toBe(0);
+    expect(await terminal.ended).toBe(130);
     expect(terminal.text).toContain(`job ${job.jobId} is watched; agent watch ${job.jobId} --foreground goes on`);
   });
 });
