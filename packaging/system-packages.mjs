@@ -44,7 +44,7 @@ function layOut(tree, name, zshDirectory) {
     mkdirSync(path.dirname(file), { recursive: true });
     return file;
   };
-  cpSync(tree, to('usr/lib/jobtail'), { recursive: true });
+  cpSync(tree, to('usr/lib/jobtail'), { recursive: true, verbatimSymlinks: true });
   renameSync(path.join(place, 'usr/lib/jobtail/share'), to('usr/share'));
   if (zshDirectory !== 'site-functions')
     renameSync(to('usr/share/zsh/site-functions'), to('usr/share/zsh', zshDirectory));

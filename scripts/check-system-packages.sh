@@ -69,7 +69,8 @@ for suite in bullseye trixie; do
 done
 
 inside "$place/trixie" '
-  groupdel jobtail
+  userdel jobtail-agent
+  if getent group jobtail > /dev/null; then groupdel jobtail; fi
   rpm --install --nodeps --noplugins /packages/*.rpm
   su tester -c "agent demo --seconds 2" | tail -n 1 | grep equal
   getent group jobtail > /dev/null

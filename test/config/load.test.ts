@@ -317,3 +317,7 @@ function billionLaughs(): string {
   const lines = Array.from({ length: 9 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`);
   return `a0: &a0 [x]\n${lines.join('\n')}\n`;
 }
+
+it('a configuration of more than 1 MiB is refused before it is read as YAML', async () => {
+  expect((await refusal(`${MINIMAL}# ${'x'.repeat(1024 * 1024)}\n`)).message).toContain('larger than 1048576 bytes');
+});

@@ -1,6 +1,6 @@
 /** Addresses over which a password would are sent unencrypted. */
 import { expect, it } from 'vitest';
-import { plainOrigins } from '../../src/config/config.ts';
+import { plainHooks, plainOrigins } from '../../src/config/config.ts';
 import { configDirectory } from './files.ts';
 
 const { load } = configDirectory();
@@ -27,4 +27,12 @@ it.each([
 it('a proxy changes nothing about it', async () => {
   const proxied = config('http://a.example.org/F', 'https://a.example.org', ', proxy: "http://127.0.0.1:3128"');
   expect(plainOrigins(await load(proxied))).toEqual(['http://a.example.org']);
+});
+
+it('a receiver of notifications on another machine without encryption is named without its path, which is a secret', async () => {
+  const rules = ['http://hooks.example.org/SECRET', 'https://a.example.org/x', 'http://127.0.0.1:9/y'];
+  const notify = `notify: [${rules.map((url) => `{on: [finished], url: "${url}"}`).join(', ')}]\n`;
+  expect(plainHooks(await load(config('https://a.example.org/F', 'https://a.example.org') + notify))).toEqual([
+    'http://hooks.example.org',
+  ]);
 });

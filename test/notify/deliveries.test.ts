@@ -304,3 +304,10 @@ it('mail has nothing of a job in its headers', () => {
   expect(decoded).toContain('jobName: x\\u{000A}Bcc: evil@example.org\n');
   expect(decoded).toContain('text: a\\u{000D}\\u{000A}.\\u{000D}\\u{000A}b\n');
 });
+
+it('the id of an event writes no header of a mail', () => {
+  const event = { ...newEvent('finished', 0, { jobId: JOB }), id: 'x>\r\nFrom: ceo@bank.example\r\n\r\nbody <' };
+  const [headers = ''] = mailText('alice@example.org', event).split('\n\n');
+  expect(headers).not.toMatch(/ceo@bank/);
+  expect(headers.split('\n').filter((line) => /^From:/.test(line))).toHaveLength(0);
+});

@@ -205,6 +205,8 @@ it.concurrent.each([['--help'], ['completion', 'bash']])(
       stderr += text;
     });
     const [code] = await once(child, 'close');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    // 141: as a program that SIGPIPE ends, where some of the output was not written yet.
+    expect([0, 141]).toContain(code);
+    expect(stderr).toBe('');
   },
 );

@@ -16,7 +16,7 @@ describe.concurrent('all jobs of the user', PATIENCE, () => {
     expect(await followed()).toEqual([ended[4]?.jobId, ...idsOf(running)]);
     await until('the count', async () => (await place.status()).watchMine?.['waiting'] === 4);
     const page = (await place.agent('status')).stdout;
-    expect(page).toContain('following all jobs of the user: 4 jobs now, 4 wait (4 at a time)\n');
+    expect(page).toContain('following all jobs of the user: 4 jobs now, 4 wait (4 at a time)');
 
     // The rule of a command counts before it, and its end brings it back.
     const watched = await place.agent('watch', '--mine', '--include', 'test-*', '--exclude', '*-1', '--max-age', '0');
