@@ -1,8 +1,8 @@
 /** A log as a person reads it: nothing is marked unasked, a progress bar is one row, and a phone shows most of it. */
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { viewedJob } from '../../../support/view-growing-job.ts';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { viewedJob } from '../../../../support/view-growing-job.ts';
 
 const BAR = Array.from({ length: 10_000 }, (_, state) => `epoch 15: ${state} of 10000 `.padEnd(60)).join('\r');
 const LINES = Array.from({ length: 200 }, (_, line) => `step ${line}\n`).join('');
