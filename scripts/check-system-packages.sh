@@ -109,7 +109,7 @@ is_healthy() { $health; }
 ! touch /written 2> /dev/null
 cd /tmp
 agent sandbox --directory /tmp/sandbox --port 8090 --job > sandbox.yaml &
-until grep -q 'is running' sandbox.yaml; do sleep 0.2; done
+until grep -q '# Job ' sandbox.yaml; do sleep 0.2; done
 sed 's#./mirror#/srv/agent#; s#./state#/var/lib/agent/state#' sandbox.yaml > config.yaml
 echo 'metrics: {listen: 127.0.0.1:9464}' >> config.yaml
 ! is_healthy
