@@ -13,8 +13,9 @@ const REACH_BYTES = 128;
  * Where a poll requests a file from: at the overlap, so that the response shows whether the file was truncated or
  * rewritten. 0 unless the mirror is intact: then all of it is compared.
  */
-export function nextOffset(file: LiveFile): Promise<number> {
-  return alignDown(file, file.integrity === 'intact' ? Math.max(0, file.committed - file.overlapBytes) : 0);
+export async function nextOffset(file: LiveFile): Promise<number> {
+  if (file.integrity !== 'intact') return 0;
+  return alignDown(file, Math.max(0, file.committed - file.overlapBytes));
 }
 
 /** The nearest such offset at or before `position`, or else shortly after it. */
