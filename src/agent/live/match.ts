@@ -75,21 +75,24 @@ export async function match(
       reading.advance(common);
       at += common;
       if (common === read.length) continue;
-      // The text may show bytes by now that were substituted when they were appended.
+      // The text may show bytes, or some of them, that were substituted when they were appended.
       const until = Math.min(to, bytes.unknownUntil?.(at) ?? at);
+      if (until === at) return { kind: 'different', at };
       const rest = await reading.peek(until - at);
-      if (until === at || rest.length < until - at) return { kind: 'different', at };
       onUnshown(at, at + rest.length);
       reading.advance(rest.length);
       at += rest.length;
       // The range ends within a character of the text: it shows other bytes.
-      if (((await reading.peek(1))[0] ?? 0) >> 6 === 0b10) return { kind: 'different', at };
+      if (at === until && ((await reading.peek(1))[0] ?? 0) >> 6 === 0b10) return { kind: 'different', at };
       continue;
     }
     if (reading.atEnd()) return { kind: 'shorter', at };
     const end = await endOfReplaced(reading, bytes, { at, to, offset });
     if (end.position > at) onUnshown(at, end.position);
-    if (end.differs) return { kind: reading.atEnd() ? 'shorter' : 'different', at };
+    if (end.differs && reading.atEnd()) return { kind: 'shorter', at };
+    // Text that does not fit contradicts no bytes that were substituted: it shows too little of them.
+    if (end.differs)
+      return (bytes.unknownUntil?.(at) ?? at) > at ? { kind: 'same', at, open: true } : { kind: 'different', at };
     if (end.open) return { kind: 'same', at, open: true };
     at = end.position;
   }

@@ -17,6 +17,8 @@ import { appendCertain } from './append.ts';
 const MAX_PROBES = 24;
 /** Bytes of a response without a block edge (docs/servers.md 1.2). */
 const UNCUT_BYTES = 1_020;
+/** So many U+FFFD, and the character after them, are less than these bytes. */
+const MAX_UNCUT_REPLACED = 300;
 /** Bytes of text after U+FFFD that are compared. */
 const FOLLOWING_BYTES = 64;
 /** Bytes of text that must be equal before and after. */
@@ -99,7 +101,7 @@ async function fill(
     part = await parts.at(offset);
     if (part === undefined) return 'absent';
     const reading = new Reading(part.content);
-    if (!(await isAfter(rest, reading))) return 'unclear';
+    if (!(await isAfter(rest, reading, replaced))) return 'unclear';
     next = { offset, part, reading };
     follows = rest;
   }
@@ -108,11 +110,16 @@ async function fill(
   return next;
 }
 
-/** Whether a text starts with U+FFFD, or with what `follows` in the text before it. */
-async function isAfter(follows: Reading, text: Reading): Promise<boolean> {
-  const begins = Buffer.from(await text.peek(FOLLOWING_BYTES));
+/** Whether a text goes on with what `follows` so many U+FFFD in the text before it, perhaps after some of them. */
+async function isAfter(follows: Reading, text: Reading, replaced: number): Promise<boolean> {
+  const rest = text.fork();
+  // Beyond that, the edge of a block may have cut what follows in one of the texts.
+  const isUncut = replaced <= MAX_UNCUT_REPLACED;
+  const isWithin = isUncut && (await rest.skipUncertain(MAX_UNCUT_REPLACED)) > 0;
+  const begins = Buffer.from(await rest.peek(FOLLOWING_BYTES));
   const followed = await follows.peek(FOLLOWING_BYTES);
   if (begins.length === 0) return followed.length === 0 || !text.atEnd();
+  if (isWithin && followed.length === 0) return true;
   // The server may strip one of several marks unseen.
   const isMarks = standsAt(followed, 0, TWO_MARKS);
   return followed.length > 0 && !isMarks && startsAlike(begins, followed);

@@ -74,10 +74,22 @@ describe('undecodable bytes without raw bytes', () => {
   });
 
   test('keep their width before bytes that a mark of UTF-16 among them turns into other text', async () => {
+    const end = fc.integer({ min: 2, max: 9 }).map((bytes) => Buffer.alloc(bytes));
     const short = Buffer.from('efbbefbb', 'hex');
-    const mark = Buffer.from([0xff, 0xfe]);
-    for (const bytes of [2, 3, 9])
-      await keepsItsWidth(Buffer.concat([Buffer.from('A'), short, mark, Buffer.alloc(bytes)]), { stream: true });
+    const markBefore = Buffer.from('f09f98efbbbf', 'hex');
+    await fc.assert(
+      fc.asyncProperty(content, end, async (start, nul) => {
+        const mark = Buffer.from([0xff, 0xfe]);
+        await keepsItsWidth(Buffer.concat([Buffer.from('A'), start, mark, nul]), { stream: true });
+      }),
+      {
+        ...numRuns(60),
+        examples: [
+          ...[2, 3, 9].map((bytes): [Buffer, Buffer] => [short, Buffer.alloc(bytes)]),
+          [markBefore, Buffer.alloc(2)],
+        ],
+      },
+    );
   });
 
   test('keep their width wherever the edge of a block falls that is counted from where the last ones end', async () => {
