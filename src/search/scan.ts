@@ -87,7 +87,7 @@ class Selection {
   readonly #matcher: LineMatcher;
   readonly #wanted: Required<Wanted>;
   #number = 0;
-  /** Possible context before the next selected line. */
+  /** Possible context before the next selected line; one line more, as the last may be a piece of that line. */
   #before: FoundLine[] = [];
   /** Lines of context that are still due. */
   #after = 0;
@@ -140,7 +140,8 @@ class Selection {
     this.#passOver(window, at, start, found);
     const line = this.#line(window, start, end, true);
     if (what === 'ends' && this.count > 1) this.last = line;
-    else found.push(...this.#before.splice(0, before), line);
+    else found.push(...this.#before.slice(Math.max(0, this.#before.length - before)), line);
+    this.#before = [];
     this.#after = after;
   }
 
@@ -152,7 +153,7 @@ class Selection {
     for (; at < to && (this.#after > 0 || before > 0); at = window.lineEnd(at)) {
       const line = this.#line(window, at, window.lineEnd(at), false);
       if (this.#after-- > 0) found.push(line);
-      else if (this.#before.push(line) > before) this.#before.shift();
+      else if (this.#before.push(line) > before + 1) this.#before.shift();
     }
     for (; at < to; at = window.lineEnd(at)) this.#number++;
   }

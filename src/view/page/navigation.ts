@@ -1,5 +1,5 @@
 /** What the page shows of itself outside of itself, its title and its icon, and the keys that lead from job to job. */
-import { effect } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { printable } from '../../printable.ts';
 import type { JobSummary } from '../contract/events.ts';
 import { type Group, groupOf } from './jobs/list.ts';
@@ -13,6 +13,9 @@ let jobOrder: readonly string[] = [];
 export function noteJobOrder(jobs: readonly JobSummary[]): void {
   jobOrder = jobs.map(({ jobId }) => jobId);
 }
+
+/** Whether the filter of the list shall have the focus, once the list is shown. */
+export const isFilterWanted = signal(false);
 
 /** Colours of the icon by what a person does about a job; others have the usual one. */
 const COLOURS: Partial<Record<Group, string>> = {
@@ -71,14 +74,7 @@ export function takePageKeys(): () => void {
     if (event.key === 'k' && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       location.hash = hashOf({ page: 'jobs' });
-      // Once the list is there.
-      requestAnimationFrame(() =>
-        requestAnimationFrame(() => {
-          const field = document.querySelector<HTMLInputElement>('.jobs-page input[type="search"]');
-          field?.focus();
-          field?.select();
-        }),
-      );
+      isFilterWanted.value = true;
       return;
     }
     if (!isLoose(event)) return;

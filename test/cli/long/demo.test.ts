@@ -53,7 +53,7 @@ describe.concurrent('the demo', demoOptions(), () => {
       expect(processesIn(directory).length).toBeGreaterThanOrEqual(3);
       demo.signal(signal);
       const { code, stdout } = await demo.ended;
-      expect(code).toBe(130);
+      expect(code).toBe(signal === 'SIGTERM' ? 143 : 130);
       expect(stdout).toMatch(/interrupted: everything is stopped and removed\n$/);
       await expectNothingLeft(directory);
     },

@@ -212,7 +212,11 @@ describe('agent errors', () => {
   });
 
   it('ends with 1 if there are none, and with 2 if it failed', () => {
-    expect(agent('errors', '60')).toEqual({ status: 1, lines: [], stderr: '' });
+    expect(agent('errors', '60')).toEqual({
+      status: 1,
+      lines: [],
+      stderr: 'no line looks like an error in 1 file\n',
+    });
     expect(agent('errors', '502')).toMatchObject({ status: 2, lines: [] });
   });
 });

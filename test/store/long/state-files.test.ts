@@ -1,6 +1,7 @@
 /** Whatever stands in the place of a file of the state: it is not followed, read, written, waited for or removed. */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { lockDirectory, lockHolder } from '../../../src/store/lock.ts';
@@ -90,7 +91,7 @@ it.for(Object.keys(TRAPS))('%s in the place of the pid is replaced by the one wh
     if (trap === 'a directory') expect(() => lockDirectory(state)).toThrow(`illegal operation on a directory: ${at}`);
     else {
       const lock = lockDirectory(state);
-      expect(fs.readFileSync(at, 'utf8')).toBe(`${process.pid}\n`);
+      expect(fs.readFileSync(at, 'utf8')).toBe(`${process.pid}\n${os.hostname()}\n`);
       lock.release();
     }
     expect(linesOf(there)).toBe(before);

@@ -1,10 +1,10 @@
 /** Everything that is followed, as a table. */
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { JobSummary } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
 import { useLive } from '../live.ts';
-import { noteJobOrder } from '../navigation.ts';
+import { isFilterWanted, noteJobOrder } from '../navigation.ts';
 import { Chips, Heads } from '../parts/heads.tsx';
 import { useVirtual } from '../parts/hooks.ts';
 import type { Sort } from '../parts/sort.ts';
@@ -36,6 +36,16 @@ export function JobsPage() {
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
   }, []);
+  useLayoutEffect(
+    () =>
+      effect(() => {
+        if (!isFilterWanted.value) return;
+        isFilterWanted.value = false;
+        field.current?.focus();
+        field.current?.select();
+      }),
+    [],
+  );
   const all = live.jobs.value;
   const { filter, group, sort } = chosen;
   const matching = useMemo(
