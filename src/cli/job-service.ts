@@ -24,9 +24,10 @@ export function requireJobsUrl({ service, file }: Config): void {
   });
 }
 
-export async function listJobs(config: Config): Promise<readonly JobInformation[]> {
+/** `isAlone`: this command has the state itself, so no agent can answer. */
+export async function listJobs(config: Config, isAlone = false): Promise<readonly JobInformation[]> {
   requireJobsUrl(config);
-  return await untilStopped((signal) => reportsOf(config, null, signal));
+  return await untilStopped((signal) => (isAlone ? askService(config, null, signal) : reportsOf(config, null, signal)));
 }
 
 /**
@@ -39,6 +40,14 @@ async function reportsOf(config: Config, jobId: JobId | null, signal: AbortSigna
     if ('jobs' in answer) return answer.jobs;
     throw new JobtailError(answer.code as ErrorCode, answer.error, { hint: answer.hint });
   }
+  return await askService(config, jobId, signal);
+}
+
+async function askService(
+  config: Config,
+  jobId: JobId | null,
+  signal: AbortSignal,
+): Promise<readonly JobInformation[]> {
   const { jobService, close } = await connect(config, commandLog());
   try {
     if (jobService === null) return [];

@@ -34,7 +34,7 @@ export async function watchMine({ include, exclude, maxAge, mostJobs, ...options
       mostJobs: mostJobs ?? config.watchMine?.mostJobs ?? MAX_JOBS,
       since: store.watchMine.of('command')?.since ?? now,
     };
-    const count = await countOfTaken(config, store, rule);
+    const count = await countOfTaken(config, store, rule, !isRunning);
     await save(rule);
     process.stdout.write('following every job of the user, from its submission until it is settled\n');
     process.stdout.write(`${count}\n`);
@@ -43,9 +43,9 @@ export async function watchMine({ include, exclude, maxAge, mostJobs, ...options
 }
 
 /** The number of jobs that the rule matches now. The rule is stored even if that is unknown. */
-async function countOfTaken(config: Config, store: Store, rule: WatchMineRow): Promise<string> {
+async function countOfTaken(config: Config, store: Store, rule: WatchMineRow, isAlone: boolean): Promise<string> {
   try {
-    const reported = await listJobs(config);
+    const reported = await listJobs(config, isAlone);
     const { fresh, fitting, taken } = await choiceOf(reported, rule, store, Date.now());
     const running = taken.filter(({ state }) => state === 'Running').length;
     const counts: readonly (readonly [count: number, what: string])[] = [
