@@ -100,7 +100,7 @@ export function agentLines({
     lines.push(`following all jobs of the user: ${countOf(following, 'job')} now${others}${next}`);
   }
   const error = jobService?.error ?? null;
-  if (error !== null && outage === null) {
+  if (error !== null && outage?.message.includes(error.message) !== true) {
     lines.push(
       pc.red(`job states are not reported: ${printable(error.message)} (since ${showAge(Date.now() - error.since)})`),
     );

@@ -82,7 +82,7 @@ type Changed = Pick<FileLength, 'version' | 'bytes'> & Partial<Pick<FileLength, 
 export interface Opening {
   /** Undefined: what stands there now. */
   readonly version?: string | undefined;
-  /** The byte that is shown first, and marked; undefined: the end of what is followed, the beginning of all else. */
+  /** The byte that is shown first, and marked; undefined: the end of a live file, also of a former one, else byte 0. */
   readonly at?: number | undefined;
   /** The last line of a marked range begins here. */
   readonly to?: number | undefined;
@@ -113,7 +113,8 @@ export class OpenFile {
   constructor(source: ByteSource, { version, at, follows, isWatched }: Opening) {
     this.#source = source;
     this.#isWatched = isWatched;
-    if (!follows) this.#wish = { around: at ?? 0 };
+    const first = at ?? (follows || version !== undefined ? undefined : 0);
+    if (first !== undefined) this.#wish = { around: first };
     const phase = follows ? 'coming' : 'sought';
     this.condition = signal({ phase, version, bytes: 0, counted: 0, lines: 0, isPastEnd: false, problem: undefined });
     void this.#run();
