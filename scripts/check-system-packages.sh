@@ -108,7 +108,7 @@ set -euo pipefail
 is_healthy() { $health; }
 ! touch /written 2> /dev/null
 cd /tmp
-agent sandbox --directory /tmp/sandbox --port 8090 --job > sandbox.yaml &
+agent sandbox --directory /tmp/sandbox --port 8090 --job --seconds 2 > sandbox.yaml &
 until grep -q '# Job ' sandbox.yaml; do sleep 0.2; done
 sed 's#./mirror#/srv/agent#; s#./state#/var/lib/agent/state#' sandbox.yaml > config.yaml
 echo 'metrics: {listen: 127.0.0.1:9464}' >> config.yaml

@@ -47,6 +47,8 @@ export interface PassSummary {
 }
 
 const MAX_POLLS = 12;
+/** Of a job that stays followed: a command does not wait for its end. */
+const MAX_GROWING_POLLS = 4;
 const MAX_PROOFS = 3;
 /** A truncation must persist for five seconds: all polls of a pass together take longer. */
 const WITNESS_PAUSE_MS = 1_000;
@@ -73,7 +75,8 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   let { appended } = polled;
   let openEnds = await proveAll(jobId, polled.ends, options);
   // A file that grew or was rewritten during the pass is polled again; a file that keeps growing has no end yet.
-  for (let proofs = 1; openEnds.length > 0 && proofs < MAX_PROOFS; proofs++) {
+  const isTriedAgain = () => openEnds.length > 0 && (options.isLast || polled.isQuiet);
+  for (let proofs = 1; isTriedAgain() && proofs < MAX_PROOFS; proofs++) {
     polled = await pollToEnd(polls, options);
     appended += polled.appended;
     if (polled.appended === 0 && proofs > 1) break;
@@ -107,30 +110,37 @@ export function summaryWithoutPass(jobId: JobId, store: Store, reason: string): 
   return { appended: 0, liveFiles: rows.length, verified: rows.length - open.length, openEnds, results: null };
 }
 
-/**
- * Polls until two polls in a row return nothing new. Returns the appended bytes, and the end and the error of each
- * file.
- */
-async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise<Omit<Polled, 'refused'>> {
+interface PolledToEnd {
+  readonly appended: number;
+  readonly ends: Polled['ends'];
+  readonly errors: Polled['errors'];
+  /** Whether two polls in a row returned nothing new. */
+  readonly isQuiet: boolean;
+}
+
+async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise<PolledToEnd> {
   const { store, remote, signal, clock, isLast } = options;
   const rows = store.liveFiles.ofJob(polls.jobId);
   const maxPolls = rows.length === 0 ? 0 : MAX_POLLS;
   const quietBefore = !isLast && rows.every(({ verified, position }) => verified === position) ? 1 : 0;
+  const maxGrowing = isLast ? MAX_POLLS : MAX_GROWING_POLLS;
   let { pauseMs } = options;
   let appended = 0;
   let ends: Polled['ends'] = new Map();
   let errors: Polled['errors'] = new Map();
-  for (let count = 0, quiet = quietBefore; count < maxPolls && quiet < 2; count++) {
+  let quiet = quietBefore;
+  for (let count = 0, growing = 0; count < maxPolls && growing < maxGrowing && quiet < 2; count++) {
     if (count > 0) await sleep(clock, pauseMs, signal);
     const polled = await polls.poll({ remote, final: true, signal });
     if (polled.failure !== undefined) throw polled.failure;
     ({ ends, errors } = polled);
     const waits = [...ends.values()].some(needsAnotherPoll);
     quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;
+    growing += polled.appended > 0 ? 1 : 0;
     pauseMs = waits ? Math.max(options.pauseMs, WITNESS_PAUSE_MS) : options.pauseMs;
     appended += polled.appended;
   }
-  return { appended, ends, errors };
+  return { appended, ends, errors, isQuiet: maxPolls === 0 || quiet >= 2 };
 }
 
 /**

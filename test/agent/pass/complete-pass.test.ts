@@ -60,6 +60,18 @@ it('comes when two polls in a row, with a pause, brought nothing', async () => {
   expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe('one\ntwo\nthre');
 });
 
+it('does not wait for the end of files that go on growing, unless nobody looks again', async () => {
+  engine.watch([STDOUT]);
+  remote.files.set(NAME, Buffer.from('one\n'));
+  inPause = () =>
+    remote.files.set(NAME, Buffer.concat([remote.files.get(NAME) ?? Buffer.alloc(0), Buffer.from('more\n')]));
+  expect(await engine.pass(clock)).toMatchObject({ liveFiles: 1, verified: 1 });
+  expect(pauses).toEqual([2_000, 2_000, 2_000]);
+  pauses = [];
+  await engine.pass(clock, true);
+  expect(pauses.length).toBeGreaterThan(10);
+});
+
 it('comes without a pause where nothing came since the mirrors were proven, unless nobody looks again', async () => {
   engine.watch([STDOUT]);
   remote.files.set(NAME, Buffer.from('one\n'));
