@@ -9,10 +9,10 @@ import { openOwnStore } from '../../src/daemon/state.ts';
 import type { JobId } from '../../src/job.ts';
 import type { ResultState, WatchState } from '../../src/store/rows.ts';
 import { jobOf } from '../support/model-job-service.ts';
+import { SILENT } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const JOB = '601' as JobId;
-const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const NO_STAMP = { stamp: null, stampProven: false };
 const NOT_FOLLOWED = 'it is not followed any more';
 const NOT_REPORTED = 'it is not reported how the job ended';

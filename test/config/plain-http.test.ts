@@ -1,5 +1,6 @@
-/** Addresses over which a password would are sent unencrypted. */
+/** Addresses over which a password would be sent unencrypted. */
 import { expect, it } from 'vitest';
+import { checkNotify } from '../../src/cli/check/machine.ts';
 import { plainHooks, plainOrigins } from '../../src/config/config.ts';
 import { configDirectory } from './files.ts';
 
@@ -32,7 +33,16 @@ it('a proxy changes nothing about it', async () => {
 it('a receiver of notifications on another machine without encryption is named without its path, which is a secret', async () => {
   const rules = ['http://hooks.example.org/SECRET', 'https://a.example.org/x', 'http://127.0.0.1:9/y'];
   const notify = `notify: [${rules.map((url) => `{on: [finished], url: "${url}"}`).join(', ')}]\n`;
-  expect(plainHooks(await load(config('https://a.example.org/F', 'https://a.example.org') + notify))).toEqual([
-    'http://hooks.example.org',
-  ]);
+  const loaded = await load(config('https://a.example.org/F', 'https://a.example.org') + notify);
+  expect(plainHooks(loaded)).toEqual(['http://hooks.example.org']);
+  const found = await checkNotify(loaded, AbortSignal.timeout(60_000));
+  expect(found.map(({ mark }) => mark)).toEqual(['ok', 'warning']);
+  expect(found[1]?.text).toContain('http://hooks.example.org');
+  expect(JSON.stringify(found)).not.toContain('SECRET');
+});
+
+it('the check of notifications fails where a key cannot be read, and names its file', async () => {
+  const notify = 'notify: [{on: [finished], url: "https://a.example.org/x", secretFile: missing-key}]\n';
+  const loaded = await load(config('https://a.example.org/F', 'https://a.example.org') + notify);
+  await expect(checkNotify(loaded, AbortSignal.timeout(60_000))).rejects.toThrow('missing-key');
 });

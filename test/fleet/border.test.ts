@@ -19,12 +19,27 @@ const live = (columns: object, key = '["9001","stdout"]'): FoundRow => {
   return { jobId: '1', table: 'live_files', key, row: JSON.stringify(row) };
 };
 
+const delivery = (event: object): FoundRow => {
+  const sound = {
+    id: '2f1c9a52-8f0e-4a54-9d8e-3f1c9a528f0e',
+    type: 'finished',
+    time: '2026-01-02T03:04:05.678Z',
+    count: 1,
+  };
+  const row = { delivery_id: 'd', job_id: '1', rule: 'r', event: JSON.stringify({ ...sound, ...event }), attempts: 0 };
+  return { jobId: '1', table: 'outbox', key: '["d"]', row: JSON.stringify(row) };
+};
+
 describe('the border', () => {
   const reports: string[] = [];
   const border = new Border((what) => reports.push(what));
 
   it('lets sound rows through, also those with a column that a newer agent added', () => {
-    for (const row of [live({}), live({ copy_mark: '3', added: 'later', inexact: '[{"start":1,"length":2}]' })])
+    for (const row of [
+      live({}),
+      delivery({}),
+      live({ copy_mark: '3', added: 'later', inexact: '[{"start":1,"length":2}]' }),
+    ])
       expect(border.rows([row])).toEqual([row]);
     expect(reports).toEqual([]);
   });
@@ -46,6 +61,9 @@ describe('the border', () => {
     ['inexact ranges that are none', live({ inexact: '[{"start":-1}]' })],
     ['no object', { ...live({}), row: '[]' }],
     ['a kind of its prototype', { ...live({}), table: 'constructor' }],
+    ['an event whose id is a header of a mail', delivery({ id: 'x\r\nBcc: all@example.org' })],
+    ['an event whose time is a header of a mail', delivery({ time: '2026-01-02T03:04:05Z\r\nBcc: all@example.org' })],
+    ['an event of an unknown type', delivery({ type: 'finished\n' })],
     ['an unknown kind', { ...live({}), table: 'of_a_newer_agent' }],
     ['a job that is a path', { jobId: '../OUT', table: 'jobs', key: '[]', row: '{"job_id":"../OUT"}' }],
   ])('refuses and reports %s', ([, row]) => {

@@ -15,6 +15,7 @@ import { printableJson } from '../../src/printable.ts';
 import { type Ended, PROGRAM, Program, type ProgramOptions } from './e2e-program.ts';
 import { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
+import { SILENT } from './silent-log.ts';
 
 /** Sections of the configuration file, to be laid over the defaults. */
 export type Sections = Readonly<Record<string, unknown>>;
@@ -55,9 +56,6 @@ export interface StatusTrouble {
 
 /** The user and the group without rights, by the custom of most systems. */
 export const NOBODY = 65_534;
-
-const nothing = () => {};
-const SILENT = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 export class Place {
   /** Absolute; everything of the test is below it. */
