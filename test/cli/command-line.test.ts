@@ -115,6 +115,14 @@ describe('the command line', () => {
   });
 });
 
+it('the page of the configuration is the one that scripts/make-configuration.mjs makes', () => {
+  expect(fs.readFileSync(`${ROOT}docs/configuration.md`, 'utf8')).toBe(
+    execFileSync(process.execPath, [...READS_TYPESCRIPT, `${ROOT}scripts/make-configuration.mjs`], {
+      encoding: 'utf8',
+    }),
+  );
+});
+
 describe('the man page', () => {
   it('is the one that scripts/make-man.mjs makes', () => {
     expect(fs.readFileSync(`${ROOT}docs/agent.1`, 'utf8')).toBe(

@@ -155,7 +155,7 @@ describe('the configuration that is written', () => {
     const { protocol, ...keys } = service;
     if ('path' in keys) return { protocol, baseUrl: keys.baseUrl, ...(keys.path !== '/heappe' && { path: keys.path }) };
     const { jobsUrl, ...others } = keys;
-    return jobsUrl === null ? others : { ...others, jobsUrl };
+    return { protocol, ...others, ...(jobsUrl !== null && { jobsUrl }) };
   }
 
   it('holds the answers and nothing else, whatever they are', () => {

@@ -67,7 +67,9 @@ describe('a configuration that is fine', () => {
 
   it('is the example of the repository, with the same defaults', async () => {
     const example = await loadConfig(resolve(import.meta.dirname, '../../config.example.yaml'));
-    const minimal = await load(MINIMAL);
+    const minimal = await load(
+      'service: {protocol: rest, baseUrl: https://m.example.org}\nauth: {username: alice, passwordFile: password}\n',
+    );
     const { file: _e, service: exampleService, auth: exampleAuth, ...exampleRest } = example;
     const { file: _m, service: minimalService, auth: minimalAuth, ...minimalRest } = minimal;
     expect(exampleRest).toEqual(minimalRest);

@@ -67,25 +67,20 @@ type Replace = (line: RegExp, lines: readonly string[]) => void;
 
 /** The keys of one protocol; those of the other one would be errors, and are omitted with their comments. */
 function writeService(service: AnsweredService, replace: Replace): void {
-  if (service.protocol === 'soap') {
-    const { fileTransferUrl, namespace, jobsUrl, baseUrl } = service;
-    replace(/^ {2}fileTransferUrl: .*$/m, [`  fileTransferUrl: ${quoted(fileTransferUrl)}`]);
-    replace(/^ {2}namespace: .*$/m, [`  namespace: ${quoted(namespace)}`]);
-    if (jobsUrl !== null) replace(/^ {2}# jobsUrl: null .*\n.*$/m, [`  jobsUrl: ${quoted(jobsUrl)}`]);
-    replace(/^ {2}baseUrl: .*$/m, [baseUrl === null ? '  # baseUrl: null' : `  baseUrl: ${quoted(baseUrl)}`]);
+  const { baseUrl } = service;
+  replace(/^ {2}baseUrl: .*$/m, [baseUrl === null ? '  # baseUrl: null' : `  baseUrl: ${quoted(baseUrl)}`]);
+  if (service.protocol === 'rest') {
+    if (service.path !== DEFAULT_PATH) replace(/^ {2}# path: .*$/m, [`  path: ${quoted(service.path)}`]);
+    replace(/^ {2}# With soap, these keys[\s\S]*?soapVersion: .*\n\n/m, ['']);
     return;
   }
-  const { baseUrl, path } = service;
-  replace(/^ {2}# The address of the file-transfer[\s\S]*?^ {2}# soapVersion: .*$/m, [
-    '  protocol: rest',
-    '  # The address of the middleware, and what stands between it and the operations.',
-    `  baseUrl: ${quoted(baseUrl)}`,
-    path === DEFAULT_PATH ? `  # path: ${path}` : `  path: ${quoted(path)}`,
-    '',
-  ]);
-  replace(/^ {2}# concurrency: .*$/m, [
-    '  # concurrency: 1                # calls at a time; some releases break those of a user that come together',
-  ]);
+  const { fileTransferUrl, namespace, jobsUrl } = service;
+  replace(/^ {2}protocol: rest .*$/m, ['  protocol: soap']);
+  replace(/^ {2}# path: \/heappe .*\n/m, ['']);
+  replace(/^ {2}# With soap, these keys.*\n/m, ['']);
+  replace(/^ {2}# fileTransferUrl: .*$/m, [`  fileTransferUrl: ${quoted(fileTransferUrl)}`]);
+  replace(/^ {2}# namespace: .*$/m, [`  namespace: ${quoted(namespace)}`]);
+  if (jobsUrl !== null) replace(/^ {2}# jobsUrl: null .*$/m, [`  jobsUrl: ${quoted(jobsUrl)}`]);
 }
 
 /** JSON is valid YAML for any text. */

@@ -1,0 +1,111 @@
+// Prints docs/configuration.md: the keys, types and defaults of the schema, with the comments of config.example.yaml.
+// `node --import ./scripts/typescript.mjs scripts/make-configuration.mjs > docs/configuration.md`. A test compares the
+// file with what this prints.
+import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { parse } from 'yaml';
+import { configSchema } from '../src/config/schema.ts';
+
+const HEAD = `# Configuration
+
+Read this to look up a key. [config.example.yaml](../config.example.yaml) is a complete file to copy;
+[commands.md](commands.md#configuration) describes where the agent looks for it, and how it is changed.
+
+Unknown keys are errors. Relative paths start at the directory of the file; \`~\` is not expanded. Durations may be
+fractions, and sizes text such as \`"512 MiB"\`. A value in *italics* is an example; the others are defaults.
+`;
+
+/** Keys without a default in the schema: the one in the example is that of the protocol. */
+const COMPUTED = ['service.path', 'service.concurrency', 'service.soapVersion', 'service.jobsUrl', 'auth.path'];
+const SECTIONS_OF_EXAMPLES = ['watch', 'notify'];
+
+/** Without the wrappers for defaults, null and preparation. */
+function inner(schema) {
+  const { type, innerType, in: first, out } = schema.def;
+  if (innerType !== undefined) return inner(innerType);
+  return type === 'pipe' ? inner(first.def.type === 'transform' ? out : first) : schema;
+}
+
+/** Each key that has a value, as a path of names; of a list of sections, those of one entry. */
+function leaves(schema, path = []) {
+  const { type, shape, element } = inner(schema).def;
+  if (type === 'object') return Object.entries(shape).flatMap(([key, value]) => leaves(value, [...path, key]));
+  if (type === 'array' && inner(element).def.type === 'object') return leaves(element, path);
+  return [{ name: path.join('.'), schema }];
+}
+
+/** What an error names as expected in place of a value that no key takes. */
+function expectedOf(schema) {
+  const [issue] = [{}, 5].flatMap((wrong) => schema.safeParse(wrong).error?.issues ?? []);
+  return (issue?.message ?? '')
+    .replace(/^one of (.*)$/, (_, words) => `\`${words.replaceAll(', ', '`, `')}\``)
+    .replace(' to 9007199254740991', ' on')
+    .replace(' (written in full: ~ is not expanded)', '');
+}
+
+/** The values and comments of the example by the names of their keys, and the texts above its sections. */
+function readExample() {
+  const file = readFileSync(new URL('../config.example.yaml', import.meta.url), 'utf8');
+  const keys = new Map();
+  const intros = new Map();
+  const open = [];
+  let last;
+  let prose = [];
+  for (const line of file.slice(file.indexOf('\nservice:')).split('\n')) {
+    const more = /^\s*#\s{10,}#\s(.*)$/.exec(line)?.[1];
+    const plain = line.replace(/^( *)# ( *(?:- )?[a-z][A-Za-z]+:)/, '$1$2');
+    const key = /^( *(?:- )?)([a-z][A-Za-z]+):(?: (.*?))?(?:\s+# (.*))?$/.exec(plain);
+    if (more !== undefined) last.comment += ` ${more}`;
+    else if (key !== null) {
+      const [, { length: depth }, name, value = '', comment = ''] = key;
+      while (open.length > 0 && open.at(-1).depth >= depth) open.pop();
+      open.push({ depth, name });
+      last = {
+        isSet: plain === line,
+        value: value.trim(),
+        comment: [...(depth > 0 ? prose : []), comment].join(' ').trim(),
+      };
+      if (depth === 0) intros.set(name, prose.join(' '));
+      const full = open.map((parent) => parent.name).join('.');
+      if (!keys.has(full)) keys.set(full, last);
+      prose = [];
+    } else {
+      const words = /^\s*# (.*)$/.exec(line)?.[1];
+      prose = words === undefined ? [] : [...prose, words];
+    }
+  }
+  return { keys, intros };
+}
+
+/** The default as the example has it, which must be that of the schema; or the example in italics. */
+function defaultOf({ name, schema }, { value, isSet }) {
+  const [written, unset] = [schema.safeParse(parse(value)), schema.safeParse(undefined)];
+  if (!written.success) throw new Error(`config.example.yaml: ${name}: ${value} is refused`);
+  if (COMPUTED.includes(name) || (unset.data !== undefined && isDeepStrictEqual(written.data, unset.data)))
+    return `\`${value}\``;
+  if (unset.data !== undefined && !SECTIONS_OF_EXAMPLES.includes(name.split('.')[0]) && !isSet)
+    throw new Error(`config.example.yaml: ${name}: ${value} is not the default`);
+  return `*\`${value}\`*`;
+}
+
+const linked = (text) => text.replaceAll(/docs\/(\w+\.md)/g, '[$1]($1)').replaceAll(/(?=.{120})(.{1,120}) /g, '$1\n');
+
+const { keys, intros } = readExample();
+const byName = new Map(leaves(configSchema('/')).map((leaf) => [leaf.name, leaf]));
+const missing = [...byName.keys()].filter((name) => !keys.has(name));
+if (missing.length > 0) throw new Error(`config.example.yaml has no ${missing.join(', ')}`);
+process.stdout.write(HEAD);
+let section = '';
+for (const [name, shown] of keys) {
+  const leaf = byName.get(name);
+  if (leaf === undefined) continue;
+  const [top] = name.split('.');
+  if (top !== section) {
+    const intro = intros.get(top);
+    process.stdout.write(`\n## ${top}\n\n${intro === '' ? '' : `${linked(intro)}\n\n`}`);
+    process.stdout.write('| key | value | expected | meaning |\n|---|---|---|---|\n');
+    section = top;
+  }
+  const cells = [`\`${name.replace(/^\w+\./, '')}\``, defaultOf(leaf, shown), expectedOf(leaf.schema), shown.comment];
+  process.stdout.write(`| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`);
+}
