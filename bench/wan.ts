@@ -16,7 +16,7 @@ import { AgentPlace, ALL_FILES, startMiddleware, untilAsked } from './watching.t
 
 const COUNT = 400;
 const ROUND_TRIP_MS = 100;
-/** Results at a time on a long wire (docs/scale.md). */
+/** Results at a time on a long wire (docs/sizing.md). */
 const PLACES = 16;
 const WIRES = {
   clean: { roundTripMs: ROUND_TRIP_MS },

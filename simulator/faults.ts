@@ -55,7 +55,7 @@ export type FaultEffect =
    * Content-Length.
    */
   | { readonly kind: 'truncate'; readonly afterBytes: number; readonly announcedBytes?: number }
-  /** Files look as if they had only so many bytes (docs/servers.md 1.6: stale sizes). */
+  /** Files look as if they had only so many bytes (docs/dev/servers.md 1.6: stale sizes). */
   | { readonly kind: 'staleSize'; readonly bytes: number };
 
 export type FaultRule = FaultScope & FaultEffect;

@@ -1,5 +1,5 @@
 /**
- * What servers of this interface do differently from each other (docs/servers.md), as one plain object. The defaults
+ * What servers of this interface do differently from each other (docs/dev/servers.md), as one plain object. The defaults
  * are the server that is most like the interface; a test or a person changes them while the sandbox runs. What comes
  * with the releases of the REST interface is `release`, a row of rest/releases.ts.
  */
@@ -14,7 +14,7 @@ export type SandboxHabits = ReturnType<typeof defaultHabits>;
 /** The server that is most like the interface. */
 export function defaultHabits() {
   return {
-    // Live files (docs/servers.md 1)
+    // Live files (docs/dev/servers.md 1)
     /**
      * How the text of live files is made: independent UTF-8 blocks of 1,024 bytes; one decoder from the offset to the
      * end, which goes by a byte-order mark there; the blocks of the older .NET runtime; or otherwise: one character a byte.
@@ -35,7 +35,7 @@ export function defaultHabits() {
     /** A task of a DownloadParts call that is none of the job. */
     unknownTask: 'left-out' as 'left-out' | 'fault',
 
-    // Listing and whole files (docs/servers.md 4)
+    // Listing and whole files (docs/dev/servers.md 4)
     /** Names as listed: `/123/sub/file`, `123///sub/file`, `123/sub/file`. */
     listForm: 'leading-slash' as 'leading-slash' | 'triple-slash' | 'bare',
     /** Names listed besides the real ones, exactly as written here, each with the text it downloads as. */
@@ -45,7 +45,7 @@ export function defaultHabits() {
     /** DownloadFileFromCluster of a file that does not exist. */
     missingFile: 'fault' as 'fault' | 'nil',
 
-    // Jobs and tasks (docs/servers.md 10)
+    // Jobs and tasks (docs/dev/servers.md 10)
     /** JobManagementWs is there. */
     jobService: true,
     /**
@@ -62,7 +62,7 @@ export function defaultHabits() {
     /** So long after the end of a task the last bytes of its files are flushed; 0 for at once, always. */
     flushSeconds: 0,
 
-    // REST (docs/rest.md)
+    // REST (docs/dev/rest.md)
     /** The release of REST; SOAP has none. */
     release: '6.3' as ReleaseName,
     /** What is different from that release. */
@@ -77,35 +77,35 @@ export function defaultHabits() {
     /** The language of problems without `Accept-Language`. */
     language: 'cs' as Language,
     /**
-     * Characters of the longest text value that the service can write: longer parts are a failure (docs/rest.md 3.1).
+     * Characters of the longest text value that the service can write: longer parts are a failure (docs/dev/rest.md 3.1).
      */
     maxTextCharacters: 166_666_666,
     /**
-     * A whole file begins so many milliseconds late for each MiB of it, for it is read whole before (docs/rest.md 3.5).
+     * A whole file begins so many milliseconds late for each MiB of it, for it is read whole before (docs/dev/rest.md 3.5).
      */
     firstByteMsPerMiB: 0,
     /**
      * Times of files count in whole seconds when the listing leaves out what is older than the submission: true for
-     * what real servers do, which never list a file of the very second of the submission (docs/rest.md 5.1).
+     * what real servers do, which never list a file of the very second of the submission (docs/dev/rest.md 5.1).
      */
     wholeSecondListing: false,
     /** Listed names are absolute paths. */
     absolutePaths: false,
 
-    // Clusters (docs/rest.md 5.2)
+    // Clusters (docs/dev/rest.md 5.2)
     /** How the service reaches the files of jobs, over REST. */
     fileAccess: 'ssh' as 'ssh' | 'network-share' | 'firecrest',
 
-    // XML (docs/servers.md 1.7, 2)
+    // XML (docs/dev/servers.md 1.7, 2)
     /** Optional members without a value are written as xsi:nil instead of being left out. */
     nullMembers: false,
     /** Each array of an answer holds a nil entry besides the real ones. */
     nilEntries: false,
 
-    // Sessions and sign-in (docs/servers.md 3)
+    // Sessions and sign-in (docs/dev/servers.md 3)
     /** The path before the operation name of a sign-in. */
     signInPath: '/service/UserAndLimitationManagement',
-    /** Other names for sign-in operations, by the name in docs/interface.md 4.2. */
+    /** Other names for sign-in operations, by the name in docs/dev/soap.md 4.2. */
     signInOperations: {} as Record<string, string>,
     /** The shape of a successful answer. `header` is for token sign-ins only: calls then show the token. */
     signInAnswer: 'json-string' as 'json-string' | 'plain-text' | 'object' | 'header',
@@ -124,7 +124,7 @@ export function defaultHabits() {
     /** The job of another user: exactly like a lost session, or a fault of its own. */
     foreignJob: 'session-lost' as 'session-lost' | 'fault',
 
-    // Transfer methods (docs/servers.md 5)
+    // Transfer methods (docs/dev/servers.md 5)
     /** The protocol of GetFileTransferMethod; `none` leaves the result out. */
     transferProtocol: 'SftpScp' as 'SftpScp' | 'NetworkShare' | 'none',
     /** SftpScp is called LocalSftpScp by the REST releases that have it. */
@@ -150,7 +150,7 @@ export function defaultHabits() {
     /** A key ends by itself after so many hours. */
     keyLifetimeHours: 24,
 
-    // Load (docs/servers.md 6)
+    // Load (docs/dev/servers.md 6)
     /** Requests an hour and address; beyond: 429 with Retry-After. Null for no limit, or that of the REST release. */
     requestsPerHour: null as number | 'release' | null,
     /** Bytes of a SOAP request; beyond: 413. */

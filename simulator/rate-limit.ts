@@ -1,4 +1,4 @@
-/** Requests an hour and address (docs/servers.md 6.1). */
+/** Requests an hour and address (docs/dev/servers.md 6.1). */
 import { HttpRefusal } from './refusals.ts';
 
 const HOUR_MS = 3_600_000;

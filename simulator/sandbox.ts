@@ -1,6 +1,6 @@
 /**
- * The simulated cluster: the middleware of docs/interface.md and docs/rest.md on node:http, with the quirks of
- * docs/servers.md, over both protocols at a time. Its jobs are real processes in real directories. Only parts are put
+ * The simulated cluster: the middleware of docs/dev/soap.md and docs/dev/rest.md on node:http, with the quirks of
+ * docs/dev/servers.md, over both protocols at a time. Its jobs are real processes in real directories. Only parts are put
  * together here.
  */
 import { randomBytes } from 'node:crypto';
@@ -151,7 +151,7 @@ export class Sandbox {
     return job;
   }
 
-  /** Deletes a job as the release does (docs/rest.md 3.6). A job that does not exist is a `usage` error. */
+  /** Deletes a job as the release does (docs/dev/rest.md 3.6). A job that does not exist is a `usage` error. */
   async deleteJob(jobId: string): Promise<void> {
     await deleteFrom(this.#place, this.#existing(jobId));
   }

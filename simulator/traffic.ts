@@ -2,7 +2,7 @@
 import { FILE_TRANSFER_OPERATIONS, JOB_OPERATIONS, type Operation } from '../src/operations.ts';
 import type { FileType, SoapVersion } from '../src/remote/soap/contract.ts';
 
-/** The request, by the names of docs/interface.md 2.5. */
+/** The request, by the names of docs/dev/soap.md 2.5. */
 interface RecordedEntry {
   readonly submittedTaskInfoId: string | null;
   readonly fileType: FileType | null;

@@ -1,8 +1,8 @@
-/** The sign-in method and the source of its secret (docs/interface.md 4.2); never the secret itself. */
+/** The sign-in method and the source of its secret (docs/dev/soap.md 4.2); never the secret itself. */
 
 export const AUTH_METHODS = ['openid', 'external-token', 'cloud-platform', 'password', 'session-code'] as const;
 
-/** REST only: every call sends user name and password, without a sign-in (docs/rest.md 4.1). */
+/** REST only: every call sends user name and password, without a sign-in (docs/dev/rest.md 4.1). */
 export const API_KEY = 'api-key';
 
 /** One of the sign-in operations; `session-code` takes an existing code. */
@@ -18,9 +18,9 @@ export type SecretSource =
 
 interface CommonSettings {
   readonly secret: SecretSource;
-  /** Between the base URL and the operation: starts with a slash or is empty. Null: that of docs/interface.md 4.2. */
+  /** Between the base URL and the operation: starts with a slash or is empty. Null: that of docs/dev/soap.md 4.2. */
   readonly path: string | null;
-  /** Null: the operation name of docs/interface.md 4.2. */
+  /** Null: the operation name of docs/dev/soap.md 4.2. */
   readonly operation: string | null;
   /** The path of the session code in a response object; dots separate names. */
   readonly sessionCodeField: string | null;

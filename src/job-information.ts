@@ -1,5 +1,5 @@
 /**
- * What the middleware reports about a job (docs/interface.md 10): its *job state*, times and tasks. The state of a job
+ * What the middleware reports about a job (docs/dev/soap.md 10): its *job state*, times and tasks. The state of a job
  * in the agent (watched, settled, ...) is another one.
  */
 import type { JobId, TaskId } from './job.ts';
@@ -7,7 +7,7 @@ import type { JobId, TaskId } from './job.ts';
 /** The phase of a job by its job state: more bytes will come, or only bytes that are flushed late. */
 export type JobPhase = 'active' | 'over';
 
-/** The words that are known (docs/servers.md 10.3). One that waits for a service account is not over. */
+/** The words that are known (docs/dev/servers.md 10.3). One that waits for a service account is not over. */
 const PHASES: ReadonlyMap<string, JobPhase> = new Map([
   ['Configuring', 'active'],
   ['Submitted', 'active'],

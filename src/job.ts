@@ -1,6 +1,6 @@
 /**
  * The words for what is followed: a job, its tasks and the four live files of a task.
- * Ids are `xs:long` on the wire (docs/interface.md 2.5, 4.1); they are kept as canonical decimal text, because a
+ * Ids are `xs:long` on the wire (docs/dev/soap.md 2.5, 4.1); they are kept as canonical decimal text, because a
  * JavaScript number is wrong beyond 2^53.
  */
 

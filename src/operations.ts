@@ -1,4 +1,4 @@
-/** The operations of the service by the names of docs/interface.md 4.1 and 10.1, whatever protocol they are called by. */
+/** The operations of the service by the names of docs/dev/soap.md 4.1 and 10.1, whatever protocol they are called by. */
 
 export const FILE_TRANSFER_OPERATIONS = [
   'GetFileTransferMethod',

@@ -1,6 +1,6 @@
 /**
  * Paths below the mirror directory, a contract with those who read them. Names of result files come from the server and
- * are hostile until proven otherwise: the path of a name below `results/`, or the reason why it has none (docs/servers.md
+ * are hostile until proven otherwise: the path of a name below `results/`, or the reason why it has none (docs/dev/servers.md
  * 4.2).
  */
 import { isLiveFileName, type JobId, type LiveFileKey, parseLong } from './job.ts';

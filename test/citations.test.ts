@@ -1,11 +1,11 @@
-/** Comments cite docs/interface.md, docs/servers.md and docs/rest.md by section: it has to be there, and no other source is cited. */
+/** Comments cite docs/dev/soap.md, docs/dev/servers.md and docs/dev/rest.md by section: it has to be there, and no other source is cited. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const DOCUMENTS = ['interface', 'servers', 'rest'] as const;
+const DOCUMENTS = ['soap', 'servers', 'rest'] as const;
 
 /** Documents that are not in the repository, by the words with which they were cited. */
 const ABSENT = [
@@ -15,8 +15,8 @@ const ABSENT = [
   /\bdesign\.md\b/gi,
 ];
 
-/** `docs/servers.md 1.2`, `docs/servers.md 1.2, 1.3 and 4`; within a document `servers.md 1.2`. */
-const CITATION = /\b(interface|servers|rest)\.md(?: ((?:\d+(?:\.\d+)*)(?:(?:, | and | to )\d+(?:\.\d+)*)*))?/g;
+/** `docs/dev/servers.md 1.2`, `docs/dev/servers.md 1.2, 1.3 and 4`; within a document `servers.md 1.2`. */
+const CITATION = /\b(soap|servers|rest)\.md(?: ((?:\d+(?:\.\d+)*)(?:(?:, | and | to )\d+(?:\.\d+)*)*))?/g;
 /** Within one of the documents, another section of itself: `(1.2)`, `: 5.`, `1.7, 4.3`. */
 const WITHIN = /\((\d{1,2}(?:\.\d+)*(?:[,;] \d{1,2}(?:\.\d+)*)*)\)/g;
 
@@ -39,7 +39,9 @@ const absentIn = (text: string) => ABSENT.flatMap((words) => unwrapped(text).mat
 
 const read = (file: string) => fs.readFileSync(path.join(ROOT, file), 'utf8');
 const sectionsOf = (document: string) =>
-  new Set([...read(`docs/${document}.md`).matchAll(/^#{2,3} (\d+(?:\.\d+)*)\.? /gm)].map(([, number = '']) => number));
+  new Set(
+    [...read(`docs/dev/${document}.md`).matchAll(/^#{2,3} (\d+(?:\.\d+)*)\.? /gm)].map(([, number = '']) => number),
+  );
 const sections = new Map(DOCUMENTS.map((document) => [document as string, sectionsOf(document)]));
 const isThere = ({ document, section }: Citation) => section === '' || sections.get(document)?.has(section) === true;
 
@@ -54,9 +56,9 @@ const files = ['src', 'simulator', 'test', 'bench', 'scripts', 'docs', 'systemd'
 describe('the reading of citations', () => {
   it('sees them over line ends, one or several at a time', () => {
     const text =
-      '/**\n * A (docs/servers.md 1.2, 4 and\n * 5.1); docs/interface.md\n * 2.\n */\n// docs/servers.md: all';
+      '/**\n * A (docs/dev/servers.md 1.2, 4 and\n * 5.1); docs/dev/soap.md\n * 2.\n */\n// docs/dev/servers.md: all';
     expect(citationsIn(text).map(({ document, section }) => `${document} ${section}`)).toEqual([
-      ...['servers 1.2', 'servers 4', 'servers 5.1', 'interface 2', 'servers '],
+      ...['servers 1.2', 'servers 4', 'servers 5.1', 'soap 2', 'servers '],
     ]);
   });
 
@@ -88,10 +90,36 @@ describe('citations', () => {
     expect(cited.flatMap(({ file, text }) => absentIn(text).map((words) => `${file}: ${words}`))).toEqual([]);
   });
 
-  it.each(DOCUMENTS)('within docs/%s.md lead to sections of its own', (document) => {
-    const within = [...read(`docs/${document}.md`).matchAll(WITHIN)].flatMap(([, numbers = '']) =>
+  it.each(DOCUMENTS)('within docs/dev/%s.md lead to sections of its own', (document) => {
+    const within = [...read(`docs/dev/${document}.md`).matchAll(WITHIN)].flatMap(([, numbers = '']) =>
       numbers.split(/[,;] /),
     );
     expect(within.filter((section) => !isThere({ document, section }))).toEqual([]);
+  });
+});
+
+describe('links', () => {
+  const pages = files.filter((file) => file.endsWith('.md'));
+  const anchorsOf = (text: string) =>
+    [...text.replaceAll(/```[\s\S]*?```/g, '').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .trim()
+        .replaceAll(' ', '-'),
+    );
+
+  it('of documents lead to files and headings that exist', () => {
+    const links = pages.flatMap((page) =>
+      [...read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].map(([, to = '', anchor]) => ({
+        page,
+        target: to === '' ? page : path.join(path.dirname(page), to),
+        anchor,
+      })),
+    );
+    expect(links.length).toBeGreaterThan(50);
+    const isDead = ({ target, anchor }: (typeof links)[number]) =>
+      !fs.existsSync(path.join(ROOT, target)) || (anchor !== undefined && !anchorsOf(read(target)).includes(anchor));
+    expect(links.filter(isDead)).toEqual([]);
   });
 });

@@ -30,9 +30,8 @@ const itemsOf = (page: string): string[] =>
     .split('\n')
     .filter((line) => /^(?:\d+\.|-) /.test(line));
 
-const [promises = '', others = '', tests = ''] = pageOf('guarantees.md').split(
-  /\n(?=## (?:When the raw bytes|Which tests))/,
-);
+const [promises = '', others = ''] = pageOf('guarantees.md').split(/\n(?=## When the raw bytes)/);
+const [tests = '', hostile = ''] = pageOf('dev/evidence.md').split(/\n(?=## A service that lies)/);
 
 /** The guarantees: `A fleet 1` for a numbered one, the bold words of another. */
 const guarantees = promises
@@ -60,7 +59,7 @@ const rowsOf = (page: string): [string, string][] =>
     .map((line) => line.split(' | '))
     .map((cells) => [cells[0]?.slice(2) ?? '', cells.at(-1) ?? '']);
 
-const shown = [...shownGuarantees, ...rowsOf(pageOf('hostile.md'))];
+const shown = [...shownGuarantees, ...rowsOf(hostile)];
 
 it('each guarantee names what shows it', () => {
   expect(guarantees.length).toBeGreaterThan(50);
@@ -93,21 +92,21 @@ const CONSTANTS: readonly (readonly [document: string, phrase: string, value: st
   ['guarantees.md', 'The first fill of a file longer than {} downloads its raw bytes', size(LONG_BACKLOG_BYTES)],
   ['guarantees.md', 'The agent waits {} at most, and a date', time(MAX_RETRY_AFTER_MS)],
   ['guarantees.md', 'Each attempt waits {} for the lock', time(BUSY_TIMEOUT_MS)],
-  ['hostile.md', '{} at most; a date counts by the server', time(MAX_RETRY_AFTER_MS)],
-  ['servers.md', 'one that makes the file shorter has to be seen for {}.', time(PERSISTS_MS.shorter)],
-  ['servers.md', 'for its `Retry-After`, up to {}, otherwise', time(MAX_RETRY_AFTER_MS)],
-  ['servers.md', 'otherwise for {}, doubling', time(share.FIRST_PAUSE_MS)],
-  ['servers.md', 'doubling up to {}. `service.requestsPerMinute`', time(share.MAX_PAUSE_MS)],
-  ['servers.md', 'After a fault, no sign-in is sent for {}, then', time(signIn.FIRST_PAUSE_MS)],
-  ['servers.md', 'at most {}. After a refusal', time(signIn.MAX_PAUSE_MS)],
-  ['servers.md', 'After a refusal, none is sent for {}, then', time(signIn.FIRST_PAUSE_AFTER_REFUSAL_MS)],
-  ['servers.md', 'at most {}, unless the file of the secret', time(signIn.MAX_PAUSE_AFTER_REFUSAL_MS)],
-  ['servers.md', 'The agent requests the list every {}, or every', time(INTERVAL_MS)],
-  ['servers.md', 'or every {} while it follows no job', time(IDLE_INTERVAL_MS)],
+  ['dev/evidence.md', '{} at most; a date counts by the server', time(MAX_RETRY_AFTER_MS)],
+  ['dev/servers.md', 'one that makes the file shorter has to be seen for {}.', time(PERSISTS_MS.shorter)],
+  ['dev/servers.md', 'for its `Retry-After`, up to {}, otherwise', time(MAX_RETRY_AFTER_MS)],
+  ['dev/servers.md', 'otherwise for {}, doubling', time(share.FIRST_PAUSE_MS)],
+  ['dev/servers.md', 'doubling up to {}. `service.requestsPerMinute`', time(share.MAX_PAUSE_MS)],
+  ['dev/servers.md', 'After a fault, no sign-in is sent for {}, then', time(signIn.FIRST_PAUSE_MS)],
+  ['dev/servers.md', 'at most {}. After a refusal', time(signIn.MAX_PAUSE_MS)],
+  ['dev/servers.md', 'After a refusal, none is sent for {}, then', time(signIn.FIRST_PAUSE_AFTER_REFUSAL_MS)],
+  ['dev/servers.md', 'at most {}, unless the file of the secret', time(signIn.MAX_PAUSE_AFTER_REFUSAL_MS)],
+  ['dev/servers.md', 'The agent requests the list every {}, or every', time(INTERVAL_MS)],
+  ['dev/servers.md', 'or every {} while it follows no job', time(IDLE_INTERVAL_MS)],
   ['service.md', 'a request that takes longer than {} is ended', time(metricsServer.REQUEST_MS)],
   ['service.md', 'Beyond {} connections', String(metricsServer.MAX_CONNECTIONS)],
-  ['transfers.md', '`results.intervalSeconds`, at most {}', time(MAX_INTERVAL_MS)],
-  ['transfers.md', 'a line every {} elsewhere', time(PACE.line.everyMs)],
+  ['results.md', '`results.intervalSeconds`, at most {}', time(MAX_INTERVAL_MS)],
+  ['results.md', 'a line every {} elsewhere', time(PACE.line.everyMs)],
   ['fleet.md', 'the first two must last {}', time(readiness.PERSISTS_MS)],
   ['fleet.md', 'After {}, an agent that is not ready acquires one job', time(readiness.PAUSE_MS)],
   ['fleet.md', 'After each failed trial the pause doubles, up to {}.', time(readiness.MAX_PAUSE_MS)],

@@ -1,5 +1,5 @@
 /**
- * Words that docs/glossary.md replaced do not come back: in documents, and in the comments and messages of the source.
+ * Words that docs/dev/glossary.md replaced do not come back: in documents, and in the comments and messages of the source.
  * Identifiers are not checked.
  */
 import fs from 'node:fs';
@@ -53,7 +53,9 @@ function proseOf(markdown: string): string {
 }
 
 const documents = (): Text[] => {
-  const names = fs.readdirSync(`${ROOT}docs`).filter((name) => name.endsWith('.md'));
+  const names = fs
+    .readdirSync(`${ROOT}docs`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'));
   return ['README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md', ...names.map((name) => `docs/${name}`)].map((file) => ({
     file,
     text: proseOf(fs.readFileSync(ROOT + file, 'utf8')),
@@ -193,7 +195,9 @@ it('sentences of documents have at most 25 words, cells of tables 40', () => {
   const isLonger = (max: number) => (text: string) => text.split(' ').filter((word) => /\w/.test(word)).length > max;
   const sample = sentencesOf(`**A lead.** ${'word '.repeat(25)}\n| a | ${'b '.repeat(41)} |\n\n${'c\n'.repeat(26)}`);
   expect([sample.cells.filter(isLonger(40)).length, sample.sentences.filter(isLonger(25)).length]).toEqual([1, 2]);
-  const names = fs.readdirSync(`${ROOT}docs`).filter((name) => name.endsWith('.md'));
+  const names = fs
+    .readdirSync(`${ROOT}docs`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'));
   const found = ['README.md', 'CONTRIBUTING.md', 'ARCHITECTURE.md', ...names.map((name) => `docs/${name}`)].flatMap(
     (file) => {
       const { sentences, cells } = sentencesOf(fs.readFileSync(ROOT + file, 'utf8'));

@@ -1,4 +1,4 @@
-/** A log as jobs write it, in many languages, and what the service makes of it (docs/servers.md 1.2). */
+/** A log as jobs write it, in many languages, and what the service makes of it (docs/dev/servers.md 1.2). */
 
 import { decodeBytes } from '../../test/support/decode-bytes.ts';
 import { type Answer, LOG_BLOCK_BYTES } from './answers.ts';

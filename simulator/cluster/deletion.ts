@@ -1,4 +1,4 @@
-/** What deleting a job leaves behind, by release (docs/rest.md 3.6). */
+/** What deleting a job leaves behind, by release (docs/dev/rest.md 3.6). */
 import { cp, mkdir, rm } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { Release } from '../rest/releases.ts';

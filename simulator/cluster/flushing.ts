@@ -1,4 +1,4 @@
-/** Output that reaches the files after the state is final (docs/servers.md 1.8 and 10.3). */
+/** Output that reaches the files after the state is final (docs/dev/servers.md 1.8 and 10.3). */
 import type { SandboxHabits } from '../habits.ts';
 import type { SubmittedTask } from './cluster.ts';
 

@@ -1,4 +1,4 @@
-/** Temporary SSH key pairs in the formats that servers hand out (docs/servers.md 5.2). */
+/** Temporary SSH key pairs in the formats that servers hand out (docs/dev/servers.md 5.2). */
 import { generateKeyPair, type KeyObject, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 
@@ -80,6 +80,6 @@ function openSsh(publicBlob: Buffer, publicKey: Buffer, seed: Buffer): string {
     sshStrings(publicBlob, Buffer.concat([secret, padding])),
   ]);
   const lines = body.toString('base64').match(/.{1,76}/g) ?? [];
-  // As .NET breaks base64 into lines, between lines that end without a carriage return (docs/rest.md 3.7).
+  // As .NET breaks base64 into lines, between lines that end without a carriage return (docs/dev/rest.md 3.7).
   return `-----BEGIN OPENSSH PRIVATE KEY-----\n${lines.join('\r\n')}\n-----END OPENSSH PRIVATE KEY-----\n`;
 }

@@ -2,7 +2,7 @@
 import type { JOB_STATES } from '../../src/remote/soap/contract.ts';
 import type { TaskExit, TaskProcess } from './task-process.ts';
 
-/** docs/interface.md 10.4. */
+/** docs/dev/soap.md 10.4. */
 export type JobState = (typeof JOB_STATES)[number];
 /** A state that is an end. */
 export type EndState = Extract<JobState, 'Finished' | 'Failed' | 'Canceled'>;

@@ -1,4 +1,4 @@
-/** The keys of GetFileTransferMethod and EndFileTransfer: real temporary pairs, counted (docs/servers.md 5.1). */
+/** The keys of GetFileTransferMethod and EndFileTransfer: real temporary pairs, counted (docs/dev/servers.md 5.1). */
 import { userInfo } from 'node:os';
 import { basename, join } from 'node:path';
 import type { SandboxHabits } from '../habits.ts';

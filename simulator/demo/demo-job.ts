@@ -20,7 +20,7 @@ export function demoJob({ seconds = 15, names = 'any', seed = 1 }: DemoJobOption
   return { name: 'demo', tasks };
 }
 
-/** Names that the service hands out: over REST not any, and some releases lose directories (docs/rest.md 3.4). */
+/** Names that the service hands out: over REST not any, and some releases lose directories (docs/dev/rest.md 3.4). */
 export function demoNames(protocol: Protocol, release: ReleaseName): DemoNames {
   if (protocol === 'soap') return 'any';
   return releaseOf(release).names === 'whole' ? 'plain' : 'flat';

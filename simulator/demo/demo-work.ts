@@ -10,7 +10,7 @@ export type DemoTask = (typeof DEMO_TASKS)[number];
 
 /**
  * The names of results: in all languages; of characters that every release of REST takes; and of those without
- * directories (docs/rest.md 3.4).
+ * directories (docs/dev/rest.md 3.4).
  */
 export const DEMO_NAMES = ['any', 'plain', 'flat'] as const;
 export type DemoNames = (typeof DEMO_NAMES)[number];

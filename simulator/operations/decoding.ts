@@ -1,5 +1,5 @@
 /**
- * How the service turns the bytes of a live file into text (docs/servers.md 1.2): independent blocks of 1,024 bytes,
+ * How the service turns the bytes of a live file into text (docs/dev/servers.md 1.2): independent blocks of 1,024 bytes,
  * counted from the offset asked for; or one decoder from there to the end; or otherwise, as one character a byte.
  */
 import { TextDecoder } from 'node:util';

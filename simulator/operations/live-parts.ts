@@ -1,4 +1,4 @@
-/** Parts of live files, for all protocols (docs/servers.md 1): opened all together, read with constant memory. */
+/** Parts of live files, for all protocols (docs/dev/servers.md 1): opened all together, read with constant memory. */
 import type { FileHandle } from 'node:fs/promises';
 import { relative } from 'node:path';
 import type { LiveFileName } from '../../src/job.ts';

@@ -1,6 +1,6 @@
 /**
  * Downloads of named pipes: the service opens the pipe and waits for a program that writes into it, and meanwhile
- * answers no call of that user, also when the client has gone (docs/rest.md 5.4).
+ * answers no call of that user, also when the client has gone (docs/dev/rest.md 5.4).
  */
 import { once } from 'node:events';
 import { constants } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The reports about jobs, for all protocols (docs/servers.md 10.1, 10.3): as of the last query of the cluster. */
+/** The reports about jobs, for all protocols (docs/dev/servers.md 10.1, 10.3): as of the last query of the cluster. */
 import type { SubmittedJob, SubmittedTask } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
 

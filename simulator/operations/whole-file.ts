@@ -1,4 +1,4 @@
-/** Whole files, for all protocols (docs/servers.md 4.3): read with constant memory, written as base64. */
+/** Whole files, for all protocols (docs/dev/servers.md 4.3): read with constant memory, written as base64. */
 import type { FileHandle } from 'node:fs/promises';
 import { openWithin, readRange, taskAt, visibleSize } from '../cluster/job-files.ts';
 import { staleBytes } from '../faults.ts';

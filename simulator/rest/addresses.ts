@@ -1,4 +1,4 @@
-/** What a verb and a path stand for in a release (docs/rest.md 1.1, 1.2, 4.1). */
+/** What a verb and a path stand for in a release (docs/dev/rest.md 1.1, 1.2, 4.1). */
 import type { Operation } from '../../src/operations.ts';
 import { ADDRESSES, type Address, SIGN_IN_PATHS } from '../../src/remote/rest/contract.ts';
 import { HttpRefusal } from '../refusals.ts';
@@ -20,7 +20,7 @@ const COLUMNS: Readonly<Partial<Record<Operation, 'keyAddresses' | 'readAddresse
 };
 
 /**
- * Throws what the release answers to a path that it does not have, or to another verb than it has (docs/rest.md 1.1).
+ * Throws what the release answers to a path that it does not have, or to another verb than it has (docs/dev/rest.md 1.1).
  */
 export function targetAt(verb: string, path: string, release: Release): Target {
   const there = targetsOf(release).filter(({ address }) => address.path.toLowerCase() === path.toLowerCase());

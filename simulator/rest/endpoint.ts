@@ -1,4 +1,4 @@
-/** REST as a release speaks it (docs/rest.md): from an HTTP request to a call, and from its result or failure to an answer. */
+/** REST as a release speaks it (docs/dev/rest.md): from an HTTP request to a call, and from its result or failure to an answer. */
 import { API_KEY_HEADER } from '../../src/remote/rest/contract.ts';
 import { FILE_TYPE_OF } from '../../src/remote/soap/contract.ts';
 import { serveCall } from '../call.ts';

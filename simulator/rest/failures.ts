@@ -1,6 +1,6 @@
 /**
  * The failures of the REST interface as one table: status, title and words, with the release from which on they are so
- * (docs/rest.md 4.2, 4.3). Seen are 2.0, 3.1, 4.3, 5.0 and 6.3; the others were read.
+ * (docs/dev/rest.md 4.2, 4.3). Seen are 2.0, 3.1, 4.3, 5.0 and 6.3; the others were read.
  */
 import { type ReleaseName, type Row, valueAt } from './releases.ts';
 

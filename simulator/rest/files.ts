@@ -1,4 +1,4 @@
-/** The listing and whole files (docs/rest.md 3.3 to 3.5). */
+/** The listing and whole files (docs/dev/rest.md 3.3 to 3.5). */
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** `Health`, which needs no session (docs/rest.md 4.1). */
+/** `Health`, which needs no session (docs/dev/rest.md 4.1). */
 import type { Answer } from '../exchange.ts';
 import type { SandboxPlace } from '../place.ts';
 import { answerOf } from './call.ts';

@@ -1,4 +1,4 @@
-/** The reports about jobs and their tasks (docs/rest.md 3.6). */
+/** The reports about jobs and their tasks (docs/dev/rest.md 3.6). */
 import { JOB, JOB_STATES, TASK } from '../../src/remote/rest/contract.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { Answer } from '../exchange.ts';

@@ -1,4 +1,4 @@
-/** Writes JSON as the releases do (docs/rest.md 1.3): whole values at once, and long texts in pieces. */
+/** Writes JSON as the releases do (docs/dev/rest.md 1.3): whole values at once, and long texts in pieces. */
 import type { SandboxHabits } from '../habits.ts';
 
 type Style = Pick<SandboxHabits, 'memberCase' | 'escapesAll'>;

@@ -1,6 +1,6 @@
 /**
  * The names of a job's files: as a release lists them, and as it requires them in a request for a whole file
- * (docs/rest.md 3.4).
+ * (docs/dev/rest.md 3.4).
  */
 import { join } from 'node:path';
 import type { SubmittedJob } from '../cluster/cluster.ts';

@@ -1,4 +1,4 @@
-/** The operations of a release (docs/rest.md 1.2): from a request to its response. */
+/** The operations of a release (docs/dev/rest.md 1.2): from a request to its response. */
 import type { FileTransferOperation, Operation } from '../../src/operations.ts';
 import { type Address, REQUEST } from '../../src/remote/rest/contract.ts';
 import type { Answer } from '../exchange.ts';
@@ -56,7 +56,7 @@ function askedPart(entry: Arguments | null): AskedPart | null {
   return { taskId: entry.long(REQUEST.taskId), file, offset: BigInt(entry.long(REQUEST.offset)) };
 }
 
-/** Bytes of a body (docs/rest.md 2.1). */
+/** Bytes of a body (docs/dev/rest.md 2.1). */
 export function maxBytesOf(operation: Operation, release: Release): number {
   switch (operation) {
     case 'DownloadPartsOfJobFilesFromCluster':
@@ -96,7 +96,7 @@ export async function runOperation(
   }
 }
 
-/** What the service cannot do on clusters whose files it does not reach by SSH (docs/rest.md 5.2). */
+/** What the service cannot do on clusters whose files it does not reach by SSH (docs/dev/rest.md 5.2). */
 const REFUSED: Readonly<Record<SandboxHabits['fileAccess'], readonly FileTransferOperation[]>> = {
   ssh: [],
   'network-share': ['DownloadPartsOfJobFilesFromCluster', 'ListChangedFilesForJob', 'DownloadFileFromCluster'],

@@ -1,4 +1,4 @@
-/** Parts of live files (docs/rest.md 3.1, 3.2), in the order of the job's tasks. */
+/** Parts of live files (docs/dev/rest.md 3.1, 3.2), in the order of the job's tasks. */
 import type { LiveFileName } from '../../src/job.ts';
 import { FILE_TYPES, PART } from '../../src/remote/rest/contract.ts';
 import type { Answer } from '../exchange.ts';

@@ -1,5 +1,5 @@
 /**
- * The responses to failures: those of failures.ts, in the form of the release and in a language (docs/rest.md 4.2,
+ * The responses to failures: those of failures.ts, in the form of the release and in a language (docs/dev/rest.md 4.2,
  * 4.3).
  */
 import { randomBytes } from 'node:crypto';
@@ -48,7 +48,7 @@ export function problemOf({ kind, subjects }: RestFailure, release: Release, lan
   return { status, body: { title, status, detail: text } };
 }
 
-/** What is thrown for a body that is too long (docs/rest.md 2.3). */
+/** What is thrown for a body that is too long (docs/dev/rest.md 2.3). */
 export function tooLong(release: Release, maxBytes: number): Error {
   if (release.tooLong === 'empty') return new HttpRefusal(413, '', { connection: 'close' });
   if (release.tooLong === 'page') return statusPage(400);

@@ -1,6 +1,6 @@
 /**
- * The releases of the REST interface as one table, to be read beside docs/rest.md: a row for each difference, with the
- * release from which on it is so. Where docs/rest.md leaves that open, the table has what the sandbox does.
+ * The releases of the REST interface as one table, to be read beside docs/dev/rest.md: a row for each difference, with the
+ * release from which on it is so. Where docs/dev/rest.md leaves that open, the table has what the sandbox does.
  */
 import { JobtailError } from '../../src/errors.ts';
 import type { KeyFormat } from '../cluster/key-pair.ts';
@@ -108,11 +108,11 @@ export interface Release {
 export type Row<Value> = Readonly<Partial<Record<ReleaseName, Value>> & Record<'2.0', Value>>;
 
 const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]> } = {
-  // docs/rest.md 1
+  // docs/dev/rest.md 1
   keyAddresses: { '2.0': 'first', '4.0': 'second', '4.1': 'both', '4.2.0': 'second' },
   readAddresses: { '2.0': 'first', '4.0': 'both', '4.2.0': 'second' },
   localProtocol: { '2.0': false, '3.1': true },
-  // docs/rest.md 2
+  // docs/dev/rest.md 2
   maxPasswordBytes: { '2.0': 220, '2.1': 148 },
   maxTokenBytes: { '2.0': 15_000, '2.1': 2048, '4.2.0': 4096 },
   maxPartsBytes: { '2.0': 452, '2.1': 480 },
@@ -123,7 +123,7 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
   tooLong: { '2.0': 'page', '4.0': 413, '4.3': 400, '6.2': 'empty' },
   unknownPath: { '2.0': 'page', '6.2': 'empty' },
   validates: { '2.0': 'none', '2.1': 'bodies', '5.0': 'all' },
-  // docs/rest.md 3
+  // docs/dev/rest.md 3
   decoder: { '2.0': 'blocks', '6.4': 'stream' },
   listing: { '2.0': 'dates' },
   names: { '2.0': 'slashes', '2.2': 'no-subdirectory', '4.3': 'whole' },
@@ -139,7 +139,7 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
   deletion: { '2.0': 'unnoticed', '5.0': 'gone', '6.0': 'archive' },
   keyFormat: { '2.0': 'rsa-pem', '6.0': 'ed25519-openssh' },
   keysCount: { '2.0': 'open', '5.0': 'ever', '6.4': 'open' },
-  // docs/rest.md 4
+  // docs/dev/rest.md 4
   health: { '2.0': false, '6.0': true },
   lexisToken: { '2.0': false, '4.2.0': true },
   headers: { '2.0': false, '6.2': true },

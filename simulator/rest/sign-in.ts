@@ -1,4 +1,4 @@
-/** The sign-ins of a release (docs/rest.md 4.1). Fault rules for `SignIn` apply. */
+/** The sign-ins of a release (docs/dev/rest.md 4.1). Fault rules for `SignIn` apply. */
 import { HEADER_AUTH_NEEDED } from '../../src/remote/rest/contract.ts';
 import { delay, type Exchange, sendAnswer, spoil } from '../exchange.ts';
 import type { SandboxPlace } from '../place.ts';

@@ -1,4 +1,4 @@
-/** Keys and their end (docs/rest.md 3.7). */
+/** Keys and their end (docs/dev/rest.md 3.7). */
 import { CREDENTIALS, PROTOCOLS, REQUEST, TRANSFER_METHOD } from '../../src/remote/rest/contract.ts';
 import type { Answer } from '../exchange.ts';
 import type { Arguments } from './arguments.ts';

@@ -1,4 +1,4 @@
-/** What the validators refuse before anything is looked up (docs/rest.md 4.3). */
+/** What the validators refuse before anything is looked up (docs/dev/rest.md 4.3). */
 import { REQUEST } from '../../src/remote/rest/contract.ts';
 import type { RestRequest } from './operations.ts';
 import { RestFailure } from './problems.ts';

@@ -1,5 +1,5 @@
 /**
- * The users of the sandbox and their sessions (docs/servers.md 3.2): one a user, shared by all of the user's clients.
+ * The users of the sandbox and their sessions (docs/dev/servers.md 3.2): one a user, shared by all of the user's clients.
  */
 import { randomUUID } from 'node:crypto';
 import type { SandboxHabits } from '../habits.ts';

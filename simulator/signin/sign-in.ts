@@ -1,6 +1,6 @@
 /**
- * The four sign-ins (docs/interface.md 4.2): exact JSON bodies in, a session code out in one of the shapes of
- * docs/servers.md 3.1. Fault rules for `SignIn` apply.
+ * The four sign-ins (docs/dev/soap.md 4.2): exact JSON bodies in, a session code out in one of the shapes of
+ * docs/dev/servers.md 3.1. Fault rules for `SignIn` apply.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import * as z from 'zod';
@@ -15,7 +15,7 @@ interface SignInMethod {
   readonly project: boolean;
 }
 
-/** The operations of docs/interface.md 4.2. */
+/** The operations of docs/dev/soap.md 4.2. */
 const SIGN_INS: Readonly<Record<string, SignInMethod>> = {
   AuthenticateUserOpenId: { secret: 'OpenIdAccessToken', project: false },
   AuthenticateExternalToken: { secret: 'OpenIdAccessToken', project: false },
@@ -23,12 +23,12 @@ const SIGN_INS: Readonly<Record<string, SignInMethod>> = {
   AuthenticateUserAndPassword: { secret: 'Password', project: false },
 };
 
-/** The sign-in that a path stands for, by the name in docs/interface.md 4.2; undefined if it is none. */
+/** The sign-in that a path stands for, by the name in docs/dev/soap.md 4.2; undefined if it is none. */
 export function signInOf(path: string, habits: SandboxHabits): string | undefined {
   return Object.keys(SIGN_INS).find((name) => path === `${habits.signInPath}/${habits.signInOperations[name] ?? name}`);
 }
 
-/** Handles one sign-in; `operation` is the name in docs/interface.md 4.2. */
+/** Handles one sign-in; `operation` is the name in docs/dev/soap.md 4.2. */
 export async function handleSignIn(exchange: Exchange, operation: string, place: SandboxPlace): Promise<void> {
   const { traffic, faults, habits } = place;
   const method = SIGN_INS[operation];

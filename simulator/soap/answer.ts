@@ -1,5 +1,5 @@
 /**
- * Writes XML exactly as ASP.NET does (docs/servers.md 2.4): no indentation, `<empty />` with a blank, in text
+ * Writes XML exactly as ASP.NET does (docs/dev/servers.md 2.4): no indentation, `<empty />` with a blank, in text
  * only `&`, `<` and `>` escaped, TAB, CR and LF raw, and references for characters that XML 1.0 does not even allow.
  */
 import type { Operation } from '../../src/operations.ts';

@@ -1,6 +1,6 @@
 /**
- * DownloadPartsOfJobFilesFromCluster: the text of live files from offsets on (docs/interface.md 4.1,
- * docs/servers.md 1).
+ * DownloadPartsOfJobFilesFromCluster: the text of live files from offsets on (docs/dev/soap.md 4.1,
+ * docs/dev/servers.md 1).
  */
 import { FILE_TYPE_OF, FILE_TYPES, fileOfType } from '../../src/remote/soap/contract.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';

@@ -1,4 +1,4 @@
-/** The two operations of JobManagementWs (docs/interface.md 10): reports about jobs and their tasks, as XML. */
+/** The two operations of JobManagementWs (docs/dev/soap.md 10): reports about jobs and their tasks, as XML. */
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
 import { type ReportedJob, type ReportedTask, timeText } from '../operations/reported-jobs.ts';

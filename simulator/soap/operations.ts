@@ -1,5 +1,5 @@
 /**
- * The five operations of FileTransferWs (docs/interface.md 4.1). Each hands out the element inside Body in pieces; what it throws before
+ * The five operations of FileTransferWs (docs/dev/soap.md 4.1). Each hands out the element inside Body in pieces; what it throws before
  * the first bytes went out becomes a fault.
  */
 import type { FileTransferOperation } from '../../src/operations.ts';

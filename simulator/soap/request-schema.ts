@@ -1,5 +1,5 @@
 /**
- * The request types of both services as one table (docs/interface.md 2, 4.1 and 10.1), and the strict reading of an element tree by it.
+ * The request types of both services as one table (docs/dev/soap.md 2, 4.1 and 10.1), and the strict reading of an element tree by it.
  * TypeScript's types of the requests come from the same table.
  */
 import { parseLong } from '../../src/job.ts';

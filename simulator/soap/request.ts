@@ -1,6 +1,6 @@
 /**
  * Reads one SOAP call: media type, envelope of its version, action, and the request by the schema
- * (docs/interface.md 4.1).
+ * (docs/dev/soap.md 4.1).
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { actionOf, SERVICES, SOAP_NAMESPACES, type SoapVersion } from '../../src/remote/soap/contract.ts';

@@ -1,6 +1,6 @@
 /**
  * Calls that hang: the server has answered no call since they began. A server may block all calls of an account behind
- * one that hangs, until so many hang that it opens another connection for the account (docs/rest.md 5.4). Short calls of
+ * one that hangs, until so many hang that it opens another connection for the account (docs/dev/rest.md 5.4). Short calls of
  * another kind find out whether others work, and make the server open that connection. From then on, the calls that hang
  * count for no limit.
  */

@@ -35,7 +35,7 @@ export interface Reserve {
 
 /**
  * An offset after the end of any file (1 TiB): the response has the path and an empty text. ext4 has no offset beyond
- * 2^44, and a service that seeks there fails (docs/servers.md 10.2).
+ * 2^44, and a service that seeks there fails (docs/dev/servers.md 10.2).
  */
 export const BEHIND_EVERY_END = 2 ** 40;
 
@@ -53,7 +53,7 @@ export interface PartRequest extends LiveFileKey {
 export interface Part extends LiveFileKey {
   readonly offset: number;
   readonly content: Content;
-  /** As the service named it; often the same for two tasks (docs/servers.md 1.7). */
+  /** As the service named it; often the same for two tasks (docs/dev/servers.md 1.7). */
   readonly relativePath: string | null;
   /**
    * The content is only the beginning, for that was enough; the path is unknown then. Empty: the text is longer than
@@ -70,7 +70,7 @@ export interface FileParts {
   settle(): Promise<void>;
 }
 
-/** What one call for parts brought. A file without an entry does not exist yet (docs/servers.md 1.7). */
+/** What one call for parts brought. A file without an entry does not exist yet (docs/dev/servers.md 1.7). */
 export interface Parts {
   readonly parts: readonly Part[];
   /** Entries that were not requested, or with an offset that is neither the requested one nor nil or 0. */
@@ -86,7 +86,7 @@ export interface Parts {
 export type Sink = (bytes: Buffer) => void | Promise<void>;
 
 /**
- * FileTransferMethodExt (docs/interface.md 2.1), with the additions of some services (docs/rest.md 3.7). The private
+ * FileTransferMethodExt (docs/dev/soap.md 2.1), with the additions of some services (docs/dev/rest.md 3.7). The private
  * key and its passphrase are secrets: they stay in memory.
  */
 export interface TransferMethod {
@@ -115,13 +115,13 @@ export interface CapabilityStore {
 export interface Listing extends ReadonlyArray<string> {
   /**
    * By name, if the service reports it: when the file was changed. Only useful to detect a change since the last
-   * listing; a file that is rewritten at once may keep it (docs/rest.md 3.3).
+   * listing; a file that is rewritten at once may keep it (docs/dev/rest.md 3.3).
    */
   readonly stamps?: ReadonlyMap<string, string>;
 }
 
 /**
- * The file-transfer service (docs/interface.md 4.1). Every method settles, rejects only with a JobtailError, and ends
+ * The file-transfer service (docs/dev/soap.md 4.1). Every method settles, rejects only with a JobtailError, and ends
  * at once with code `aborted` when the signal fires.
  */
 export interface Remote {
@@ -148,7 +148,7 @@ export interface Remote {
 }
 
 /**
- * The job service (docs/interface.md 10), where there is one. Every method settles, rejects only with a
+ * The job service (docs/dev/soap.md 10), where there is one. Every method settles, rejects only with a
  * JobtailError, and ends at once with code `aborted` when the signal fires.
  */
 export interface JobService {
@@ -205,7 +205,7 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
 }
 
 /**
- * A way to files that goes by the service (docs/interface.md 2.2): one for each protocol. `fetch` resolves when
+ * A way to files that goes by the service (docs/dev/soap.md 2.2): one for each protocol. `fetch` resolves when
  * all files that this method can transfer were passed on; others are skipped. It rejects, with a
  * JobtailError, if the method as a whole fails, and ends at once with code `aborted` when the signal fires; files
  * passed on before count.
@@ -216,7 +216,7 @@ export interface DirectTransfer {
 
 /**
  * What a signed-in user shows to the service: a session code among the arguments, or a token or a key in a header
- * (docs/servers.md 3.1, docs/rest.md 4.1).
+ * (docs/dev/servers.md 3.1, docs/dev/rest.md 4.1).
  */
 export type Grant =
   | { readonly kind: 'session'; readonly code: string }

@@ -76,7 +76,7 @@ async function answerOfRunningAgent(config: Config, jobId: JobId | null, signal:
 
 /** After this time, the number is assumed to be that of a job. */
 const MAX_CHECK_MS = 10_000;
-/** The words of every release for an unknown job (docs/rest.md 4.2), also in SOAP faults. */
+/** The words of every release for an unknown job (docs/dev/rest.md 4.2), also in SOAP faults. */
 const NO_SUCH_JOB = /\b(?:does not exist|was not found)\b/;
 
 /**

@@ -21,7 +21,7 @@ const PROTOCOLS = ['soap', 'rest'] as const;
 const SOAP_VERSIONS = ['1.1', '1.2'] as const;
 const DAY_SECONDS = 86_400;
 
-/** Some REST releases share one connection among the calls of a user (docs/rest.md 4.5). */
+/** Some REST releases share one connection among the calls of a user (docs/dev/rest.md 4.5). */
 const CONCURRENCY = { soap: 4, rest: 1 } as const;
 /** With a long round trip, unless `concurrency` is set: 16 for results, and one for polls. */
 const MAX_CONCURRENCY = { soap: 17, rest: 1 } as const;
@@ -42,11 +42,11 @@ export function serviceSection(directory: string) {
   }, EVEN_IF_OTHERS_FAIL);
   return section({
     protocol: oneOf(PROTOCOLS).prefault('soap'),
-    /** {file_transfer_url} of docs/interface.md. */
+    /** {file_transfer_url} of docs/dev/soap.md. */
     fileTransferUrl: httpUrl().optional(),
-    /** {service_namespace} of docs/interface.md. */
+    /** {service_namespace} of docs/dev/soap.md. */
     namespace: text().optional(),
-    /** {jobs_url} of docs/interface.md; null if there is no such service. */
+    /** {jobs_url} of docs/dev/soap.md; null if there is no such service. */
     jobsUrl: httpUrl().nullable().optional(),
     soapVersion: soapVersion().optional(),
     /** {base_url} of the sign-in, and of REST, without a slash at its end. */

@@ -1,5 +1,5 @@
 /**
- * NetworkShare: the job's directory on the cluster is mounted here (docs/interface.md 2.2). Only the configuration
+ * NetworkShare: the job's directory on the cluster is mounted here (docs/dev/soap.md 2.2). Only the configuration
  * names the mounts. The server names a path, and a link on the share may lead to any file of this machine, so a file is
  * opened only if it is below such a root after following links.
  */

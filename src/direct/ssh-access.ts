@@ -1,5 +1,5 @@
 /**
- * The SSH access of a transfer method (docs/interface.md 2.1, docs/servers.md 5.2) as a configuration file for OpenSSH,
+ * The SSH access of a transfer method (docs/dev/soap.md 2.1, docs/dev/servers.md 5.2) as a configuration file for OpenSSH,
  * so that nothing from the server is on a command line. Words from the server are checked first: a line break or a
  * quote would be a line of the configuration.
  */

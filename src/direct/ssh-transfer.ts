@@ -1,7 +1,7 @@
 /**
- * SftpScp: files over SSH with the temporary key of the method (docs/interface.md 2.2). Tries what the key permits:
+ * SftpScp: files over SSH with the temporary key of the method (docs/dev/soap.md 2.2). Tries what the key permits:
  * rsync, which resumes and sends only changes; then scp in its old protocol; then sftp. Many sites allow the first two
- * by a forced command, and have no SFTP (docs/servers.md 5.3).
+ * by a forced command, and have no SFTP (docs/dev/servers.md 5.3).
  */
 import type { DirectFile, DirectRequest, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';

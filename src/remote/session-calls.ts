@@ -5,7 +5,7 @@ import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
 import type { HttpClient } from './http/http-client.ts';
 
-/** The header of releases that take user name and password with every call (docs/rest.md 4.1). */
+/** The header of releases that take user name and password with every call (docs/dev/rest.md 4.1). */
 const API_KEY_HEADER = 'x-api-key';
 
 export function secretOf(grant: Grant): string {

@@ -40,17 +40,17 @@ export const MEANING_OF_STATUS: Readonly<Record<number, StatusMeaning>> = {
   504: DOWN,
 };
 
-/** Observed responses to an unknown session (docs/servers.md 3.3). */
+/** Observed responses to an unknown session (docs/dev/servers.md 3.3). */
 const SESSION_LOST =
   /\b(?:session ?code|access token|bearer token)\b[\s\S]{0,200}?\b(?:not valid|invalid|expired|not present)\b/i;
 
 /** The meaning of a refusal is at its start. */
 const MAX_EXAMINED = 2048;
 
-/** The words of every release for a job of another user: the session is valid (docs/rest.md 4.2). */
+/** The words of every release for a job of another user: the session is valid (docs/dev/rest.md 4.2). */
 export const FOREIGN_JOB = /\bnot authorized to (?:query|work with) job info\b|nemá povolení pracovat s jobem/i;
 
-/** Whether a failed response means a lost session. It is only a guess (docs/servers.md 3.3). */
+/** Whether a failed response means a lost session. It is only a guess (docs/dev/servers.md 3.3). */
 export function isSessionLost(status: number, words: string, isSessionFault: (words: string) => boolean): boolean {
   const beginning = words.slice(0, MAX_EXAMINED);
   if (FOREIGN_JOB.test(beginning)) return false;

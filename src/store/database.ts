@@ -12,7 +12,7 @@ const BACKUP = '.before-v';
 export const BUSY_TIMEOUT_MS = 5_000;
 
 /**
- * statfs types of file systems where SQLite's write-ahead log cannot be shared (docs/servers.md 7): NFS, SMB, AFS, 9p,
+ * statfs types of file systems where SQLite's write-ahead log cannot be shared (docs/dev/servers.md 7): NFS, SMB, AFS, 9p,
  * ...
  */
 const NETWORK_FILE_SYSTEMS = new Set([

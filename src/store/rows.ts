@@ -107,7 +107,7 @@ export interface ResultRow {
   readonly live: string | null;
   readonly listedAt: number;
   readonly fetchedAt: number | null;
-  /** Modification time in the listing before its last download (docs/rest.md 3.3); null without one. */
+  /** Modification time in the listing before its last download (docs/dev/rest.md 3.3); null without one. */
   readonly stamp: string | null;
   /** Whether the listing with that time came two seconds before the download, and no later download started. */
   readonly stampProven: boolean;

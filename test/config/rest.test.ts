@@ -1,4 +1,4 @@
-/** The protocol of the configuration, and what goes by it (docs/rest.md). */
+/** The protocol of the configuration, and what goes by it (docs/dev/rest.md). */
 import { describe, expect, it } from 'vitest';
 import { configDirectory } from './files.ts';
 

@@ -6,7 +6,7 @@ import { HOSTILE_NAMES, IMPOSSIBLE_NAMES } from './texts.ts';
 
 const OPERATION = 'ListChangedFilesForJob';
 const EVERY_NAME = [...HOSTILE_NAMES, ...IMPOSSIBLE_NAMES];
-/** Names that are those of no file of a task: the releases list these each in its own way (docs/rest.md 3.4). */
+/** Names that are those of no file of a task: the releases list these each in its own way (docs/dev/rest.md 3.4). */
 const inNoDirectory = (name: string) => name.replace('701', '702');
 
 export function listingContract(serve: Serve, dialect: Dialect): void {

@@ -45,7 +45,7 @@ const ONE: ServedTask = { taskId: '9001', live: { stdout: 'first\nsecond\n', std
 
 export function partsContract(serve: Serve, dialect: Dialect): void {
   const { protocol, tokens, swallowsMarks } = dialect;
-  // Over REST, the name in the task's directory (docs/rest.md 3.1).
+  // Over REST, the name in the task's directory (docs/dev/rest.md 3.1).
   const pathOf = (file: LiveFileName) => (protocol === 'soap' ? RELATIVE_PATHS[file] : RELATIVE_PATHS[file].slice(1));
 
   test.each([...JOB_ENDS, '501'])('asks for all files of all tasks of job %s', async (jobId) => {

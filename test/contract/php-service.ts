@@ -23,7 +23,7 @@ const SESSION_CODE = ' kód &<"\'> \u{1F600}7 ';
 const TOKEN = 'bearer.token+/=';
 const NAMESPACE = 'http://middleware.example/';
 
-/** A SubmittedJobInfoExt; `tasks` may be missing (docs/interface.md 10.2). */
+/** A SubmittedJobInfoExt; `tasks` may be missing (docs/dev/soap.md 10.2). */
 export interface ServedInformation extends Readonly<Record<string, unknown>> {
   readonly id: string;
   readonly tasks?: { readonly SubmittedTaskInfoExt: readonly (Readonly<Record<string, unknown>> | null)[] };

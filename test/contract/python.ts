@@ -17,7 +17,7 @@ export function validateRequests(wsdl: string, requests: readonly string[]): rea
 export interface ZeepCall {
   readonly operation: Operation;
   readonly version: Version;
-  /** By the names of docs/interface.md 2; longs as text. */
+  /** By the names of docs/dev/soap.md 2; longs as text. */
   readonly fields: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -1,4 +1,4 @@
-/** The contract against the sandbox over REST, as its main releases have it (docs/rest.md). */
+/** The contract against the sandbox over REST, as its main releases have it (docs/dev/rest.md). */
 import { contractOf } from './contract.ts';
 import { SandboxService } from './sandbox-service.ts';
 import { MAIN_RELEASES, restDialect } from './service.ts';

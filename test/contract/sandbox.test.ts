@@ -1,4 +1,4 @@
-/** The contract against the sandbox, and what XML 1.0 forbids but servers write (docs/servers.md 2.1). */
+/** The contract against the sandbox, and what XML 1.0 forbids but servers write (docs/dev/servers.md 2.1). */
 import { expect, test } from 'vitest';
 import { contractOf } from './contract.ts';
 import { makePlace, readPart, signal, taskIdOf } from './contract-place.ts';

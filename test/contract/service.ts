@@ -8,7 +8,7 @@ import type { Operation } from '../../src/operations.ts';
 export const VERSIONS = ['1.1', '1.2'] as const;
 export type Version = (typeof VERSIONS)[number];
 
-/** The releases of the REST interface that are held against the contract (docs/rest.md). */
+/** The releases of the REST interface that are held against the contract (docs/dev/rest.md). */
 export const RELEASES = ['2.0', '2.2', '3.1', '4.0', '4.1', '4.2', '4.3', '5.0', '6.0', '6.2', '6.3', '6.4'] as const;
 
 /** The oldest, one that lists all but the task's own directory, the newest; the others are held against it in long/rest.test.ts. */
@@ -109,7 +109,7 @@ export const RELATIVE_PATHS: Readonly<Record<LiveFileName, string>> = {
   progress: '/progress.txt',
 };
 
-/** A request as the server understood it: fields by their names in docs/interface.md 2, longs as decimal text. */
+/** A request as the server understood it: fields by their names in docs/dev/soap.md 2, longs as decimal text. */
 export interface UnderstoodCall {
   readonly operation: Operation;
   readonly version: Version | 'REST';

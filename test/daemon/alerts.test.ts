@@ -8,6 +8,7 @@ import { alertRules, alertsOf, promtool } from '../support/service-promtool.ts';
 import { metricsOf, scrape, TOTALS } from '../support/service-scrape.ts';
 
 const DOCS = fileURLToPath(new URL('../../docs/', import.meta.url));
+const TESTS_OF_RULES = fileURLToPath(new URL('alerts.test.yaml', import.meta.url));
 
 /** Names of metrics in an expression. */
 const namesIn = (expr: string) => [...expr.matchAll(/\b(?:jobtail|nodejs|process)_[a-z0-9_]+/g)].map(([name]) => name);
@@ -29,7 +30,7 @@ describe('the alert rules', () => {
   });
 
   it('are each shown firing', () => {
-    const { tests } = parse(fs.readFileSync(`${DOCS}alerts.test.yaml`, 'utf8')) as {
+    const { tests } = parse(fs.readFileSync(TESTS_OF_RULES, 'utf8')) as {
       tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];
     };
     const shown = tests
@@ -40,7 +41,7 @@ describe('the alert rules', () => {
 
   it('are valid, and fire when they should', needs('promtool'), () => {
     expect(promtool(['check', 'rules', `${DOCS}alerts.yaml`])).toMatchObject({ status: 0 });
-    expect(promtool(['test', 'rules', `${DOCS}alerts.test.yaml`])).toMatchObject({ status: 0 });
+    expect(promtool(['test', 'rules', TESTS_OF_RULES])).toMatchObject({ status: 0 });
   });
 
   it('find in a scrape what is wrong, and nothing else', needs('promtool'), async () => {

@@ -80,7 +80,7 @@ export class SimulatedPorts implements Remote, JobService {
     const { service, line } = this.#options;
     return this.#call({ operation: 'ListChangedFilesForJob', jobId, signal }, async () => {
       const { tasks, results, state } = service.job(jobId);
-      // As the releases do (docs/rest.md 3.6).
+      // As the releases do (docs/dev/rest.md 3.6).
       if (state === 'Deleted') throw new JobtailError('http-status', `the listing of job ${jobId} fails`);
       const live = tasks.flatMap(({ id, files }) =>
         LIVE_FILE_NAMES.filter((name) => files[name].content !== undefined).map((name) => `/${id}/${name}.txt`),

@@ -1,5 +1,5 @@
 /**
- * Debounces the symptoms of live files. Network file systems show stale sizes for seconds (docs/servers.md 1.6). So a
+ * Debounces the symptoms of live files. Network file systems show stale sizes for seconds (docs/dev/servers.md 1.6). So a
  * rewrite must be seen by two polls, and a truncation for some seconds, before the agent acts.
  */
 import type { FileMemory, LiveFile } from './mirror/live-file.ts';

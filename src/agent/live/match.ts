@@ -37,7 +37,7 @@ export interface Stretch {
   readonly offset?: number;
 }
 
-/** The server decodes blocks of this length, counted from the requested offset (docs/servers.md 1.2). */
+/** The server decodes blocks of this length, counted from the requested offset (docs/dev/servers.md 1.2). */
 const BLOCK_BYTES = 1024;
 /** A character that a block edge cuts in one response is whole in one that was requested this much later. */
 export const HALF_BLOCK_BYTES = 512;

@@ -1,6 +1,6 @@
 /**
  * The offset of a request: where a whole character of the mirror starts, so that the response starts with known bytes.
- * Not at a byte-order mark, which some servers strip there (docs/servers.md 1.4), nor at bytes that may be one of UTF-16.
+ * Not at a byte-order mark, which some servers strip there (docs/dev/servers.md 1.4), nor at bytes that may be one of UTF-16.
  */
 import { isUtf8 } from 'node:buffer';
 import { BYTE_ORDER_MARK, standsAt, widthOfLead } from '../../bytes.ts';

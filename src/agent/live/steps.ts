@@ -26,7 +26,7 @@ export interface FollowContext {
   readonly decoding: TextDecoding;
   readonly debounce: Debounce;
   readonly rawBytes: RawBytes;
-  /** Whether the server can send whole files of the job: none before it is submitted (docs/rest.md 3.5). */
+  /** Whether the server can send whole files of the job: none before it is submitted (docs/dev/rest.md 3.5). */
   readonly hasWholeFiles: boolean;
   /** The last pass of a job: raw bytes are fetched without waiting for quiet. */
   readonly final: boolean;

@@ -30,7 +30,7 @@ export const NEXT: Readonly<Record<Stage, Readonly<Record<StageEvent, Stage | 'r
   stopped: { follow: 'stopped', report: 'stopped', leave: 'stopped', stop: 'stopped' },
 };
 
-/** Files are flushed after the job state is final (docs/servers.md 10.3). */
+/** Files are flushed after the job state is final (docs/dev/servers.md 10.3). */
 const FLUSH_MS = 60_000;
 const FLUSH_POLLS = 2;
 /** How long files, listings or last passes that fail delay the end of their job: there may be bytes that are not here. */

@@ -1,5 +1,5 @@
 /**
- * Requests the reports of the middleware about all jobs at once (docs/interface.md 10): their tasks, job states, and
+ * Requests the reports of the middleware about all jobs at once (docs/dev/soap.md 10): their tasks, job states, and
  * the other jobs of the user.
  */
 import { BackOff } from '../../back-off.ts';
@@ -40,7 +40,7 @@ interface JobStatesOptions {
 }
 
 const SCOPE = 'the job service';
-/** The middleware polls its cluster at this interval (docs/servers.md 10.3). */
+/** The middleware polls its cluster at this interval (docs/dev/servers.md 10.3). */
 export const INTERVAL_MS = 30_000;
 /** While no job is active, and none is expected. */
 export const IDLE_INTERVAL_MS = 120_000;

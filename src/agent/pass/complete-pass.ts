@@ -1,7 +1,7 @@
 /**
  * One complete pass over a job: it polls the live files to their end, proves them by their raw bytes, then syncs all
  * results; a result proven to be a live file is not downloaded again. The interface names no state of a job
- * (docs/interface.md 3), so a file is complete after two polls in a row, with a pause, that bring nothing. If all
+ * (docs/dev/soap.md 3), so a file is complete after two polls in a row, with a pause, that bring nothing. If all
  * mirrors are verified and the job stays followed, one poll is enough.
  */
 import { EXIT, JobtailError } from '../../errors.ts';

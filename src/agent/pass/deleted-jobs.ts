@@ -1,5 +1,5 @@
 /**
- * Deleted jobs. Their files are final: older copies that the service may send from an archive of logs (docs/rest.md 3.6)
+ * Deleted jobs. Their files are final: older copies that the service may send from an archive of logs (docs/dev/rest.md 3.6)
  * must never replace them.
  */
 import { asJobtailError } from '../../errors.ts';

@@ -1,6 +1,6 @@
 /**
  * One call for many live files, taken apart when it fails: one unreadable file can fail the call for all
- * (docs/servers.md 1.7), and some servers refuse a long request (docs/servers.md 6.3).
+ * (docs/dev/servers.md 1.7), and some servers refuse a long request (docs/dev/servers.md 6.3).
  */
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';

@@ -189,7 +189,7 @@ export const NO_STAMP: Stamped = { stamp: null, stampProven: false };
 const MIN_APART_MS = 2_000;
 
 /**
- * The modification dates of one listing, if it has them (docs/rest.md 3.3). A file whose date is the same before and
+ * The modification dates of one listing, if it has them (docs/dev/rest.md 3.3). A file whose date is the same before and
  * after a download is not downloaded again. Dates have whole seconds, so a download begins two seconds after its
  * listing: a later change has another date. The date is saved with the content, and its proof is withdrawn before the
  * next download: after a kill, no date belongs to other content.

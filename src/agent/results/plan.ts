@@ -198,7 +198,7 @@ class Planning {
   }
 }
 
-/** A listed path names no task (docs/servers.md 4.2), so with several tasks it could belong to any of them. */
+/** A listed path names no task (docs/dev/servers.md 4.2), so with several tasks it could belong to any of them. */
 function waitsForProof(live: readonly LiveFileRow[]): string {
   const [only = '', ...others] = live.slice(0, MAX_NAMED).map(keyText);
   if (others.length === 0) return `waits for the proof that it is the live file ${only}`;

@@ -1,5 +1,5 @@
 /**
- * The result files of a job. Each listing is complete and has neither size nor time (docs/servers.md 4.1), so a ledger
+ * The result files of a job. Each listing is complete and has neither size nor time (docs/dev/servers.md 4.1), so a ledger
  * records what was downloaded: a file is downloaded when it is first listed, and again at intervals that grow while it
  * does not change.
  */

@@ -1,5 +1,5 @@
 /**
- * Finds tasks of a job by probing ids (docs/servers.md 10.2). A probe requests a live file of an id, at an offset past the
+ * Finds tasks of a job by probing ids (docs/dev/servers.md 10.2). A probe requests a live file of an id, at an offset past the
  * end of any file. If the response has an entry for the id, it is a task of the job, unless the service answers every id
  * (`answersAll`). A missing entry proves nothing. One call probes many ids; the maximum that the server accepts is
  * detected and stored. Listed names begin with the id of a task specification. A task id equals that of its
@@ -22,7 +22,7 @@ export function maxCandidates(capabilities: CapabilityStore): number {
   return Math.min(MAX_CANDIDATES, MAX_CALLS * Number(capabilities.get(ENTRIES_CAPABILITY) ?? MAX_ENTRIES));
 }
 
-/** Ids in the first call: every server accepts this many (docs/rest.md 2.1). After a success, `GROWTH` times as many. */
+/** Ids in the first call: every server accepts this many (docs/dev/rest.md 2.1). After a success, `GROWTH` times as many. */
 const FIRST_ENTRIES = 4;
 const GROWTH = 4;
 const MAX_ENTRIES = 256;
@@ -230,7 +230,7 @@ function ends(ids: readonly bigint[]): bigint[] {
   return [greatest, least];
 }
 
-/** The ids at the start of listed names (docs/servers.md 4.2), each once. */
+/** The ids at the start of listed names (docs/dev/servers.md 4.2), each once. */
 export async function specificationsIn(listed: Iterable<string>): Promise<bigint[]> {
   const found = new Set<string>();
   for await (const name of inSlices(listed)) {

@@ -24,7 +24,7 @@ export async function serviceIn(url: string, signal: AbortSignal): Promise<strin
 }
 
 /**
- * The address of JobManagementWs, beside the file-transfer service (docs/servers.md 10.1); undefined if no service with
+ * The address of JobManagementWs, beside the file-transfer service (docs/dev/servers.md 10.1); undefined if no service with
  * this namespace describes itself there.
  */
 export async function jobsUrlBeside(

@@ -1,6 +1,6 @@
 /**
  * `agent check --probe`: sends a REST server the requests of the recordings that change nothing, and reports responses
- * that no recorded server gave (docs/rest.md 8). The report contains no secret, name or content.
+ * that no recorded server gave (docs/dev/rest.md 8). The report contains no secret, name or content.
  */
 import type { Config } from '../../config/config.ts';
 import { connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';

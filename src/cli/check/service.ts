@@ -1,4 +1,4 @@
-/** `agent check`: signs in, makes a real call, and reports the capabilities of the server (docs/servers.md). */
+/** `agent check`: signs in, makes a real call, and reports the capabilities of the server (docs/dev/servers.md). */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';

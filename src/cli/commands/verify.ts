@@ -21,7 +21,7 @@ import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
-/** What the listing of the service leaves out (docs/rest.md 5, docs/guarantees.md). */
+/** What the listing of the service leaves out (docs/dev/rest.md 5, docs/guarantees.md). */
 const NEVER_LISTED =
   'not compared: files that the service never lists, such as those with an older date (tar -x, cp -p), those outside of the directories of the tasks, and those written in the second of the submission';
 

@@ -50,7 +50,7 @@ function restPlaces(origin: string, path: string): RestService[] {
 
 /**
  * Whether the REST sign-in is there. All releases refuse a request that is no JSON before the sign-in, with the reason
- * in `errors` (docs/rest.md 1.1). Statuses of other paths and verbs vary, and a proxy may send them.
+ * in `errors` (docs/dev/rest.md 1.1). Statuses of other paths and verbs vary, and a proxy may send them.
  */
 async function speaksRest({ baseUrl, path }: RestService, signal: AbortSignal): Promise<boolean> {
   const body = { contentType: 'application/json', text: 'not JSON' };

@@ -112,7 +112,7 @@ export function taskFields({ id, name, state, startTime, endTime, errorMessage }
   return { taskId: id, name, taskState: state, startTime, endTime: endOf(state, endTime), errorMessage };
 }
 
-/** An active job has no end, but a service may return its limit, or the year 1 (docs/servers.md 10.3). */
+/** An active job has no end, but a service may return its limit, or the year 1 (docs/dev/servers.md 10.3). */
 const endOf = (state: string | null, endTime: JobTime | null) => (phaseOf(state) === 'active' ? null : endTime);
 
 function jobStateReport(row: JobInformationRow | undefined) {

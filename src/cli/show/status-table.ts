@@ -232,7 +232,7 @@ function resultsOf({ results }: JobReport): string {
   return `${synced} of ${names} (${showBytes(bytes)})${others}${counted(leftOut, 'left out')}`;
 }
 
-/** `soap` stands for calls of the service by either protocol (docs/transfers.md). */
+/** `soap` stands for calls of the service by either protocol (docs/results.md). */
 const wayOf = (way: string) => (way === 'soap' ? 'the service' : way);
 
 type FleetPart = Pick<FleetReport, 'agents' | 'waitingJobs'>;

@@ -1,5 +1,5 @@
 /**
- * Parses SubmittedJobInfoExt (docs/interface.md 10.2) while it arrives, by either protocol, within limits. Each element
+ * Parses SubmittedJobInfoExt (docs/dev/soap.md 10.2) while it arrives, by either protocol, within limits. Each element
  * may be missing, nil, or repeated; then the first counts.
  */
 import { characterStart, GrowingBuffer } from '../../bytes.ts';

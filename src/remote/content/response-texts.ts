@@ -88,7 +88,7 @@ async function matchParts(entries: readonly PartEntry[], wanted: readonly PartRe
   return { parts, refused: refused.length, isCut: false };
 }
 
-/** Servers repeat the offset, or leave it nil or 0 (docs/servers.md 1.1). */
+/** Servers repeat the offset, or leave it nil or 0 (docs/dev/servers.md 1.1). */
 function requestOf(
   { taskId, file, offset }: PartEntry,
   missing: ReadonlyMap<string, PartRequest>,

@@ -301,7 +301,7 @@ function retryAfterMsOf(value: string, answeredAt: number): number | undefined {
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), MAX_RETRY_AFTER_MS);
 }
 
-/** The calls that a limit of the server allows until its period ends (docs/rest.md 4.5). */
+/** The calls that a limit of the server allows until its period ends (docs/dev/rest.md 4.5). */
 function quotaOf(remaining: string, reset: string, answeredAt: number): AnswerTiming['quota'] {
   const resetMs = Date.parse(reset) - answeredAt;
   if (!/^[0-9]{1,15}$/.test(remaining) || !(resetMs > 0)) return undefined;

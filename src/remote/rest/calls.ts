@@ -35,7 +35,7 @@ export interface Call extends ServiceCall {
   readonly onInvalid?: () => void;
 }
 
-/** The form of session codes (docs/rest.md 4.1). */
+/** The form of session codes (docs/dev/rest.md 4.1). */
 const GUID_BYTES = 36;
 
 type Answered = Exclude<Response<Json | undefined>, { readonly kind: 'refusal' }>;

@@ -1,5 +1,5 @@
 /**
- * The capabilities of a REST server, detected by its responses: no operation returns its release (docs/rest.md). They
+ * The capabilities of a REST server, detected by its responses: no operation returns its release (docs/dev/rest.md). They
  * are stored across restarts, and detected again when they stop being true: a server may be upgraded at any time.
  */
 import type { Operation } from '../../operations.ts';
@@ -10,7 +10,7 @@ export interface KeptCapabilities {
   set(name: string, value: string): void;
 }
 
-/** The path of a file in a request: its listed name, or that name below the job id (docs/rest.md 3.4). */
+/** The path of a file in a request: its listed name, or that name below the job id (docs/dev/rest.md 3.4). */
 const PATH_FORMS = ['listed', 'below the job'] as const;
 export type PathForm = (typeof PATH_FORMS)[number];
 
@@ -20,14 +20,14 @@ const OPERATIONS = Object.keys(ADDRESSES) as Operation[];
 const addressCapability = (operation: Operation) => `rest-address-${operation}`;
 
 /**
- * Every release accepts paths of this length, and none accepts longer ones than `MAX_PATH_CHARACTERS` (docs/rest.md
+ * Every release accepts paths of this length, and none accepts longer ones than `MAX_PATH_CHARACTERS` (docs/dev/rest.md
  * 3.4).
  */
 const SHORT_PATH = 50;
 const MAX_PATH_CHARACTERS = 255;
 /** After this time, long paths are tried again: nothing else shows that they are accepted. */
 const BELIEVED_MS = 24 * 60 * 60_000;
-/** The smallest limit of a release (docs/rest.md 2.1): no request for parts is longer. */
+/** The smallest limit of a release (docs/dev/rest.md 2.1): no request for parts is longer. */
 const SMALLEST_PARTS_BYTES = 452;
 
 interface CapabilitiesOptions {
@@ -116,7 +116,7 @@ type Span = readonly [from: string, to: string];
 
 /** The releases with an address, a path form, or a form of listed names. Missing entries prove nothing. */
 const SPANS: Readonly<Record<string, readonly Span[]>> = {
-  // docs/rest.md 1.2
+  // docs/dev/rest.md 1.2
   'POST FileTransfer/ListChangedFilesForJob': [['2.0', '4.1']],
   'GET FileTransfer/ListChangedFilesForJob': [['4.0', '6.5']],
   'POST FileTransfer/GetFileTransferMethod': [
@@ -133,7 +133,7 @@ const SPANS: Readonly<Record<string, readonly Span[]>> = {
   'GET JobManagement/CurrentInfoForJob': [['4.0', '6.5']],
   'POST JobManagement/ListJobsForCurrentUser': [['2.0', '4.1']],
   'GET JobManagement/ListJobsForCurrentUser': [['4.0', '6.5']],
-  // docs/rest.md 3.4
+  // docs/dev/rest.md 3.4
   listed: [
     ['2.0', '3.1'],
     ['4.1', '6.5'],
@@ -148,7 +148,7 @@ const SPANS: Readonly<Record<string, readonly Span[]>> = {
 
 export type Decoder = 'blocks' | 'stream';
 
-/** The last release that decodes text in blocks (docs/rest.md 3.2). */
+/** The last release that decodes text in blocks (docs/dev/rest.md 3.2). */
 const LAST_WITH_BLOCKS = '6.3';
 
 export function releasesFitting(capabilities: readonly string[]): string[] {

@@ -1,4 +1,4 @@
-/** The five operations of the file-transfer service over REST, for all of its releases (docs/rest.md). */
+/** The five operations of the file-transfer service over REST, for all of its releases (docs/dev/rest.md). */
 import type { JobService, Listing, Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -25,7 +25,7 @@ export interface RestRemoteOptions extends RestCallsOptions {
 /** A response with a listing contains more than the names. */
 const LISTING_TIMES = 4;
 
-/** Characters that no release accepts in a path (docs/rest.md 3.4). */
+/** Characters that no release accepts in a path (docs/dev/rest.md 3.4). */
 const REFUSED_CHARACTER = /[^A-Za-z0-9_\-./\\ ~]/u;
 
 type MembersOf = Call['members'];

@@ -1,4 +1,4 @@
-/** The contract of the REST interface in all its releases (docs/rest.md): addresses, members and numbers. */
+/** The contract of the REST interface in all its releases (docs/dev/rest.md): addresses, members and numbers. */
 import type { LiveFileName } from '../../job.ts';
 import type { Operation } from '../../operations.ts';
 
@@ -17,7 +17,7 @@ type Controller = 'UserAndLimitationManagement' | 'FileTransfer' | 'JobManagemen
 
 const at = <V extends Verb, P extends Address['path']>(verb: V, path: P) => ({ verb, path });
 
-/** The addresses of each operation over all releases (docs/rest.md 1.2), the earliest first. */
+/** The addresses of each operation over all releases (docs/dev/rest.md 1.2), the earliest first. */
 export const ADDRESSES = {
   GetFileTransferMethod: [
     at('POST', 'FileTransfer/GetFileTransferMethod'),
@@ -40,7 +40,7 @@ export const ADDRESSES = {
   ],
 } as const satisfies Readonly<Record<Operation, readonly Address[]>>;
 
-/** The sign-ins (docs/rest.md 4.1), by the method of docs/interface.md 5; all by POST. */
+/** The sign-ins (docs/dev/rest.md 4.1), by the method of docs/dev/soap.md 5; all by POST. */
 export const SIGN_IN_PATHS = {
   password: 'UserAndLimitationManagement/AuthenticateUserPassword',
   openid: 'UserAndLimitationManagement/AuthenticateUserOpenId',
@@ -48,13 +48,13 @@ export const SIGN_IN_PATHS = {
   'cloud-platform': 'UserAndLimitationManagement/AuthenticateUserOpenStack',
 } as const satisfies Readonly<Record<string, Address['path']>>;
 
-/** In place of a session code: every call must send the token as `Authorization: Bearer` (docs/rest.md 4.1). */
+/** In place of a session code: every call must send the token as `Authorization: Bearer` (docs/dev/rest.md 4.1). */
 export const HEADER_AUTH_NEEDED = 'HEADER-AUTH-NEEDED';
 
-/** Its value is `user:password`; it replaces the sign-in (docs/rest.md 4.1). */
+/** Its value is `user:password`; it replaces the sign-in (docs/dev/rest.md 4.1). */
 export const API_KEY_HEADER = 'X-API-Key';
 
-/** Members of requests (docs/rest.md 1.3); the server ignores their case. */
+/** Members of requests (docs/dev/rest.md 1.3); the server ignores their case. */
 export const REQUEST = {
   jobId: 'SubmittedJobInfoId',
   sessionCode: 'SessionCode',
@@ -68,7 +68,7 @@ export const REQUEST = {
   publicKey: 'PublicKey',
 } as const;
 
-/** Members of an entry of parts (docs/rest.md 3.1). */
+/** Members of an entry of parts (docs/dev/rest.md 3.1). */
 export const PART = {
   content: 'Content',
   relativePath: 'RelativePath',
@@ -77,10 +77,10 @@ export const PART = {
   taskId: 'SubmittedTaskInfoId',
 } as const;
 
-/** Members of an entry of a listing (docs/rest.md 3.3). */
+/** Members of an entry of a listing (docs/dev/rest.md 3.3). */
 export const LISTED_FILE = { name: 'FileName', modified: 'LastModifiedDate' } as const;
 
-/** Members of the method and of its credentials (docs/rest.md 3.7). */
+/** Members of the method and of its credentials (docs/dev/rest.md 3.7). */
 export const TRANSFER_METHOD = {
   hostname: 'ServerHostname',
   basepath: 'SharedBasepath',
@@ -97,7 +97,7 @@ export const CREDENTIALS = {
   certificate: 'PrivateKeyCertificate',
 } as const;
 
-/** Members of a job and of its tasks (docs/rest.md 3.6). */
+/** Members of a job and of its tasks (docs/dev/rest.md 3.6). */
 export const JOB = {
   id: 'Id',
   name: 'Name',

@@ -1,5 +1,5 @@
 /**
- * Clusters behind FirecREST send files as text, with U+FFFD in place of bytes that are not UTF-8 (docs/rest.md 5.2). No
+ * Clusters behind FirecREST send files as text, with U+FFFD in place of bytes that are not UTF-8 (docs/dev/rest.md 5.2). No
  * response shows this, but such a server also refuses parts of the job's live files.
  */
 import type { Sink } from '../../agent/ports.ts';

@@ -1,4 +1,4 @@
-/** The names of a listing, in either of its forms (docs/rest.md 3.3), with the dates of the later one. */
+/** The names of a listing, in either of its forms (docs/dev/rest.md 3.3), with the dates of the later one. */
 import type { Listing } from '../../agent/ports.ts';
 import { type Lifted, ListedNames } from '../content/lifted.ts';
 import { LISTED_FILE } from './contract.ts';

@@ -1,4 +1,4 @@
-/** Responses that are no success, and their meaning (docs/rest.md 4.2, 4.3). */
+/** Responses that are no success, and their meaning (docs/dev/rest.md 4.2, 4.3). */
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import { titleOf } from '../content/read-response.ts';
@@ -19,15 +19,15 @@ export const URL_KEYS = 'service.baseUrl and service.path';
 
 const MAX_WORDS = 500;
 
-/** Temporary refusals (docs/rest.md 4.4). */
+/** Temporary refusals (docs/dev/rest.md 4.4). */
 const PASSES = /unable ?to ?create ?connection|connection ?pool ?exhausted/i;
-/** The title of a refusal by the service, with the status of a proxy (docs/rest.md 4.3). */
+/** The title of a refusal by the service, with the status of a proxy (docs/dev/rest.md 4.3). */
 const OWN_REFUSAL = 'External Service Error';
-/** A request that is too long (docs/rest.md 2.3). */
+/** A request that is too long (docs/dev/rest.md 2.3). */
 const TOO_LONG_TEXT = /\b(?:request|body|content)\b.{0,40}\b(?:too (?:large|long|big)|exceeds?)\b/i;
-/** The status page of releases up to V3.1, with 400 for a request that is too long (docs/rest.md 2.3). */
+/** The status page of releases up to V3.1, with 400 for a request that is too long (docs/dev/rest.md 2.3). */
 const STATUS_PAGE = /^Status Code: 400\b/;
-/** A name that is not allowed, in contrast to a missing file (docs/rest.md 3.4). */
+/** A name that is not allowed, in contrast to a missing file (docs/dev/rest.md 3.4). */
 const INVALID = /\b(?:not valid|invalid|illegal|validation|RelativeFilePath|longer|length)\b/i;
 const NOT_THERE = /\b(?:not found|not exist|no such)\b/i;
 
@@ -71,10 +71,10 @@ export function refusalOf(
 }
 
 /** Names no setting, because that one may be in force. */
-export const ONLY_BY_SSH = 'only a transfer by SSH brings the file itself (docs/transfers.md)';
+export const ONLY_BY_SSH = 'only a transfer by SSH brings the file itself (docs/results.md)';
 
 const TOO_LONG_FOR: Partial<Record<Operation, StatusMeaning>> = {
-  // Only the job id varies in length (docs/rest.md 2.2).
+  // Only the job id varies in length (docs/dev/rest.md 2.2).
   ListChangedFilesForJob: {
     code: 'request-too-long',
     hint: 'this release lists no job whose id has five digits or more: its results come by no way, its live files do',
@@ -83,7 +83,7 @@ const TOO_LONG_FOR: Partial<Record<Operation, StatusMeaning>> = {
   DownloadFileFromCluster: { code: 'fault', hint: 'the service takes only shorter paths' },
 };
 
-/** Parts are refused where files are not reached by SSH (docs/rest.md 5.2). */
+/** Parts are refused where files are not reached by SSH (docs/dev/rest.md 5.2). */
 const PARTS_HINT = `${FAULT.hint}; if its files are listed all the same, the cluster may be one of FirecREST: ${ONLY_BY_SSH}`;
 
 const PASSING: StatusMeaning = { code: 'unavailable', hint: 'it is over by itself: the cluster could not be reached' };

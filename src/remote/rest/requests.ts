@@ -1,6 +1,6 @@
 /**
  * JSON values with exact 64-bit numbers and names without case, and the requests for parts: they have a short limit, so
- * the wanted files are divided (docs/rest.md 2).
+ * the wanted files are divided (docs/dev/rest.md 2).
  */
 import type { PartRequest } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';

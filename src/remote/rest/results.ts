@@ -1,4 +1,4 @@
-/** Checks results against the contract (docs/rest.md 3). */
+/** Checks results against the contract (docs/dev/rest.md 3). */
 import type { Content, TransferMethod } from '../../agent/ports.ts';
 import { type LiveFileName, parseLong, parseTaskId } from '../../job.ts';
 import { NO_CONTENT, type PartEntry, usablePath } from '../content/response-texts.ts';

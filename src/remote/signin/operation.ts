@@ -1,6 +1,6 @@
 /**
- * One sign-in by one of the four operations (docs/interface.md 4.2). The form of the response is not specified;
- * docs/servers.md 3.1 lists what servers send: a JSON string, plain text, an object, or a word that requests the token
+ * One sign-in by one of the four operations (docs/dev/soap.md 4.2). The form of the response is not specified;
+ * docs/dev/servers.md 3.1 lists what servers send: a JSON string, plain text, an object, or a word that requests the token
  * in a header.
  */
 import type { Grant } from '../../agent/ports.ts';
@@ -13,7 +13,7 @@ import { refusalOf } from './refusal.ts';
 const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_QUOTED_BYTES = 8192;
 
-/** Between {base_url} and the operation (docs/interface.md 4.2). */
+/** Between {base_url} and the operation (docs/dev/soap.md 4.2). */
 const USUAL_PATH = '/service/UserAndLimitationManagement';
 
 const OPERATION_NAMES = {
@@ -50,7 +50,7 @@ export async function callOperation(auth: OperationSettings, options: OperationO
   return readGrant({ text, contentType }, { secret, secrets, isToken: method !== 'password', sessionCodeField });
 }
 
-/** Without blanks: some servers accept 148 bytes (docs/servers.md 6.3). */
+/** Without blanks: some servers accept 148 bytes (docs/dev/servers.md 6.3). */
 function bodyOf(auth: OperationSettings, secret: string): string {
   const username = JSON.stringify(auth.username);
   const secretField = auth.method === 'password' ? 'Password' : 'OpenIdAccessToken';

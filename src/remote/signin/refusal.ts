@@ -48,7 +48,7 @@ const OTHER: Meaning = {
   text: 'the sign-in failed on the server',
   hint: 'check auth.method and auth.path, and the log of the service',
 };
-/** V4.2 and V4.3 answer an unknown user like any internal fault (docs/rest.md 4.3). */
+/** V4.2 and V4.3 answer an unknown user like any internal fault (docs/dev/rest.md 4.3). */
 export const FAULT_OR_UNKNOWN_USER =
   'check auth.username first: some releases respond like this to an unknown user; otherwise the service failed, and its log has the reason';
 const AMBIGUOUS: Meaning = {
@@ -69,17 +69,17 @@ const REFUSED_WORDS: Partial<Record<ErrorCode, string>> = {
   unavailable: 'the sign-in is unavailable',
 };
 
-/** The words for a wrong password where the status means something else (docs/rest.md 4.3). */
+/** The words for a wrong password where the status means something else (docs/dev/rest.md 4.3). */
 const WRONG_SECRET =
   /\b(?:wrong|invalid|incorrect|bad)\b.{0,40}\b(?:password|credentials?|token|user ?name)\b|\bnot successful\b/i;
 
 /** The response of the service to anything unexpected. */
 const UNSPECIFIC = /^\s*problem occur?red\b/i;
 
-/** Titles for a failed sign-in (docs/rest.md 4.3); "Problem" alone is any fault. */
+/** Titles for a failed sign-in (docs/dev/rest.md 4.3); "Problem" alone is any fault. */
 const TITLE_OF_REFUSAL = /^External (?:Service Error|Problem)$|\bauthentication\b/i;
 
-/** The status page of releases up to V3.1, here for a request that is too long (docs/rest.md 2.3). */
+/** The status page of releases up to V3.1, here for a request that is too long (docs/dev/rest.md 2.3). */
 const STATUS_PAGE = /^Status Code: 400\b/;
 const TOO_LONG_TEXT = /\brequest body too large\b/i;
 

@@ -1,4 +1,4 @@
-/** The five operations of the file-transfer service (docs/interface.md 4.1) over SOAP 1.1 or 1.2. */
+/** The five operations of the file-transfer service (docs/dev/soap.md 4.1) over SOAP 1.1 or 1.2. */
 import type { JobService, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
 import type { JobId } from '../../job.ts';
 import type { JobInformation } from '../../job-information.ts';

@@ -1,6 +1,6 @@
 /**
- * The contract of FileTransferWs and JobManagementWs: the WSDL of each (docs/interface.md 2, 4.1 and 10) for one
- * server, with element order, nillability and multiplicity of docs/interface.md.
+ * The contract of FileTransferWs and JobManagementWs: the WSDL of each (docs/dev/soap.md 2, 4.1 and 10) for one
+ * server, with element order, nillability and multiplicity of docs/dev/soap.md.
  */
 import { LIVE_FILE_NAMES, type LiveFileName } from '../../job.ts';
 import { FILE_TRANSFER_OPERATIONS, JOB_OPERATIONS, type Operation } from '../../operations.ts';
@@ -50,7 +50,7 @@ export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
   },
 };
 
-/** SynchronizableFilesExt (docs/interface.md 2.4). */
+/** SynchronizableFilesExt (docs/dev/soap.md 2.4). */
 export const FILE_TYPES = ['LogFile', 'ProgressFile', 'StandardErrorFile', 'StandardOutputFile'] as const;
 export type FileType = (typeof FILE_TYPES)[number];
 
@@ -65,13 +65,13 @@ export function fileOfType(type: unknown): LiveFileName | undefined {
   return LIVE_FILE_NAMES.find((file) => FILE_TYPE_OF[file] === type);
 }
 
-/** FileTransferProtocolExt (docs/interface.md 2.2). */
+/** FileTransferProtocolExt (docs/dev/soap.md 2.2). */
 export const PROTOCOLS = ['NetworkShare', 'SftpScp'] as const;
 
-/** The named states of docs/interface.md 10.4; the contract accepts any text. */
+/** The named states of docs/dev/soap.md 10.4; the contract accepts any text. */
 export const JOB_STATES = ['Configuring', 'Submitted', 'Queued', 'Running', 'Finished', 'Failed', 'Canceled'] as const;
 
-/** The action of an operation: the namespace followed directly by its name (docs/interface.md 4.1). */
+/** The action of an operation: the namespace followed directly by its name (docs/dev/soap.md 4.1). */
 export function actionOf(namespace: string, operation: Operation): string {
   return `${namespace}${operation}`;
 }
@@ -213,7 +213,7 @@ ${operations.join('\n')}
 const portOf = (prefix: 'soap' | 'soap12', service: ServiceName) =>
   `${service}${prefix === 'soap' ? 'Soap' : 'Soap12'}`;
 
-/** The WSDL of a service: both ports on the same address (docs/interface.md 4.1). */
+/** The WSDL of a service: both ports on the same address (docs/dev/soap.md 4.1). */
 export function wsdlOf({ namespace, url, service = 'FileTransferWs' }: ContractOptions): string {
   const tns = escapeXml(namespace);
   const operations = SERVICES[service];

@@ -81,12 +81,12 @@ function exactLong(text: string): string {
 /** In the order of the contract, which the `soap` package does not correct. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The session is the last field (docs/interface.md 4.1). */
+/** The session is the last field (docs/dev/soap.md 4.1). */
 export function inSession(fields: Fields, grant: Grant): Fields {
   return grant.kind === 'session' ? { ...fields, sessionCode: secretArgument(grant.code) } : fields;
 }
 
-/** ArrayOfTaskFileOffsetExt (docs/interface.md 2.5). @throws JobtailError usage */
+/** ArrayOfTaskFileOffsetExt (docs/dev/soap.md 2.5). @throws JobtailError usage */
 export function taskFileOffsets(wanted: readonly PartRequest[]): Fields {
   return {
     TaskFileOffsetExt: wanted.map(({ taskId, file, offset }) => ({
@@ -103,7 +103,7 @@ function offsetArgument(offset: number): string {
   throw new JobtailError('usage', `the offset ${offset} is no whole number`);
 }
 
-/** FileTransferMethodExt (docs/interface.md 2.1): null members are omitted, unless the contract requires nil. */
+/** FileTransferMethodExt (docs/dev/soap.md 2.1): null members are omitted, unless the contract requires nil. */
 export function transferMethodArgument(method: TransferMethod): Fields {
   const { serverHostname, sharedBasepath, protocol, credentials } = method;
   const texts = (fields: Readonly<Record<string, string | null>>) =>

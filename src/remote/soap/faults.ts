@@ -28,7 +28,7 @@ export interface Fault {
   readonly words: string;
 }
 
-/** The error for a fault. `session-lost` is only a guess: another user's job looks the same (docs/servers.md 3.3). */
+/** The error for a fault. `session-lost` is only a guess: another user's job looks the same (docs/dev/servers.md 3.3). */
 export function faultError(
   operation: Operation,
   { status, retryAfterMs }: Pick<HttpAnswer, 'status' | 'retryAfterMs'>,

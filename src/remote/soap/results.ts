@@ -1,4 +1,4 @@
-/** Checks results of the `soap` package against the contract (docs/interface.md 2). */
+/** Checks results of the `soap` package against the contract (docs/dev/soap.md 2). */
 import type { Content, TransferMethod } from '../../agent/ports.ts';
 import { parseTaskId } from '../../job.ts';
 import type { Operation } from '../../operations.ts';

@@ -1,6 +1,6 @@
 /**
  * What the model test is worth: the rules that existing clients use to find their next offset fail in it, on nothing
- * but well-formed text that is written in parts (docs/servers.md 1.2). The engine passes.
+ * but well-formed text that is written in parts (docs/dev/servers.md 1.2). The engine passes.
  */
 import fs from 'node:fs';
 import fc from 'fast-check';

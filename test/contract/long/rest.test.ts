@@ -1,4 +1,4 @@
-/** The contract against the sandbox over REST, as the releases between the main ones have it (docs/rest.md). */
+/** The contract against the sandbox over REST, as the releases between the main ones have it (docs/dev/rest.md). */
 import { contractOf } from '../contract.ts';
 import { SandboxService } from '../sandbox-service.ts';
 import { MAIN_RELEASES, RELEASES, restDialect } from '../service.ts';

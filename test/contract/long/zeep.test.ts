@@ -25,7 +25,7 @@ const TASKS = [
 
 /**
  * The sandbox writes CR as it is, as ASP.NET does; a reader that obeys XML takes CRLF and CR for LF
- * (docs/servers.md 2.1).
+ * (docs/dev/servers.md 2.1).
  */
 const asXmlReads = (text: string) => text.replace(/\r\n?/g, '\n');
 

@@ -1,4 +1,4 @@
-/** What real servers answered (docs/rest.md): a line for each question, bodies cut at 400 characters. */
+/** What real servers answered (docs/dev/rest.md): a line for each question, bodies cut at 400 characters. */
 import { readFileSync } from 'node:fs';
 import type { ReleaseName } from '../../../simulator/rest/releases.ts';
 

@@ -1,4 +1,4 @@
-/** A cluster that hands out the real key of the account, whose end does nothing (docs/rest.md 3.7), over a real sshd. */
+/** A cluster that hands out the real key of the account, whose end does nothing (docs/dev/rest.md 3.7), over a real sshd. */
 import fs from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PATIENCE } from '../../support/e2e-until.ts';

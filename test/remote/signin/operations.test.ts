@@ -1,4 +1,4 @@
-/** What goes over the wire for each method (docs/interface.md 4.2). */
+/** What goes over the wire for each method (docs/dev/soap.md 4.2). */
 import { describe, expect, it } from 'vitest';
 import { secretDirectory } from './files.ts';
 import { CODE, NEVER, passwordSettings, signInService } from './server.ts';

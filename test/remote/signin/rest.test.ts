@@ -1,4 +1,4 @@
-/** Signing in as the releases that speak REST have it (docs/rest.md 4.1, 4.3), against the sandbox. */
+/** Signing in as the releases that speak REST have it (docs/dev/rest.md 4.1, 4.3), against the sandbox. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

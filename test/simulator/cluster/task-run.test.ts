@@ -1,4 +1,4 @@
-/** States of jobs and tasks: real processes drive them, and orders (docs/interface.md 10.4, docs/servers.md 10.3). */
+/** States of jobs and tasks: real processes drive them, and orders (docs/dev/soap.md 10.4, docs/dev/servers.md 10.3). */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -79,7 +79,7 @@ describe('the tasks of the demo', () => {
       expect(others.files.size).toBe(any.files.size);
       for (const name of others.files.keys()) {
         expect(name).toMatch(expected);
-        // With the ids of a job and a task before it, the shortest limit is 50 (docs/rest.md 3.4).
+        // With the ids of a job and a task before it, the shortest limit is 50 (docs/dev/rest.md 3.4).
         if (names === 'flat') expect(name.length).toBeLessThanOrEqual(50 - '/501/503///'.length);
       }
     }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { decodeBlocks } from '../../../simulator/operations/decoding.ts';
 import { decodeBytes } from '../../support/decode-bytes.ts';
 
-/** The rule of docs/servers.md 1.2, written down a second time. */
+/** The rule of docs/dev/servers.md 1.2, written down a second time. */
 function expected(bytes: Buffer, offset: number, readLengths: readonly number[]): string {
   let text = '';
   let rest = bytes.subarray(offset);

@@ -24,7 +24,7 @@ export async function appendText(
   await appendCertain(file, reading);
   if (reading.atEnd()) return first;
   // A block edge may have cut the character: a second response, half a block later, has it whole. It starts within the
-  // mirror, because a byte-order mark at the requested offset may change the text (docs/servers.md 1.4).
+  // mirror, because a byte-order mark at the requested offset may change the text (docs/dev/servers.md 1.4).
   const offset = await alignDown(file, first.offset + HALF_BLOCK_BYTES);
   if (offset >= file.length) return first;
   const part = later ?? (await parts.at(offset));

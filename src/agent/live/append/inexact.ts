@@ -15,7 +15,7 @@ import { appendCertain } from './append.ts';
 
 /** Maximum requests for one range; each at least halves it, except the longest ranges. */
 const MAX_PROBES = 24;
-/** Bytes of a response without a block edge (docs/servers.md 1.2). */
+/** Bytes of a response without a block edge (docs/dev/servers.md 1.2). */
 const UNCUT_BYTES = 1_020;
 /** So many U+FFFD, and the character after them, are less than these bytes. */
 const MAX_UNCUT_REPLACED = 300;

@@ -1,6 +1,6 @@
 /**
  * Raw downloads of a live file (DownloadFileFromCluster): the authority on bytes that the text does not show. The paths
- * on the server name neither the task nor the kind of live file for sure (docs/servers.md 1.7, 4.2). So a file counts as
+ * on the server name neither the task nor the kind of live file for sure (docs/dev/servers.md 1.7, 4.2). So a file counts as
  * the live file only if the text of the server shows its bytes (raw-download.ts). The likely paths come first, without
  * the listing: some files are never listed. If several listed files qualify, only their common beginning counts.
  */

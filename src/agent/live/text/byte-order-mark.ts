@@ -1,5 +1,5 @@
 /**
- * Finds out whether the server stripped a byte-order mark from the start of a text (docs/servers.md 1.4): a response from
+ * Finds out whether the server stripped a byte-order mark from the start of a text (docs/dev/servers.md 1.4): a response from
  * another offset shows it. Only at the start of a file: offsets.ts avoids other marks. A mark of UTF-16 makes some servers
  * decode all that follows as UTF-16, which no prediction fits: raw bytes decide.
  */

@@ -1,5 +1,5 @@
 /**
- * How a server makes text of bytes. Two decoders are known (docs/servers.md 1.2, 1.4); both decode UTF-8. Until raw bytes
+ * How a server makes text of bytes. Two decoders are known (docs/dev/servers.md 1.2, 1.4); both decode UTF-8. Until raw bytes
  * prove it, only the ASCII characters of a text count. A server that decodes otherwise is followed by raw bytes alone.
  */
 import type { CapabilityStore } from '../../ports.ts';

@@ -16,7 +16,7 @@ export interface DirectOptions {
   readonly clock: Clock;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
-  /** By the protocol that the service names (docs/interface.md 2.2). */
+  /** By the protocol that the service names (docs/dev/soap.md 2.2). */
   readonly transfers: Readonly<Record<'NetworkShare' | 'SftpScp', DirectTransfer>>;
   /** direct: every file. auto: see `takes`. */
   readonly wanted: 'direct' | 'auto';

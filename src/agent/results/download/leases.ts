@@ -1,6 +1,6 @@
 /**
  * Transfer grants. GetFileTransferMethod makes a temporary key pair on the server, a few for each job, valid for about
- * a day (docs/servers.md 5.1). A job has one grant at a time; its private key is only in memory, and EndFileTransfer
+ * a day (docs/dev/servers.md 5.1). A job has one grant at a time; its private key is only in memory, and EndFileTransfer
  * releases it. The store records it before it is used, so that a later process can release it. States: asked -> open ->
  * ended. The interface leaves one gap: if the agent is killed after the server made the key and before the public key
  * is stored, no process can name the key, and it expires after a day.

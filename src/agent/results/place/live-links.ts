@@ -1,5 +1,5 @@
 /**
- * The live files among the results. The listing also names them (docs/servers.md 4.2), but the name proves nothing: a
+ * The live files among the results. The listing also names them (docs/dev/servers.md 4.2), but the name proves nothing: a
  * listed file is a live file if its bytes equal those of the mirror, as far as both go. Then it is a relative link to
  * the mirror below `results/`, and is not fetched again.
  */

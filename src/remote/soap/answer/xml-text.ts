@@ -1,6 +1,6 @@
 /**
  * Character data of XML as bytes: UTF-8 with references to resolve. Control characters, which XML 1.0 forbids, are
- * bytes of jobs here: accepted raw, and as references of ASP.NET (docs/servers.md 2.1). Markup may not contain them.
+ * bytes of jobs here: accepted raw, and as references of ASP.NET (docs/dev/servers.md 2.1). Markup may not contain them.
  */
 import { endOfWholeUtf8 } from '../../../bytes.ts';
 import { malformed } from '../../wrong-answers.ts';

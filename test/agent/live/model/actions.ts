@@ -24,7 +24,7 @@ export type Edit = 'append' | 'change' | 'truncate' | 'delete' | 'replace';
 
 /**
  * How the service makes text of bytes: in blocks (over REST up to V6.3), perhaps on the older .NET runtime; with one
- * decoder to the end (from V6.4 on, docs/rest.md 3.2); or otherwise.
+ * decoder to the end (from V6.4 on, docs/dev/rest.md 3.2); or otherwise.
  */
 export type Decoding = 'blocks' | 'blocks-older' | 'blocks-swallow' | 'stream' | 'latin-1';
 
