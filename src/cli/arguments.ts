@@ -1,5 +1,5 @@
-/** Parsers for arguments of the command line; an invalid one is reported in one sentence. */
-import { InvalidArgumentError } from 'commander';
+/** Parsers for arguments of the command line, and options of several commands. An invalid argument is reported in one sentence. */
+import { InvalidArgumentError, Option } from 'commander';
 import { JobtailError } from '../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseLong, parseTaskId } from '../job.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
@@ -108,4 +108,26 @@ export function jobsUnlessMine(
   const [given] = Object.entries(ofMine).filter(([, value]) => value !== undefined);
   if (!mine && given !== undefined) throw refuse(`--${given[0]} goes with --mine`);
   return mine ? undefined : [...new Set(jobIds)];
+}
+
+/** For `--json`. */
+export const JSON_HELP = 'print JSON (format version 2)';
+
+export const quietOption = () => new Option('-q, --quiet', 'print only errors');
+
+export const protocolOption = (description: string) =>
+  new Option('--protocol <name>', description).choices(['soap', 'rest'] as const).default('soap' as const);
+
+export const taskOption = (description: string, ifLeftOut: string) =>
+  new Option('--task <id>', description).argParser(collect(taskArgument)).default([], ifLeftOut);
+
+export const mineOption = (description: string) =>
+  new Option('--mine', description).conflicts(['task', 'file', 'results', 'wait', 'foreground', 'stallAfter', 'now']);
+
+export const patternOption = (flags: string, description: string, ifLeftOut: string) =>
+  new Option(flags, description).argParser(collect(patternArgument)).default([], ifLeftOut);
+
+export function fileOption(): Option {
+  const option = new Option('--file <name>', 'a live file (repeatable)').choices(LIVE_FILE_NAMES);
+  return option.argParser(collect(fileArgument)).default([], 'all');
 }

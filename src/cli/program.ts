@@ -2,7 +2,6 @@
 import path from 'node:path';
 import { Argument, Command, Option } from 'commander';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
-import { LIVE_FILE_NAMES } from '../job.ts';
 import { printableLines } from '../printable.ts';
 import { packageFile } from '../system/package-file.ts';
 import {
@@ -10,18 +9,22 @@ import {
   contextArgument,
   daysArgument,
   durationArgument,
-  fileArgument,
+  fileOption,
+  JSON_HELP,
   jobArgument,
   jobsArgument,
   jobsOf,
   jobsUnlessMine,
   linesArgument,
-  patternArgument,
+  mineOption,
+  patternOption,
   portArgument,
   projectArgument,
+  protocolOption,
+  quietOption,
   secondsArgument,
   sinceArgument,
-  taskArgument,
+  taskOption,
 } from './arguments.ts';
 import { completionScript, examples, exitCodesHelp, FIRST_EXAMPLES, plainError, SHELLS } from './help.ts';
 import { forEach, versionOfProgram } from './process.ts';
@@ -133,6 +136,15 @@ function addFollowing(program: Command): void {
         await forEach(jobIds, async (jobId) => (await import('./commands/sync.ts')).unwatch(jobId, options));
       else await (await import('./commands/watch-mine.ts')).unwatchMine(options);
     });
+
+  command(program, 'forget', 'remove jobs that are not followed any more from the state, and on request their files')
+    .argument('[job...]', 'ids of jobs; with --older-than, all jobs by default', collect(jobArgument))
+    .option('--older-than <time>', 'only jobs that the agent last worked on before this time: 30d', durationArgument)
+    .option('--delete-files', 'delete the mirrors and results of the jobs, too')
+    .option('--unverified', 'also jobs whose files are not all verified')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', examples('agent forget 501', 'agent forget --older-than 30d --delete-files --yes'))
+    .action(async (jobs = [], options) => (await import('./commands/forget.ts')).forget(jobs, options));
 }
 
 function addReading(program: Command): void {
@@ -365,27 +377,6 @@ function addTryOut(program: Command): void {
       examples('agent demo', 'agent demo --seconds 60 --all', 'agent demo --protocol rest', 'agent demo --fleet'),
     )
     .action(async (options) => (await import('../../simulator/commands/demo.ts')).demo(options));
-}
-
-const JSON_HELP = 'print JSON (format version 2)';
-
-const quietOption = () => new Option('-q, --quiet', 'print only errors');
-
-const protocolOption = (description: string) =>
-  new Option('--protocol <name>', description).choices(['soap', 'rest'] as const).default('soap' as const);
-
-const taskOption = (description: string, ifLeftOut: string) =>
-  new Option('--task <id>', description).argParser(collect(taskArgument)).default([], ifLeftOut);
-
-const mineOption = (description: string) =>
-  new Option('--mine', description).conflicts(['task', 'file', 'results', 'wait', 'foreground', 'stallAfter', 'now']);
-
-const patternOption = (flags: string, description: string, ifLeftOut: string) =>
-  new Option(flags, description).argParser(collect(patternArgument)).default([], ifLeftOut);
-
-function fileOption(): Option {
-  const option = new Option('--file <name>', 'a live file (repeatable)').choices(LIVE_FILE_NAMES);
-  return option.argParser(collect(fileArgument)).default([], 'all');
 }
 
 function command(program: Command, name: string, description: string): Command {

@@ -133,7 +133,7 @@ export function numbersOf({ member, budget }: Pick<DaemonFleet, 'member' | 'budg
 const FILE = '.jobtail-mirror';
 
 /** The id of a mirror directory; the first agent creates it. @throws JobtailError */
-async function mirrorIdentity(directory: string): Promise<string> {
+export async function mirrorIdentity(directory: string): Promise<string> {
   const file = path.join(directory, FILE);
   const own = `${file}.${randomUUID()}`;
   try {

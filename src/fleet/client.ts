@@ -5,6 +5,7 @@ import type { WatchMineRow, WatchRequest } from '../store/rows.ts';
 import { type Command, NOT_STORED } from './border.ts';
 import type { Answer } from './commands.ts';
 import { Database } from './database.ts';
+import { FORGOTTEN, forgetRows } from './forgotten.ts';
 import { KeptRows } from './handover.ts';
 import { type FleetAddress, type Joined, openFleet, openFleetReadOnly } from './joined.ts';
 import { type AgentRow, Register } from './register.ts';
@@ -98,7 +99,12 @@ export class FleetClient {
        WHERE $1::text IS NULL OR job_id::text OPERATOR(pg_catalog.=) $1::text ORDER BY job_id`,
       [only ?? null],
     );
-    return database.border.jobs(rows);
+    return database.border.jobs(rows).filter(({ state }) => state !== FORGOTTEN);
+  }
+
+  /** Removes all rows of a job without an owner. @throws JobtailError usage if an agent works on it */
+  async forget(jobId: JobId): Promise<void> {
+    await this.#joined.database.transaction((sql) => forgetRows(sql, jobId));
   }
 
   async rule(): Promise<WatchMineRow | undefined> {

@@ -7,6 +7,7 @@ import type { Store } from '../store/store.ts';
 import type { Command } from './border.ts';
 import { COMMANDS_AT_ONCE, WAITING_ROWS } from './commands.ts';
 import type { Membership } from './following.ts';
+import { FORGOTTEN } from './forgotten.ts';
 import { idsOf } from './register.ts';
 
 /** Interval of all work. A notification applies a changed rule of `watch --mine` at once, unless it was missed. */
@@ -115,7 +116,8 @@ export class Upkeep {
         const text = JSON.stringify(command);
         const job = known.find((one) => one.jobId === jobId);
         if (job !== undefined && before.some((one) => one.jobId === jobId && one.text === text)) continue;
-        const isOverruled = job?.state === 'settled' || (job?.source === 'command' && /^end/.test(job.state));
+        const isOverruled =
+          job?.state === 'settled' || job?.state === FORGOTTEN || (job?.source === 'command' && /^end/.test(job.state));
         if (isOverruled) log.info({ jobId, state: job.state }, 'configured job not followed');
         else wanted.push({ jobId, kind: 'watch', body: command });
         await sql.query(

@@ -58,8 +58,19 @@ export class Jobs {
     return new Map(rows.map(({ jobId, startTime }) => [jobId, startTime]));
   }
 
+  /** All jobs that were ever requested, also forgotten ones. */
   known(): Set<JobId> {
-    return new Set(this.#ids(''));
+    return new Set(this.#ids('UNION SELECT job_id FROM former_jobs'));
+  }
+
+  isForgotten(jobId: JobId): boolean {
+    return this.#ids('WHERE false UNION SELECT job_id FROM former_jobs WHERE job_id = ?', jobId).length > 0;
+  }
+
+  /** Removes a job with all that is stored of it, except its id. Called within a transaction. */
+  forget(jobId: JobId, now: number): void {
+    this.#sql.run('DELETE FROM jobs WHERE job_id = ?', jobId);
+    this.#sql.run('INSERT OR REPLACE INTO former_jobs (job_id, forgotten_at) VALUES (?, ?)', jobId, now);
   }
 
   followedByRule(): number {
@@ -83,6 +94,7 @@ export class Jobs {
         settle_after_ms = @settleAfterMs, stall_after_ms = coalesce(@stallAfterMs, stall_after_ms), failures = 0, error = NULL, revision = excluded.revision,
         watched_at = CASE WHEN state IN ('watched', 'ending') THEN watched_at ELSE @now END`;
     this.#sql.run(request, { jobId, source, results: Number(results), settleAfterMs, stallAfterMs, now });
+    this.#sql.run('DELETE FROM former_jobs WHERE job_id = ?', jobId);
     addFiles(this.#sql, jobId, tasks ?? tasksOf(this.#sql, jobId), files);
     if (tasks !== null) this.#sql.run('DELETE FROM task_searches WHERE job_id = ?', jobId);
     else this.#sql.run(SEARCH, jobId, jsonOf(files));
@@ -117,8 +129,9 @@ export class Jobs {
     this.#sql.run(stall, { jobId, stalledAt });
   }
 
-  #ids(where: string): JobId[] {
-    return this.#sql.all<Pick<JobRow, 'jobId'>>(`SELECT job_id AS jobId FROM jobs ${where}`).map(({ jobId }) => jobId);
+  #ids(where: string, ...values: JobId[]): JobId[] {
+    const rows = this.#sql.all<Pick<JobRow, 'jobId'>>(`SELECT job_id AS jobId FROM jobs ${where}`, ...values);
+    return rows.map(({ jobId }) => jobId);
   }
 }
 
@@ -243,8 +256,10 @@ export class Requests {
     return Number(this.#sql.run(insert, jobId, kind, now).lastInsertRowid);
   }
 
-  open(): RequestRow[] {
-    return this.#table.all('WHERE answer IS NULL ORDER BY request_id');
+  /** Without an answer. */
+  open(work: 'pass' | 'forget'): RequestRow[] {
+    const kinds = work === 'pass' ? "'sync', 'unwatch'" : "'forget', 'forget-files'";
+    return this.#table.all(`WHERE answer IS NULL AND kind IN (${kinds}) ORDER BY request_id`);
   }
 
   get(requestId: number): RequestRow | undefined {

@@ -179,7 +179,7 @@ export interface LeaseRow {
 export interface RequestRow {
   readonly requestId: number;
   readonly jobId: JobId;
-  readonly kind: 'sync' | 'unwatch';
+  readonly kind: 'sync' | 'unwatch' | 'forget' | 'forget-files';
   readonly madeAt: number;
   readonly answer: string | null;
 }

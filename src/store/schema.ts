@@ -79,6 +79,26 @@ const SERVICE_REQUESTS = `
   ) STRICT;
 `;
 
+/** Requests of commands for work on a job by the running agent. */
+const REQUESTS = `
+  CREATE TABLE requests (
+    request_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    job_id     TEXT NOT NULL,
+    kind       TEXT NOT NULL CHECK (kind IN ('sync', 'unwatch', 'forget', 'forget-files')),
+    made_at    INTEGER NOT NULL,
+    answer     TEXT
+  ) STRICT;
+  CREATE INDEX requests_open ON requests (request_id) WHERE answer IS NULL;
+`;
+
+/** The ids of removed jobs: no rule and no configuration follows them again. */
+const FORMER = `
+  CREATE TABLE former_jobs (
+    job_id       TEXT PRIMARY KEY,
+    forgotten_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`;
+
 /** Entry n brings the database from version 8 + n to 9 + n (`PRAGMA user_version`). */
 export const UPGRADES: readonly string[] = [
   'ALTER TABLE live_files ADD COLUMN checksum INTEGER;',
@@ -92,6 +112,8 @@ export const UPGRADES: readonly string[] = [
   FORGOTTEN,
   'DROP TABLE arrivals;',
   SERVICE_REQUESTS,
+  `DROP INDEX requests_open; ALTER TABLE requests RENAME TO old_requests; ${REQUESTS}
+   INSERT INTO requests SELECT * FROM old_requests; DROP TABLE old_requests; ${FORMER}`,
 ];
 
 export const NEWEST_VERSION = OLDEST_VERSION + UPGRADES.length;
@@ -173,15 +195,6 @@ export const SCHEMA = `
     most_jobs  INTEGER NOT NULL,
     since      INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE requests (
-    request_id INTEGER PRIMARY KEY AUTOINCREMENT,
-    job_id     TEXT NOT NULL,
-    kind       TEXT NOT NULL CHECK (kind IN ('sync', 'unwatch')),
-    made_at    INTEGER NOT NULL,
-    answer     TEXT
-  ) STRICT;
-  CREATE INDEX requests_open ON requests (request_id) WHERE answer IS NULL;
 
   CREATE TABLE result_files (
     job_id       TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
@@ -275,4 +288,4 @@ export const SCHEMA = `
     one      INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     state_id TEXT NOT NULL
   ) STRICT;
-${NOTIFICATIONS}${FORGOTTEN}${SERVICE_REQUESTS}`;
+${NOTIFICATIONS}${FORGOTTEN}${SERVICE_REQUESTS}${REQUESTS}${FORMER}`;

@@ -112,7 +112,7 @@ describe('the rows of a job', () => {
     store.requests.add(JOB, 'sync', 1);
     store.transaction(() => store.portableRows.forget(JOB));
     expect(rowsOf(store, JOB)).toEqual([]);
-    expect(store.requests.open()).toEqual([]);
+    expect(store.requests.open('pass')).toEqual([]);
     expect(rowsOf(store, OTHER)).not.toEqual([]);
   });
 });

@@ -162,7 +162,9 @@ export function lacking(world: Complete, broken?: Broken): Lack[] {
   const lacks = rows
     .filter(({ jobId }) => jobId !== broken?.jobId)
     .flatMap((row) => world.disk.aside(() => lacksOf(world, row)));
-  const requests = store.requests.open().filter(({ jobId }) => jobId !== broken?.jobId);
+  const requests = [...store.requests.open('pass'), ...store.requests.open('forget')].filter(
+    ({ jobId }) => jobId !== broken?.jobId,
+  );
   return [
     ...lacks,
     ...requests.map(({ jobId, kind }) => live(`${kind} of ${jobId} is not answered`)),

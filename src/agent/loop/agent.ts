@@ -12,6 +12,7 @@ import { BEHIND_EVERY_END, type JobService, type Remote } from '../ports.ts';
 import type { Results } from '../results/results.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
 import { FollowedJob, type JobOwner } from './followed-job.ts';
+import { Forgetting } from './forgetting.ts';
 import type { JobContext, JobEvents, JobLimits } from './job-context.ts';
 import { Failures, STATE } from './job-runs.ts';
 import { JobStates } from './job-states.ts';
@@ -53,6 +54,7 @@ export class Agent {
   readonly #jobs = new Map<JobId, FollowedJob>();
   readonly #jobStates: JobStates | undefined;
   readonly #serviceRequests: ServiceRequests | undefined;
+  readonly #forgetting: Forgetting;
   /** The revision of the last read change of the store. */
   #revision = -1;
   #rule: string | undefined;
@@ -91,6 +93,11 @@ export class Agent {
       jobService === null
         ? undefined
         : new ServiceRequests(deps, jobService, this.#context.failures, this.#stop.signal);
+    const release = async (jobId: JobId) => {
+      await this.release(jobId);
+      await results.endTransfer(jobId, { remote, signal: this.#stop.signal });
+    };
+    this.#forgetting = new Forgetting({ deps, failures: this.#context.failures, mirrorDirectory, release });
     calls.watchHanging(
       (kind, signal) => this.#callShortly(kind, signal),
       (shortCalls, othersWork) => log.warn({ shortCalls, othersWork }, 'call hangs'),
@@ -154,6 +161,7 @@ export class Agent {
     this.#context.scheduler.stop();
     await Promise.all([...[...this.#jobs.values()].map((job) => job.stop()), this.#jobStates?.ended()]);
     await this.#serviceRequests?.ended();
+    await this.#forgetting.ended();
     this.#options.commits.flush();
   }
 
@@ -191,6 +199,7 @@ export class Agent {
     for (const jobId of this.#context.passes.asked()) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
     this.#updateRule();
     this.#serviceRequests?.serve();
+    this.#forgetting.serve((jobId) => this.#isMine(jobId));
   }
 
   #isMine(jobId: JobId): boolean {

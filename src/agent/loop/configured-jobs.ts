@@ -15,9 +15,10 @@ export function takeConfigured(configured: readonly WatchRequest[], { store, clo
     for (const request of configured) {
       const { jobId } = request;
       const row = store.jobs.get(jobId);
-      const overruled = row?.state === 'settled' || (row?.source === 'command' && row.state !== 'watched');
-      if (!overruled) store.jobs.watch(request, clock.now());
-      else log.info({ jobId, state: row.state }, 'configured job not followed');
+      const state = row?.state ?? (store.jobs.isForgotten(jobId) ? 'forgotten' : 'watched');
+      const isOverruled = /^(settled|forgotten)$/.test(state) || (row?.source === 'command' && state !== 'watched');
+      if (!isOverruled) store.jobs.watch(request, clock.now());
+      else log.info({ jobId, state }, 'configured job not followed');
     }
     for (const { jobId, source, state } of store.jobs.all()) {
       if (source === 'config' && state === 'watched' && !wanted.has(jobId)) store.jobs.setState(jobId, 'ending');

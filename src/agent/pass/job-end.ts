@@ -46,7 +46,7 @@ export class RequestedPasses {
   asked(): Set<JobId> {
     const { store, clock } = this.#context;
     const jobs = new Set<JobId>();
-    for (const request of store.requests.open()) {
+    for (const request of store.requests.open('pass')) {
       const { requestId, jobId } = request;
       if (this.#serving.has(requestId)) continue;
       if (store.jobs.get(jobId) === undefined) this.#answer(request, { error: `job ${jobId} is not watched` });
@@ -62,7 +62,7 @@ export class RequestedPasses {
     const { jobId } = polls;
     const job = store.jobs.get(jobId);
     if (job === undefined) return undefined;
-    const requests = store.requests.open().filter((request) => request.jobId === jobId);
+    const requests = store.requests.open('pass').filter((request) => request.jobId === jobId);
     const settles = pass.isSettling();
     const isLast = settles || job.state === 'ending';
     for (const { requestId } of requests) this.#serving.add(requestId);
@@ -72,7 +72,7 @@ export class RequestedPasses {
       const settled = settles && summary.appended === 0 && pass.isSettling();
       const state = await this.#conclude(job, summary, { settled, signal: pass.signal });
       for (const request of requests) this.#answer(request, { summary });
-      const more = store.requests.open().some((request) => request.jobId === jobId);
+      const more = store.requests.open('pass').some((request) => request.jobId === jobId);
       return { job, state, isLast, again: more || state === 'ending' };
     } catch (thrown) {
       const failure = asJobtailError(thrown);

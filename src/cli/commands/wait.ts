@@ -7,6 +7,7 @@ import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { lockHolder } from '../../store/lock.ts';
+import { unprovenOf } from '../../store/proven.ts';
 import type { JobRow, WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
@@ -56,22 +57,10 @@ export function endOf(job: JobReport): Ended | undefined {
   const ends: Readonly<Record<string, Outcome>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
   const end = ends[job.jobState ?? ''];
   const isSettled = job.state === 'settled';
-  const unproven = isSettled ? unprovenOf(job) : ['it is not followed any more'];
+  const unproven = isSettled ? unprovenOf(job.files, job.results) : ['it is not followed any more'];
   if (end === undefined) unproven.push('it is not reported how the job ended');
   if (end === undefined || !isSettled) return { job, outcome: 'unproven', unproven };
   return { job, outcome: end === 'finished' && unproven.length > 0 ? 'unproven' : end, unproven };
-}
-
-function unprovenOf({ files, results }: JobReport): string[] {
-  const live = files.flatMap(({ taskId, file, bytes, exact, verified, error }) => {
-    const why = error?.message ?? (exact ? (verified || bytes === 0 ? undefined : 'not verified') : 'inexact bytes');
-    return why === undefined ? [] : [`task ${taskId} ${file}: ${why}`];
-  });
-  const counts = [
-    [results.failed, 'not fetched, or refused by name'],
-    [results.inFlux, 'changed while it was fetched'],
-  ] as const;
-  return [...live, ...counts.flatMap(([count, what]) => (count > 0 ? [`${countOf(count, 'result')}: ${what}`] : []))];
 }
 
 export function exitCodeOf(ended: readonly Ended[]): number {

@@ -86,3 +86,27 @@ it('a poll that an owner did not write is shown by the lag of the owner', { ...n
   expect(await polled()).toEqual([0, 0]);
   await client.close();
 });
+
+it('a removed job has no rows, and stays known; one that is followed or owned is refused', {
+  ...needsFleet(),
+}, async () => {
+  const fleet = await FleetParts.make();
+  const { commands, database } = await fleet.join('command');
+  const { jobId } = orderFor(1);
+  const [commandId = ''] = await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  const client = await FleetClient.open(fleet.address);
+  await fleet.query(`UPDATE jobtail.jobs SET state = 'watched'`);
+  await expect(client.forget(jobId)).rejects.toThrow('job 1 is followed');
+  await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', owner = 'anna'`);
+  await expect(client.forget(jobId)).rejects.toThrow('the next agent still works on job 1');
+  await commands.settle(database, [commandId], {});
+  await expect(client.forget(jobId)).rejects.toThrow('anna still works on job 1');
+  await fleet.query(`UPDATE jobtail.jobs SET owner = NULL`);
+  await fleet.query(`INSERT INTO jobtail.rows VALUES ('1', 'jobs', '[]', '{}')`);
+  await client.forget(jobId);
+  expect(await client.owners()).toEqual([]);
+  expect(await fleet.query('SELECT job_id FROM jobtail.rows UNION SELECT job_id FROM jobtail.orders')).toEqual([]);
+  expect(await fleet.query('SELECT job_id, state FROM jobtail.jobs')).toEqual([{ job_id: '1', state: 'forgotten' }]);
+  await expect(client.forget(jobId)).rejects.toThrow('job 1 is not known');
+  await client.close();
+});

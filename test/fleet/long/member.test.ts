@@ -63,7 +63,7 @@ it('commands that wait for their answers block no others', { ...PATIENCE, ...nee
   await until('the job to be followed', () => followed.has(jobId));
   // Nobody answers them.
   await commands.give(Array.from({ length: 600 }, () => ({ jobId, kind: 'sync' })));
-  await until('all of them to be asked for', () => store.requests.open().length === 600);
+  await until('all of them to be asked for', () => store.requests.open('pass').length === 600);
   await commands.give([{ jobId: another.jobId, kind: 'watch', body: another }]);
   await until('the other job to be followed', () => store.jobs.get(another.jobId) !== undefined);
 });

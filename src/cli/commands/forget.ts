@@ -1,0 +1,159 @@
+/** `agent forget JOB...`: removes jobs that are not followed from the state, and on request their files. */
+import readline from 'node:readline/promises';
+import { forgetJob, isOver, lastWorkOn, requireOver } from '../../agent/forget.ts';
+import type { ForgetAnswer } from '../../agent/loop/forgetting.ts';
+import { type Config, hasFleet } from '../../config/config.ts';
+import { notWatched, type OwnedStore, withSharedStore, withStore } from '../../daemon/state.ts';
+import { type ErrorCode, EXIT, JobtailError } from '../../errors.ts';
+import { compareIds, type JobId } from '../../job.ts';
+import { countOf, showBytes } from '../../numbers.ts';
+import { printableLines } from '../../printable.ts';
+import { unprovenIn } from '../../store/proven.ts';
+import type { Store } from '../../store/store.ts';
+import type { RemovedFiles } from '../../system/remove-tree.ts';
+import { answerOfAgent } from '../ask-agent.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { commandLog, forEach, untilStopped } from '../process.ts';
+
+interface ForgetOptions extends ConfigOption {
+  /** In milliseconds. */
+  readonly olderThan?: number;
+  readonly deleteFiles?: boolean;
+  readonly unverified?: boolean;
+  readonly yes?: boolean;
+}
+
+export async function forget(jobIds: readonly JobId[], options: ForgetOptions): Promise<void> {
+  if (jobIds.length === 0 && options.olderThan === undefined)
+    throw new JobtailError('usage', 'the id of a job is missing', {
+      hint: 'name jobs, or use --older-than 30d for all jobs that ended before',
+    });
+  const config = await configurationAsOwner(options);
+  await untilStopped(async (signal) => {
+    if (hasFleet(config)) {
+      const { forgetInFleet } = await import('../fleet/forget.ts');
+      await forgetInFleet(config, (store, remove) =>
+        forgetChosen(config, jobIds, {
+          ...{ store, options, signal },
+          remove: (jobId) => remove(jobId, options.deleteFiles === true),
+        }),
+      );
+      return;
+    }
+    await withSharedStore(config, (store) => {
+      const remove = (jobId: JobId) =>
+        withStore(config, commandLog(), (writable, owned) =>
+          owned === undefined
+            ? askAgent(config, writable, jobId, options, signal)
+            : forgetHere(config, owned, jobId, options, signal),
+        );
+      return forgetChosen(config, jobIds, { store, remove, options, signal });
+    });
+  });
+}
+
+export interface Forgetting {
+  /** With the rows of the jobs. */
+  readonly store: Store;
+  readonly remove: (jobId: JobId) => Promise<RemovedFiles>;
+  readonly options: ForgetOptions;
+  readonly signal: AbortSignal;
+}
+
+async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting: Forgetting): Promise<void> {
+  const { store, remove, options } = forgetting;
+  const { deleteFiles = false, yes = false } = options;
+  const chosen: JobId[] = [];
+  const named = jobIds.length > 0 ? jobIds : [...store.jobs.known()].sort(compareIds);
+  await forEach(named, async (jobId) => {
+    if (await isChosen(jobId, jobIds.length > 0, forgetting)) chosen.push(jobId);
+  });
+  if (chosen.length === 0) {
+    process.stderr.write('no job is removed\n');
+    return;
+  }
+  const files = deleteFiles ? `delete all files below ${config.mirror.directory}/JOB` : 'keep the files';
+  const question = `remove ${countOf(chosen.length, 'job')} (${listOf(chosen)}) from the state, and ${files}?`;
+  if (!yes && !(await isAgreed(question, '--yes', forgetting.signal))) {
+    process.exitCode = EXIT.failed;
+    return;
+  }
+  await forEach(chosen, async (jobId) => {
+    const removed = await remove(jobId);
+    const what = `${countOf(removed.files, 'file')} deleted (${showBytes(removed.bytes)})`;
+    const stay = `its files stay in ${config.mirror.directory}/${jobId}`;
+    process.stdout.write(`job ${jobId} is removed; ${deleteFiles ? what : stay}\n`);
+  });
+}
+
+/** Whether a job is to be removed; one that is followed, and a named one that is unknown, is an error. */
+async function isChosen(jobId: JobId, isNamed: boolean, { store, options, signal }: Forgetting): Promise<boolean> {
+  const job = store.jobs.get(jobId);
+  if (job === undefined && isNamed) throw notWatched(jobId);
+  if (job === undefined || (!isNamed && !isOver(job))) return false;
+  requireOver(job);
+  if (options.olderThan !== undefined && lastWorkOn(job) > Date.now() - options.olderThan) return false;
+  const [reason, ...more] = options.unverified === true ? [] : unprovenIn(store, jobId);
+  if (reason === undefined) return true;
+  const what = `job ${jobId} is not verified: ${reason}${more.length === 0 ? '' : `, and ${countOf(more.length, 'other reason')}`}`;
+  if (process.stdin.isTTY && options.yes !== true)
+    return await isAgreed(`${what}. Remove it anyway?`, '--unverified', signal);
+  process.stderr.write(`agent: ${printableLines(what)}: it stays (--unverified removes it, too)\n`);
+  process.exitCode = EXIT.failed;
+  return false;
+}
+
+const MAX_NAMED = 5;
+const listOf = (jobIds: readonly JobId[]) =>
+  `${jobIds.slice(0, MAX_NAMED).join(', ')}${jobIds.length > MAX_NAMED ? ', ...' : ''}`;
+
+/** Asks on the terminal. @throws JobtailError usage without one */
+async function isAgreed(question: string, flag: string, signal: AbortSignal): Promise<boolean> {
+  if (!process.stdin.isTTY)
+    throw new JobtailError('usage', `${flag} is missing, and there is no terminal to ask on`, {
+      hint: `with ${flag}, the command does not ask`,
+    });
+  const lines = readline.createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
+    const answer = await Promise.race([lines.question(`${printableLines(question)} [y/N] `, { signal }), closed]);
+    return /^y(es)?$/i.test(answer.trim());
+  } finally {
+    lines.close();
+  }
+}
+
+async function forgetHere(
+  config: Config,
+  { store, transfers }: OwnedStore,
+  jobId: JobId,
+  { deleteFiles = false }: ForgetOptions,
+  signal: AbortSignal,
+): Promise<RemovedFiles> {
+  if (store.leases.allOpen().some((lease) => lease.jobId === jobId)) {
+    const { connect } = await import('../../daemon/connection.ts');
+    const connection = await connect(config, commandLog(), { capabilities: store.capabilities });
+    await transfers.endAll(connection.remote, signal).finally(() => connection.close());
+  }
+  return await forgetJob(store, jobId, { mirrorDirectory: config.mirror.directory, deleteFiles, now: Date.now });
+}
+
+async function askAgent(
+  config: Config,
+  store: Store,
+  jobId: JobId,
+  { deleteFiles = false }: ForgetOptions,
+  signal: AbortSignal,
+): Promise<RemovedFiles> {
+  const kind = deleteFiles ? 'forget-files' : 'forget';
+  const requestId = store.transaction(() => store.requests.add(jobId, kind, Date.now()));
+  store.wake();
+  const text = await answerOfAgent(config, () => store.requests.get(requestId)?.answer ?? undefined, signal);
+  if (text === undefined)
+    throw new JobtailError('store', `the agent stopped before job ${jobId} was removed`, {
+      hint: 'run the command again',
+    });
+  const answer = JSON.parse(text) as ForgetAnswer;
+  if ('error' in answer) throw new JobtailError(answer.code as ErrorCode, answer.error, { hint: answer.hint });
+  return answer;
+}

@@ -1,0 +1,192 @@
+/** `agent forget`: what it removes from the state and from the disk, and what it refuses. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { beforeEach, describe, expect, it, type TestContext } from 'vitest';
+import { takeConfigured } from '../../src/agent/loop/configured-jobs.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { openOwnStore } from '../../src/daemon/state.ts';
+import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
+import type { WatchState } from '../../src/store/rows.ts';
+import type { Store } from '../../src/store/store.ts';
+import { systemClock } from '../../src/system/clock.ts';
+import { MINIMAL } from '../config/files.ts';
+import { startAgent } from '../support/composed-agent.ts';
+import { Program } from '../support/e2e-program.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+import { ModelRemote } from '../support/model-remote.ts';
+import { needs } from '../support/needs.ts';
+import { Terminal } from '../support/service-terminal.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const quiet = () => {};
+const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+let directory = '';
+let configFile = '';
+const at = (...parts: string[]) => path.join(directory, 'mirror', ...parts);
+
+beforeEach(() => {
+  directory = temporaryDirectory();
+  configFile = path.join(directory, 'config.yaml');
+  fs.writeFileSync(path.join(directory, 'password'), 'secret\n', { mode: 0o600 });
+  fs.writeFileSync(
+    configFile,
+    `${MINIMAL}mirror: {directory: ${directory}/mirror}\nstate: {directory: ${directory}/state}\n`,
+  );
+});
+
+/** Jobs with one live file of four bytes and one result. */
+async function withJobs(jobs: Readonly<Record<string, WatchState>>, isVerified = true, polledAt = Date.now()) {
+  const owned = openOwnStore(await loadConfig(configFile), log);
+  for (const [jobId, state] of Object.entries(jobs)) putJob(owned.store, jobId as JobId, state, isVerified, polledAt);
+  owned.close();
+}
+
+function putJob(store: Store, jobId: JobId, state: WatchState, isVerified: boolean, polledAt: number): void {
+  const tasks = ['9001' as TaskId];
+  const request = { jobId, tasks, files: LIVE_FILE_NAMES.slice(0, 1), results: true, settleAfterMs: null };
+  store.transaction(() => store.jobs.watch({ ...request, source: 'command' }, 0));
+  const [row] = store.liveFiles.ofJob(jobId);
+  if (row === undefined) throw new Error('no live file');
+  store.transaction(() => store.liveFiles.save({ ...row, position: 4, verified: isVerified ? 4 : null }));
+  store.jobs.endRun(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error: null });
+  store.jobs.setState(jobId, state);
+  for (const [name, text] of [
+    ['live/9001/stdout.log', 'four'],
+    ['results/out/a.dat', 'data'],
+  ] as const) {
+    fs.mkdirSync(path.dirname(path.join(path.dirname(store.directory), 'mirror', jobId, name)), { recursive: true });
+    fs.writeFileSync(path.join(path.dirname(store.directory), 'mirror', jobId, name), text);
+  }
+}
+
+const jobsOf = async () => {
+  const owned = openOwnStore(await loadConfig(configFile), log);
+  const jobs = owned.store.jobs.all().map(({ jobId }) => jobId);
+  owned.close();
+  return jobs;
+};
+
+const agent = (...args: string[]) => new Program([...args, '-c', configFile], { cwd: directory });
+const forget = (...args: string[]) => agent('forget', ...args).ended;
+
+describe('agent forget', PATIENCE, () => {
+  it('removes a settled job from the state, and keeps its files', async () => {
+    await withJobs({ 501: 'settled', 502: 'settled' });
+    const { code, stdout } = await forget('501', '--yes');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `job 501 is removed; its files stay in ${at('501')}\n` });
+    expect(await jobsOf()).toEqual(['502']);
+    expect(fs.readFileSync(at('501/live/9001/stdout.log'), 'utf8')).toBe('four');
+    expect((await agent('status', '501').ended).code).toBe(7);
+  });
+
+  it('deletes the files of the job, and no file behind a link', async () => {
+    await withJobs({ 501: 'settled', 502: 'ended' });
+    fs.writeFileSync(path.join(directory, 'precious'), 'x');
+    fs.symlinkSync(at('502'), at('501/results/neighbour'));
+    fs.symlinkSync(path.join(directory, 'precious'), at('501/results/file'));
+    const { code, stdout } = await forget('501', '--delete-files', '--yes');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'job 501 is removed; 4 files deleted (8 B)\n' });
+    expect(fs.readdirSync(at('.'))).toEqual(['502']);
+    expect(fs.readdirSync(at('502'))).toEqual(['live', 'results']);
+    expect(fs.existsSync(path.join(directory, 'precious'))).toBe(true);
+  });
+
+  it('refuses a link in the place of the directory of the job, and keeps the job', async () => {
+    await withJobs({ 501: 'settled' });
+    fs.renameSync(at('501'), path.join(directory, 'moved'));
+    fs.symlinkSync(path.join(directory, 'moved'), at('501'));
+    expect((await forget('501', '--delete-files', '--yes')).code).toBe(8);
+    expect(fs.readdirSync(path.join(directory, 'moved'))).toEqual(['live', 'results']);
+    expect(await jobsOf()).toEqual(['501']);
+  });
+
+  it('keeps a job that is not verified, unless it is told so', async () => {
+    await withJobs({ 501: 'settled' }, false);
+    const kept = await forget('501', '--delete-files', '--yes');
+    expect(kept.code).toBe(1);
+    expect(kept.stderr).toContain('job 501 is not verified: task 9001 stdout: not verified: it stays (--unverified');
+    expect(await jobsOf()).toEqual(['501']);
+    expect((await forget('501', '--delete-files', '--yes', '--unverified')).code).toBe(0);
+    expect(await jobsOf()).toEqual([]);
+  });
+
+  it('refuses a followed job, also with every flag', async () => {
+    await withJobs({ 501: 'watched' });
+    const { code, stderr } = await forget('501', '--yes', '--unverified', '--delete-files');
+    expect(code).toBe(2);
+    expect(stderr).toBe('agent: job 501 is followed\n       end it first: agent unwatch 501\n');
+    expect(fs.existsSync(at('501/results/out/a.dat'))).toBe(true);
+  });
+
+  it('without a terminal, it needs --yes; without a job, it needs --older-than', async () => {
+    await withJobs({ 501: 'settled' });
+    for (const args of [['501'], []]) expect((await forget(...args)).code).toBe(2);
+    expect(await jobsOf()).toEqual(['501']);
+  });
+
+  it('--older-than takes the jobs without work since then, and leaves followed ones', async () => {
+    await withJobs({ 501: 'settled', 502: 'watched' }, true, Date.now() - 31 * 86_400_000);
+    await withJobs({ 503: 'settled' });
+    expect((await forget('--older-than', '30d', '--yes')).stdout).toMatch(/^job 501 is removed; .*\n$/);
+    expect(await jobsOf()).toEqual(['502', '503']);
+  });
+
+  it('continues after a kill in the middle: the job stays known until its last file is gone', async () => {
+    await withJobs({ 501: 'settled' });
+    const files = 20_000;
+    for (let file = 0; file < files; file += 1) fs.writeFileSync(at(`501/results/out/${file}`), '');
+    const killed = agent('forget', '501', '--delete-files', '--yes');
+    const count = () => fs.readdirSync(at('501/results/out')).length;
+    await until('the first files to be deleted', () => count() < files);
+    killed.signal('SIGKILL');
+    expect((await killed.ended).signal).toBe('SIGKILL');
+    expect(await jobsOf()).toEqual(['501']);
+    expect((await forget('501', '--delete-files', '--yes')).code).toBe(0);
+    expect(fs.existsSync(at('501'))).toBe(false);
+    expect(await jobsOf()).toEqual([]);
+  });
+
+  it('asks on a terminal, also about a job that is not verified', needs('script'), async (context: TestContext) => {
+    await withJobs({ 501: 'settled' }, false);
+    const terminal = new Terminal(['forget', '501', '-c', configFile], { context, cwd: directory, columns: 200 });
+    await terminal.shows('job 501 is not verified: task 9001 stdout: not verified. Remove it anyway? [y/N]');
+    terminal.type('y\r');
+    await terminal.shows('remove 1 job (501) from the state, and keep the files? [y/N]');
+    terminal.type('n\r');
+    expect(await terminal.ended).toBe(1);
+    expect(await jobsOf()).toEqual(['501']);
+  });
+});
+
+describe('beside a running agent', PATIENCE, () => {
+  it('the agent removes the job with its files, and no rule and no configuration follows it again', async () => {
+    const { store, mirrorDirectory, said, restart } = await startAgent(new ModelRemote());
+    putJob(store, '501' as JobId, 'settled', true, Date.now());
+    const config = path.join(path.dirname(mirrorDirectory), 'config.yaml');
+    const command = new Program(['forget', '501', '--delete-files', '--yes', '-c', config], { cwd: mirrorDirectory });
+    await until('the agent to be asked', () => store.requests.open('forget').length > 0);
+    const agent = await restart();
+    agent.refresh();
+    expect(await command.ended).toMatchObject({ code: 0, stdout: 'job 501 is removed; 2 files deleted (8 B)\n' });
+    expect(said.join('\n')).toMatch(/job removed.*501/);
+    expect(fs.existsSync(path.join(mirrorDirectory, '501'))).toBe(false);
+    expect(store.jobs.get('501' as JobId)).toBeUndefined();
+    expect(store.jobs.known()).toEqual(new Set(['501']));
+    const request = { jobId: '501' as JobId, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null };
+    takeConfigured([{ ...request, source: 'config' }], { store, log, clock: systemClock, random: Math.random });
+    expect(store.jobs.all()).toEqual([]);
+  });
+
+  it('a job that was watched meanwhile stays, and the command names the reason', async () => {
+    const { agent, store, mirrorDirectory } = await startAgent(new ModelRemote());
+    putJob(store, '501' as JobId, 'settled', true, Date.now());
+    const config = path.join(path.dirname(mirrorDirectory), 'config.yaml');
+    const command = new Program(['forget', '501', '--yes', '-c', config], { cwd: mirrorDirectory });
+    await until('the agent to be asked', () => store.requests.open('forget').length > 0);
+    store.jobs.resume('501' as JobId);
+    agent.refresh();
+    const { code, stderr } = await command.ended;
+    expect(code).toBe(2);
+    expect(stderr).toContain('job 501 is followed');
+  });
+});
