@@ -1,5 +1,5 @@
 /**
- * Calls that hang: the server has answered no call since they began. A server may block all calls of an account behind
+ * Calls that hang: for seconds, the server has answered no call. A server may block all calls of an account behind
  * one that hangs, until so many hang that it opens another connection for the account (docs/dev/rest.md 5.4). Short calls of
  * another kind find out whether others work, and make the server open that connection. From then on, the calls that hang
  * count for no limit.
@@ -97,7 +97,7 @@ export class HangingCalls {
     const now = clock.monotonic();
     if (this.#stop !== undefined || now < this.#nextAt || this.count >= MAX_HANGING || !isWanted()) return;
     const isUnanswered = ({ startedAt, hangs }: Running) =>
-      !hangs && startedAt > this.#answeredAt && now - startedAt >= HANGS_AFTER_MS;
+      !hangs && now - Math.max(startedAt, this.#answeredAt) >= HANGS_AFTER_MS;
     const suspects = [...this.#running].filter(isUnanswered);
     if (suspects.length > 0) void this.#resolve(suspects);
   }

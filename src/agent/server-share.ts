@@ -31,7 +31,7 @@ const SHARE = 0.5;
 const MAX_CREDIT_MS = 2_000;
 /** The same for a fixed limit: compensates timers that fire late. */
 const MAX_FIXED_CREDIT_MS = 50;
-/** Maximum delay of the next calls by one response. */
+/** Maximum delay of the next calls by one response, and by one call that is under way. */
 const MAX_DELAY_MS = 10_000;
 /** The pause after a 429 or 503 without `Retry-After`; doubles while such responses follow each other. */
 export const FIRST_PAUSE_MS = 500;
@@ -101,10 +101,15 @@ export class ServerShare {
 
   #takeIn(answer: ServerAnswer): number | undefined {
     const { status, workMs, retryAfterMs } = answer;
-    const spacingMs = this.#quota.answered(this.#options.monotonic(), answer) * this.#agents;
+    const now = this.#options.monotonic();
+    const spacingMs = this.#quota.answered(now, answer) * this.#agents;
     if (this.#costOfRequestMs === undefined) {
-      this.#lastCostMs = Math.max(spacingMs, this.#costOf(workMs));
-      this.#charge(this.#lastCostMs, workMs, MAX_CREDIT_MS);
+      const maxDelayMs = Math.max(spacingMs, MAX_DELAY_MS);
+      // Others may have been answered, and charged, while this response was under way.
+      const latest = Math.max(this.#settledAt, now) + maxDelayMs;
+      this.#charge(Math.max(spacingMs, this.#costOf(workMs)), workMs, MAX_CREDIT_MS);
+      this.#settledAt = Math.min(this.#settledAt, latest);
+      this.#lastCostMs = Math.min(maxDelayMs, Math.max(spacingMs, this.#costOf(workMs)));
     } else if (spacingMs > this.#costOfRequestMs)
       this.#charge(spacingMs - this.#costOfRequestMs, 0, MAX_FIXED_CREDIT_MS);
     const isOverload = status === 429 || status === 503;

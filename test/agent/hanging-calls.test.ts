@@ -2,6 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { Calls } from '../../src/agent/calls.ts';
+import { HangingCalls } from '../../src/agent/hanging-calls.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { sleep } from '../../src/system/clock.ts';
@@ -52,6 +53,22 @@ it.each([
   expect(ends).toEqual([[callsOfConnection, true]]);
   await clock.passWhile(download);
   expect(await download).toBe('timeout');
+});
+
+it('a call that hangs is found out although the answer of an earlier call came after it began', async () => {
+  const clock = new HeldClock();
+  const kinds: string[] = [];
+  const isWanted = () => true;
+  const shortCall = async (kind: string) => void kinds.push(kind);
+  const hanging = new HangingCalls({ clock, shortCall, isWanted, onChange() {}, onEnd() {} });
+  const ended = hanging.begun(true);
+  await clock.pass(1_000);
+  hanging.answered();
+  await clock.pass(3_000);
+  expect(kinds).toEqual([]);
+  await clock.pass(2_000);
+  expect(kinds).not.toEqual([]);
+  ended();
 });
 
 it('when a poll hangs, another kind of call finds out', async () => {

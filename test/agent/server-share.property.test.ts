@@ -150,6 +150,26 @@ describe('a server that was slow', () => {
     );
   });
 
+  it('delays the next call by ten seconds at most, if others were answered beside its slow answer, too', () => {
+    let now = 0;
+    const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
+    const answer = (workMs: number) =>
+      share.answered({ status: 200, firstByteMs: workMs, workMs, retryAfterMs: undefined });
+    share.begun();
+    for (; now < 50_000; now += 1_000) {
+      share.begun();
+      answer(400);
+      share.ended();
+    }
+    answer(50_000);
+    share.ended();
+    expect(share.opensAt - now).toBeLessThanOrEqual(10_000);
+    now = share.opensAt;
+    // One that hangs again.
+    share.begun();
+    expect(share.opensAt - now).toBeLessThanOrEqual(10_000);
+  });
+
   it('does not delay others while one call of it hangs', () => {
     const { begun } = saturate({ workMs: [10], roundTripMs: 0, concurrency: 4, lostEvery: 50 }, FOR_MS);
     // Three of four calls hang at most times, for a minute each.
