@@ -21,8 +21,8 @@ const program = defineConfig({
     'simulator/demo/demo-task': 'simulator/demo/demo-task.ts',
     // A thread of its own within the agent.
     'daemon/view-worker': 'src/daemon/view-worker.ts',
-    // The thread for the expressions of notifications.
-    'notify/match-worker': 'src/notify/match-worker.ts',
+    // The thread for the expressions of people.
+    'search/expression-worker': 'src/search/expression-worker.ts',
     // Threads of `agent grep`.
     'search/worker': 'src/search/worker.ts',
   },

@@ -2,13 +2,12 @@
  * Searches a content for a pattern, slice by slice, forwards or backwards. A text becomes an expression over bytes
  * (each one as the character of its number), in which every character is the choice of its ways of being written, each
  * as UTF-8: no repetition, so nothing can run away, and an index is a byte. An expression of a person runs over the
- * text of each line, and only for so long.
+ * text of each line, in a thread, and only for so long.
  */
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as otherWork } from 'node:timers/promises';
-import vm from 'node:vm';
 import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
-import { withinProcessorTime } from '../../system/clock.ts';
+import { ExpressionThread } from '../../search/expression-thread.ts';
 import type { SearchLine, SearchQuery } from '../contract/addresses.ts';
 import { Refused } from '../refused.ts';
 import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
@@ -26,11 +25,13 @@ export type Match = readonly [byte: number, length: number];
  * Matches in bytes that begin at or behind `from`; positions are from their beginning. They are lines, or a piece of
  * one.
  */
-export type Pattern = (bytes: Buffer, from: number) => Match[];
+export interface Pattern {
+  find(bytes: Buffer, from: number): Match[] | Promise<Match[]>;
+  /** Ends its thread, if it has one. */
+  close(): void;
+}
 
 const MAX_CHARACTERS = 256;
-/** Of the processor, for one slice: a good expression takes a few milliseconds. */
-const EXPRESSION_MS = 300;
 
 /** @throws Refused (400) */
 export function patternOf(options: PatternOptions): Pattern {
@@ -52,7 +53,7 @@ function textPattern({ text, matchCase, wholeWord }: PatternOptions): Pattern {
   const length = lengths.every(({ length: different }) => different === 1)
     ? lengths.reduce((sum, [each = 0]) => sum + each, 0)
     : undefined;
-  return (bytes, from) => {
+  const find = (bytes: Buffer, from: number) => {
     const found: Match[] = [];
     const piece = bytes.toString('latin1');
     expression.lastIndex = from;
@@ -60,6 +61,7 @@ function textPattern({ text, matchCase, wholeWord }: PatternOptions): Pattern {
     else for (const match of piece.matchAll(expression)) found.push([match.index, match[0].length]);
     return found;
   };
+  return { find, close: () => {} };
 }
 
 const oneOf = (ways: readonly string[]) => (ways.length === 1 ? ways.join('') : `(?:${ways.join('|')})`);
@@ -73,43 +75,26 @@ function waysOf(character: string): string[] {
 const bytesOf = (text: string) =>
   [...Buffer.from(text)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
 
-const FIND = `
-  pieces.map(({ text, from }) => {
-    expression.lastIndex = from;
-    const found = [];
-    for (const match of text.matchAll(expression)) if (match[0] !== '') found.push(match.index, match[0].length);
-    return found;
-  })`;
-
 /** @throws Refused (400) */
 export function expressionPattern(source: string, matchCase = false): Pattern {
-  // In another realm: what runs there can be ended.
-  const context = vm.createContext({ source, flags: matchCase ? 'gmu' : 'gimu' });
+  const flags = matchCase ? 'gmu' : 'gimu';
   try {
-    vm.runInContext('var expression = new RegExp(source, flags)', context);
+    new RegExp(source, flags);
   } catch {
     throw new Refused(400, 'this is no regular expression');
   }
-  const find = new vm.Script(FIND);
-  return (bytes, from) => {
+  const thread = new ExpressionThread();
+  const find = async (bytes: Buffer, from: number) => {
     const pieces = textsOf(bytes, from);
-    context['pieces'] = pieces;
-    const found = withinTime(find, context);
+    const work = { source, flags, texts: pieces.map(({ text }) => text), from: pieces.map((piece) => piece.from) };
+    const found = await thread.find(work);
     if (found === undefined)
-      throw new Refused(400, 'this expression takes too long', {
+      throw new Refused(400, 'this expression takes too long, or too much memory', {
         hint: 'write it without a repetition inside of another one',
       });
     return pieces.flatMap((piece, index) => inBytes(found[index] ?? [], piece));
   };
-}
-
-/** Undefined if it takes too long. @throws Refused where V8 has no stack left for the groups of the expression */
-function withinTime(find: vm.Script, context: vm.Context): number[][] | undefined {
-  try {
-    return withinProcessorTime(EXPRESSION_MS, (timeout) => find.runInContext(context, { timeout }) as number[][]);
-  } catch {
-    throw new Refused(400, 'this expression needs too much memory', { hint: 'write it with fewer groups' });
-  }
+  return { find, close: () => thread.close() };
 }
 
 /** Text of bytes from `start` on, in which matches are wanted that begin at or behind `from`. */
@@ -147,7 +132,7 @@ function inBytes(found: readonly number[], { start, text, encoding }: Piece): Ma
     const end = index + (found[each + 1] ?? 0);
     byte += Buffer.byteLength(text.slice(at, index), encoding);
     const length = Buffer.byteLength(text.slice(index, end), encoding);
-    matches.push([byte, length]);
+    if (length > 0) matches.push([byte, length]);
     byte += length;
     at = end;
   }
@@ -177,7 +162,7 @@ export async function* searchForward(source: Source, pattern: Pattern, start: nu
     const begin = first + skipped;
     const { end, sure } = edgesOf(slice, begin + slice.length === source.bytes);
     const matches: Match[] = [];
-    for (const [byte, length] of pattern(slice.subarray(0, end), Math.max(at, from) - begin)) {
+    for (const [byte, length] of await pattern.find(slice.subarray(0, end), Math.max(at, from) - begin)) {
       if (byte >= sure) break;
       matches.push([begin + byte, length]);
       from = begin + byte + length;
@@ -249,6 +234,8 @@ export async function* matchesOf(
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     yield { done: true, count: 0, version: error.refusal.version ?? version, cut: error.message };
+  } finally {
+    pattern.close();
   }
 }
 

@@ -1,0 +1,56 @@
+/** Runs the regular expressions of people in a thread, which is ended when one takes too long: it might never end. */
+import { Worker } from 'node:worker_threads';
+import { packageFile } from '../system/package-file.ts';
+
+export interface ExpressionWork {
+  readonly source: string;
+  readonly flags: string;
+  readonly texts: readonly string[];
+  /** Where matches in each text may begin; left out: only whether there is one in it. */
+  readonly from?: readonly number[];
+}
+
+/** Of each text, the index and the length of each match, one after the other. */
+export type FoundInTexts = readonly (readonly number[])[];
+
+/** For one piece of a file, which usually takes milliseconds. */
+const MAX_MS = 5_000;
+const LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16 };
+
+export class ExpressionThread {
+  #worker: Worker | undefined;
+  #answer: (found: FoundInTexts | undefined) => void = () => {};
+
+  /** One at a time; undefined if it takes too long, or too much memory. The thread begins with the first one. */
+  find(work: ExpressionWork): Promise<FoundInTexts | undefined> {
+    this.#worker ??= this.#begin();
+    this.#worker.postMessage(work);
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.close(), MAX_MS);
+      this.#answer = (found) => {
+        clearTimeout(timer);
+        resolve(found);
+      };
+    });
+  }
+
+  close(): void {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    void worker?.terminate();
+    this.#answer(undefined);
+  }
+
+  #begin(): Worker {
+    const worker = new Worker(packageFile('dist/search/expression-worker.js'), { resourceLimits: LIMITS });
+    const ended = () => {
+      if (this.#worker === worker) this.close();
+    };
+    worker.on('message', (found: FoundInTexts) => this.#answer(found));
+    // The failure of a thread is none of the program.
+    worker.on('error', ended);
+    worker.on('exit', ended);
+    worker.unref();
+    return worker;
+  }
+}

@@ -1,0 +1,18 @@
+/** The thread of `ExpressionThread`. */
+import { parentPort } from 'node:worker_threads';
+import type { ExpressionWork, FoundInTexts } from './expression-thread.ts';
+
+const expressions = new Map<string, RegExp>();
+
+function foundIn({ source, flags, texts, from }: ExpressionWork): FoundInTexts {
+  const key = `${flags}/${source}`;
+  const expression = expressions.get(key) ?? new RegExp(source, flags);
+  expressions.set(key, expression);
+  if (from === undefined) return texts.map((text) => (expression.test(text) ? [0, 0] : []));
+  return texts.map((text, index) => {
+    expression.lastIndex = from[index] ?? 0;
+    return [...text.matchAll(expression)].flatMap((match) => [match.index, match[0].length]);
+  });
+}
+
+parentPort?.on('message', (work: ExpressionWork) => parentPort?.postMessage(foundIn(work)));
