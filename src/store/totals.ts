@@ -4,12 +4,9 @@ import type { StoredError } from './rows.ts';
 import type { Sql } from './sql.ts';
 
 export interface LiveSums {
-  readonly files: number;
   readonly tasks: number;
   readonly bytes: number;
-  readonly failing: number;
   readonly error: StoredError | null;
-  readonly inexactBytes: number;
 }
 
 interface Sums {
@@ -68,9 +65,7 @@ export class Totals {
   liveByJob(only: JobId | null = null): Map<JobId, LiveSums> {
     const rows = this.#sql.all<LiveSums & { readonly jobId: JobId; readonly firstError: string | null }>(
       `
-      SELECT job_id AS jobId, count(*) AS files, count(DISTINCT task_id) AS tasks, sum(position) AS bytes,
-        count(error) AS failing, min(error) AS firstError,
-        total((SELECT sum(value ->> 'length') FROM json_each(inexact))) FILTER (WHERE inexact <> '[]') AS inexactBytes
+      SELECT job_id AS jobId, count(DISTINCT task_id) AS tasks, sum(position) AS bytes, min(error) AS firstError
       FROM live_files WHERE job_id = coalesce(?, job_id) GROUP BY job_id`,
       only,
     );

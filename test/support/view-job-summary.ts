@@ -15,9 +15,7 @@ export const jobSummary = (jobId: string, more: Partial<JobSummary> = {}): JobSu
   source: 'command',
   tasks: 0,
   lookingForTasks: false,
-  liveFiles: 0,
   liveBytes: 0,
-  watchedAt: 0,
   polledAt: null,
   grownAt: null,
   stalledAt: null,
@@ -26,8 +24,5 @@ export const jobSummary = (jobId: string, more: Partial<JobSummary> = {}): JobSu
   hasResults: true,
   results: null,
   error: null,
-  failingFiles: 0,
-  inexactBytes: 0,
-  refusedEntries: 0,
   ...more,
 });

@@ -13,8 +13,6 @@ export class LineIndex {
   #before: number[] = [0];
   #counted = 0;
   #lines = 0;
-  /** A requested byte near the end of its line: a client that follows the end requests one a little after it. */
-  #asked = { byte: 0, lines: 0 };
 
   /** Line ends are counted up to this byte. */
   get counted(): number {
@@ -45,10 +43,7 @@ export class LineIndex {
     if (byte > this.#counted) return undefined;
     const block = Math.floor(byte / BLOCK_BYTES);
     const start = block * BLOCK_BYTES;
-    const isNear = this.#asked.byte >= start && this.#asked.byte <= byte;
-    const from = isNear ? this.#asked : { byte: start, lines: this.#before[block] ?? 0 };
-    this.#asked = { byte, lines: from.lines + lineEndsIn(source.readShared(from.byte, byte)) };
-    return this.#asked.lines;
+    return (this.#before[block] ?? 0) + lineEndsIn(source.readShared(start, byte));
   }
 
   /** Where a line begins; undefined if it is not counted so far. */
@@ -72,7 +67,6 @@ export class LineIndex {
     this.#before = this.#before.slice(0, block + 1);
     this.#counted = block * BLOCK_BYTES;
     this.#lines = this.#before.at(-1) ?? 0;
-    this.#asked = { byte: 0, lines: 0 };
   }
 }
 

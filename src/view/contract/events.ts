@@ -120,9 +120,7 @@ export interface JobSummary {
   readonly tasks: number;
   /** It has tasks that are not known yet. */
   readonly lookingForTasks: boolean;
-  readonly liveFiles: number;
   readonly liveBytes: number;
-  readonly watchedAt: number;
   /** Null while it never was. Lag is since min(polledAt, error.since), unless it is ended or settled. */
   readonly polledAt: number | null;
   readonly grownAt: number | null;
@@ -141,9 +139,6 @@ export interface JobSummary {
   readonly results: ResultCounts | null;
   /** The first failure of the job or of one of its files. */
   readonly error: ShownError | null;
-  readonly failingFiles: number;
-  readonly inexactBytes: number;
-  readonly refusedEntries: number;
 }
 
 export interface JobDetail extends JobSummary {
@@ -158,8 +153,6 @@ export interface TaskDetail {
   readonly taskId: string;
   readonly name: string | null;
   readonly taskState: string | null;
-  readonly startTime: string | null;
-  readonly endTime: string | null;
   readonly errorMessage: string | null;
 }
 
@@ -195,9 +188,8 @@ export interface FileLength {
   readonly file: string;
   readonly version: string;
   readonly bytes: number;
-  /** Lines are counted up to this byte; there are so many line ends before it. */
+  /** Lines are counted up to this byte. */
   readonly counted: number;
-  readonly lines: number;
 }
 
 export interface ServiceState {

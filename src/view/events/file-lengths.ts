@@ -88,8 +88,8 @@ class WatchedMirror {
   /** What was last seen; undefined while there is no mirror. */
   get state(): FileLength | undefined {
     if (this.#version === '') return undefined;
-    const { counted, lines } = this.#options.indexes.of(this.#indexKey);
-    return { file: this.name, version: this.#version, bytes: this.#bytes, counted, lines };
+    const { counted } = this.#options.indexes.of(this.#indexKey);
+    return { file: this.name, version: this.#version, bytes: this.#bytes, counted };
   }
 
   close(): void {

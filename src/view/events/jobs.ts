@@ -10,7 +10,7 @@ import type { JobStores } from '../fleet.ts';
 import type { Growth } from './figures.ts';
 import { shownError } from './service-error.ts';
 
-const NO_FILES: LiveSums = { files: 0, tasks: 0, bytes: 0, failing: 0, error: null, inexactBytes: 0 };
+const NO_FILES: LiveSums = { tasks: 0, bytes: 0, error: null };
 
 /** What is known of one job besides its row. */
 interface Known {
@@ -69,13 +69,8 @@ export class JobsView {
     const shown = shownSync(sync);
     return {
       ...this.#summaryOf(job, known),
-      taskList: tasks.map(({ id, name, state, startTime: start, endTime: end, errorMessage }) => ({
-        taskId: id,
-        name,
-        taskState: state,
-        startTime: start?.text ?? null,
-        endTime: end?.text ?? null,
-        errorMessage,
+      taskList: tasks.map(({ id: taskId, name, state: taskState, errorMessage }) => ({
+        ...{ taskId, name, taskState, errorMessage },
       })),
       tasksHint: search?.hint ?? null,
       lastLook: shown && { ...shown, arriving: sync?.arriving ?? [] },
@@ -92,27 +87,23 @@ export class JobsView {
   }
 
   #summaryOf(job: JobRow, { live, reported, counts, isSearching }: Known): JobSummary {
-    const { jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, refused } = job;
+    const { jobId, state, source, watchedAt, polledAt, grownAt, stalledAt } = job;
     const isFollowed = state === 'watched' || state === 'ending';
     const { name = null, state: jobState = null, submitTime, startTime, endTime } = reported?.information ?? {};
     const error = shownError(job.error ?? live.error);
     const changes = [watchedAt, grownAt, reported?.since, error?.since, this.#resultsChangedAt(jobId, counts)];
     return {
-      ...{ jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, error, name, jobState },
+      ...{ jobId, state, source, polledAt, grownAt, stalledAt, error, name, jobState },
       ...this.#stores.placeOf(jobId),
       ...{ submitTime: submitTime ?? null, startTime: startTime ?? null, endTime: endTime ?? null },
       phase: phaseOf(jobState) ?? null,
       tasks: live.tasks,
       lookingForTasks: isFollowed && isSearching,
-      liveFiles: live.files,
       liveBytes: live.bytes,
       changedAt: Math.max(...changes.map((at) => at ?? 0)),
       growth: this.#growth.of(jobId, [grownAt ?? watchedAt, live.bytes]),
       hasResults: job.results,
       results: job.results ? (counts ?? null) : null,
-      failingFiles: live.failing,
-      inexactBytes: live.inexactBytes,
-      refusedEntries: refused,
     };
   }
 

@@ -79,13 +79,17 @@ function Top({ page }: { page: Route['page'] }) {
         <span class="brand-word">jobtail</span>
       </a>
       <nav aria-label="Pages">
-        <a href={hashOf({ page: 'jobs' })} aria-current={current(page !== 'service' && page !== 'search')}>
+        <a class="tab" href={hashOf({ page: 'jobs' })} aria-current={current(page !== 'service' && page !== 'search')}>
           Jobs
         </a>
-        <a href={hashOf({ page: 'search', text: '', regex: false })} aria-current={current(page === 'search')}>
+        <a
+          class="tab"
+          href={hashOf({ page: 'search', text: '', regex: false })}
+          aria-current={current(page === 'search')}
+        >
           Search
         </a>
-        <a href={hashOf({ page: 'service' })} aria-current={current(page === 'service')}>
+        <a class="tab" href={hashOf({ page: 'service' })} aria-current={current(page === 'service')}>
           Service
         </a>
       </nav>

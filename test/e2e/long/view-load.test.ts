@@ -40,7 +40,7 @@ it(`opens, counts and searches ${BIG_BYTES / MIB} MiB in memory that stays flat`
   const marks = said.find((each) => 'marks' in each);
   expect(marks).toMatchObject({ marks: expect.arrayContaining([2_000]) });
   const page = view.look(`file=${job.jobId}/${job.tasks[0]?.taskId}/stdout`);
-  await page.until('length', ({ counted, lines: count }: Events['length']) => counted === BIG_BYTES && count === 6_000);
+  await page.until('length', ({ counted }: Events['length']) => counted === BIG_BYTES);
   const { byte } = JSON.parse((await view.bytes(`place?${content}&line=5999`)).toString());
   expect(byte).toBe(BIG_BYTES - line.length);
   expect((await view.bytes(`lines?${content}&from=${byte + 3}`)).equals(line)).toBe(true);

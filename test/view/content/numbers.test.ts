@@ -1,6 +1,7 @@
 /** Numbers of lines that are alike. */
 import { describe, expect, it } from 'vitest';
-import { numbersOf, shapeAt, shapeOf } from '../../../src/view/content/numbers.ts';
+import { shapeOf } from '../../../src/number-lines.ts';
+import { numbersOf, shapeAt } from '../../../src/view/content/numbers.ts';
 import { sourceOf } from '../../support/view-memory-source.ts';
 
 describe('the shape of a line', () => {

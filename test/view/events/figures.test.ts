@@ -53,8 +53,7 @@ describe('what the agent counts', () => {
 
 describe('the growth of a job', () => {
   const job = '501' as JobId;
-  const sums = (bytes: number) =>
-    new Map([[job, { files: 1, tasks: 1, bytes, failing: 0, error: null, inexactBytes: 0 } satisfies LiveSums]]);
+  const sums = (bytes: number) => new Map([[job, { tasks: 1, bytes, error: null } satisfies LiveSums]]);
 
   it('is seen from the first seconds on, and what stays the same is not reported again and again', () => {
     const growth = new Growth();

@@ -3,14 +3,15 @@
  * grows.
  */
 import { type Signal, signal } from '@preact/signals';
+import { MAX_LINE_BYTES, numbersIn } from '../../../number-lines.ts';
 import type { ContentQuery, NumbersLine } from '../../contract/addresses.ts';
 import { address, askLines, type Refused } from '../api.ts';
 import { decode } from '../text/terminal.ts';
-import { kindOf, numberLines } from '../text/values.ts';
 import type { TextWindow } from './text-window.ts';
 
 /** The maximum of rows that are searched for kinds. */
 const MAX_SEARCHED_ROWS = 500;
+const MAX_WORDS = 80;
 
 /** A kind of lines: what its lines have around their numbers, and where one of them is. */
 export interface Kind {
@@ -18,17 +19,28 @@ export interface Kind {
   readonly byte: number;
 }
 
-/** The kinds among the rows around a chosen one, its own first; among the last rows if it is not here. */
+/**
+ * The kinds among the rows around a chosen one, its own first; among the last rows if it is not here. Each is named by
+ * its last line: measured ones come first, then the most frequent; kinds of one line are none.
+ */
 export function kindsNear(window: TextWindow, chosenByte: number | undefined): Kind[] {
   const { rows } = window;
   const found = chosenByte === undefined ? -1 : rows.indexOf(chosenByte);
   const chosen = found < 0 ? rows.length : found;
   const first = Math.max(0, Math.min(chosen + MAX_SEARCHED_ROWS / 2, rows.length) - MAX_SEARCHED_ROWS);
-  const lines = rows.slice(first, first + MAX_SEARCHED_ROWS).map((_, index) => decode(window.bytesOf(first + index)));
-  const own = kindOf(lines[chosen - first] ?? '');
-  return numberLines(lines)
-    .map(({ words, index }) => ({ words, byte: rows[first + index] ?? 0 }))
-    .sort((a, b) => Number(b.words === own) - Number(a.words === own));
+  const kinds = new Map<string, { byte: number; count: number; rank: number }>();
+  for (const [index, byte] of rows.slice(first, first + MAX_SEARCHED_ROWS).entries()) {
+    const bytes = window.bytesOf(first + index);
+    const { words, values } = numbersIn(bytes.length > MAX_LINE_BYTES ? '' : decode(bytes));
+    if (values.length === 0) continue;
+    const { count = 0, rank = 0 } = kinds.get(words) ?? {};
+    const own = values.some((value) => !Number.isInteger(value)) ? 1 : 0;
+    kinds.set(words, { byte, count: count + 1, rank: Math.max(rank, first + index === chosen ? 2 : own) });
+  }
+  return [...kinds]
+    .filter(([, { count }]) => count > 1)
+    .sort(([, a], [, b]) => b.rank - a.rank || b.count - a.count)
+    .map(([words, { byte }]) => ({ words: words.replaceAll('\0', ' # ').trim().slice(0, MAX_WORDS), byte }));
 }
 
 /** Points of a curve; more than a screen is wide. */

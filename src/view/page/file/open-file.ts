@@ -62,7 +62,6 @@ export interface Condition {
   readonly bytes: number;
   /** Lines are counted up to here. */
   readonly counted: number;
-  readonly lines: number;
   /** A requested byte is beyond the end of the file. */
   readonly isPastEnd: boolean;
   readonly problem: Error | undefined;
@@ -77,7 +76,7 @@ type Wish = { readonly around: number } | 'before' | 'behind' | undefined;
 /** Where the rows are to be scrolled to; each object is one wish. */
 export type Target = { readonly byte: number } | 'end';
 
-type Changed = Pick<FileLength, 'version' | 'bytes'> & Partial<Pick<FileLength, 'counted' | 'lines'>>;
+type Changed = Pick<FileLength, 'version' | 'bytes'> & Partial<Pick<FileLength, 'counted'>>;
 
 export interface Opening {
   /** Undefined: what stands there now. */
@@ -116,7 +115,7 @@ export class OpenFile {
     const first = at ?? (follows || version !== undefined ? undefined : 0);
     if (first !== undefined) this.#wish = { around: first };
     const phase = follows ? 'coming' : 'sought';
-    this.condition = signal({ phase, version, bytes: 0, counted: 0, lines: 0, isPastEnd: false, problem: undefined });
+    this.condition = signal({ phase, version, bytes: 0, counted: 0, isPastEnd: false, problem: undefined });
     void this.#run();
   }
 
@@ -125,7 +124,7 @@ export class OpenFile {
   }
 
   /** The content, as the server reports it now. */
-  announce({ version, bytes, counted, lines }: Changed): void {
+  announce({ version, bytes, counted }: Changed): void {
     const now = this.condition.value;
     if (now.version !== undefined && version !== now.version) {
       this.#send('rewritten', version, bytes);
@@ -135,7 +134,7 @@ export class OpenFile {
       this.window.cutBack(bytes);
       this.changes.value++;
     }
-    this.#set({ bytes, counted: counted ?? now.counted, lines: lines ?? now.lines });
+    this.#set({ bytes, counted: counted ?? now.counted });
     void this.#countLine();
     void this.#run();
   }
@@ -210,7 +209,7 @@ export class OpenFile {
       this.#set({ phase });
       return;
     }
-    this.#set({ phase: 'coming', version, bytes, counted: 0, lines: 0, isPastEnd: false });
+    this.#set({ phase: 'coming', version, bytes, counted: 0, isPastEnd: false });
     this.#wish = undefined;
     void this.#run();
   }

@@ -7,6 +7,7 @@ import { address, askJson, askLines, askPlace } from '../api.ts';
 import { useLive } from '../live.ts';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
+import { plainLine } from '../text/terminal.ts';
 import { counted, grouped } from '../text/units.ts';
 import { levelOf } from '../text/values.ts';
 import { groupOf } from './list.ts';
@@ -88,7 +89,9 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
         <label>
           <input ref={expression} type="checkbox" defaultChecked={regex} /> regular expression
         </label>
-        <button type="submit">Search</button>
+        <button type="submit" class="button">
+          Search
+        </button>
         <span class="fine" role="status">
           {summary(outcome.value, hits.value)}
         </span>
@@ -184,7 +187,7 @@ function Line({ place, text, needle }: { place: LinePlace; text: string; needle:
 
 /** The text in pieces; every second one is what was looked for. */
 function parts(text: string, needle: string): string[] {
-  const plain = text.replaceAll('\t', '    ');
+  const plain = plainLine(text).replaceAll('\t', '    ');
   if (needle === '') return [plain];
   return plain.split(new RegExp(`(${needle.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')})`, 'giu'));
 }
@@ -209,7 +212,7 @@ function Errors() {
     [...groups].sort((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
   return (
     <section class="found-errors" aria-label="Errors">
-      <button type="button" disabled={value === 'reading'} onClick={() => void read()}>
+      <button type="button" class="button" disabled={value === 'reading'} onClick={() => void read()}>
         Show errors of all jobs
       </button>
       <span class="fine" role="status">

@@ -18,7 +18,7 @@ const NONE = new Uint8Array(0);
 const bytesOf = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0));
 
 export function FilteredRows({ opened, label }: { opened: Opened; label: string }) {
-  const { file, search, contextLines, wraps, isRaw } = opened;
+  const { file, search, contextLines, wraps } = opened;
   const following = file.following.value;
   const scroller = useRef<HTMLDivElement>(null);
   void search.found.value;
@@ -99,7 +99,6 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
                           isContinued={false}
                           shownFrom={at}
                           foldedStates={0}
-                          isRaw={isRaw.value}
                           isSelected={false}
                           isFound={byte >= at && byte <= at + bytes.length}
                           onSelect={(start) => opened.showLine(start)}

@@ -16,7 +16,7 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['End'], words: 'to the end, and follow', act: ({ file }) => file.follow() },
   {
     keys: ['l'],
-    words: 'to a line (1200) or a byte (@4096)',
+    words: 'to a line',
     act: (_, pane) => focusOn(pane, '.goto'),
   },
   { keys: ['/'], words: 'search; in the list of jobs: filter', act: openSearch },
@@ -27,7 +27,6 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['E'], words: 'the previous one', act: (opened) => opened.stepErrors(true) },
   { keys: ['W'], words: 'the next line that names itself a warning', act: (opened) => opened.stepWarnings() },
   { keys: ['w'], words: 'wrap lines', act: ({ wraps }) => toggle(wraps) },
-  { keys: ['r'], words: 'show control characters, and what they overwrite', act: ({ isRaw }) => toggle(isRaw) },
   { keys: ['p'], words: 'plot the numbers', act: (opened) => opened.togglePlot() },
   { keys: ['c'], words: 'copy the selected lines, or the screen, as text', act: (opened) => opened.copy() },
 ];

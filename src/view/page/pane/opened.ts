@@ -8,7 +8,7 @@ import { Search } from '../file/search.ts';
 import type { Lines } from '../route.ts';
 import { plainText } from '../text/terminal.ts';
 import { counted } from '../text/units.ts';
-import { destination, WARNINGS } from '../text/values.ts';
+import { WARNINGS } from '../text/values.ts';
 
 /** Of chosen lines that are copied. */
 const MAX_COPIED_BYTES = 16 * 1024 * 1024;
@@ -35,8 +35,6 @@ export class Opened {
   readonly contextLines = signal(2);
   /** The lines on the screen while only those with matches are shown. */
   filteredLines: (() => string) | undefined;
-  /** Control characters are shown as marks, and do nothing. */
-  readonly isRaw = signal(false);
   /** Of the lines that are plotted; undefined if nothing is. */
   readonly kinds = signal<readonly Kind[] | undefined>(undefined);
   readonly selection = signal<Selection | undefined>(undefined);
@@ -143,14 +141,10 @@ export class Opened {
     this.selection.value = { from: Math.min(anchor, start), to: Math.max(anchor, start), anchor };
   }
 
-  /** Goes where the reader typed. False if it is no place, there is no such line, or where it begins is not known. */
+  /** Goes to the line that the reader typed. False if there is no such line, or where it begins is not known. */
   async goTo(typed: string): Promise<boolean> {
-    const to = destination(typed, this.file.condition.value.bytes);
-    if (to === undefined) return false;
-    this.isFiltered.value = false;
-    if ('line' in to) return this.#goToLines(to.line + 1);
-    this.file.jumpTo(to.byte);
-    return true;
+    const line = Number(typed.replaceAll(/[\s,_]/g, ''));
+    return Number.isSafeInteger(line) && line > 0 && (await this.#goToLines(line));
   }
 
   async #open({ first, last }: Lines): Promise<void> {

@@ -122,7 +122,7 @@ function Notices({ file }: { file: OpenFile }) {
       {isFormer && (
         <p class="notice">
           The file was rewritten; this is what it was before.
-          <button type="button" onClick={() => file.follow()}>
+          <button type="button" class="button" onClick={() => file.follow()}>
             Show what it is now
           </button>
         </p>

@@ -19,8 +19,6 @@ interface RowProps {
   /** Where its bytes begin: after the folded states of a progress bar, which are so many. */
   readonly shownFrom: number;
   readonly foldedStates: number;
-  /** Control characters are shown as marks, and do nothing. */
-  readonly isRaw: boolean;
   readonly isSelected: boolean;
   readonly isFound: boolean;
   readonly onSelect: (start: number, extends_: boolean) => void;
@@ -29,7 +27,7 @@ interface RowProps {
 const ESCAPE = 0x1b;
 const SHOWN_PROPS = [
   ...(['start', 'era', 'line', 'shownFrom', 'foldedStates'] as const),
-  ...(['isContinued', 'isRaw', 'isSelected', 'isFound'] as const),
+  ...(['isContinued', 'isSelected', 'isFound'] as const),
 ];
 
 export class Row extends Component<RowProps> {
@@ -40,10 +38,9 @@ export class Row extends Component<RowProps> {
     return next.bytes.length !== now.bytes.length || !SHOWN_PROPS.every(isSame);
   }
 
-  override render({ start, bytes, before, line, isRaw, onSelect, ...row }: RowProps) {
+  override render({ start, bytes, before, line, onSelect, ...row }: RowProps) {
     const text = decode(bytes).replace(/\n$/, '');
-    const colours = !isRaw && before.includes(ESCAPE) ? coloursOf(decode(before)) : '';
-    const runs = isRaw ? [{ text, style: null }] : shown(text, colours);
+    const runs = shown(text, before.includes(ESCAPE) ? coloursOf(decode(before)) : '');
     const level = row.isContinued ? undefined : levelOf(runs.map((run) => run.text).join(''));
     const states = [row.isSelected && 'selected', row.isFound && 'found'];
     const classes = ['row', ...states, level && `level-${level}`];

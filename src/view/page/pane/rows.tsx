@@ -97,7 +97,6 @@ export function Rows({ opened, label, found, search }: RowsProps) {
                   isContinued={window.isContinued(index)}
                   shownFrom={window.shownFrom(index)}
                   foldedStates={window.foldedStates(index)}
-                  isRaw={opened.isRaw.value}
                   isSelected={
                     selected !== undefined && start >= selected.from && window.lineStartOf(index) <= selected.to
                   }
@@ -114,10 +113,10 @@ export function Rows({ opened, label, found, search }: RowsProps) {
 }
 
 /** Shows the place of a byte within its row, which may be wider or higher than the screen. */
-function revealByte(scroller: HTMLElement | null, { file: { window }, isRaw }: Opened, byte: number): void {
+function revealByte(scroller: HTMLElement | null, { file: { window } }: Opened, byte: number): void {
   const row = window.rowAt(byte);
   const before = decode(window.bytesOf(row).subarray(0, Math.max(0, byte - window.shownFrom(row))));
-  reveal(scroller, row, isRaw.peek() ? before.length : plainLine(before).length);
+  reveal(scroller, row, plainLine(before).length);
 }
 
 function see({ seen }: Opened, from: number, to: number): void {

@@ -59,11 +59,11 @@ function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
     <input
       class="goto"
       type="text"
-      inputMode="text"
+      inputMode="numeric"
       size={9}
       placeholder="Go to line"
-      aria-label="Go to a line, or a byte (@4096)"
-      title="Go to a line (1200) or a byte (@4096)   (l)"
+      aria-label="Go to a line"
+      title="Go to a line (l)"
       aria-invalid={problem.value}
       value={typed.value}
       onInput={(event) => {
@@ -79,7 +79,7 @@ function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
 }
 
 function Menu({ opened }: Pick<ToolbarProps, 'opened'>) {
-  const { wraps, isRaw, kinds } = opened;
+  const { wraps, kinds } = opened;
   const menu = useRef<HTMLDetailsElement>(null);
   // It closes after a choice, and when the reader goes elsewhere.
   useEffect(() => {
@@ -116,7 +116,6 @@ function Menu({ opened }: Pick<ToolbarProps, 'opened'>) {
         {item('Copy the selected lines, or the screen', 'c', () => void opened.copy())}
         {item('Wrap lines', 'w', () => (wraps.value = !wraps.value), wraps.value)}
         {item('Plot the numbers', 'p', () => opened.togglePlot(), kinds.value !== undefined)}
-        {item('Show control characters', 'r', () => (isRaw.value = !isRaw.value), isRaw.value)}
         <a href={address('raw', { ...opened.content(), plain: '1' })} target="_blank" rel="noopener">
           <span class="tick" />
           Plain text in a tab of its own

@@ -65,8 +65,11 @@ export function Plot(props: PlotProps) {
 function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
   const { names, hasOwnAxes = false, isTime = false, isLogarithmic = false } = props;
   const { fromZero = false, height = DEFAULT_HEIGHT, format } = props;
-  const styles = getComputedStyle(element);
-  const token = (name: string) => styles.getPropertyValue(name).trim();
+  /** The present one of the two themes. */
+  const token = (name: string) => {
+    element.style.color = `var(${name})`;
+    return getComputedStyle(element).color;
+  };
   const axis = {
     stroke: token('--fine'),
     grid: { stroke: token('--line'), width: 1 },

@@ -4,10 +4,11 @@ import { printableLines } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
 import { askStretch, type Stretch } from '../api.ts';
 import { useAnswer } from '../parts/hooks.ts';
+import { column, type Sort, sorted } from '../parts/sort.ts';
 import { Failure } from '../parts/words.tsx';
 import { decode } from '../text/terminal.ts';
 import { grouped } from '../text/units.ts';
-import { csvRows, isNumeric, sortedRows } from '../text/values.ts';
+import { csvRows, valuesOf } from '../text/values.ts';
 
 const BYTES = 128 * 1024;
 const MAX_ROWS = 500;
@@ -34,46 +35,46 @@ function beginningOf({ bytes, total }: Stretch): Beginning {
   };
 }
 
-interface Order {
-  readonly column: number;
-  readonly isFalling: boolean;
-}
-
-/** A click on a head sorts by its column, the next one the other way, the third as in the file. */
-function nextOrder(order: Order | undefined, column: number): Order | undefined {
-  if (order?.column !== column) return { column, isFalling: false };
-  return order.isFalling ? undefined : { column, isFalling: true };
-}
-
+/** A click on a head sorts by its column, the next one the other way. */
 function Table({ rows: [head = [], ...body], isCut }: Beginning) {
-  const order = useSignal<Order | undefined>(undefined);
-  const { column, isFalling = false } = order.value ?? {};
-  const shown = column === undefined ? body : sortedRows(body, column, isFalling);
-  const columns = head.slice(0, MAX_COLUMNS);
-  const kinds = columns.map((_, index) => (isNumeric(body, index) ? 'numeric' : ''));
+  const sort = useSignal<Sort<string> | undefined>(undefined);
+  const columns = head.slice(0, MAX_COLUMNS).map((label, index) => {
+    const values = valuesOf(body, index);
+    return { ...column(label, (row: number) => values[row] ?? null, false), isNumeric: values.some(Number.isFinite) };
+  });
+  const { by, isDown = false } = sort.value ?? {};
+  const chosen = columns[Number(by)];
+  const tie = (a: number, b: number) => a - b;
+  const order = [...body.keys()];
+  const shown = chosen === undefined ? order : sorted(order, chosen, { isDown, now: 0, tie });
+  const kinds = columns.map(({ isNumeric }) => (isNumeric ? 'numeric' : ''));
   return (
     <section class="csv" aria-label="Table">
       <table>
         <thead>
           <tr>
-            {columns.map((cell, index) => (
+            {columns.map(({ label }, index) => (
               <th
                 key={index}
                 class={kinds[index]}
                 scope="col"
-                aria-sort={column !== index ? 'none' : isFalling ? 'descending' : 'ascending'}
+                aria-sort={by !== String(index) ? 'none' : isDown ? 'descending' : 'ascending'}
               >
-                <button type="button" class="sort" onClick={() => (order.value = nextOrder(order.value, index))}>
-                  {printableLines(cell)}
+                <button
+                  type="button"
+                  class="sort"
+                  onClick={() => (sort.value = { by: String(index), isDown: by === String(index) && !isDown })}
+                >
+                  {printableLines(label)}
                 </button>
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {shown.map((row, at) => (
+          {shown.map((at) => (
             <tr key={at}>
-              {row.slice(0, MAX_COLUMNS).map((cell, index) => (
+              {body[at]?.slice(0, MAX_COLUMNS).map((cell, index) => (
                 <td key={index} class={kinds[index]}>
                   {printableLines(cell)}
                 </td>

@@ -86,7 +86,7 @@ function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
       {isHtml && asText.value && (
         <p class="notice plain">
           <span>A page that the job wrote may connect elsewhere.</span>
-          <button type="button" onClick={() => (asText.value = false)}>
+          <button type="button" class="button" onClick={() => (asText.value = false)}>
             Show it as a page
           </button>
         </p>

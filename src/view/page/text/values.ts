@@ -1,7 +1,7 @@
 /**
- * What is read out of text: the rows of a table, how far a job is, which lines have numbers that can be plotted, where
- * to go, the level of a line of a log.
+ * What is read out of text: the rows of a table, how far a job is, the level of a line of a log.
  */
+
 /** What divides the values of a table (RFC 4180, and what spreadsheets make of it). */
 const DIVIDERS = [',', ';', '\t'];
 
@@ -35,36 +35,11 @@ export function csvRows(text: string): string[][] {
   return rows;
 }
 
-/** The rows by the values of a column: numbers by their size and before texts, rows without a value last. */
-export function sortedRows(
-  rows: readonly (readonly string[])[],
-  column: number,
-  isFalling: boolean,
-): (readonly string[])[] {
-  const keyOf = (row: readonly string[]) => {
-    const [text, number] = valueIn(row, column);
-    return { text, number, rank: text === '' ? 2 : Number.isNaN(number) ? 1 : 0 };
-  };
-  const sign = isFalling ? -1 : 1;
-  return rows
-    .map((row) => ({ row, key: keyOf(row) }))
-    .sort(({ key: a }, { key: b }) => {
-      if (a.rank !== b.rank) return a.rank === 2 || b.rank === 2 ? a.rank - b.rank : sign * (a.rank - b.rank);
-      if (a.rank === 0) return sign * (a.number - b.number);
-      return sign * a.text.localeCompare(b.text);
-    })
-    .map(({ row }) => row);
-}
-
-/** Whether a column has numbers alone, and at least one. */
-export function isNumeric(rows: readonly (readonly string[])[], column: number): boolean {
-  const values = rows.map((row) => valueIn(row, column)).filter(([text]) => text !== '');
-  return values.length > 0 && values.every(([, number]) => !Number.isNaN(number));
-}
-
-function valueIn(row: readonly string[], column: number): readonly [text: string, number: number] {
-  const text = (row[column] ?? '').trim();
-  return [text, text === '' ? Number.NaN : Number(text.replace(',', '.'))];
+/** Values of a column: as numbers if all are, else as texts; null where a row has none. */
+export function valuesOf(rows: readonly (readonly string[])[], column: number): (number | string | null)[] {
+  const texts = rows.map((row) => (row[column] ?? '').trim());
+  const numbers = texts.map((text) => (text === '' ? null : Number(text.replace(',', '.'))));
+  return numbers.some(Number.isNaN) ? texts.map((text) => text || null) : numbers;
 }
 
 /** Where a quoted value ends: at a quote that is no pair; at the end of the text if there is none. */
@@ -103,58 +78,6 @@ export function progressOf(text: string): Progress | undefined {
 
 const within = (done: number, words: string): Progress | undefined =>
   done >= 0 && done <= 1 ? { done, words } : undefined;
-
-/** As C and Fortran print them, and with a thousand digits never. */
-const NUMBER = /(?<![\w.])[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eEdD][+-]?[0-9]{1,4})?(?![\w.])/g;
-/** Of a line, the words around its numbers: as much as a name of it needs. */
-const MAX_WORDS = 80;
-/** A line is no line of numbers if it is longer. */
-const MAX_CHARACTERS = 4_000;
-
-interface NumberLine {
-  /** A name for all lines that are alike: `residual #`. */
-  readonly words: string;
-  /** Which one of the lines it is. */
-  readonly index: number;
-  /** It has numbers with a point or an exponent: these are measured, others mostly counted. */
-  readonly isMeasured: boolean;
-}
-
-/** What a line has around its numbers, the same for all lines that are alike; undefined if it is no line of numbers. */
-export function kindOf(line: string): string | undefined {
-  if (line.length > MAX_CHARACTERS || line.match(NUMBER) === null) return undefined;
-  return line.replaceAll(NUMBER, '#').replaceAll(/\s+/g, ' ').trim().slice(0, MAX_WORDS);
-}
-
-/**
- * The lines with numbers, one for each kind (the last of it): measured ones first, then the most frequent; kinds of one
- * line are none.
- */
-export function numberLines(lines: readonly string[]): NumberLine[] {
-  const kinds = new Map<string, { line: NumberLine; count: number }>();
-  for (const [index, line] of lines.entries()) {
-    const words = kindOf(line);
-    if (words === undefined) continue;
-    const isMeasured = (line.match(NUMBER) ?? []).some((number) => /[.eEdD]/.test(number));
-    kinds.set(words, { line: { words, index, isMeasured }, count: (kinds.get(words)?.count ?? 0) + 1 });
-  }
-  return [...kinds.values()]
-    .filter(({ count }) => count > 1)
-    .sort((a, b) => Number(b.line.isMeasured) - Number(a.line.isMeasured) || b.count - a.count)
-    .map(({ line }) => line);
-}
-
-/** The target of a jump, as typed: `1200` a line, `@4096` a byte. */
-type Destination = { readonly line: number } | { readonly byte: number };
-
-/** Undefined if it is none of them. Lines are typed from 1, and counted from 0. */
-export function destination(typed: string, total: number): Destination | undefined {
-  const text = typed.replaceAll(/[\s,_]/g, '');
-  const [, line] = /^(?:l|line|:)?([0-9]{1,15})$/i.exec(text) ?? [];
-  if (line !== undefined) return { line: Math.max(0, Number(line) - 1) };
-  const [, byte] = /^(?:@|b|byte)([0-9]{1,15})$/i.exec(text) ?? [];
-  return byte === undefined ? undefined : { byte: Math.min(Number(byte), Math.max(0, total - 1)) };
-}
 
 const LEVELS = {
   error: ['FATAL', 'CRITICAL', 'SEVERE', 'ERROR'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { csvRows, isNumeric, sortedRows } from '../../../../src/view/page/text/values.ts';
+import { csvRows, valuesOf } from '../../../../src/view/page/text/values.ts';
 
 describe('divided values', () => {
   it.each([
@@ -50,28 +50,13 @@ describe('divided values', () => {
   });
 });
 
-describe('sorted rows', () => {
-  const rows = [
-    ['10', 'b'],
-    ['9', 'a'],
-    ['', 'c'],
-    ['n/a', 'd'],
-    ['-1e3', 'e'],
-  ];
-  const letters = (column: number, isFalling: boolean) =>
-    sortedRows(rows, column, isFalling)
-      .map(([, letter]) => letter)
-      .join('');
-
-  it('are ordered by numbers, then texts, and rows without a value are last', () => {
-    expect(letters(0, false)).toBe('eabdc');
-    expect(letters(0, true)).toBe('dbaec');
-    expect(letters(1, true)).toBe('edcba');
-    expect(letters(7, false)).toBe('bacde');
-  });
-});
-
-it('has numbers alone in a column, or texts', () => {
+it('are numbers where all of a column are, else texts', () => {
   const rows = [['1', 'a', '', '1,5'], ['-2e3', '2', '', ''], ['3']];
-  expect([0, 1, 2, 3, 4].map((column) => isNumeric(rows, column))).toEqual([true, false, false, true, false]);
+  expect([0, 1, 2, 3, 4].map((column) => valuesOf(rows, column))).toEqual([
+    [1, -2000, 3],
+    ['a', '2', null],
+    [null, null, null],
+    [1.5, null, null],
+    [null, null, null],
+  ]);
 });
