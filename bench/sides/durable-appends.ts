@@ -18,7 +18,6 @@ import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
 import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
 import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.ts';
 import { parseJobId, parseTaskId } from '../../src/job.ts';
-import { contentWriter } from '../../src/remote/content/response-texts.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { readBootId } from '../../src/system/directories.ts';
@@ -93,12 +92,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
     commit: (write, withinMs) => commits.commit(write, withinMs),
     decoding: new TextDecoding(store.capabilities),
     debounce: new Debounce(systemClock.monotonic),
-    rawBytes: new RawBytes(
-      remote,
-      store.capabilities,
-      () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }),
-      systemClock.monotonic,
-    ),
+    rawBytes: new RawBytes(remote, store.capabilities, systemClock.monotonic),
     longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: new BatchLimit(store.capabilities),
     now: Date.now,

@@ -21,13 +21,6 @@ export interface Content {
   release(): Promise<void>;
 }
 
-/** Holds bytes that are not trusted yet: in memory while they are few, else in an unlinked temporary file. */
-export interface ContentWriter {
-  write(bytes: Buffer): Promise<void>;
-  finish(): Promise<Content>;
-  discard(): Promise<void>;
-}
-
 export interface Reserve {
   /** @throws JobtailError disk-full if less than the reserve would be left after writing `bytes` more */
   require(bytes: number): Promise<void>;

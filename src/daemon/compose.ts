@@ -18,13 +18,12 @@ import type { Config } from '../config/config.ts';
 import type { JobId } from '../job.ts';
 import { MISMATCH_EVENTS } from '../mismatch.ts';
 import { printable } from '../printable.ts';
-import { contentWriter } from '../remote/content/response-texts.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { ResultSyncRow } from '../store/rows.ts';
 import { Commits, type Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { readBootId } from '../system/directories.ts';
-import { type Observer, spillPlace } from './connection.ts';
+import type { Observer } from './connection.ts';
 import { OncePerMinute } from './once-per-minute.ts';
 import type { Transfers } from './transfers.ts';
 
@@ -83,12 +82,7 @@ export function buildEngine(options: EngineOptions): Engine {
     commit: (write, withinMs) => commits.commit(write, withinMs),
     decoding: new TextDecoding(store.capabilities),
     debounce: new Debounce(monotonic),
-    rawBytes: new RawBytes(
-      new QueuedRemote(remote, calls, 'raw'),
-      store.capabilities,
-      () => contentWriter(spillPlace(config)),
-      monotonic,
-    ),
+    rawBytes: new RawBytes(new QueuedRemote(remote, calls, 'raw'), store.capabilities, monotonic),
     longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: new BatchLimit(store.capabilities),
     now,

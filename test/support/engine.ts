@@ -8,14 +8,13 @@ import { completePass, type PassSummary } from '../../src/agent/pass/complete-pa
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
 import { JobPolls, type PollContext, type Polled } from '../../src/agent/poll/poll.ts';
-import type { ContentWriter, Remote } from '../../src/agent/ports.ts';
+import type { Remote } from '../../src/agent/ports.ts';
 import { Results } from '../../src/agent/results/results.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { MismatchKind } from '../../src/mismatch.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import type { Clock } from '../../src/system/clock.ts';
 import type { Opener } from '../../src/system/files.ts';
-import { memoryWriter } from './memory-content.ts';
 import { ModelDisk } from './model-disk.ts';
 import { newState } from './new-state.ts';
 
@@ -31,7 +30,6 @@ export interface EngineOptions {
   readonly overlapBytes?: number;
   readonly checkpoint?: (step: string) => void | Promise<void>;
   readonly disk?: ModelDisk;
-  readonly newContent?: () => ContentWriter;
   /** Bytes of text that make a backlog a long one. */
   readonly longBacklogBytes?: number | undefined;
   /** The boot of the machine; null where it is not known. */
@@ -68,7 +66,7 @@ export class Engine {
       commit: (write, withinMs) => commits.commit(write, withinMs),
       decoding: new TextDecoding(this.store.capabilities),
       debounce: new Debounce(now),
-      rawBytes: new RawBytes(remote, this.store.capabilities, options.newContent ?? (() => memoryWriter()), now),
+      rawBytes: new RawBytes(remote, this.store.capabilities, now),
       longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
       batchLimit: new BatchLimit(this.store.capabilities),
       maxTogether: options.maxTogether,

@@ -1,4 +1,4 @@
-import type { Content, ContentWriter } from '../../src/agent/ports.ts';
+import type { Content } from '../../src/agent/ports.ts';
 
 /** Counts the contents that were not given back. */
 export interface Holder {
@@ -32,17 +32,4 @@ export class MemoryContent implements Content {
     this.#released = true;
     this.#holder.held--;
   }
-}
-
-export function memoryWriter(holder?: Holder): ContentWriter {
-  const pieces: Buffer[] = [];
-  return {
-    async write(bytes) {
-      pieces.push(Buffer.from(bytes));
-    },
-    async finish() {
-      return new MemoryContent(Buffer.concat(pieces), holder);
-    },
-    async discard() {},
-  };
 }

@@ -7,7 +7,6 @@ import type { InexactRegion } from '../../store/rows.ts';
 import { BEHIND_EVERY_END, type Part } from '../ports.ts';
 import { appendText } from './append/append.ts';
 import { substitute } from './append/inexact.ts';
-import type { Purpose } from './append/raw-bytes.ts';
 import type { ShownPart } from './append/raw-download.ts';
 import { type Decision, decide, type Facts, type Need } from './decide.ts';
 import { type Match, match } from './match.ts';
@@ -29,8 +28,10 @@ const UNSUBMITTED = 'the service sends no whole files of a job that is not submi
 export async function follow(file: LiveFile, context: FollowContext): Promise<FollowEnd> {
   const end = await followText(file, context);
   if (end !== 'unclear') context.debounce.clear(file, 'unclear');
-  else if (context.debounce.hasPersisted(file, 'unclear') || context.final)
-    return (await compareRawBytes(file, context, 'toDecide')) ?? end;
+  else if (context.debounce.hasPersisted(file, 'unclear') || context.final) {
+    const part = await context.parts.at(await nextOffset(file));
+    return part === undefined ? 'absent' : ((await compareRawBytes(file, context, shownOf(part))) ?? end);
+  }
   return end;
 }
 
@@ -58,14 +59,14 @@ async function followText(file: LiveFile, context: FollowContext): Promise<Follo
       decision = decide(facts);
     }
     if (isNeeded(decision, 'raw-bytes')) {
-      const end = await requestRawBytes(file, first, first.reading, context, 'toDecide');
+      const end = await requestRawBytes(file, first, first.reading, context);
       if (end !== undefined) return end;
       decision = decide({ ...facts, areRawBytesRefused: true });
     }
     if (decision.kind === 'unchanged' || decision.kind === 'grown') {
       file.markCompared(unshown);
       if (file.row.inexact.length > 0 && context.final) {
-        const end = await compareRawBytes(file, context, 'toDecide', shownOf(first));
+        const end = await compareRawBytes(file, context, firstShown(first));
         if (end !== undefined) return end;
       }
       debounce.clear(file, 'shorter', 'different');
@@ -93,7 +94,11 @@ async function responseOf(
   return { offset, part, shown, reading: shown.fork(), second: whole.second };
 }
 
-const shownOf = ({ offset, shown }: FirstResponse): ShownPart => ({ offset, text: shown });
+const firstShown = ({ offset, shown }: FirstResponse): ShownPart => ({ offset, text: shown });
+
+/** The text of a part; undefined if the server cannot send it. */
+const shownOf = ({ offset, content, isBeginning }: Part): ShownPart | undefined =>
+  isBeginning && content.length === 0 ? undefined : { offset, text: new Reading(content) };
 
 const isNeeded = (decision: Decision, need: Need) => decision.kind === 'undetermined' && decision.needs === need;
 
@@ -162,7 +167,7 @@ async function append(file: LiveFile, first: FirstResponse, shown: Match, contex
     const appended = await appendText(file, first, context);
     if (typeof appended === 'string') return appended;
     if (appended.reading.atEnd()) return 'current';
-    const end = await requestRawBytes(file, first, appended.reading, context, 'toExtend');
+    const end = await requestRawBytes(file, first, appended.reading, context, true);
     if (end !== undefined) return end;
   }
   const reason = hasWholeFiles ? rawBytes.reasonOf(file) : UNSUBMITTED;
@@ -189,7 +194,7 @@ async function identify(
   }
   // No decoder of single bytes makes U+FFFD.
   if (await isUtf8(rest.fork(false))) return undefined;
-  const end = await compareRawBytes(file, context, 'toExtend', { offset, text });
+  const end = await compareRawBytes(file, context, { offset, text }, true);
   if (end !== undefined || decoding.server !== 'unknown') return end;
   if (hasWholeFiles && !rawBytes.areRefused(file, final)) return 'raw';
   const within = await parts.at(at + 1);
@@ -216,14 +221,14 @@ async function requestRawBytes(
   first: FirstResponse,
   reading: Reading,
   context: FollowContext,
-  purpose: Purpose,
+  mustGrow = false,
 ): Promise<FollowEnd | undefined> {
   const { debounce, rawBytes, hasWholeFiles, final } = context;
   const rest = reading.fork();
   // A character that the end of a growing file cuts arrives with the next bytes.
   const isTail = (await rest.skipUncertain()) > 0 && rest.atEnd();
   if (isTail && !final && !debounce.hasPersisted(file, 'tail')) return 'tail';
-  const end = await compareRawBytes(file, context, purpose, shownOf(first));
+  const end = await compareRawBytes(file, context, firstShown(first), mustGrow);
   if (end === 'current') debounce.clear(file, 'tail');
   if (end !== undefined || !hasWholeFiles || rawBytes.areRefused(file, final)) return end;
   return isTail ? 'tail' : 'raw';
@@ -231,7 +236,7 @@ async function requestRawBytes(
 
 /** Follows a file whose text is long, or longer than the server can send: by its raw bytes. */
 async function followLong(file: LiveFile, part: Part, context: FollowContext): Promise<FollowEnd> {
-  const { content, offset, relativePath } = part;
+  const { content, relativePath } = part;
   if (content.length === 0) file.note({ relativePath });
   else if (file.row.relativePath === null) {
     // A request after the end of the file returns its path without text.
@@ -239,37 +244,37 @@ async function followLong(file: LiveFile, part: Part, context: FollowContext): P
     if (named === undefined) return 'absent';
     file.note({ relativePath: named.relativePath });
   }
-  const shown = content.length > 0 ? { offset, text: new Reading(content) } : undefined;
-  const end = await compareRawBytes(file, context, shown === undefined ? 'toDecide' : 'toExtend', shown);
-  if (end !== undefined || shown !== undefined) return end ?? 'raw';
+  const shown = shownOf(part);
+  const end = await compareRawBytes(file, context, shown, shown !== undefined);
+  if (end !== undefined || shown !== undefined || !context.rawBytes.areRefused(file, true)) return end ?? 'raw';
   throw new JobtailError('stuck', 'longer than this service can send as text', {
     hint: 'the raw download failed; it is repeated with back-off',
   });
 }
 
 /** Follows a file of a server that does not decode UTF-8: by its raw bytes. */
-async function followOther(file: LiveFile, { content, offset }: Part, context: FollowContext): Promise<FollowEnd> {
-  const end = await compareRawBytes(file, context, 'toDecide', { offset, text: new Reading(content) });
+async function followOther(file: LiveFile, part: Part, context: FollowContext): Promise<FollowEnd> {
+  const end = await compareRawBytes(file, context, shownOf(part));
   return end ?? (context.rawBytes.areRefused(file, context.final) ? 'refused' : 'later');
 }
 
 /**
  * Compares the mirror with raw bytes, which the text `shown` proves, and appends or decides. Undefined if they are not
- * available now, or do not extend the mirror as they should.
+ * available now, or do not extend the mirror although they must.
  */
 async function compareRawBytes(
   file: LiveFile,
   context: FollowContext,
-  purpose: Purpose,
-  shown?: ShownPart,
+  shown: ShownPart | undefined,
+  mustGrow = false,
 ): Promise<FollowEnd | undefined> {
-  const { rawBytes, hasWholeFiles, parts } = context;
-  if (!hasWholeFiles || !rawBytes.isDue(file, context, purpose)) return undefined;
+  const { rawBytes, hasWholeFiles, final, parts } = context;
+  if (!hasWholeFiles || !rawBytes.isDue(file, final)) return undefined;
   await parts.settle();
   const before = file.length;
-  const found = await rawBytes.compare(file, context, purpose, shown);
+  const found = await rawBytes.compare(file, context, shown, mustGrow);
   if (found === undefined) return undefined;
-  if (found === 'same') return purpose === 'toExtend' && file.length === before ? undefined : 'current';
+  if (found === 'same') return mustGrow && file.length === before ? undefined : 'current';
   await act(decide(await factsOf(file, found, 'raw bytes', context)), file, context);
   return 'different';
 }

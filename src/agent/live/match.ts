@@ -37,8 +37,6 @@ export interface Stretch {
   readonly offset?: number;
 }
 
-/** The server decodes blocks of this length, counted from the requested offset (docs/dev/servers.md 1.2). */
-const BLOCK_BYTES = 1024;
 /** A character that a block edge cuts in one response is whole in one that was requested this much later. */
 export const HALF_BLOCK_BYTES = 512;
 /** Bytes at the start of a response without a block edge. */
@@ -110,8 +108,7 @@ interface ReplacedEnd {
 }
 
 /**
- * Moves the reading past the U+FFFD at its cursor, as far as they stand for the bytes from `at` on. An end that the
- * bytes predict is preferred.
+ * Moves the reading past the U+FFFD at its cursor, as far as they stand for the bytes from `at` on.
  */
 async function endOfReplaced(
   reading: Reading,
@@ -122,7 +119,7 @@ async function endOfReplaced(
   const count = await behind.skipUncertain();
   const follows = Buffer.from(await behind.peek(RESUME_BYTES));
   const mayResume = follows.length > 0 || behind.atEnd();
-  let [min, max, predicted, wholeBytes] = [0, 0, 0, 0];
+  let [min, max] = [0, 0];
   // Where the text goes on, by RESUME_BYTES equal bytes; and where it may, by fewer, or none.
   let [sure, possible]: (number | undefined)[] = [];
   let [window, windowAt] = [Buffer.alloc(0), at];
@@ -135,15 +132,10 @@ async function endOfReplaced(
     }
     const rest = window.subarray(position - windowAt);
     if (position === to) {
-      // Only whole characters predict how many U+FFFD stand for them, and so whether more bytes follow.
-      if (predicted === count && wholeBytes === position - at) sure ??= position;
       if (sure === undefined) return { position, open: true };
       break;
     }
     if (position > at && max >= count && mayResume && startsAlike(rest, follows)) {
-      const isPredicted = predicted === count && follows.length > 0;
-      if (isPredicted) sure = position;
-      if (isPredicted) break;
       if (follows.length > 0 && beginsAlike(rest, follows)) sure ??= position;
       possible ??= position;
     }
@@ -152,8 +144,6 @@ async function endOfReplaced(
     if (unit === undefined) break;
     min += unit.min;
     max += unit.max;
-    predicted += unit.predicted;
-    if (unit.isWhole) wholeBytes += unit.width;
     position += unit.width;
   }
   await reading.skipUncertain();
@@ -172,17 +162,9 @@ interface Unit {
   readonly width: number;
   readonly min: number;
   readonly max: number;
-  readonly predicted: number;
-  /** A whole character. */
-  readonly isWhole?: boolean;
 }
 
-const UNKNOWN_UNIT: Unit = {
-  width: 1,
-  min: 1 / MAX_BYTES_A_REPLACEMENT,
-  max: 1,
-  predicted: Number.POSITIVE_INFINITY,
-};
+const UNKNOWN_UNIT: Unit = { width: 1, min: 1 / MAX_BYTES_A_REPLACEMENT, max: 1 };
 
 /**
  * The sequence at the start of `bytes`, which are `at` bytes after the requested offset; undefined if it is never shown
@@ -197,16 +179,13 @@ function unitAt(bytes: Buffer, at: number, isAsciiOnly: boolean): Unit | undefin
   let width = 1;
   if (needed > 1 && isWithin(bytes[1], low, high)) width++;
   while (width > 1 && width < needed && isWithin(bytes[width], 0x80, 0xbf)) width++;
-  const beforeEdge = BLOCK_BYTES - (at % BLOCK_BYTES);
-  const isCut = beforeEdge < width;
-  const asCut = 1 + width - Math.min(beforeEdge, width);
   const isUndecodable = width < needed || width === 1 || isReplacementLike(bytes);
   // A sequence that the end cuts may continue in the next bytes: then one more U+FFFD may stand for it.
   const max = width < needed && width === bytes.length ? width + 1 : width;
-  if (isUndecodable) return { width, min: width / MAX_BYTES_A_REPLACEMENT, max, predicted: asCut };
+  if (isUndecodable) return { width, min: width / MAX_BYTES_A_REPLACEMENT, max };
   // A whole character is shown, unless the edge of a block or a short read cuts it: into two parts at least.
   if (at + width <= WITHIN_BLOCK_BYTES) return undefined;
-  return { width, min: 2, max: width, predicted: isCut ? asCut : Number.POSITIVE_INFINITY, isWhole: true };
+  return { width, min: 2, max: width };
 }
 
 /** U+FFFD itself, and U+FFFE and U+FFFF, which XML cannot contain. */

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Content, ContentWriter, Part, PartRequest, Parts, Reserve } from '../../agent/ports.ts';
+import type { Content, Part, PartRequest, Parts, Reserve } from '../../agent/ports.ts';
 import { GrowingBuffer } from '../../bytes.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { keyText, type LiveFileName, type TaskId } from '../../job.ts';
@@ -225,27 +225,6 @@ class ResponseText implements Content {
     this.#tail = Buffer.alloc(0);
     if (this.#spilled.length > 0) await this.#file.close();
   }
-}
-
-/** Buffers bytes in memory, and in a temporary file above a limit. */
-export function contentWriter(place: SpillPlace): ContentWriter {
-  const texts = new ResponseTexts(place);
-  texts.begin();
-  return {
-    async write(bytes) {
-      texts.bytes(bytes);
-      await texts.flush();
-    },
-    async finish() {
-      const content = await texts.endEarly();
-      await texts.close();
-      return content;
-    },
-    async discard() {
-      await texts.discard();
-      await texts.close();
-    },
-  };
 }
 
 export interface SpillPlace {

@@ -3,7 +3,6 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import type { DecodeBytesOptions } from '../../support/decode-bytes.ts';
 import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
-import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { removedDirectory, temporaryDirectory } from '../../support/temp-directory.ts';
 
@@ -22,7 +21,6 @@ function setUp({ known = false, ...options }: Partial<EngineOptions> & { readonl
       directory,
       remote,
       now: () => time,
-      newContent: () => memoryWriter(remote),
       ...options,
     });
     engine.watch([STDOUT]);

@@ -10,7 +10,6 @@ import { JobtailError } from '../../../src/errors.ts';
 import { keyText } from '../../../src/job.ts';
 import { readBootId } from '../../../src/system/directories.ts';
 import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
-import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelDisk } from '../../support/model-disk.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
@@ -37,7 +36,6 @@ class Place {
       remote: this.remote,
       disk: this.disk,
       now: () => this.now,
-      newContent: () => memoryWriter(this.remote),
       checkpoint: (step) => {
         if (this.#step === undefined || !step.startsWith(this.#step)) return;
         // From now on it takes no step more.

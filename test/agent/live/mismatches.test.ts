@@ -8,7 +8,6 @@ import { JobtailError } from '../../../src/errors.ts';
 import { keyText } from '../../../src/job.ts';
 import type { MismatchKind } from '../../../src/mismatch.ts';
 import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
-import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
@@ -22,9 +21,8 @@ class Place {
   engine = this.start();
 
   start(options: Partial<EngineOptions> = {}): Engine {
-    const newContent = () => memoryWriter(this.remote);
     const engine = new Engine({
-      ...{ directory: this.#directory, remote: this.remote, now: () => this.now, newContent },
+      ...{ directory: this.#directory, remote: this.remote, now: () => this.now },
       ...options,
     });
     engine.watch([STDOUT]);

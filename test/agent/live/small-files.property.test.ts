@@ -11,7 +11,6 @@ import { overlaps } from '../../../src/agent/live/mirror/inexact-regions.ts';
 import { keyText } from '../../../src/job.ts';
 import type { DecodeBytesOptions } from '../../support/decode-bytes.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';
-import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { memoryDirectory } from '../../support/temp-directory.ts';
@@ -110,7 +109,6 @@ class World {
       directory: this.#directory,
       remote: this.#remote,
       now: () => this.#now,
-      newContent: () => memoryWriter(this.#remote),
     });
     this.#engine.watch([STDOUT]);
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
-import { contentWriter, ResponseTexts } from '../../../src/remote/content/response-texts.ts';
+import { ResponseTexts } from '../../../src/remote/content/response-texts.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { openFilesIn } from '../../support/wire-files.ts';
 import { spillTo } from '../../support/wire-remote.ts';
@@ -132,16 +132,6 @@ test('a text that is ended early is all that is left of its answer', async () =>
   await held.close();
   expect((await text.read(0, text.length)).toString()).toBe(`\ufffd${'y'.repeat(100)}`);
   await text.release();
-  expect(openFilesIn(directory)).toBe(0);
-});
-
-test('bytes that come when the writer was given back leave nothing open', async () => {
-  const writer = contentWriter(spillTo(directory, 10));
-  await writer.write(Buffer.alloc(100));
-  const late = writer.write(Buffer.alloc(100));
-  await writer.discard();
-  await late.catch(() => undefined);
-  await writer.write(Buffer.alloc(100)).catch(() => undefined);
   expect(openFilesIn(directory)).toBe(0);
 });
 

@@ -2,35 +2,30 @@
  * Raw downloads of a live file (DownloadFileFromCluster): the authority on bytes that the text does not show. The paths
  * on the server name neither the task nor the kind of live file for sure (docs/dev/servers.md 1.7, 4.2). So a file counts as
  * the live file only if the text of the server shows its bytes (raw-download.ts). The likely paths come first, without
- * the listing: some files are never listed. If several listed files qualify, only their common beginning counts.
+ * the listing: some files are never listed. Several listed files count only if they have the same bytes.
  */
-import { commonLength } from '../../../bytes.ts';
 import { asJobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { endsWith, partsOf } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
-import type { CapabilityStore, Content, ContentWriter, FileParts, Remote, Sink } from '../../ports.ts';
+import type { CapabilityStore, FileParts, Remote } from '../../ports.ts';
 import type { Difference } from '../match.ts';
 import type { FileMemory, LiveFile } from '../mirror/live-file.ts';
 import type { TextDecoding } from '../text/decoding.ts';
 import { Reading } from '../text/reading.ts';
-import { AnotherFile, RawDownload, type ShownPart } from './raw-download.ts';
+import { AnotherFile, RawDownload, RawEnd, type ShownPart } from './raw-download.ts';
 
-/** The poll that requests raw bytes; the last pass (`final`) does not wait for the back-off. */
+/** The poll that requests raw bytes. */
 interface RawBytesPass {
-  readonly final: boolean;
   readonly signal: AbortSignal;
   readonly decoding: TextDecoding;
   readonly parts: FileParts;
 }
 
-/** Whether the raw bytes extend a mirror whose text matches, or decide where the text is ambiguous. */
-export type Purpose = 'toExtend' | 'toDecide';
-
+/** What is remembered of a file. */
 interface Tries {
-  /** When raw bytes may be requested again, in milliseconds, for each purpose. */
-  toExtend: number;
-  toDecide: number;
+  /** When raw bytes may be requested again, in milliseconds. */
+  next: number;
   /** Consecutive failures, and the reason of the last one. */
   refusals: number;
   reason: string;
@@ -44,7 +39,6 @@ const MAX_WAIT_MS = 10 * 60_000;
 /** Refusals, with pauses in between, after which the poll goes on without raw bytes. */
 const REFUSALS = 2;
 const MAX_DOUBLINGS = 10;
-const STEP_BYTES = 1024 * 1024;
 /** PATH_MAX of Linux. */
 const MAX_PATH_LENGTH = 4_096;
 /** Bytes of text that are compared to see that a file stood still. */
@@ -55,69 +49,48 @@ const SHIFT_CAPABILITY = 'task-shift';
 /** A file on the server that the text of the live file matches. */
 interface Found {
   readonly path: string;
-  /** The listed name; undefined if it was not listed, or the mirror is the beginning of more than one. */
-  readonly listed: string | undefined;
   readonly compared: 'same' | Difference;
-  /** The bytes after the mirror, if the mirror is the beginning of the file. */
-  readonly rest: Content;
-  /** Number of bytes of `rest` that all such files share. */
-  readonly common: number;
-  /** The bytes of the mirror's inexact regions; undefined if the listed files differ in them. */
-  readonly pieces: readonly Buffer[] | undefined;
 }
 
 export class RawBytes {
   readonly #remote: Remote;
   readonly #capabilities: CapabilityStore;
-  readonly #newContent: () => ContentWriter;
   readonly #now: () => number;
   readonly #tries = new WeakMap<FileMemory, Tries>();
 
   /** `now`: monotonic clock, in milliseconds. */
-  constructor(remote: Remote, capabilities: CapabilityStore, newContent: () => ContentWriter, now: () => number) {
+  constructor(remote: Remote, capabilities: CapabilityStore, now: () => number) {
     this.#remote = remote;
     this.#capabilities = capabilities;
-    this.#newContent = newContent;
     this.#now = now;
   }
 
-  /** Whether the back-off allows a request now. */
-  isDue(file: LiveFile, { final }: Pick<RawBytesPass, 'final'>, purpose: Purpose): boolean {
-    return final || this.#now() >= this.#triesOf(file)[purpose];
+  /** Whether the back-off allows a request now; the last pass does not wait for it. */
+  isDue(file: LiveFile, final: boolean): boolean {
+    return final || this.#now() >= this.#triesOf(file).next;
   }
 
   /**
    * Compares all of the mirror with the raw bytes. If it is their beginning, mends its inexact ranges and appends the
    * bytes after it; otherwise returns the difference. Undefined if raw bytes are not available: not there, refused, or
-   * several listed files qualify. Without `shown`, a text is requested near their end.
+   * listed files that differ qualify. Without `shown`, a text is requested near their end. `mustGrow`: the text shows no
+   * difference, so a listed file that differs is another one.
    */
   async compare(
     file: LiveFile,
     pass: RawBytesPass,
-    purpose: Purpose,
-    shown?: ShownPart,
+    shown: ShownPart | undefined,
+    mustGrow: boolean,
   ): Promise<'same' | Difference | undefined> {
     const tries = this.#triesOf(file);
-    const found = await this.#find(file, pass, purpose === 'toExtend', shown);
-    try {
-      if (found?.compared === 'same') {
-        if (found.pieces !== undefined && found.pieces.length > 0) await file.mend(found.pieces);
-        // All of the mirror was compared, not only what follows the text's offset.
-        if (found.pieces !== undefined) file.markCompared([]);
-        for (let at = 0; at < found.common; at += STEP_BYTES)
-          await file.append(await found.rest.read(at, Math.min(found.common, at + STEP_BYTES)));
-        if (found.listed !== undefined) file.note({ listedName: found.listed });
-      }
-    } finally {
-      await found?.rest.release();
-    }
-    if (found !== undefined) this.#learnShift(file, found.path);
+    const found = await this.#find(file, pass, shown, mustGrow);
+    if (typeof found === 'object') this.#learnShift(file, found.path);
     const textBytes = found === undefined ? (shown?.text.remaining() ?? 0) : 0;
     const pauseMs = pauseAfter(file.length + textBytes) * 2 ** Math.min(MAX_DOUBLINGS, tries.refusals);
-    tries[purpose] = this.#now() + Math.min(MAX_WAIT_MS, pauseMs);
+    tries.next = this.#now() + Math.min(MAX_WAIT_MS, pauseMs);
     tries.refusals = found === undefined ? tries.refusals + 1 : 0;
-    tries.path = found?.path;
-    return found?.compared;
+    tries.path = typeof found === 'object' ? found.path : undefined;
+    return typeof found === 'object' ? found.compared : undefined;
   }
 
   /** Whether raw bytes were refused often enough to go on without them. */
@@ -131,34 +104,37 @@ export class RawBytes {
   }
 
   /** Tries the paths that may be the live file; one that was proven before, or a likely one, suffices. */
-  async #find(file: LiveFile, pass: RawBytesPass, isToExtend: boolean, shown?: ShownPart): Promise<Found | undefined> {
+  async #find(
+    file: LiveFile,
+    pass: RawBytesPass,
+    shown: ShownPart | undefined,
+    mustGrow: boolean,
+  ): Promise<Found | 'several' | undefined> {
     const { jobId, listedName, relativePath } = file.row;
     const tries = this.#triesOf(file);
     tries.reason = 'no file on the server has the bytes that its text shows';
     const [known] = await namesThatMayBe(listedName === null ? [] : [listedName], relativePath);
     const likely = new Set([known, tries.path, ...this.#likelyPaths(file)].filter((path) => path !== undefined));
     for (const path of likely) {
-      const seen = await this.#compareWith(file, path, pass, isToExtend, shown);
-      if (seen !== undefined) return { ...seen, listed: path === known ? known : undefined };
+      const download = await this.#compareWith(file, path, pass, shown);
+      if (download !== undefined) return { path, compared: download.found };
     }
     const listed = await listedFiles(this.#remote, jobId, pass.signal);
     const names = (await namesThatMayBe(listed, relativePath)).filter((name) => !likely.has(name));
-    const isSingle = names.length === 1;
-    let found: Found | undefined;
-    try {
-      for (const name of names) {
-        const another = await this.#compareWith(file, name, pass, isToExtend && isSingle, shown);
-        if (another === undefined) continue;
-        // A file that differs counts only if it is the single candidate, and the text does not contradict it.
-        const isIt = another.compared === 'same' || (isSingle && !isToExtend);
-        if (!isIt) await another.rest.release();
-        else found = found === undefined ? another : await common(found, another);
-      }
-      return found;
-    } catch (error) {
-      await found?.rest.release();
-      throw error;
+    const fitting: string[] = [];
+    const contents = new Set<string>();
+    // Of several, none is appended before the others are known.
+    for (const name of names.length > 1 ? names : []) {
+      const download = await this.#compareWith(file, name, pass, shown, false);
+      if (download?.found === 'same') fitting.push(name);
+      if (download?.found === 'same') contents.add(download.digest());
     }
+    if (contents.size > 1) return 'several';
+    const [path] = names.length > 1 ? fitting : names;
+    const download = path === undefined ? undefined : await this.#compareWith(file, path, pass, shown);
+    if (path === undefined || download === undefined || (mustGrow && download.found !== 'same')) return undefined;
+    if (download.found === 'same' && fitting.length < 2) file.note({ listedName: path });
+    return { path, compared: download.found };
   }
 
   /** Below the directory of the task, whose number is that of the task, or differs by a known shift. */
@@ -178,45 +154,35 @@ export class RawBytes {
     if (this.#capabilities.get(SHIFT_CAPABILITY) !== shift) this.#capabilities.set(SHIFT_CAPABILITY, shift);
   }
 
-  /**
-   * Compares the mirror with a file on the server; undefined if the text does not match that file. `isSure`: no other
-   * file qualifies, so its bytes are appended while they arrive: each byte counts, whether the download completes or not.
-   */
+  /** Compares the mirror with a file on the server; undefined if the text does not match that file. */
   async #compareWith(
     file: LiveFile,
     path: string,
     pass: RawBytesPass,
-    isSure: boolean,
     shown: ShownPart | undefined,
-  ): Promise<Found | undefined> {
-    const writer = this.#newContent();
-    let isFinished = false;
-    try {
-      const sink: Sink = (bytes) => (isSure && shown !== undefined ? file.append(bytes) : writer.write(bytes));
-      const download = new RawDownload(file, shown, pass.decoding.server === 'other', sink);
-      const isReceived = await this.#receive(file, path, download, pass.signal);
-      let isProven = isReceived;
-      let compared = shown;
-      if (isReceived && shown === undefined) {
-        const offset = download.alignEnd();
-        const part = await pass.parts.at(offset);
-        compared = part && { offset, text: new Reading(part.content) };
-        isProven = compared !== undefined && (await download.isShown(compared));
-      }
-      if (compared !== undefined) await this.#learn(file, download, compared, pass);
-      if (!isProven) return undefined;
-      const rest = await writer.finish();
-      isFinished = true;
-      return { path, listed: path, compared: download.found, rest, common: rest.length, pieces: download.pieces };
-    } finally {
-      if (!isFinished) await writer.discard();
-    }
+    mayAppend = true,
+  ): Promise<RawDownload | undefined> {
+    const compared = shown ?? (await this.#textAtEnd(file, path, pass));
+    if (compared === undefined) return undefined;
+    const download = new RawDownload(file, compared, pass.decoding.server === 'other', mayAppend);
+    const isProven = await this.#receive(file, path, download, pass.signal);
+    await this.#learn(file, download, compared, pass);
+    return isProven ? download : undefined;
+  }
+
+  /** The text near the end of a file that is too long to be sent as text: its raw bytes show where that is. */
+  async #textAtEnd(file: LiveFile, path: string, { parts, signal }: RawBytesPass): Promise<ShownPart | undefined> {
+    const end = new RawEnd();
+    if (!(await this.#receive(file, path, end, signal))) return undefined;
+    const offset = end.offset();
+    const part = await parts.at(offset);
+    return part && { offset, text: new Reading(part.content) };
   }
 
   /** Learns how the server decodes. A contradiction counts only if the file stood still meanwhile. */
   async #learn(
     file: LiveFile,
-    { evidence }: RawDownload,
+    { evidence, length }: RawDownload,
     { offset, text }: ShownPart,
     { decoding, parts }: RawBytesPass,
   ): Promise<void> {
@@ -227,19 +193,19 @@ export class RawBytes {
       const before = await text.fork().text(COMPARED_BYTES);
       if (!before.equals(await again.content.read(0, COMPARED_BYTES))) return;
     }
-    decoding.learn(evidence, (reason) => file.report({ kind: 'decoder-changed', at: file.length, reason }));
+    decoding.learn(evidence, (reason) => file.report({ kind: 'decoder-changed', at: length, reason }));
   }
 
   #triesOf({ memory }: LiveFile): Tries {
-    const tries = this.#tries.get(memory) ?? { toExtend: 0, toDecide: 0, refusals: 0, reason: '', path: undefined };
+    const tries = this.#tries.get(memory) ?? { next: 0, refusals: 0, reason: '', path: undefined };
     this.#tries.set(memory, tries);
     return tries;
   }
 
   /** Downloads a file; returns whether it arrived completely and may be the live file. */
-  async #receive(file: LiveFile, path: string, download: RawDownload, signal: AbortSignal): Promise<boolean> {
+  async #receive(file: LiveFile, path: string, download: RawDownload | RawEnd, signal: AbortSignal): Promise<boolean> {
     let taken: Promise<void> = Promise.resolve();
-    const sink: Sink = (bytes) => {
+    const sink = (bytes: Buffer) => {
       taken = download.take(bytes);
       return taken;
     };
@@ -284,20 +250,3 @@ export async function namesThatMayBe(listed: readonly string[], relativePath: st
 
 /** Pause before a file of this size is downloaded again, in milliseconds. */
 const pauseAfter = (bytes: number) => (1 + bytes / BYTES_A_SECOND) * 1_000;
-
-/** The common beginning of two listed files that may both be the live file; releases the second one. */
-async function common(found: Found, another: Found): Promise<Found> {
-  let shared = 0;
-  try {
-    for (let length = 1; length > 0 && shared < found.common; ) {
-      const ours = await found.rest.read(shared, Math.min(found.common, shared + STEP_BYTES));
-      length = commonLength(ours, await another.rest.read(shared, shared + ours.length));
-      shared += length;
-      if (length < ours.length) break;
-    }
-  } finally {
-    await another.rest.release();
-  }
-  const same = found.pieces?.every((piece, index) => another.pieces?.[index]?.equals(piece));
-  return { ...found, listed: undefined, common: shared, pieces: same ? found.pieces : undefined };
-}

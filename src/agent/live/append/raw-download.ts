@@ -1,11 +1,11 @@
 /**
- * One raw download of a listed file. Compares its bytes, while they arrive, with the mirror and with the text of the
- * live file. Passes no byte to the sink before the text proves that the listed file is the live file.
+ * One raw download of a file on the server. Compares its bytes, while they arrive, with the mirror and with the text of
+ * the live file. Writes no byte before the text proves that the file is the live file, and the mirror is its beginning.
  */
+import { createHash } from 'node:crypto';
 import { BYTE_ORDER_MARK, commonLength, GrowingBuffer, standsAt, startsAlike } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
-import type { Sink } from '../../ports.ts';
 import { type Difference, match } from '../match.ts';
 import { maskRegions, overlaps } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
@@ -19,7 +19,7 @@ const COMPARED_BYTES = 64 * 1024;
 /** The same at the end of a file that is too long to be sent as text. */
 const END_BYTES = 16 * 1024;
 
-/** The listed file is not the live file: the download is cancelled; this is no failure. */
+/** The file is not the live file: the download is cancelled; this is no failure. */
 export class AnotherFile extends JobtailError {
   constructor() {
     super('aborted', 'the listed file is another one');
@@ -32,102 +32,128 @@ export interface ShownPart {
   readonly text: Reading;
 }
 
+/** Finds the offset near the end of a file from which its text is compared: at a character that is no byte-order mark. */
+export class RawEnd {
+  #end: Buffer = Buffer.alloc(0);
+  #length = 0;
+
+  async take(bytes: Buffer): Promise<void> {
+    this.#length += bytes.length;
+    this.#end = Buffer.concat([this.#end, bytes]).subarray(-END_BYTES);
+  }
+
+  async end(): Promise<void> {}
+
+  offset(): number {
+    let skipped = 0;
+    while (skipped < this.#end.length && !startsCharacter(this.#end, skipped)) skipped++;
+    if (skipped === this.#end.length) skipped = Math.min(1, skipped);
+    return this.#length - this.#end.length + skipped;
+  }
+}
+
 export class RawDownload {
   readonly #file: LiveFile;
-  readonly #shown: ShownPart | undefined;
+  readonly #shown: ShownPart;
   /** The server does not decode UTF-8: only the ASCII characters of a text count. */
   readonly #isOtherwise: boolean;
+  readonly #mayAppend: boolean;
   /** How the server decodes, if the bytes show it. */
   evidence: Exclude<ServerDecoding, 'unknown'> | undefined;
-  readonly #sink: Sink;
-  /** Length of the mirror at the start: the sink may append to it. */
-  readonly #length: number;
+  /** Length and inexact ranges of the mirror at the start. */
+  readonly length: number;
   readonly #regions: readonly InexactRegion[];
-  /** The bytes of the listed file in the inexact ranges of the mirror. */
-  readonly pieces: Buffer[];
+  /** The bytes of the file in the inexact ranges of the mirror. */
+  readonly #pieces: Buffer[];
   /** Bytes that are compared with the text. */
   readonly #window = new GrowingBuffer();
   /** Bytes after the mirror that wait for the proof. */
   #waiting: Buffer[] = [];
   #isProven = false;
-  /** The last bytes received; used only without `shown`: the caller requests the text near the end. */
-  #end: Buffer = Buffer.alloc(0);
+  #isAccepted = false;
   #differsAt: number | undefined;
   #at = 0;
+  readonly #hash = createHash('sha256');
 
-  /**
-   * `sink` receives the bytes after the mirror, if the mirror is the beginning of the listed file. Without `shown`, the
-   * last bytes are compared with a text that the caller requests after the download.
-   */
-  constructor(file: LiveFile, shown: ShownPart | undefined, isOtherwise: boolean, sink: Sink) {
+  /** `mayAppend`: whether the bytes after the mirror are appended to it. */
+  constructor(file: LiveFile, shown: ShownPart, isOtherwise: boolean, mayAppend: boolean) {
     this.#file = file;
     this.#shown = shown;
     this.#isOtherwise = isOtherwise;
-    this.#sink = sink;
-    this.#length = file.length;
+    this.#mayAppend = mayAppend;
+    this.length = file.length;
     this.#regions = file.row.inexact;
-    this.pieces = this.#regions.map(() => Buffer.alloc(0));
+    this.#pieces = this.#regions.map(() => Buffer.alloc(0));
   }
 
-  /** @throws AnotherFile; what the sink throws */
+  /** @throws AnotherFile; what writing to the mirror throws */
   async take(bytes: Buffer): Promise<void> {
     const start = this.#at;
     this.#at += bytes.length;
-    if (this.#shown === undefined) this.#end = Buffer.concat([this.#end, bytes]).subarray(-END_BYTES);
-    else if (!this.#isProven) {
+    if (!this.#mayAppend) this.#hash.update(bytes);
+    if (!this.#isProven) {
       const skipped = Math.max(0, this.#shown.offset - start);
       this.#window.append(bytes.subarray(skipped, skipped + COMPARED_BYTES - this.#window.length));
     }
     if (this.#differsAt === undefined) await this.#compareWithMirror(bytes, start);
-    if (this.#shown !== undefined && this.#window.length >= COMPARED_BYTES) await this.#prove(this.#shown);
+    if (this.#window.length >= COMPARED_BYTES) await this.#prove();
   }
 
-  /** The download is complete. @throws AnotherFile; what the sink throws */
+  /** The download is complete. @throws AnotherFile; what writing to the mirror throws */
   async end(): Promise<void> {
-    if (this.#shown !== undefined) await this.#prove(this.#shown);
+    await this.#prove();
+    if (this.found === 'same') await this.#append([]);
   }
 
-  /** Selects the last bytes for the comparison. Returns their offset: at a character that is no byte-order mark. */
-  alignEnd(): number {
-    let skipped = 0;
-    while (skipped < this.#end.length && !startsCharacter(this.#end, skipped)) skipped++;
-    if (skipped === this.#end.length) skipped = Math.min(1, skipped);
-    this.#window.append(this.#end.subarray(skipped));
-    return this.#at - this.#end.length + skipped;
-  }
-
-  /** The result of the comparison of the mirror with the listed file. */
+  /** The result of the comparison of the mirror with the file. */
   get found(): 'same' | Difference {
     if (this.#differsAt !== undefined) return { kind: 'different', at: this.#differsAt };
-    return this.#at < this.#length ? { kind: 'shorter', at: this.#at } : 'same';
+    return this.#at < this.length ? { kind: 'shorter', at: this.#at } : 'same';
+  }
+
+  /** Of all its bytes, unless they may be appended. */
+  digest(): string {
+    return this.#hash.digest('hex');
   }
 
   async #compareWithMirror(bytes: Buffer, start: number): Promise<void> {
-    const there = await this.#file.read(start, Math.min(start + bytes.length, this.#length));
+    const there = await this.#file.read(start, Math.min(start + bytes.length, this.length));
     const shared = bytes.subarray(0, there.length);
     for (const [index, region] of this.#regions.entries()) {
       if (!overlaps(region, start, start + shared.length)) continue;
       const part = shared.subarray(Math.max(0, region.start - start), region.start + region.length - start);
-      this.pieces[index] = Buffer.concat([this.pieces[index] ?? part.subarray(0, 0), part]);
+      this.#pieces[index] = Buffer.concat([this.#pieces[index] ?? part.subarray(0, 0), part]);
     }
     const common = commonLength(maskRegions(shared, start, this.#regions), there);
     const rest = bytes.subarray(there.length);
     if (common < there.length) this.#differsAt = start + common;
-    else if (rest.length === 0) return;
-    else if (this.#isProven || this.#shown === undefined) await this.#sink(rest);
+    else if (rest.length === 0 || !this.#mayAppend) return;
+    else if (this.#isProven) await this.#append([rest]);
     else this.#waiting.push(Buffer.from(rest));
   }
 
-  async #prove(shown: ShownPart): Promise<void> {
+  async #prove(): Promise<void> {
     if (this.#isProven) return;
-    if (!(await this.isShown(shown))) throw new AnotherFile();
+    if (!(await this.#isShown(this.#shown))) throw new AnotherFile();
     this.#isProven = true;
-    for (const bytes of this.#waiting) if (this.#differsAt === undefined) await this.#sink(bytes);
+    if (this.#differsAt === undefined && this.#waiting.length > 0) await this.#append(this.#waiting);
     this.#waiting = [];
   }
 
-  /** Whether the text matches the last bytes. How many U+FFFD stand for undecodable bytes proves nothing. */
-  async isShown({ offset, text }: ShownPart): Promise<boolean> {
+  /** Appends bytes after the mirror, which is the beginning of the file: so the inexact ranges are mended before. */
+  async #append(pieces: readonly Buffer[]): Promise<void> {
+    if (!this.#mayAppend) return;
+    if (!this.#isAccepted) {
+      this.#isAccepted = true;
+      if (this.#pieces.length > 0) await this.#file.mend(this.#pieces);
+      // All of the mirror was compared, not only what follows the text's offset.
+      this.#file.markCompared([]);
+    }
+    for (const bytes of pieces) await this.#file.append(bytes);
+  }
+
+  /** Whether the text matches the bytes at its offset. How many U+FFFD stand for undecodable bytes proves nothing. */
+  async #isShown({ offset, text }: ShownPart): Promise<boolean> {
     const window = Buffer.from(this.#window.view());
     // An empty text fits only an empty file, or a file that is a stripped byte-order mark.
     if (text.atEnd() ? window.length > 0 && this.#file.row.listedName === null : window.length === 0) return false;

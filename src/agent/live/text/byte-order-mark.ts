@@ -36,18 +36,14 @@ export function mayBeUtf16(known: Buffer): boolean {
  * the file changed between the requests.
  */
 export async function wholeText(from: number, content: Content, parts: FileParts): Promise<WholeText | undefined> {
-  const start = new Reading(content);
-  const first = await content.read(0, REPLACEMENT.length);
-  // Undecodable bytes predict nothing: the raw download decides.
-  if (standsAt(first, 0, REPLACEMENT)) return { content };
-  const asciiBytes = (await start.fork(true).peek(HALF_BLOCK_BYTES)).length;
-  const next = await content.read(asciiBytes, asciiBytes + REPLACEMENT.length);
-  const beyond = next.length > 0 && !standsAt(next, 0, REPLACEMENT) ? asciiBytes + 1 : 1;
   // Where block edges cut characters, a response from half a block later is needed, too.
   const block = await content.read(0, HALF_BLOCK_BYTES + WITHIN_BLOCK_BYTES);
-  const isCut = content.length > block.length && !block.includes(REPLACEMENT) && (await start.isBeyondAscii());
+  // Undecodable bytes predict nothing: the raw download decides.
+  if (standsAt(block, 0, REPLACEMENT)) return { content };
+  const isWhole = content.length <= block.length || block.includes(REPLACEMENT);
+  const isCut = !isWhole && (await new Reading(content).isBeyondAscii());
   // If the text repeats, a request from byte 1 may distinguish the two.
-  const offsets = new Set([isCut ? characterStart(block, HALF_BLOCK_BYTES) : beyond, 1]);
+  const offsets = new Set([isCut ? characterStart(block, HALF_BLOCK_BYTES) : 1, 1]);
 
   let left = [content, withMark(content)];
   let second: Part | undefined;

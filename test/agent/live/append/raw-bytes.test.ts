@@ -143,19 +143,23 @@ describe('raw bytes', () => {
     }
   });
 
-  test('of two files that both fit are taken as far as they agree', async () => {
+  test('of two listed files that both fit are taken if they are equal, whichever is the file', async () => {
     const { remote, engine, poll, mirror } = setUp();
-    remote.files.set(keyText(OTHER), Buffer.concat([BYTES, Buffer.from('of the other task')]));
+    remote.files.set(keyText(OTHER), BYTES);
     expect(await poll()).toBe('current');
     expect(mirror()).toBe(BYTES.toString('latin1'));
     expect(engine.store.liveFiles.ofJob(JOB)[0]?.listedName).toBeNull();
   });
 
-  test('of two files that differ where the text says nothing are taken up to there', async () => {
+  test('of two listed files that differ where the text shows nothing are not taken, nor replaced', async () => {
     const { remote, poll, mirror } = setUp();
     remote.files.set(keyText(OTHER), Buffer.from('text \xff\xfd and on\n', 'latin1'));
-    await poll();
-    expect(mirror()).toBe('text \xff');
+    for (let polls = 0; polls < 20; polls++) expect(await poll()).toBe('raw');
+    expect(mirror()).toBe('text ');
+    remote.files.set(NAME, Buffer.concat([BYTES, Buffer.from('of this task')]));
+    remote.files.set(keyText(OTHER), Buffer.from('text \xff\xfd and on\nanother one', 'latin1'));
+    for (let polls = 0; polls < 20 && mirror() === 'text '; polls++) await poll();
+    expect(mirror()).toBe(`${BYTES.toString('latin1')}of this task`);
   });
 
   test('are not asked for again and again: a file is fetched once a second, a large one later', async () => {

@@ -9,7 +9,6 @@ import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import type { InexactRegion, LiveFileRow } from '../../../../src/store/rows.ts';
 import type { Clock } from '../../../../src/system/clock.ts';
 import { Engine, JOB } from '../../../support/engine.ts';
-import { memoryWriter } from '../../../support/memory-content.ts';
 import { ModelDisk } from '../../../support/model-disk.ts';
 import { ModelRemote } from '../../../support/model-remote.ts';
 import { memoryDirectory } from '../../../support/temp-directory.ts';
@@ -277,7 +276,6 @@ export class World {
       keepGenerations,
       longBacklogBytes,
       bootId: `boot ${this.#boots}`,
-      newContent: () => memoryWriter(this.#remote),
     });
     engine.watch(this.#subjects.map(({ key }) => key));
     return engine;
