@@ -73,6 +73,9 @@ export async function expectAccessible(context: TestContext, look: Required<Brow
   await check('jobs');
   await view.show(live);
   const pane = await view.pane(label);
+  // On a phone, the list of files is folded.
+  const unfold = view.page.locator('.unfold-files');
+  if (await unfold.isVisible()) await unfold.click();
   await view.page.getByRole('progressbar').waitFor();
   await check('a job');
   await pane.getByLabel('More').click();

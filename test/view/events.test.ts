@@ -141,6 +141,11 @@ describe('jobs', () => {
     // Of a visit that changed nothing else, its time alone.
     place.store.jobs.endRun(JOB, { polledAt: 9_000, grownAt: null, refused: 0, failures: 0, error: null });
     await page.until('jobs', ({ jobs, polledAt }) => jobs.length === 0 && polledAt['501'] === 9_000);
+    // Attempts that fail are no polls that were answered.
+    const outage = { code: 'unreachable', message: 'connection refused', hint: null, since: 9_500 } as const;
+    place.store.jobs.endRun(JOB, { polledAt: 20_000, grownAt: null, refused: 0, failures: 3, error: outage });
+    const failing = await page.until('jobs', ({ jobs }) => jobs[0]?.error != null);
+    expect(failing.jobs).toMatchObject([{ jobId: '501', polledAt: 9_500 }]);
     place.store.jobs.setState('502' as JobId, 'ended');
     await page.until('jobs', ({ gone }) => gone[0] === '502');
   });

@@ -121,7 +121,7 @@ export interface JobSummary {
   /** It has tasks that are not known yet. */
   readonly lookingForTasks: boolean;
   readonly liveBytes: number;
-  /** Null while it never was. Lag is since min(polledAt, error.since), unless it is ended or settled. */
+  /** The last poll that was answered; null while none was. */
   readonly polledAt: number | null;
   readonly grownAt: number | null;
   /** Since when it runs without growth; null while it is not stalled. */

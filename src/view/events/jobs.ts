@@ -10,6 +10,12 @@ import type { JobStores } from '../fleet.ts';
 import type { Growth } from './figures.ts';
 import { shownError } from './service-error.ts';
 
+/** The last poll that the service answered: the row has the last attempt. */
+const answeredAt = ({ polledAt, error }: JobRow): number | null =>
+  polledAt !== null && shownError(error)?.isOfService === true
+    ? Math.min(polledAt, error?.since ?? polledAt)
+    : polledAt;
+
 const NO_FILES: LiveSums = { tasks: 0, bytes: 0, error: null };
 
 /** What is known of one job besides its row. */
@@ -87,13 +93,14 @@ export class JobsView {
   }
 
   #summaryOf(job: JobRow, { live, reported, counts, isSearching }: Known): JobSummary {
-    const { jobId, state, source, watchedAt, polledAt, grownAt, stalledAt } = job;
+    const { jobId, state, source, watchedAt, grownAt, stalledAt } = job;
     const isFollowed = state === 'watched' || state === 'ending';
     const { name = null, state: jobState = null, submitTime, startTime, endTime } = reported?.information ?? {};
     const error = shownError(job.error ?? live.error);
     const changes = [watchedAt, grownAt, reported?.since, error?.since, this.#resultsChangedAt(jobId, counts)];
     return {
-      ...{ jobId, state, source, polledAt, grownAt, stalledAt, error, name, jobState },
+      ...{ jobId, state, source, grownAt, stalledAt, error, name, jobState },
+      polledAt: answeredAt(job),
       ...this.#stores.placeOf(jobId),
       ...{ submitTime: submitTime ?? null, startTime: startTime ?? null, endTime: endTime ?? null },
       phase: phaseOf(jobState) ?? null,

@@ -27,6 +27,7 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['E'], words: 'the previous one', act: (opened) => opened.stepErrors(true) },
   { keys: ['W'], words: 'the next line that names itself a warning', act: (opened) => opened.stepWarnings() },
   { keys: ['w'], words: 'wrap lines', act: ({ wraps }) => toggle(wraps) },
+  { keys: ['t'], words: 'fold tracebacks, or open them', act: ({ foldsTracebacks }) => toggle(foldsTracebacks) },
   { keys: ['p'], words: 'plot the numbers', act: (opened) => opened.togglePlot() },
   { keys: ['c'], words: 'copy the selected lines, or the screen, as text', act: (opened) => opened.copy() },
 ];

@@ -29,6 +29,8 @@ export class Opened {
   readonly search: Search;
   readonly isSearching = signal(false);
   readonly wraps = signal(true);
+  /** Of a traceback, the first and the last line are shown. */
+  readonly foldsTracebacks = signal(true);
   /** The search shows only the lines with matches. */
   readonly isFiltered = signal(false);
   /** Lines around each of them. */

@@ -8,6 +8,8 @@ import { forgetSizes, MAX_BYTES, MAX_HELD_BYTES } from '../file/text-window.ts';
 import { ScrollKeys } from '../parts/bar.tsx';
 import { useVirtual } from '../parts/hooks.ts';
 import { decode, plainLine } from '../text/terminal.ts';
+import { foldOf } from '../text/tracebacks.ts';
+import { counted } from '../text/units.ts';
 import { highlight, reveal } from './marks.ts';
 import type { Opened } from './opened.ts';
 import { Row } from './row.tsx';
@@ -33,7 +35,7 @@ interface RowsProps {
 }
 
 export function Rows({ opened, label, found, search }: RowsProps) {
-  const { file, selection } = opened;
+  const { file, selection, foldsTracebacks } = opened;
   const scroller = useRef<HTMLDivElement>(null);
   void file.changes.value;
   void search?.found.value;
@@ -49,7 +51,7 @@ export function Rows({ opened, label, found, search }: RowsProps) {
     overscan: 12,
   });
   const aim: Aim = useRef(undefined);
-  useTarget(file, list, aim);
+  useTarget(opened, list, aim);
   useIntent(file, list, scroller, aim);
   const items = list.getVirtualItems();
   const foundRow = found === undefined ? undefined : window.rowAt(found);
@@ -86,6 +88,17 @@ export function Rows({ opened, label, found, search }: RowsProps) {
           {items.map(({ index, key }) => {
             const start = window.rows[index] ?? 0;
             const bytes = window.bytesOf(index);
+            const fold = foldsTracebacks.value ? foldOf(window, index) : undefined;
+            if (fold !== undefined)
+              return (
+                <div key={key} data-index={index} ref={list.measureElement}>
+                  {index === fold.first && (
+                    <button type="button" class="traceback" onClick={() => (foldsTracebacks.value = false)}>
+                      … {counted(fold.lines, 'line')}
+                    </button>
+                  )}
+                </div>
+              );
             return (
               <div key={key} data-index={index} ref={list.measureElement}>
                 <Row
@@ -136,12 +149,14 @@ function visible(list: List): [number, number] {
 }
 
 /** Scrolls to where the file wants it, once the rows are there; the place stays there until the reader moves. */
-function useTarget(file: OpenFile, list: List, aim: Aim): void {
+function useTarget({ file, foldsTracebacks }: Opened, list: List, aim: Aim): void {
   useEffect(
     () =>
       effect(() => {
         const target = file.target.value;
         if (target === undefined) return;
+        if (target !== 'end' && foldOf(file.window, file.window.rowAt(target.byte)) !== undefined)
+          foldsTracebacks.value = false;
         // After the rows that came with it are drawn.
         requestAnimationFrame(() => {
           if (file.target.peek() === target) file.target.value = undefined;
