@@ -8,24 +8,31 @@ const ESC = '\u001b';
 const BEL = '\u0007';
 const RESET = `${ESC}[0m`;
 
-/** A colour (SGR), as the first group; any other escape sequence, complete or not; a character that is not shown. */
+/** A colour (SGR), as the first group; any other escape sequence, complete or not; as the second group, what is invisible. */
 const NOT_TEXT = new RegExp(
   [
     `(${ESC}\\[[0-9;:]*m)`,
     `${ESC}\\[[0-?]*[ -/]*[@-~]?`,
     `${ESC}[\\]PX^_][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)?`,
     `${ESC}[ -/]*[0-~]?`,
-    INVISIBLE_IN_TEXT,
+    String.raw`\p{Cc}`,
+    `(${INVISIBLE_IN_TEXT})`,
   ].join('|'),
   'gu',
 );
 
-/** One safe line; colours are kept if the terminal has them. */
+/** One safe line; invisible characters are marked as on the page, and colours are kept if the terminal has them. */
 export function terminalText(line: string, colours = hasColours(process.stdout)): string {
   const text = line
     .replaceAll('\t', '  ')
-    .replaceAll(NOT_TEXT, (_, colour?: string) => (colours ? (colour ?? '') : ''));
+    .replaceAll(NOT_TEXT, (_, colour = '', invisible = '') => (colours ? colour : '') + markOf(invisible));
   return text.includes(ESC) ? `${text}${RESET}` : text;
+}
+
+/** `<U+200B>`: without it, `pass` and `word` around that character look like one word. */
+function markOf(character: string): string {
+  const code = character.codePointAt(0);
+  return code === undefined ? '' : `<U+${code.toString(16).toUpperCase().padStart(4, '0')}>`;
 }
 
 const COLOUR = new RegExp(`(${ESC}\\[[0-9;:]*m)`);

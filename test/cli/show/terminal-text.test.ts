@@ -26,10 +26,13 @@ describe('the text of a job on a terminal', () => {
     ['a sequence that the line ends in', `a${ESC}[31`, 'a'],
     ['a lone escape', `a${ESC}`, 'a'],
     ['control characters', 'a\u0000\u0007\u0008b\u009b', 'ab'],
-    ['turned text', 'a\u202eb\u2066c', 'abc'],
     ['tabs', 'a\tb', 'a  b'],
   ])('is rid of %s', (_, line, shown) => {
     expect(terminalText(line, true)).toBe(shown);
+  });
+
+  it('has marks for what is invisible, as the page has', () => {
+    expect(terminalText('pass\u200bword a\u202eb', true)).toBe('pass<U+200B>word a<U+202E>b');
   });
 
   it('keeps what many languages need', () => {
