@@ -38,7 +38,8 @@ export interface Events {
   readonly missing: { readonly jobId: string };
   readonly length: FileLength;
   readonly service: ServiceState;
-  readonly figures: Figures;
+  /** The oldest first. */
+  readonly figures: readonly Figure[];
   readonly figure: Figure;
   /** Why the server cannot report, such as a store that cannot be read; null when it is over. */
   readonly stateError: { readonly message: string; readonly hint: string | null } | null;
@@ -215,15 +216,8 @@ export interface Disk {
   readonly totalBytes: number;
 }
 
-/** Since the start, the oldest first; the older they are the further apart, so that there are at most 1,440. */
-export interface Figures {
-  readonly startedAt: number;
-  readonly figures: readonly Figure[];
-}
-
 /**
- * What was so at one moment, each ten seconds. The counts of `calls` are since the figure before (all of them together
- * where older figures were thinned).
+ * What was so at one moment, each ten seconds for four hours. The counts of `calls` are since the figure before.
  */
 export interface Figure {
   readonly at: number;

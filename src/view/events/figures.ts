@@ -1,6 +1,6 @@
 /**
- * What is noted all the time, whether a page is open or not, in bounded memory: the calls of the agent, the figures
- * since the start, and how the live files of each job grew in the last hour.
+ * What is noted all the time, whether a page is open or not, in bounded memory: the calls of the agent, the figures of
+ * the last hours, and how the live files of each job grew in the last hour.
  */
 import fs from 'node:fs';
 import type { JobId } from '../../job.ts';
@@ -48,60 +48,8 @@ const newCounts = () => ({
 });
 
 const FIGURE_MS = 10_000;
+/** Of four hours. */
 const MAX_FIGURES = 1_440;
-
-/** When it is full, each two figures become one. */
-export class FigureHistory {
-  readonly #max: number;
-  #figures: Figure[] = [];
-  /** Figures of ten seconds that one holds by now. */
-  #each = 1;
-  #gathered: Figure[] = [];
-
-  constructor(max = MAX_FIGURES) {
-    this.#max = max;
-  }
-
-  /** Adds a figure. When the history is full, each two figures become one. */
-  add(figure: Figure): void {
-    this.#gathered.push(figure);
-    if (this.#gathered.length < this.#each) return;
-    this.#figures.push(together(this.#gathered));
-    this.#gathered = [];
-    if (this.#figures.length < this.#max) return;
-    const halved: Figure[] = [];
-    for (let at = 0; at < this.#figures.length; at += 2) halved.push(together(this.#figures.slice(at, at + 2)));
-    this.#figures = halved;
-    this.#each *= 2;
-  }
-
-  /** The oldest first; the last ones are not put together yet. */
-  get all(): readonly Figure[] {
-    return [...this.#figures, ...this.#gathered];
-  }
-}
-
-/** Combines figures: states are those of the last one, counts are added. */
-function together(figures: readonly Figure[]): Figure {
-  const last = figures.at(-1);
-  if (last === undefined) throw new Error('no figure');
-  const seconds = figures.reduce((sum, figure) => sum + figure.seconds, 0);
-  const agent = last.agent && figures.flatMap((figure) => figure.agent ?? []).reduce(addAgents);
-  return { ...last, seconds, agent };
-}
-
-const addAgents = (a: AgentFigure, b: AgentFigure): AgentFigure => ({
-  waiting: b.waiting,
-  calls: sums(a.calls, b.calls),
-  failures: sums(a.failures, b.failures),
-  signIns: a.signIns + b.signIns,
-});
-
-function sums(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): Record<string, number> {
-  const all = { ...a };
-  for (const [name, count] of Object.entries(b)) all[name] = (all[name] ?? 0) + count;
-  return all;
-}
 
 /** Committed bytes at a moment, in milliseconds since 1970. */
 type GrowthPoint = readonly [at: number, bytes: number];
@@ -169,26 +117,16 @@ interface RecorderOptions {
 
 export class Recorder {
   readonly growth = new Growth();
-  readonly startedAt: number = Date.now();
   readonly #options: RecorderOptions;
-  readonly #history = new FigureHistory();
+  /** The oldest first. */
+  readonly figures: Figure[] = [];
   readonly #timer: NodeJS.Timeout;
-  #last: Figure | undefined;
   #takenAt: number | undefined;
 
   constructor(options: RecorderOptions) {
     this.#options = options;
     this.#timer = setInterval(() => void this.#takeFigure(), FIGURE_MS);
     void this.#takeFigure();
-  }
-
-  get figures(): readonly Figure[] {
-    return this.#history.all;
-  }
-
-  /** The one that was taken last. */
-  get lastFigure(): Figure | undefined {
-    return this.#last;
   }
 
   close(): void {
@@ -211,8 +149,8 @@ export class Recorder {
       const now = performance.now();
       const seconds = this.#takenAt === undefined ? 0 : (now - this.#takenAt) / 1000;
       const liveBytes = live.reduce((sum, { bytes }) => sum + bytes, 0);
-      this.#last = { at: Date.now(), seconds, liveBytes, agent: counted };
-      this.#history.add(this.#last);
+      this.figures.push({ at: Date.now(), seconds, liveBytes, agent: counted });
+      if (this.figures.length > MAX_FIGURES) this.figures.shift();
       this.#takenAt = now;
       onFigure();
     } catch {

@@ -133,10 +133,11 @@ function jobsTopic(snapshots: Snapshots): Topic {
 function figuresTopic(recorder: Recorder): Topic {
   let sent: Figure | undefined;
   return () => {
-    const { startedAt, figures, lastFigure } = recorder;
-    if (lastFigure === undefined || sent === lastFigure) return [];
+    const { figures } = recorder;
+    const last = figures.at(-1);
+    if (last === undefined || sent === last) return [];
     const isFirst = sent === undefined;
-    sent = lastFigure;
-    return [isFirst ? ['figures', { startedAt, figures }] : ['figure', lastFigure]];
+    sent = last;
+    return [isFirst ? ['figures', figures] : ['figure', last]];
   };
 }

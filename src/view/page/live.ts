@@ -5,7 +5,7 @@ import { useContext } from 'preact/hooks';
 import type {
   AgentState,
   Events,
-  Figures,
+  Figure,
   FileLength,
   FileState,
   FleetState,
@@ -18,7 +18,7 @@ import { address } from './api.ts';
 import { type Connection, conditionOf } from './condition.ts';
 
 const MAX_RECONNECT_MS = 5_000;
-/** Figures of a day, each ten seconds; the server thins its own. */
+/** As the server has them. */
 const MAX_FIGURES = 1_440;
 
 export class Live {
@@ -32,7 +32,7 @@ export class Live {
   readonly missing = signal<ReadonlySet<string>>(new Set());
   readonly files = signal<ReadonlyMap<string, readonly FileState[]>>(new Map());
   readonly service = signal<ServiceState | undefined>(undefined);
-  readonly figures = signal<Figures | undefined>(undefined);
+  readonly figures = signal<readonly Figure[]>([]);
   readonly stateError = signal<Events['stateError']>(null);
   readonly #lostAt = signal<number | null>(null);
   /** Whether the shown data are current. */
@@ -168,21 +168,12 @@ export class Live {
       for (const reported of this.#lengths.get(length.file) ?? []) reported(length);
     });
     take('figure', (figure) => {
-      const { startedAt, figures } = this.figures.value ?? { startedAt: figure.at, figures: [] };
-      this.figures.value = { startedAt, figures: [...figures, figure].slice(-MAX_FIGURES) };
+      this.figures.value = [...this.figures.value, figure].slice(-MAX_FIGURES);
     });
-    const whole = <K extends 'agent' | 'fleet' | 'service' | 'figures' | 'stateError'>(
-      name: K,
-      to: Signal<Events[K] | undefined>,
-    ) =>
+    for (const name of ['agent', 'fleet', 'service', 'figures', 'stateError'] as const)
       take(name, (data) => {
-        to.value = data;
+        (this[name] as Signal<typeof data>).value = data;
       });
-    whole('agent', this.agent);
-    whole('fleet', this.fleet);
-    whole('service', this.service);
-    whole('figures', this.figures);
-    whole('stateError', this.stateError);
   }
 }
 

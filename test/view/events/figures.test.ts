@@ -1,35 +1,8 @@
-/** What is kept of the time since the start: bounded, and without a loss of what is counted. */
+/** What is kept of the last hours, in bounded memory. */
 import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
 import type { LiveSums } from '../../../src/store/totals.ts';
-import type { Figure } from '../../../src/view/contract/events.ts';
-import { AgentFigures, FigureHistory, Growth } from '../../../src/view/events/figures.ts';
-
-const figure = (at: number): Figure => ({
-  ...{ at, seconds: 10, liveBytes: at },
-  agent: {
-    calls: { Get: 2, [`Only${at % 2}`]: 1 },
-    failures: at % 3 === 0 ? { timeout: 1 } : {},
-    ...{ signIns: 1, waiting: at },
-  },
-});
-
-describe('the history of figures', () => {
-  it.each([1, 7, 8, 9, 100, 1_000])('of %i is bounded, and counts all of them', (count) => {
-    const history = new FigureHistory(8);
-    for (let at = 1; at <= count; at++) history.add(figure(at));
-    const { all } = history;
-    expect(all.length).toBeLessThan(8 + 2 * Math.ceil(count / 4));
-    const sum = (of: (each: Figure) => number) => all.reduce((total, each) => total + of(each), 0);
-    expect(sum(({ seconds }) => seconds)).toBe(count * 10);
-    expect(sum(({ agent }) => agent?.calls['Get'] ?? 0)).toBe(count * 2);
-    expect(sum(({ agent }) => agent?.calls['Only1'] ?? 0)).toBe(Math.ceil(count / 2));
-    expect(sum(({ agent }) => agent?.failures['timeout'] ?? 0)).toBe(Math.floor(count / 3));
-    // In order, and the last one is how it is now.
-    expect(all.map(({ at }) => at)).toEqual([...all.map(({ at }) => at)].sort((a, b) => a - b));
-    expect(all.at(-1)).toMatchObject({ at: count, liveBytes: count, agent: { waiting: count } });
-  });
-});
+import { AgentFigures, Growth } from '../../../src/view/events/figures.ts';
 
 describe('what the agent counts', () => {
   it('is taken once', () => {

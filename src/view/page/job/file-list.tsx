@@ -1,13 +1,12 @@
 /** The tasks of a job as a table, each with its live files: a few are all open, many can be filtered, sorted and folded. */
 import { signal, useSignal } from '@preact/signals';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { FileState } from '../../contract/events.ts';
 import { countsOf, FAILED_FIRST, type Group } from '../jobs/list.ts';
 import { useLive } from '../live.ts';
 import { Check, Icon } from '../parts/button.tsx';
-import { Chips, Heads } from '../parts/heads.tsx';
-import { useVirtual } from '../parts/hooks.ts';
 import type { Sort } from '../parts/sort.ts';
+import { Chips, Table } from '../parts/table.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type OpenedFile } from '../route.ts';
 import { ago, bytes, counted, grouped } from '../text/units.ts';
@@ -37,7 +36,6 @@ const keyOf = ({ task, file }: Item) => `${task.taskId}/${file?.file ?? ''}`;
 const order = signal<Sort<keyof typeof COLUMNS>>(FAILED_FIRST);
 
 export function FileList({ jobId, tasks, opened }: FileListProps) {
-  const scroller = useRef<HTMLDivElement>(null);
   const filter = useSignal('');
   const group = useSignal<Group | undefined>(undefined);
   const hasEmpty = useSignal(false);
@@ -62,19 +60,7 @@ export function FileList({ jobId, tasks, opened }: FileListProps) {
     { task },
     ...(isOpen(task) ? task.files.filter(isListed).map((file) => ({ task, file })) : []),
   ]);
-  const list = useVirtual({
-    count: items.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    getItemKey: (index) => (items[index] === undefined ? index : keyOf(items[index])),
-    overscan: 8,
-  });
   const [first] = opened;
-  const place = items.findIndex((item) => item.task.taskId === first?.taskId && item.file?.file === first?.file);
-  // What is opened may lie beside the screen.
-  useEffect(() => {
-    if (place >= 0) list.scrollToIndex(place, { align: 'auto' });
-  }, [place >= 0, first?.taskId, first?.file]);
   const empty = tasks.reduce((sum, { files }) => sum + files.filter((file) => file.bytes === 0).length, 0);
   return (
     <nav class={`file-list ${isMany ? 'many' : ''} ${isFolded.value ? 'folded' : ''}`} aria-label="Live files">
@@ -109,45 +95,36 @@ export function FileList({ jobId, tasks, opened }: FileListProps) {
           {empty > 0 && <Check value={hasEmpty}>{counted(empty, 'empty file')}</Check>}
         </div>
       )}
-      <div class="task-list" ref={scroller}>
-        <table aria-label="Tasks" aria-rowcount={items.length + Number(isMany)}>
-          {isMany && <Heads kind="task" columns={COLUMNS} sort={order.value} onSort={(sort) => (order.value = sort)} />}
-          <tbody style={{ height: `${list.getTotalSize()}px` }}>
-            {list.getVirtualItems().map(({ index, key, start }) => {
-              const item = items[index];
-              if (item === undefined) return null;
-              const { task, file } = item;
-              return (
-                <tr
-                  key={key}
-                  class={file === undefined ? 'task-row task-cells' : 'task-row file-row'}
-                  aria-rowindex={index + 1 + Number(isMany)}
-                  data-index={index}
-                  ref={list.measureElement}
-                  style={{ transform: `translateY(${start}px)` }}
-                >
-                  {file === undefined ? (
-                    <Task
-                      jobId={jobId}
-                      task={task}
-                      isOpen={isOpen(task)}
-                      onTurn={() => {
-                        const now = new Set(turned.value);
-                        if (!now.delete(task.taskId)) now.add(task.taskId);
-                        turned.value = now;
-                      }}
-                    />
-                  ) : (
-                    <Entry jobId={jobId} file={file} opened={opened} />
-                  )}
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
+      <Table
+        kind="task"
+        label="Tasks"
+        columns={isMany ? COLUMNS : undefined}
+        sort={order}
+        rows={items}
+        rowPx={ROW_PX}
+        keyOf={keyOf}
+        classOf={({ file }) => (file === undefined ? 'task-cells' : 'file-row')}
+        shownKey={first === undefined ? undefined : `${first.taskId}/${first.file}`}
+        cells={({ task, file }) =>
+          file === undefined ? (
+            <Task
+              jobId={jobId}
+              task={task}
+              isOpen={isOpen(task)}
+              onTurn={() => {
+                const now = new Set(turned.value);
+                if (!now.delete(task.taskId)) now.add(task.taskId);
+                turned.value = now;
+              }}
+            />
+          ) : (
+            <Entry jobId={jobId} file={file} opened={opened} />
+          )
+        }
+      >
         {tasks.length === 0 && <p class="fine">The agent has found no live file yet.</p>}
         {tasks.length > 0 && shown.length === 0 && <p class="fine">No task matches: clear the filter.</p>}
-      </div>
+      </Table>
     </nav>
   );
 }

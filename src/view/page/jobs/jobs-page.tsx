@@ -5,9 +5,8 @@ import type { JobSummary } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
 import { useLive } from '../live.ts';
 import { isFilterWanted, noteJobOrder } from '../navigation.ts';
-import { Chips, Heads } from '../parts/heads.tsx';
-import { useVirtual } from '../parts/hooks.ts';
 import type { Sort } from '../parts/sort.ts';
+import { Chips, Table } from '../parts/table.tsx';
 import { hashOf } from '../route.ts';
 import { counted, grouped } from '../text/units.ts';
 import { JobRow } from './job-row.tsx';
@@ -91,52 +90,30 @@ export function JobsPage() {
               : `${grouped(shown.length)} of ${counted(all.size, 'job')}`}
         </span>
       </div>
-      {all?.size === 0 ? <Nothing /> : <Table jobs={shown} />}
+      {all?.size === 0 ? <Nothing /> : <JobTable jobs={shown} />}
     </main>
   );
 }
 
-function Table({ jobs }: { jobs: readonly JobSummary[] }) {
+function JobTable({ jobs }: { jobs: readonly JobSummary[] }) {
   const live = useLive();
   const condition = live.condition.value;
-  const scroller = useRef<HTMLDivElement>(null);
-  const list = useVirtual({
-    count: jobs.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    getItemKey: (index) => jobs[index]?.jobId ?? index,
-    overscan: 3,
-  });
+  const now = live.now.value;
+  const hasError = ({ error }: JobSummary) => error !== null && isOwn(error, condition);
   return (
-    <section
-      class={`job-list ${live.fleet.value === undefined ? '' : 'in-fleet'}`}
-      ref={scroller}
-      aria-label="List of jobs"
-    >
-      <table aria-label="Jobs" aria-rowcount={jobs.length + 1}>
-        <Heads kind="job" columns={COLUMNS} sort={chosen.sort.value} onSort={(sort) => (chosen.sort.value = sort)} />
-        <tbody style={{ height: `${list.getTotalSize()}px` }}>
-          {list.getVirtualItems().map(({ index, key, start }) => {
-            const job = jobs[index];
-            const hasError = job?.error != null && isOwn(job.error, condition);
-            return (
-              job !== undefined && (
-                <tr
-                  key={key}
-                  class={`job-row job-cells ${hasError ? 'has-error' : ''}`}
-                  aria-rowindex={index + 2}
-                  data-index={index}
-                  ref={list.measureElement}
-                  style={{ transform: `translateY(${start}px)` }}
-                >
-                  <JobRow job={job} now={live.now.value} hasError={hasError} />
-                </tr>
-              )
-            );
-          })}
-        </tbody>
-      </table>
-    </section>
+    <div class={`jobs ${live.fleet.value === undefined ? '' : 'in-fleet'}`}>
+      <Table
+        kind="job"
+        label="Jobs"
+        columns={COLUMNS}
+        sort={chosen.sort}
+        rows={jobs}
+        rowPx={ROW_PX}
+        keyOf={({ jobId }) => jobId}
+        classOf={(job) => `job-cells ${hasError(job) ? 'has-error' : ''}`}
+        cells={(job) => <JobRow job={job} now={now} hasError={hasError(job)} />}
+      />
+    </div>
   );
 }
 

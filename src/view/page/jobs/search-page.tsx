@@ -21,11 +21,8 @@ interface FileHits {
   readonly matches: number | undefined;
 }
 
-type Outcome =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'searching' }
-  | { readonly kind: 'done'; readonly files: number; readonly cut: string | undefined }
-  | { readonly kind: 'failed'; readonly message: string };
+/** Undefined before a search; `files` once it is done. */
+type Outcome = { readonly files?: number; readonly cut?: string | undefined; readonly problem?: string } | undefined;
 
 /** How often what was found is shown, in milliseconds. */
 const SHOW_MS = 150;
@@ -35,7 +32,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
   const field = useRef<HTMLInputElement>(null);
   const expression = useRef<HTMLInputElement>(null);
   const hits = useSignal<readonly FileHits[]>([]);
-  const outcome = useSignal<Outcome>({ kind: 'none' });
+  const outcome = useSignal<Outcome>(undefined);
   const live = useLive();
   useEffect(() => live.subscribe({ jobs: '1' }), [live]);
   useEffect(() => {
@@ -44,7 +41,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
       return;
     }
     const stop = new AbortController();
-    outcome.value = { kind: 'searching' };
+    outcome.value = {};
     const found: FileHits[] = [];
     const show = () => {
       hits.value = [...found];
@@ -53,14 +50,14 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
     const search = async () => {
       const to = address('find', { text, ...(regex ? { regex: '1' } : {}) });
       for await (const line of askLines<FindLine>(to, { signal: stop.signal })) {
-        if ('done' in line) outcome.value = { kind: 'done', files: line.files, cut: line.cut };
+        if ('done' in line) outcome.value = { files: line.files, cut: line.cut };
         else take(found, line);
       }
       show();
     };
     search()
       .catch((error: unknown) => {
-        if (!stop.signal.aborted) outcome.value = { kind: 'failed', message: (error as Error).message };
+        if (!stop.signal.aborted) outcome.value = { problem: (error as Error).message };
       })
       .finally(() => clearInterval(timer));
     return () => stop.abort();
@@ -74,6 +71,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
     } as const;
     location.hash = hashOf(route);
   };
+  const { problem, cut } = outcome.value ?? {};
   return (
     <main class="search-page">
       <form class="page-head" onSubmit={submit}>
@@ -96,16 +94,20 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
           {summary(outcome.value, hits.value)}
         </span>
       </form>
-      {outcome.value.kind === 'failed' && <Failure error={{ message: outcome.value.message, hint: null }} />}
-      {outcome.value.kind === 'done' && outcome.value.cut !== undefined && (
-        <Failure error={{ message: `Not everything was searched: ${outcome.value.cut}`, hint: null }} />
-      )}
+      {problem !== undefined && <Failure error={{ message: problem, hint: null }} />}
+      {cut !== undefined && <Failure error={{ message: `Not everything was searched: ${cut}`, hint: null }} />}
       <div class="scrolls">
         <p class="fine">Live files are searched, of all jobs. Results are not: open one to search it.</p>
         {text === '' && <Errors />}
         <section class="found-files" aria-label="Lines that were found">
           {hits.value.map((file) => (
-            <Found key={`${file.job}/${file.task}/${file.file}`} hits={file} needle={regex ? '' : text} />
+            <Found
+              key={`${file.job}/${file.task}/${file.file}`}
+              hits={file}
+              note={file.matches === undefined ? '' : counted(file.matches, 'line')}
+              more={(file.matches ?? 0) - file.lines.length}
+              needle={regex ? '' : text}
+            />
           ))}
         </section>
       </div>
@@ -127,22 +129,28 @@ function take(found: FileHits[], line: Exclude<FindLine, { done: true }>): void 
 }
 
 function summary(outcome: Outcome, hits: readonly FileHits[]): string {
-  if (outcome.kind === 'none' || outcome.kind === 'failed') return '';
+  if (outcome === undefined || outcome.problem !== undefined) return '';
   const lines = hits.reduce((sum, { matches, lines: shown }) => sum + (matches ?? shown.length), 0);
   const text = `${counted(lines, 'line')} in ${counted(hits.length, 'file')}`;
-  return outcome.kind === 'searching' ? `${text}, searching` : `${text} of ${grouped(outcome.files)}`;
+  return outcome.files === undefined ? `${text}, searching` : `${text} of ${grouped(outcome.files)}`;
 }
 
-function Found({ hits, needle }: { hits: FileHits; needle: string }) {
-  const { job, task, file, lines, matches } = hits;
-  const more = (matches ?? 0) - lines.length;
+interface FoundProps {
+  readonly hits: Pick<FileHits, 'job' | 'task' | 'file' | 'lines'>;
+  readonly note: string;
+  readonly more?: number;
+  readonly needle: string;
+}
+
+function Found({ hits: { job, task, file, lines }, note, more = 0, needle }: FoundProps) {
+  const name = useLive().jobs.value?.get(job)?.name;
   return (
     <article>
       <h2>
         <a href={hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file }] })}>
-          job {job} <JobName job={job} />, task {task}, {file}
+          job {job} {name != null && <Outside text={name} />}, task {task}, {file}
         </a>
-        <span class="fine">{matches === undefined ? '' : counted(matches, 'line')}</span>
+        <span class="fine">{note}</span>
       </h2>
       <ol>
         {lines.map(({ line, text }) => (
@@ -152,11 +160,6 @@ function Found({ hits, needle }: { hits: FileHits; needle: string }) {
       {more > 0 && <p class="fine">and {counted(more, 'line')} more: open the file, and search it</p>}
     </article>
   );
-}
-
-function JobName({ job }: { job: string }) {
-  const name = useLive().jobs.value?.get(job)?.name;
-  return name == null ? null : <Outside text={name} />;
 }
 
 type LinePlace = Pick<FileHits, 'job' | 'task' | 'file'> & { readonly line: number };
@@ -194,48 +197,42 @@ function parts(text: string, needle: string): string[] {
 
 /** The lines of all jobs that look like errors, once they are asked for: that reads every mirror. */
 function Errors() {
-  const found = useSignal<ErrorGroups | 'reading' | { readonly message: string } | undefined>(undefined);
-  const read = async () => {
-    found.value = 'reading';
-    found.value = await askJson<ErrorGroups>(address('errors', {})).catch((error: Error) => ({
-      message: error.message,
-    }));
-  };
-  const { value } = found;
+  const found = useSignal<ErrorGroups | undefined>(undefined);
+  const problem = useSignal<string | undefined>(undefined);
+  const isReading = useSignal(false);
   const jobs = useLive().jobs.value;
+  const read = async () => {
+    isReading.value = true;
+    problem.value = undefined;
+    found.value = await askJson<ErrorGroups>(address('errors', {})).catch((error: Error) => {
+      problem.value = error.message;
+      return undefined;
+    });
+    isReading.value = false;
+  };
   const hasFailed = ({ job }: { job: string }) => {
     const summary = jobs?.get(job);
     return summary !== undefined && groupOf(summary) === 'failed';
   };
   /** What failed is looked for first, however few tasks it has. */
-  const failedFirst = (groups: ErrorGroups['groups']) =>
-    [...groups].sort((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
+  const groups = [...(found.value?.groups ?? [])].sort((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
   return (
     <section class="found-errors" aria-label="Errors">
-      <button type="button" class="button" disabled={value === 'reading'} onClick={() => void read()}>
+      <button type="button" class="button" disabled={isReading.value} onClick={() => void read()}>
         Show errors of all jobs
       </button>
       <span class="fine" role="status">
-        {value === 'reading' ? 'reading' : value !== undefined && 'groups' in value ? counted(value.tasks, 'task') : ''}
+        {isReading.value ? 'reading' : found.value !== undefined && counted(found.value.tasks, 'task')}
       </span>
-      {value !== undefined && value !== 'reading' && 'message' in value && (
-        <Failure error={{ message: value.message, hint: null }} />
-      )}
-      {value !== undefined && value !== 'reading' && 'groups' in value && (
-        <ol>
-          {failedFirst(value.groups).map(({ tasks, ...place }) => (
-            <li key={`${place.job}/${place.task}/${place.file}/${place.line}`}>
-              <p class="fine">
-                {counted(tasks, 'task')}; first: job {place.job} <JobName job={place.job} />, task {place.task},{' '}
-                {place.file}
-              </p>
-              <ol>
-                <Line place={place} text={place.text} needle="" />
-              </ol>
-            </li>
-          ))}
-        </ol>
-      )}
+      {problem.value !== undefined && <Failure error={{ message: problem.value, hint: null }} />}
+      {groups.map(({ tasks, ...first }) => (
+        <Found
+          key={`${first.job}/${first.task}/${first.file}/${first.line}`}
+          hits={{ ...first, lines: [first] }}
+          note={`the first of ${counted(tasks, 'task')}`}
+          needle=""
+        />
+      ))}
     </section>
   );
 }

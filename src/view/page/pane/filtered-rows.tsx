@@ -2,14 +2,13 @@
 import { effect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { LinesAround } from '../file/lines-around.ts';
-import { ScrollKeys } from '../parts/bar.tsx';
 import { useVirtual } from '../parts/hooks.ts';
 import { plainText } from '../text/terminal.ts';
 import { grouped } from '../text/units.ts';
 import { highlight } from './marks.ts';
 import type { Opened } from './opened.ts';
 import { Row } from './row.tsx';
-import { copySelected } from './selected-text.ts';
+import { RowList } from './row-list.tsx';
 
 const ROW_PX = 20;
 const NONE = new Uint8Array(0);
@@ -18,7 +17,7 @@ const NONE = new Uint8Array(0);
 const bytesOf = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0));
 
 export function FilteredRows({ opened, label }: { opened: Opened; label: string }) {
-  const { file, search, contextLines, wraps } = opened;
+  const { file, search, contextLines } = opened;
   const following = file.following.value;
   const scroller = useRef<HTMLDivElement>(null);
   void search.found.value;
@@ -69,49 +68,37 @@ export function FilteredRows({ opened, label }: { opened: Opened; label: string 
   return (
     <>
       <Limits opened={opened} />
-      <div
-        class={`rows filtered ${wraps.value ? 'wraps' : ''}`}
-        ref={scroller}
-        role="log"
-        aria-live="off"
-        aria-label={`${label}: lines with matches`}
-        onCopy={copySelected}
-      >
-        <ScrollKeys label={label} />
-        <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
-          <div class="rows-shown" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
-            {items.map(({ index, key }) => {
-              const place = around.of(index);
-              return (
-                <div key={key} data-index={index} ref={list.measureElement} class={place?.isApart ? 'apart' : ''}>
-                  {place === undefined && <div class="row fine">…</div>}
-                  {place?.lines.map(({ at, text }, nth) => {
-                    const bytes = bytesOf(text);
-                    shownLines.set(at, bytes);
-                    return (
-                      <div key={at} data-index={at}>
-                        <Row
-                          start={at}
-                          era={0}
-                          bytes={bytes}
-                          before={NONE}
-                          line={place.line === null ? undefined : place.line + nth}
-                          isContinued={false}
-                          shownFrom={at}
-                          foldedStates={0}
-                          isSelected={false}
-                          isFound={byte >= at && byte <= at + bytes.length}
-                          onSelect={(start) => opened.showLine(start)}
-                        />
-                      </div>
-                    );
-                  })}
-                </div>
-              );
-            })}
-          </div>
-        </div>
-      </div>
+      <RowList opened={opened} list={list} scroller={scroller} label={`${label}: lines with matches`} kind="filtered">
+        {items.map(({ index, key }) => {
+          const place = around.of(index);
+          return (
+            <div key={key} data-index={index} ref={list.measureElement} class={place?.isApart ? 'apart' : ''}>
+              {place === undefined && <div class="row fine">…</div>}
+              {place?.lines.map(({ at, text }, nth) => {
+                const bytes = bytesOf(text);
+                shownLines.set(at, bytes);
+                return (
+                  <div key={at} data-index={at}>
+                    <Row
+                      start={at}
+                      era={0}
+                      bytes={bytes}
+                      before={NONE}
+                      line={place.line === null ? undefined : place.line + nth}
+                      isContinued={false}
+                      shownFrom={at}
+                      foldedStates={0}
+                      isSelected={false}
+                      isFound={byte >= at && byte <= at + bytes.length}
+                      onSelect={(start) => opened.showLine(start)}
+                    />
+                  </div>
+                );
+              })}
+            </div>
+          );
+        })}
+      </RowList>
     </>
   );
 }

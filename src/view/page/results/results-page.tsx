@@ -45,7 +45,8 @@ function Opened({ jobId, name, changed }: { jobId: string; name: string; changed
   const ask = (signal: AbortSignal) => askJson<ResultEntries>(address('results', { job: jobId, name }), { signal });
   const { answer, problem } = useAnswer(ask, [jobId, name, changed]);
   const [file] = answer?.entries ?? [];
-  if (file?.kind === 'file') return <ResultView key={file.fetchedAt ?? ''} jobId={jobId} file={file} />;
+  // The same bytes that were fetched again leave what a reader does with them as it is.
+  if (file?.kind === 'file') return <ResultView key={file.sha256 ?? file.fetchedAt ?? ''} jobId={jobId} file={file} />;
   return problem === undefined ? null : (
     <section class="result" aria-label="Result">
       <Failure error={{ message: problem.message, hint: 'choose another result, or wait for the next listing' }} />

@@ -1,4 +1,4 @@
-/** The service behind the agent, and the agent: as figures over the time since its start. */
+/** The service behind the agent, and the agent: as figures over the last hours. */
 import { useEffect } from 'preact/hooks';
 import type { AgentState, Disk, Figure, ServiceState } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
@@ -13,15 +13,14 @@ export function ServicePage() {
   const live = useLive();
   useEffect(() => live.subscribe({ service: '1' }), [live]);
   const service = live.service.value;
-  const all = live.figures.value;
+  const figures = live.figures.value;
   const fleet = live.fleet.value;
   const now = live.now.value;
-  const figures = all?.figures ?? [];
   return (
     <main class="service-page">
       <div class="page-head">
         <h1>Service</h1>
-        {all !== undefined && <span class="fine">for {duration(now - all.startedAt)}</span>}
+        {figures[0] !== undefined && <span class="fine">the last {duration(now - figures[0].at)}</span>}
       </div>
       <section class="scrolls" aria-label="Figures">
         <ScrollKeys label="figures" />
@@ -81,9 +80,7 @@ interface FactsProps {
   readonly now: number;
 }
 
-/** Since the start of the view. */
-const signInsIn = (figures: readonly Figure[]) =>
-  `${grouped(figures.reduce((sum, { agent }) => sum + (agent?.signIns ?? 0), 0))} since the view started`;
+const signInsIn = (figures: readonly Figure[]) => figures.reduce((sum, { agent }) => sum + (agent?.signIns ?? 0), 0);
 
 function Facts({ service, agent, figures, now }: FactsProps) {
   const latest = figures.at(-1);
@@ -103,7 +100,7 @@ function Facts({ service, agent, figures, now }: FactsProps) {
               : `${grouped(service.requestsPerMinute)} a minute`}
           </Fact>
           {latest?.agent != null && <Fact word="calls in the queue">{grouped(latest.agent.waiting)}</Fact>}
-          {latest?.agent != null && <Fact word="sign-ins">{signInsIn(figures)}</Fact>}
+          {latest?.agent != null && <Fact word="sign-ins">{grouped(signInsIn(figures))}</Fact>}
           <Fact word="agent">{agent?.running === true ? `runs (pid ${agent.pid})` : 'does not run'}</Fact>
           {agent?.watchMine != null && (
             <Fact word="jobs of the user">

@@ -1,0 +1,128 @@
+/** A table that is sorted, and what narrows it down: the states with their counts. */
+import type { Signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { GROUPS, type Group } from '../jobs/list.ts';
+import { grouped } from '../text/units.ts';
+import { useVirtual } from './hooks.ts';
+import { type Column, clicked, type Sort } from './sort.ts';
+
+interface TableProps<Name extends string, Item> {
+  /** Of the classes: `job` for `job-list`, `job-cells`, `job-state`. */
+  readonly kind: 'job' | 'task';
+  readonly label: string;
+  /** Left out where the table has no heads. */
+  readonly columns?: Readonly<Record<Name, Pick<Column<never>, 'label' | 'isDown'>>> | undefined;
+  readonly sort: Signal<Sort<Name>>;
+  readonly rows: readonly Item[];
+  readonly rowPx: number;
+  readonly keyOf: (row: Item) => string;
+  readonly classOf: (row: Item) => string;
+  /** The cells of a row. */
+  readonly cells: (row: Item) => ComponentChildren;
+  /** The row that is brought onto the screen. */
+  readonly shownKey?: string | undefined;
+  readonly children?: ComponentChildren;
+}
+
+/** A table that draws the rows on the screen, and is sorted by a click on a head. */
+export function Table<Name extends string, Item>(props: TableProps<Name, Item>) {
+  const { kind, label, columns, sort, rows, keyOf, classOf, cells, shownKey, children } = props;
+  const scroller = useRef<HTMLElement>(null);
+  const list = useVirtual({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => props.rowPx,
+    getItemKey: (index) => (rows[index] === undefined ? index : keyOf(rows[index])),
+    overscan: 6,
+  });
+  const place = shownKey === undefined ? -1 : rows.findIndex((row) => keyOf(row) === shownKey);
+  useEffect(() => {
+    if (place >= 0) list.scrollToIndex(place, { align: 'auto' });
+  }, [place >= 0, shownKey]);
+  const heads = columns === undefined ? 0 : 1;
+  return (
+    <section class={`${kind}-list`} ref={scroller} aria-label={`List of ${kind}s`}>
+      <table aria-label={label} aria-rowcount={rows.length + heads}>
+        {columns !== undefined && <Heads kind={kind} columns={columns} sort={sort} />}
+        <tbody style={{ height: `${list.getTotalSize()}px` }}>
+          {list.getVirtualItems().map(({ index, key, start }) => {
+            const row = rows[index];
+            return (
+              row !== undefined && (
+                <tr
+                  key={key}
+                  class={`${kind}-row ${classOf(row)}`}
+                  aria-rowindex={index + 1 + heads}
+                  data-index={index}
+                  ref={list.measureElement}
+                  style={{ transform: `translateY(${start}px)` }}
+                >
+                  {cells(row)}
+                </tr>
+              )
+            );
+          })}
+        </tbody>
+      </table>
+      {children}
+    </section>
+  );
+}
+
+type HeadsProps<Name extends string> = Pick<Required<TableProps<Name, unknown>>, 'kind' | 'sort'> & {
+  readonly columns: Readonly<Record<Name, Pick<Column<never>, 'label' | 'isDown'>>>;
+};
+
+function Heads<Name extends string>({ kind, columns, sort }: HeadsProps<Name>) {
+  const { by, isDown } = sort.value;
+  return (
+    <thead>
+      <tr class={`heads ${kind}-cells`}>
+        {(Object.keys(columns) as Name[]).map((name) => (
+          <th
+            key={name}
+            class={`${kind}-${name}`}
+            scope="col"
+            aria-sort={by !== name ? undefined : isDown ? 'descending' : 'ascending'}
+          >
+            <button type="button" title="Sort" onClick={() => (sort.value = clicked(columns, sort.value, name))}>
+              {columns[name].label}
+            </button>
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+interface ChipsProps {
+  readonly counts: ReadonlyMap<Group, number>;
+  readonly chosen: Group | undefined;
+  readonly onChoose: (group: Group | undefined) => void;
+}
+
+/** A click shows what is in one state, the next one everything. */
+export function Chips({ counts, chosen, onChoose }: ChipsProps) {
+  return (
+    <fieldset class="chips" aria-label="States">
+      {GROUPS.map(([name, label]) => {
+        const count = counts.get(name) ?? 0;
+        const isPressed = chosen === name;
+        return (
+          (count > 0 || isPressed) && (
+            <button
+              key={name}
+              type="button"
+              class={`chip ${name}`}
+              aria-pressed={isPressed}
+              onClick={() => onChoose(isPressed ? undefined : name)}
+            >
+              {grouped(count)} {label}
+            </button>
+          )
+        );
+      })}
+    </fieldset>
+  );
+}
