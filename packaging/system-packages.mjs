@@ -53,7 +53,12 @@ function layOut(tree, name, zshDirectory) {
   for (const unit of ['agent.service', 'agent@.service']) {
     cpSync(path.join(root, 'systemd', unit), to('usr/lib/systemd/system', unit));
   }
-  cpSync(path.join(root, 'README.md'), to('usr/share/doc/jobtail/README.md'));
+  // As in a checkout, so that the links between them lead somewhere.
+  for (const file of ['README.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'config.example.yaml', 'docs']) {
+    cpSync(path.join(place, 'usr/lib/jobtail/lib/jobtail', file), to('usr/share/doc/jobtail', file), {
+      recursive: true,
+    });
+  }
   cpSync(path.join(root, 'LICENSE'), to('usr/share/doc/jobtail/copyright'));
   mkdirSync(to('etc/agent'));
   run('chmod', ['-R', 'u+rwX,go+rX,go-w', place]);

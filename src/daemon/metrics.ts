@@ -1,6 +1,6 @@
 /**
  * The metrics for Prometheus. No label names a job or a file, so the number of series does not grow with the work.
- * docs/service.md explains every name.
+ * docs/monitoring.md explains every name.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { DownloadKind } from '../agent/results/place/place-files.ts';
