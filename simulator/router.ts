@@ -48,18 +48,19 @@ export class Router {
     const service = serviceAt(pathname, habits);
     const signIn = signInOf(pathname, habits);
     const isRest = service === undefined && signIn === undefined && pathname.startsWith(`${habits.restPath}/`);
-    this.#count(exchange.request, isRest);
+    this.#count(exchange, isRest);
     if (service !== undefined) await handleSoap(exchange, { service, url }, this.#place);
     else if (signIn !== undefined) await handleSignIn(exchange, signIn, this.#place);
     else if (isRest) await handleRest(exchange, url, this.#place);
     else throw new HttpRefusal(404);
   }
 
-  #count(request: IncomingMessage, isRest: boolean): void {
+  #count({ request, response }: Exchange, isRest: boolean): void {
     const { requestsPerHour, release, releaseHabits } = this.#place.habits;
     const ofRelease = isRest ? releaseOf(release, releaseHabits).requestsPerHour : null;
     const perHour = requestsPerHour === 'release' ? ofRelease : requestsPerHour;
-    if (perHour !== null) this.#rateLimit.count(request.socket.remoteAddress ?? '', perHour);
+    if (perHour === null) return;
+    response.setHeaders(this.#rateLimit.count(request.socket.remoteAddress ?? '', perHour));
   }
 
   async #refuse(request: IncomingMessage, response: ServerResponse, thrown: unknown): Promise<void> {
