@@ -26,8 +26,10 @@ const FIRST_LIMIT_MS = 4_000;
 const NEXT_LIMIT_MS = 1_500;
 const RECHECK_MS = 1_000;
 /** Up to eight calls share a connection of the server. */
-const MAX_SHORT_CALLS = 10;
 const MAX_HANGING = 8;
+const MAX_SHORT_CALLS = MAX_HANGING + 2;
+/** A busy server needs seconds to open another connection. */
+const LAST_LIMIT_MS = 8_000;
 /** Pause after short calls that were not answered. */
 const PAUSE_MS = 5 * 60_000;
 
@@ -112,7 +114,8 @@ export class HangingCalls {
     let calls = 0;
     const isAnswered = () => this.#answeredAt >= beganAt;
     while (!isAnswered() && !stop.signal.aborted && calls < MAX_SHORT_CALLS) {
-      await this.#callShortly(kind, calls === 0 ? FIRST_LIMIT_MS : NEXT_LIMIT_MS, stop.signal);
+      const nextMs = calls < MAX_HANGING - 1 ? NEXT_LIMIT_MS : LAST_LIMIT_MS;
+      await this.#callShortly(kind, calls === 0 ? FIRST_LIMIT_MS : nextMs, stop.signal);
       calls += 1;
     }
     this.#stop = undefined;

@@ -11,8 +11,10 @@ import { HeldClock } from '../support/held-clock.ts';
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
 
-/** A server whose first connection of an account is blocked, and that opens another one beside so many calls. */
-function startServer(callsOfConnection: number) {
+/**
+ * A server whose first connection of an account is blocked, and that opens another one beside so many calls, in `openMs`.
+ */
+function startServer(callsOfConnection: number, openMs = 0) {
   const clock = new HeldClock();
   const share = new ServerShare({ requestsPerMinute: null, monotonic: clock.monotonic });
   const calls = new Calls({ concurrency: 1, share, clock });
@@ -23,6 +25,7 @@ function startServer(callsOfConnection: number) {
       await sleep(clock, limitMs, stop);
       throw new JobtailError('timeout', 'the service did not start to respond in time');
     }
+    if (server.answered === 0) await sleep(clock, openMs, stop);
     server.answered += 1;
     share.answered({ status: 200, firstByteMs: 10, workMs: 1, retryAfterMs: undefined });
   };
@@ -40,10 +43,11 @@ function startServer(callsOfConnection: number) {
 }
 
 it.each([
-  ['is not blocked', 1, 10_000],
-  ['is blocked until eight calls hang', 8, 25_000],
-])('when a download hangs and the account %s, polls go on within the limit', async (_, callsOfConnection, limitMs) => {
-  const { clock, server, kinds, ends, call } = startServer(callsOfConnection);
+  ['is not blocked', 1, 0, 10_000],
+  ['is blocked until eight calls hang', 8, 0, 25_000],
+  ['is blocked until eight calls hang, and the server is slow', 8, 5_000, 45_000],
+])('when a download hangs and the account %s, polls go on in time', async (_, callsOfConnection, openMs, limitMs) => {
+  const { clock, server, kinds, ends, call } = startServer(callsOfConnection, openMs);
   const download = call('patient').catch((error: JobtailError) => error.code);
   const polls = [call('live'), call('live'), call('live')];
   await clock.passWhile(Promise.all(polls));
