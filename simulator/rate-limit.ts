@@ -15,7 +15,7 @@ export class RateLimit {
    * Counts a request; returns the headers that its response has. Beyond `perHour` it throws a 429 with the seconds until
    * the hour is over, and without these headers (docs/dev/rest.md 4.5).
    */
-  count(address: string, perHour: number): ReadonlyMap<string, string> {
+  count(address: string, perHour: number): Map<string, string> {
     const nowMs = this.#clock();
     let window = this.#windows.get(address);
     if (window === undefined || nowMs >= window.startMs + HOUR_MS) {

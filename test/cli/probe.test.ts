@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { Sandbox } from '../../simulator/sandbox.ts';
-import { probe, QUESTIONS, signatureOf } from '../../src/cli/check/probe.ts';
+import { type ProbedJob, probe, QUESTIONS, signatureOf } from '../../src/cli/check/probe.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { linesOf, RECORDED, type RecordedAnswer } from '../contract/recorded/answers.ts';
+import { onlyTask } from '../support/only-task.ts';
+import { jobId, taskId } from '../support/wire-remote.ts';
 import { startRestServer } from '../support/wire-rest-server.ts';
 
 const PASSWORD = 'correct horse';
@@ -19,13 +21,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(directory, { recursive: true, force: true }));
 
-async function reportOf(baseUrl: string) {
+async function reportOf(baseUrl: string, job?: ProbedJob) {
   const file = join(directory, 'config.yaml');
   await writeFile(join(directory, 'secret'), PASSWORD);
   const auth = { username: 'alice', method: 'password', passwordFile: 'secret' };
   const state = { directory: join(directory, 'state') };
   await writeFile(file, JSON.stringify({ service: { protocol: 'rest', baseUrl }, auth, state }));
-  return probe(await loadConfig(file), signal);
+  return probe(await loadConfig(file), signal, job);
 }
 
 it('a response of very many members is a short line', () => {
@@ -49,7 +51,9 @@ describe.each(RECORDED)('as V$version was recorded', ({ version, release }) => {
     const sandbox = await Sandbox.start({ directory: join(directory, version), users });
     onTestFinished(() => sandbox.close());
     sandbox.setHabits({ release });
-    expect(await reportOf(sandbox.baseUrl)).toEqual({ asked: QUESTIONS.length, unexpected: [] });
+    expect(await reportOf(sandbox.baseUrl)).toEqual({
+      ...{ asked: QUESTIONS.length, unexpected: [], rateLimit: 'not reported' },
+    });
     // The simulated cluster counts the sign-in that is not JSON, too.
     expect(sandbox.counters.signIns).toBe(2);
   });
@@ -67,4 +71,21 @@ it('reports what is unexpected, without a secret, a name or content', async () =
   expect(new Set(report.unexpected.map(({ answer }) => answer))).toEqual(new Set(['418 {title,other,detail}']));
   const text = JSON.stringify(report);
   for (const hidden of [SESSION, PASSWORD, 'alice', 'results', server.url]) expect(text).not.toContain(hidden);
+});
+
+it('with a job, reports what its mirrors rely on, and leaves no key behind', async () => {
+  const users = [{ username: 'alice', password: PASSWORD, token: 'alices.token' }];
+  const habits = { release: '6.3', requestsPerHour: 1_000_000 } as const;
+  const sandbox = await Sandbox.start({ directory: join(directory, 'job'), users, habits });
+  onTestFinished(() => sandbox.close());
+  const { files } = onlyTask(
+    await sandbox.submitJob({ jobId: '501', tasks: [{ taskId: '9001', specificationId: '9001' }] }),
+  );
+  await writeFile(files.stdout, Buffer.concat([Buffer.from('Größe '), Buffer.of(0xff, 0xfe), Buffer.from(' 20 °C\n')]));
+  const probed = { jobId: jobId('501'), taskIds: [taskId('9001')] };
+  expect(await reportOf(sandbox.baseUrl, probed)).toEqual({
+    ...{ asked: QUESTIONS.length, unexpected: [], rateLimit: 'reported' },
+    job: { rawByPath: 'given', decoder: 'utf-8', transfer: 'SftpScp' },
+  });
+  expect(sandbox.openKeys).toEqual([]);
 });

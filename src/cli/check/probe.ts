@@ -2,9 +2,14 @@
  * `agent check --probe`: sends a REST server the requests of the recordings that change nothing, and reports responses
  * that no recorded server gave (docs/dev/rest.md 8). The report contains no secret, name or content.
  */
+import { likelyPaths } from '../../agent/live/append/raw-bytes.ts';
+import type { Part, Remote, Session } from '../../agent/ports.ts';
+import { startsAlike } from '../../bytes.ts';
 import type { Config } from '../../config/config.ts';
-import { connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
-import { JobtailError } from '../../errors.ts';
+import { type Connection, connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
+import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../job.ts';
+import { HttpClient } from '../../remote/http/http-client.ts';
 import { REQUEST, SIGN_IN_PATHS } from '../../remote/rest/contract.ts';
 import { commandLog } from '../process.ts';
 import { answerOf } from './description.ts';
@@ -74,24 +79,70 @@ interface Unexpected {
   readonly expected: readonly string[];
 }
 
+/** A job that is asked for; its tasks come from the job service if none is named. */
+export interface ProbedJob {
+  readonly jobId: JobId;
+  readonly taskIds: readonly TaskId[];
+}
+
 export interface ProbeReport {
   readonly asked: number;
   readonly unexpected: readonly Unexpected[];
+  /** Whether responses have the rest of a rate limit. */
+  readonly rateLimit: 'reported' | 'not reported';
+  /** Only with a job. */
+  readonly job?: JobProbe;
 }
 
-export async function probe(config: Config, signal: AbortSignal): Promise<ProbeReport> {
+/** What the mirrors of a job rely on. A failure stands there as its code. */
+export interface JobProbe {
+  /** The raw download of a live file by its path, without the listing. */
+  readonly rawByPath: string;
+  /** How the service decodes it; unknown if the file has ASCII characters only. */
+  readonly decoder: 'utf-8' | 'other' | 'unknown';
+  /** The transfer that is offered for the job, whose listing shows named pipes. */
+  readonly transfer: string;
+}
+
+export async function probe(config: Config, signal: AbortSignal, job?: ProbedJob): Promise<ProbeReport> {
   const { service } = config;
   if (service.protocol !== 'rest') {
     const hint = 'leave out --probe: agent check alone compares the description (WSDL) of SOAP';
     throw new JobtailError('config', '--probe asks servers that speak REST', { hint });
   }
-  const session = await sessionOf(config, signal);
-  const way = await wayTo(config);
+  let isLimitReported = false;
+  const connection = await connect(config, commandLog(), {
+    capabilities: passingCapabilities(undefined),
+    newClient: (options) =>
+      new HttpClient({
+        ...options,
+        onAnswer(answer) {
+          isLimitReported ||= answer.quota !== undefined;
+          options.onAnswer?.(answer);
+        },
+      }),
+  });
+  try {
+    const address = `${service.baseUrl}${service.path}`;
+    const answers = await ask({ address, way: await wayTo(config) }, await codeOf(connection.session, signal), signal);
+    const found = job && { job: await probeJob(connection, job, signal) };
+    return { ...answers, rateLimit: isLimitReported ? 'reported' : 'not reported', ...found };
+  } finally {
+    await connection.close();
+  }
+}
+
+interface Asked {
+  readonly address: string;
+  readonly way: Awaited<ReturnType<typeof wayTo>>;
+}
+
+async function ask({ address, way }: Asked, session: string | undefined, signal: AbortSignal) {
   const unexpected: Unexpected[] = [];
   const asked = QUESTIONS.filter(({ isSignedIn }) => isSignedIn !== true || session !== undefined);
   for (const { name, path, body, isSignedIn, expected } of asked) {
     const code = isSignedIn === true ? session : undefined;
-    const url = `${service.baseUrl}${service.path}/${path}`;
+    const url = `${address}/${path}`;
     const query = code !== undefined && body === undefined ? `&SessionCode=${encodeURIComponent(code)}` : '';
     const text =
       typeof body === 'object' ? JSON.stringify({ ...body, ...(code && { [REQUEST.sessionCode]: code }) }) : body;
@@ -104,13 +155,85 @@ export async function probe(config: Config, signal: AbortSignal): Promise<ProbeR
 }
 
 /** Undefined where calls carry no session code. */
-async function sessionOf(config: Config, signal: AbortSignal): Promise<string | undefined> {
-  const connection = await connect(config, commandLog(), { capabilities: passingCapabilities(undefined) });
+async function codeOf(session: Session, signal: AbortSignal): Promise<string | undefined> {
+  const grant = await session.current(signal);
+  return grant.kind === 'session' ? grant.code : undefined;
+}
+
+const MAX_PROBED_BYTES = 1024 * 1024;
+/** Bytes of a live file that are compared with its text. */
+const COMPARED_BYTES = 64 * 1024;
+
+async function probeJob(
+  { remote, jobService }: Pick<Connection, 'remote' | 'jobService'>,
+  { jobId, taskIds }: ProbedJob,
+  signal: AbortSignal,
+): Promise<JobProbe> {
+  const reported = taskIds.length > 0 ? undefined : await jobService?.getJob(jobId, signal);
+  const [taskId] = reported?.tasks.map(({ id }) => id) ?? taskIds;
+  if (taskId === undefined) throw new JobtailError('config', `no task of job ${jobId} is known: name one by --task`);
+  const wanted = LIVE_FILE_NAMES.map((file) => ({ taskId, file, offset: 0 }));
+  const { parts } = await remote.readParts(jobId, wanted, signal);
   try {
-    const grant = await connection.session.current(signal);
-    return grant.kind === 'session' ? grant.code : undefined;
+    const [longest] = parts
+      .filter(({ content }) => content.length > 0 && content.length <= MAX_PROBED_BYTES)
+      .sort((a, b) => b.content.length - a.content.length);
+    const raw = longest === undefined ? undefined : await rawOf(remote, jobId, longest, signal);
+    return {
+      rawByPath: raw === undefined ? 'no live file has a short text' : Buffer.isBuffer(raw) ? 'given' : raw,
+      decoder:
+        longest && Buffer.isBuffer(raw) ? decoderOf(await longest.content.read(0, COMPARED_BYTES), raw) : 'unknown',
+      transfer: await transferOf(remote, jobId, signal),
+    };
   } finally {
-    await connection.close();
+    for (const { content } of parts) await content.release();
+  }
+}
+
+/** The beginning of the raw file, or the code of the last failure. */
+async function rawOf(remote: Remote, jobId: JobId, part: Part, signal: AbortSignal): Promise<Buffer | string> {
+  let failure = 'no path is likely';
+  for (const path of likelyPaths(part, undefined)) {
+    const begin: Buffer[] = [];
+    let length = 0;
+    const sink = (bytes: Buffer) => {
+      if (length < COMPARED_BYTES) begin.push(Buffer.from(bytes));
+      length += bytes.length;
+    };
+    const error = await remote.downloadFile(jobId, path, sink, signal).then(() => undefined, asJobtailError);
+    if (error === undefined) return Buffer.concat(begin);
+    signal.throwIfAborted();
+    failure = error.code;
+  }
+  return failure;
+}
+
+/** A stretch of U+FFFD proves nothing about the bytes under it. */
+function decoderOf(text: Buffer, raw: Buffer): JobProbe['decoder'] {
+  const [shown, decoded] = [text, raw].map((bytes) =>
+    bytes
+      .toString('utf8')
+      .replace(/^\uFEFF/, '')
+      .split(/\uFFFD+/),
+  );
+  const last = Math.min(shown?.length ?? 0, decoded?.length ?? 0) - 1;
+  const pairs = (shown ?? []).slice(0, last + 1).map((each, index) => [each, decoded?.[index] ?? ''] as const);
+  const isAlike = pairs.every(([a, b], index) =>
+    index < last ? a === b : startsAlike(Buffer.from(a), Buffer.from(b)),
+  );
+  if (!isAlike) return 'other';
+  return pairs.some(([each]) => /[^\0-\x7F]/.test(each)) ? 'utf-8' : 'unknown';
+}
+
+async function transferOf(remote: Remote, jobId: JobId, signal: AbortSignal): Promise<string> {
+  try {
+    const method = await remote.getTransferMethod(jobId, signal);
+    if (method === null) return 'none';
+    await remote.endTransfer(jobId, method, signal);
+    return method.protocol ?? 'unknown';
+  } catch (thrown) {
+    signal.throwIfAborted();
+    return asJobtailError(thrown).code;
   }
 }
 

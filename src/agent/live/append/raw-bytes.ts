@@ -8,7 +8,7 @@ import { asJobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { endsWith, partsOf } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
-import type { CapabilityStore, FileParts, Remote } from '../../ports.ts';
+import type { CapabilityStore, FileParts, Part, Remote } from '../../ports.ts';
 import type { Difference } from '../match.ts';
 import type { FileMemory, LiveFile } from '../mirror/live-file.ts';
 import type { TextDecoding } from '../text/decoding.ts';
@@ -137,14 +137,8 @@ export class RawBytes {
     return { path, compared: download.found };
   }
 
-  /** Below the directory of the task, whose number is that of the task, or differs by a known shift. */
-  #likelyPaths({ row: { taskId, relativePath } }: LiveFile): string[] {
-    const parts = partsOf(relativePath ?? '');
-    if (parts.length === 0) return [];
-    const shift = this.#capabilities.get(SHIFT_CAPABILITY);
-    const numbers = shift === undefined ? [] : [String(BigInt(taskId) - BigInt(shift))];
-    const below = [...numbers, taskId].map((directory) => `/${[directory, ...parts].join('/')}`);
-    return parts.length > 1 ? [...below, `/${parts.join('/')}`] : below;
+  #likelyPaths({ row }: LiveFile): readonly string[] {
+    return likelyPaths(row, this.#capabilities.get(SHIFT_CAPABILITY));
   }
 
   #learnShift({ row: { taskId } }: LiveFile, path: string): void {
@@ -250,3 +244,15 @@ export async function namesThatMayBe(listed: readonly string[], relativePath: st
 
 /** Pause before a file of this size is downloaded again, in milliseconds. */
 const pauseAfter = (bytes: number) => (1 + bytes / BYTES_A_SECOND) * 1_000;
+
+/** Paths below the directory of the task, whose number is that of the task, or differs by a known shift. */
+export function likelyPaths(
+  { taskId, relativePath }: Pick<Part, 'taskId' | 'relativePath'>,
+  shift: string | undefined,
+): readonly string[] {
+  const parts = partsOf(relativePath ?? '');
+  if (parts.length === 0) return [];
+  const numbers = shift === undefined ? [] : [String(BigInt(taskId) - BigInt(shift))];
+  const below = [...numbers, taskId].map((directory) => `/${[directory, ...parts].join('/')}`);
+  return parts.length > 1 ? [...below, `/${parts.join('/')}`] : below;
+}
