@@ -5,6 +5,8 @@ import { printable } from '../printable.ts';
 import type { JobRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type RemovedFiles, removeTree } from '../system/remove-tree.ts';
+import type { Log } from './ports.ts';
+import { unprovenIn } from './unproven.ts';
 
 export interface ForgetOptions {
   readonly mirrorDirectory: string;
@@ -19,6 +21,31 @@ export const lastWorkOn = ({ polledAt, watchedAt }: Pick<JobRow, 'polledAt' | 'w
   Math.max(polledAt ?? 0, watchedAt);
 
 export const isOver = ({ state }: Pick<JobRow, 'state'>) => state === 'ended' || state === 'settled';
+
+/** `retention` of the configuration. */
+export interface Retention {
+  /** Null: no job is old. */
+  readonly settledMs: number | null;
+  readonly deleteFiles: boolean;
+}
+
+/** Finds old jobs. Those that are not verified stay, and are logged once each. */
+export class OldJobs {
+  readonly #logged = new Set<JobId>();
+
+  in(store: Store, { settledMs }: Retention, now: number, log: Log): JobId[] {
+    if (settledMs === null) return [];
+    return store.jobs.all().flatMap((job) => {
+      const { jobId, state } = job;
+      if (state !== 'settled' || now - lastWorkOn(job) < settledMs) return [];
+      const [reason] = unprovenIn(store, jobId);
+      if (reason === undefined) return [jobId];
+      if (!this.#logged.has(jobId)) log.warn({ jobId, reason }, 'old job not removed');
+      this.#logged.add(jobId);
+      return [];
+    });
+  }
+}
 
 /**
  * Files first: after a kill in between, the same command removes the rest. @throws JobtailError if the job is unknown or

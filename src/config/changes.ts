@@ -58,8 +58,14 @@ function leaves(value: object, prefix = ''): [key: string, value: unknown][] {
   });
 }
 
+/** Of durations that are not in seconds. */
+const UNITS: Readonly<Record<string, readonly [unit: string, ms: number]>> = {
+  stallAfterMs: ['Minutes', 60_000],
+  'retention.settledMs': ['Days', 86_400_000],
+};
+
 function inWordsOfFile(key: string, value: unknown): [key: string, shown: string] {
-  const [unit, ms] = key === 'stallAfterMs' ? (['Minutes', 60_000] as const) : (['Seconds', 1000] as const);
+  const [unit, ms] = UNITS[key] ?? ['Seconds', 1000];
   const shown = typeof value === 'number' && key.endsWith('Ms') ? value / ms : value;
   return [key.replace(/Ms$/, unit), typeof shown === 'string' ? shown : JSON.stringify(shown)];
 }

@@ -63,6 +63,7 @@ export function configSchema(directory: string) {
     errors: orEmpty(section({ patterns: orNull(errorPatterns()) })),
     notify: z.preprocess((found) => found ?? [], notifyList(directory)).prefault([]),
     stallAfterMinutes: orNull(duration('minutes', SETTLE_MAX_MINUTES)),
+    retention: orEmpty(retentionSection()),
     fleet: orNull(fleetSection(directory)),
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
     metrics: orEmpty(section({ listen: orNull(hostAndPort()) })),
@@ -158,6 +159,13 @@ function viewSection(directory: string) {
     tokenFile: orNull(path(directory)),
     publicUrl: orNull(httpUrl(PUBLIC_URL).refine((url) => !url.includes('?'), PUBLIC_URL)),
   });
+}
+
+function retentionSection() {
+  return section({
+    settledDays: orNull(duration('days', MAX_AGE_DAYS)),
+    deleteFiles: trueOrFalse().prefault(false),
+  }).transform(inMs);
 }
 
 function watchMineSection() {

@@ -31,6 +31,7 @@ import type { Transfers } from './transfers.ts';
 const RESULTS_BEHIND = 7;
 const MAX_RESULTS_AT_A_TIME = 64;
 const MAX_NAMED = 3;
+const KEEP_ALL = { settledMs: null, deleteFiles: false } as const;
 
 function refusedResults(jobId: JobId, { count, fresh }: Refusals): object {
   const refused = fresh.slice(0, MAX_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
@@ -151,6 +152,8 @@ export function buildEngine(options: EngineOptions): Engine {
     only,
     ownership,
     register: options.register,
+    // A fleet, and an agent for some jobs only, remove no others.
+    retention: options.register === undefined && only === undefined ? config.retention : KEEP_ALL,
   });
   return {
     agent,

@@ -17,6 +17,7 @@ import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
 import { type DaemonFleet, fleetOf, fleetOfViewOptions, numbersOf } from './fleet.ts';
+import { removeOldJobs } from './fleet-retention.ts';
 import { AgentHealth, observing } from './health.ts';
 import type { AdjustableLog } from './log.ts';
 import { MetricsPort } from './metrics-port.ts';
@@ -169,6 +170,7 @@ export class Daemon {
     const over = new AbortController();
     let isReplaced = false;
     const endKeepUp = transfers.keepUp(remote);
+    const endRetention = fleet !== undefined && hasFleet(config) ? removeOldJobs(config, log) : undefined;
     this.#engine = engine;
     try {
       await this.#port.serve(config);
@@ -212,6 +214,7 @@ export class Daemon {
       await agent.stop();
       await (isReplaced ? notifications.replace() : notifications.stop());
       await endKeepUp();
+      await endRetention?.();
       // Private keys end with the process, or with the state that requested them.
       if (stop.aborted || this.#isDrained || store.isGone()) await transfers.endAll(remote, over.signal);
     }

@@ -189,4 +189,20 @@ describe('beside a running agent', PATIENCE, () => {
     expect(code).toBe(2);
     expect(stderr).toContain('job 501 is followed');
   });
+
+  it.each([true, false])('retention removes old settled jobs at the start, deleteFiles: %s', async (deleteFiles) => {
+    const sections = `retention: {settledDays: 30, deleteFiles: ${deleteFiles}}\n`;
+    const { store, mirrorDirectory, warnings, restart } = await startAgent(new ModelRemote(), { sections });
+    const old = Date.now() - 31 * 86_400_000;
+    putJob(store, '501' as JobId, 'settled', true, old);
+    putJob(store, '502' as JobId, 'settled', false, old);
+    putJob(store, '503' as JobId, 'ended', true, old);
+    putJob(store, '504' as JobId, 'settled', true, Date.now());
+    await restart();
+    await until('the old job to be removed', () => store.jobs.get('501' as JobId) === undefined);
+    expect(store.jobs.all().map(({ jobId }) => jobId)).toEqual(['502', '503', '504']);
+    expect(fs.existsSync(path.join(mirrorDirectory, '501'))).toBe(!deleteFiles);
+    expect(fs.existsSync(path.join(mirrorDirectory, '502/results/out/a.dat'))).toBe(true);
+    expect(warnings).toEqual([expect.stringMatching(/old job not removed.*502.*not verified/)]);
+  });
 });

@@ -58,6 +58,7 @@ describe('a configuration that is fine', () => {
       notify: [],
       errors: { patterns: null },
       stallAfterMs: null,
+      retention: { settledMs: null, deleteFiles: false },
       fleet: null,
       logging: { level: 'info' },
       metrics: { listen: null },
@@ -123,6 +124,7 @@ watchMine: {include: ["train-*"], exclude: ["*-test"], maxAgeDays: 0.5, mostJobs
 fleet: {urlFile: db, name: anna, mostJobs: 10, heartbeatSeconds: 30, schema: other, drainOnStop: true}
 logging: {level: debug}
 stallAfterMinutes: 0.5
+retention: {settledDays: 30, deleteFiles: true}
 errors: {patterns: [diverged, '\\bNaN\\b']}
 notify: [{on: [failed, match], match: 'out of memory', files: [stderr], url: "https://example.org/x", secretFile: k}]
 metrics: {listen: "[::1]:0"}
@@ -174,6 +176,7 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
       },
       logging: { level: 'debug' },
       stallAfterMs: 30_000,
+      retention: { settledMs: 30 * 86_400_000, deleteFiles: true },
       errors: { patterns: ['diverged', '\\bNaN\\b'] },
       notify: [
         {

@@ -397,7 +397,7 @@ const UNKNOWN_KEYS: Case[] = [
   [
     'colours',
     'x: 5',
-    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, errors, notify, stallAfterMinutes, fleet, logging, metrics, view',
+    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, errors, notify, stallAfterMinutes, retention, fleet, logging, metrics, view',
   ],
   ['watch', '- {job: 1, task: [2]}', 'watch[0].task: unknown key, did you mean tasks?'],
   ['mirror', '__proto__: {directory: x}', 'mirror.__proto__: unknown key'],

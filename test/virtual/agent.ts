@@ -46,6 +46,7 @@ export interface Settings {
   readonly watch: readonly JobId[];
   readonly overlapBytes: number;
   readonly stallAfterMinutes: number | null;
+  readonly retention?: string;
   readonly results: boolean;
   readonly include: readonly string[];
   readonly exclude: readonly string[];
@@ -102,6 +103,7 @@ state: {directory: ${directory}/state}
 poll: {minIntervalSeconds: ${settings.minIntervalSeconds}, maxIntervalSeconds: ${settings.maxIntervalSeconds}, overlapBytes: ${settings.overlapBytes}}
 results: {intervalSeconds: ${settings.resultsIntervalSeconds}, transfer: soap, enabled: ${settings.results}, include: ${JSON.stringify(settings.include)}, exclude: ${JSON.stringify(settings.exclude)}, maxFileBytes: ${settings.maxFileBytes}, bandwidthLimit: ${settings.bandwidthLimit}}
 stallAfterMinutes: ${settings.stallAfterMinutes}
+retention: ${settings.retention ?? '{}'}
 logging: {level: ${settings.level}}
 notify: ${settings.notify ? NOTIFY : '[]'}
 watch: ${JSON.stringify(settings.watch.map((job) => ({ job: Number(job), settleAfterMinutes: 30 })))}

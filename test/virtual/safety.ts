@@ -67,7 +67,7 @@ export function checkStopped({ agent, disk }: World): void {
 /** Nothing is in the store that no row of `agent status` shows: each row of a job has its job. */
 function checkRows({ database }: World['disk']): void {
   const tables = database.column(
-    "SELECT DISTINCT m.name FROM sqlite_master AS m, pragma_table_info(m.name) AS column WHERE m.type = 'table' AND column.name = 'job_id'",
+    "SELECT DISTINCT m.name FROM sqlite_master AS m, pragma_table_info(m.name) AS column WHERE m.type = 'table' AND column.name = 'job_id' AND m.name <> 'former_jobs'",
   );
   for (const table of tables) {
     const [found] = database.column(

@@ -5,6 +5,7 @@ import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
 import { type Calls, QueuedRemote, queuedJobService } from '../calls.ts';
 import type { Deps } from '../deps.ts';
+import type { Retention } from '../forget.ts';
 import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
 import { RequestedPasses } from '../pass/job-end.ts';
 import type { PollContext } from '../poll/poll.ts';
@@ -35,6 +36,7 @@ export interface AgentOptions {
   /** Follow these jobs only. */
   readonly only: ReadonlySet<JobId> | undefined;
   readonly ownership: Ownership;
+  readonly retention: Retention;
   /** All jobs, for requests to the job service; those of the store if undefined. */
   readonly register: JobRegister | undefined;
 }
@@ -97,7 +99,8 @@ export class Agent {
       await this.release(jobId);
       await results.endTransfer(jobId, { remote, signal: this.#stop.signal });
     };
-    this.#forgetting = new Forgetting({ deps, failures: this.#context.failures, mirrorDirectory, release });
+    const { failures } = this.#context;
+    this.#forgetting = new Forgetting({ deps, failures, mirrorDirectory, retention: options.retention, release });
     calls.watchHanging(
       (kind, signal) => this.#callShortly(kind, signal),
       (shortCalls, othersWork) => log.warn({ shortCalls, othersWork }, 'call hangs'),
@@ -115,6 +118,7 @@ export class Agent {
     // A settled job may have been started again.
     if (deps.store.jobs.settled().size > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
     this.refresh();
+    this.#forgetting.start();
   }
 
   /**
@@ -161,7 +165,7 @@ export class Agent {
     this.#context.scheduler.stop();
     await Promise.all([...[...this.#jobs.values()].map((job) => job.stop()), this.#jobStates?.ended()]);
     await this.#serviceRequests?.ended();
-    await this.#forgetting.ended();
+    await this.#forgetting.stop();
     this.#options.commits.flush();
   }
 

@@ -2,13 +2,13 @@
 import readline from 'node:readline/promises';
 import { forgetJob, isOver, lastWorkOn, requireOver } from '../../agent/forget.ts';
 import type { ForgetAnswer } from '../../agent/loop/forgetting.ts';
+import { unprovenIn } from '../../agent/unproven.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { notWatched, type OwnedStore, withSharedStore, withStore } from '../../daemon/state.ts';
 import { type ErrorCode, EXIT, JobtailError } from '../../errors.ts';
 import { compareIds, type JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printableLines } from '../../printable.ts';
-import { unprovenIn } from '../../store/proven.ts';
 import type { Store } from '../../store/store.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
 import { answerOfAgent } from '../ask-agent.ts';
@@ -31,8 +31,8 @@ export async function forget(jobIds: readonly JobId[], options: ForgetOptions): 
   const config = await configurationAsOwner(options);
   await untilStopped(async (signal) => {
     if (hasFleet(config)) {
-      const { forgetInFleet } = await import('../fleet/forget.ts');
-      await forgetInFleet(config, (store, remove) =>
+      const { withJobsOfFleet } = await import('../../daemon/fleet-retention.ts');
+      await withJobsOfFleet(config, commandLog(), (store, remove) =>
         forgetChosen(config, jobIds, {
           ...{ store, options, signal },
           remove: (jobId) => remove(jobId, options.deleteFiles === true),

@@ -1,5 +1,6 @@
 /** `agent wait JOB...`: blocks until each job is over and its last complete pass is done. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { unprovenOf } from '../../agent/unproven.ts';
 import { type Config, type FleetConfig, hasFleet, hasJobService } from '../../config/config.ts';
 import { configuredJobs, withSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
@@ -7,7 +8,6 @@ import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { unprovenOf } from '../../store/proven.ts';
 import type { JobRow, WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';

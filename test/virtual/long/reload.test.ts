@@ -208,6 +208,14 @@ const APPLIED: readonly Applied[] = [
     to: [1, 10],
   },
   {
+    key: 'retention.settledMs',
+    before: { watch: [JOB, OTHER] },
+    after: { retention: '{settledDays: 1}' },
+    measure: async (world) => Number(world.agent.store.jobs.get(await endedDaysAgo(world)) !== undefined),
+    from: [1, 1],
+    to: [0, 0],
+  },
+  {
     key: 'stallAfterMs',
     after: { stallAfterMinutes: 10 },
     async measure(world) {
@@ -235,6 +243,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'direct transfers': [
     ...['transfer', 'directAboveBytes', 'shareRoots', 'ssh.hostKeys', 'ssh.knownHostsFile', 'ssh.pinnedKeys'],
   ].map((key) => `results.${key}`),
+  'files that the simulated disk does not remove (test/cli/forget.test.ts)': ['retention.deleteFiles'],
   'a command, which reads it anew': ['errors.patterns'],
   'the log and the ports of the process': ['logging.level', 'metrics.listen', 'view', 'file'],
 };
@@ -332,6 +341,16 @@ async function hasResult(world: World): Promise<number> {
   const name = addResult(world, 3_000);
   await world.pass(10 * MINUTE_MS);
   return Number(fs.existsSync(path.join(resultsDirectory(world.mirrors, JOB), name)));
+}
+
+/** Ends a job that is followed, and lets days pass. */
+async function endedDaysAgo(world: World): Promise<JobId> {
+  const { store } = world.agent;
+  const jobId = [JOB, OTHER].find((one) => store.jobs.get(one)?.state === 'watched');
+  if (jobId === undefined) throw new Error('no job is followed');
+  world.service.job(jobId).end('Finished', world.time.wallMs);
+  await world.pass(26 * HOUR_MS);
+  return jobId;
 }
 
 async function followed(world: World): Promise<number> {

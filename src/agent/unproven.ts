@@ -1,15 +1,18 @@
 /** What of a job is not proven to be here as the server has it. */
 import type { JobId } from '../job.ts';
 import { countOf } from '../numbers.ts';
-import { shownLiveFile } from './live-files.ts';
-import type { ResultCounts } from './rows.ts';
-import type { Store } from './store.ts';
+import type { LiveFileRow, ResultCounts } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
 
-type ShownFile = ReturnType<typeof shownLiveFile>;
+interface ShownFile extends Pick<LiveFileRow, 'taskId' | 'file' | 'error'> {
+  readonly bytes: number;
+  readonly exact: boolean;
+  readonly verified: boolean;
+}
 
 /** A reason for each live file, and for the results that are not complete. */
 export function unprovenOf(
-  files: readonly Pick<ShownFile, 'taskId' | 'file' | 'bytes' | 'exact' | 'verified' | 'error'>[],
+  files: readonly ShownFile[],
   results: Pick<ResultCounts, 'failed' | 'inFlux' | 'queued'>,
 ): string[] {
   const live = files.flatMap(({ taskId, file, bytes, exact, verified, error }) => {
@@ -24,5 +27,9 @@ export function unprovenOf(
   return [...live, ...counts.flatMap(([count, what]) => (count > 0 ? [`${countOf(count, 'result')}: ${what}`] : []))];
 }
 
-export const unprovenIn = (store: Store, jobId: JobId): string[] =>
-  unprovenOf(store.liveFiles.ofJob(jobId).map(shownLiveFile), store.results.counts(jobId));
+export function unprovenIn(store: Store, jobId: JobId): string[] {
+  const files = store.liveFiles.ofJob(jobId).map(({ taskId, file, error, position, inexact, verified }) => {
+    return { taskId, file, error, bytes: position, exact: inexact.length === 0, verified: verified === position };
+  });
+  return unprovenOf(files, store.results.counts(jobId));
+}
