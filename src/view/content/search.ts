@@ -15,7 +15,6 @@ import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
 export interface PatternOptions {
   readonly text: string;
   readonly matchCase: boolean;
-  readonly wholeWord: boolean;
   readonly isExpression: boolean;
 }
 
@@ -35,19 +34,16 @@ const MAX_CHARACTERS = 256;
 
 /** @throws Refused (400) */
 export function patternOf(options: PatternOptions): Pattern {
-  const { text, matchCase, wholeWord, isExpression } = options;
+  const { text, matchCase, isExpression } = options;
   if (text === '' || text.length > MAX_CHARACTERS || /[\r\n]/.test(text))
     throw new Refused(400, `what is looked for has 1 to ${MAX_CHARACTERS} characters, on one line`);
   if (!isExpression) return textPattern(options);
-  return expressionPattern(wholeWord ? `(?<![\\p{L}\\p{N}_])(?:${text})(?![\\p{L}\\p{N}_])` : text, matchCase);
+  return expressionPattern(text, matchCase);
 }
 
-const WORD_BYTE = '[0-9A-Za-z_\\x80-\\xff]';
-
-function textPattern({ text, matchCase, wholeWord }: PatternOptions): Pattern {
+function textPattern({ text, matchCase }: PatternOptions): Pattern {
   const characters = [...text].map((character) => (matchCase ? [character] : waysOf(character)));
-  const source = characters.map((ways) => oneOf([...new Set(ways.map(bytesOf))])).join('');
-  const expression = new RegExp(wholeWord ? `(?<!${WORD_BYTE})${source}(?!${WORD_BYTE})` : source, 'g');
+  const expression = new RegExp(characters.map((ways) => oneOf([...new Set(ways.map(bytesOf))])).join(''), 'g');
   const lengths = characters.map((ways) => [...new Set(ways.map((way) => Buffer.byteLength(way)))]);
   // Nearly always all alternatives have one length, and the end of a match gives its start.
   const length = lengths.every(({ length: different }) => different === 1)

@@ -135,7 +135,6 @@ export type PreviewKind = 'text' | 'csv' | 'image' | 'pdf' | 'html';
 export interface SearchQuery {
   readonly text?: string;
   readonly case?: '1';
-  readonly word?: '1';
   readonly regex?: '1';
   readonly errors?: '1';
   readonly from?: number | undefined;

@@ -68,7 +68,6 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
       : patternOf({
           text: query.text('text') ?? '',
           matchCase: query.flag('case'),
-          wholeWord: query.flag('word'),
           isExpression: query.flag('regex'),
         });
     const where = { from: query.number('from'), before: query.number('before'), max: query.number('max') };

@@ -14,7 +14,7 @@ import { numRuns } from '../../support/property-runs.ts';
 import { sourceOf } from '../../support/view-memory-source.ts';
 
 const SLICE = 128 * 1024;
-const PLAIN: PatternOptions = { text: '', matchCase: true, wholeWord: false, isExpression: false };
+const PLAIN: PatternOptions = { text: '', matchCase: true, isExpression: false };
 const pattern = (text: string, options: Partial<PatternOptions> = {}) => patternOf({ ...PLAIN, text, ...options });
 
 async function all(bytes: Buffer, wanted: Pattern, start = 0): Promise<Match[]> {
@@ -89,38 +89,15 @@ describe('a search', () => {
     );
   });
 
-  it.each([
-    [
-      'without regard to case, of any script',
-      'ŽLUŤ straße Σ',
-      { matchCase: false },
-      'žluť STRASSE σ'.replace('STRASSE', 'straße'),
-    ],
-    ['of whole words', 'cat', { wholeWord: true }, undefined],
-  ] as const)('finds %s', async (_, text, options, other) => {
-    const bytes = Buffer.from(other ?? 'concat cat, catalog (cat) žcat cat');
-    const found = await all(bytes, pattern(text, options));
-    const expected =
-      other === undefined
-        ? [
-            [7, 3],
-            [21, 3],
-            [32, 3],
-          ]
-        : [[0, bytes.length]];
-    expect(found).toEqual(expected);
+  it('finds a text without regard to case, of any script', async () => {
+    const bytes = Buffer.from('žluť straße σ');
+    expect(await all(bytes, pattern('ŽLUŤ straße Σ', { matchCase: false }))).toEqual([[0, bytes.length]]);
   });
 
   it.each(['', 'a', 'ab', 'a\n', '\na', 'xxxxxxxa'])('looks through %j', async (text) => {
     const bytes = Buffer.from(text);
     expect(await all(bytes, pattern('a'))).toEqual(plainly(bytes, 'a'));
     expect(await searchBackward(sourceOf(bytes), pattern('a'), bytes.length)).toEqual(plainly(bytes, 'a')[0]);
-  });
-
-  it('takes what stands before a slice into account', async () => {
-    // One line; the word begins with the second slice, and goes on from the first one.
-    const bytes = Buffer.from(`${'x'.repeat(SLICE - 4096)}cat ${'y'.repeat(SLICE)} cat`);
-    expect(await all(bytes, pattern('cat', { wholeWord: true }))).toEqual([[bytes.length - 3, 3]]);
   });
 
   it('by an expression counts bytes, also in lines that are no text', async () => {

@@ -6,6 +6,8 @@ import type { Match } from './search.ts';
 
 /** One place less than a request may name: the one before shows which lines are on the page already. */
 const BATCH = 25;
+/** Lines before and after each match. */
+export const CONTEXT_LINES = 2;
 /** After a failure, the next attempt waits this long. */
 const RETRY_MS = 1_000;
 
@@ -20,15 +22,13 @@ export class LinesAround {
   readonly changes = signal(0);
   readonly #content: () => ContentQuery;
   readonly #matches: readonly Match[];
-  readonly #context: number;
   readonly #batches = new Map<number, Batch>();
   readonly #over = new AbortController();
   #isLoading = false;
 
-  constructor(content: () => ContentQuery, matches: readonly Match[], context: number) {
+  constructor(content: () => ContentQuery, matches: readonly Match[]) {
     this.#content = content;
     this.#matches = matches;
-    this.#context = context;
   }
 
   /** The lines of a match; undefined while they are not here. */
@@ -55,7 +55,7 @@ export class LinesAround {
     const first = Math.max(0, from - 1);
     const at = this.#matches.slice(first, from + count).map(([byte]) => String(byte));
     try {
-      const to = address('around', { ...this.#content(), at, context: this.#context });
+      const to = address('around', { ...this.#content(), at, context: CONTEXT_LINES });
       const { places } = await askJson<Around>(to, { signal: over });
       this.#batches.set(batch, { count, places: places.slice(from - first) });
     } catch {

@@ -7,7 +7,6 @@ import { decode, plainLine } from '../text/terminal.ts';
 export interface Query {
   readonly text: string;
   readonly matchesCase: boolean;
-  readonly word: boolean;
   readonly regex: boolean;
   /** The lines that look like errors, instead of a text. */
   readonly errors?: boolean;
@@ -38,7 +37,7 @@ const OVERLAP_BYTES = 2_048;
 const MAX_LISTED = 10_000;
 
 export class Search {
-  readonly query: Signal<Query> = signal({ text: '', matchesCase: false, word: false, regex: false });
+  readonly query: Signal<Query> = signal({ text: '', matchesCase: false, regex: false });
   /**
    * What is looked for, as it is found in text that is shown; undefined for regular expressions, which the server runs.
    */
@@ -136,8 +135,8 @@ export class Search {
   }
 
   #ask(where: object): AsyncGenerator<SearchLine> {
-    const { text, matchesCase, word, regex, errors } = this.query.value;
-    const flags = { case: matchesCase ? '1' : undefined, word: word ? '1' : undefined, regex: regex ? '1' : undefined };
+    const { text, matchesCase, regex, errors } = this.query.value;
+    const flags = { case: matchesCase ? '1' : undefined, regex: regex ? '1' : undefined };
     const to = address('search', {
       ...this.#content(),
       ...(errors === true ? { errors: '1' } : { text, ...flags }),
@@ -202,11 +201,8 @@ export class Search {
 
 const isEmpty = ({ text, errors }: Query) => text === '' && errors !== true;
 
-function needleOf({ text, matchesCase, word, regex }: Query): RegExp | undefined {
-  if (text === '' || regex) return undefined;
-  const edge = '[\\p{L}\\p{N}_]';
-  const source = word ? `(?<!${edge})${literal(text)}(?!${edge})` : literal(text);
-  return new RegExp(source, matchesCase ? 'gu' : 'giu');
+function needleOf({ text, matchesCase, regex }: Query): RegExp | undefined {
+  return text === '' || regex ? undefined : new RegExp(literal(text), matchesCase ? 'gu' : 'giu');
 }
 
 const literal = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');

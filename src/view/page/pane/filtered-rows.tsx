@@ -1,7 +1,7 @@
 /** The rows of a search that shows only the lines with matches, and lines around each. */
 import { effect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { LinesAround } from '../file/lines-around.ts';
+import { CONTEXT_LINES, LinesAround } from '../file/lines-around.ts';
 import { useVirtual } from '../parts/hooks.ts';
 import { plainText } from '../text/terminal.ts';
 import { grouped } from '../text/units.ts';
@@ -17,19 +17,18 @@ const NONE = new Uint8Array(0);
 const bytesOf = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0));
 
 export function FilteredRows({ opened, label }: { opened: Opened; label: string }) {
-  const { file, search, contextLines } = opened;
+  const { file, search } = opened;
   const following = file.following.value;
   const scroller = useRef<HTMLDivElement>(null);
   void search.found.value;
   const { matches } = search;
-  const context = contextLines.value;
-  const around = useMemo(() => new LinesAround(opened.content, matches, context), [opened, matches, context]);
+  const around = useMemo(() => new LinesAround(opened.content, matches), [opened, matches]);
   useEffect(() => () => around.stop(), [around]);
   void around.changes.value;
   const list = useVirtual({
     count: matches.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX * (1 + 2 * context),
+    estimateSize: () => ROW_PX * (1 + 2 * CONTEXT_LINES),
     getItemKey: (index) => matches[index]?.[0] ?? -1,
     anchorTo: 'end',
     followOnAppend: following,

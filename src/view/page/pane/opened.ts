@@ -33,8 +33,6 @@ export class Opened {
   readonly foldsTracebacks = signal(true);
   /** The search shows only the lines with matches. */
   readonly isFiltered = signal(false);
-  /** Lines around each of them. */
-  readonly contextLines = signal(2);
   /** The lines on the screen while only those with matches are shown. */
   filteredLines: (() => string) | undefined;
   /** Of the lines that are plotted; undefined if nothing is. */
@@ -102,7 +100,7 @@ export class Opened {
   async stepWarnings(): Promise<void> {
     const { query } = this.search;
     const isForWarnings = this.isSearching.value && query.value.text === WARNINGS && query.value.regex;
-    const warnings = { text: WARNINGS, regex: true, matchesCase: true, word: false };
+    const warnings = { text: WARNINGS, regex: true, matchesCase: true };
     if (!isForWarnings) this.search.start(warnings, this.seen.value.from);
     this.isSearching.value = true;
     await this.step(false);

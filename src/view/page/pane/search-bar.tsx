@@ -10,11 +10,8 @@ interface SearchBarProps {
   readonly onClose: () => void;
 }
 
-/** As they can be chosen. */
-const CONTEXT_LINES = [0, 1, 2, 5, 10];
-
 export function SearchBar({ opened, onClose }: SearchBarProps) {
-  const { search, isFiltered, contextLines } = opened;
+  const { search, isFiltered } = opened;
   const field = useRef<HTMLInputElement>(null);
   const query = search.query.value;
   const isForErrors = query.errors === true;
@@ -47,7 +44,6 @@ export function SearchBar({ opened, onClose }: SearchBarProps) {
         isOn={query.matchesCase}
         onClick={() => change({ matchesCase: !query.matchesCase })}
       />
-      <Flag label="Whole words" sign="ab" isOn={query.word} onClick={() => change({ word: !query.word })} />
       <Flag label="Regular expression" sign=".*" isOn={query.regex} onClick={() => change({ regex: !query.regex })} />
       <Flag
         label="Lines that look like errors"
@@ -62,20 +58,6 @@ export function SearchBar({ opened, onClose }: SearchBarProps) {
         isPressed={isFiltered.value}
         onClick={() => opened.toggleFilter()}
       />
-      {isFiltered.value && (
-        <select
-          aria-label="Lines around each of them"
-          title="Lines around each of them"
-          value={contextLines.value}
-          onChange={(event) => (contextLines.value = Number(event.currentTarget.value))}
-        >
-          {CONTEXT_LINES.map((count) => (
-            <option key={count} value={count}>
-              ± {count}
-            </option>
-          ))}
-        </select>
-      )}
       <Count search={search} />
       <IconButton icon="previous" label="Previous match" keyName="Shift+Enter" onClick={() => void opened.step(true)} />
       <IconButton icon="next" label="Next match" keyName="Enter" onClick={() => void opened.step(false)} />

@@ -47,7 +47,7 @@ afterEach(() => {
 
 async function searched(text: string, near: number, regex = false): Promise<Search> {
   const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
-  search.start({ text, matchesCase: true, word: false, regex }, near);
+  search.start({ text, matchesCase: true, regex }, near);
   await until('the search', () => search.found.value?.isDone);
   return search;
 }
@@ -114,15 +114,8 @@ it.each([
   ['řeka', 'ŘEKA', 'ŘEKA'],
 ])('marks %j in text that is shown', (text, shown, marked) => {
   const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
-  search.query.value = { text, matchesCase: false, word: false, regex: false };
+  search.query.value = { text, matchesCase: false, regex: false };
   expect(shown.match(search.needleIn(Buffer.from(shown), 0) ?? /never/)).toEqual([marked]);
-});
-
-it('marks whole words only, where these are looked for', () => {
-  const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
-  search.query.value = { text: 'step', matchesCase: true, word: true, regex: false };
-  const shown = 'step steps Step step1 a_step step';
-  expect(shown.match(search.needleIn(Buffer.from(shown), 0) ?? /never/)).toEqual(['step', 'step']);
 });
 
 it('marks of a regular expression what the server found in the row, and runs none itself', async () => {
