@@ -7,7 +7,7 @@ const MIN_LINES = 3;
 /** Longer ones are not looked for. */
 const MAX_LINES = 500;
 /** The line before the frames of Python; the frames of Java, Kotlin and JavaScript. */
-const HEAD = /Traceback \(most recent call last\)|\bstack trace:?$/i;
+const HEAD = /Traceback \(.* call last\)/;
 const FRAME = /^\s+at \S/;
 
 export interface Fold {
