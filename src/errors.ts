@@ -3,7 +3,7 @@
  * a command reads the policy.
  */
 export interface ErrorPolicy {
-  /** The exit code of a command that ends with this failure (docs/commands.md, "Exit codes"). */
+  /** The exit code of a command that ends with this failure (docs/json.md, "Exit codes"). */
   readonly exitCode: number;
   /** Logged as an error instead of a warning: data are at risk, or the program has a defect. */
   readonly isAlarm: boolean;
@@ -28,7 +28,7 @@ export interface ErrorPolicy {
   readonly ofOneFile: 'yes' | 'perhaps' | 'no';
 }
 
-/** Exit codes; documented in docs/commands.md. */
+/** Exit codes; documented in docs/json.md. */
 export const EXIT = {
   ok: 0,
   failed: 1,

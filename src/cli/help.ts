@@ -4,7 +4,7 @@ import { EXIT } from '../errors.ts';
 
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.ok, 'done'],
-  [EXIT.failed, 'a mismatch was found, some files could not be fetched, or a test event failed; grep: no line matches'],
+  [EXIT.failed, 'a mismatch, or a file not fetched or not verified; grep, errors: nothing found'],
   [EXIT.usage, 'wrong arguments'],
   [EXIT.config, 'wrong configuration'],
   [EXIT.locked, 'another agent uses the state directory, or its name in the fleet'],

@@ -30,8 +30,8 @@ describe('the help', () => {
     }
   });
 
-  it('names every exit code, as docs/commands.md does', () => {
-    const page = fs.readFileSync(`${ROOT}docs/commands.md`, 'utf8');
+  it('names every exit code, as docs/json.md does', () => {
+    const page = fs.readFileSync(`${ROOT}docs/json.md`, 'utf8');
     const help = helpOf(programOf());
     for (const code of Object.values(EXIT)) {
       expect(page).toMatch(new RegExp(`^\\| ${code} \\|`, 'm'));
