@@ -1,6 +1,7 @@
 /** The output of `agent status --json`. */
 import path from 'node:path';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
+import { TextDecoding } from '../../agent/live/text/decoding.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, hasJobService } from '../../config/config.ts';
 import { asJobtailError } from '../../errors.ts';
@@ -34,6 +35,7 @@ export function reportOf(config: Config, store: Store, only: JobId | 'all' | und
   return {
     agent: { running: pid !== undefined, pid: pid ?? null, ...(host === '' ? {} : { host }) },
     outage: (pid === undefined ? undefined : outageIn(config.state.directory)) ?? null,
+    decoding: new TextDecoding(store.capabilities).server,
     jobService: hasJobService(config.service) ? shownJobService(store.jobInformation.lastListing()) : null,
     watchMine: watchMineReport(store),
     notify: { rules: config.notify.length, ...store.outbox.counts() },

@@ -199,12 +199,17 @@ function failureLines(
   return hint === null ? lines : [...lines, `    ${printable(hint)}`];
 }
 
-export type ShownReport = Omit<Report, 'jobs'> & Partial<FleetPart> & { readonly jobs: readonly OwnedJob[] };
+export type ShownReport = Omit<Report, 'jobs' | 'decoding'> &
+  Partial<FleetPart & Pick<Report, 'decoding'>> & { readonly jobs: readonly OwnedJob[] };
 
 function whoRuns(report: ShownReport, display: Display): string[] {
   const { agents, waitingJobs = 0 } = report;
   if (agents !== undefined) return fleetLines({ agents, waitingJobs }, display);
-  return [agentLine(report), ...(report.outage === null ? [] : failureLines('', report.outage))];
+  const decoding =
+    report.decoding === 'other'
+      ? ['the service does not decode UTF-8: live files are followed by raw downloads alone']
+      : [];
+  return [agentLine(report), ...(report.outage === null ? [] : failureLines('', report.outage)), ...decoding];
 }
 
 function agentLine({ agent }: Pick<Report, 'agent'>): string {

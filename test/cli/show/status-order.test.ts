@@ -53,6 +53,14 @@ const reportOf = (jobs: readonly JobReport[]) => ({
   jobs,
 });
 
+it('a service that does not decode UTF-8 is named once, not for each file', () => {
+  const jobs = [jobOf('501', 'watched'), jobOf('502', 'watched')];
+  const shown = (decoding: Report['decoding']) =>
+    overview({ ...reportOf(jobs), decoding }, { columns: Number.POSITIVE_INFINITY, hasBoxes: false });
+  expect(shown('other').match(/raw downloads alone/g)).toHaveLength(1);
+  expect(shown('utf-8')).not.toContain('raw downloads');
+});
+
 it('a screen shows as many jobs as it has rows for, those that matter first, and counts the others', () => {
   const failing = jobOf('504', 'watched', { error: FAILURE });
   const settled = Array.from({ length: 100 }, (_, index) => jobOf(String(1000 + index), 'settled', { grownAt: index }));
