@@ -1,6 +1,6 @@
 // Takes the pictures of README.md and docs/view.md: the built program on the simulated cluster, its view in Debian's Chromium, into
 // docs/images/. `npm run setup && node scripts/screenshots.mjs`; for all scripts of the demo's output it takes the packages
-// chromium, fonts-dejavu-core, fonts-wqy-microhei and fonts-noto-color-emoji.
+// chromium, fonts-dejavu-core, fonts-noto-cjk and fonts-noto-color-emoji.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

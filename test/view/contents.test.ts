@@ -23,9 +23,9 @@ async function placeWith(content: string | Buffer): Promise<ViewPlace> {
   return place;
 }
 
-const numbersIn = ({ headers }: Answer) => ({
+const numbersIn = ({ headers, body }: Answer) => ({
   start: Number(headers['view-start']),
-  end: Number(headers['view-end']),
+  end: Number(headers['view-start']) + body.length,
   bytes: Number(headers['view-bytes']),
 });
 
@@ -226,7 +226,7 @@ describe('numbers', () => {
           [2, 0.25],
         ],
       },
-      { done: true, to: 39, rows: 2, every: 1 },
+      { done: true, to: 39 },
     ]);
     fs.appendFileSync(place.mirrorOf(), 'step 3 loss nan\n');
     const rest = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0&from=39`);
@@ -238,7 +238,8 @@ describe('numbers', () => {
     const said = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0`);
     const rows = said.flatMap((line) => ('at' in line ? line.rows : []));
     expect(rows.length).toBeLessThan(150_000);
-    expect(said.at(-1)).toMatchObject({ rows: 200_000, every: 4 });
+    expect(rows.length).toBeGreaterThan(50_000);
+    expect(said.at(-1)).toMatchObject({ done: true });
   });
 });
 

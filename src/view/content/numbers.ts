@@ -83,5 +83,5 @@ export async function* thinnedRows(content: Content, shape: Shape, from: number)
     if (kept.length > 0)
       yield { at: kept.map((index) => slice.at[index] ?? 0), rows: kept.map((index) => slice.rows[index] ?? []) };
   }
-  yield { done: true, to, rows: seen, every };
+  yield { done: true, to };
 }

@@ -11,7 +11,9 @@
  *   assets/NAME              what the page is made of; kept by the browser for ever
  *   api/events?LOOKS         server-sent events of what the page looks at (`Events`)
  *   api/generations?FILE     `Generations`: what there is of one live file
- *   api/lines?CONTENT&...    bytes of a content, cut at lines (`LinesQuery`, `LinesHeaders`)
+ *   api/lines?CONTENT&...    bytes of a content, cut at lines (`LinesQuery`). Headers: `view-version`;
+ *                          `view-start`, where they begin; `view-bytes`, how long the content is; `view-begins`,
+ *                          `line` or `within` one; `view-line`, the number of the first one once it is counted
  *   api/place?CONTENT&X      `Place`: where a line begins (`line=`; beyond the last one: the last one), or which line a
  *                            byte is in (`byte=`). Waits until the lines are counted so far
  *   api/search?CONTENT&...   `SearchLine`s, as they are found (`SearchQuery`)
@@ -79,24 +81,6 @@ export interface LinesQuery {
   readonly at?: number | undefined;
   readonly to?: number | undefined;
   readonly bytes?: number;
-}
-
-/**
- * The headers of an answer to `api/lines`; its body is the bytes [start, end), nothing more, as
- * application/octet-stream.
- */
-export interface LinesHeaders {
-  readonly 'view-version': string;
-  readonly 'view-start': string;
-  readonly 'view-end': string;
-  /** The length of the whole content when it was read. */
-  readonly 'view-bytes': string;
-  /** `line`: `start` begins a line. `within`: the line began before. */
-  readonly 'view-begins': 'line' | 'within';
-  /**
-   * The number of the line at `start`, from 0; left out while its lines are not counted so far (`FileLength.counted`).
-   */
-  readonly 'view-line'?: string;
 }
 
 export interface Place {
@@ -201,8 +185,8 @@ export type NumbersLine =
   | { readonly columns: readonly string[]; readonly version: string }
   /** Rows in order: where each line begins, and its numbers; null for one that is not finite. */
   | { readonly at: readonly number[]; readonly rows: readonly (readonly (number | null)[])[] }
-  /** The last line. Beyond 50,000 rows only each `every`-th is sent. */
-  | { readonly done: true; readonly to: number; readonly rows: number; readonly every: number };
+  /** The last line: up to here. Beyond 50,000 rows only each second one is sent, then each fourth. */
+  | { readonly done: true; readonly to: number };
 
 export interface ResultEntries {
   readonly entries: readonly (ResultDirectory | ResultFile)[];

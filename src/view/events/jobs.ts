@@ -1,14 +1,15 @@
-/** The jobs as the page shows them, in few queries for all of them. */
+/** The jobs as the page shows them, in few queries for all of them, and the failure of the service that they share. */
+import { ERROR_POLICIES } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import { byTaskAndFile, shownLiveFile } from '../../store/live-files.ts';
 import { shownSync } from '../../store/results.ts';
-import type { JobInformationRow, JobRow, ResultCounts } from '../../store/rows.ts';
+import type { JobInformationRow, JobRow, ResultCounts, StoredError } from '../../store/rows.ts';
 import type { LiveSums } from '../../store/totals.ts';
+import type { ShownError } from '../contract/addresses.ts';
 import type { FileState, JobDetail, JobSummary } from '../contract/events.ts';
 import type { JobStores } from '../fleet.ts';
 import type { Growth } from './figures.ts';
-import { shownError } from './service-error.ts';
 
 /** The last poll that the service answered: the row has the last attempt. */
 const answeredAt = ({ polledAt, error }: JobRow): number | null =>
@@ -123,4 +124,27 @@ export class JobsView {
     this.#resultsSeen.set(jobId, { text, at });
     return at;
   }
+}
+
+type Followed = Pick<JobRow, 'state' | 'polledAt' | 'error'>;
+
+const isOfService = ({ code }: StoredError) => ERROR_POLICIES[code].isOfService;
+
+/** A failure with its policy, as the page needs it. */
+function shownError(error: StoredError | null): ShownError | null {
+  return error === null ? null : { ...error, isOfService: isOfService(error) };
+}
+
+/** The first failure since the service last answered a poll of any job; null while it answers one of them. */
+export function serviceErrorOf(jobs: readonly Followed[]): ShownError | null {
+  const followed = jobs.filter(({ state }) => state === 'watched' || state === 'ending');
+  const errors = followed.flatMap(({ error }) => (error !== null && isOfService(error) ? [error] : []));
+  const answered = followed.filter(({ error }) => error === null || !isOfService(error));
+  const answeredAt = Math.max(0, ...answered.map(({ polledAt }) => polledAt ?? 0));
+  // A job that failed before the last answer has a failure of its own, unless others failed since.
+  const [first] = errors.filter(({ since }) => since >= answeredAt).sort((a, b) => a.since - b.since);
+  if (first === undefined) return null;
+  const retryAt = Math.min(...errors.map((error) => error.retryAt ?? Number.POSITIVE_INFINITY));
+  const { retryAt: _, ...error } = first;
+  return { ...error, ...(Number.isFinite(retryAt) ? { retryAt } : {}), isOfService: true };
 }

@@ -10,8 +10,7 @@ import type { AgentState, Disk, Events, FileState, JobDetail, JobSummary, Servic
 import type { JobStores } from '../fleet.ts';
 import type { OpenStore } from '../settings.ts';
 import { disksOf, type Growth } from './figures.ts';
-import { JobsView } from './jobs.ts';
-import { serviceErrorOf } from './service-error.ts';
+import { JobsView, serviceErrorOf } from './jobs.ts';
 
 /** A job, and all of it but the time of its last poll as text. */
 export interface ShownJob {

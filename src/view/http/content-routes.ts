@@ -7,7 +7,7 @@ import type { ContentName } from '../content/contents.ts';
 import type { LineIndex } from '../content/line-index.ts';
 import { shapeAt, thinnedRows } from '../content/numbers.ts';
 import { expressionPattern, matchesOf, patternOf } from '../content/search.ts';
-import type { Around, LinesHeaders, Place } from '../contract/addresses.ts';
+import type { Around, Place } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { type Limited, Refused } from '../refused.ts';
 import { attachment, jsonLines, previewTypeOf, rangeOf, streamed, type ViewApp, type ViewContext } from './answers.ts';
@@ -36,10 +36,9 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
     return opened(parts, context, 'windows', (content, end) => {
       const window = windowOf(content, { ...where, bytes });
       const line = indexes.of(indexKey(query.content(), content)).lineOf(content, window.start);
-      const headers: LinesHeaders = {
+      const headers = {
         'view-version': content.version,
         'view-start': String(window.start),
-        'view-end': String(window.start + window.bytes.length),
         'view-bytes': String(content.bytes),
         'view-begins': window.beginsLine ? 'line' : 'within',
         ...(line === undefined ? {} : { 'view-line': String(line) }),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StoredError } from '../../../src/store/rows.ts';
-import { serviceErrorOf } from '../../../src/view/events/service-error.ts';
+import { serviceErrorOf } from '../../../src/view/events/jobs.ts';
 
 const failure = (since: number, more: Partial<StoredError> = {}): StoredError => ({
   code: 'unreachable',

@@ -2,15 +2,19 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { FileState } from '../../contract/events.ts';
+import { askStretch } from '../api.ts';
 import { countsOf, FAILED_FIRST, type Group } from '../jobs/list.ts';
 import { useLive } from '../live.ts';
+import { ProgressBar } from '../parts/bar.tsx';
 import { Check, Icon } from '../parts/button.tsx';
+import { useAnswer } from '../parts/hooks.ts';
 import type { Sort } from '../parts/sort.ts';
 import { Chips, Table } from '../parts/table.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type OpenedFile } from '../route.ts';
+import { decode, plainLine } from '../text/terminal.ts';
 import { ago, bytes, counted, grouped } from '../text/units.ts';
-import { TaskProgress } from './task-progress.tsx';
+import { progressOf } from '../text/values.ts';
 import { COLUMNS, matches, ordered, type TaskRow } from './tasks.ts';
 
 /** More than these are a table that begins folded. */
@@ -197,5 +201,34 @@ function Entry({ jobId, file, opened }: EntryProps) {
         </a>
       )}
     </td>
+  );
+}
+
+/** The last line is within them, or has no progress. */
+const TAIL_BYTES = 4_096;
+/** Of what is shown of the line. */
+const MAX_CHARACTERS = 120;
+
+/** How far a task is: the last line of its progress file, as a bar. */
+function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefined }) {
+  const { taskId, version, bytes: length = 0 } = file ?? {};
+  const ask = async (signal: AbortSignal) => {
+    if (taskId === undefined || version === undefined || length === 0) return undefined;
+    const content = { job: jobId, task: taskId, file: 'progress', version } as const;
+    const tail = await askStretch(content, { bytes: TAIL_BYTES }, signal);
+    const line = decode(tail.bytes).trimEnd().split('\n').at(-1) ?? '';
+    return progressOf(plainLine(line));
+  };
+  // After a failure, the next change of the file asks again.
+  const { answer } = useAnswer(ask, [jobId, taskId, version, length]);
+  if (answer === undefined || length === 0) return null;
+  const { done, words } = answer;
+  return (
+    <div class="task-progress">
+      <ProgressBar done={done} label={`Progress of task ${taskId}`} />
+      <span class="fine" title={words.slice(0, MAX_CHARACTERS)}>
+        <Outside text={words.slice(0, MAX_CHARACTERS)} />
+      </span>
+    </div>
   );
 }
