@@ -87,7 +87,7 @@ it.each([...shown, ['what is not guaranteed', others]])('%s is shown by a test t
 const CONSTANTS: readonly (readonly [document: string, phrase: string, value: string])[] = [
   ['ARCHITECTURE.md', 'If a difference is still undecided after {}', time(PERSISTS_MS.tail)],
   ['ARCHITECTURE.md', 'a shorter file for {}', time(PERSISTS_MS.shorter)],
-  ['guarantees.md', 'Raw bytes of the whole file decide this after {}', time(PERSISTS_MS.tail)],
+  ['guarantees.md', 'If it is still ambiguous after {}, the agent downloads', time(PERSISTS_MS.tail)],
   ['guarantees.md', 'has a backlog, and makes no progress for {}, has an error', time(PERSISTS_MS.stuck)],
   ['guarantees.md', 'The first fill of a file longer than {} downloads its raw bytes', size(LONG_BACKLOG_BYTES)],
   ['guarantees.md', 'The agent waits {} at most, and a date', time(MAX_RETRY_AFTER_MS)],
