@@ -161,6 +161,15 @@ function addReading(program: Command): void {
     .addHelpText('after', examples('agent status', 'agent status 501', 'agent status --watch', 'agent status --json'))
     .action(async (jobs, options) => (await import('./commands/status.ts')).status(jobs, options));
 
+  command(program, 'results', 'list the results of a job with path, size, checksum, and whether each is complete')
+    .argument('<job>', 'id of the job', jobArgument)
+    .option('--json', JSON_HELP)
+    .addHelpText(
+      'after',
+      examples('agent results 501', "agent results 501 --json | jq -r '.results[] | select(.complete).path'"),
+    )
+    .action(async (job, options) => (await import('./commands/results.ts')).results(job, options));
+
   command(program, 'tail', 'print the lines of the live files of a job, with or without a running agent')
     .argument('<job>', 'id of the job', jobArgument)
     .option('-f, --follow', 'print new lines until the job is settled or ended, or until Ctrl-C')
@@ -195,6 +204,7 @@ function addReading(program: Command): void {
     .option('-c, --count', 'print only the number of selected lines of each file')
     .option('-l, --files-with-matches', 'print only the paths of the mirrors with selected lines')
     .option('-n, --line-number', 'print the numbers of the lines')
+    .option('-q, --quiet', 'print nothing, and end at the first selected line')
     .option('-A, --after-context <lines>', 'lines to print after each selected line', contextArgument)
     .option('-B, --before-context <lines>', 'lines to print before each selected line', contextArgument)
     .option('-C, --context <lines>', 'lines to print before and after each selected line', contextArgument)

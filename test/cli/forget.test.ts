@@ -79,6 +79,16 @@ describe('agent forget', PATIENCE, () => {
     expect((await agent('status', '501').ended).code).toBe(7);
   });
 
+  it('a job after unwatch is found again by status --all', async () => {
+    await withJobs({ 501: 'ended', 502: 'watched' });
+    const idsOf = async (...args: string[]) => {
+      const { stdout } = await agent('status', ...args, '--json').ended;
+      return (JSON.parse(stdout) as { jobs: { jobId: string }[] }).jobs.map(({ jobId }) => jobId);
+    };
+    expect(await idsOf()).toEqual(['502']);
+    expect(await idsOf('--all')).toEqual(['501', '502']);
+  });
+
   it('deletes the files of the job, and no file behind a link', async () => {
     await withJobs({ 501: 'settled', 502: 'ended' });
     fs.writeFileSync(path.join(directory, 'precious'), 'x');

@@ -20,6 +20,7 @@ export interface GrepOptions extends ConfigOption {
   readonly count?: boolean;
   readonly filesWithMatches?: boolean;
   readonly lineNumber?: boolean;
+  readonly quiet?: boolean;
   readonly afterContext?: number;
   readonly beforeContext?: number;
   readonly context?: number;
@@ -45,6 +46,7 @@ export async function grep(source: string, jobs: readonly JobId[], options: Grep
       else {
         const { count, error } = event;
         if (error !== null) outcome = reportUnreadable(error);
+        if (count > 0 && options.quiet === true) return 'found';
         if (count > 0 && outcome === 'nothing') outcome = 'found';
         if (wanted.what === 'count' && error === null) await print(format.count(event.file, count));
         if (wanted.what === 'any' && count > 0) await print(format.path(event.file));
@@ -96,7 +98,7 @@ export const harmless = (text: string) => printable(text.replaceAll('\t', '  '))
 function wantedBy(options: GrepOptions): Wanted {
   const { context = 0, afterContext: after = context, beforeContext: before = context } = options;
   const numbered = options.lineNumber === true || options.json === true || hasGroups(options);
-  if (options.filesWithMatches === true) return { what: 'any' };
+  if (options.filesWithMatches === true || options.quiet === true) return { what: 'any' };
   return options.count === true ? { what: 'count' } : { what: 'lines', numbered, before, after };
 }
 

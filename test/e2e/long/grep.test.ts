@@ -64,6 +64,8 @@ describe('agent grep', () => {
   });
 
   it('takes the options of grep', () => {
+    expect(grep('-q', 'step')).toEqual({ status: 0, stderr: '', lines: [] });
+    expect(grep('-q', 'no such line').status).toBe(1);
     expect(grep('-n', '-i', 'cuda', '501').lines).toEqual(['501/9001 stderr:2:CUDA out of memory']);
     expect(grep('-c', 'step', '501', '--file', 'stdout', '--file', 'stderr').lines).toEqual([
       '501/9001 stdout:3',

@@ -1,0 +1,43 @@
+/** `agent results JOB`: each result of a job with its path, and whether it is complete. */
+import path from 'node:path';
+import { resultsDirectory } from '../../agent/results/results.ts';
+import { type Config, hasFleet } from '../../config/config.ts';
+import { requireWatched, withSharedStore } from '../../daemon/state.ts';
+import type { JobId } from '../../job.ts';
+import { showBytes } from '../../numbers.ts';
+import { printable } from '../../printable.ts';
+import { resultPath } from '../../safe-names.ts';
+import type { ResultRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { jsonReport } from '../show/json.ts';
+
+export async function results(jobId: JobId, options: ConfigOption & { readonly json?: boolean }): Promise<void> {
+  const config = await configurationAsOwner(options);
+  const work = (store: Store) => show(config, store, jobId, options.json === true);
+  if (!hasFleet(config)) return await withSharedStore(config, work);
+  const { readFleet, withView } = await import('../fleet/client.ts');
+  await readFleet(config, (client) => withView({ config, client, only: jobId, withResults: true }, work));
+}
+
+function show(config: Config, store: Store, jobId: JobId, isJson: boolean): void {
+  const state = requireWatched(store, jobId);
+  const directory = resultsDirectory(config.mirror.directory, jobId);
+  const rows = [...store.results.ofJob(jobId)].map((row) => shownResult(directory, row));
+  if (isJson) process.stdout.write(jsonReport({ jobId, state, results: rows }));
+  else process.stdout.write(rows.map(lineOf).join(''));
+}
+
+/** Complete: the file here has all bytes that the server had when it was fetched. */
+function shownResult(directory: string, { name, state, reason, bytes, sha256, fetchedAt, listedAt }: ResultRow) {
+  const found = resultPath(name);
+  const file = 'refused' in found ? null : path.resolve(directory, ...found.parts);
+  const complete = state === 'synced' || state === 'linked';
+  return { name, path: file, complete, state, bytes, sha256, fetchedAt, listedAt, reason };
+}
+
+function lineOf({ name, path: file, state, bytes, reason }: ReturnType<typeof shownResult>): string {
+  const size = bytes === null ? '' : showBytes(bytes);
+  const why = reason === null ? '' : `: ${printable(reason)}`;
+  return `${state.padEnd(8)}  ${size.padStart(10)}  ${printable(file ?? name)}${why}\n`;
+}
