@@ -73,11 +73,15 @@ export async function expectAccessible(context: TestContext, look: Required<Brow
   await check('jobs');
   await view.show(live);
   const pane = await view.pane(label);
-  // On a phone, the list of files is folded.
-  const unfold = view.page.locator('.unfold-files');
-  if (await unfold.isVisible()) await unfold.click();
+  // On a phone, the list of files is folded, and leaves no room for rows below a plot.
+  const turnList = async () => {
+    const fold = view.page.locator('.unfold-files');
+    if (await fold.isVisible()) await fold.click();
+  };
+  await turnList();
   await view.page.getByRole('progressbar').waitFor();
   await check('a job');
+  await turnList();
   await pane.getByLabel('More').click();
   await pane.getByRole('button', { name: 'Plot the numbers' }).click();
   await pane.locator('.plot canvas').waitFor();
