@@ -34,7 +34,7 @@ export function Table<Name extends string, Item>(props: TableProps<Name, Item>) 
     getScrollElement: () => scroller.current,
     estimateSize: () => props.rowPx,
     getItemKey: (index) => (rows[index] === undefined ? index : keyOf(rows[index])),
-    overscan: 6,
+    overscan: 3,
   });
   const place = shownKey === undefined ? -1 : rows.findIndex((row) => keyOf(row) === shownKey);
   useEffect(() => {

@@ -84,7 +84,7 @@ describe('much at a time', needs('chromium'), () => {
       await list.getByRole('button', { name: '10 finished' }).click();
       await list.getByRole('button', { name: '9170 part 170' }).click();
       await list.getByRole('link', { name: 'stdout', exact: false }).first().waitFor();
-      expect(await list.getByText('stderr').count()).toBe(0);
+      expect(await list.locator('.file-link', { hasText: 'stderr' }).count()).toBe(0);
       await list.getByRole('checkbox').check();
       await list.locator('.file-link', { hasText: 'stderr' }).click();
       await view.page.locator(`section.pane[aria-label="stderr of task ${taskId(170)}"]`).waitFor();
