@@ -108,7 +108,7 @@ export class FleetPlace {
       poll: { minIntervalSeconds: intervalSeconds, maxIntervalSeconds: intervalSeconds },
       results: { enabled: false },
       logging: { level: 'warn' },
-      fleet: { name, urlFile: at('url'), heartbeatSeconds, mostJobs: jobs },
+      fleet: { name, urlFile: at('url'), heartbeatSeconds, maxJobs: jobs },
       watch: Array.from({ length: jobs }, (_, index) => ({ job: index + 1, tasks: [index + 1] })),
     };
     const file = at(`${name}.yaml`);

@@ -144,22 +144,13 @@ const REPLACED_IN_SRC = /[Hh]abits?$|HABIT|^(?:is)?[Hh]eld|^HELD|[a-z]Held/;
 
 /** Identifiers that are contracts. */
 const CONTRACTS: Readonly<Record<string, string>> = {
-  told: 'a key of status --json',
-  toldAt: 'a key of status --json, and a column',
-  told_at: 'a column',
-  setToldAt: 'of that column',
   nobody: 'a label of a metric',
-  habits: 'a table',
-  job_looks: 'a table',
-  lookedAt: 'a column',
-  looked_at: 'that column',
-  lastLook: 'a key of status --json',
-  nextLookAt: 'a key of status --json, and a column',
-  next_look_at: 'that column',
-  lookingFor: 'a key of status --json',
-  lookingForTasks: 'a key of what the view sends',
-  mostJobs: 'a key of the configuration, and of status --json',
-  most_jobs: 'a column',
+  habits: 'a table of the fleet',
+  mostJobs: 'a key of rows of older agents, and of SQL of the fleet',
+  most_jobs: 'a column of the fleet',
+  told_at: 'a former column',
+  looked_at: 'a former column',
+  next_look_at: 'a former column',
 };
 
 /** The identifiers of a source, without its comments and texts; of a template, those of its values. */

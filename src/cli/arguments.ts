@@ -46,7 +46,7 @@ export const daysArgument = argument((text) => {
   const days = /^\d{1,5}(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   return days <= 3_650 ? days * 86_400_000 : undefined;
 }, 'number of days up to 3650');
-/** The limits are those of `watchMine.mostJobs`. */
+/** The limits are those of `watchMine.maxJobs`. */
 export const jobsArgument = argument((text) => {
   const jobs = /^\d{1,6}$/.test(text) ? Number(text) : 0;
   return jobs >= 1 && jobs <= 100_000 ? jobs : undefined;
@@ -92,19 +92,19 @@ interface OneOrMine {
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
   readonly maxAge?: number;
-  readonly mostJobs?: number;
+  readonly maxJobs?: number;
 }
 
 /** Undefined for all jobs of the user. @throws JobtailError usage */
 export function jobsUnlessMine(
   jobIds: readonly JobId[],
-  { mine = false, include = [], exclude = [], maxAge, mostJobs }: OneOrMine,
+  { mine = false, include = [], exclude = [], maxAge, maxJobs }: OneOrMine,
 ): readonly JobId[] | undefined {
   const refuse = (message: string) =>
     new JobtailError('usage', message, { hint: 'name a job, or use --mine for all jobs of the user' });
   if (mine && jobIds.length > 0) throw refuse(`--mine is for all jobs, not for job ${jobIds[0]} alone`);
   if (!mine && jobIds.length === 0) throw refuse('the id of a job is missing');
-  const ofMine = { include: include[0], exclude: exclude[0], 'max-age': maxAge, 'most-jobs': mostJobs };
+  const ofMine = { include: include[0], exclude: exclude[0], 'max-age': maxAge, 'max-jobs': maxJobs };
   const [given] = Object.entries(ofMine).filter(([, value]) => value !== undefined);
   if (!mine && given !== undefined) throw refuse(`--${given[0]} goes with --mine`);
   return mine ? undefined : [...new Set(jobIds)];

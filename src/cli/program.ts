@@ -99,8 +99,8 @@ function addFollowing(program: Command): void {
     .addOption(patternOption('--exclude <pattern>', 'with --mine: no job with a matching name (repeatable)', 'none'))
     .option('--max-age <days>', 'with --mine: ignore jobs that ended more days ago (default: 1)', daysArgument)
     .option(
-      '--most-jobs <number>',
-      'with --mine: maximum jobs at a time (default: watchMine.mostJobs, 200)',
+      '--max-jobs <number>',
+      'with --mine: maximum jobs at a time (default: watchMine.maxJobs, 200)',
       jobsArgument,
     )
     .addHelpText(

@@ -244,6 +244,7 @@ const REMOVED: ReadonlyMap<string, string> = new Map([
     'contentEncoding',
     'removed: text counts as UTF-8, and live files of a server that decodes otherwise come by raw downloads; remove the key',
   ],
+  ['mostJobs', 'renamed: write maxJobs'],
 ]);
 
 function unknownKey(key: string, known: readonly string[]): string {

@@ -173,7 +173,7 @@ function watchMineSection() {
     include: globs().min(1, 'at least one pattern (watchMine: false follows none)').prefault(['**']),
     exclude: globs().prefault([]),
     maxAgeDays: duration('days', MAX_AGE_DAYS).prefault(1),
-    mostJobs: wholeNumber(1, 100_000).prefault(200),
+    maxJobs: wholeNumber(1, 100_000).prefault(200),
   }).transform(inMs);
 }
 
@@ -293,7 +293,7 @@ export function fleetSection(directory: string) {
     name: orNull(text(EXPECTED_NAME, (found) => /^[\w.-]{1,63}$/.test(found))).transform(
       (name) => name ?? nameOfHost(),
     ),
-    mostJobs: wholeNumber(1, 100_000).prefault(2000),
+    maxJobs: wholeNumber(1, 100_000).prefault(2000),
     heartbeatSeconds: wholeNumber(MIN_HEARTBEAT_SECONDS, MAX_HEARTBEAT_SECONDS).prefault(15),
     schema: text(`a name of at most ${MAX_SCHEMA_CHARACTERS} small letters, digits and underscores`, (found) =>
       new RegExp(`^[a-z_][a-z0-9_]{0,${MAX_SCHEMA_CHARACTERS - 1}}$`).test(found),

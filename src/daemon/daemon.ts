@@ -64,7 +64,7 @@ export class Daemon {
   readonly #turnMs: number;
   #engine: Engine | undefined;
   readonly #view: ViewThread;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #reportedAt = Number.NEGATIVE_INFINITY;
   #stateGone: (() => void) | undefined;
   #fleet: DaemonFleet | undefined;
   #isDrained = false;
@@ -265,8 +265,8 @@ export class Daemon {
     const now = performance.now();
     this.#health.turned();
     if (this.#options.store.isGone()) this.#stateGone?.();
-    if (now - this.#toldAt < this.#turnMs * 0.9 || this.#engine?.agent !== agent) return;
-    this.#toldAt = now;
+    if (now - this.#reportedAt < this.#turnMs * 0.9 || this.#engine?.agent !== agent) return;
+    this.#reportedAt = now;
     this.#options.notifier.send({ WATCHDOG: '1', ...(this.#health.isReady ? { STATUS: this.#statusText() } : {}) });
   }
 

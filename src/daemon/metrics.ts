@@ -86,7 +86,7 @@ export class Metrics {
     this.#resultBytes = counter('results_fetched_bytes_total', 'Bytes of result files fetched');
     this.#tasksFound = counter('tasks_found_total', 'Tasks found that no request names', ['by']);
     this.#mismatches = counter('mismatches_total', 'Remote files truncated or rewritten, mirrors repaired', ['kind']);
-    this.#jobStates = counter('job_looks_total', 'Requests to the job service', ['outcome']);
+    this.#jobStates = counter('job_service_requests_total', 'Requests to the job service', ['outcome']);
     this.#reloads = counter('reloads_total', 'Changed configurations', ['outcome']);
     this.#mirrored.inc(0);
     for (const kind of MISMATCH_KINDS) this.#mismatches.inc({ kind }, 0);

@@ -40,7 +40,7 @@ const JOBS_AT_ONCE = 20;
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
 /** A boot id that no machine has: the next owner must not trust bytes after the committed offset. */
 const NO_BOOT = 'elsewhere';
-const TIMES: Partial<Record<PortableTable, string>> = { jobs: 'polled_at', job_information: 'told_at' };
+const TIMES: Partial<Record<PortableTable, string>> = { jobs: 'polled_at', job_information: 'reported_at' };
 /** Rows that differ in these columns only are written at most once in this time. */
 const MAX_AGE_OF_TIMES_MS = 60 * 60_000;
 const LOST_KEY = 'another agent may have requested a key: if there is one, it expires after a day';

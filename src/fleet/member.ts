@@ -73,12 +73,12 @@ export class FleetMember implements Ownership {
   constructor(options: MemberOptions) {
     this.#options = options;
     const { settings, store, clock, about, mirror } = options;
-    const { name, mostJobs, heartbeatMs: leaseMs } = settings;
+    const { name, maxJobs, heartbeatMs: leaseMs } = settings;
     this.#member = {
       name,
       stateId: store.fleetLeases.stateId(),
       instance: randomUUID(),
-      mostJobs,
+      mostJobs: maxJobs,
       leaseMs,
       mirror,
       about,
@@ -302,7 +302,7 @@ export class FleetMember implements Ownership {
 
   #report(): Report {
     const { budget, lagMs, settings } = this.#options;
-    const capacity = this.#readiness.capacity(settings.mostJobs, this.#leased.size);
+    const capacity = this.#readiness.capacity(settings.maxJobs, this.#leased.size);
     return {
       ...{ lagMs: lagMs(), callsLastMinute: budget.callsLastMinute, isDraining: this.#isDraining },
       ...{ capacity, lacks: this.#readiness.lacks, notFollowed: this.numbers.notFollowed },

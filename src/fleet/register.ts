@@ -40,7 +40,7 @@ export interface Report {
   readonly lagMs: number | null;
   readonly callsLastMinute: number;
   readonly isDraining: boolean;
-  /** Maximum jobs that it may own now; below `mostJobs` while it is not ready. */
+  /** Maximum jobs that it may own now; below `maxJobs` while it is not ready. */
   readonly capacity: number;
   /** Why it is not ready; null if it is. */
   readonly lacks: string | null;
@@ -49,7 +49,7 @@ export interface Report {
 
 export interface AgentRow extends Omit<Report, 'capacity'>, AgentAbout {
   readonly name: string;
-  readonly mostJobs: number;
+  readonly maxJobs: number;
   readonly jobs: number;
   readonly state: 'alive' | 'draining' | 'gone';
   /** Milliseconds since 1970, by the clock of the database. */
@@ -231,7 +231,7 @@ export class Register {
   /** The agents that are alive, and those that were seen within a week and did not stop in order. */
   async all(): Promise<AgentRow[]> {
     const rows = await this.#database.query<Omit<AgentRow, keyof AgentAbout> & { readonly about: unknown }>(
-      `SELECT name, most_jobs AS "mostJobs", ${JOBS} AS jobs, lag_ms::float8 AS "lagMs", calls_last_minute AS "callsLastMinute",
+      `SELECT name, most_jobs AS "maxJobs", ${JOBS} AS jobs, lag_ms::float8 AS "lagMs", calls_last_minute AS "callsLastMinute",
          is_draining AS "isDraining", lacks, not_followed AS "notFollowed", about,
          extract(epoch FROM started_at)::float8 * 1000::float8 AS "startedAt",
          extract(epoch FROM seen_at)::float8 * 1000::float8 AS "seenAt",

@@ -159,7 +159,7 @@ export class JobInformations extends JobTable<JobInformationRow> {
 
   constructor(sql: Sql) {
     super(sql, 'job_information', { information: 'json' });
-    this.#listings = new Table(sql, 'job_looks', { error: 'json' });
+    this.#listings = new Table(sql, 'job_service_requests', { error: 'json' });
   }
 
   lastListing(): JobStatesRow | undefined {
@@ -172,8 +172,8 @@ export class JobInformations extends JobTable<JobInformationRow> {
 }
 
 export function shownJobService(row: JobStatesRow | undefined) {
-  const { lookedAt = null, nextLookAt = null, failures = 0, error = null, listed = null } = row ?? {};
-  return { lookedAt, nextLookAt, failures, error, listed };
+  const { requestedAt = null, nextRequestAt = null, failures = 0, error = null, listed = null } = row ?? {};
+  return { requestedAt, nextRequestAt, failures, error, listed };
 }
 
 /** The rules for jobs of the user: one of the configuration, one of a command. */

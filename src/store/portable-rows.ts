@@ -89,9 +89,9 @@ export class PortableRows {
   take(rows: readonly PortableRow[], hasResults = true): PortableRow[] {
     return rows.filter(({ table, row }) => {
       if (row === null) return false;
-      const found = JSON.parse(row) as Columns;
+      const found = renamed(JSON.parse(row) as Columns);
       try {
-        if (table === 'result_counts' && hasResults) this.#setUnkept(found);
+        if (table === 'result_counts' && hasResults) this.#setWithoutRow(found);
         else this.#put(table, found);
         return false;
       } catch (error) {
@@ -114,10 +114,10 @@ export class PortableRows {
     return names;
   }
 
-  #setUnkept({ job_id, state, unkept }: Columns): void {
-    const set = `INSERT INTO result_counts (job_id, state, kept, unkept, bytes) VALUES (?, ?, 0, ?, 0)
-      ON CONFLICT (job_id, state) DO UPDATE SET unkept = excluded.unkept`;
-    this.#sql.run(set, job_id, state, unkept);
+  #setWithoutRow({ job_id, state, without_row }: Columns): void {
+    const set = `INSERT INTO result_counts (job_id, state, kept, without_row, bytes) VALUES (?, ?, 0, ?, 0)
+      ON CONFLICT (job_id, state) DO UPDATE SET without_row = excluded.without_row`;
+    this.#sql.run(set, job_id, state, without_row);
   }
 
   #put(table: PortableTable, row: Columns): void {
@@ -134,6 +134,16 @@ export class PortableRows {
     const onConflict = table === 'transfer_leases' ? '' : `ON CONFLICT (${keys.join(', ')}) DO ${update}`;
     this.#sql.run(`${put} ${onConflict}`, ...values);
   }
+}
+
+/** A row of an agent before 0.3 has former names of columns. */
+function renamed(row: Columns): Columns {
+  const { told_at, looked_at, next_look_at, unkept, ...others } = row;
+  const former = { reported_at: told_at, searched_at: looked_at, next_search_at: next_look_at, without_row: unkept };
+  return {
+    ...Object.fromEntries(Object.entries(former).filter(([, value]) => value !== undefined)),
+    ...others,
+  } as Columns;
 }
 
 /** SQLite rolled back only that statement; the transaction continues. */

@@ -14,7 +14,7 @@ const COUNTS = `
   total(names) FILTER (WHERE state IN ('failed', 'refused')) AS failed,
   total(names) FILTER (WHERE state = 'refused') AS refused,
   total(names) FILTER (WHERE state = 'left-out') AS leftOut, total(bytes) AS bytes
-  FROM (SELECT job_id, state, kept + unkept AS names, bytes FROM result_counts)`;
+  FROM (SELECT job_id, state, kept + without_row AS names, bytes FROM result_counts)`;
 
 /** Limits for the reasons of one job. */
 const MAX_COUNTED_ROWS = 20_000;
@@ -27,7 +27,7 @@ export interface ResultReason {
   readonly name: string;
 }
 
-export type UnkeptNames = Readonly<Record<'refused' | 'left-out', number>>;
+export type NamesWithoutRow = Readonly<Record<'refused' | 'left-out', number>>;
 
 export class ResultFiles {
   readonly #sql: Sql;
@@ -83,14 +83,14 @@ export class ResultFiles {
   }
 
   /** Sets how many listed names have no row. */
-  setUnkept(jobId: JobId, unkept: UnkeptNames): void {
-    const get = 'SELECT unkept FROM result_counts WHERE job_id = ? AND state = ?';
+  setWithoutRow(jobId: JobId, counts: NamesWithoutRow): void {
+    const get = 'SELECT without_row FROM result_counts WHERE job_id = ? AND state = ?';
     const set = `
-      INSERT INTO result_counts (job_id, state, kept, unkept, bytes) VALUES (@jobId, @state, 0, @count, 0)
-      ON CONFLICT DO UPDATE SET unkept = @count`;
-    for (const [state, count] of Object.entries(unkept)) {
+      INSERT INTO result_counts (job_id, state, kept, without_row, bytes) VALUES (@jobId, @state, 0, @count, 0)
+      ON CONFLICT DO UPDATE SET without_row = @count`;
+    for (const [state, count] of Object.entries(counts)) {
       // Usually nothing changed, and nothing is written.
-      const before = this.#sql.get<{ unkept: number }>(get, jobId, state)?.unkept ?? 0;
+      const before = this.#sql.get<{ without_row: number }>(get, jobId, state)?.without_row ?? 0;
       if (count !== before) this.#sql.run(set, { jobId, state, count });
     }
   }

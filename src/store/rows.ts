@@ -202,9 +202,9 @@ export interface TaskSearchRow {
   readonly foundBy: FoundBy | null;
   /** Consecutive rounds without a new task. */
   readonly fruitless: number;
-  readonly lookedAt: number | null;
+  readonly searchedAt: number | null;
   /** Null while no round is planned: the tasks are known, or the job is not followed. */
-  readonly nextLookAt: number | null;
+  readonly nextSearchAt: number | null;
   readonly hint: string | null;
 }
 
@@ -213,12 +213,12 @@ export interface JobInformationRow {
   readonly information: JobInformation;
   /** When its job state was first seen, and when it was last reported. */
   readonly since: number;
-  readonly toldAt: number;
+  readonly reportedAt: number;
 }
 
 export interface JobStatesRow {
-  readonly lookedAt: number;
-  readonly nextLookAt: number;
+  readonly requestedAt: number;
+  readonly nextRequestAt: number;
   /** Consecutive failed requests, and the error of the last one. */
   readonly failures: number;
   readonly error: StoredError | null;
@@ -233,7 +233,7 @@ export interface WatchMineRule {
   readonly exclude: readonly string[];
   /** Jobs that ended before the rule began, and are older than this, are ignored. */
   readonly maxAgeMs: number;
-  readonly mostJobs: number;
+  readonly maxJobs: number;
 }
 
 /** A rule, and since when it applies; that of a command overrules that of the configuration. */

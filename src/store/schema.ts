@@ -114,6 +114,15 @@ export const UPGRADES: readonly string[] = [
   SERVICE_REQUESTS,
   `DROP INDEX requests_open; ALTER TABLE requests RENAME TO old_requests; ${REQUESTS}
    INSERT INTO requests SELECT * FROM old_requests; DROP TABLE old_requests; ${FORMER}`,
+  `ALTER TABLE job_information RENAME COLUMN told_at TO reported_at;
+   ALTER TABLE task_searches RENAME COLUMN looked_at TO searched_at;
+   ALTER TABLE task_searches RENAME COLUMN next_look_at TO next_search_at;
+   ALTER TABLE job_looks RENAME COLUMN looked_at TO requested_at;
+   ALTER TABLE job_looks RENAME COLUMN next_look_at TO next_request_at;
+   ALTER TABLE job_looks RENAME TO job_service_requests;
+   ALTER TABLE watch_mine RENAME COLUMN most_jobs TO max_jobs;
+   ALTER TABLE result_counts RENAME COLUMN unkept TO without_row;
+   ALTER TABLE habits RENAME TO capabilities;`,
 ];
 
 export const NEWEST_VERSION = OLDEST_VERSION + UPGRADES.length;
@@ -165,8 +174,8 @@ export const SCHEMA = `
     files        TEXT NOT NULL,
     found_by     TEXT CHECK (found_by IN ('job-service', 'probes')),
     fruitless    INTEGER NOT NULL DEFAULT 0,
-    looked_at    INTEGER,
-    next_look_at INTEGER,
+    searched_at  INTEGER,
+    next_search_at INTEGER,
     hint         TEXT
   ) STRICT, WITHOUT ROWID;
 
@@ -174,13 +183,13 @@ export const SCHEMA = `
     job_id      TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
     information TEXT NOT NULL,
     since       INTEGER NOT NULL,
-    told_at     INTEGER NOT NULL
+    reported_at     INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
-  CREATE TABLE job_looks (
+  CREATE TABLE job_service_requests (
     one          INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
-    looked_at    INTEGER NOT NULL,
-    next_look_at INTEGER NOT NULL,
+    requested_at    INTEGER NOT NULL,
+    next_request_at INTEGER NOT NULL,
     failures     INTEGER NOT NULL,
     error        TEXT,
     listed       INTEGER NOT NULL,
@@ -192,7 +201,7 @@ export const SCHEMA = `
     include    TEXT NOT NULL,
     exclude    TEXT NOT NULL,
     max_age_ms INTEGER NOT NULL,
-    most_jobs  INTEGER NOT NULL,
+    max_jobs   INTEGER NOT NULL,
     since      INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
@@ -217,12 +226,12 @@ export const SCHEMA = `
   CREATE INDEX result_files_linked ON result_files (job_id) WHERE live IS NOT NULL;
   CREATE INDEX result_files_not_synced ON result_files (job_id) WHERE reason IS NOT NULL;
 
-  -- Triggers count the results as they change: the service decides how many there are. unkept: names without a row.
+  -- Triggers count the results as they change: the service decides how many there are. without_row: names without a row.
   CREATE TABLE result_counts (
     job_id TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
     state  TEXT NOT NULL,
     kept   INTEGER NOT NULL,
-    unkept INTEGER NOT NULL DEFAULT 0,
+    without_row INTEGER NOT NULL DEFAULT 0,
     bytes  INTEGER NOT NULL,
     PRIMARY KEY (job_id, state)
   ) STRICT, WITHOUT ROWID;
@@ -272,7 +281,7 @@ export const SCHEMA = `
   ) STRICT;
   CREATE INDEX transfer_leases_by_state ON transfer_leases (state, job_id);
 
-  CREATE TABLE habits (
+  CREATE TABLE capabilities (
     service TEXT NOT NULL,
     name    TEXT NOT NULL,
     value   TEXT NOT NULL,

@@ -16,7 +16,7 @@ export class Capabilities {
 
   constructor(sql: Sql, service: string) {
     this.#service = service;
-    this.#table = new Table(sql, 'habits', {});
+    this.#table = new Table(sql, 'capabilities', {});
   }
 
   get service(): string {

@@ -49,7 +49,7 @@ export class Totals {
         (SELECT count(*) - count(due_at) FROM outbox) AS deliveriesGivenUp`);
     const jobs = this.#counts('SELECT state, count(*) AS count FROM jobs GROUP BY state');
     const results = this.#counts(
-      'SELECT state, sum(kept + unkept) AS count FROM result_counts GROUP BY state HAVING count > 0',
+      'SELECT state, sum(kept + without_row) AS count FROM result_counts GROUP BY state HAVING count > 0',
     );
     return { ...sums, jobs, results };
   }

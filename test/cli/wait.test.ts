@@ -44,7 +44,7 @@ it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
     const row = { jobId: JOB, name: '/11/a', reason: null, bytes: 1, sha256: 'x', live: null, ...times };
     store.results.saveAll([{ ...row, state: result }]);
     const information = jobOf(JOB, jobState ?? '');
-    if (jobState !== null) store.jobInformation.save({ jobId: JOB, information, since: 1, toldAt: 1 });
+    if (jobState !== null) store.jobInformation.save({ jobId: JOB, information, since: 1, reportedAt: 1 });
     store.jobs.setState(JOB, state);
     const [end] = reportOf(config, store, JOB).jobs.map(endOf);
     expect(end?.unproven).toEqual(unproven);

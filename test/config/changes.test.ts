@@ -79,9 +79,9 @@ view: {publicUrl: https://gateway.example.org/}
 
   it('need a restart in a fleet, whichever key of it is another one', async () => {
     const fleet = (keys: string) => load(`${MINIMAL}fleet: {urlFile: db, name: anna${keys}}\n`);
-    const [none, before, after] = [await load(MINIMAL), await fleet(''), await fleet(', mostJobs: 5')];
+    const [none, before, after] = [await load(MINIMAL), await fleet(''), await fleet(', maxJobs: 5')];
     expect(changesOf(before, after).restart).toEqual(['fleet']);
-    expect(changesOf(before, after).lines).toEqual(['fleet.mostJobs 2000 -> 5']);
+    expect(changesOf(before, after).lines).toEqual(['fleet.maxJobs 2000 -> 5']);
     expect(changesOf(none, before).restart).toEqual(['fleet']);
     expect(changesOf(before, before).restart).toEqual([]);
   });

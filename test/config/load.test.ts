@@ -120,8 +120,8 @@ watch:
   - {job: "501", tasks: [9001, "9002"], files: [log], results: false, settleAfterMinutes: 0.5}
   - {job: 502}
   - {job: 503, tasks: []}
-watchMine: {include: ["train-*"], exclude: ["*-test"], maxAgeDays: 0.5, mostJobs: 20}
-fleet: {urlFile: db, name: anna, mostJobs: 10, heartbeatSeconds: 30, schema: other, drainOnStop: true}
+watchMine: {include: ["train-*"], exclude: ["*-test"], maxAgeDays: 0.5, maxJobs: 20}
+fleet: {urlFile: db, name: anna, maxJobs: 10, heartbeatSeconds: 30, schema: other, drainOnStop: true}
 logging: {level: debug}
 stallAfterMinutes: 0.5
 retention: {settledDays: 30, deleteFiles: true}
@@ -169,10 +169,10 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
           pinnedKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA host'],
         },
       },
-      watchMine: { include: ['train-*'], exclude: ['*-test'], maxAgeMs: 43_200_000, mostJobs: 20 },
+      watchMine: { include: ['train-*'], exclude: ['*-test'], maxAgeMs: 43_200_000, maxJobs: 20 },
       fleet: {
         ...{ url: null, urlFile: path('db'), urlCredential: null, name: 'anna' },
-        ...{ mostJobs: 10, heartbeatMs: 30_000, schema: 'other', drainOnStop: true, separateMirrors: false },
+        ...{ maxJobs: 10, heartbeatMs: 30_000, schema: 'other', drainOnStop: true, separateMirrors: false },
       },
       logging: { level: 'debug' },
       stallAfterMs: 30_000,
@@ -201,14 +201,14 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
   it('is called by its host in a fleet, unless it is said otherwise', async () => {
     const url = 'postgresql://jobtail@db.example.org/jobtail?sslmode=verify-full';
     const { fleet } = await load(`${MINIMAL}fleet: {url: '${url}'}\n`);
-    expect(fleet).toMatchObject({ url, mostJobs: 2000, heartbeatMs: 15_000, schema: 'jobtail', drainOnStop: false });
+    expect(fleet).toMatchObject({ url, maxJobs: 2000, heartbeatMs: 15_000, schema: 'jobtail', drainOnStop: false });
     expect(fleet?.name).toMatch(/^[\w.-]{1,63}$/);
   });
 
   it.each(['true', '{}', '{maxAgeDays: 1}'])('follows all jobs of the user with watchMine: %s', async (mine) => {
     const jobs = '  jobsUrl: https://m.example.org/JobManagementWs\nauth:';
     const { watchMine } = await load(`${MINIMAL.replace('auth:', jobs)}watchMine: ${mine}\n`);
-    expect(watchMine).toEqual({ include: ['**'], exclude: [], maxAgeMs: 86_400_000, mostJobs: 200 });
+    expect(watchMine).toEqual({ include: ['**'], exclude: [], maxAgeMs: 86_400_000, maxJobs: 200 });
   });
 
   it.each(['true', '{}', '{listen: 127.0.0.1:9470}'])(

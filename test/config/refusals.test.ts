@@ -98,6 +98,7 @@ const WRONG_VALUES: Case[] = [
     'service.proxy: expected an address that starts with http:// or https://, without a password in it, found "http://***@p:1" (text)',
   ],
   ['service', 'contentEncoding: auto', 'service.contentEncoding: removed: text counts as UTF-8, and live files'],
+  ['watchMine', 'mostJobs: 5', 'watchMine.mostJobs: renamed: write maxJobs'],
   ['service', 'compression: on', 'service.compression: expected one of auto, off, found "on" (text)'],
   // auth
   [
@@ -311,7 +312,7 @@ const WRONG_VALUES: Case[] = [
   ['errors', 'patterns: ["(a|a)*b"]', 'errors.patterns[0]: expected a regular expression that is quick for any text'],
   ['errors', "patterns: ['(a)\\\\1']", 'errors.patterns[0]: expected a regular expression that is quick for any text'],
   ['watchMine', '5', 'watchMine: expected a section (keys with their values), found 5 (number)'],
-  ['watchMine', 'mostJobs: 0', 'watchMine.mostJobs: expected a whole number from 1 to 100000, found 0 (number)'],
+  ['watchMine', 'maxJobs: 0', 'watchMine.maxJobs: expected a whole number from 1 to 100000, found 0 (number)'],
   ['watchMine', 'include: []', 'watchMine.include: expected at least one pattern (watchMine: false follows none)'],
   [
     'watchMine',

@@ -11,7 +11,7 @@ import { needs } from '../support/needs.ts';
 import { complaintsOf } from '../support/service-promtool.ts';
 import { metricsOf, NOW, scrape, TOTALS } from '../support/service-scrape.ts';
 
-const SERVICE_TEXT = new URL('../../docs/service.md', import.meta.url);
+const SERVICE_TEXT = new URL('../../docs/monitoring.md', import.meta.url);
 
 /** The value of a series as it stands in a scrape. */
 const seriesValue = (text: string, series: string) =>
@@ -94,7 +94,7 @@ describe('the metrics', () => {
     expect(complaintsOf(await scrape())).toEqual([]);
   });
 
-  it('are all explained in docs/service.md', async () => {
+  it('are all explained in docs/monitoring.md', async () => {
     const names = [...(await scrape()).matchAll(/^# TYPE (jobtail_\w+)/gm)].map(([, name]) => name);
     const text = fs.readFileSync(SERVICE_TEXT, 'utf8');
     expect(names.length).toBeGreaterThan(20);

@@ -73,7 +73,7 @@ export class NotifyPlace {
       jobId,
       information: { ...jobOf(jobId, state), ...more },
       since: now,
-      toldAt: now,
+      reportedAt: now,
     });
   }
 

@@ -208,7 +208,7 @@ describe('a state directory on a network file system', () => {
 it('is closed again if a table is missing', () => {
   const { directory, file } = someState();
   const db = new Database(file);
-  db.exec('DROP TABLE habits');
+  db.exec('DROP TABLE capabilities');
   db.close();
   expect(errorOf(() => openStore(directory)).code).toBe('store');
   const open = fs.readdirSync('/proc/self/fd').map((fd) => {

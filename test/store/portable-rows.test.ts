@@ -44,7 +44,7 @@ function filled(): Store {
     );
   });
   store.results.saveAll([result('/a'), result('/b', 'failed'), result("/'\u0000\u2028\ud83d\ude00", 'refused')]);
-  store.results.setUnkept(JOB, { refused: 5, 'left-out': 0 });
+  store.results.setWithoutRow(JOB, { refused: 5, 'left-out': 0 });
   store.transaction(() => {
     const event = { id: 'e', type: 'match', time: 't', count: 2, jobId: JOB, text: "'\u0000\u2028" } as const;
     const at = { madeAt: 1, dueAt: 2, attempts: 3, lastError: 'HTTP status 503' };
@@ -63,6 +63,15 @@ const put = (store: Store, rows: readonly PortableRow[], hasResults = true) =>
   store.transaction(() => store.portableRows.take(rows, hasResults));
 
 describe('the rows of a job', () => {
+  it('come with the former column names of an older agent', () => {
+    const row = { job_id: JOB, files: '[]', fruitless: 0, looked_at: 5, next_look_at: 6, hint: null };
+    const store = newStore();
+    store.transaction(() => store.jobs.watch({ ...ORDER, jobId: JOB }, 1));
+    const portable = { jobId: JOB, table: 'task_searches', key: '[]', row: JSON.stringify(row) } as const;
+    store.transaction(() => expect(store.portableRows.take([portable])).toEqual([]));
+    expect(store.taskSearches.get(JOB)).toMatchObject({ searchedAt: 5, nextSearchAt: 6 });
+  });
+
   it('are in another store what they were, and counted as they were', () => {
     const [from, to] = [filled(), newStore()];
     put(to, rowsOf(from, JOB));
@@ -123,7 +132,7 @@ describe('changes of rows', () => {
       fc.record({ name: fc.constantFrom('/a', '/b', '/c'), bytes: fc.nat(9) }),
       fc.record({ forget: fc.constantFrom('/a', '/b', '/c') }),
       fc.record({ position: fc.nat(9) }),
-      fc.record({ unkept: fc.nat(3) }),
+      fc.record({ withoutRow: fc.nat(3) }),
       fc.record({ asked: fc.integer({ min: 10, max: 12 }) }),
       fc.constant('carry' as const),
     );
@@ -145,7 +154,7 @@ describe('changes of rows', () => {
           else if ('forget' in one) from.results.forgetAll([{ jobId: JOB, name: one.forget }]);
           else if ('position' in one)
             from.liveFiles.save({ ...NEW_ROW, jobId: JOB, taskId: TASK, position: one.position });
-          else if ('unkept' in one) from.results.setUnkept(JOB, { refused: one.unkept, 'left-out': 0 });
+          else if ('withoutRow' in one) from.results.setWithoutRow(JOB, { refused: one.withoutRow, 'left-out': 0 });
           else from.leases.ask(JOB, one.asked);
         }
         while (carry());

@@ -33,23 +33,23 @@ it('counts what it holds, after any changes', () => {
   const change = fc.oneof(
     fc.record({ save: fc.array(row, { maxLength: 4 }) }),
     fc.record({ forget: fc.array(fc.tuple(job, name), { maxLength: 4 }) }),
-    fc.record({ unkept: fc.tuple(job, fc.nat(5), fc.nat(5)) }),
+    fc.record({ withoutRow: fc.tuple(job, fc.nat(5), fc.nat(5)) }),
   );
-  let unkept = new Map(JOBS.map((jobId) => [jobId, { refused: 0, 'left-out': 0 }]));
+  let withoutRow = new Map(JOBS.map((jobId) => [jobId, { refused: 0, 'left-out': 0 }]));
   fc.assert(
     fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
       for (const one of changes) {
         if ('save' in one) store.results.saveAll(one.save.map((fields) => rowOf(...fields)));
         else if ('forget' in one) store.results.forgetAll(one.forget.map(([jobId, at]) => ({ jobId, name: at })));
         else {
-          const [jobId, refused, leftOut] = one.unkept;
-          unkept = unkept.set(jobId, { refused, 'left-out': leftOut });
-          store.results.setUnkept(jobId, { refused, 'left-out': leftOut });
+          const [jobId, refused, leftOut] = one.withoutRow;
+          withoutRow = withoutRow.set(jobId, { refused, 'left-out': leftOut });
+          store.results.setWithoutRow(jobId, { refused, 'left-out': leftOut });
         }
         const totals: Record<string, number> = {};
         for (const jobId of JOBS) {
           const rows = [...store.results.ofJob(jobId)];
-          const { refused = 0, 'left-out': leftOut = 0 } = unkept.get(jobId) ?? {};
+          const { refused = 0, 'left-out': leftOut = 0 } = withoutRow.get(jobId) ?? {};
           const of = (...states: ResultState[]) => rows.filter(({ state }) => states.includes(state)).length;
           expect(store.results.counts(jobId)).toEqual({
             listed: rows.length + refused + leftOut,

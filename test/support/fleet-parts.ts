@@ -38,7 +38,7 @@ export interface TestMember {
 }
 
 export interface TestMemberOptions {
-  readonly mostJobs?: number;
+  readonly maxJobs?: number;
   readonly heartbeatMs?: number;
   readonly configured?: readonly WatchRequest[];
   /** Called when a job is left, before it is. */
@@ -123,7 +123,7 @@ export class FleetParts {
 
   /** Starts an agent, which ends with the test. */
   start(name: string, options: TestMemberOptions): TestMember {
-    const { mostJobs = 2_000, configured = [], onRelease = async () => {}, unready = () => undefined } = options;
+    const { maxJobs = 2_000, configured = [], onRelease = async () => {}, unready = () => undefined } = options;
     const { mirror = 'shared', separateMirrors = false, port = this.#port } = options;
     const directory = temporaryDirectory(undefined, this.#test);
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
@@ -134,7 +134,7 @@ export class FleetParts {
     const member = new FleetMember({
       ...{ ...this.addressAt(port), store, log: logTo(log), clock, mirror, bootId: null },
       ...(options.url === undefined ? {} : { url: options.url }),
-      settings: { ...settings, name, mostJobs, url: null, urlFile: null, urlCredential: null },
+      settings: { ...settings, name, maxJobs, url: null, urlFile: null, urlCredential: null },
       about: { host: 'here', pid: process.pid, version: '0', view: null },
       budget: new Budget({ name, callsPerMinute: 600, clock: systemClock }),
       endTransfer: async () => {},

@@ -17,7 +17,7 @@ interface JobStatus {
     readonly listed: number;
     readonly synced: number;
     readonly failed: number;
-    readonly lastLook: { readonly way: string | null; readonly fallback: string | null; readonly done: number } | null;
+    readonly lastSync: { readonly way: string | null; readonly fallback: string | null; readonly done: number } | null;
     readonly transferMethod: {
       readonly state: string;
       readonly way: string | null;

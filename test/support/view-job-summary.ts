@@ -14,7 +14,7 @@ export const jobSummary = (jobId: string, more: Partial<JobSummary> = {}): JobSu
   isElsewhere: false,
   source: 'command',
   tasks: 0,
-  lookingForTasks: false,
+  searchingTasks: false,
   liveBytes: 0,
   polledAt: null,
   grownAt: null,

@@ -133,7 +133,7 @@ export class ViewPlace {
     const unknown = { name: null, state: null, creationTime: null, submitTime: null, startTime: null, endTime: null };
     const now = Date.now();
     this.store.jobInformation.save({
-      ...{ jobId, since: now, toldAt: now },
+      ...{ jobId, since: now, reportedAt: now },
       information: { ...unknown, id: jobId, tasks: [], ...information },
     });
   }

@@ -131,7 +131,7 @@ describe('jobs', () => {
         ...{ jobId: '501', state: 'watched', tasks: 1, liveBytes: 0, error: null },
         results: { listed: 1, synced: 1, bytes: 3 },
       },
-      { jobId: '502', lookingForTasks: false, results: null, changedAt: 5 },
+      { jobId: '502', searchingTasks: false, results: null, changedAt: 5 },
     ]);
     place.write('stdout', 'x'.repeat(1_000));
     place.commit('stderr', { error: TROUBLE });
@@ -153,7 +153,7 @@ describe('jobs', () => {
   it('that one looks at come with their files; of one that was never followed it is said', async () => {
     const place = await placeWithJob();
     const page = place.look(`job=${JOB}&job=999`);
-    expect(await page.until('job')).toMatchObject({ jobId: JOB, taskList: [], lastLook: null });
+    expect(await page.until('job')).toMatchObject({ jobId: JOB, taskList: [], lastSync: null });
     const { files, whole } = await page.until('files');
     expect(whole).toBe(true);
     expect(files.map(({ taskId, file, version }) => [taskId, file, version])).toEqual(

@@ -107,7 +107,7 @@ retention: ${settings.retention ?? '{}'}
 logging: {level: ${settings.level}}
 notify: ${settings.notify ? NOTIFY : '[]'}
 watch: ${JSON.stringify(settings.watch.map((job) => ({ job: Number(job), settleAfterMinutes: 30 })))}
-watchMine: ${settings.mine === null ? 'false' : `{mostJobs: ${settings.mine}}`}
+watchMine: ${settings.mine === null ? 'false' : `{maxJobs: ${settings.mine}}`}
 fleet: ${fleet === undefined ? 'null' : `{url: "postgresql://db.example.org/jobtail", name: ${fleet.name}}`}
 `;
 

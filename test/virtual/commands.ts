@@ -92,7 +92,7 @@ const ACTS: Readonly<Record<Happening, Act>> = {
           include: ['**'],
           exclude: [],
           maxAgeMs: 86_400_000,
-          mostJobs: world.chance.whole(1, 4),
+          maxJobs: world.chance.whole(1, 4),
           source: 'command',
           since: world.time.wallMs,
         });

@@ -246,7 +246,7 @@ function isWanted({ results }: Config, name: string, bytes: number): boolean {
 function lacksOfRule({ agent, service }: Complete): Lack[] {
   const { store } = agent;
   const rule = store.watchMine.inForce();
-  if (rule === undefined || store.jobs.followedByRule() >= rule.mostJobs) return [];
+  if (rule === undefined || store.jobs.followedByRule() >= rule.maxJobs) return [];
   const known = store.jobs.known();
   const left = [...service.jobs.values()].filter(({ id, isOver }) => !isOver && !known.has(id));
   return left.map(({ id }) => live(`job ${id} is not followed, though the rule is for it`));

@@ -37,8 +37,8 @@ export function checkSafety(world: World): void {
   for (const [what, count] of Object.entries(counts))
     if (count > most) throw new Error(`${count} ${what}, at most ${most} are explained`);
   const followed = store.jobs.followedByRule();
-  const { mostJobs = Number.POSITIVE_INFINITY } = store.watchMine.inForce() ?? {};
-  if (followed > Math.max(mostJobs, MOST_BEFORE)) throw new Error(`${followed} jobs are followed by the rule`);
+  const { maxJobs = Number.POSITIVE_INFINITY } = store.watchMine.inForce() ?? {};
+  if (followed > Math.max(maxJobs, MOST_BEFORE)) throw new Error(`${followed} jobs are followed by the rule`);
 }
 
 /** Entries of one collection beside those of jobs: statements of SQL, columns. */

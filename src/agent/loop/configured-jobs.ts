@@ -54,7 +54,7 @@ export async function takeMine(
   const fitting = await chooseMine(fresh, rule, clock.now());
   const request = { tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'mine' } as const;
   const requests = fitting.map(({ id }) => ({ ...request, jobId: id }));
-  const taken = await register.follow(requests, rule.mostJobs);
+  const taken = await register.follow(requests, rule.maxJobs);
   const waiting = fitting.length - taken;
   if (taken === 0) return { taken, waiting };
   log.info({ taken, waiting }, 'jobs of the user followed');
@@ -66,7 +66,7 @@ export async function choiceOf(listed: readonly JobInformation[], rule: WatchMin
   const known = store.jobs.known();
   const fresh = listed.filter(({ id }) => !known.has(id));
   const fitting = await chooseMine(fresh, rule, now);
-  const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
+  const taken = fitting.slice(0, Math.max(0, rule.maxJobs - store.jobs.followedByRule()));
   return { fresh, fitting, taken };
 }
 

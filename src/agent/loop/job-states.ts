@@ -196,13 +196,13 @@ export class JobStates implements Scheduled {
 
   #keep(reports: readonly JobInformation[]): void {
     const { store, clock } = this.#options.deps;
-    const toldAt = clock.now();
+    const reportedAt = clock.now();
     for (const information of reports) {
       const { id: jobId, state } = information;
       if (store.jobs.get(jobId) === undefined) continue;
       const before = store.jobInformation.get(jobId);
       const isSame = before?.information.state === state && !hasOtherStart(information, startOf(before.information));
-      store.jobInformation.save({ jobId, information, since: isSame ? before.since : toldAt, toldAt });
+      store.jobInformation.save({ jobId, information, since: isSame ? before.since : reportedAt, reportedAt });
     }
   }
 
@@ -227,11 +227,11 @@ export class JobStates implements Scheduled {
   async #note(delayMs: number): Promise<void> {
     const { commit, signal, deps } = this.#options;
     const { clock, store } = deps;
-    const lookedAt = clock.now();
+    const requestedAt = clock.now();
     const failures = this.#backOff.failures;
     const error = this.#failing?.stored ?? null;
     const counts = { listed: this.#listed, waiting: this.#waiting };
-    const row = { lookedAt, nextLookAt: lookedAt + Math.round(delayMs), failures, error, ...counts };
+    const row = { requestedAt, nextRequestAt: requestedAt + Math.round(delayMs), failures, error, ...counts };
     if (!signal.aborted) await commit(() => store.jobInformation.saveListing(row)).catch(() => {});
   }
 }

@@ -60,6 +60,6 @@ function unlessFailed<T>(call: Promise<T>, signal: AbortSignal): Promise<T | und
 
 function save(information: JobInformation, { store, clock }: Pick<DeletedJobsOptions, 'store' | 'clock'>): void {
   const now = clock.now();
-  const row = { jobId: information.id, information, since: now, toldAt: now };
+  const row = { jobId: information.id, information, since: now, reportedAt: now };
   store.transaction(() => store.jobInformation.save(row));
 }

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { type JobId, keyText } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { inSlices } from '../../slices.ts';
-import type { UnkeptNames } from '../../store/results.ts';
+import type { NamesWithoutRow } from '../../store/results.ts';
 import type { LiveFileRow, ResultRow, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
@@ -142,8 +142,8 @@ export class Ledger {
     this.#forgotten.push({ jobId: this.#options.jobId, name });
   }
 
-  setUnkept(unkept: UnkeptNames): void {
-    this.#options.store.results.setUnkept(this.#options.jobId, unkept);
+  setWithoutRow(withoutRow: NamesWithoutRow): void {
+    this.#options.store.results.setWithoutRow(this.#options.jobId, withoutRow);
   }
 
   /** Saves the rows if they are many or wait for long. */

@@ -148,7 +148,7 @@ export class SkippedNames {
   readonly #examples = new Map<string, ResultRow>();
   readonly #former = new Map<string, ResultRow>();
   readonly #byReason = new Map<string, number>();
-  readonly #unkept = { refused: 0, 'left-out': 0 };
+  readonly #withoutRow = { refused: 0, 'left-out': 0 };
 
   constructor(ledger: Ledger) {
     this.#ledger = ledger;
@@ -173,7 +173,7 @@ export class SkippedNames {
     const examples = this.#byReason.get(reason) ?? 0;
     const name = shortened(row.name);
     if (examples >= MAX_EXAMPLES || this.#examples.has(name)) {
-      this.#unkept[kind] += 1;
+      this.#withoutRow[kind] += 1;
       return false;
     }
     this.#byReason.set(reason, examples + 1);
@@ -183,7 +183,7 @@ export class SkippedNames {
 
   end(): Refusals {
     const fresh: { name: string; reason: string }[] = [];
-    let count = this.#unkept.refused;
+    let count = this.#withoutRow.refused;
     for (const [name, row] of this.#examples) {
       const former = this.#former.get(name);
       this.#former.delete(name);
@@ -194,7 +194,7 @@ export class SkippedNames {
       if (state === 'refused') fresh.push({ name: printable(shortened(name, SHOWN_LENGTH)), reason: reason ?? '' });
     }
     for (const row of this.#former.values()) this.#ledger.forget(row.name);
-    this.#ledger.setUnkept(this.#unkept);
+    this.#ledger.setWithoutRow(this.#withoutRow);
     return { count, fresh };
   }
 }

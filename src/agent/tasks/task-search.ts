@@ -96,13 +96,13 @@ export class TaskSearch {
     const fruitless = found > 0 || isOver ? 0 : search.fruitless + 1;
     const pauseMs = nominalPause(fruitless, PAUSES);
     // Without syncs of results, the listing is still read now and then.
-    const nextLookAt = isOver ? null : clock.now() + pauseMs;
+    const nextSearchAt = isOver ? null : clock.now() + pauseMs;
     const nextMs = !isOver ? pauseMs : isListed ? null : MAX_PAUSE_MS;
     const isMissing = !isOver && specifications.length > 0;
     const reason = probed.answersAll ? ANSWERS_ALL : isMissing && fruitless >= REPORTED_AFTER_ROUNDS ? NOT_FOUND : null;
     const hint = reason === null ? null : adviceFor(reason, hasJobService);
     const foundBy = found > 0 ? 'probes' : search.foundBy;
-    this.#keep({ ...search, foundBy, fruitless, hint, nextLookAt }, search.hint);
+    this.#keep({ ...search, foundBy, fruitless, hint, nextSearchAt }, search.hint);
     return { found, nextMs };
   }
 
@@ -129,7 +129,7 @@ export class TaskSearch {
   #keep(search: TaskSearchRow, hintBefore: string | null): void {
     const { store, clock, log } = this.#options;
     const { jobId, hint } = search;
-    store.transaction(() => store.taskSearches.save({ ...search, lookedAt: clock.now() }));
+    store.transaction(() => store.taskSearches.save({ ...search, searchedAt: clock.now() }));
     if (hint !== null && hintBefore === null) log.warn({ jobId, hint }, 'tasks not found');
   }
 
@@ -225,9 +225,9 @@ export async function saveReported(
   const { store, clock } = options;
   const search = store.taskSearches.get(jobId);
   if (search === undefined || tasks.length === 0) return 0;
-  const reported = { ...search, foundBy: 'job-service', fruitless: 0, nextLookAt: null, hint: null } as const;
+  const reported = { ...search, foundBy: 'job-service', fruitless: 0, nextSearchAt: null, hint: null } as const;
   const found = await keepFound(reported, tasks, options);
   if (found > 0 || !isDeepStrictEqual(reported, search))
-    store.transaction(() => store.taskSearches.save({ ...reported, lookedAt: clock.now() }));
+    store.transaction(() => store.taskSearches.save({ ...reported, searchedAt: clock.now() }));
   return found;
 }

@@ -249,7 +249,7 @@ class Waiting {
 function textOf({ job, unproven }: Ended): string {
   const verified = job.files.filter((file) => file.verified).length;
   const what = `${verified} of ${countOf(job.files.length, 'live file')} verified, ${countOf(job.results.synced, 'result')}`;
-  const failed = job.tasks.told.filter(({ errorMessage }) => hasMessage(errorMessage)).slice(0, MAX_TASKS);
+  const failed = job.tasks.reported.filter(({ errorMessage }) => hasMessage(errorMessage)).slice(0, MAX_TASKS);
   const lines = [
     `job ${job.jobId} is ${job.jobState === null ? job.state : showJobState(job.jobState)}: ${what}`,
     ...failed.map((task) => `  ${taskLine(task)}`),

@@ -15,13 +15,13 @@ interface WatchMineOptions extends ConfigOption {
   readonly include: readonly string[];
   readonly exclude: readonly string[];
   readonly maxAge?: number;
-  readonly mostJobs?: number;
+  readonly maxJobs?: number;
 }
 
 const DAY_MS = 86_400_000;
 const MAX_JOBS = 200;
 
-export async function watchMine({ include, exclude, maxAge, mostJobs, ...options }: WatchMineOptions): Promise<void> {
+export async function watchMine({ include, exclude, maxAge, maxJobs, ...options }: WatchMineOptions): Promise<void> {
   const config = await configurationAsOwner(options);
   requireJobsUrl(config);
   await withRules(config, async (store, { save, isRunning }) => {
@@ -31,7 +31,7 @@ export async function watchMine({ include, exclude, maxAge, mostJobs, ...options
       include: include.length > 0 ? include : ['**'],
       exclude,
       maxAgeMs: maxAge ?? DAY_MS,
-      mostJobs: mostJobs ?? config.watchMine?.mostJobs ?? MAX_JOBS,
+      maxJobs: maxJobs ?? config.watchMine?.maxJobs ?? MAX_JOBS,
       since: store.watchMine.of('command')?.since ?? now,
     };
     const count = await countOfTaken(config, store, rule, !isRunning);
@@ -51,7 +51,7 @@ async function countOfTaken(config: Config, store: Store, rule: WatchMineRow, is
     const counts: readonly (readonly [count: number, what: string])[] = [
       [reported.length - fresh.length, 'watched before'],
       [fresh.length - fitting.length, 'ignored (too old, or another name)'],
-      [fitting.length - taken.length, `waiting (at most ${rule.mostJobs} at a time)`],
+      [fitting.length - taken.length, `waiting (at most ${rule.maxJobs} at a time)`],
     ];
     const others = counts.flatMap(([count, what]) => (count === 0 ? [] : [`, ${showCount(count)} ${what}`]));
     const now = `${showCount(taken.length)} taken now (${showCount(running)} running)`;

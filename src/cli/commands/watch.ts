@@ -103,7 +103,7 @@ interface Registered {
 
 /** Waits until the running agent has found tasks or reports an error, or the time is up. */
 function firstTasks({ store, request: { jobId } }: Registered): Promise<void> {
-  const hasSearched = () => (store.taskSearches.get(jobId)?.lookedAt ?? null) !== null;
+  const hasSearched = () => (store.taskSearches.get(jobId)?.searchedAt ?? null) !== null;
   const isOver = () =>
     (hasSearched() && store.taskSearches.knownTasks(jobId).length > 0) ||
     (store.jobs.get(jobId)?.error ?? null) !== null;

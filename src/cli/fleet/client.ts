@@ -77,9 +77,9 @@ export async function fleetReport(config: Config, client: FleetClient, only: Job
 
 function agentReport(agent: AgentRow, callsPerMinute: number | null) {
   const { lacks, notFollowed } = agent;
-  const { name, state, jobs, mostJobs, lagMs, callsLastMinute, startedAt, seenAt, host, pid, version, view } = agent;
+  const { name, state, jobs, maxJobs, lagMs, callsLastMinute, startedAt, seenAt, host, pid, version, view } = agent;
   return {
-    ...{ name, state, jobs, mostJobs, lagMs, callsLastMinute, lacks, notFollowed },
+    ...{ name, state, jobs, maxJobs, lagMs, callsLastMinute, lacks, notFollowed },
     /** Share of the calls per minute of the fleet; null without a fixed limit. */
     budgetShare: callsPerMinute === null ? null : Math.round((callsLastMinute / callsPerMinute) * 1000) / 1000,
     ...{ startedAt: Math.round(startedAt), seenAt: Math.round(seenAt), host, pid, version, view },

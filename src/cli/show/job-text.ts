@@ -40,8 +40,8 @@ export function taskLine({ taskId, name, taskState, errorMessage }: TaskFields):
 export const hasMessage = (message: string | null): message is string => message !== null && message.trim() !== '';
 
 export function jobStateLines(job: JobReport): string[] {
-  const { toldAt, jobState, jobStateSince } = job;
-  if (toldAt === null) return [];
+  const { reportedAt, jobState, jobStateSince } = job;
+  if (reportedAt === null) return [];
   const since = jobStateSince === null ? '' : ` (first seen ${showAge(Date.now() - jobStateSince)} ago)`;
   const state = jobState === null ? 'no state is reported' : `${showJobState(jobState)}${since}`;
   const name = job.name === null || job.name === '' ? '' : `"${printable(job.name)}": `;
@@ -61,20 +61,20 @@ export function jobStateLines(job: JobReport): string[] {
 
 /** Tasks with a message first; the others only if they are few. */
 function taskLines({ tasks }: JobReport): string[] {
-  const failed = tasks.told.filter(({ errorMessage }) => hasMessage(errorMessage));
-  const others = tasks.told.filter(({ errorMessage }) => !hasMessage(errorMessage));
+  const failed = tasks.reported.filter(({ errorMessage }) => hasMessage(errorMessage));
+  const others = tasks.reported.filter(({ errorMessage }) => !hasMessage(errorMessage));
   const shown = [...failed, ...others].slice(0, MAX_TASKS);
-  const more = tasks.told.length - shown.length;
+  const more = tasks.reported.length - shown.length;
   const lines = shown.map((task) => `  ${taskLine(task)}`);
   return more > 0 ? [...lines, `  ... and ${showCount(more)} tasks more (agent status JOB --json)`] : lines;
 }
 
 export function searchLines({ tasks }: JobReport): string[] {
-  const { found, by, lookingFor, nextLookAt, hint } = tasks;
+  const { found, by, searching, nextSearchAt, hint } = tasks;
   if (by === 'named') return [];
   const how = by === null ? '' : `, ${WAYS[by]}`;
-  const next = nextLookAt === null ? '' : `, next probe ${inTime(nextLookAt)}`;
-  const what = lookingFor ? `; probes search for ${found === 0 ? 'them' : 'others'}${next}` : '';
+  const next = nextSearchAt === null ? '' : `, next probe ${inTime(nextSearchAt)}`;
+  const what = searching ? `; probes search for ${found === 0 ? 'them' : 'others'}${next}` : '';
   const line = `tasks: ${found === 0 ? 'none is known yet' : `${showCount(found)}${how}`}${what}`;
   return hint === null ? [line] : [line, `  ${pc.yellow(printable(hint))}`];
 }
@@ -93,9 +93,9 @@ export function agentLines({
 }: Pick<Report, 'jobService' | 'watchMine' | 'notify' | 'outage'>): string[] {
   const lines: string[] = [];
   if (watchMine !== null) {
-    const { following, waiting, mostJobs } = watchMine;
-    const others = waiting > 0 ? `, ${showCount(waiting)} wait (${showCount(mostJobs)} at a time)` : '';
-    const nextAt = jobService?.nextLookAt ?? null;
+    const { following, waiting, maxJobs } = watchMine;
+    const others = waiting > 0 ? `, ${showCount(waiting)} wait (${showCount(maxJobs)} at a time)` : '';
+    const nextAt = jobService?.nextRequestAt ?? null;
     const next = nextAt === null ? '' : `; the next list of jobs is due ${inTime(nextAt)}`;
     lines.push(`following all jobs of the user: ${countOf(following, 'job')} now${others}${next}`);
   }

@@ -55,7 +55,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     error: job.error,
     source: job.source,
     ...jobStateReport(reported),
-    tasks: { ...tasksReport(config, store, job, found), told: (reported?.information.tasks ?? []).map(taskFields) },
+    tasks: { ...tasksReport(config, store, job, found), reported: (reported?.information.tasks ?? []).map(taskFields) },
     watchedAt: job.watchedAt,
     polledAt: job.polledAt,
     grownAt: job.grownAt,
@@ -67,7 +67,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     results: {
       ...store.results.counts(job.jobId),
       directory: job.results ? resultsDirectory(directory, job.jobId) : null,
-      lastLook: shownSync(store.resultSyncs.get(job.jobId)),
+      lastSync: shownSync(store.resultSyncs.get(job.jobId)),
       transferMethod: leaseReport(store.leases.lastOf(job.jobId)),
       reasons: store.results.reasons(job.jobId),
       notSynced: unsynced.map(({ name, state, reason }: ResultRow) => ({ name, state, reason })),
@@ -121,7 +121,7 @@ function jobStateReport(row: JobInformationRow | undefined) {
   return {
     ...jobFields(row?.information),
     jobStateSince: row?.since ?? null,
-    toldAt: row?.toldAt ?? null,
+    reportedAt: row?.reportedAt ?? null,
   };
 }
 
@@ -130,13 +130,13 @@ function tasksReport({ service }: Config, store: Store, job: JobRow, found: numb
   const isFollowed = job.state === 'watched' || job.state === 'ending';
   const isSearched = isFollowed && search !== undefined;
   // Without probes of its own, a job gets its tasks with the report about all jobs.
-  const nextReported = hasJobService(service) ? (store.jobInformation.lastListing()?.nextLookAt ?? null) : null;
+  const nextReported = hasJobService(service) ? (store.jobInformation.lastListing()?.nextRequestAt ?? null) : null;
   return {
     found,
     by: search === undefined ? ('named' as const) : search.foundBy,
-    lookingFor: isSearched && (found === 0 || search.nextLookAt !== null),
-    lookedAt: search?.lookedAt ?? null,
-    nextLookAt: isSearched ? (search.nextLookAt ?? nextReported) : null,
+    searching: isSearched && (found === 0 || search.nextSearchAt !== null),
+    searchedAt: search?.searchedAt ?? null,
+    nextSearchAt: isSearched ? (search.nextSearchAt ?? nextReported) : null,
     hint: isSearched ? search.hint : null,
   };
 }
@@ -144,9 +144,9 @@ function tasksReport({ service }: Config, store: Store, job: JobRow, found: numb
 function watchMineReport(store: Store) {
   const rule = store.watchMine.inForce();
   if (rule === undefined) return null;
-  const { source, since, include, exclude, maxAgeMs, mostJobs } = rule;
+  const { source, since, include, exclude, maxAgeMs, maxJobs } = rule;
   return {
-    ...{ source, since, include, exclude, mostJobs },
+    ...{ source, since, include, exclude, maxJobs },
     maxAgeDays: maxAgeMs / DAY_MS,
     following: store.jobs.followedByRule(),
     waiting: store.jobInformation.lastListing()?.waiting ?? 0,

@@ -20,7 +20,7 @@ export function overview(all: ShownReport, display: Display, maxJobs = Number.PO
   if (report.jobs.length === 0)
     lines.push(...(report.watchMine === null ? ['no job is watched: agent watch JOB'] : []));
   else {
-    const isReported = report.jobs.some(({ toldAt }) => toldAt !== null);
+    const isReported = report.jobs.some(({ reportedAt }) => reportedAt !== null);
     const isOfFleet = report.agents !== undefined;
     const owner = isOfFleet ? ['owner'] : [];
     const hasNames = report.jobs.some(({ name }) => (name ?? '') !== '');
@@ -65,7 +65,7 @@ function asNeeded(a: JobReport, b: JobReport): number {
 
 function overviewRow(job: JobReport, isReported: boolean): string[] {
   const { files, tasks, jobId, jobState } = job;
-  const none = tasks.lookingFor ? 'looking for tasks' : 'none';
+  const none = tasks.searching ? 'looking for tasks' : 'none';
   const live = files.length === 0 ? none : `${files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
   const reported = isReported ? [showJobState(jobState)] : [];
   return [jobId, colouredStateOf(job), ...reported, live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
@@ -95,7 +95,7 @@ export function progressText({ jobs }: Report): string {
   const lines = jobs.map((job) => {
     const results = job.results.directory === null ? '' : `results ${resultsOf(job)}`;
     const failure = job.error === null ? '' : printable(job.error.message);
-    const live = job.files.length === 0 && job.tasks.lookingFor ? 'looking for its tasks' : liveOf(job);
+    const live = job.files.length === 0 && job.tasks.searching ? 'looking for its tasks' : liveOf(job);
     return `job ${job.jobId}: ${listed(showJobState(job.jobState), live, `last growth ${ageOf(job.grownAt)}`, results, failure)}`;
   });
   return lines.join('; ');
@@ -155,12 +155,12 @@ function mismatchLines({ taskId, file, mismatches }: JobReport['files'][number])
 }
 
 function resultLines({ results }: JobReport): string[] {
-  const { lastLook, transferMethod, reasons } = results;
+  const { lastSync, transferMethod, reasons } = results;
   const lines: string[] = [];
-  if (lastLook !== null) {
-    const { done, wanted, bytes, endedAt, updatedAt, fallback } = lastLook;
+  if (lastSync !== null) {
+    const { done, wanted, bytes, endedAt, updatedAt, fallback } = lastSync;
     const when = endedAt === null ? 'now' : ageOf(updatedAt);
-    const rate = lastLook.way === null ? '' : `, ${showBytes(lastLook.bytesPerSecond)}/s by ${wayOf(lastLook.way)}`;
+    const rate = lastSync.way === null ? '' : `, ${showBytes(lastSync.bytesPerSecond)}/s by ${wayOf(lastSync.way)}`;
     lines.push(`  last sync (${when}): tried ${done} of ${countOf(wanted, 'due file')}, ${showBytes(bytes)}${rate}`);
     if (fallback !== null) lines.push(pc.yellow(`  by the service, not directly: ${printable(fallback)}`));
   }
@@ -248,13 +248,13 @@ function fleetLines({ agents, waitingJobs }: FleetPart, display: Display): strin
   if (agents.length === 0) return [pc.yellow('no agent of the fleet is running (agent run)')];
   const head = ['agent', 'state', 'jobs', 'lag', 'calls'];
   const rows = agents.map((agent) => {
-    const { name, jobs, mostJobs, callsLastMinute, budgetShare } = agent;
+    const { name, jobs, maxJobs, callsLastMinute, budgetShare } = agent;
     const share =
       budgetShare === null ? `${showCount(callsLastMinute)} a minute` : `${Math.round(budgetShare * 100)} %`;
     return [
       printable(name),
       agentStateOf(agent),
-      `${showCount(jobs)} of ${showCount(mostJobs)}`,
+      `${showCount(jobs)} of ${showCount(maxJobs)}`,
       agentLagOf(agent),
       share,
     ];

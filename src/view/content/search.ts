@@ -241,7 +241,7 @@ async function* allMatches(content: Content, pattern: Pattern): AsyncGenerator<S
   let count = 0;
   let reported = 0;
   let unreported: Match[] = [];
-  let toldAt = performance.now();
+  let reportedAt = performance.now();
   for await (const { matches, searched } of searchForward(content, pattern, 0)) {
     count += matches.length;
     for (const [byte] of matches) {
@@ -249,8 +249,8 @@ async function* allMatches(content: Content, pattern: Pattern): AsyncGenerator<S
       marks[mark] = (marks[mark] ?? 0) + 1;
     }
     unreported.push(...matches.slice(0, MAX_LISTED - reported - unreported.length));
-    if (performance.now() - toldAt < REPORT_MS) continue;
-    toldAt = performance.now();
+    if (performance.now() - reportedAt < REPORT_MS) continue;
+    reportedAt = performance.now();
     if (unreported.length > 0) yield { at: unreported };
     reported += unreported.length;
     unreported = [];

@@ -79,7 +79,7 @@ export interface FleetAgent {
   readonly name: string;
   readonly state: 'alive' | 'draining' | 'gone';
   readonly jobs: number;
-  readonly mostJobs: number;
+  readonly maxJobs: number;
   readonly lagMs: number | null;
   readonly callsLastMinute: number;
   /** Why it is not ready; null if it is. */
@@ -120,7 +120,7 @@ export interface JobSummary {
   readonly source: JobRow['source'];
   readonly tasks: number;
   /** It has tasks that are not known yet. */
-  readonly lookingForTasks: boolean;
+  readonly searchingTasks: boolean;
   readonly liveBytes: number;
   /** The last poll that was answered; null while none was. */
   readonly polledAt: number | null;
@@ -147,7 +147,7 @@ export interface JobDetail extends JobSummary {
   /** Why no task is found, and what to do. */
   readonly tasksHint: string | null;
   /** The last sync of results, which runs while `endedAt` is null. */
-  readonly lastLook: (NonNullable<ReturnType<typeof shownSync>> & Pick<ResultSyncRow, 'arriving'>) | null;
+  readonly lastSync: (NonNullable<ReturnType<typeof shownSync>> & Pick<ResultSyncRow, 'arriving'>) | null;
 }
 
 export interface TaskDetail {

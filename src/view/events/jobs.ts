@@ -46,7 +46,7 @@ export class JobsView {
       const live = totals.liveByJob();
       const reported = new Map(jobInformation.all().map((row) => [row.jobId, row]));
       const counts = results.countsByJob();
-      const searching = new Set(taskSearches.all().flatMap((row) => (row.nextLookAt === null ? [] : row.jobId)));
+      const searching = new Set(taskSearches.all().flatMap((row) => (row.nextSearchAt === null ? [] : row.jobId)));
       return jobs.flatMap((job) => {
         const { jobId } = job;
         if (counts.has(jobId)) seen.add(jobId);
@@ -69,7 +69,7 @@ export class JobsView {
       live: store.totals.liveByJob(jobId).get(jobId) ?? NO_FILES,
       reported,
       counts: store.results.counts(jobId),
-      isSearching: (search?.nextLookAt ?? null) !== null,
+      isSearching: (search?.nextSearchAt ?? null) !== null,
     };
     const { tasks = [] } = reported?.information ?? {};
     const sync = store.resultSyncs.get(jobId);
@@ -80,7 +80,7 @@ export class JobsView {
         ...{ taskId, name, taskState, errorMessage },
       })),
       tasksHint: search?.hint ?? null,
-      lastLook: shown && { ...shown, arriving: sync?.arriving ?? [] },
+      lastSync: shown && { ...shown, arriving: sync?.arriving ?? [] },
     };
   }
 
@@ -106,7 +106,7 @@ export class JobsView {
       ...{ submitTime: submitTime ?? null, startTime: startTime ?? null, endTime: endTime ?? null },
       phase: phaseOf(jobState) ?? null,
       tasks: live.tasks,
-      lookingForTasks: isFollowed && isSearching,
+      searchingTasks: isFollowed && isSearching,
       liveBytes: live.bytes,
       changedAt: Math.max(...changes.map((at) => at ?? 0)),
       growth: this.#growth.of(jobId, [grownAt ?? watchedAt, live.bytes]),

@@ -68,7 +68,7 @@ describe('a job', () => {
     const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
     for (const [stage, state] of Object.entries({ ...STATES, deleted: 'Deleted' })) {
       const job = jobIn('unfollowed');
-      job.follow(ROW, { jobId: ROW.jobId, information: { ...information, ...times, state }, since: 0, toldAt: 0 });
+      job.follow(ROW, { jobId: ROW.jobId, information: { ...information, ...times, state }, since: 0, reportedAt: 0 });
       expect(job.current).toBe(stage);
     }
   });
@@ -137,7 +137,7 @@ describe('the end of a job that is over', () => {
     const job = new JobStage({ now: () => time.ms, monotonic: () => time.ms, timer: () => () => {} });
     const information = { id: ROW.jobId, name: null, tasks: [], state: 'Finished' };
     const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
-    job.follow(ROW, { jobId: ROW.jobId, information: { ...information, ...times }, since: 0, toldAt: 0 });
+    job.follow(ROW, { jobId: ROW.jobId, information: { ...information, ...times }, since: 0, reportedAt: 0 });
     time.ms += 10 * MINUTE_MS;
     for (let each = 0; each < 2; each++) job.polled(time.ms, true);
     expect(job.isSettled).toBe(false);

@@ -12,7 +12,7 @@ import { ModelRemote } from '../../support/model-remote.ts';
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const NOW = Date.UTC(2026, 10, 5);
-const ALL = { include: ['**'], exclude: [], maxAgeMs: DAY_MS, mostJobs: 200 };
+const ALL = { include: ['**'], exclude: [], maxAgeMs: DAY_MS, maxJobs: 200 };
 
 describe('a job of the user', () => {
   const choose = async (rule: Partial<WatchMineRow>, ...jobs: JobInformation[]) =>
@@ -85,7 +85,7 @@ async function thirty() {
 describe('all jobs of the user', () => {
   it('are followed, running ones first and never more than the rule says, until each is settled', async () => {
     const { clock, service, order, inState, said, store } = await thirty();
-    order({ mostJobs: 6 });
+    order({ maxJobs: 6 });
     await clock.passUntil('the first jobs', () => inState('watched').length === 6, MINUTE_MS);
     const running = inState('watched').filter(({ jobId }) => service.jobs.get(jobId)?.state === 'Running');
     expect(running).toHaveLength(5);

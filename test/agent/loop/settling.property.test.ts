@@ -43,7 +43,7 @@ class World {
   phase: JobPhase | undefined;
   /** Since when that is reported. */
   phaseSince = 0;
-  toldAt = Number.NEGATIVE_INFINITY;
+  reportedAt = Number.NEGATIVE_INFINITY;
   overSince = 0;
   quietSince = 0;
   polls = 0;
@@ -64,12 +64,12 @@ class World {
     };
     // A process has a clock of its own, which knows nothing of the time before.
     const begun = this.now;
-    const toldAt = WALL + this.phaseSince;
+    const reportedAt = WALL + this.phaseSince;
     const before: JobInformationRow = {
       jobId: JOB,
       information: jobOf(JOB, wordOf(this.phase)),
-      since: toldAt,
-      toldAt,
+      since: reportedAt,
+      reportedAt,
     };
     const clock: Clock = {
       now: () => WALL + this.now,
@@ -78,7 +78,7 @@ class World {
     };
     this.#begun = begun;
     const stage = new JobStage(clock);
-    stage.follow(row, this.toldAt < 0 ? undefined : before);
+    stage.follow(row, this.reportedAt < 0 ? undefined : before);
     return stage;
   }
 
@@ -93,7 +93,7 @@ class World {
         if (step.phase === 'over' && this.phase !== 'over') this.wait();
         if (step.phase !== this.phase) this.phaseSince = this.now;
         this.phase = step.phase;
-        this.toldAt = this.now;
+        this.reportedAt = this.now;
         this.isConfirmed = true;
         this.stage.report(wordOf(step.phase));
         break;
@@ -121,7 +121,7 @@ class World {
         this.quietSince = this.grownAt ?? 0;
         this.overSince = Math.max(this.phaseSince, this.grownAt ?? 0);
         this.polls = 0;
-        if (this.toldAt >= 0) this.toldAt = this.now;
+        if (this.reportedAt >= 0) this.reportedAt = this.now;
         break;
     }
   }
@@ -140,7 +140,7 @@ it('is only when it was over for a minute and two polls without growth, or quiet
         world.do(next);
         const wasOver = world.now - world.overSince >= MINUTE_MS && world.polls >= 2 && world.isConfirmed;
         const wasQuiet = world.now - world.quietSince >= SETTLE_MS && world.polls >= 2;
-        const isReported = world.now - world.toldAt < 10 * MINUTE_MS;
+        const isReported = world.now - world.reportedAt < 10 * MINUTE_MS;
         if (world.phase === 'over') expect(world.stage.isSettled).toBe(wasOver);
         else if (world.phase === 'active' && isReported) expect(world.stage.isSettled).toBe(false);
         else if (world.stage.isSettled) expect(wasQuiet).toBe(true);

@@ -25,7 +25,7 @@ it('tasks that are reported are found once, and reported again they write nothin
   expect(await keep([TASK])).toBe(1);
   expect(store.taskSearches.knownTasks(JOB)).toEqual([TASK]);
   const kept = store.taskSearches.get(JOB);
-  expect(kept).toMatchObject({ foundBy: 'job-service', nextLookAt: null, hint: null });
+  expect(kept).toMatchObject({ foundBy: 'job-service', nextSearchAt: null, hint: null });
   await clock.pass(1_000);
   expect(await keep([TASK])).toBe(0);
   expect(store.taskSearches.get(JOB)).toEqual(kept);
@@ -36,10 +36,10 @@ it('what a search of their own had left is over once they are reported again', a
   await keep([TASK]);
   const search = store.taskSearches.get(JOB);
   if (search === undefined) throw new Error('the job has no search');
-  const left = { ...search, fruitless: 4, nextLookAt: clock.now() + 600_000, hint: 'name them' };
+  const left = { ...search, fruitless: 4, nextSearchAt: clock.now() + 600_000, hint: 'name them' };
   store.transaction(() => store.taskSearches.save(left));
   expect(await keep([TASK])).toBe(0);
-  expect(store.taskSearches.get(JOB)).toMatchObject({ fruitless: 0, nextLookAt: null, hint: null });
+  expect(store.taskSearches.get(JOB)).toMatchObject({ fruitless: 0, nextSearchAt: null, hint: null });
 });
 
 it('nothing becomes of them where the order names the tasks, or none is reported', async () => {

@@ -218,10 +218,10 @@ describe('the rounds of a job', () => {
     const { remote, probe, store } = setUp();
     remote.task('9001', '9001');
     expect(await probe()).toEqual({ found: 1, nextMs: 600_000 });
-    expect(store.taskSearches.get(JOB)).toMatchObject({ nextLookAt: null });
+    expect(store.taskSearches.get(JOB)).toMatchObject({ nextSearchAt: null });
     remote.listed.push('/9002/x');
     await probe();
-    expect(store.taskSearches.get(JOB)?.nextLookAt).toBeGreaterThan(0);
+    expect(store.taskSearches.get(JOB)?.nextSearchAt).toBeGreaterThan(0);
   });
 
   it('are over when an order names the tasks', async () => {

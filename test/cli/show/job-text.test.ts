@@ -42,7 +42,7 @@ describe('a word of the middleware', () => {
 describe('changes of a job state', () => {
   const row = (state: string | null, tasks: readonly TaskInformation[] = []) => {
     const information: JobInformation = { id: JOB, name: null, state, ...NEVER, tasks };
-    return { jobId: JOB, information, since: 0, toldAt: 0 };
+    return { jobId: JOB, information, since: 0, reportedAt: 0 };
   };
 
   it('are said once each, and the end with its reasons', () => {

@@ -11,14 +11,22 @@ const FAILURE = { code: 'timeout', message: 'no answer', hint: null, since: 0 } 
 
 function jobOf(jobId: string, state: JobReport['state'], more: Partial<JobReport> = {}): JobReport {
   const counts = { listed: 3, synced: 1, linked: 0, inFlux: 0, queued: 0, failed: 2, refused: 2, leftOut: 0, bytes: 0 };
-  const results = { ...counts, directory: '/r', lastLook: null, transferMethod: null, notSynced: [], reasons: [] };
-  const tasks = { found: 0, by: 'named', lookingFor: false, lookedAt: null, nextLookAt: null, hint: null, told: [] };
+  const results = { ...counts, directory: '/r', lastSync: null, transferMethod: null, notSynced: [], reasons: [] };
+  const tasks = {
+    found: 0,
+    by: 'named',
+    searching: false,
+    searchedAt: null,
+    nextSearchAt: null,
+    hint: null,
+    reported: [],
+  };
   const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
   return {
     ...{ jobId, state, error: null, source: 'command', name: null, jobState: null, ...times },
     ...{
       jobStateSince: null,
-      toldAt: null,
+      reportedAt: null,
       tasks,
       watchedAt: 0,
       polledAt: 0,
@@ -113,8 +121,8 @@ it('a reason that many results share is shown once, with their number, and so is
 });
 
 it('jobs are shown with their names, and the next list of jobs of the user with its time', () => {
-  const watchMine = { following: 0, waiting: 0, mostJobs: 200 } as Report['watchMine'];
-  const jobService = { lookedAt: 0, nextLookAt: Date.now() + 24_200, failures: 0, error: null, listed: 0 };
+  const watchMine = { following: 0, waiting: 0, maxJobs: 200 } as Report['watchMine'];
+  const jobService = { requestedAt: 0, nextRequestAt: Date.now() + 24_200, failures: 0, error: null, listed: 0 };
   const named = overview(
     { ...reportOf([jobOf('501', 'watched', { name: 'heat\u001b' })]) },
     { columns: 100, hasBoxes: false },

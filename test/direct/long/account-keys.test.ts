@@ -33,7 +33,7 @@ describe('the real key of the account', { ...PATIENCE, ...needs(...SSH) }, () =>
       const [job] = (await place.status('501')).jobs as readonly unknown[];
       expect(job).toMatchObject({
         results: {
-          lastLook: { way: 'rsync', fallback: null },
+          lastSync: { way: 'rsync', fallback: null },
           transferMethod: { state: 'ended', way: 'rsync', reason: null },
         },
       });

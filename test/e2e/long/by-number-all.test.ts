@@ -79,12 +79,12 @@ it.concurrent('watch, jobs, status and tail tell what the middleware tells', PAT
       {
         ...{ jobId, state: 'watched', source: 'command', name: NAME, jobState: 'Failed' },
         endTime: { ms: expect.any(Number) },
-        tasks: { found: 3, by: 'job-service', lookingFor: false, hint: null },
+        tasks: { found: 3, by: 'job-service', searching: false, hint: null },
       },
     ],
   });
-  expect(json.jobs[0].tasks.told).toHaveLength(3);
-  expect(json.jobs[0].tasks.nextLookAt).toBeGreaterThan(Date.now() - 60_000);
+  expect(json.jobs[0].tasks.reported).toHaveLength(3);
+  expect(json.jobs[0].tasks.nextSearchAt).toBeGreaterThan(Date.now() - 60_000);
   const page = (await place.agent('status', jobId)).stdout;
   expect(page.replaceAll('\n', '')).not.toMatch(ACTS);
   expect(page).toMatch(/": Failed \(first seen \d+ s ago\), submitted .*, started .*, ended /);

@@ -70,7 +70,12 @@ describe.concurrent('the tasks of a job are found', PATIENCE, () => {
     expect(await watch()).toMatchObject({ code: 0 });
     await place.mirrored(job, 'stdout');
     expect(await agent.logs('tasks found', { jobId: job.jobId })).toMatchObject({ level: 'info', by: 'probes' });
-    expect(await searchOf(place, job)).toMatchObject({ foundBy: 'probes', fruitless: 0, nextLookAt: null, hint: null });
+    expect(await searchOf(place, job)).toMatchObject({
+      foundBy: 'probes',
+      fruitless: 0,
+      nextSearchAt: null,
+      hint: null,
+    });
   });
 
   it('by the service that tells of jobs, whatever their ids', async (context) => {
@@ -78,7 +83,7 @@ describe.concurrent('the tasks of a job are found', PATIENCE, () => {
     write(job);
     expect(await watch()).toMatchObject({ code: 0 });
     await place.mirrored(job, 'stdout');
-    expect(await searchOf(place, job)).toMatchObject({ foundBy: 'job-service', nextLookAt: null });
+    expect(await searchOf(place, job)).toMatchObject({ foundBy: 'job-service', nextSearchAt: null });
     const reported = await inStore(place, (store) => store.jobInformation.get(job.jobId as JobId));
     expect(reported?.information).toMatchObject({ id: job.jobId, name: job.name });
   });

@@ -28,7 +28,7 @@ describe('results by default', { ...PATIENCE, ...needs(...SSH) }, () => {
     e2e.put('large.dat', Buffer.alloc(3_000_000, 'large '));
     expect((await e2e.start('sync', '501').ended).code).toBe(0);
     expect(fs.readFileSync(e2e.result('large.dat')).equals(Buffer.alloc(3_000_000, 'large '))).toBe(true);
-    expect((await e2e.status()).results.lastLook).toMatchObject({ way: 'rsync', fallback: null });
+    expect((await e2e.status()).results.lastSync).toMatchObject({ way: 'rsync', fallback: null });
     expect(sandbox.counters).toMatchObject({ issuedKeys: 1, openKeys: 0 });
     expect((await place.agent('check')).stdout).toContain(`by rsync from ${sshd.host} for job 501`);
   });
@@ -41,7 +41,7 @@ describe('results by default', { ...PATIENCE, ...needs(...SSH) }, () => {
     expect((await e2e.start('sync', '501').ended).code).toBe(0);
     expect(fs.readFileSync(e2e.result('large.dat')).equals(Buffer.alloc(3_000_000, 'large '))).toBe(true);
     const why = '127.0.0.1 cannot be reached by SSH: ';
-    expect((await e2e.status()).results.lastLook).toMatchObject({
+    expect((await e2e.status()).results.lastSync).toMatchObject({
       way: 'soap',
       fallback: expect.stringContaining(why),
     });

@@ -36,7 +36,7 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     expect((await e2e.status()).results).toMatchObject({
       listed: 3,
       synced: 3,
-      lastLook: { way: 'rsync', fallback: null, done: 3 },
+      lastSync: { way: 'rsync', fallback: null, done: 3 },
       transferMethod: { state: 'ended', way: 'rsync', reason: null },
     });
     await place.verified('501');
@@ -49,9 +49,9 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     const synced = await e2e.place.agent('sync', '501');
     expect(synced.code).toBe(0);
     expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a');
-    const { lastLook } = (await e2e.status()).results;
-    expect(lastLook).toMatchObject({ way: 'soap' });
-    expect(lastLook?.fallback).toContain('127.0.0.1 refused the temporary key');
+    const { lastSync } = (await e2e.status()).results;
+    expect(lastSync).toMatchObject({ way: 'soap' });
+    expect(lastSync?.fallback).toContain('127.0.0.1 refused the temporary key');
     expect((await e2e.place.agent('status', '501')).stdout).toContain(
       'by the service, not directly: 127.0.0.1 refused',
     );
@@ -74,7 +74,7 @@ describe('results from a mounted share', () => {
     expect((await place.agent('sync', '501')).code).toBe(0);
     expect(fs.readFileSync(e2e.result('a.dat')).equals(Buffer.alloc(2_000_000, 'share '))).toBe(true);
     expect(sandbox.counters.calls).toMatchObject({ DownloadFileFromCluster: 0, EndFileTransfer: 1 });
-    expect((await e2e.status()).results.lastLook).toMatchObject({ way: 'share', fallback: null });
+    expect((await e2e.status()).results.lastSync).toMatchObject({ way: 'share', fallback: null });
   });
 
   it('that no shareRoots covers come by SOAP; status and check say what to configure', async (context) => {
@@ -90,7 +90,7 @@ describe('results from a mounted share', () => {
     expect((await place.agent('sync', '501')).code).toBe(0);
     expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a result');
     const said = `the service names the share ${named}/501, and results.shareRoots does not cover it`;
-    expect((await e2e.status()).results.lastLook).toMatchObject({
+    expect((await e2e.status()).results.lastSync).toMatchObject({
       way: 'soap',
       fallback: expect.stringContaining(said),
     });

@@ -80,7 +80,7 @@ it('a hundred thousand results failed: status counts all, and names some', async
     intervalMs: 1,
   } as const;
   store.results.saveAll(Array.from({ length: 100_000 }, (_, at) => ({ ...row, name: `/11/${'x'.repeat(200)}${at}` })));
-  store.results.setUnkept(jobId, { refused: 7, 'left-out': 3 });
+  store.results.setWithoutRow(jobId, { refused: 7, 'left-out': 3 });
   store.close();
   const reported = await place.agent('status', '501', '--json');
   const [job] = JSON.parse(reported.stdout).jobs;

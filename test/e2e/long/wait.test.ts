@@ -37,7 +37,7 @@ function leaveOne(
     const row = store.liveFiles.get(jobId, { taskId: TASK, file: 'stdout' });
     if (row !== undefined) store.liveFiles.save({ ...row, position: 5, verified });
     if (jobState !== null)
-      store.jobInformation.save({ jobId, information: jobOf(jobId, jobState), since: 1, toldAt: 1 });
+      store.jobInformation.save({ jobId, information: jobOf(jobId, jobState), since: 1, reportedAt: 1 });
     store.jobs.setState(jobId, state);
   });
 }

@@ -9,7 +9,7 @@ describe.concurrent('all jobs of the user', PATIENCE, () => {
     const ended = await submitJobs(sandbox, 6, { ended: true });
     const running = await submitJobs(sandbox, 3);
     await submitJobs(sandbox, 2, { name: 'test' });
-    configure({ watchMine: { include: ['heat-*'], exclude: ['*-5'], mostJobs: 4 } });
+    configure({ watchMine: { include: ['heat-*'], exclude: ['*-5'], maxJobs: 4 } });
     await place.run();
     await until('four jobs', async () => (await followed()).length === 4);
     // The running ones, and the youngest of the others but for the one that is excluded.
@@ -23,7 +23,7 @@ describe.concurrent('all jobs of the user', PATIENCE, () => {
     expect(watched.stdout).toContain('11 jobs of the user: 0 taken now (0 running), 4 watched before');
     expect(watched.stdout).toContain('1 waiting (at most 4 at a time)');
     expect((await place.status()).watchMine).toMatchObject({ source: 'command', include: ['test-*'], maxAgeDays: 0 });
-    const most = await place.agent('watch', '--mine', '--most-jobs', '5');
+    const most = await place.agent('watch', '--mine', '--max-jobs', '5');
     expect(most.stdout).toContain('11 jobs of the user: 1 taken now (1 running), 4 watched before');
     await until('the fifth job', async () => (await followed()).length === 5);
     expect((await place.agent('unwatch', '--mine')).stdout).toContain('watchMine of ');

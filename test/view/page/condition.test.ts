@@ -6,7 +6,7 @@ const error = { code: 'unreachable', message: 'refused', hint: 'wait', since: 5,
 const agent: AgentState = { running: true, pid: 1, watchMine: null, serviceError: null, lastPolledAt: null };
 const known: Known = { connection: 'open', lostAt: null, agent, fleet: undefined, stateError: null };
 const member: FleetAgent = {
-  ...{ name: 'anna', state: 'alive', jobs: 3, mostJobs: 9, lagMs: 0, callsLastMinute: 1, lacks: null },
+  ...{ name: 'anna', state: 'alive', jobs: 3, maxJobs: 9, lagMs: 0, callsLastMinute: 1, lacks: null },
   ...{ notFollowed: 0, seenAt: 1, host: 'h', version: '1', view: null },
 };
 const fleet: FleetState = { name: 'ben', agents: [member], waitingJobs: 0, error: null };

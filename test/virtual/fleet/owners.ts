@@ -207,12 +207,12 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
       .slice(0, 1)
       .map(([, one]) => ({ name: one['name'] })),
   'SELECT name FROM {s}.agents WHERE format IS NULL': () => [],
-  'SELECT name, most_jobs AS "mostJobs"': (on) =>
+  'SELECT name, most_jobs AS "maxJobs"': (on) =>
     on
       .all('agents', (one) => at(one, 'seen_at') > on.now - 7 * DAY_MS && one['is_ended'] !== true)
       .sort(byKey)
       .map(([, one]) => ({
-        ...{ name: one['name'], mostJobs: one['most_jobs'], jobs: jobsOf(on, one['name']).length },
+        ...{ name: one['name'], maxJobs: one['most_jobs'], jobs: jobsOf(on, one['name']).length },
         ...{ lagMs: one['lag_ms'], callsLastMinute: one['calls_last_minute'], isDraining: one['is_draining'] },
         ...{ lacks: one['lacks'], notFollowed: one['not_followed'], about: one['about'] },
         ...{ startedAt: one['started_at'], seenAt: one['seen_at'] },

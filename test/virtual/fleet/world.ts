@@ -38,7 +38,7 @@ const FOUND_BY_LISTING: readonly string[] = ['result_files', 'result_counts'];
 
 /** A row without what is written late, or differs for each machine. */
 const lasting = (row: unknown) =>
-  typeof row === 'string' && JSON.stringify({ ...JSON.parse(row), polled_at: null, told_at: null, boot_id: null });
+  typeof row === 'string' && JSON.stringify({ ...JSON.parse(row), polled_at: null, reported_at: null, boot_id: null });
 
 /** One machine of the fleet. */
 export class FleetMachine {

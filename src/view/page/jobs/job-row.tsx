@@ -33,7 +33,7 @@ export function JobRow({ job, now, hasError }: JobRowProps) {
       <Cell of="submitted">{submitTime !== null && <Time time={submitTime} now={now} />}</Cell>
       <Cell of="runTime">{run !== null && duration(run)}</Cell>
       <Cell of="ended">{endTime !== null && <Time time={endTime} now={now} />}</Cell>
-      <Cell of="tasks">{job.lookingForTasks && job.tasks === 0 ? 'searching' : grouped(job.tasks)}</Cell>
+      <Cell of="tasks">{job.searchingTasks && job.tasks === 0 ? 'searching' : grouped(job.tasks)}</Cell>
       <Cell of="grown">
         {grownAt !== null && <Sparkline growth={job.growth} now={now} />}
         <span>{grownAt === null ? 'no output yet' : ago(grownAt, now)}</span>

@@ -131,25 +131,25 @@ function takeArrows(jobId: string, name: string): () => void {
 }
 
 /** What comes right now and how fast, or what the last sync brought. */
-export function LastSync({ job: { lastLook } }: { job: Pick<JobDetail, 'lastLook'> }) {
-  if (lastLook === null) return <span class="fine">The results are not listed yet.</span>;
-  const { done, wanted, wantedBytes, way, bytesPerSecond, endedAt, fallback } = lastLook;
+export function LastSync({ job: { lastSync } }: { job: Pick<JobDetail, 'lastSync'> }) {
+  if (lastSync === null) return <span class="fine">The results are not listed yet.</span>;
+  const { done, wanted, wantedBytes, way, bytesPerSecond, endedAt, fallback } = lastSync;
   const by = way === null ? '' : ` by ${way === 'soap' ? 'the service' : way}`;
   const rate = bytesPerSecond > 0 ? `, ${bytes(bytesPerSecond)}/s` : '';
   return (
     <>
       {endedAt === null && wanted > 0 && (
         <ProgressBar
-          done={wantedBytes === null ? done / wanted : Math.min(1, lastLook.bytes / Math.max(1, wantedBytes))}
+          done={wantedBytes === null ? done / wanted : Math.min(1, lastSync.bytes / Math.max(1, wantedBytes))}
           label="Results on the way"
         />
       )}
       <span class="fine">
         {endedAt === null
-          ? `on the way: ${grouped(done)} of ${counted(wanted, 'file')}, ${bytes(lastLook.bytes)}${
+          ? `on the way: ${grouped(done)} of ${counted(wanted, 'file')}, ${bytes(lastSync.bytes)}${
               wantedBytes === null ? '' : ` of ${bytes(wantedBytes)}`
             }`
-          : `The last sync checked ${counted(wanted, 'file')} and transferred ${bytes(lastLook.bytes)}`}
+          : `The last sync checked ${counted(wanted, 'file')} and transferred ${bytes(lastSync.bytes)}`}
         {by}
         {rate}
       </span>

@@ -20,7 +20,7 @@ export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute })
       </p>
     );
   /** Another text when the results are others. */
-  const changed = JSON.stringify([job?.results, job?.lastLook?.endedAt]);
+  const changed = JSON.stringify([job?.results, job?.lastSync?.endedAt]);
   return (
     <div class={`results ${name === undefined ? '' : 'has-open'}`}>
       <section class="tree" aria-label="Results">
@@ -33,7 +33,7 @@ export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute })
             </a>
           )}
         </div>
-        <Directory jobId={jobId} under="" changed={changed} opened={name} arriving={new Map(job?.lastLook?.arriving)} />
+        <Directory jobId={jobId} under="" changed={changed} opened={name} arriving={new Map(job?.lastSync?.arriving)} />
       </section>
       {name !== undefined && <Opened key={name} jobId={jobId} name={name} changed={changed} />}
     </div>

@@ -32,7 +32,7 @@ export function Agents({ fleet, now }: { fleet: FleetState; now: number }) {
 }
 
 function Agent({ agent, isHere, now }: { agent: FleetAgent; isHere: boolean; now: number }) {
-  const { name, state, jobs, mostJobs, seenAt, lagMs, callsLastMinute, host, version, view } = agent;
+  const { name, state, jobs, maxJobs, seenAt, lagMs, callsLastMinute, host, version, view } = agent;
   return (
     <tr>
       <th scope="row">
@@ -43,7 +43,7 @@ function Agent({ agent, isHere, now }: { agent: FleetAgent; isHere: boolean; now
         <Problems agent={agent} />
       </td>
       <td>
-        {grouped(jobs)} of {grouped(mostJobs)}
+        {grouped(jobs)} of {grouped(maxJobs)}
       </td>
       <td>{ago(seenAt, now)}</td>
       <td>{lagMs === null || state === 'gone' ? '' : duration(lagMs)}</td>

@@ -133,12 +133,12 @@ function Facts({ service, agent, figures, now }: FactsProps) {
 
 function JobService({ service: { jobService }, now }: { service: ServiceState; now: number }) {
   if (jobService === null) return null;
-  const { lookedAt, listed, failures, error } = jobService;
+  const { requestedAt, listed, failures, error } = jobService;
   return (
     <section class="card">
       <h2>Job service</h2>
       <dl class="facts">
-        <Fact word="last request">{lookedAt === null ? 'none yet' : ago(lookedAt, now)}</Fact>
+        <Fact word="last request">{requestedAt === null ? 'none yet' : ago(requestedAt, now)}</Fact>
         {listed !== null && <Fact word="jobs reported">{grouped(listed)}</Fact>}
         {failures > 0 && <Fact word="failed requests">{grouped(failures)}</Fact>}
       </dl>

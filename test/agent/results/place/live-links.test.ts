@@ -238,9 +238,9 @@ describe('a listed file that is a live file', () => {
     const place = new ResultsPlace();
     const order = { jobId: JOB, tasks: null, files: ['stdout'], results: true, settleAfterMs: null } as const;
     place.store.jobs.watch({ ...order, source: 'command' }, place.now);
-    const [since, toldAt] = [place.now, place.now];
+    const [since, reportedAt] = [place.now, place.now];
     if (which === 'over')
-      place.store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since, toldAt });
+      place.store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since, reportedAt });
     place.remote.set('/11/stdout.txt', 'one\n');
     expect(await place.sync()).toMatchObject({ fetched: which === 'over' ? 1 : 0 });
     expect(await place.sync(true)).toMatchObject({ fetched: 1 });

@@ -29,7 +29,7 @@ it.concurrent('jobs that nobody has room for wait, and get their owner when ther
   ...PATIENCE,
   ...needsFleet(),
 }, async (context) => {
-  const fleet = await Fleet.make(context, { jobs: 10, agents: ['anna', 'ben'], sections: { fleet: { mostJobs: 4 } } });
+  const fleet = await Fleet.make(context, { jobs: 10, agents: ['anna', 'ben'], sections: { fleet: { maxJobs: 4 } } });
   const [anna] = fleet.agents;
   fleet.grow();
   await Promise.all(fleet.agents.map((agent) => agent.start()));

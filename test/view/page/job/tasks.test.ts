@@ -15,7 +15,7 @@ const file = (taskId: string, name: FileState['file'], bytes = 0, grownAt: numbe
 
 const job = (...taskList: TaskDetail[]): JobDetail => ({
   ...jobSummary('501'),
-  ...{ taskList, tasksHint: null, lastLook: null },
+  ...{ taskList, tasksHint: null, lastSync: null },
 });
 
 const ALL = ['stdout', 'stderr', 'log', 'progress'] as const;

@@ -118,7 +118,7 @@ function operation(chance: Chance): readonly [what: string, Operation] {
     const owned = await claims.fenced(await ownedOf(side), async (sql, jobs) => {
       meanwhile = await work();
       const written = jobs.filter((job) => job.jobId === jobId);
-      const kept = row('job_information', chance.is(0.5) ? { told_at: 1 } : null);
+      const kept = row('job_information', chance.is(0.5) ? { reported_at: 1 } : null);
       await KeptRows.write(
         sql,
         written.flatMap(() => [row('jobs', { state, source: 'command' }), kept]),
