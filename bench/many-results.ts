@@ -110,7 +110,7 @@ export const longListing: Measurement = {
   needs: [],
   goals: [
     {
-      what: 'a look at 100,000 listed names of which none is due: processor time',
+      what: 'a sync of 100,000 listed names, none of them due: processor time',
       ...{ kind: 'limit', figure: 'cpuSeconds', ours: 'agent', atMost: 1 },
     },
     {

@@ -22,7 +22,7 @@ export const viewers: Measurement = {
       ...{ kind: 'limit', figure: 'viewedShare', ours: 'agent', atMost: 0.03 },
     },
     {
-      what: 'the view that nobody looks at: of one core, more than without it',
+      what: 'the view without an open page: of one core, more than without it',
       ...{ kind: 'limit', figure: 'idleShare', ours: 'agent', atMost: 0.003 },
     },
   ],
