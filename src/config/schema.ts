@@ -230,12 +230,21 @@ function notifyList(directory: string) {
     command: orNull(command(directory)),
     url: orNull(httpUrl()),
     secretFile: orNull(path(directory)),
+    /** Null: that of the service, but none to this machine. */
+    proxy: orNull(text('an address such as http://proxy.example.org:3128, or none', isProxyOrNone)),
+    /** Besides the roots of Node.js and `service.tls.caFile`. */
+    caFile: orNull(path(directory)),
     mail: orNull(text('a mail address', (found) => /^[\w.+][^\s<>,;:"()[\]\\]*@[\w.-]+$/.test(found))),
   }).superRefine(checkRule, EVEN_IF_OTHERS_FAIL);
   return listOf(rule, 'rules such as {on: [failed], command: [/usr/local/bin/page-me]}');
 }
 
-interface RuleKeys extends Partial<Record<(typeof TARGETS)[number] | 'match' | 'secretFile', unknown>> {
+const isProxyOrNone = (found: string) => found === 'none' || httpUrl().safeParse(found).success;
+
+const ONLY_WITH_URL = ['secretFile', 'proxy', 'caFile'] as const;
+
+interface RuleKeys
+  extends Partial<Record<(typeof TARGETS)[number] | 'match' | (typeof ONLY_WITH_URL)[number], unknown>> {
   readonly on?: readonly string[] | undefined;
 }
 
@@ -253,7 +262,7 @@ function checkRule(keys: RuleKeys, context: z.core.$RefinementCtx<unknown>): voi
   const wantsLines = keys.on?.includes('match') === true;
   if (wantsLines && keys.match === null) report('a regular expression, for the event match', 'match', 'nothing');
   if (!wantsLines && keys.match != null) report('no such key without the event match', 'match');
-  if (keys.secretFile != null && keys.url == null) report('no such key without url', 'secretFile');
+  for (const key of ONLY_WITH_URL) if (keys[key] != null && keys.url == null) report('no such key without url', key);
 }
 
 function eachOnce<Item extends z.ZodType<string>>(list: z.ZodArray<Item>) {

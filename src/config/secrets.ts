@@ -13,12 +13,16 @@ import { Secret } from '../system/secret.ts';
 export interface SecretHolder {
   readonly state: { readonly directory: string };
   readonly auth: { readonly method: AuthMethod; readonly secret: SecretSource };
-  readonly service: { readonly tls: { readonly [Key in 'caFile' | 'certFile' | 'keyFile']: string | null } };
+  readonly service: {
+    readonly tls: { readonly [Key in 'caFile' | 'certFile' | 'keyFile']: string | null };
+    readonly proxyUserFile: string | null;
+  };
   readonly fleet: { readonly urlFile: string | null; readonly urlCredential: string | null } | null;
   readonly view: { readonly tokenFile: string | null } | null;
   readonly notify: readonly {
     readonly url: string | null;
     readonly secretFile: string | null;
+    readonly caFile: string | null;
     readonly command: readonly string[] | null;
   }[];
 }
@@ -59,6 +63,10 @@ const LIST: readonly Listed[] = [
     of: ({ service }) => file('key of the client', service.tls.keyFile, { piecesOf: linesOfKey, isPem: true }),
   },
   {
+    keys: ['service.proxyUserFile'],
+    of: ({ service }) => file('user of the proxy', service.proxyUserFile, { piecesOf: partsOfUser }),
+  },
+  {
     keys: ['fleet.urlFile', 'fleet.urlCredential'],
     of: ({ fleet }) => {
       const shared = { name: 'address of the database', piecesOf: passwordsIn, warnsItself: true };
@@ -96,7 +104,8 @@ export const secretsIn = (config: SecretHolder) => LIST.flatMap(({ of }) => of(c
 /** All files that a configuration names and that root may have to read for its agent. */
 export function filesOf(config: SecretHolder & { readonly file: string }, env: Environment): string[] {
   const { caFile, certFile } = config.service.tls;
-  const files = [config.file, caFile, certFile, ...secretFilesOf(config, env)];
+  const cas = config.notify.map((rule) => rule.caFile);
+  const files = [config.file, caFile, certFile, ...cas, ...secretFilesOf(config, env)];
   return files.filter((at) => typeof at === 'string');
 }
 
@@ -165,6 +174,9 @@ function passwordsIn(address: string): string[] {
   const decoded = new URLSearchParams(`password=${password.replaceAll('+', '%2B')}`).get('password') ?? '';
   return [password, decoded, searchParams.get('password') ?? ''];
 }
+
+/** The password, and what the header of the proxy has. */
+const partsOfUser = (user: string) => [user.slice(user.indexOf(':') + 1), Buffer.from(user).toString('base64')];
 
 /** Without the frame lines, which are the same in every key. */
 const linesOfKey = (pem: string) => pem.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('-----'));

@@ -68,9 +68,15 @@ export function serviceSection(directory: string) {
     timeoutSeconds: duration('seconds', DAY_SECONDS).prefault(60),
     tls: orEmpty(tls),
     proxy: orNull(httpUrl()),
+    /** `user:password`, on one line. */
+    proxyUserFile: orNull(path(directory)),
     compression: oneOf(['auto', 'off']).prefault('auto'),
   })
     .superRefine(checkProtocol, EVEN_IF_OTHERS_FAIL)
+    .refine(({ proxy, proxyUserFile }) => proxy !== null || proxyUserFile === null, {
+      path: ['proxyUserFile'],
+      error: 'no such key without proxy',
+    })
     .transform(({ protocol, concurrency: set, ...keys }) => {
       const { fileTransferUrl = '', namespace = '', jobsUrl = null, soapVersion: version = '1.2', ...both } = keys;
       const { path: restPath = DEFAULT_PATH, baseUrl, ...others } = both;

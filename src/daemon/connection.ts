@@ -5,6 +5,7 @@ import { ServerShare } from '../agent/server-share.ts';
 import { matchesInTime } from '../config/auth-schema.ts';
 import { type Config, serviceAddress } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
+import { proxyUserOf } from '../config/proxy-user.ts';
 import { keepSecrets } from '../config/secrets.ts';
 import type { JobInformation, JobTime } from '../job-information.ts';
 import type { MismatchKind } from '../mismatch.ts';
@@ -128,7 +129,8 @@ export async function connect(
 /** The HTTP options for the services of a configuration. @throws JobtailError if a certificate cannot be read */
 export async function wayTo(config: Config): Promise<Omit<HttpClientOptions, 'limits'>> {
   const { proxy } = config.service;
-  return { tls: await loadTls(config), ...(proxy === null ? {} : { proxy }) };
+  const tls = await loadTls(config);
+  return proxy === null ? { tls } : { tls, proxy, ...(await proxyUserOf(config.service)) };
 }
 
 /** Capabilities that this process detects for itself; stored ones are read and never changed. */

@@ -4,9 +4,7 @@
  * repeated.
  */
 import { randomUUID } from 'node:crypto';
-import fs from 'node:fs';
 import os from 'node:os';
-import tls from 'node:tls';
 import type { Log } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
@@ -14,14 +12,13 @@ import { type JobId, keyText, type LiveFileKey } from '../job.ts';
 import { statesOf, withoutColours } from '../line-states.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
 import { Secrets } from '../redact.ts';
-import { HttpClient, type HttpRequest, type HttpTls } from '../remote/http/http-client.ts';
 import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
 import type { JobRow, LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
-import { lookupByProgram } from '../system/names.ts';
 import { Deliveries, UnderWay } from './deliveries.ts';
 import { areFilesHere, type EventOf, eventsOf, newEvent, notifiedRow } from './events.ts';
+import { type NotifyHttp, notifyHttp } from './http.ts';
 import { readLines } from './lines.ts';
 import { type Matches, MatchThread } from './match-thread.ts';
 import { Rule } from './rules.ts';
@@ -33,7 +30,7 @@ export interface NotificationsOptions {
   readonly log: Log;
   readonly source: string;
   readonly degraded: () => string | undefined;
-  readonly http: Pick<HttpClient, 'request' | 'close'>;
+  readonly http: NotifyHttp;
   readonly secrets: Secrets;
   /** In place of a thread. */
   readonly matches?: Matches;
@@ -316,45 +313,13 @@ export interface NotifyingOptions {
   readonly secrets?: Secrets;
   readonly degraded?: () => string | undefined;
   readonly clock?: Clock;
-  readonly http?: Pick<HttpClient, 'request' | 'close'>;
+  readonly http?: NotifyHttp;
   readonly matches?: Matches;
   readonly underWay?: UnderWay;
 }
 
-/** A body is only waited for where it may explain a refusal. */
-const LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 1_000, totalMs: 60_000 };
-
 /** The sender: the `source` of CloudEvents. */
 export const sourceOf = ({ fleet }: Pick<Config, 'fleet'>) => `jobtail/${fleet?.name ?? os.hostname()}`;
-
-/**
- * Uses the proxy of the service, but not to this machine. Trusts the roots of Node.js, and those of the service: an
- * address of the same site has the same CA.
- */
-export function notifyHttp({
-  service,
-}: {
-  readonly service: Pick<Config['service'], 'proxy'> & Partial<Config['service']>;
-}) {
-  const options = { limits: LIMITS, lookup: lookupByProgram, tls: rootsWith(service.tls?.caFile ?? null) };
-  const direct = new HttpClient(options);
-  const { proxy } = service;
-  if (proxy === null) return direct;
-  const byProxy = new HttpClient({ ...options, proxy });
-  return {
-    request: (request: HttpRequest) => (isHere(new URL(request.url).hostname) ? direct : byProxy).request(request),
-    close: async () => void (await Promise.all([direct.close(), byProxy.close()])),
-  };
-}
-
-const isHere = (host: string) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host);
-
-/** A CA of `NODE_EXTRA_CA_CERTS` counts as well: a list takes the place of the default one. */
-function rootsWith(caFile: string | null): HttpTls {
-  if (caFile === null) return {};
-  const files = [caFile, process.env['NODE_EXTRA_CA_CERTS'] ?? ''].filter((file) => file !== '' && fs.existsSync(file));
-  return { ca: [...tls.rootCertificates, ...files.map((file) => fs.readFileSync(file, 'utf8'))] };
-}
 
 export function newNotifications(options: NotifyingOptions): Notifications {
   const { config, degraded = () => undefined, clock = systemClock, http = notifyHttp(config) } = options;

@@ -17,7 +17,10 @@ export class Rule {
 
   constructor(settings: RuleSettings) {
     this.settings = settings;
-    this.id = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 16);
+    // A key that a former version did not have changes no rule.
+    const isNew = (key: string) => key === 'proxy' || key === 'caFile';
+    const text = JSON.stringify(settings, (key, value: unknown) => (isNew(key) && value === null ? undefined : value));
+    this.id = createHash('sha256').update(text).digest('hex').slice(0, 16);
     this.target = targetOf(settings);
     this.#takesJob = patterned(settings.jobs);
     this.#takesFile = patterned(settings.files);

@@ -5,9 +5,10 @@ import { JobtailError } from '../errors.ts';
 import type { NotifyEvent } from '../notification.ts';
 import { printable } from '../printable.ts';
 import { type Secrets, safeText } from '../redact.ts';
-import { type HttpClient, readBeginning } from '../remote/http/http-client.ts';
+import { readBeginning } from '../remote/http/http-client.ts';
 import { runProgram } from '../system/program.ts';
 import { Secret } from '../system/secret.ts';
+import type { NotifyHttp } from './http.ts';
 import type { Rule } from './rules.ts';
 
 const LIMIT_MS = 30_000;
@@ -19,7 +20,7 @@ const MIN_SECRET_CHARACTERS = 8;
 const MAX_ANSWER_BYTES = 1_024;
 
 export interface SendersOptions {
-  readonly http: Pick<HttpClient, 'request'>;
+  readonly http: Pick<NotifyHttp, 'request'>;
   /** The `source` of CloudEvents. */
   readonly source: string;
   readonly secrets: Secrets;
@@ -47,7 +48,9 @@ async function run(
   signal: AbortSignal,
 ): Promise<void> {
   const limit = { totalMs: LIMIT_MS };
-  const { code, killedBy, stderr } = await runProgram({ command, args, input, limit, signal });
+  // As of every program that the configuration names: notify-send needs the bus of the session.
+  const ended = await runProgram({ command, args, env: process.env, input, limit, signal });
+  const { code, killedBy, stderr } = ended;
   if (code === 0) return;
   const how = killedBy === null ? `exit code ${code}` : `killed by ${killedBy}`;
   const last = secrets.safeText(stderr.trim().split('\n').at(-1) ?? '');
@@ -74,7 +77,7 @@ async function post(
     secrets.push(key.toString());
     headers[SIGNATURE_HEADER] = `sha256=${createHmac('sha256', key).update(body).digest('hex')}`;
   }
-  const answer = await http.request({ method: 'POST', url, headers, body, signal, takesAnyBody: true });
+  const answer = await http.request({ method: 'POST', url, headers, body, signal, takesAnyBody: true }, settings);
   // Whatever the body is: the status decides.
   const bytes = await readBeginning(answer, MAX_ANSWER_BYTES).catch(() => Buffer.alloc(0));
   if (answer.status >= 200 && answer.status < 300) return;

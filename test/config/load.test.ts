@@ -27,6 +27,7 @@ describe('a configuration that is fine', () => {
         timeoutMs: 60_000,
         tls: { caFile: null, certFile: null, keyFile: null },
         proxy: null,
+        proxyUserFile: null,
         compression: 'auto',
       },
       auth: {
@@ -139,6 +140,7 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
         timeoutMs: 250,
         tls: { caFile: path('ca.pem'), certFile: path('tls/cert.pem'), keyFile: '/abs/key.pem' },
         proxy: 'http://proxy:3128',
+        proxyUserFile: null,
         compression: 'off',
       },
       auth: {

@@ -14,7 +14,7 @@ describe('service.protocol: rest', () => {
     const { service, auth } = await load(REST);
     expect(service).toEqual({
       ...{ protocol: 'rest', baseUrl: 'https://m.example.org', path: '/heappe', concurrency: 1, maxConcurrency: 1 },
-      ...{ requestsPerMinute: null, timeoutMs: 60_000, proxy: null },
+      ...{ requestsPerMinute: null, timeoutMs: 60_000, proxy: null, proxyUserFile: null },
       compression: 'auto',
       tls: { caFile: null, certFile: null, keyFile: null },
     });

@@ -12,7 +12,7 @@ const { path, load, refusal } = configDirectory();
 
 /** Keys that hold a secret by their names; of notifications, also the address and the command. */
 const IS_SECRET =
-  /(?:password|token|secret|sessionCode|key|urlFile|urlCredential)(?:File|Command|Credential)?$|^notify\[\]\.(?:url|command)$/i;
+  /(?:password|token|secret|sessionCode|key|urlFile|urlCredential|userFile)(?:File|Command|Credential)?$|^notify\[\]\.(?:url|command)$/i;
 const NO_SECRET = new Set(['fleet.schema', 'results.ssh.hostKeys']);
 
 /** The names of all keys of a schema, whatever is around its sections. */

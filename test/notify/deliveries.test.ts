@@ -6,7 +6,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import { MAX_ATTEMPTS, UnderWay } from '../../src/notify/deliveries.ts';
 import { newEvent } from '../../src/notify/events.ts';
@@ -70,10 +70,15 @@ describe('an event', () => {
     });
   });
 
-  it('is passed to a program on its standard input, and nothing of it is an argument', async () => {
+  it('is passed to a program on its standard input with the environment of the agent, and nothing of it is an argument', async () => {
+    vi.stubEnv('JOBTAIL_TEST', '1');
+    onTestFinished(() => void vi.unstubAllEnvs());
     const file = path.join(temporaryDirectory(), 'events');
     const place = placeWith(
-      ruleOf({ on: ['started'], command: ['sh', '-c', 'cat >> "$0"; [ $# = 1 ]', file, '$HOME;`x`'] }),
+      ruleOf({
+        on: ['started'],
+        command: ['sh', '-c', 'cat >> "$0"; [ $# = 1 ] && [ "$JOBTAIL_TEST" = 1 ]', file, '$HOME;`x`'],
+      }),
     );
     place.start();
     place.watch();

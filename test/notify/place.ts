@@ -4,8 +4,9 @@ import path from 'node:path';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';
 import { UnderWay } from '../../src/notify/deliveries.ts';
+import { notifyHttp } from '../../src/notify/http.ts';
 import type { Matches } from '../../src/notify/match-thread.ts';
-import { Notifications, notifyHttp } from '../../src/notify/notifications.ts';
+import { Notifications } from '../../src/notify/notifications.ts';
 import type { RuleSettings } from '../../src/notify/rules.ts';
 import { Secrets } from '../../src/redact.ts';
 import { liveParts } from '../../src/safe-names.ts';
@@ -33,6 +34,8 @@ export const ruleOf = (settings: Partial<RuleSettings>): RuleSettings => ({
     command: null,
     url: null,
     secretFile: null,
+    proxy: null,
+    caFile: null,
     mail: null,
   },
   ...(settings.command == null && settings.mail == null ? { url: NOWHERE } : {}),

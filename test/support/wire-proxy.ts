@@ -1,12 +1,12 @@
 /** A proxy for the tests of the wire. */
-import { createServer, request as httpRequest } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { listen, type WireServer } from './wire-server.ts';
 
 /** A proxy that writes down what it was asked for, and answers all of it with `status` if that is not 200. */
 export async function startProxy(asked: string[], status: number): Promise<WireServer> {
   const server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url}`);
+    asked.push(lineOf(request));
     if (status !== 200) return response.writeHead(status).end();
     const onward = httpRequest(request.url ?? '', { method: request.method, headers: request.headers }, (got) => {
       response.writeHead(got.statusCode ?? 0, got.headers);
@@ -15,7 +15,7 @@ export async function startProxy(asked: string[], status: number): Promise<WireS
     return request.pipe(onward);
   });
   server.on('connect', (request, socket: Socket) => {
-    asked.push(`${request.method} ${request.url}`);
+    asked.push(lineOf(request));
     if (status !== 200) return socket.end(`HTTP/1.1 ${status} No\r\n\r\n`);
     const [host, port] = (request.url ?? '').split(':');
     const onward = connect(Number(port), host, () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
@@ -24,3 +24,6 @@ export async function startProxy(asked: string[], status: number): Promise<WireS
   });
   return await listen(server, 'connection', 'http');
 }
+
+const lineOf = ({ method, url, headers }: IncomingMessage) =>
+  [method, url, headers['proxy-authorization']].filter((part) => part !== undefined).join(' ');

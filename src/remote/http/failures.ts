@@ -98,7 +98,7 @@ function describeRest(thrown: unknown, code: string, address: string): JobtailEr
   }
   if (thrown instanceof errors.InvalidArgumentError && thrown.message.startsWith('Proxy Authentication')) {
     return new JobtailError('unreachable', `the proxy wants a sign-in to reach ${address} (status 407)`, {
-      hint: 'check service.proxy',
+      hint: 'check service.proxy, and write user:password into the file that service.proxyUserFile names',
     });
   }
   // The parser of HTTP is WebAssembly, for which Node.js reserves 10 GB of addresses.

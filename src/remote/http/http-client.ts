@@ -40,6 +40,8 @@ export interface HttpClientOptions {
   readonly tls?: HttpTls;
   /** `http://host:port`; proxy variables of the environment are not read. */
   readonly proxy?: string;
+  /** `user:password`. A secret. */
+  readonly proxyUser?: string;
   readonly compression?: Compression | undefined;
   readonly onAnswer?: ((answer: AnswerTiming) => void) | undefined;
   /** Looks names up until the client is closed; default: by the threads of this process. */
@@ -190,7 +192,7 @@ export class HttpClient {
   }
 
   /** `pipelining`: requests at a time on one connection; 0 opens a new connection for each request. */
-  #newDispatcher({ limits, tls, proxy, lookup }: HttpClientOptions, pipelining: 0 | 1): Dispatcher {
+  #newDispatcher({ limits, tls, proxy, proxyUser, lookup }: HttpClientOptions, pipelining: 0 | 1): Dispatcher {
     const names = lookup === undefined ? {} : { lookup: lookup(this.#closed.signal) };
     // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED would otherwise disable the checks.
     const ways = { ...names, timeout: limits.connectMs, rejectUnauthorized: true };
@@ -203,7 +205,8 @@ export class HttpClient {
     if (proxy === undefined) return new Agent({ ...pool, connect: this.#roundTrip.measuring(buildConnector(connect)) });
     return new ProxyAgent({
       ...pool,
-      uri: parseUrl(proxy).href,
+      uri: parseUrl(proxy).origin,
+      ...(proxyUser !== undefined && { token: `Basic ${Buffer.from(proxyUser).toString('base64')}` }),
       proxyTunnel: false,
       requestTls: connect,
       proxyTls: ways,

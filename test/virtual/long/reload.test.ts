@@ -231,7 +231,7 @@ const APPLIED: readonly Applied[] = [
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'the HTTP client and the protocol (test/e2e/reload.test.ts, test/e2e/long/watched-files.test.ts)': [
     ...['protocol', 'fileTransferUrl', 'namespace', 'jobsUrl', 'soapVersion', 'baseUrl', 'compression', 'proxy'],
-    ...['tls.caFile', 'tls.certFile', 'tls.keyFile'],
+    ...['proxyUserFile', 'tls.caFile', 'tls.certFile', 'tls.keyFile'],
   ].map((key) => `service.${key}`),
   // By how `concurrency` is set.
   'the same key': ['service.maxConcurrency'],

@@ -1,0 +1,65 @@
+/** The HTTP of webhooks: the proxy and the certificates of each rule. */
+import fs from 'node:fs';
+import tls from 'node:tls';
+import type { Config } from '../config/config.ts';
+import { proxyUserOf } from '../config/proxy-user.ts';
+import { JobtailError } from '../errors.ts';
+import { HttpClient, type HttpRequest, type HttpTls } from '../remote/http/http-client.ts';
+import { lookupByProgram } from '../system/names.ts';
+import type { RuleSettings } from './rules.ts';
+
+type Way = Pick<RuleSettings, 'proxy' | 'caFile'>;
+
+export interface NotifyHttp {
+  request(request: HttpRequest, way: Way): ReturnType<HttpClient['request']>;
+  close(): Promise<void>;
+}
+
+/** A body is only waited for where it may explain a refusal. */
+const LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 1_000, totalMs: 60_000 };
+
+/**
+ * Uses the proxy of the rule, else that of the service, but not to this machine. Trusts the roots of Node.js, those of the
+ * service (an address of the same site has the same CA), and those of the rule.
+ */
+export function notifyHttp({
+  service,
+}: {
+  readonly service: Pick<Config['service'], 'proxy'> & Partial<Config['service']>;
+}): NotifyHttp {
+  const clients = new Map<string, HttpClient>();
+  const proxyOf = (url: string, { proxy }: Way) => {
+    const chosen = proxy ?? (isHere(new URL(url).hostname) ? 'none' : service.proxy);
+    return chosen === 'none' ? null : chosen;
+  };
+  return {
+    async request(request, way) {
+      const proxy = proxyOf(request.url, way);
+      const user = proxy !== null && proxy === service.proxy ? await proxyUserOf(service) : {};
+      const key = JSON.stringify([proxy, way.caFile, user]);
+      const client =
+        clients.get(key) ??
+        new HttpClient({
+          ...{ limits: LIMITS, lookup: lookupByProgram, tls: rootsWith(service.tls?.caFile ?? null, way.caFile) },
+          ...(proxy === null ? {} : { proxy, ...user }),
+        });
+      clients.set(key, client);
+      return await client.request(request);
+    },
+    close: async () => void (await Promise.all([...clients.values()].map((client) => client.close()))),
+  };
+}
+
+const isHere = (host: string) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(host);
+
+/** A CA of `NODE_EXTRA_CA_CERTS` counts as well: a list takes the place of the default one. */
+function rootsWith(ofService: string | null, ofRule: string | null): HttpTls {
+  if (ofService === null && ofRule === null) return {};
+  const usual = [ofService, process.env['NODE_EXTRA_CA_CERTS'] ?? ''].filter((file) => file && fs.existsSync(file));
+  const files = [...usual, ofRule].filter((file) => file !== null);
+  try {
+    return { ca: [...tls.rootCertificates, ...files.map((file) => fs.readFileSync(file, 'utf8'))] };
+  } catch (error) {
+    throw new JobtailError('config', `notify[].caFile: ${ofRule}: the file cannot be read`, { cause: error });
+  }
+}

@@ -1,0 +1,92 @@
+/** Which proxy and which certificates a webhook uses. */
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { notifyHttp } from '../../src/notify/http.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+import { makeCertificates } from '../support/wire-certificates.ts';
+import { startProxy } from '../support/wire-proxy.ts';
+import { answer, listen, startHttpServer } from '../support/wire-server.ts';
+
+const signal = new AbortController().signal;
+const ELSEWHERE = 'http://hooks.example.invalid/';
+const FORBIDDEN = 403;
+
+async function closed<Server extends { close(): Promise<void> }>(starting: Promise<Server>): Promise<Server> {
+  const server = await starting;
+  onTestFinished(() => server.close());
+  return server;
+}
+
+interface Keys {
+  readonly proxy?: string | null;
+  readonly caFile?: string | null;
+}
+
+/** The status of a POST by a rule with these keys; its error if there is none. */
+async function post(url: string, service: { proxy: string | null; proxyUserFile?: string }, keys: Keys = {}) {
+  const http = notifyHttp({ service });
+  const request = { method: 'POST', url, headers: {}, body: Buffer.from('{}'), signal, takesAnyBody: true } as const;
+  try {
+    return (await http.request(request, { proxy: null, caFile: null, ...keys })).status;
+  } catch (error) {
+    return error;
+  } finally {
+    await http.close();
+  }
+}
+
+it('the proxy of a rule replaces that of the service, and none leaves it out', async () => {
+  const [ofService, ofRule]: [string[], string[]] = [[], []];
+  const service = { proxy: (await closed(startProxy(ofService, FORBIDDEN))).url };
+  const proxy = (await closed(startProxy(ofRule, FORBIDDEN))).url;
+  await post(ELSEWHERE, service);
+  expect(ofService).toEqual([`POST ${ELSEWHERE}`]);
+  await post(ELSEWHERE, service, { proxy });
+  await post(ELSEWHERE, { proxy: null }, { proxy });
+  expect(ofRule).toEqual([`POST ${ELSEWHERE}`, `POST ${ELSEWHERE}`]);
+  await post(ELSEWHERE, service, { proxy: 'none' });
+  expect(ofService).toHaveLength(1);
+});
+
+it('this machine is reached without the proxy of the service, but by one that the rule names', async () => {
+  const asked: string[] = [];
+  const proxy = (await closed(startProxy(asked, 200))).url;
+  const { url } = await closed(startHttpServer((_, response) => answer(response, 204, '', '')));
+  expect(await post(url, { proxy })).toBe(204);
+  expect(asked).toEqual([]);
+  expect(await post(url, { proxy }, { proxy })).toBe(204);
+  expect(asked).toEqual([`POST ${url}`]);
+});
+
+it('a receiver with a CA of its own is trusted by the rule that names it', async () => {
+  const directory = temporaryDirectory();
+  const { server, ca } = makeCertificates(directory);
+  const caFile = join(directory, 'own-ca.pem');
+  writeFileSync(caFile, ca);
+  const https = createServer(server, (request, response) =>
+    request.resume().on('end', () => response.writeHead(204).end()),
+  );
+  const { url } = await closed(listen(https, 'secureConnection', 'https'));
+  expect(await post(url, { proxy: null })).toMatchObject({ code: 'tls' });
+  expect(await post(url, { proxy: null }, { caFile })).toBe(204);
+  const missing = join(directory, 'missing.pem');
+  expect(await post(url, { proxy: null }, { caFile: missing })).toMatchObject({
+    message: `notify[].caFile: ${missing}: the file cannot be read`,
+  });
+});
+
+it('the user of the proxy is sent to it, and only to it', async () => {
+  const asked: string[] = [];
+  const proxyUserFile = join(temporaryDirectory(), 'proxy-user');
+  writeFileSync(proxyUserFile, 'alice:correct horse\n', { mode: 0o600 });
+  const service = { proxy: (await closed(startProxy(asked, FORBIDDEN))).url, proxyUserFile };
+  await post(ELSEWHERE, service);
+  await post(ELSEWHERE.replace('http:', 'https:'), service);
+  const user = `Basic ${Buffer.from('alice:correct horse').toString('base64')}`;
+  expect(asked).toEqual([`POST ${ELSEWHERE} ${user}`, `CONNECT hooks.example.invalid:443 ${user}`]);
+  const other: string[] = [];
+  await post(ELSEWHERE, service, { proxy: (await closed(startProxy(other, FORBIDDEN))).url });
+  expect(other).toEqual([`POST ${ELSEWHERE}`]);
+});
