@@ -14,6 +14,7 @@ import type { DirectArrival, DirectFile, DirectRequest } from '../agent/ports.ts
 import { LinkedAbort } from '../linked-abort.ts';
 import { inSlices } from '../slices.ts';
 import type { FileDigest } from '../system/files.ts';
+import { READ } from '../system/regular-files.ts';
 import { isPartialUnused } from './arrivals.ts';
 import { unacceptable } from './failures.ts';
 
@@ -226,7 +227,7 @@ export class GrowingDigests {
     this.#largestBytes = Math.max(this.#largestBytes, stat.size);
     this.#onSize(path.basename(file), stat.size);
     if (stat.size < LARGE_BYTES || this.#growing.has(stat.ino)) return;
-    const handle = await fs.open(file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW).catch(() => undefined);
+    const handle = await fs.open(file, READ).catch(() => undefined);
     const opened = await handle?.stat().catch(() => undefined);
     // A file that cannot be followed now is read when it is complete.
     if (handle === undefined || opened === undefined || this.#growing.has(opened.ino)) await handle?.close();

@@ -4,12 +4,12 @@
  * opened only if it is below such a root after following links.
  */
 
-import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { DirectFile, DirectRequest, DirectTransfer, Irregular } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
+import { READ } from '../system/regular-files.ts';
 import { Arrivals, prepareDirectory } from './arrivals.ts';
 import { unacceptable } from './failures.ts';
 
@@ -155,8 +155,7 @@ async function openWithin(root: string, file: string): Promise<fs.FileHandle | u
   // Opening a device or a pipe may have an effect.
   const isFile = isWithin(root, real) && (await fs.lstat(real).catch(() => undefined))?.isFile() === true;
   if (!isFile) return undefined;
-  const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
-  const handle = await fs.open(real, flags).catch(() => undefined);
+  const handle = await fs.open(real, READ).catch(() => undefined);
   if (handle === undefined) return undefined;
   // An open file cannot be swapped any more. With an unknown path, it may be anywhere.
   const opened = await fs

@@ -1,9 +1,9 @@
 /** Reads complete lines of a mirror and of its old generations, from a stored position on. */
-import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { JobId, LiveFileKey } from '../job.ts';
 import { liveParts } from '../safe-names.ts';
+import { READ } from '../system/regular-files.ts';
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -71,7 +71,7 @@ const endOfPiece = (bytes: Buffer) => bytes.lastIndexOf(RETURN, -2) + 1 || bytes
 
 async function openIfThere(file: string): Promise<fs.FileHandle | undefined> {
   try {
-    return await fs.open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    return await fs.open(file, READ);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;

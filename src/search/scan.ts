@@ -1,6 +1,7 @@
 /** Reads one file in windows of whole lines, and selects lines with their context. */
-import fs, { constants } from 'node:fs';
+import fs from 'node:fs';
 import { JobtailError } from '../errors.ts';
+import { READ } from '../system/regular-files.ts';
 import { type LineMatcher, NEWLINE, Window } from './pattern.ts';
 
 export interface Wanted {
@@ -39,7 +40,7 @@ export function* scanFile(
   wanted: Wanted,
   limits: Limits,
 ): Generator<readonly FoundLine[], number> {
-  const fd = fs.openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const fd = fs.openSync(file, READ);
   try {
     if (!fs.fstatSync(fd).isFile()) throw new JobtailError('local-io', `${file} is not a file`);
     const selection = new Selection(matcher, wanted);

@@ -4,6 +4,7 @@
  */
 import fs, { constants } from 'node:fs';
 import { JobtailError } from '../errors.ts';
+import { openRegular } from '../system/regular-files.ts';
 
 /** A reader of these files could lock them, which stops the agent, and learn the names of jobs. */
 const PRIVATE_MODE = 0o600;
@@ -13,17 +14,7 @@ const OPEN_TO_OTHERS = 0o077;
 const BESIDE_DATABASE = ['', '-wal', '-shm', '-journal'];
 
 export function openStateFile(file: string, flags: number): number {
-  let opened: number;
-  try {
-    opened = fs.openSync(file, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, PRIVATE_MODE);
-  } catch (error) {
-    // A link; a directory; a pipe without a reader, or a socket.
-    if (/^(ELOOP|EISDIR|ENXIO)$/.test(String((error as NodeJS.ErrnoException).code))) throw notRegular(file);
-    throw error;
-  }
-  if (fs.fstatSync(opened).isFile()) return opened;
-  fs.closeSync(opened);
-  throw notRegular(file);
+  return openRegular(file, notRegular, flags, PRIVATE_MODE);
 }
 
 /** Refuses a database if it, or a file that SQLite would open beside it, is there and no regular file. */

@@ -6,7 +6,7 @@
  * nothing else does.
  */
 import { createHash } from 'node:crypto';
-import fs, { type BigIntStats, constants, type Stats, type StatsFs } from 'node:fs';
+import fs, { type BigIntStats, type Stats, type StatsFs } from 'node:fs';
 import { promisify } from 'node:util';
 import { asJobtailError, JobtailError } from '../errors.ts';
 
@@ -206,8 +206,7 @@ export async function writeNewFile(
   mode: number,
   fill: (write: WritePiece) => Promise<unknown>,
 ): Promise<FileDigest> {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  const handle = await fs.promises.open(file, flags, mode);
+  const handle = await fs.promises.open(file, 'wx', mode);
   const hash = createHash('sha256');
   const writer = new FileWriter(handle, { path: file, flushBytes: FLUSH_BYTES });
   let bytes = 0;

@@ -7,10 +7,10 @@
  * itself.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import fs, { constants } from 'node:fs';
+import fs from 'node:fs';
 import path from 'node:path';
 import { asJobtailError, JobtailError } from '../errors.ts';
-import { inTheWay } from '../system/directories.ts';
+import { openIfThere } from '../system/regular-files.ts';
 import type { ViewSettings } from './settings.ts';
 
 const TOKEN_BYTES = 32;
@@ -18,8 +18,6 @@ const TOKEN_BYTES = 32;
  * The limits of a token file that an operator wrote: long enough, without characters that need an escape in an address.
  */
 const TOKEN = /^[A-Za-z0-9_-]{32,256}$/;
-const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-const MAKE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 export function tokenFileOf({ tokenFile, stateDirectory }: Pick<ViewSettings, 'tokenFile' | 'stateDirectory'>): string {
   return tokenFile ?? path.join(stateDirectory, 'view-token');
@@ -29,17 +27,15 @@ export function tokenFileOf({ tokenFile, stateDirectory }: Pick<ViewSettings, 't
  * Of a view that serves already; undefined if there is none. @throws JobtailError if it is none, or others may read it
  */
 export function readToken(file: string): string | undefined {
-  let opened: number;
+  let opened: number | undefined;
   try {
-    opened = fs.openSync(file, READ);
+    opened = openIfThere(file);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return undefined;
-    throw code === 'ELOOP' || code === 'ENXIO' ? inTheWay(file, 'file') : asJobtailError(error);
+    throw asJobtailError(error);
   }
+  if (opened === undefined) return undefined;
   try {
     const stat = fs.fstatSync(opened);
-    if (!stat.isFile()) throw inTheWay(file, 'file');
     if ((stat.mode & 0o077) !== 0) throw unusable(`others than its owner may read ${file}`, `chmod 600 ${file}`);
     const text = Buffer.alloc(512);
     const token = text.toString('latin1', 0, fs.readSync(opened, text)).trim();
@@ -59,7 +55,7 @@ export function tokenOf(file: string): string {
   const partial = `${file}.${process.pid}.new`;
   try {
     fs.rmSync(partial, { force: true });
-    const made = fs.openSync(partial, MAKE, 0o600);
+    const made = fs.openSync(partial, 'wx', 0o600);
     try {
       fs.writeSync(made, `${token}\n`);
     } finally {

@@ -1,10 +1,11 @@
 /** Compares local files with a listed file while its bytes arrive: one download serves all of them. */
-import { constants, type Stats } from 'node:fs';
+import type { Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import { commonLength } from '../../bytes.ts';
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { inSlices } from '../../slices.ts';
+import { READ } from '../../system/regular-files.ts';
 import type { Remote } from '../ports.ts';
 
 /**
@@ -163,8 +164,7 @@ function isOver({ differsAt, untilDifferent, isEqualSoFar }: Comparison): boolea
 async function openRegular(
   file: string,
 ): Promise<{ readonly handle: fs.FileHandle; readonly stats: Stats } | undefined> {
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const handle = await fs.open(file, flags).catch((error: NodeJS.ErrnoException) => {
+  const handle = await fs.open(file, READ).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ELOOP' && error.code !== 'ENXIO') throw error;
   });
   if (handle === undefined) return undefined;

@@ -4,7 +4,6 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -43,8 +42,7 @@ export async function report(options: ReportOptions): Promise<void> {
 async function writeReport({ output, config, log }: ReportOptions): Promise<void> {
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const file = path.resolve(output ?? `jobtail-report-${time}.txt`);
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  const opened = await fs.open(file, flags, 0o600).catch((thrown: unknown) => {
+  const opened = await fs.open(file, 'wx', 0o600).catch((thrown: unknown) => {
     throw new JobtailError('local-io', `cannot write ${file}: ${asJobtailError(thrown).message}`, {
       hint: 'name another file with --output FILE',
     });

@@ -1,7 +1,7 @@
 /** `agent view`: the link of the view of the running agent, or the view served by this command. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import fs, { constants } from 'node:fs';
+import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -111,8 +111,7 @@ function show(link: string, settings: ViewSettings, { open }: ViewOptions): void
 function openingPage(link: string, directory: string): string {
   const file = path.join(directory, 'view-open.html');
   fs.rmSync(file, { force: true });
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  const made = fs.openSync(file, flags, 0o600);
+  const made = fs.openSync(file, 'wx', 0o600);
   try {
     fs.writeSync(
       made,

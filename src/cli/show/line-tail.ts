@@ -1,10 +1,10 @@
 /** Prints the mirrors as lines while they grow, each with a prefix for its source. */
-import fs, { constants } from 'node:fs';
+import fs from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import type { Config } from '../../config/config.ts';
 import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../../job.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
-import { inTheWay } from '../../system/directories.ts';
+import { openIfThere } from '../../system/regular-files.ts';
 import { pc } from './colours.ts';
 import { cutToColumns, terminalText } from './terminal.ts';
 
@@ -300,21 +300,6 @@ export function startOfLastLines(file: string, lines: number): number {
   } finally {
     fs.closeSync(handle);
   }
-}
-
-function openIfThere(file: string): number | undefined {
-  let opened: number;
-  try {
-    opened = fs.openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return undefined;
-    if (code === 'ELOOP' || code === 'ENXIO') throw inTheWay(file, 'file');
-    throw error;
-  }
-  if (fs.fstatSync(opened).isFile()) return opened;
-  fs.closeSync(opened);
-  throw inTheWay(file, 'file');
 }
 
 function isSame(...files: readonly [string, string]): boolean {

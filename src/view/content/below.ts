@@ -9,9 +9,9 @@
  * directory that another process replaces by a link between two steps is.
  */
 import fs, { constants } from 'node:fs';
+import { READ } from '../../system/regular-files.ts';
 
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY;
-const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 const DESCRIPTORS = '/proc/self/fd';
 
@@ -25,7 +25,7 @@ const NOT_THERE = /^(?:ENOENT|ENOTDIR|ELOOP|ENXIO|EISDIR|ENAMETOOLONG)$/;
 export function openBelow(root: string, parts: readonly string[], descriptors = DESCRIPTORS): number | undefined {
   const parents = parts.slice(0, -1);
   return inDirectory({ root, parts: parents, descriptors }, (directory) => {
-    const opened = fs.openSync(`${directory}/${named(parts.at(-1))}`, FILE);
+    const opened = fs.openSync(`${directory}/${named(parts.at(-1))}`, READ);
     if (fs.fstatSync(opened).isFile()) return opened;
     fs.closeSync(opened);
     return undefined;

@@ -1,6 +1,5 @@
 /** Files of results on the disk: temporary files beside their targets, leftovers of a kill, digests, first bytes. */
 import { createHash, hash, randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { isPartialName, partialName } from '../../../safe-names.ts';
@@ -13,6 +12,7 @@ import {
   type WritePiece,
   writeNewFile,
 } from '../../../system/files.ts';
+import { READ } from '../../../system/regular-files.ts';
 
 export interface Arrived {
   readonly path: string;
@@ -94,9 +94,8 @@ export async function headOf(calls: FileCalls, file: string, max: number): Promi
 let spare: Buffer | undefined;
 
 async function openToRead(calls: FileCalls, file: string): Promise<OpenFile | undefined> {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   try {
-    return await calls.open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    return await calls.open(file, READ);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ELOOP') return undefined;
