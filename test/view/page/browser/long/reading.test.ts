@@ -1,0 +1,55 @@
+/** The page as a person uses it: on a phone, and with results. */
+import { describe, expect, it } from 'vitest';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { JOB, TASK } from '../../../../support/view-place.ts';
+import { shown } from '../../../../support/view-shown.ts';
+
+const LINES = Array.from({ length: 200 }, (_, line) => `step ${line}\n`).join('');
+const STDOUT = `#/job/${JOB}/live?file=${TASK}/stdout`;
+
+describe('the page', needs('chromium'), () => {
+  it('gives a log most of the screen of a phone, and has targets for fingers', PATIENCE, async (context) => {
+    const { view, page, stdout } = await shown(context, { stdout: LINES });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await view.show(STDOUT);
+    const pane = await stdout();
+    await pane.getByText('step 199', { exact: true }).waitFor();
+    const { height = 0 } = (await pane.locator('.rows').boundingBox()) ?? {};
+    expect(height).toBeGreaterThan(0.7 * 844);
+    for (const target of await page.locator('button:visible, a:visible, summary:visible').all()) {
+      if ((await target.getAttribute('class')) === 'number') continue;
+      const { height = 0, width = 0 } = (await target.boundingBox()) ?? {};
+      expect([await target.innerText(), Math.min(height, width) >= 40]).toEqual([await target.innerText(), true]);
+    }
+    await page.getByRole('button', { name: `stdout of task` }).click();
+    await page.locator('.file-link').first().waitFor();
+    expect(view.wrongs).toEqual([]);
+  });
+
+  it('shows the task of results, copies one at once, and goes from picture to picture', PATIENCE, async (context) => {
+    const { view, page, keyboard, hash } = await shown(context, {}, (place) => {
+      place.commit('stdout', { listedName: '/11/stdout.txt' });
+      const task = { id: TASK, name: 'solver', state: 'Running', startTime: null, endTime: null, errorMessage: null };
+      place.report(JOB, { state: 'Running', tasks: [task] });
+      place.addResult('/11/a.txt', 'one\ntwo\n');
+      for (const name of ['/11/b.png', '/11/c.png']) place.addResult(name, Buffer.from('89504e470d0a1a0a', 'hex'));
+    });
+    await view.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await view.show(`#/job/${JOB}/results`);
+    await page.locator('.entry', { hasText: '/11/' }).getByText(`task ${TASK} solver`).waitFor();
+    await page.getByRole('link', { name: 'a.txt' }).click();
+    await (await view.pane('/11/a.txt')).getByText('two').waitFor();
+    await keyboard.press('c');
+    await page.getByText('2 lines copied').waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('one\ntwo\n');
+    await page.getByRole('link', { name: 'b.png' }).click();
+    await page.locator('iframe.preview').waitFor();
+    await keyboard.press('ArrowRight');
+    await until('the next picture', async () => (await hash()).endsWith('c.png'));
+    await page.getByTitle('/11/c.png', { exact: true }).waitFor();
+    await keyboard.press('ArrowLeft');
+    await until('the picture before', async () => (await hash()).endsWith('b.png'));
+    expect(view.wrongs).toEqual([]);
+  });
+});
