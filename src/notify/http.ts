@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import tls from 'node:tls';
 import type { Config } from '../config/config.ts';
-import { proxyUserOf } from '../config/proxy-user.ts';
 import { JobtailError } from '../errors.ts';
 import { HttpClient, type HttpRequest, type HttpTls } from '../remote/http/http-client.ts';
+import { proxyUserOf } from '../remote/http/proxy-user.ts';
 import { lookupByProgram } from '../system/names.ts';
 import type { RuleSettings } from './rules.ts';
 
