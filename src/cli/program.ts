@@ -171,7 +171,7 @@ function addReading(program: Command): void {
     .action(async (job, options) => (await import('./commands/results.ts')).results(job, options));
 
   command(program, 'tail', 'print the lines of the live files of a job, with or without a running agent')
-    .argument('<job>', 'id of the job', jobArgument)
+    .argument('<job...>', 'ids of jobs; with -f, one', jobsOf)
     .option('-f, --follow', 'print new lines until the job is settled or ended, or until Ctrl-C')
     .option('-n, --lines <number>', 'number of last lines of each file, or "all"', linesArgument, 10)
     .addOption(taskOption('only this task (repeatable)', 'all'))
@@ -191,7 +191,7 @@ function addReading(program: Command): void {
         'agent tail 501 --task 9001 --file stdout --no-prefix -n all',
       ),
     )
-    .action(async (job, options) => (await import('./commands/tail.ts')).tail(job, options));
+    .action(async (jobs, options) => (await import('./commands/tail.ts')).tail(jobs, options));
 
   // Without -c for the configuration: it counts, as in grep.
   program

@@ -89,6 +89,13 @@ describe('agent forget', PATIENCE, () => {
     expect(await idsOf('--all')).toEqual(['501', '502']);
   });
 
+  it('tail prints several jobs below headers, and follows one only', async () => {
+    await withJobs({ 501: 'settled', 502: 'watched' });
+    const { code, stdout } = await agent('tail', '501', '502', '--no-prefix').ended;
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '==> job 501 <==\nfour\n\n==> job 502 <==\nfour\n' });
+    expect((await agent('tail', '501', '502', '-f').ended).code).toBe(2);
+  });
+
   it('deletes the files of the job, and no file behind a link', async () => {
     await withJobs({ 501: 'settled', 502: 'ended' });
     fs.writeFileSync(path.join(directory, 'precious'), 'x');

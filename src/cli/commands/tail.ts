@@ -1,4 +1,4 @@
-/** `agent tail JOB`: the lines of the mirrors of a job, with or without a running agent. */
+/** `agent tail JOB...`: the lines of the mirrors of jobs, with or without a running agent. */
 import { once } from 'node:events';
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
-import { untilStopped } from '../process.ts';
+import { forEach, untilStopped } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
 import { JobStateChanges } from '../show/job-text.ts';
 import { jobOfState, type KnownJob } from '../show/known-job.ts';
@@ -29,8 +29,20 @@ const SLOW_TICK_MS = 1_000;
 const ANNOUNCEMENT = '--- the remote file was truncated or rewritten; the new content follows ---';
 const CLEAR_LINE = '\r\u001b[2K';
 
-export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
+/** Several jobs one after the other, each below a header, as tail does with files. */
+export async function tail(jobIds: readonly JobId[], options: TailOptions): Promise<void> {
+  if (options.follow === true && jobIds.length > 1)
+    throw new JobtailError('usage', '--follow takes one job', { hint: 'run one agent tail -f for each job' });
   const config = await configurationAsOwner(options);
+  let isFirst = true;
+  await forEach(jobIds, async (jobId) => {
+    if (jobIds.length > 1) process.stdout.write(`${isFirst ? '' : '\n'}==> job ${jobId} <==\n`);
+    isFirst = false;
+    await tailJob(config, jobId, options);
+  });
+}
+
+async function tailJob(config: Config, jobId: JobId, options: TailOptions): Promise<void> {
   const known = await knownJobOf(config, jobId);
   const shown = new Shown({ config, jobId, known }, options);
   shown.addFromLastLines();
