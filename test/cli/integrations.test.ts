@@ -1,0 +1,85 @@
+/** The snippets of docs/integrations.md, with the built program and a job that is settled. */
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeEach, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
+import { openOwnStore } from '../../src/daemon/state.ts';
+import type { JobId } from '../../src/job.ts';
+import { jobOf } from '../support/model-job-service.ts';
+import { needs, PYTHON } from '../support/needs.ts';
+import { SILENT } from '../support/silent-log.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const JOB = '501' as JobId;
+const page = fs.readFileSync(`${ROOT}docs/integrations.md`, 'utf8');
+const snippet = (language: string) => new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(page)?.[1] ?? '';
+const pythonSnippet = () => /```python\n(import json\n.*?)```/s.exec(page)?.[1] ?? '';
+let directory = '';
+
+beforeEach(() => {
+  directory = temporaryDirectory();
+});
+
+async function withJob(jobState: string): Promise<void> {
+  const service = { protocol: 'rest', baseUrl: 'http://127.0.0.1:9' };
+  const auth = { username: 'alice', passwordFile: 'password' };
+  fs.writeFileSync(path.join(directory, 'password'), 'secret', { mode: 0o600 });
+  const file = path.join(directory, 'config.yaml');
+  fs.writeFileSync(
+    file,
+    JSON.stringify({
+      service,
+      auth,
+      mirror: { directory: `${directory}/m` },
+      state: { directory: `${directory}/state` },
+    }),
+  );
+  const { store, close } = openOwnStore(await loadConfig(file), SILENT);
+  store.jobs.watch({ jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' }, 1);
+  store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, jobState), since: 1, reportedAt: 1 });
+  store.jobs.setState(JOB, 'settled');
+  close();
+}
+
+const run = (program: string, ...args: string[]) =>
+  spawnSync(program, args, {
+    cwd: directory,
+    encoding: 'utf8',
+    env: {
+      ...process.env,
+      PATH: `${ROOT}bin:${process.env['PATH']}`,
+      AGENT_CONFIG: path.join(directory, 'config.yaml'),
+    },
+  });
+
+it.each([
+  ['Finished', 0, 'finished, and every file is here'],
+  ['Failed', 1, ''],
+])('the step of a shell ends as a job that is %s', async (jobState, status, printed) => {
+  await withJob(jobState);
+  const ended = run('sh', '-c', snippet('sh'));
+  expect(ended.stdout).toContain(printed);
+  expect(ended.status).toBe(status);
+});
+
+it('the rule for Make makes its file when the job has finished, and not when it failed', needs('make'), async () => {
+  await withJob('Finished');
+  fs.writeFileSync(path.join(directory, 'Makefile'), snippet('make'));
+  expect(run('make').status).toBe(0);
+  expect(fs.existsSync(path.join(directory, 'results/501.done'))).toBe(true);
+  directory = temporaryDirectory();
+  await withJob('Failed');
+  fs.writeFileSync(path.join(directory, 'Makefile'), snippet('make'));
+  expect(run('make').status).toBe(2);
+  expect(fs.existsSync(path.join(directory, 'results/501.done'))).toBe(false);
+});
+
+it('the lines of Python read the state of a job', needs('python3'), async () => {
+  await withJob('Finished');
+  const ended = run(PYTHON, '-c', pythonSnippet());
+  expect(ended.stderr).toBe('');
+  expect(ended.stdout).toContain('Finished 0 results\n');
+});
