@@ -178,7 +178,7 @@ function addReading(program: Command): void {
     .addOption(fileOption())
     .option(
       '--since <time>',
-      'only files that grew since this time: 90s, 10m, 2h, 1d, or 2026-03-01T12:00 (lines have no times)',
+      'only files that grew since this time: 90s, 10m, 2h, 1d, or 2026-03-01T12:00 (tail shows no times)',
       sinceArgument,
     )
     .option('--raw', 'print control characters unchanged; use it only for files that you trust')
