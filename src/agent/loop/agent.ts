@@ -3,32 +3,21 @@ import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../error
 import type { JobId } from '../../job.ts';
 import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
-import { type Calls, QueuedRemote, queuedJobService } from '../calls.ts';
-import type { Deps } from '../deps.ts';
+import { QueuedRemote, queuedJobService } from '../calls.ts';
 import type { Retention } from '../forget.ts';
 import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
 import { RequestedPasses } from '../pass/job-end.ts';
-import type { PollContext } from '../poll/poll.ts';
-import { BEHIND_EVERY_END, type JobService, type Remote } from '../ports.ts';
-import type { Results } from '../results/results.ts';
+import { BEHIND_EVERY_END, type JobService } from '../ports.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
 import { FollowedJob, type JobOwner } from './followed-job.ts';
 import { Forgetting } from './forgetting.ts';
-import type { JobContext, JobEvents, JobLimits } from './job-context.ts';
+import type { AgentParts, JobContext } from './job-context.ts';
 import { Failures, STATE } from './job-runs.ts';
 import { JobStates } from './job-states.ts';
 import { Scheduler } from './scheduler.ts';
 import { ServiceRequests } from './service-requests.ts';
 
-export interface AgentOptions {
-  readonly deps: Deps;
-  readonly limits: JobLimits;
-  readonly events: JobEvents;
-  readonly calls: Calls;
-  readonly remote: Remote;
-  readonly jobService: JobService | null;
-  readonly poll: PollContext;
-  readonly results: Results;
+export interface AgentOptions extends AgentParts {
   /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
   readonly resultsOfMine: boolean;
   readonly commits: Commits;

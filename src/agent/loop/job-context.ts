@@ -25,7 +25,8 @@ export interface JobEvents {
   readonly onJobStates: (outcome: 'ok' | 'failed') => void;
 }
 
-export interface JobContext {
+/** What an agent is given. */
+export interface AgentParts {
   readonly deps: Deps;
   readonly limits: JobLimits;
   readonly events: JobEvents;
@@ -35,6 +36,9 @@ export interface JobContext {
   readonly jobService: JobService | null;
   readonly poll: PollContext;
   readonly results: Results;
+}
+
+export interface JobContext extends AgentParts {
   readonly passes: RequestedPasses;
   readonly scheduler: Scheduler;
   readonly failures: Failures;
