@@ -81,6 +81,11 @@ const WRONG_VALUES: Case[] = [
     'tls: {caFile: ~/ca.pem}',
     'service.tls.caFile: expected a path (written in full: ~ is not expanded), found "~/ca.pem" (text)',
   ],
+  ...['$HOME/m', '~alice/m', '%h/m'].map((found): [string, string, string] => [
+    'mirror',
+    `directory: "${found}"`,
+    `found "${found}" (text)`,
+  ]),
   [
     'service',
     'tls: {certFile: a}',

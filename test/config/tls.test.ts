@@ -37,6 +37,7 @@ describe('the TLS files', () => {
   beforeAll(async () => {
     await Promise.all(['one', 'two'].map(makeCertificate));
     await write('no PEM', 'garbage');
+    await promisify(execFile)('openssl', ['x509', '-in', path('one.pem'), '-outform', 'der', '-out', path('one.der')]);
   });
 
   it('are read', async () => {
@@ -56,6 +57,7 @@ describe('the TLS files', () => {
     ['{caFile: missing}', /service\.tls\.caFile: .*missing: there is no such file/],
     ['{caFile: .}', /service\.tls\.caFile: .*: this is a directory/],
     ['{caFile: garbage}', /service\.tls\.caFile: .*garbage: expected certificates in PEM format/],
+    ['{caFile: one.der}', /service\.tls\.caFile: .*one\.der: expected certificates in PEM format/],
     ['{certFile: garbage, keyFile: garbage}', /certFile: .*certificates in PEM(.|\n)*keyFile: .*private key/],
     ['{certFile: one.key, keyFile: one.pem}', /certFile: .*certificates in PEM/],
     [
