@@ -65,6 +65,9 @@ export class BatchLimit {
   }
 }
 
+/** The live files of a task. */
+const MAX_UNHALVED = 4;
+
 const NONE: ReadonlySet<string> = new Set();
 
 export class BatchReader {
@@ -153,8 +156,9 @@ export class BatchReader {
       }
       const errorsBefore = errors.size;
       const half = Math.ceil(wanted.length / 2);
-      await this.#divide(call, wanted.slice(0, half));
-      await this.#divide(call, wanted.slice(half));
+      // A file that makes a call fail does so slowly: the files of one task are not halved twice.
+      const slices = slicesOf(wanted, error.code !== 'request-too-long' && wanted.length <= MAX_UNHALVED ? 1 : half);
+      for (const slice of slices) await this.#divide(call, slice);
       if (errors.size === errorsBefore) this.#limit.failed(half, wanted.length, error.code);
     }
   }

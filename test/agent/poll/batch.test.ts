@@ -94,6 +94,21 @@ describe('a call for many files', () => {
     expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
   });
 
+  test('of a task fails twice for one file whose text cannot be sent: for all, and for that file alone', async () => {
+    const { remote, read } = setUp();
+    remote.poisoned.add('1/stdout');
+    const readParts = remote.readParts.bind(remote);
+    const failed: number[] = [];
+    remote.readParts = async (job, wanted, signal) =>
+      await readParts(job, wanted, signal).catch((error: unknown) => {
+        if (wanted.every(({ offset }) => offset === 0)) failed.push(wanted.length);
+        throw error;
+      });
+    const four = WANTED.slice(0, 4);
+    expect(await read(undefined, four)).toMatchObject({ read: ['0/stdout', '2/stdout', '3/stdout'] });
+    expect(failed).toEqual([4, 1]);
+  });
+
   test('is not taken apart when the service as a whole fails', async () => {
     const { remote, read } = setUp();
     remote.failures.push(new JobtailError('unreachable', 'nobody listens'));
