@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { regionsBefore } from '../../../../src/agent/live/mirror/inexact-regions.ts';
+import { DECODING_CAPABILITY } from '../../../../src/agent/live/text/decoding.ts';
 import type { Polled } from '../../../../src/agent/poll/poll.ts';
 import type { PartRequest } from '../../../../src/agent/ports.ts';
 import { asJobtailError, JobtailError } from '../../../../src/errors.ts';
@@ -101,7 +102,7 @@ export class World {
     this.#engine = this.#start();
     const learned = learnedBefore(setting);
     if (learned === undefined) return;
-    this.#engine.store.capabilities.set('text-encoding', learned);
+    this.#engine.store.capabilities.set(DECODING_CAPABILITY, learned);
     this.#engine.kill();
     this.#engine = this.#start();
   }
@@ -509,8 +510,10 @@ export class World {
     for (const subject of this.#subjects) {
       const end = polled?.ends.get(subject.name);
       if (end !== 'current' && end !== 'tail' && end !== 'raw') continue;
-      // Without a commit since the state was lost, a mirror that was edited before may still wait for raw bytes.
-      if (end === 'current' || rows.get(subject.name)?.checksum !== null) subject.unsettled = false;
+      // Without a commit since the state was lost, a mirror that was edited before may still wait for raw bytes. Nothing
+      // is compared before it is known how the service decodes (docs/guarantees.md).
+      const isDecoderKnown = this.#engine.store.capabilities.get(DECODING_CAPABILITY) !== undefined;
+      if (end === 'current' || (isDecoderKnown && rows.get(subject.name)?.checksum !== null)) subject.unsettled = false;
       subject.mayBeDamaged = false;
       if (subject.staleUntil <= this.#now) subject.staleUntil = 0;
     }
