@@ -38,7 +38,7 @@ export function configText(answers: Answers): string {
   };
   const { method, username, projectId, secret } = answers;
   writeService(answers.service, replace);
-  replace(/^ {2}# method: password .*$/m, [`  method: ${method}`]);
+  replace(withComment('# method: password'), [`  method: ${method}\n`]);
   replace(/^ {2}username: .*$/m, [
     ...(username === null ? [] : [`  username: ${quoted(username)}`]),
     ...(projectId === null ? [] : [`  projectId: ${quoted(projectId)}`]),
@@ -76,12 +76,17 @@ function writeService(service: AnsweredService, replace: Replace): void {
   }
   const { fileTransferUrl, namespace, jobsUrl } = service;
   replace(/^ {2}protocol: rest .*$/m, ['  protocol: soap']);
+  const concurrency = '  # concurrency: 4                # requests at a time; up to 17 if the round trip is long\n';
+  replace(withComment('# concurrency: 1'), [concurrency]);
   replace(/^ {2}# path: \/heappe .*\n/m, ['']);
   replace(/^ {2}# With soap, these keys.*\n/m, ['']);
   replace(/^ {2}# fileTransferUrl: .*$/m, [`  fileTransferUrl: ${quoted(fileTransferUrl)}`]);
   replace(/^ {2}# namespace: .*$/m, [`  namespace: ${quoted(namespace)}`]);
   if (jobsUrl !== null) replace(/^ {2}# jobsUrl: null .*$/m, [`  jobsUrl: ${quoted(jobsUrl)}`]);
 }
+
+/** A line of a section, and those that go on with its comment. */
+const withComment = (begin: string) => new RegExp(`^ {2}${begin} .*\\n(?: {2}# {20,}#.*\\n)*`, 'm');
 
 /** JSON is valid YAML for any text. */
 const quoted = (value: string | readonly string[]) => printableJson(value);

@@ -193,7 +193,7 @@ describe('agent init', () => {
     };
     const { baseUrl, jobsUrl, restUrl } = sandbox;
     const namespace = 'http://sandbox.example.org/';
-    const soap = { fileTransferUrl: `${baseUrl}/FileTransferWs`, namespace, jobsUrl, baseUrl };
+    const soap = { protocol: 'soap', fileTransferUrl: `${baseUrl}/FileTransferWs`, namespace, jobsUrl, baseUrl };
     expect(await serviceFrom(`${baseUrl}/`)).toEqual(soap);
     expect(await serviceFrom(`${baseUrl}/FileTransferWs`)).toEqual(soap);
     expect(await serviceFrom(restUrl)).toEqual({ protocol: 'rest', baseUrl });
