@@ -175,9 +175,12 @@ describe('agent forget', PATIENCE, () => {
   });
 });
 
+/** It looks at the state when it is told to, so that a test sees the request before the agent. */
+const WHEN_TOLD = { sections: 'poll: {maxIntervalSeconds: 3600}\n' };
+
 describe('beside a running agent', PATIENCE, () => {
   it('the agent removes the job with its files, and no rule and no configuration follows it again', async () => {
-    const { store, mirrorDirectory, said, restart } = await startAgent(new ModelRemote());
+    const { store, mirrorDirectory, said, restart } = await startAgent(new ModelRemote(), WHEN_TOLD);
     putJob(store, '501' as JobId, 'settled', true, Date.now());
     const config = path.join(path.dirname(mirrorDirectory), 'config.yaml');
     const command = new Program(['forget', '501', '--delete-files', '--yes', '-c', config], { cwd: mirrorDirectory });
@@ -195,7 +198,7 @@ describe('beside a running agent', PATIENCE, () => {
   });
 
   it('a job that was watched meanwhile stays, and the command names the reason', async () => {
-    const { agent, store, mirrorDirectory } = await startAgent(new ModelRemote());
+    const { agent, store, mirrorDirectory } = await startAgent(new ModelRemote(), WHEN_TOLD);
     putJob(store, '501' as JobId, 'settled', true, Date.now());
     const config = path.join(path.dirname(mirrorDirectory), 'config.yaml');
     const command = new Program(['forget', '501', '--yes', '-c', config], { cwd: mirrorDirectory });
