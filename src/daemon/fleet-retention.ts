@@ -78,7 +78,7 @@ export function removeOldJobs(config: FleetConfig, log: Log): () => Promise<void
             log.warn({ jobId, reason: message }, 'old job not removed');
         }
       }
-    }).catch((thrown: unknown) => log.debug({ err: asJobtailError(thrown).message }, 'old jobs not read'));
+    }).catch((thrown: unknown) => log.warn({ err: asJobtailError(thrown).message }, 'old jobs not read'));
   let running = round();
   const timer = setInterval(() => {
     running = running.then(round);
