@@ -30,6 +30,7 @@ export interface Status {
     readonly state: string;
     /** In the words of the middleware. */
     readonly jobState: string | null;
+    readonly jobStateSince: number | null;
     readonly error: StatusTrouble | null;
     /** Failed visits in a row. */
     readonly failures: number;
