@@ -16,10 +16,9 @@ import { PATIENCE, until } from '../support/e2e-until.ts';
 import { ModelRemote } from '../support/model-remote.ts';
 import { needs } from '../support/needs.ts';
 import { Terminal } from '../support/service-terminal.ts';
+import { SILENT } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
-const quiet = () => {};
-const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
 let directory = '';
 let configFile = '';
 const at = (...parts: string[]) => path.join(directory, 'mirror', ...parts);
@@ -36,7 +35,7 @@ beforeEach(() => {
 
 /** Jobs with one live file of four bytes and one result. */
 async function withJobs(jobs: Readonly<Record<string, WatchState>>, isVerified = true, polledAt = Date.now()) {
-  const owned = openOwnStore(await loadConfig(configFile), log);
+  const owned = openOwnStore(await loadConfig(configFile), SILENT);
   for (const [jobId, state] of Object.entries(jobs)) putJob(owned.store, jobId as JobId, state, isVerified, polledAt);
   owned.close();
 }
@@ -60,7 +59,7 @@ function putJob(store: Store, jobId: JobId, state: WatchState, isVerified: boole
 }
 
 const jobsOf = async () => {
-  const owned = openOwnStore(await loadConfig(configFile), log);
+  const owned = openOwnStore(await loadConfig(configFile), SILENT);
   const jobs = owned.store.jobs.all().map(({ jobId }) => jobId);
   owned.close();
   return jobs;
@@ -117,7 +116,7 @@ describe('agent forget', PATIENCE, () => {
     expect(await jobsOf()).toEqual(['501']);
   });
 
-  it('keeps a job that is not verified, unless it is told so', async () => {
+  it('keeps a job that is not verified, unless --unverified is given', async () => {
     await withJobs({ 501: 'settled' }, false);
     const kept = await forget('501', '--delete-files', '--yes');
     expect(kept.code).toBe(1);
@@ -175,12 +174,12 @@ describe('agent forget', PATIENCE, () => {
   });
 });
 
-/** It looks at the state when it is told to, so that a test sees the request before the agent. */
-const WHEN_TOLD = { sections: 'poll: {maxIntervalSeconds: 3600}\n' };
+/** It looks at the state when a test calls `refresh`, so that the test sees the request before the agent. */
+const AT_REFRESH = { sections: 'poll: {maxIntervalSeconds: 3600}\n' };
 
 describe('beside a running agent', PATIENCE, () => {
   it('the agent removes the job with its files, and no rule and no configuration follows it again', async () => {
-    const { store, mirrorDirectory, said, restart } = await startAgent(new ModelRemote(), WHEN_TOLD);
+    const { store, mirrorDirectory, said, restart } = await startAgent(new ModelRemote(), AT_REFRESH);
     putJob(store, '501' as JobId, 'settled', true, Date.now());
     const config = path.join(path.dirname(mirrorDirectory), 'config.yaml');
     const command = new Program(['forget', '501', '--delete-files', '--yes', '-c', config], { cwd: mirrorDirectory });
@@ -193,12 +192,12 @@ describe('beside a running agent', PATIENCE, () => {
     expect(store.jobs.get('501' as JobId)).toBeUndefined();
     expect(store.jobs.known()).toEqual(new Set(['501']));
     const request = { jobId: '501' as JobId, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null };
-    takeConfigured([{ ...request, source: 'config' }], { store, log, clock: systemClock, random: Math.random });
+    takeConfigured([{ ...request, source: 'config' }], { store, log: SILENT, clock: systemClock, random: Math.random });
     expect(store.jobs.all()).toEqual([]);
   });
 
   it('a job that was watched meanwhile stays, and the command names the reason', async () => {
-    const { agent, store, mirrorDirectory } = await startAgent(new ModelRemote(), WHEN_TOLD);
+    const { agent, store, mirrorDirectory } = await startAgent(new ModelRemote(), AT_REFRESH);
     putJob(store, '501' as JobId, 'settled', true, Date.now());
     const config = path.join(path.dirname(mirrorDirectory), 'config.yaml');
     const command = new Program(['forget', '501', '--yes', '-c', config], { cwd: mirrorDirectory });

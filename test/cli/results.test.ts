@@ -9,11 +9,10 @@ import type { ResultRow } from '../../src/store/rows.ts';
 import { MINIMAL } from '../config/files.ts';
 import { Program } from '../support/e2e-program.ts';
 import { PATIENCE } from '../support/e2e-until.ts';
+import { SILENT } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const jobId = '501' as JobId;
-const quiet = () => {};
-const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
 
 const row = (name: string, state: ResultRow['state'], more: Partial<ResultRow> = {}): ResultRow => ({
   ...{ jobId, name, state, reason: null, bytes: null, sha256: null, live: null, listedAt: 1, fetchedAt: null },
@@ -26,7 +25,7 @@ it('names path, size and checksum, and which results are complete', PATIENCE, as
   const configFile = path.join(directory, 'config.yaml');
   fs.writeFileSync(path.join(directory, 'password'), 'secret\n', { mode: 0o600 });
   fs.writeFileSync(configFile, `${MINIMAL}mirror: {directory: mirror}\nstate: {directory: state}\n`);
-  const { store, close } = openOwnStore(await loadConfig(configFile), log);
+  const { store, close } = openOwnStore(await loadConfig(configFile), SILENT);
   const request = { jobId, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null } as const;
   store.transaction(() => store.jobs.watch({ ...request, source: 'command' }, 0));
   store.results.saveAll([

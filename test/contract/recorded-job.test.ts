@@ -11,6 +11,7 @@ import type { PartRequest } from '../../src/agent/ports.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Connection, connect } from '../../src/daemon/connection.ts';
 import type { LiveFileName } from '../../src/job.ts';
+import { SILENT } from '../support/silent-log.ts';
 import { jobId, taskId } from '../support/wire-remote.ts';
 import { bodyOf, startHttpServer, type WireServer } from '../support/wire-server.ts';
 import { download, readPart } from './contract-place.ts';
@@ -28,8 +29,6 @@ interface Exchange {
 const EXCHANGES = linesOf<Exchange>('job-6.3.2.jsonl');
 const FILES: readonly LiveFileName[] = ['log', 'progress', 'stderr', 'stdout'];
 const signal = new AbortController().signal;
-const nothing = () => undefined;
-const LOG = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 const JOB = jobId('4');
 
 /** What the recorded answer says; undefined if only a part of it was recorded. */
@@ -127,7 +126,7 @@ describe('a job that was followed on V6.3.2', () => {
       if (operation === 'AuthenticateUserPassword') {
         // The agent was started, and once more after it was killed.
         await connection?.close();
-        connection = await connect(await loadConfig(join(directory, 'config.yaml')), LOG);
+        connection = await connect(await loadConfig(join(directory, 'config.yaml')), SILENT);
         expect(await connection.session.current(signal)).toEqual({ kind: 'session', code: recordedAnswer(exchange) });
         expect(sent).toEqual([expected]);
         return;

@@ -6,6 +6,7 @@ import type { JobId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
 import { Store } from '../../src/store/store.ts';
 import { HeldClock } from '../support/held-clock.ts';
+import { SILENT } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const JOB = '501' as JobId;
@@ -25,8 +26,7 @@ test('releases a key seconds after its job is over, and hardly reads the state w
     },
     endTransfer: async () => void open.delete('public'),
   };
-  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const transfers = new Transfers({ store, log, secrets: new Secrets(), clock });
+  const transfers = new Transfers({ store, log: SILENT, secrets: new Secrets(), clock });
   const reads = vi.spyOn(store.leases, 'allOpen');
   const endKeepUp = transfers.keepUp(remote as Remote);
   await clock.pass(HOUR_MS);

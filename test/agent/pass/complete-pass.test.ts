@@ -60,7 +60,7 @@ it('comes when two polls in a row, with a pause, brought nothing', async () => {
   expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe('one\ntwo\nthre');
 });
 
-it('does not wait for the end of files that go on growing, unless nobody looks again', async () => {
+it('does not wait for the end of files that go on growing, unless the pass is the last one', async () => {
   engine.watch([STDOUT]);
   remote.files.set(NAME, Buffer.from('one\n'));
   inPause = () =>

@@ -5,6 +5,7 @@ import { Store } from '../../../src/store/store.ts';
 import { JOB } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { newState } from '../../support/new-state.ts';
+import { SILENT } from '../../support/silent-log.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const TASK = '9001' as TaskId;
@@ -15,8 +16,7 @@ function setUp(tasks: readonly TaskId[] | null = null) {
   onTestFinished(() => store.close());
   const order = { files: LIVE_FILE_NAMES, results: false, settleAfterMs: null, source: 'command' } as const;
   store.transaction(() => store.jobs.watch({ ...order, jobId: JOB, tasks }, clock.now()));
-  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const keep = (reported: readonly TaskId[]) => saveReported(JOB, reported, { store, log, clock });
+  const keep = (reported: readonly TaskId[]) => saveReported(JOB, reported, { store, log: SILENT, clock });
   return { clock, store, keep };
 }
 

@@ -10,8 +10,8 @@ import type { Store } from '../../../src/store/store.ts';
 import { placeWithJob } from '../../support/e2e-by-number.ts';
 import { PATIENCE } from '../../support/e2e-until.ts';
 import { jobOf } from '../../support/model-job-service.ts';
+import { SILENT } from '../../support/silent-log.ts';
 
-const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const TASK = '9001' as TaskId;
 
 type Left = readonly [id: string, jobState: string | null, state?: WatchState, verified?: number];

@@ -8,11 +8,10 @@ import { loadConfig } from '../../../src/config/load.ts';
 import { connect } from '../../../src/daemon/connection.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { RELEASES } from '../../contract/service.ts';
+import { SILENT } from '../../support/silent-log.ts';
 import { jobId } from '../../support/wire-remote.ts';
 
 const signal = new AbortController().signal;
-const nothing = () => undefined;
-const LOG = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 const PASSWORD = 'correct horse';
 
 let directory = '';
@@ -37,7 +36,7 @@ async function outcome(auth: Record<string, unknown>, secret: string): Promise<u
   const service = { protocol: 'rest', baseUrl: sandbox.baseUrl };
   const state = { directory: join(directory, 'state') };
   await writeFile(file, JSON.stringify({ service, auth: { username: 'alice', ...auth }, state }));
-  const connection = await connect(await loadConfig(file), LOG);
+  const connection = await connect(await loadConfig(file), SILENT);
   try {
     const { kind } = await connection.session.current(signal);
     await connection.remote.listChangedFiles(jobId('501'), signal);
