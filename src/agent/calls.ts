@@ -1,13 +1,13 @@
 /**
  * The queue of all calls to the service: limits their number at a time, and their rate by the agent's share of the
- * server; live polls come first. Calls that may take long (whole files, slow jobs) get the slots that polls leave free,
- * at least half of them; and one call in five while polls exceed the limits.
+ * server. What a person waits for comes first, then live polls. Calls that may take long (whole files, slow jobs) get the
+ * slots that polls leave free, at least half of them.
  */
 import { setMaxListeners } from 'node:events';
-import PQueue, { type Queue } from 'p-queue';
+import PQueue from 'p-queue';
 import { type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import { type Clock, sleep, systemClock } from '../system/clock.ts';
+import { type Clock, systemClock } from '../system/clock.ts';
 import { HangingCalls, type ShortCall } from './hanging-calls.ts';
 import { Places } from './places.ts';
 import type { JobService, Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
@@ -24,104 +24,46 @@ export interface CallsOptions {
   /** Maximum calls at a time on a connection with a long round trip; `concurrency` if omitted. */
   readonly maxConcurrency?: number;
   readonly share: ServerShare;
-  readonly clock?: Pick<Clock, 'monotonic' | 'timer'>;
+  readonly clock?: Clock;
   readonly budget?: CallBudget | undefined;
 }
 
 /**
- * The queues, in the order in which they are served. begun: the next request of a poll, which has mirrors open. live: a
- * poll. raw: the whole file of a live file. patient: any other call that may take long, or whose job was slow before.
+ * What a call is for. While calls of all lanes wait, each lane gets a share of 1 / cost of them: no lane waits for ever.
+ * asked: a short call that a command waits for. begun: the next request of a poll, which has mirrors open. live: a poll.
+ * wanted: a download of a complete pass. raw: the whole file of a live file. patient: any other call that may take long,
+ * or whose job was slow before.
  */
-const LANES = ['begun', 'live', 'raw', 'patient'] as const;
-export type Lane = (typeof LANES)[number];
-const isLong = (lane: Lane) => lane === 'raw' || lane === 'patient';
-
-/** However many polls wait, one call in so many is a raw one, and one a patient one. */
-const PATIENT_EVERY = 5;
+const LANES = {
+  asked: { cost: 0, isLong: false },
+  begun: { cost: 1, isLong: false },
+  live: { cost: 2, isLong: false },
+  wanted: { cost: 4, isLong: true },
+  raw: { cost: 8, isLong: true },
+  patient: { cost: 8, isLong: true },
+} as const;
+export type Lane = keyof typeof LANES;
 
 /** A queue that waits so much longer than the share requires, without a running call, is stuck. */
 const STALLED_MS = 60_000;
 
-/** Slots that polls used within the last two of these periods stay reserved for polls. */
-const PERIOD_MS = 60_000;
-
-type Start = () => Promise<unknown>;
-interface LaneOptions {
-  readonly id?: string;
-  readonly lane?: Lane;
-  readonly signal?: AbortSignal;
-}
-
-/**
- * The queue of p-queue with lanes instead of its priorities: by priority alone, whole files would wait for as long as any
- * poll does. A second p-queue for them would need its own limit, and all calls share one.
- */
-class Lanes implements Queue<Start, LaneOptions> {
-  readonly #waiting: Readonly<Record<Lane, Map<string, Start>>> = {
-    begun: new Map(),
-    live: new Map(),
-    raw: new Map(),
-    patient: new Map(),
-  };
-  /** Calls of other lanes that began since one of this lane did, while it had calls waiting. */
-  readonly #passedOver: Record<Lane, number> = { begun: 0, live: 0, raw: 0, patient: 0 };
-  readonly #hasLongSlot: () => boolean;
-
-  constructor(hasLongSlot: () => boolean) {
-    this.#hasLongSlot = hasLongSlot;
-  }
-
-  get size(): number {
-    return this.#startable().reduce((count, lane) => count + this.#waiting[lane].size, 0);
-  }
-
-  enqueue(start: Start, { id = '', lane = 'patient' }: LaneOptions = {}): void {
-    this.#waiting[lane].set(id, start);
-  }
-
-  dequeue(): Start | undefined {
-    const startable = this.#startable();
-    const neglected = startable.findLast((lane) => isLong(lane) && this.#passedOver[lane] >= PATIENT_EVERY - 1);
-    const lane = neglected ?? startable[0];
-    if (lane === undefined) return undefined;
-    for (const other of LANES) {
-      const isPassedOver = other !== lane && this.#waiting[other].size > 0;
-      this.#passedOver[other] = isPassedOver ? this.#passedOver[other] + 1 : 0;
-    }
-    const [[id, start] = []] = this.#waiting[lane];
-    if (id !== undefined) this.#waiting[lane].delete(id);
-    return start;
-  }
-
-  remove(id: string): void {
-    for (const lane of LANES) this.#waiting[lane].delete(id);
-  }
-
-  filter({ lane }: LaneOptions): Start[] {
-    return LANES.filter((other) => lane === undefined || other === lane).flatMap((other) => [
-      ...this.#waiting[other].values(),
-    ]);
-  }
-
-  setPriority(): void {
-    throw new JobtailError('internal', 'a call keeps its lane');
-  }
-
-  #startable(): readonly Lane[] {
-    return LANES.filter((lane) => this.#waiting[lane].size > 0 && (!isLong(lane) || this.#hasLongSlot()));
-  }
-}
+/** Of the slots that polls used at the same time, half are still reserved after this time. */
+const HALF_LIFE_MS = 60_000;
 
 export class Calls {
   readonly #share: ServerShare;
-  readonly #clock: Pick<Clock, 'monotonic' | 'timer'>;
+  readonly #clock: Clock;
   readonly #budget: CallBudget | undefined;
-  readonly #queue: PQueue<Lanes, LaneOptions>;
-  #waiting = 0;
+  readonly #queue = new PQueue();
+  /** Admits long calls to the queue. */
+  readonly #longQueue = new PQueue();
+  readonly #waitingIn: Record<Lane, number> = { asked: 0, begun: 0, live: 0, wanted: 0, raw: 0, patient: 0 };
+  /** Grows with the costs of the calls that began. */
+  #turn = 0;
   readonly #places: Places;
-  #runningLong = 0;
-  /** Maximum short calls at a time, in this period and the one before. */
-  #maxShort = { now: 0, before: 0, endsAt: 0 };
+  #runningShort = 0;
+  /** Short calls at a time: the maximum, which shrinks with time. */
+  #reserved = { calls: 0, at: 0 };
   /** When a call last began or ended, or the queue became non-empty. */
   #movedAt = 0;
   #cancelTimer: (() => void) | undefined;
@@ -132,16 +74,10 @@ export class Calls {
     this.#clock = clock;
     this.#budget = budget;
     this.#places = new Places(concurrency, maxConcurrency);
-    const hasLongSlot = () => this.#runningLong - (this.#hanging?.long ?? 0) < this.#longSlots;
-    const queueClass = class extends Lanes {
-      constructor() {
-        super(hasLongSlot);
-      }
-    };
-    this.#queue = new PQueue({ concurrency, queueClass });
+    this.#limit(concurrency);
     share.onMove((answer) => {
       if (answer !== undefined) {
-        this.#places.answered(answer, this.#waiting > 0);
+        this.#places.answered(answer, this.waiting > 0);
         this.#hanging?.answered();
       }
       this.#pace();
@@ -151,8 +87,7 @@ export class Calls {
   /** From now on, finds out whether other calls work while one hangs; see `HangingCalls`. */
   watchHanging(shortCall: ShortCall, onEnd: (calls: number, isAnswered: boolean) => void): void {
     const call: ShortCall = async (kind, signal) => {
-      for (let waitMs = this.#share.pauseMs; waitMs > 0; waitMs = this.#share.pauseMs)
-        await sleep(this.#clock, waitMs, signal);
+      await this.#share.pauseOver(this.#clock, signal);
       this.#share.begun();
       try {
         await this.#budget?.take(signal);
@@ -161,25 +96,20 @@ export class Calls {
         this.#share.ended();
       }
     };
-    const isWanted = () => this.#waiting > 0 && this.#share.pauseMs === 0;
-    this.#hanging = new HangingCalls({
-      clock: this.#clock,
-      shortCall: call,
-      isWanted,
-      onChange: () => this.#pace(),
-      onEnd,
-    });
+    const isWanted = () => this.waiting > 0 && this.#share.pauseMs === 0;
+    const onChange = () => this.#pace();
+    this.#hanging = new HangingCalls({ clock: this.#clock, shortCall: call, isWanted, onChange, onEnd });
   }
 
   /** Whether calls wait, none runs, and neither the share nor a pause of the server is the reason. */
   get stalled(): boolean {
-    const isIdle = this.#waiting > 0 && this.#queue.pending === 0;
+    const isIdle = this.waiting > 0 && this.#queue.pending === 0;
     const since = Math.max(this.#movedAt, this.#share.opensAt);
     return isIdle && this.#clock.monotonic() - since > STALLED_MS;
   }
 
   get waiting(): number {
-    return this.#waiting;
+    return Object.values(this.#waitingIn).reduce((sum, count) => sum + count, 0);
   }
 
   /** Runs one call in its turn; rejects with `aborted` if the signal fires before. */
@@ -192,17 +122,22 @@ export class Calls {
     signal.addEventListener('abort', leave, { once: true });
     const endWait = () => {
       signal.removeEventListener('abort', leave);
-      this.#waiting -= 1;
+      this.#waitingIn[lane] -= 1;
     };
-    if (this.#waiting === 0) this.#moved();
-    this.#waiting += 1;
+    if (this.waiting === 0) this.#moved();
+    this.#waitingIn[lane] += 1;
     this.#pace();
+    const { cost, isLong } = LANES[lane];
+    const turn = this.#turn + cost * this.#waitingIn[lane];
     const begin = () => {
       endWait();
-      return this.#make(lane, signal, call);
+      this.#turn = Math.max(this.#turn, turn);
+      return this.#make(isLong, signal, call);
     };
+    const options = { priority: -turn, signal: wait.signal };
+    const enqueue = () => this.#queue.add(begin, options);
     try {
-      return await this.#queue.add(begin, { lane, signal: wait.signal });
+      return await (isLong ? this.#longQueue.add(enqueue, options) : enqueue());
     } finally {
       if (wait.signal.aborted) {
         endWait();
@@ -211,12 +146,11 @@ export class Calls {
     }
   }
 
-  async #make<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    if (isLong(lane)) this.#runningLong += 1;
-    else this.#countShort();
+  async #make<T>(isLong: boolean, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+    this.#runningShort += Number(!isLong);
     this.#moved();
     this.#share.begun();
-    const ended = this.#hanging?.begun(isLong(lane));
+    const ended = this.#hanging?.begun(isLong);
     try {
       await this.#budget?.take(signal);
       return await call();
@@ -225,7 +159,7 @@ export class Calls {
       if (signal.aborted && !(error instanceof JobtailError)) throw stopped();
       throw error;
     } finally {
-      if (isLong(lane)) this.#runningLong -= 1;
+      this.#runningShort -= Number(!isLong);
       this.#moved();
       ended?.();
       this.#share.ended();
@@ -237,38 +171,33 @@ export class Calls {
     this.#cancelTimer = undefined;
     const sharers = Math.max(1, this.#budget?.sharers ?? 1);
     this.#share.divideAmong(sharers);
-    const places = this.#places.among(sharers) + (this.#hanging?.count ?? 0);
-    if (this.#queue.concurrency !== places) this.#queue.concurrency = places;
+    this.#limit(this.#places.among(sharers));
     const delayMs = this.#share.opensAt - this.#clock.monotonic();
     if (delayMs <= 0) this.#queue.start();
     else {
       this.#queue.pause();
-      if (this.#waiting > 0) this.#cancelTimer = this.#clock.timer(delayMs, () => this.#pace());
+      if (this.waiting > 0) this.#cancelTimer = this.#clock.timer(delayMs, () => this.#pace());
     }
   }
 
-  get #longSlots(): number {
-    const concurrency = this.#queue.concurrency - (this.#hanging?.count ?? 0);
-    const { now, before } = this.#shortOfPeriod();
-    return Math.max(1, Math.floor(concurrency / 2), concurrency - Math.max(1, now, before));
-  }
-
-  #countShort(): void {
-    const period = this.#shortOfPeriod();
-    period.now = Math.max(period.now, this.#queue.pending - this.#runningLong);
-  }
-
-  #shortOfPeriod() {
-    const monotonic = this.#clock.monotonic();
-    const { now, endsAt } = this.#maxShort;
-    const isOld = monotonic >= endsAt + PERIOD_MS;
-    if (monotonic >= endsAt) this.#maxShort = { now: 0, before: isOld ? 0 : now, endsAt: monotonic + PERIOD_MS };
-    return this.#maxShort;
+  #limit(places: number): void {
+    const now = this.#clock.monotonic();
+    const { calls, at } = this.#reserved;
+    this.#reserved = { calls: Math.max(this.#runningShort, calls * 2 ** ((at - now) / HALF_LIFE_MS)), at: now };
+    const reserved = Math.min(Math.ceil(places / 2), Math.max(1, Math.ceil(this.#reserved.calls)));
+    const { count = 0, long = 0 } = this.#hanging ?? {};
+    setConcurrency(this.#longQueue, Math.max(1, places - reserved) + long);
+    setConcurrency(this.#queue, places + count);
   }
 
   #moved(): void {
     this.#movedAt = this.#clock.monotonic();
   }
+}
+
+/** Setting it starts calls. */
+function setConcurrency(queue: PQueue, calls: number): void {
+  if (queue.concurrency !== calls) queue.concurrency = calls;
 }
 
 /** Failures that an overloaded server may cause. */
@@ -337,7 +266,8 @@ export class QueuedRemote implements Remote {
   }
 
   downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number> {
-    return this.#calls.run(this.#lane === 'raw' ? 'raw' : 'patient', signal, () =>
+    const lane = LANES[this.#lane].isLong ? this.#lane : 'wanted';
+    return this.#calls.run(lane, signal, () =>
       this.#remote.downloadFile(jobId, path, sink, signal, silentMs),
     );
   }
@@ -359,7 +289,7 @@ export class QueuedRemote implements Remote {
   }
 }
 
-export const queuedJobService = (service: JobService, calls: Pick<Calls, 'run'>): JobService => ({
-  getJob: (jobId, signal) => calls.run('patient', signal, () => service.getJob(jobId, signal)),
-  listJobs: (signal) => calls.run('patient', signal, () => service.listJobs(signal)),
+export const queuedJobService = (service: JobService, calls: Calls, lane: Lane): JobService => ({
+  getJob: (jobId, signal) => calls.run(lane, signal, () => service.getJob(jobId, signal)),
+  listJobs: (signal) => calls.run(lane, signal, () => service.listJobs(signal)),
 });

@@ -162,7 +162,7 @@ export function buildEngine(options: EngineOptions): Engine {
     pass: {
       store,
       clock,
-      jobService: jobService === null ? null : queuedJobService(jobService, calls),
+      jobService: jobService === null ? null : queuedJobService(jobService, calls, 'patient'),
       remote: new QueuedRemote(remote, calls, 'live'),
       results: synced,
       mirrorDirectory: mirror.directory,

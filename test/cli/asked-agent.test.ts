@@ -1,18 +1,18 @@
 /** Commands beside a running agent: the agent makes the calls to the job service. No other way to the service exists here. */
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { isNoJob, listJobs } from '../../src/cli/job-service.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { JobtailError } from '../../src/errors.ts';
-import type { JobId } from '../../src/job.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import { startAgent } from '../support/composed-agent.ts';
 import { jobOf, ModelJobService } from '../support/model-job-service.ts';
 import { ModelRemote } from '../support/model-remote.ts';
 
-async function start() {
+async function start(remote = new ModelRemote()) {
   const service = new ModelJobService();
   service.set(jobOf('501', 'Running'));
-  const { mirrorDirectory, store } = await startAgent(new ModelRemote(), { jobService: service });
+  const { agent, mirrorDirectory, store } = await startAgent(remote, { jobService: service });
   const config = await loadConfig(path.join(path.dirname(mirrorDirectory), 'config.yaml'));
   const jobsUrl = 'https://m.example.org/JobManagementWs';
   const { namespace, soapVersion, fileTransferUrl } = config.service as Extract<
@@ -20,7 +20,7 @@ async function start() {
     { protocol: 'soap' }
   >;
   const soap = { ...config.service, protocol: 'soap', namespace, soapVersion, fileTransferUrl, jobsUrl } as const;
-  return { service, store, config: { ...config, service: soap } };
+  return { agent, service, store, config: { ...config, service: soap } };
 }
 
 it('the list of jobs comes from the running agent, and its request is removed', async () => {
@@ -40,4 +40,21 @@ it('a failure of the service reaches the command with its code and its hint', as
   const { config, service } = await start();
   service.failure = new JobtailError('sign-in-refused', 'the sign-in was refused', { hint: 'check the password' });
   await expect(listJobs(config)).rejects.toMatchObject({ code: 'sign-in-refused', hint: 'check the password' });
+});
+
+it('an answer for a command does not wait for downloads that have all places for long calls', async () => {
+  const remote = new ModelRemote();
+  let downloads = 0;
+  remote.listChangedFiles = async () => Array.from({ length: 20 }, (_, at) => `/${at}.dat`);
+  remote.downloadFile = (_job, _path, _sink, signal) => {
+    downloads += 1;
+    const stopped = new JobtailError('aborted', 'it was stopped');
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(stopped)));
+  };
+  const { agent, config, store } = await start(remote);
+  const request = { jobId: '501' as JobId, tasks: [], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null };
+  store.transaction(() => store.jobs.watch({ ...request, source: 'command' }, Date.now()));
+  agent.refresh();
+  await vi.waitFor(() => expect(downloads).toBe(3), 10_000);
+  expect(await isNoJob(config, '999' as JobId)).toBe(true);
 });

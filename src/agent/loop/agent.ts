@@ -55,7 +55,7 @@ export class Agent {
     this.#options = options;
     const { deps, limits, events, calls, poll, results, mirrorDirectory } = options;
     const { store, clock, log } = deps;
-    const jobService = options.jobService === null ? null : queuedJobService(options.jobService, calls);
+    const jobService = options.jobService === null ? null : queuedJobService(options.jobService, calls, 'patient');
     const remote = new QueuedRemote(options.remote, calls, 'live');
     const pauseMs = limits.intervals.minIntervalMs;
     const pass = { store, clock, jobService, remote, results, mirrorDirectory, pauseMs };
@@ -80,10 +80,10 @@ export class Agent {
       },
     };
     this.#jobStates = jobService === null ? undefined : this.#newJobStates(jobService);
-    this.#serviceRequests =
-      jobService === null
-        ? undefined
-        : new ServiceRequests(deps, jobService, this.#context.failures, this.#stop.signal);
+    if (options.jobService !== null) {
+      const asked = queuedJobService(options.jobService, calls, 'asked');
+      this.#serviceRequests = new ServiceRequests(deps, asked, this.#context.failures, this.#stop.signal);
+    }
     const release = async (jobId: JobId) => {
       await this.release(jobId);
       await results.endTransfer(jobId, { remote, signal: this.#stop.signal });
