@@ -267,9 +267,7 @@ export class QueuedRemote implements Remote {
 
   downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number> {
     const lane = LANES[this.#lane].isLong ? this.#lane : 'wanted';
-    return this.#calls.run(lane, signal, () =>
-      this.#remote.downloadFile(jobId, path, sink, signal, silentMs),
-    );
+    return this.#calls.run(lane, signal, () => this.#remote.downloadFile(jobId, path, sink, signal, silentMs));
   }
 
   getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {

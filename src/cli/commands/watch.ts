@@ -66,7 +66,8 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
   makeDirectories(config);
   if (options.foreground === true) return (await import('./watch-foreground.ts')).watchHere(config, request);
   await withStore(config, commandLog(), async (store, owned) => {
-    const registered: Registered = { config, store, request };
+    const wasSettled = store.jobs.get(jobId)?.state === 'settled';
+    const registered: Registered = { config, store, request, wasSettled };
     store.transaction(() => store.jobs.watch(request, Date.now()));
     if (owned === undefined) {
       store.wake();
@@ -99,6 +100,7 @@ interface Registered {
   readonly request: WatchRequest;
   /** Whether a running agent follows it now. */
   readonly isFollowed?: boolean;
+  readonly wasSettled?: boolean;
 }
 
 /** Waits until the running agent has found tasks or reports an error, or the time is up. */
@@ -139,7 +141,9 @@ function print(paths: readonly string[], registered: Registered, note: string, {
   for (const file of shown) process.stdout.write(`${isTTY ? shellWord(file) : file}\n`);
   if (shown.length < paths.length) process.stdout.write(`... and ${paths.length - shown.length} more\n`);
   if (quiet === true) return;
-  const lines = [`job ${request.jobId} is watched; ${note}`];
+  const again =
+    registered.wasSettled === true ? ' was settled, and is watched again until it settles anew' : ' is watched';
+  const lines = [`job ${request.jobId}${again}; ${note}`];
   if (request.results) lines.push(`results go to ${resultsDirectory(config.mirror.directory, request.jobId)}/`);
   if (request.tasks === null) lines.push(...searchOf(registered));
   if (paths.length > 0) lines.push(`see them grow: agent tail ${request.jobId} -f, or tail -F with a path from above`);

@@ -14,6 +14,8 @@ describe.concurrent('a job', PATIENCE, () => {
     await sandbox.clearFaults();
     expect(await shownOf(place, job)).toMatchObject({ state: 'watched' });
     expect(await passOver(await place.run(), job)).toMatchObject({ state: 'settled', verified: 4 });
+    const again = await place.agent('watch', job.jobId);
+    expect(again.stderr).toContain('was settled, and is watched again until it settles anew');
   });
 
   it.for([
