@@ -15,8 +15,25 @@ const INSTEAD = {
   'soap/lib/http.js': 'exports.HttpClient = undefined;',
 };
 
+/** By the end of the path of a module: a text in it, which must be there, and what stands in its place. */
+const CHANGED = {
+  // Made at the first text beyond ASCII: it reads the tables of ICU.
+  'string-width/index.js': [
+    'const segmenter = new Intl.Segmenter();',
+    'let made; const segmenter = { segment: (text) => (made ??= new Intl.Segmenter()).segment(text) };',
+  ],
+};
+
+const nameOf = (id) => /[/\\]node_modules[/\\]([^/\\]+[/\\].*)$/.exec(id)?.[1].replaceAll('\\', '/');
+
 /** A plugin of the bundler. */
 export const smallerPackages = {
   name: 'smaller-packages',
-  load: (id) => INSTEAD[/[/\\]node_modules[/\\]([^/\\]+[/\\].*)$/.exec(id)?.[1].replaceAll('\\', '/')] ?? null,
+  load: (id) => INSTEAD[nameOf(id)] ?? null,
+  transform(code, id) {
+    const [text, instead] = CHANGED[nameOf(id)] ?? [];
+    if (text === undefined) return null;
+    if (!code.includes(text)) throw new Error(`${id}: it has no ${JSON.stringify(text)} any more`);
+    return { code: code.replace(text, instead), map: null };
+  },
 };

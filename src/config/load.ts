@@ -3,7 +3,6 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { createSecureContext } from 'node:tls';
 import { distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
 import { JobtailError } from '../errors.ts';
@@ -108,7 +107,12 @@ export async function loadTls(config: Config) {
   const ca = await read('caFile', caFile, requireCertificates);
   const cert = await read('certFile', certFile, requireCertificates);
   const key = await read('keyFile', keyFile, (pem) => createPrivateKey(pem));
-  if (problems.length === 0 && cert !== undefined && key !== undefined && !fitTogether(cert, key)) {
+  if (
+    problems.length === 0 &&
+    cert !== undefined &&
+    key !== undefined &&
+    !new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
+  ) {
     problems.push(
       `${config.file}: service.tls: the key in ${keyFile} does not belong to the certificate in ${certFile}`,
     );
@@ -121,15 +125,6 @@ export async function loadTls(config: Config) {
 function requireCertificates(pem: Buffer): void {
   if (!pem.includes('-----BEGIN ')) throw new Error('not PEM');
   new X509Certificate(pem);
-}
-
-function fitTogether(cert: Buffer, key: Buffer): boolean {
-  try {
-    createSecureContext({ cert, key });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 const SYSTEM_FILE = '/etc/agent/config.yaml';

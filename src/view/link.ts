@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import fs from 'node:fs';
-import http from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { inTheWay } from '../system/directories.ts';
@@ -53,9 +53,11 @@ export async function findView(listen: Listen, token: string | undefined): Promi
     'path' in listen
       ? { socketPath: listen.path, path }
       : { host: hostOf(listen.host).replace(/^\[(.*)\]$/, '$1'), port: listen.port, path };
-  const request = http.get({ ...where, agent: false, signal: AbortSignal.timeout(ANSWER_MS) });
+  // Loaded only here: in Node.js it loads `fetch`, a quarter of the start of a command.
+  const { get } = await import('node:http');
+  const request = get({ ...where, agent: false, signal: AbortSignal.timeout(ANSWER_MS) });
   try {
-    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
     const { remoteAddress, remotePort } = response.socket;
     const endpoint = 'path' in listen ? listen.path : endpointOf(remoteAddress, remotePort);
     const { start, proof } = await helloIn(response);
@@ -80,7 +82,7 @@ export function unprovenText(listen: Listen, user: number | undefined): string {
   return `${whose} listens at ${addressOf(listen)} and has not proven to be the view`;
 }
 
-async function helloIn(response: http.IncomingMessage): Promise<Hello> {
+async function helloIn(response: IncomingMessage): Promise<Hello> {
   let text = '';
   for await (const piece of response) {
     text += String(piece);

@@ -39,7 +39,6 @@ const COLOUR = new RegExp(`(${ESC}\\[[0-9;:]*m)`);
 const EACH_COLOUR = new RegExp(COLOUR, 'g');
 /** Of the colours of picocolors. */
 const ENDS_COLOUR = new RegExp(`^${ESC}\\[(?:0|22|39)?m$`);
-const CHARACTERS = new Intl.Segmenter();
 
 /** Most texts are ASCII. */
 const widthOf = (text: string) => (/^[ -~]*$/.test(text) ? text.length : stringWidth(text));
@@ -47,9 +46,10 @@ const widthOf = (text: string) => (/^[ -~]*$/.test(text) ? text.length : stringW
 /** An ellipsis replaces what is cut. */
 export function cutToColumns(text: string, maxColumns: number): string {
   if (widthOf(text) <= maxColumns) return text;
+  const characters = new Intl.Segmenter();
   const parts = text.split(COLOUR).flatMap((part, index) =>
     // Every second part is a colour.
-    index % 2 === 1 ? [part] : Array.from(CHARACTERS.segment(part), ({ segment }) => segment),
+    index % 2 === 1 ? [part] : Array.from(characters.segment(part), ({ segment }) => segment),
   );
   let columns = 0;
   const end = parts.findIndex((part) => {
