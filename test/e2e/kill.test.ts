@@ -1,17 +1,56 @@
 /**
  * The promise, on the real program: killed with SIGKILL at any moment while files grow, no byte of a mirror is lost,
- * repeated or wrong. How many kills: ../support/e2e-kills.ts. Kills at the steps of a new generation: long/kill.test.ts.
+ * repeated or wrong. Kills at the steps of a new generation are simulated: test/agent/live/killed.test.ts, test/virtual.
  */
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, it, type TestContext } from 'vitest';
 import type { JobDescription } from '../../simulator/control.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
-import { KILL_ROUNDS, keepEvidenceIfFailed, randomFrom } from '../support/e2e-kills.ts';
 import { Place, readIfThere } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
+
+const KILLS = Number(process.env['JOBTAIL_KILLS'] ?? (process.env['JOBTAIL_LONG'] === '1' ? 4 : 1));
+/** JOBTAIL_SEED repeats a run as far as kills can be repeated. */
+const SEED = Number(process.env['JOBTAIL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+/** More kills than these take another job, so that its files stay of a size. */
+const KILLS_A_JOB = 10;
+
+/** What one job goes through: kills, and the seed of its numbers. */
+const KILL_ROUNDS = Array.from({ length: Math.ceil(KILLS / KILLS_A_JOB) }, (_, index) => ({
+  seed: SEED + index,
+  kills: Math.min(KILLS_A_JOB, KILLS - index * KILLS_A_JOB),
+}));
+
+/** The mirrors, the files of the cluster, the state and each agent's log outlive a test that failed. */
+function keepEvidenceIfFailed(place: Place, { task, onTestFinished }: TestContext, seed: number): void {
+  // It runs before the place is cleared, which was asked for earlier; what is said of failed tests comes later.
+  onTestFinished(() => {
+    if (task.result?.state === 'fail') keepEvidence(place, seed);
+  });
+}
+
+function keepEvidence(place: Place, seed: number): void {
+  const kept = fs.mkdtempSync(path.join(os.tmpdir(), `jobtail-kill-${seed}-`));
+  fs.cpSync(place.directory, kept, { recursive: true });
+  for (const [index, { args, stdout, stderr }] of place.programs.entries())
+    fs.writeFileSync(path.join(kept, `${index}-${args[0]}.log`), `${args.join(' ')}\n${stdout}${stderr}`);
+  process.stderr.write(`everything is kept in ${kept}\n`);
+}
+
+/** mulberry32: numbers from 0 up to 1. */
+function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
 
 const WRITER = fileURLToPath(new URL('../support/e2e-writer.mjs', import.meta.url));
 

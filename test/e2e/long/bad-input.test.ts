@@ -26,39 +26,12 @@ describe.concurrent('a wrong configuration', PATIENCE, () => {
     expect(ended.stderr).toContain('config.example.yaml explains every key');
   });
 
-  it('with a wrong type names the key, what was expected and what was found, for all wrong keys', async (context) => {
-    const place = Place.make(context);
-    place.configure(NOWHERE, {
-      service: { concurrency: 'many' },
-      poll: { maxIntervalSeconds: [1] },
-      watch: [{ job: 'one' }],
-    });
-    const ended = await place.agent('status');
-    expectRefused(ended, 3, 'service.concurrency: expected a whole number from 1 to 1000, found "many" (text)');
-    expect(ended.stderr).toMatch(/poll\.maxIntervalSeconds: expected a number of seconds .*, found a list/);
-    expect(ended.stderr).toMatch(/watch\[0\]\.job: expected a job id \(1 or more\): .*, found "one" \(text\)/);
-  });
-
-  it('that is no YAML names the place', async (context) => {
-    const place = Place.make(context);
-    place.writeConfig('poll: {minIntervalSeconds: 2\n');
-    expectRefused(await place.agent('run'), 3, `${place.configFile}:2:1: `);
-  });
-
   it('with a secret in it is refused without showing the secret', async (context) => {
     const place = Place.make(context);
     place.configure(NOWHERE, { auth: { password: 'hunter2-hunter2' } });
     const ended = await place.agent('run');
     expectRefused(ended, 3, 'auth.password', 'passwordFile');
     expect(ended.stderr).not.toContain('hunter2');
-  });
-
-  it('that is missing is named, with the way to name another', async (context) => {
-    const place = Place.make(context);
-    expectRefused(await place.agent('run'), 3, `${place.configFile}: there is no such file`, '-c FILE');
-    const named = path.join(place.directory, 'other.yaml');
-    const ended = await place.plain(['status'], { AGENT_CONFIG: named });
-    expectRefused(ended, 3, `${named}: there is no such file`, '$AGENT_CONFIG');
   });
 
   it('loses nothing: what is watched is there when it is mended', async (context) => {
@@ -82,14 +55,6 @@ describe.concurrent('a wrong configuration', PATIENCE, () => {
     expect((await place.status()).jobs).toMatchObject([{ jobId: '501', state: 'watched', error: null }]);
     expect(fs.readFileSync(mirror, 'utf8')).toBe('what was mirrored before\n');
   });
-});
-
-it.concurrent('what nobody tells, because service.jobsUrl is missing', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  place.configure(NOWHERE);
-  for (const args of [['jobs'], ['jobs', '--json'], ['watch', '--mine']])
-    expectRefused(await place.agent(...args), 3, 'service.jobsUrl is not set in', 'JobManagementWs');
-  expect(fs.existsSync(place.state), 'nothing was begun').toBe(false);
 });
 
 describe.concurrent('wrong arguments', PATIENCE, () => {
@@ -135,20 +100,6 @@ describe.concurrent('wrong arguments', PATIENCE, () => {
     const help = await place.plain(['--help']);
     expect(help).toMatchObject({ code: 0, stderr: '' });
     expect(help.stdout).toContain('Exit codes:');
-  });
-});
-
-describe.concurrent('a job that is not watched', PATIENCE, () => {
-  it('is reported with the way to watch it', async (context) => {
-    const place = Place.make(context);
-    place.configure(NOWHERE);
-    expectRefused(await place.agent('status'), 8, `there is no state in ${place.state} yet`, 'agent run');
-    expect(await place.agent('watch', '501', '--task', '1')).toMatchObject({ code: 0 });
-    expect(await place.agent('unwatch', '777')).toMatchObject({ code: 0, stdout: 'job 777 is not watched\n' });
-    for (const command of ['status', 'sync', 'verify']) {
-      expectRefused(await place.agent(command, '777'), 7, 'job 777 is not watched', 'agent watch 777');
-    }
-    expect((await place.status()).jobs).toMatchObject([{ jobId: '501', state: 'watched' }]);
   });
 });
 
@@ -203,35 +154,5 @@ describe.concurrent('directories that cannot be used', PATIENCE, () => {
     expect(error?.hint).toContain('the right to write');
     fs.chmodSync(path.join(live, 'stdout.log'), 0o600);
     await place.mirrored(job, 'stdout');
-  });
-
-  it('without rights: the same, and the mirrors that are there stay as they are', async (context) => {
-    const place = Place.make(context);
-    place.giveUpRights(context);
-    place.configure(NOWHERE);
-    expect(await place.agent('watch', '501', '--task', '1')).toMatchObject({ code: 0 });
-    const mirror = place.mirrorOf('501', '1', 'stdout');
-    fs.writeFileSync(mirror, 'kept\n');
-    fs.chmodSync(place.mirror, 0o500);
-    for (const args of [['run'], ['watch', '502', '--task', '2']]) {
-      expectRefused(
-        await place.agent(...args),
-        8,
-        `mirror.directory ${place.mirror} cannot be used`,
-        'the right to write',
-      );
-    }
-    fs.chmodSync(place.mirror, 0o700);
-    expect((await place.status()).jobs).toMatchObject([{ jobId: '501', files: [{}, {}, {}, {}] }]);
-    expect(fs.readFileSync(mirror, 'utf8')).toBe('kept\n');
-  });
-});
-
-describe.concurrent('the sandbox', PATIENCE, () => {
-  it('on a port that is taken says so', async (context) => {
-    const place = Place.make(context);
-    const { port } = await place.startSandbox();
-    const ended = await place.plain(['sandbox', '--directory', place.directory, '--port', String(port)]);
-    expectRefused(ended, 2, `port ${port} is in use`, '--port');
   });
 });

@@ -32,3 +32,200 @@ it.concurrent(
     expect(watched.stdout.trim().split('\n')).toEqual(mirrors());
   },
 );
+
+/** What would steer a terminal. */
+const ACTS = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
+const NAME = 'heat \u001b[31m\u202e│ žluť';
+
+it.concurrent('watch, jobs, status and tail tell what the middleware tells', PATIENCE, async (context) => {
+  const spec = { name: NAME, tasks: [{}, {}] };
+  const { place, sandbox, job, mirrors, look } = await placeWithJob(context, {
+    spec,
+    habits: { specificationIds: 'irregular' },
+  });
+  const { jobId, tasks } = job;
+  const other = await sandbox.submit({ name: 'cold', tasks: [{}], ageSeconds: 90_000 });
+  await sandbox.change(other.jobId, 'fail', { message: 'node 7\u001b[2J is gone' });
+  await place.run();
+
+  // watch: the mirrors of all tasks are there when it returns, and their paths alone are on the standard output.
+  const watched = await place.agent('watch', jobId);
+  expect(watched).toMatchObject({ code: 0, stderr: expect.stringContaining('tasks: 2, reported by the middleware\n') });
+  expect(watched.stdout.trim().split('\n')).toEqual(mirrors());
+  for (const mirror of mirrors()) expect(fs.statSync(mirror).size).toBe(0);
+  expect((await place.agent('watch', jobId, '--file', 'log')).stdout.trim().split('\n')).toEqual(mirrors(['log']));
+
+  // jobs: for people, whatever their names, and for programs.
+  const shown = await place.agent('jobs');
+  expect(shown).toMatchObject({ code: 0, stderr: '' });
+  expect(shown.stdout.replaceAll('\n', '')).not.toMatch(ACTS);
+  expect(shown.stdout).toMatch(new RegExp(`^${jobId} +heat .* žluť +Running .* watched$`, 'm'));
+  expect(shown.stdout).toMatch(new RegExp(`^${other.jobId} +cold +Failed .* 505$`, 'm'));
+  expect(shown.stdout).toMatch(new RegExp(`job ${other.jobId}, task .* Failed: node 7.* is gone`));
+  const listed = await place.agent('jobs', '--json');
+  expect(listed.stdout.replaceAll('\n', '')).not.toMatch(ACTS);
+  expect(JSON.parse(listed.stdout)).toMatchObject({
+    version: 2,
+    jobs: [
+      {
+        ...{ jobId, name: NAME, jobState: 'Running', watchState: 'watched', endTime: null },
+        startTime: { text: expect.any(String), ms: expect.any(Number) },
+        tasks: tasks.map(({ taskId }) => ({ taskId, taskState: 'Running', errorMessage: null })),
+      },
+      {
+        jobId: other.jobId,
+        jobState: 'Failed',
+        watchState: null,
+        tasks: [{ errorMessage: 'node 7\u001b[2J is gone' }],
+      },
+    ],
+  });
+
+  // tail takes up a task that comes later, and says the state beside the lines.
+  const tail = place.start(['tail', jobId, '-f']);
+  for (const { files, taskId } of tasks) fs.writeFileSync(files.stdout, `from ${taskId}\n`);
+  await until('the lines', () => tasks.every(({ taskId }) => tail.stdout.includes(`from ${taskId}\n`)));
+  await until('the state', () => tail.stderr.includes(`job ${jobId} is Running\n`));
+  const grown = await sandbox.addTask(jobId, {});
+  const late = grown.tasks[2];
+  fs.writeFileSync(late?.files.stdout ?? '', 'from one that came late\n');
+  await look();
+  await until('a line of the late task', () =>
+    tail.stdout.includes(`${late?.taskId} stdout   | from one that came late\n`),
+  );
+  await sandbox.change(jobId, 'fail', { message: 'out of memory\u0007' });
+  await look();
+  await until('the end', () => tail.stderr.includes(`job ${jobId} is Failed; what it wrote last may still come\n`));
+  expect(tail.stderr).toContain('Failed: out of memory\\u{0007}\n');
+  expect(tail.stdout).not.toContain('Failed');
+  tail.signal('SIGINT');
+
+  const json = JSON.parse((await place.agent('status', jobId, '--json')).stdout);
+  expect(json).toMatchObject({
+    jobService: { failures: 0, error: null, listed: 2 },
+    watchMine: null,
+    jobs: [
+      {
+        ...{ jobId, state: 'watched', source: 'command', name: NAME, jobState: 'Failed' },
+        endTime: { ms: expect.any(Number) },
+        tasks: { found: 3, by: 'job-service', searching: false, hint: null },
+      },
+    ],
+  });
+  expect(json.jobs[0].tasks.reported).toHaveLength(3);
+  expect(json.jobs[0].tasks.nextSearchAt).toBeGreaterThan(Date.now() - 60_000);
+  const page = (await place.agent('status', jobId)).stdout;
+  expect(page.replaceAll('\n', '')).not.toMatch(ACTS);
+  expect(page).toMatch(/": Failed \(first seen \d+ s ago\), submitted .*, started .*, ended /);
+  expect(page).toContain(`task ${tasks[0]?.taskId} (task 1) Failed: out of memory\\u{0007}\n`);
+  expect(page).toContain('tasks: 3, reported by the middleware\n');
+  expect((await place.agent('status')).stdout).toMatch(new RegExp(`^${jobId} .*watched +Failed +12, `, 'm'));
+});
+
+it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE, async (context) => {
+  const { place, job, mirrors } = await placeWithJob(context, {
+    unreported: true,
+    habits: { specificationIds: 'irregular' },
+  });
+  const without = await place.agent('watch', job.jobId);
+  expect(without).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('no agent is running') });
+  await place.run();
+  const waiting = place.start(['watch', job.jobId]);
+  const unwaiting = place.agent('watch', job.jobId, '--no-wait');
+  const first = await Promise.race([waiting.ended.then(() => 'waited'), unwaiting.then(() => 'did not wait')]);
+  expect(first).toBe('did not wait');
+  const unwaited = await unwaiting;
+  for (const { stdout, stderr } of [without, unwaited]) {
+    expect(stdout).toBe('');
+    expect(stderr).toContain('tasks: none is known yet; probes search for them');
+    expect(stderr).toContain(`agent watch ${job.jobId} --task ID, or set service.jobsUrl`);
+  }
+  const tail = place.start(['tail', job.jobId, '-f']);
+  await until('the reason', () => tail.stderr.includes(`no live file of job ${job.jobId} found yet`));
+  expect((await place.agent('status')).stdout).toContain('  looking for tasks  ');
+  const page = (await place.agent('status', job.jobId)).stdout;
+  expect(page).toMatch(/tasks: none is known yet; probes search for them(, next probe (now|in \d+ s))?\n/);
+
+  // --task wins, and the tail goes on with what is found.
+  const [task] = job.tasks;
+  fs.writeFileSync(task?.files.stdout ?? '', 'hello\n');
+  const named = await place.agent('watch', job.jobId, '--task', task?.taskId ?? '');
+  expect(named.stdout.trim().split('\n')).toEqual(mirrors(undefined, job.tasks.slice(0, 1)));
+  await until('its line', () => tail.stdout.includes('hello\n'));
+  expect((await place.agent('status', job.jobId)).stdout).not.toContain('tasks:');
+});
+
+describe.concurrent('sync while no agent runs', PATIENCE, () => {
+  it.for([true, false])('finds the tasks first (unreported: %s)', async (unreported, context) => {
+    const { place, sandbox, job, mirrors } = await placeWithJob(context, {
+      unreported,
+      habits: { specificationIds: 0 },
+    });
+    for (const { files, taskId } of job.tasks) fs.writeFileSync(files.stdout, `from ${taskId}\n`);
+    expect(await place.agent('watch', job.jobId)).toMatchObject({ code: 0, stdout: '' });
+    const synced = await place.agent('sync', job.jobId);
+    expect(synced).toMatchObject({ code: 0, stdout: expect.stringContaining('8 live files, 8 verified') });
+    for (const mirror of mirrors()) expect(fs.existsSync(mirror)).toBe(true);
+    await place.mirrored(job, 'stdout');
+    if (unreported) return;
+    // Who tells of jobs is gone, and another task came.
+    const grown = await sandbox.addTask(job.jobId, {});
+    fs.writeFileSync(grown.tasks[2]?.files.stdout ?? '', 'late\n');
+    await sandbox.setHabits({ jobService: false });
+    const again = await place.agent('sync', job.jobId);
+    expect(again).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`job service failed jobId=${job.jobId} `),
+    });
+    expect(again.stdout).toContain('12 live files, 12 verified');
+  });
+
+  it('says so if it finds none', async (context) => {
+    const { place, job } = await placeWithJob(context, { unreported: true });
+    expect(await place.agent('watch', job.jobId)).toMatchObject({ code: 0 });
+    const synced = await place.agent('sync', job.jobId);
+    expect(synced).toMatchObject({ code: 0, stderr: expect.stringContaining('no task found, no live files to copy') });
+    expect(synced.stdout).toContain('0 live files');
+  });
+});
+
+it.concurrent('check says which way they are found, and what would be better', PATIENCE, async (context) => {
+  const { place, sandbox, job } = await placeWithJob(context, { unreported: true });
+  for (const { files } of job.tasks) fs.writeFileSync(files.stdout, 'hello\n');
+  const unreported = await place.agent('check', '--job', job.jobId);
+  expect(unreported).toMatchObject({ code: 0, stderr: '' });
+  expect(unreported.stdout).toContain('tasks are found by probes for their files, and job states are not reported');
+  expect(unreported.stdout).toContain(`set service.jobsUrl to ${sandbox.jobsUrl}`);
+  expect(unreported.stdout).toContain('not tested: no task of job');
+  place.configure(sandbox, { service: { jobsUrl: sandbox.jobsUrl } });
+  const reported = await place.agent('check', '--job', job.jobId);
+  expect(reported).toMatchObject({ code: 0 });
+  expect(reported.stdout).toMatch(
+    /jobs +JobManagementWs reports 1 job, 1 of them running, in \d+ ms: tasks and job states/,
+  );
+  expect(reported.stdout).toContain('2 of 8 are there');
+  await sandbox.setHabits({ jobService: false });
+  const gone = await place.agent('check', '--job', job.jobId);
+  expect(gone).toMatchObject({ code: 6, stdout: expect.stringContaining('✗ jobs') });
+});
+
+it.concurrent('init takes the service that tells of jobs if it answers', PATIENCE, async (context) => {
+  const { place, sandbox } = await placeWithJob(context);
+  const { baseUrl, username, passwordFile } = sandbox;
+  const flags = [
+    '--url',
+    `${baseUrl}/FileTransferWs`,
+    '--namespace',
+    'http://sandbox.example.org/',
+    '--base-url',
+    baseUrl,
+  ];
+  const user = ['--method', 'password', '--username', username, '--secret-file', passwordFile];
+  const made = await place.plain(['init', '-o', 'reported.yaml', ...flags, ...user]);
+  expect(made).toMatchObject({ code: 0 });
+  expect(made.stdout).toContain('with JobManagementWs, which was found beside the file transfer');
+  expect(fs.readFileSync(`${place.directory}/reported.yaml`, 'utf8')).toContain(`  jobsUrl: "${sandbox.jobsUrl}"\n`);
+  await sandbox.setHabits({ jobService: false });
+  expect(await place.plain(['init', '-o', 'unreported.yaml', ...flags, ...user])).toMatchObject({ code: 0 });
+  expect(fs.readFileSync(`${place.directory}/unreported.yaml`, 'utf8')).toContain('  # jobsUrl: null');
+});

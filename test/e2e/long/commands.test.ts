@@ -4,16 +4,9 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import type { JobDescription } from '../../../simulator/control.ts';
-import { requestOf, taskOf } from '../../support/e2e-job.ts';
+import { taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
-
-/** Not UTF-8 in the middle. */
-const HARD = Buffer.concat([
-  Buffer.from('Příliš žluťoučký kůň\r\n'),
-  Buffer.from([0xff, 0xc3]),
-  Buffer.from(' 50 %\r'),
-]);
 
 it.concurrent(
   'while an agent starts between the look for one and the taking of its place',
@@ -37,24 +30,6 @@ it.concurrent(
     expect(await place.status()).toMatchObject({ jobs: [] });
   },
 );
-
-it.concurrent('sync and unwatch of a configured job before an agent has run', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const [first, second] = [await sandbox.submit({ tasks: [{}] }), await sandbox.submit({ tasks: [{}] })];
-  fs.writeFileSync(taskOf(first).files.stdout, HARD);
-  fs.writeFileSync(taskOf(second).files.stdout, HARD);
-  place.configure(sandbox, { watch: [requestOf(first), requestOf(second)] });
-  // Bytes of the file, not of the text that the service makes of them.
-  const checked = await place.agent('check', '--job', first.jobId);
-  expect(checked.stdout).toContain(`${taskOf(first).taskId} stdout at least ${HARD.length} B`);
-  expect(await place.agent('sync', first.jobId)).toMatchObject({ code: 0, stderr: '' });
-  await place.mirrored(first, 'stdout');
-  expect(await place.agent('unwatch', second.jobId)).toMatchObject({ code: 0, stderr: '' });
-  await place.mirrored(second, 'stdout');
-  expect((await place.status()).jobs).toMatchObject([{ jobId: first.jobId, source: 'config', state: 'watched' }]);
-  expect(await place.agent('sync', '4711')).toMatchObject({ code: 7 });
-});
 
 it.concurrent(
   'commands at the same time: each is answered, and the last word about a job counts',

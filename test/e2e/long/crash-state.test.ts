@@ -3,10 +3,41 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
-import { CONTENT, expectItGoesOn, leftJob } from '../../support/e2e-left-job.ts';
+import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
+
+/** Not UTF-8 here and there, more than one overlap long, and whole at its end. */
+const CONTENT = Buffer.concat(
+  Array.from({ length: 40 }, (_, line) =>
+    Buffer.concat([Buffer.from(`${line} Příliš žluťoučký kůň`), Buffer.from([0xff, 0]), Buffer.from(' pěl ódy\n')]),
+  ),
+);
+
+/** A job whose stdout was mirrored whole; its agent has ended. */
+async function leftJob(context: Parameters<typeof Place.make>[0]) {
+  const { agent, ...found } = await mirroredJob(context, CONTENT);
+  agent.signal('SIGTERM');
+  await agent.ended;
+  return { ...found, database: path.join(found.place.state, 'agent.db') };
+}
+
+/** The job grew; the mirror does too, in place, and nothing is lost, repeated, or kept as a generation. */
+async function expectItGoesOn(
+  { place, job, stdout, mirror }: Omit<Awaited<ReturnType<typeof leftJob>>, 'sandbox' | 'database'>,
+  inode: number,
+) {
+  await place.mirrored(job, 'stdout');
+  expect(fs.readFileSync(mirror).equals(fs.readFileSync(stdout))).toBe(true);
+  expect(fs.statSync(mirror).ino).toBe(inode);
+  expect(fs.readdirSync(path.dirname(mirror)).filter((name) => name.startsWith('stdout'))).toEqual(['stdout.log']);
+  const { size } = fs.statSync(stdout);
+  await until('the job to be in the state, with all that is mirrored', async () =>
+    (await place.status()).jobs[0]?.files.some(({ file, bytes }) => file === 'stdout' && bytes === size),
+  );
+  expect((await place.status()).jobs[0]?.files.map(({ generation }) => generation)).toEqual([1, 1, 1, 1]);
+  await place.verified(job.jobId);
+}
 
 describe.concurrent('a state', PATIENCE, () => {
   it.for([
@@ -87,5 +118,45 @@ describe.concurrent('a state', PATIENCE, () => {
     await until('the state to be there again', () => fs.existsSync(database));
     await expectItGoesOn(found, inode);
     expect(agent.end).toBeUndefined();
+  });
+});
+
+describe.concurrent('a state', PATIENCE, () => {
+  it('that was broken is found again from the mirrors', async (context) => {
+    const found = await leftJob(context);
+    const { place, stdout, mirror, database } = found;
+    const inode = fs.statSync(mirror).ino;
+    fs.writeFileSync(database, fs.readFileSync(database).fill(0x2a, 0, 6_000));
+    fs.appendFileSync(stdout, CONTENT);
+    const agent = await place.run();
+    await expectItGoesOn(found, inode);
+    const aside = fs.readdirSync(place.state).filter((name) => name.includes('.broken-'));
+    expect(aside).toEqual([expect.stringMatching(/^agent\.db\.broken-\d{4}-\d\d-\d\dT[\d-]+\.\d{3}Z$/)]);
+    expect(await agent.logs('state broken, set aside')).toMatchObject({
+      level: 'error',
+      path: expect.stringContaining(aside[0] ?? ''),
+    });
+  });
+
+  it('that another process locks is said, and waited for', async (context) => {
+    const found = await leftJob(context);
+    const { place, stdout, mirror, database, job } = found;
+    const inode = fs.statSync(mirror).ino;
+    const agent = await place.run();
+    const other = new Database(database);
+    other.exec('BEGIN IMMEDIATE');
+    fs.appendFileSync(stdout, CONTENT);
+    const said = await agent.logs('operation failed', { err: 'is locked by another process' });
+    expect(said).toMatchObject({ level: 'error', code: 'store', hint: expect.stringContaining('fuser') });
+    const sync = await place.agent('sync', job.jobId);
+    expect(sync).toMatchObject({ code: 8, stdout: '' });
+    expect(sync.stderr).toContain(`${database} is locked by another process`);
+    other.exec('ROLLBACK');
+    other.close();
+    await expectItGoesOn(found, inode);
+    await until(
+      'the end of it to be said',
+      () => agent.logged('operation recovered', { scope: 'the state' }).length > 0,
+    );
   });
 });

@@ -105,41 +105,6 @@ describe.concurrent('a full disk', PATIENCE, () => {
     expect((await place.status()).jobs[0]?.files.map(({ generation }) => generation)).toEqual([1, 1, 1, 1]);
     await place.verified(job.jobId);
   });
-
-  it('under a state that is removed is waited out, and said', async (context) => {
-    const place = Place.make(context);
-    const disk = SmallDisk.mount(context, place.state, 1_024);
-    const { sandbox, job } = await startJob(place, text(1));
-    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
-    const agent = await place.run();
-    await place.mirrored(job, 'stdout');
-    disk.fill();
-    // Moved, not removed: its room is not free again.
-    fs.mkdirSync(path.join(place.state, 'aside'));
-    for (const name of ['agent.db', 'agent.db-wal', 'agent.db-shm']) {
-      fs.renameSync(path.join(place.state, name), path.join(place.state, 'aside', name));
-    }
-    await agent.logs('state directory replaced, creating it again');
-    expect(await agent.logs('waiting for disk space')).toMatchObject({ level: 'error', code: 'disk-full' });
-    disk.empty();
-    await until('it to follow again', () => agent.logged('agent ready').length === 2);
-  });
-
-  it('in the last pass keeps the job until it is whole', async (context) => {
-    const place = Place.make(context);
-    const disk = SmallDisk.mount(context, place.mirror, 512);
-    const { sandbox, job, task } = await startJob(place, text(700));
-    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
-    const agent = await place.run();
-    await agent.logs('operation failed', { err: 'no space left on device' });
-    const unwatched = await place.agent('unwatch', job.jobId);
-    expect(unwatched).toMatchObject({ code: 8, stdout: '' });
-    expect(unwatched.stderr).toContain('no space left on device');
-    expect((await place.status()).jobs).toMatchObject([{ state: 'ending', error: { code: 'disk-full' } }]);
-    disk.resize(4_096);
-    await agent.logs('complete pass ended', { jobId: job.jobId, state: 'ended', verified: 4 });
-    expect(fs.readFileSync(place.mirrorOf(job.jobId, task.taskId, 'stdout')).equals(text(700))).toBe(true);
-  });
 });
 
 it(

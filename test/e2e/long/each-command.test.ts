@@ -127,27 +127,6 @@ it.concurrent('while no agent runs', PATIENCE, async (context) => {
   await place.mirrored(job, 'stdout');
 });
 
-it.concurrent('watch --foreground follows right here until it is stopped', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  place.configure(sandbox, { results: { enabled: false } });
-  const job = await sandbox.submit({ tasks: [{}] });
-  const { taskId, files } = taskOf(job);
-  fs.writeFileSync(files.stdout, 'the first line\n');
-  const watching = place.start(['watch', job.jobId, '--task', taskId, '--foreground']);
-  await until('the first line', () => watching.stdout.includes('the first line'));
-  fs.appendFileSync(files.stdout, 'and another\n');
-  await until('the next line', () => watching.stdout.includes('and another'));
-  watching.signal('SIGINT');
-  expect(await watching.ended).toMatchObject({ code: 130, signal: null });
-  await place.mirrored(job, 'stdout');
-  expect(await place.status()).toMatchObject({ agent: { running: false }, jobs: [{ jobId: job.jobId }] });
-  // A job that was unwatched is found again.
-  expect(await place.agent('unwatch', '-q', job.jobId, '999')).toMatchObject({ code: 0, stdout: '', stderr: '' });
-  expect((await place.agent('status')).stdout).not.toContain(job.jobId);
-  expect((await place.agent('status', '--all')).stdout).toContain(job.jobId);
-});
-
 // Keys may be added while the version is 2; none of these may go or change its meaning.
 it.concurrent('status --json keeps its contract', PATIENCE, async (context) => {
   const place = Place.make(context);

@@ -3,18 +3,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { JobDescription } from '../../../simulator/control.ts';
 import { placeWithJob } from '../../support/e2e-by-number.ts';
 import { taskOf } from '../../support/e2e-job.ts';
-import { readIfThere } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 /** The last bytes of a job may come so long after its end. Nothing else is waited for as long: looks begin late. */
 const LATE_BYTES_MS = 60_000;
-
-function append({ tasks }: JobDescription, text: string): void {
-  for (const { files } of tasks) fs.appendFileSync(files.stdout, text);
-}
 
 it.concurrent(
   'a job is settled when it is over and its last bytes came, over kills, and goes on when it is queued again',
@@ -71,52 +65,3 @@ it.concurrent(
     await place.mirrored(job, 'stdout');
   },
 );
-
-it.concurrent('kills at any moment lose no task and no byte', PATIENCE, async (context) => {
-  const { place, sandbox, job } = await placeWithJob(context);
-  const agent = await place.run();
-  expect(await place.agent('watch', job.jobId)).toMatchObject({ code: 0 });
-  let { program, grown } = { program: agent, grown: job };
-  const others: JobDescription[] = [];
-  expect(await place.agent('watch', '--mine')).toMatchObject({ code: 0 });
-  for (let round = 0; round < 6; round++) {
-    grown = await sandbox.addTask(job.jobId, {});
-    others.push(await sandbox.submit({ tasks: [{}, {}] }));
-    for (const each of [grown, ...others]) append(each, `round ${round}\n`);
-    // Within the first look, the search and the first polls, each time at another moment.
-    await sleep(50 * round);
-    await program.kill();
-    for (const { tasks, jobId } of [grown, ...others]) {
-      for (const { taskId, files } of tasks) {
-        const mirror = readIfThere(place.mirrorOf(jobId, taskId, 'stdout')) ?? Buffer.alloc(0);
-        expect(fs.readFileSync(files.stdout).subarray(0, mirror.length).equals(mirror)).toBe(true);
-      }
-    }
-    program = await place.run();
-  }
-  for (const each of [grown, ...others]) await place.mirrored(each, 'stdout');
-  const { jobs } = await place.status();
-  const known = (each: JobDescription) =>
-    jobs.find(({ jobId }) => jobId === each.jobId)?.files.map(({ taskId }) => taskId);
-  for (const each of [grown, ...others]) {
-    expect(new Set(known(each))).toEqual(new Set(each.tasks.map(({ taskId }) => taskId)));
-    expect(known(each)).toHaveLength(4 * each.tasks.length);
-  }
-});
-
-it.concurrent('agent wait ends with the job: 0 beside an agent, 10 in the foreground', PATIENCE, async (context) => {
-  const finishing = { tasks: [{ command: ['sh', '-c', 'echo done'] }] };
-  const { place, sandbox, job } = await placeWithJob(context, { spec: finishing });
-  const failing = await placeWithJob(context);
-  const agent = await place.run();
-  const beside = place.start(['wait', job.jobId, '--tail']);
-  await failing.sandbox.change(failing.job.jobId, 'fail', { message: 'out of memory' });
-  const here = failing.place.start(['wait', failing.job.jobId, '--json']);
-  await sandbox.finished(job.jobId);
-  expect(await beside.ended).toMatchObject({ code: 0 });
-  expect(beside.stdout).toMatch(/stdout +\| done\n/);
-  expect(beside.stdout).toMatch(new RegExp(`job ${job.jobId} is Finished: 4 of 4 live files verified`));
-  expect(await here.ended).toMatchObject({ code: 10 });
-  expect(JSON.parse(here.stdout)).toMatchObject({ exitCode: 10, jobs: [{ outcome: 'failed', state: 'settled' }] });
-  await agent.kill();
-});

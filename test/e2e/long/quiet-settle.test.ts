@@ -1,8 +1,38 @@
 /** The end of a job, which the interface does not name: by itself after quiet time, or asked for. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { CONTENT, passOver, quietJob, shownOf } from '../../support/e2e-quiet-job.ts';
-import { PATIENCE } from '../../support/e2e-until.ts';
+import type { JobDescription } from '../../../simulator/control.ts';
+import { submitQuietJob } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import type { Program } from '../../support/e2e-program.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+
+/** Not UTF-8 in the middle, and cut inside a character at its end. */
+const CONTENT = Buffer.concat([
+  Buffer.from('Příliš '),
+  Buffer.from([0xff, 0xc3, 0]),
+  Buffer.from('kůň\n'),
+  Buffer.from([0xc5]),
+]);
+
+/** Such a job in a configuration; it is followed if it is to be settled by itself. */
+async function quietJob(context: Parameters<typeof Place.make>[0], settleAfterMinutes?: number) {
+  const place = Place.make(context);
+  const { sandbox, job, task } = await submitQuietJob(place);
+  fs.writeFileSync(task.files.stdout, CONTENT);
+  const watch = [{ job: job.jobId, tasks: [task.taskId], settleAfterMinutes }];
+  // Downloads of results would be taken for those of the proof.
+  place.configure(sandbox, { watch: settleAfterMinutes === undefined ? [] : watch, results: { enabled: false } });
+  return { place, sandbox, job, stdout: task.files.stdout, taskId: task.taskId };
+}
+
+/** The line of the log about the last pass over a job. */
+const passOver = (agent: Program, { jobId }: JobDescription) => agent.logs('complete pass ended', { jobId });
+
+/** What `status --json` has of a job. */
+async function shownOf(place: Place, { jobId }: JobDescription) {
+  return (await place.status(jobId)).jobs[0];
+}
 
 describe.concurrent('a job', PATIENCE, () => {
   it('that is quiet for long enough is settled, with proof, and said to be', async (context) => {
@@ -19,7 +49,8 @@ describe.concurrent('a job', PATIENCE, () => {
     const next = await place.run();
     await next.logs('configured job not followed', { jobId: job.jobId, state: 'settled' });
     fs.appendFileSync(stdout, 'later\n');
-    expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
+    const again = await place.agent('watch', job.jobId, '--task', taskId);
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('was settled, and is watched again') });
     await place.mirrored(job, 'stdout');
   });
 
@@ -39,4 +70,33 @@ describe.concurrent('a job', PATIENCE, () => {
     expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
     await place.mirrored(job, 'stdout');
   });
+});
+
+describe.concurrent('a job', PATIENCE, () => {
+  it.for([
+    ['unwatch', 'ended'],
+    ['sync', 'watched'],
+  ] as const)(
+    'over which a kill ends the pass of %s has it done by the next agent',
+    async ([command, state], context) => {
+      const { place, sandbox, job, stdout, taskId } = await quietJob(context);
+      const agent = await place.run();
+      expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
+      await place.mirrored(job, 'stdout');
+      await sandbox.fault({ kind: 'hang', operation: 'DownloadFileFromCluster' });
+      const asked = place.start([command, job.jobId]);
+      await until('the pass to begin', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 0);
+      await agent.kill();
+      expect(await asked.ended).toMatchObject({ code: 8, stdout: '' });
+      expect((await asked.ended).stderr).toContain('the agent stopped before the complete pass ended');
+      fs.appendFileSync(stdout, 'written while no agent ran\n');
+      await sandbox.clearFaults();
+
+      const next = await place.run();
+      expect(await passOver(next, job)).toMatchObject({ state, verified: 4, openEnds: [] });
+      await place.mirrored(job, 'stdout');
+      expect(await shownOf(place, job)).toMatchObject({ state });
+      await place.verified(job.jobId);
+    },
+  );
 });

@@ -3,7 +3,6 @@ import fs from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Sshd } from '../../direct/sshd.ts';
 import { PATIENCE } from '../../support/e2e-until.ts';
-import { freePort } from '../../support/free-port.ts';
 import { needs, SSH } from '../../support/needs.ts';
 import { ResultsE2e } from '../../support/results-place.ts';
 
@@ -31,21 +30,5 @@ describe('results by default', { ...PATIENCE, ...needs(...SSH) }, () => {
     expect((await e2e.status()).results.lastSync).toMatchObject({ way: 'rsync', fallback: null });
     expect(sandbox.counters).toMatchObject({ issuedKeys: 1, openKeys: 0 });
     expect((await place.agent('check')).stdout).toContain(`by rsync from ${sshd.host} for job 501`);
-  });
-
-  it('come by the service where the cluster cannot be reached, which check and status explain', async (context) => {
-    const serverHostname = `127.0.0.1:${await freePort()}`;
-    const e2e = await ResultsE2e.start(context, { habits: { serverHostname }, results: RESULTS });
-    e2e.put('large.dat', Buffer.alloc(3_000_000, 'large '));
-    await e2e.place.watch('501');
-    expect((await e2e.start('sync', '501').ended).code).toBe(0);
-    expect(fs.readFileSync(e2e.result('large.dat')).equals(Buffer.alloc(3_000_000, 'large '))).toBe(true);
-    const why = '127.0.0.1 cannot be reached by SSH: ';
-    expect((await e2e.status()).results.lastSync).toMatchObject({
-      way: 'soap',
-      fallback: expect.stringContaining(why),
-    });
-    expect((await e2e.place.agent('check')).stdout).toContain(`by the service for job 501: ${why}`);
-    expect(e2e.sandbox.counters).toMatchObject({ issuedKeys: 1, openKeys: 0 });
   });
 });

@@ -7,19 +7,6 @@ import { Place, readIfThere } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 
-it.for([
-  [[], /^# job management http:.*\/JobManagementWs$/m, 200],
-  [['--no-jobs'], /^# job management none$/m, 404],
-] as const)('with %j it says whether it tells of jobs', PATIENCE, async ([options, said, status], context) => {
-  const place = Place.make(context);
-  const directory = path.join(place.directory, 'cluster');
-  const program = new Program(['sandbox', '--directory', directory, ...options], { cwd: place.directory });
-  context.onTestFinished(async () => void (await program.kill()));
-  await until('its configuration', () => said.test(program.stdout) && program.stdout.includes('agent run'));
-  const [, baseUrl] = /^ {2}baseUrl: "(.*)"$/m.exec(program.stdout) ?? [];
-  expect((await fetch(`${baseUrl}/JobManagementWs?wsdl`)).status).toBe(status);
-});
-
 it('speaks the release of REST that is asked for, and prints the configuration for it', PATIENCE, async (context) => {
   const place = Place.make(context);
   const directory = path.join(place.directory, 'cluster');
@@ -38,12 +25,6 @@ it('speaks the release of REST that is asked for, and prints the configuration f
     body: JSON.stringify({ Credentials }),
   });
   expect(await signedIn.json()).toMatch(/^[0-9a-f-]{36}$/);
-});
-
-it('names the releases when it is to be one that is not known', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  const program = new Program(['sandbox', '--release', '7.1'], { cwd: place.directory });
-  expect(await program.ended).toMatchObject({ code: 2, stderr: expect.stringMatching(/"7\.1"(?:.|\n)*2\.0, 2\.1/) });
 });
 
 const JOB = /^# Job \d+ runs for 10 min: agent (watch .*)$/m;

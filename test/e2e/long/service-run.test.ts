@@ -236,21 +236,4 @@ describe('a log that cannot be written', () => {
     await stops();
     fs.closeSync(full);
   });
-
-  it.concurrent('closed: the agent goes on, and stops in order', { timeout: 180_000 }, async (context) => {
-    const { agent, grows, stops } = await start(context, Place.make(context), 'pipe');
-    await grows('one\n');
-    agent.stderr?.destroy();
-    for (const text of ['two\n', 'three\n', 'four\n']) await grows(text);
-    await stops();
-  });
-
-  it.concurrent('a file on a full disk: the agent goes on', { timeout: 180_000 }, async (context) => {
-    const full = fs.openSync('/dev/full', 'w');
-    const { grows, stops } = await start(context, Place.make(context), full);
-    await grows('one\n');
-    await grows('two\n');
-    await stops();
-    fs.closeSync(full);
-  });
 });

@@ -67,21 +67,6 @@ it.concurrent('calls that hang delay no stop', PATIENCE, async (context) => {
   }
 });
 
-it.concurrent('a command that waits ends with 130 when it is interrupted', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  place.configure(sandbox, { service: { timeoutSeconds: 3600 } });
-  expect(await place.agent('watch', job.jobId)).toMatchObject({ code: 0 });
-  await sandbox.fault({ kind: 'hang' });
-  const sync = place.start(['sync', job.jobId]);
-  await until('a call that hangs', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 0);
-  sync.signal('SIGINT');
-  expect(await sync.ended).toMatchObject({ code: 130, signal: null });
-  await sandbox.clearFaults();
-  expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
-});
-
 it.concurrent('a second signal ends it at once, and nothing is lost by it', PATIENCE, async (context) => {
   const place = Place.make(context);
   const { sandbox, job, task } = await submitQuietJob(place);

@@ -6,26 +6,6 @@ import { requestOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE } from '../../support/e2e-until.ts';
 
-const TASKS = 8;
-
-it(
-  'makes as many downloads as there are files, before anything is known of which is which',
-  PATIENCE,
-  async (context) => {
-    const place = Place.make(context);
-    const sandbox = await place.startSandbox();
-    const job = await sandbox.submit({ tasks: Array.from({ length: TASKS }, () => ({})) });
-    for (const { files, taskId } of job.tasks) fs.writeFileSync(files.stdout, `all begin alike, this is ${taskId}\n`);
-    place.configure(sandbox, { watch: [{ ...requestOf(job), files: ['stdout'] }], results: { enabled: false } });
-    await place.run();
-    await place.mirrored(job, 'stdout');
-    const before = (await sandbox.counters()).calls.DownloadFileFromCluster;
-    const { stdout } = await place.agent('verify', job.jobId);
-    expect(stdout.match(/^equal /gm)).toHaveLength(TASKS);
-    expect((await sandbox.counters()).calls.DownloadFileFromCluster - before).toBe(TASKS);
-  },
-);
-
 it(
   'names each listed file that is not here, and ends with 1: exit 0 means that the original can go',
   PATIENCE,
