@@ -76,7 +76,6 @@ const WRAPPED: Readonly<Record<string, string>> = {
   soap: 'remote/soap',
   'better-sqlite3': 'store',
   'pg-boss': 'fleet',
-  chokidar: 'daemon',
   pino: 'daemon',
   'sonic-boom': 'daemon',
   hono: 'view/http',

@@ -122,7 +122,6 @@ export class Daemon {
     const watched = new WatchedFiles({
       configFile: config.file,
       wakeFile: path.join(store.directory, WAKE_FILE),
-      log,
       onWake: () => this.#engine?.agent.refresh(),
       onConfig: (how) => reload.check(how),
       onSecret: () => this.#engine?.agent.tryAgain((policy) => policy.secretMends),
@@ -131,8 +130,6 @@ export class Daemon {
     try {
       process.on('SIGHUP', hangup);
       this.#fleet = await this.#joinFleet(config);
-      // Without the file, chokidar would watch its directory, with every write of the database.
-      store.wake();
       let at: Prepared | undefined = { config, connection: await connectBy(config) };
       reload.check({ asked: false });
       while (at !== undefined) {

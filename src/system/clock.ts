@@ -1,5 +1,4 @@
 /** The machine's time: clocks and timers, what goes by them, and the time of the processor. */
-import fs from 'node:fs';
 import { JobtailError } from '../errors.ts';
 
 /** Time, so that tests can hold it. */
@@ -54,34 +53,5 @@ export class Throttle {
     const now = this.#clock.monotonic();
     this.#freeAt = Math.max(now, this.#freeAt) + (bytes / this.#bytesPerSecond) * 1_000;
     if (this.#freeAt > now) await sleep(this.#clock, this.#freeAt - now, signal);
-  }
-}
-
-/** A machine that gives its time to others ends a script that has had none of it: so often it is tried again. */
-const MAX_TRIES = 20;
-
-/**
- * What `run` returns, which runs a script of `node:vm` with this timeout; undefined if it takes more than `maxMs` of the
- * processor, for the clock goes on where a busy machine lets the thread wait.
- * @throws what `run` throws
- */
-export function withinProcessorTime<T>(maxMs: number, run: (timeout: number) => T): T | undefined {
-  const before = threadMs();
-  for (let tries = 0; tries < MAX_TRIES && threadMs() - before < maxMs; tries++) {
-    try {
-      return run(maxMs);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-    }
-  }
-  return undefined;
-}
-
-/** Processor time of this thread so far (`schedstat` of the kernel); where it is not counted, the clock. */
-function threadMs(): number {
-  try {
-    return Number(fs.readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]) / 1e6;
-  } catch {
-    return performance.now();
   }
 }

@@ -1,13 +1,11 @@
-/** Secrets and certificates that are changed under the running agent, and a system that has no file watches left. */
-import { spawnSync } from 'node:child_process';
+/** Secrets and certificates that are changed under the running agent. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
-import type { Program } from '../../support/e2e-program.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
-import { needs, needsThat } from '../../support/needs.ts';
+import { needs } from '../../support/needs.ts';
 import { makeCertificates } from '../../support/wire-certificates.ts';
 
 /** No failed visit is tried again by itself within the time of a test. */
@@ -89,37 +87,6 @@ it.concurrent('renewed certificates are read anew, also after broken ones', {
   fs.writeFileSync(caFile, ca);
   await until('those after them', () => read() === 2);
   expect(agent.end).toBeUndefined();
-});
-
-/** A system without watches for one process: a user namespace of its own has limits of its own. */
-const without = (limit: string) => [
-  ...['unshare', '--user', '--map-root-user', 'sh', '-c'],
-  ...[`echo 0 > /proc/sys/user/max_inotify_${limit} && exec "$@"`, 'sh'],
-];
-const isPossible = spawnSync('unshare', [...without('watches').slice(1), 'true'], { stdio: 'ignore' }).status === 0;
-const WITH_NAMESPACES = needsThat(isPossible, 'no file watches left: there are no user namespaces here');
-
-const refusals = (agent: Program) => agent.logged('cannot watch files, polling them');
-
-describe('without', { ...PATIENCE, ...WITH_NAMESPACES, concurrent: true }, () => {
-  it.for([
-    ['watches', 'ENOSPC'],
-    ['instances', 'EMFILE'],
-  ] as const)('inotify %s (%s), files are polled, and that is said once', async ([limit, code], context) => {
-    const place = Place.make(context);
-    const { sandbox, job, task } = await submitQuietJob(place);
-    place.configure(sandbox, { results: { enabled: false } });
-    const agent = place.startWithin(without(limit), ['run']);
-    await agent.logs('agent ready', { jobs: 0 });
-    const said = await agent.logs('cannot watch files, polling them');
-    expect(said).toMatchObject({ level: 'warn', err: expect.stringContaining(code), hint: expect.any(String) });
-    expect(await place.agent('watch', job.jobId, '--task', task.taskId)).toMatchObject({ code: 0 });
-    fs.writeFileSync(task.files.stdout, 'hello\n');
-    await place.mirrored(job, 'stdout');
-    place.configure(sandbox, { results: { enabled: false }, poll: { maxIntervalSeconds: 0.4 } });
-    await agent.logs('configuration changed');
-    expect(refusals(agent)).toHaveLength(1);
-  });
 });
 
 it.concurrent('a wake-up file that somebody removed is waited for', PATIENCE, async (context) => {
