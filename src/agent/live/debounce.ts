@@ -12,7 +12,7 @@ type SymptomKind = 'shorter' | 'different' | 'tail' | 'unclear' | 'stuck';
 
 /**
  * How long a symptom must last before the agent acts, in milliseconds; 0: the next poll sees it, too. Documents name
- * these times (test/guarantees.test.ts).
+ * these times (scripts/check-documents.mjs).
  */
 export const PERSISTS_MS: Readonly<Record<SymptomKind, number>> = {
   shorter: 5_000,
