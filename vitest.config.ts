@@ -41,7 +41,6 @@ const NIGHTLY =
         'test/e2e/fleet/long/mischief.test.ts',
         'test/view/long/slow-readers.test.ts',
         'test/view/page/browser/long/{accessible-all,big-log,firefox,long-lines,many}.test.ts',
-        'test/virtual/long/each-call.test.ts',
       ];
 
 /** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */

@@ -16,6 +16,8 @@ import { parseAst } from 'rolldown/parseAst';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const LIMIT_MS = 600_000;
+/** All tests, and so many runs of a property that a mistake is not met by chance. */
+const MANY = { JOBTAIL_LONG: '1', JOBTAIL_NIGHTLY: '1', JOBTAIL_PROPERTY_TIMES: '3' };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -74,7 +76,7 @@ async function outcomeOf(mutant) {
   const text = source.slice(0, start) + mutant.instead + source.slice(end);
   const planted = { file: path.join(root, 'src', mutant.file), text };
   const [program, ...args] = mutant.finding === undefined ? testsOf(mutant) : simulationOf(mutant);
-  const env = { ...process.env, JOBTAIL_LONG: '1', JOBTAIL_NIGHTLY: '1', JOBTAIL_MUTANT: JSON.stringify(planted) };
+  const env = { ...process.env, ...MANY, JOBTAIL_MUTANT: JSON.stringify(planted) };
   return await new Promise((resolve) => {
     const options = { cwd: root, env, maxBuffer: 2 ** 28, timeout: LIMIT_MS, killSignal: 'SIGKILL' };
     const child = execFile(program, args, options, (error, stdout) => {

@@ -30,7 +30,7 @@ async function reloadOf(connect: () => Promise<{ close(): Promise<void> }>) {
     clock,
     onVerdict: (refused) => verdicts.push(refused),
   });
-  return { reload, clock, verdicts };
+  return { reload, clock, verdicts, file };
 }
 
 it('a hang-up whose connection fails is not forgotten: the next reading renews the connection', async () => {
@@ -63,4 +63,16 @@ it('a connection that is never taken is closed, by the next one and at the end',
   await clock.passUntil('the second', () => made === 2 && closed.length === 1);
   await reload.close();
   expect(closed).toEqual([1, 2]);
+});
+
+it('a refused configuration is reported once, and again when a reload is requested', async () => {
+  const { reload, clock, verdicts, file } = await reloadOf(async () => ({ close: async () => {} }));
+  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('"directory":"state"', '"directory":"elsewhere"'));
+  for (const asked of [false, false, true]) {
+    reload.check({ asked });
+    await clock.pass(10_000);
+  }
+  await reload.close();
+  const refusal = 'a change of state.directory needs a restart';
+  expect(verdicts).toEqual([refusal, refusal]);
 });

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports.ts';
 import { shareTransfer } from '../../src/direct/share.ts';
 import { TransferPlace } from './transfers.ts';
@@ -140,4 +140,22 @@ it('a directory of a job that is a link out of the share is refused, with words'
   const fetched = place.fetch(shareOf({ '/scratch': at('cluster') }), methodOf('/scratch/jobs/502'), ['token']);
   await expect(fetched).rejects.toThrow(/leads out of .*cluster, and is not read/);
   expect(place.came.size).toBe(0);
+});
+
+it('a file that is swapped for a link while it is opened is not read', async () => {
+  const { place, at, secret, shareOf } = guardedPlace();
+  const file = path.join(place.cluster, '11', 'a');
+  const lstat = fs.promises.lstat;
+  const spy = vi.spyOn(fs.promises, 'lstat').mockImplementation(async (of: fs.PathLike) => {
+    const found = await lstat(of);
+    if (path.basename(String(of)) === 'a') {
+      fs.renameSync(path.dirname(file), `${path.dirname(file)}.aside`);
+      fs.symlinkSync(path.dirname(secret), path.dirname(file));
+      fs.writeFileSync(path.join(path.dirname(secret), 'a'), 'a secret');
+    }
+    return found;
+  });
+  onTestFinished(() => spy.mockRestore());
+  await place.fetch(shareOf({ '/scratch': at('cluster') }), methodOf('/scratch/jobs/501'), ['11/a']);
+  expect([...place.came.values()].map(String)).toEqual([]);
 });

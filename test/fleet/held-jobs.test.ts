@@ -89,8 +89,11 @@ describe('a lease', () => {
     held.add(job(1));
     pass(3_000);
     expect([held.isValid, held.leaseAgeMs]).toEqual([true, 3_000]);
+    const early = held.moment();
+    pass(1_000);
     held.prolong(held.moment());
-    expect(held.leaseAgeMs).toBe(0);
+    held.prolong(early);
+    expect(held.leaseAgeMs, 'a late response shortens no lease').toBe(0);
   });
 
   it('goes back to what it was where it could not be given, and never from a job without rows to a followed one', () => {

@@ -122,15 +122,35 @@ describe('an event', () => {
   it.each([302, 400, 404, 500])(
     'that is answered with %i was not received, and no redirect is followed',
     async (code) => {
-      const { url, received } = await receiver(() => code);
+      let attempts: number | undefined;
+      const { url, received } = await receiver(() => {
+        attempts = place.store.outbox.all()[0]?.attempts;
+        return code;
+      });
       const place = placeWith(ruleOf({ on: ['started'], url }));
       place.start();
       place.watch();
       place.report('Running');
-      await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.attempts ?? 0) > 0);
-      expect(received).toEqual([]);
+      await place.clock.passUntil('a failure', () => place.warnings.length > 0);
+      expect({ received, attempts }, 'the attempt is committed before it is made').toEqual({
+        received: [],
+        attempts: 1,
+      });
     },
   );
+
+  it('of a job that another agent acquired meanwhile is not kept', async () => {
+    const { url } = await receiver(() => {
+      for (const row of place.store.outbox.all()) place.store.outbox.remove(row);
+      return 503;
+    });
+    const place = placeWith(ruleOf({ on: ['started'], url }));
+    place.start();
+    place.watch();
+    place.report('Running');
+    await place.clock.passUntil('a failure', () => place.warnings.length > 0);
+    expect(place.waiting).toEqual([]);
+  });
 
   it('that is answered with 2xx was received, whatever the body is', async () => {
     const asked: string[] = [];

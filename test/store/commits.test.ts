@@ -73,4 +73,6 @@ it('commits at once when asked to, and nothing twice', async () => {
   commits.flush();
   expect(transactions).toEqual([['a']]);
   expect(dueMs()).toBeUndefined();
+  void add('b', 1_000);
+  expect(dueMs()).toBe(1_000);
 });

@@ -50,3 +50,18 @@ it('a run that is requested begins by its time', async () => {
     }),
   );
 });
+
+it('a pass begins when the poll of its job that runs has ended', async () => {
+  const clock = new HeldClock();
+  const steps: string[] = [];
+  const run = async (kind: DueRun) => {
+    steps.push(`${kind} begins`);
+    await new Promise<void>((resolve) => void clock.timer(RUN_MS, resolve));
+    steps.push(`${kind} ends`);
+  };
+  const due = new DueRuns({ clock, scheduler: new Scheduler(clock), run, onIdle: () => {} });
+  due.plan('poll', 0);
+  due.plan('pass', RUN_MS / 2);
+  await clock.pass(3 * RUN_MS);
+  expect(steps).toEqual(['poll begins', 'poll ends', 'pass begins', 'pass ends']);
+});

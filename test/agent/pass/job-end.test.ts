@@ -37,3 +37,21 @@ it('a request that comes while a pass runs is answered by a pass that begins aft
   await clock.passUntil('both answers', () => answered.has(first) && second !== undefined && answered.has(second));
   expect(answered.get(second ?? 0)).toBeGreaterThan(answered.get(first) ?? 0);
 });
+
+it('a job that is unwatched during its settling pass is ended, not settled', async () => {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const { agent, store } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
+  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
+  store.transaction(() => store.jobs.watch({ ...order, settleAfterMs: 60_000, source: 'command' }, clock.now()));
+  const download = remote.downloadFile.bind(remote);
+  remote.downloadFile = async (...args) => {
+    store.jobs.unwatch(JOB, 'ending');
+    return await download(...args);
+  };
+  agent.refresh();
+  await clock.passUntil('its end', () => store.jobs.get(JOB)?.state !== 'watched');
+  expect(store.jobs.get(JOB)?.state).toBe('ending');
+  await clock.passUntil('the pass that ends it', () => store.jobs.get(JOB)?.state === 'ended');
+});

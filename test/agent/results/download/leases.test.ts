@@ -107,6 +107,14 @@ describe('a lease', () => {
     expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'ended', reason: null });
   });
 
+  it('is reported before it is used, so that the next owner of the job can end it', async () => {
+    const place = new LeasePlace();
+    const reported: (string | undefined)[] = [];
+    place.leases.report = async (jobId) => void reported.push(jobId, place.store.leases.lastOf(jobId)?.state);
+    await place.leases.take(JOB, place.server, signal);
+    expect(reported).toEqual([JOB, 'open']);
+  });
+
   it('is renewed before a day is over', async () => {
     const place = new LeasePlace();
     await place.leases.take(JOB, place.server, signal);
