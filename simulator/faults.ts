@@ -12,6 +12,8 @@ export interface FaultScope {
   readonly taskId?: string;
   /** A live file by its name, or for DownloadFileFromCluster the name as listed. */
   readonly file?: LiveFileName | (string & {});
+  /** Requests for parts from an offset before this one: what follows is long. */
+  readonly beforeOffset?: number;
   /** It applies to so many calls and is then spent; for ever when left out. */
   readonly times?: number;
   /** It leaves the first so many calls alone. */
@@ -78,6 +80,7 @@ export interface FaultSubject {
 export interface SubjectFile {
   readonly taskId?: string;
   readonly file: string;
+  readonly offset?: number;
 }
 
 const KINDS = ['fault', 'http', 'body', 'delay', 'stall', 'hang', 'reset', 'drip', 'truncate', 'staleSize'];
@@ -138,7 +141,8 @@ function appliesTo(rule: FaultRule, { operation, jobId, files = [] }: FaultSubje
   return files.some((file) => namesFile(rule, file));
 }
 
-function namesFile(rule: FaultRule, { taskId, file }: SubjectFile): boolean {
+function namesFile(rule: FaultRule, { taskId, file, offset = 0 }: SubjectFile): boolean {
+  if (offset >= (rule.beforeOffset ?? Number.POSITIVE_INFINITY)) return false;
   if (rule.taskId !== undefined && rule.taskId !== taskId) return false;
   return rule.file === undefined || withoutSlashes(rule.file) === withoutSlashes(file);
 }

@@ -145,7 +145,7 @@ function subjectOf(request: SoapRequest): FaultSubject {
   if (operation === 'DownloadFileFromCluster') return { ...subject, files: [{ file: body.relativeFilePath ?? '' }] };
   const files = entriesOf(request).flatMap((entry) => {
     const [taskId, file] = [entry?.submittedTaskInfoId, fileOfType(entry?.fileType)];
-    return taskId == null || file === undefined ? [] : [{ taskId, file }];
+    return taskId == null || file === undefined ? [] : [{ taskId, file, offset: Number(entry?.offset ?? 0) }];
   });
   return { ...subject, files };
 }

@@ -207,6 +207,12 @@ export interface DirectTransfer {
   fetch<File extends DirectFile>(request: DirectRequest<File>): Promise<void>;
 }
 
+/** Raw bytes of live files by direct transfer. `downloadFile` is as that of `Remote`. */
+export interface DirectBytes extends Pick<Remote, 'downloadFile'> {
+  /** Whether a direct transfer for the job may work now. */
+  isOpen(jobId: JobId): boolean;
+}
+
 /**
  * What a signed-in user shows to the service: a session code among the arguments, or a token or a key in a header
  * (docs/dev/servers.md 3.1, docs/dev/rest.md 4.1).

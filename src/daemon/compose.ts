@@ -11,8 +11,9 @@ import { BatchLimit } from '../agent/poll/batch.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/poll/file-poll.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
 import type { JobService, Log, Remote } from '../agent/ports.ts';
+import { DirectLiveFiles } from '../agent/results/download/direct-bytes.ts';
 import type { Refusals } from '../agent/results/listing.ts';
-import { Results } from '../agent/results/results.ts';
+import { Results, resultsDirectory } from '../agent/results/results.ts';
 import { ServerShare } from '../agent/server-share.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../job.ts';
@@ -23,6 +24,7 @@ import type { ResultSyncRow } from '../store/rows.ts';
 import { Commits, type Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { readBootId } from '../system/directories.ts';
+import { DiskReserve, fileCalls } from '../system/files.ts';
 import type { Observer } from './connection.ts';
 import { OncePerMinute } from './once-per-minute.ts';
 import type { Transfers } from './transfers.ts';
@@ -78,12 +80,17 @@ export function buildEngine(options: EngineOptions): Engine {
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
   const rewrites = new OncePerMinute(monotonic);
+  const whole = new QueuedRemote(remote, calls, 'raw');
+  const direct = transfers.directOf(config);
+  const reserve = new DiskReserve(mirror.directory, mirror.minFreeBytes, fileCalls(onNetwork));
+  const resultsOf = (jobId: JobId) => resultsDirectory(mirror.directory, jobId);
+  const directBytes = direct && new DirectLiveFiles({ direct, remote: whole, reserve, resultsOf });
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     decoding: new TextDecoding(store.capabilities),
     debounce: new Debounce(monotonic),
-    rawBytes: new RawBytes(new QueuedRemote(remote, calls, 'raw'), store.capabilities, monotonic),
+    rawBytes: new RawBytes(whole, store.capabilities, monotonic, directBytes),
     longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: new BatchLimit(store.capabilities),
     now,
@@ -122,7 +129,7 @@ export function buildEngine(options: EngineOptions): Engine {
     clock,
     parallel: Math.min(MAX_RESULTS_AT_A_TIME, maxConcurrency + RESULTS_BEHIND),
     silentMs: service.timeoutMs,
-    direct: transfers.directOf(config),
+    direct,
     onProgress,
     onFetched: (jobId, name, bytes, kind) => {
       observer?.fetched(bytes, kind);

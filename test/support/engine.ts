@@ -8,7 +8,7 @@ import { completePass, type PassSummary } from '../../src/agent/pass/complete-pa
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
 import { JobPolls, type PollContext, type Polled } from '../../src/agent/poll/poll.ts';
-import type { Remote } from '../../src/agent/ports.ts';
+import type { DirectBytes, Remote } from '../../src/agent/ports.ts';
 import { Results } from '../../src/agent/results/results.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { MismatchKind } from '../../src/mismatch.ts';
@@ -36,6 +36,8 @@ export interface EngineOptions {
   readonly bootId?: string | null;
   /** Live files that are polled together. */
   readonly maxTogether?: number;
+  /** Brings raw bytes by direct transfer. */
+  readonly direct?: DirectBytes;
 }
 
 export class Engine {
@@ -66,7 +68,7 @@ export class Engine {
       commit: (write, withinMs) => commits.commit(write, withinMs),
       decoding: new TextDecoding(this.store.capabilities),
       debounce: new Debounce(now),
-      rawBytes: new RawBytes(remote, this.store.capabilities, now),
+      rawBytes: new RawBytes(remote, this.store.capabilities, now, options.direct),
       longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
       batchLimit: new BatchLimit(this.store.capabilities),
       maxTogether: options.maxTogether,

@@ -23,8 +23,11 @@ export class ModelRemote implements Remote {
   rawAccess = true;
   /** Stands before the directories of tasks, so that their paths cannot be known without the listing. */
   prefix = '';
-  /** Longer texts cannot be sent. */
+  /** Longer texts cannot be sent, and how that fails. */
   maxTextBytes = Number.POSITIVE_INFINITY;
+  tooLong: 'http-status' | 'timeout' = 'http-status';
+  /** On longer files, raw downloads hang. */
+  maxRawBytes = Number.POSITIVE_INFINITY;
   /** Fails the next calls, one error each. */
   readonly failures: JobtailError[] = [];
   /** Runs before each call is answered; what it does to the files is seen by the call. */
@@ -50,7 +53,7 @@ export class ModelRemote implements Remote {
       return bytes && Buffer.from(this.show(bytes, request.offset), 'utf8');
     });
     if (texts.some((text) => (text?.length ?? 0) > this.maxTextBytes))
-      throw new JobtailError('http-status', 'a problem');
+      throw new JobtailError(this.tooLong, 'a problem');
     if (wanted.length > 1 && texts.some((text) => (text?.length ?? 0) > enough)) {
       this.textBytes += Math.min(enough, ...texts.map((text) => text?.length ?? 0).filter((length) => length > enough));
       return { parts: [], refused: 0, isCut: true };
@@ -84,6 +87,7 @@ export class ModelRemote implements Remote {
     const isThere = this.rawAccess && path.startsWith(`/${this.prefix}`);
     const bytes = isThere ? this.#seen(path.slice(1 + this.prefix.length, -'.txt'.length)) : undefined;
     if (bytes === undefined) throw new JobtailError('not-found', 'no such file');
+    if (bytes.length > this.maxRawBytes) throw new JobtailError('timeout', 'it hangs');
     for (let at = 0; at < bytes.length; at += 1000) await sink(bytes.subarray(at, at + 1000));
     this.rawBytes += bytes.length;
     return bytes.length;

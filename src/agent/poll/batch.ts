@@ -77,6 +77,8 @@ export class BatchReader {
   #poisoned: ReadonlySet<string> = NONE;
   /** While all files of the job fail: the index of the file that is requested next. */
   #turn: number | undefined;
+  /** Whether a call got no answer in time when the job was last read. */
+  #hasHung = false;
 
   constructor(jobId: JobId, limit: BatchLimit) {
     this.#jobId = jobId;
@@ -90,15 +92,21 @@ export class BatchReader {
       const { parts, refused, isCut } = await remote.readParts(this.#jobId, requests, signal);
       for (const part of parts) batch.parts.set(keyText(part), part);
       batch.refused += refused;
+      call.isAnswered = true;
       const missing = requests.filter((request) => !batch.parts.has(keyText(request)));
       if (isCut) await this.#readSlices(call, missing, 1);
     };
     const divide: Call['divide'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
-    const call: Call = { readOnce, divide, batch, begins };
+    const call: Call = { readOnce, divide, batch, begins, isAnswered: false };
     try {
+      // Only if the service answers a short call, a text may be what it hangs on.
+      if (this.#hasHung && begins)
+        for (const one of wanted.slice(0, 1)) await (await withoutText(call, one))?.content.release();
+      this.#hasHung = false;
       if (this.#turn === undefined || !begins) await this.#readSlices(call, wanted);
       else await this.#readBroken(call, wanted, this.#turn);
     } catch (error) {
+      this.#hasHung ||= asJobtailError(error).code === 'timeout';
       for (const part of batch.parts.values()) await part.content.release();
       throw error;
     }
@@ -146,12 +154,16 @@ export class BatchReader {
       this.#limit.worked(wanted.length);
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      if (!error.policy.isDivisible) throw error;
+      const hasHung = error.code === 'timeout';
+      if (!error.policy.isDivisible && !(hasHung && call.isAnswered)) throw error;
+      this.#hasHung ||= hasHung;
       const [only, ...others] = wanted;
       if (only === undefined) return;
       if (others.length === 0) {
         errors.set(keyText(only), error);
-        if (call.begins) await readName(call, only);
+        // If the service answers without the text, only that is too long to be sent.
+        const part = call.begins ? await withoutText(call, only) : undefined;
+        if (part) call.batch.parts.set(keyText(only), { ...part, offset: only.offset, isBeginning: true });
         return;
       }
       const errorsBefore = errors.size;
@@ -169,10 +181,12 @@ interface Call {
   readonly divide: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
   readonly batch: Batch;
   readonly begins: boolean;
+  /** Whether the service answered a call: if it hangs on another, the files of that are the cause. */
+  isAnswered: boolean;
 }
 
-/** Requests an offset after the end: if that succeeds, only the text of the file is too long to be sent. */
-async function readName({ readOnce, batch }: Call, request: PartRequest): Promise<void> {
+/** The part of a file after its end; undefined if the service has none. */
+async function withoutText({ readOnce, batch }: Call, request: PartRequest): Promise<Part | undefined> {
   try {
     await readOnce([{ ...request, offset: BEHIND_EVERY_END }]);
   } catch (thrown) {
@@ -180,10 +194,8 @@ async function readName({ readOnce, batch }: Call, request: PartRequest): Promis
   }
   const name = keyText(request);
   const part = batch.parts.get(name);
-  if (part === undefined) return;
-  if (part.content.length === 0) batch.parts.set(name, { ...part, offset: request.offset, isBeginning: true });
-  else {
-    batch.parts.delete(name);
-    await part.content.release();
-  }
+  batch.parts.delete(name);
+  if (part?.content.length === 0) return part;
+  await part?.content.release();
+  return undefined;
 }

@@ -213,7 +213,9 @@ export class Results {
 
   /** Releases the transfer grants of an ended job; a failure is retried later. */
   async endTransfer(jobId: JobId, { remote, signal }: Pick<SyncOptions, 'remote' | 'signal'>): Promise<void> {
-    await this.#options.direct?.end(jobId, remote, signal).catch(() => {});
+    const { direct, mirrorDirectory } = this.#options;
+    await direct?.end(jobId, remote, signal).catch(() => {});
+    await clearStaging(resultsDirectory(mirrorDirectory, jobId), 'live').catch(() => {});
   }
 
   forgetJob(jobId: JobId): void {

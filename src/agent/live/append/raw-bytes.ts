@@ -8,7 +8,7 @@ import { asJobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { endsWith, partsOf } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
-import type { CapabilityStore, FileParts, Part, Remote } from '../../ports.ts';
+import type { CapabilityStore, DirectBytes, FileParts, Part, Remote } from '../../ports.ts';
 import type { Difference } from '../match.ts';
 import type { FileMemory, LiveFile } from '../mirror/live-file.ts';
 import type { TextDecoding } from '../text/decoding.ts';
@@ -31,6 +31,8 @@ interface Tries {
   reason: string;
   /** The path that was proven. */
   path: string | undefined;
+  /** The service failed to send the file, or cannot send its text: it comes by direct transfer, where that is open. */
+  isForDirect: boolean;
 }
 
 /** A file of this size is downloaded again after one second at the earliest, a larger one proportionally later. */
@@ -56,11 +58,13 @@ export class RawBytes {
   readonly #remote: Remote;
   readonly #capabilities: CapabilityStore;
   readonly #now: () => number;
+  readonly #direct: DirectBytes | null;
   readonly #tries = new WeakMap<FileMemory, Tries>();
 
   /** `now`: monotonic clock, in milliseconds. */
-  constructor(remote: Remote, capabilities: CapabilityStore, now: () => number) {
+  constructor(remote: Remote, capabilities: CapabilityStore, now: () => number, direct: DirectBytes | null = null) {
     this.#remote = remote;
+    this.#direct = direct;
     this.#capabilities = capabilities;
     this.#now = now;
   }
@@ -83,6 +87,7 @@ export class RawBytes {
     mustGrow: boolean,
   ): Promise<'same' | Difference | undefined> {
     const tries = this.#triesOf(file);
+    tries.isForDirect ||= shown === undefined;
     const found = await this.#find(file, pass, shown, mustGrow);
     if (typeof found === 'object') this.#learnShift(file, found.path);
     const textBytes = found === undefined ? (shown?.text.remaining() ?? 0) : 0;
@@ -191,7 +196,7 @@ export class RawBytes {
   }
 
   #triesOf({ memory }: LiveFile): Tries {
-    const tries = this.#tries.get(memory) ?? { next: 0, refusals: 0, reason: '', path: undefined };
+    const tries = this.#tries.get(memory) ?? { next: 0, refusals: 0, reason: '', path: undefined, isForDirect: false };
     this.#tries.set(memory, tries);
     return tries;
   }
@@ -203,15 +208,19 @@ export class RawBytes {
       taken = download.take(bytes);
       return taken;
     };
+    const { jobId } = file.row;
+    const tries = this.#triesOf(file);
+    const from = tries.isForDirect && this.#direct?.isOpen(jobId) ? this.#direct : this.#remote;
     try {
-      await this.#remote.downloadFile(file.row.jobId, path, sink, signal);
+      await from.downloadFile(jobId, path, sink, signal);
       await download.end();
       return true;
     } catch (error) {
       if (error instanceof AnotherFile) return false;
       const { policy, message } = asJobtailError(error);
+      if (policy.ofOneFile === 'perhaps' || policy.isDivisible) tries.isForDirect ||= !policy.isRefusal;
       if (!policy.isRefusal) throw error;
-      this.#triesOf(file).reason = message;
+      tries.reason = message;
       return false;
     } finally {
       // A download that fails does not await its sink.

@@ -7,8 +7,7 @@ import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { ResultRow } from '../../../store/rows.ts';
 import type { Clock } from '../../../system/clock.ts';
-import type { DirectRequest, DirectTransfer, Remote, Reserve } from '../../ports.ts';
-import type { DueResult } from '../plan.ts';
+import type { DirectFile, DirectRequest, DirectTransfer, Remote, Reserve } from '../../ports.ts';
 import type { Leases } from './leases.ts';
 
 export interface DirectOptions {
@@ -24,8 +23,8 @@ export interface DirectOptions {
 }
 
 /** The files to transfer; `presentDirectory` is `results/` of the job. */
-export interface DirectTurn
-  extends Omit<DirectRequest<DueResult>, 'method' | 'directory' | 'way' | 'onBytes' | 'onWay'> {
+export interface DirectTurn<File extends DirectFile>
+  extends Omit<DirectRequest<File>, 'method' | 'way' | 'onBytes' | 'onWay'> {
   readonly jobId: JobId;
   readonly remote: Remote;
   readonly reserve: Reserve;
@@ -33,12 +32,12 @@ export interface DirectTurn
 }
 
 /** Where direct transfers write: beside `results/`, so that files only have to be renamed. */
-function stagingDirectory(resultsDirectory: string): string {
-  return path.join(path.dirname(resultsDirectory), '.direct');
+export function stagingDirectory(resultsDirectory: string, of: 'results' | 'live' = 'results'): string {
+  return path.join(path.dirname(resultsDirectory), of === 'live' ? '.direct-live' : '.direct');
 }
 
-export function clearStaging(resultsDirectory: string): Promise<void> {
-  return fs.rm(stagingDirectory(resultsDirectory), { recursive: true, force: true });
+export function clearStaging(resultsDirectory: string, of?: 'results' | 'live'): Promise<void> {
+  return fs.rm(stagingDirectory(resultsDirectory, of), { recursive: true, force: true });
 }
 
 /** From so many due files on, one direct transfer is faster than single downloads. */
@@ -100,7 +99,7 @@ export class DirectResults {
   }
 
   /** Transfers the files that this method can. Rejects if it fails as a whole; files passed on before count. */
-  async fetch(turn: DirectTurn): Promise<void> {
+  async fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
     const { jobId, signal } = turn;
     try {
       await this.#fetch(turn);
@@ -144,7 +143,8 @@ export class DirectResults {
     if (host !== null) this.#hosts.delete(host);
   }
 
-  async #fetch({ jobId, remote, reserve, onBytes, signal, ...request }: DirectTurn): Promise<void> {
+  async #fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
+    const { jobId, remote, reserve, onBytes, signal, ...request } = turn;
     const { leases, transfers, wanted } = this.#options;
     await reserve.require(0);
     const hasKeys = wanted === 'direct' || leases.inHand(jobId) !== undefined || leases.countKeys(jobId) < MAX_KEYS;
@@ -165,7 +165,6 @@ export class DirectResults {
       await transfers[protocol].fetch({
         ...request,
         method: lease.method,
-        directory: stagingDirectory(request.presentDirectory),
         way: lease.way ?? this.#wayAt(host),
         onBytes: (bytes) => {
           if (bytes > arrived) {

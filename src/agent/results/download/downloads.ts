@@ -10,7 +10,7 @@ import { type Ledger, type Progress, silence } from '../ledger.ts';
 import type { Placement } from '../place/place-files.ts';
 import { type Arrived, receive } from '../place/temporary-files.ts';
 import type { DueResult } from '../plan.ts';
-import { clearStaging, type DirectResults, reasonOf } from './by-direct.ts';
+import { clearStaging, type DirectResults, reasonOf, stagingDirectory } from './by-direct.ts';
 
 export interface DownloadsOptions {
   readonly jobId: JobId;
@@ -105,6 +105,7 @@ export class Downloads {
     try {
       await direct.fetch({
         ...{ jobId, remote, signal, ...limits, ...placeable },
+        directory: stagingDirectory(this.#options.directory),
         presentDirectory: this.#options.directory,
         onFiles: async (arrivals) => {
           await placement.place(arrivals.map(({ file, ...arrived }) => ({ result: file, ...arrived })));

@@ -36,6 +36,8 @@ const GRACE_MS = 5_000;
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #leases = new Map<JobId, Lease>();
+  /** Requests on their way: results and live files of a job share a grant. */
+  readonly #taking = new Map<JobId, Promise<Lease | null>>();
   /** Called when a grant was made, which is to be released later. */
   onOpen: () => void = () => {};
   /** Called before a key is used: in a fleet, the next owner releases the key after a kill. */
@@ -70,9 +72,17 @@ export class Leases {
 
   /** The grant of a job; requests one if there is none. Null if the service has no method for it. */
   async take(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<Lease | null> {
-    const { store, clock } = this.#options;
+    for (let other = this.#taking.get(jobId); other !== undefined; other = this.#taking.get(jobId))
+      await other.catch(() => {});
     const current = this.inHand(jobId);
     if (current !== undefined) return current;
+    const taking = this.#take(jobId, remote, signal).finally(() => this.#taking.delete(jobId));
+    this.#taking.set(jobId, taking);
+    return await taking;
+  }
+
+  async #take(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<Lease | null> {
+    const { store, clock } = this.#options;
     await this.end(jobId, remote, signal);
     await this.#at('lease:ask');
     const leaseId = store.transaction(() => store.leases.ask(jobId, clock.now()));

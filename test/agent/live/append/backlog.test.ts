@@ -1,6 +1,7 @@
 /** A long backlog of which the service could not decode all: its raw bytes are taken once, while they arrive. */
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { DirectBytes } from '../../../../src/agent/ports.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import { Engine, JOB, STDOUT } from '../../../support/engine.ts';
@@ -13,7 +14,7 @@ const LONG_BYTES = 100_000;
 /** Full of characters that block edges cut. */
 const TEXT = Buffer.from(Array.from({ length: 20_000 }, (_, line) => `${line} 日本語のログ\n`).join(''));
 
-function setUp(watched: readonly LiveFileKey[] = [STDOUT]) {
+function setUp(watched: readonly LiveFileKey[] = [STDOUT], direct?: DirectBytes) {
   const remote = new ModelRemote();
   let time = 1_000_000;
   const engine = new Engine({
@@ -21,6 +22,7 @@ function setUp(watched: readonly LiveFileKey[] = [STDOUT]) {
     remote,
     now: () => time,
     longBacklogBytes: LONG_BYTES,
+    ...(direct && { direct }),
   });
   engine.watch(watched);
   engine.store.capabilities.set('text-encoding', 'utf-8');
@@ -228,5 +230,99 @@ describe('a text that the service cannot send', () => {
     remote.rawAccess = true;
     for (let polls = 0; polls < 1_800 && mirror().length === 0; polls++) await poll();
     expect(mirror().equals(TEXT)).toBe(true);
+  });
+});
+
+describe('a text on which the service hangs', () => {
+  /** The same files by another way, with the paths that were requested. */
+  function setUpDirect(watched: readonly LiveFileKey[] = [STDOUT]) {
+    const asked: string[] = [];
+    const access = { isOpen: true };
+    const other = new ModelRemote();
+    const place = setUp(watched, {
+      isOpen: () => access.isOpen,
+      downloadFile(jobId, path, sink, signal) {
+        asked.push(path);
+        return other.downloadFile(jobId, path, sink, signal);
+      },
+    });
+    const { remote } = place;
+    other.files.set(NAME, TEXT);
+    Object.assign(remote, { maxTextBytes: TEXT.length / 2, tooLong: 'timeout', maxRawBytes: LONG_BYTES });
+    const downloads: string[] = [];
+    const download = remote.downloadFile.bind(remote);
+    remote.downloadFile = (jobId, path, sink, signal) => {
+      downloads.push(path);
+      return download(jobId, path, sink, signal);
+    };
+    return { ...place, other, asked, access, downloads };
+  }
+
+  test.each([
+    ['of one file', [STDOUT]],
+    ['of one among others', [STDOUT, STDERR]],
+  ])('%s comes by direct transfer, and its raw bytes are not requested from the service', async (_, watched) => {
+    const { remote, poll, mirror, asked, downloads, engine } = setUpDirect(watched);
+    if (watched.length > 1) remote.files.set(keyText(STDERR), Buffer.from('an error\n'));
+    await expect(poll()).rejects.toMatchObject({ code: 'timeout' });
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(TEXT)).toBe(true);
+    expect(new Set(asked)).toEqual(new Set([`/${NAME}.txt`]));
+    expect(downloads).toEqual([]);
+    if (watched.length > 1) expect(fs.readFileSync(engine.mirror(STDERR), 'utf8')).toBe('an error\n');
+    const before = remote.calls;
+    remote.files.set(NAME, Buffer.concat([TEXT, Buffer.from('více\n')]));
+    expect(await poll()).toBe('current');
+    expect(remote.calls).toBe(before + 1);
+    expect(mirror().length).toBe(TEXT.length + Buffer.byteLength('více\n'));
+  });
+
+  test('does not hold up the other files of its job, where no direct transfer is open', async () => {
+    const { remote, poll, mirror, access, engine } = setUpDirect([STDOUT, STDERR]);
+    access.isOpen = false;
+    remote.files.set(keyText(STDERR), Buffer.from('an error\n'));
+    await expect(poll()).rejects.toMatchObject({ code: 'timeout' });
+    for (let polls = 0; polls < 20; polls++) {
+      remote.files.set(keyText(STDERR), Buffer.alloc(polls, 'x'));
+      expect(await poll()).toBe('timeout');
+      expect(fs.readFileSync(engine.mirror(STDERR)).length).toBe(polls);
+    }
+    expect(mirror().length).toBe(0);
+  });
+
+  test('is not searched for while the service answers no call', async () => {
+    const { remote, poll, asked } = setUpDirect();
+    for (let polls = 0; polls < 3; polls++) {
+      const before = remote.calls;
+      remote.failures.push(new JobtailError('timeout', 'it hangs'));
+      await expect(poll()).rejects.toMatchObject({ code: 'timeout' });
+      expect(remote.calls).toBe(before + 1);
+    }
+    expect(asked).toEqual([]);
+  });
+
+  test('is not what another file has, where the direct transfer brings that', async () => {
+    const { poll, mirror, other } = setUpDirect();
+    other.files.set(NAME, Buffer.from(TEXT).fill('x', TEXT.length - 16_000));
+    await expect(poll()).rejects.toMatchObject({ code: 'timeout' });
+    expect(await poll()).not.toBe('current');
+    expect(mirror().length).toBe(0);
+  });
+
+  test('continues a mirror, and a raw download on which the service hangs comes by direct transfer next', async () => {
+    const { remote, engine, poll, mirror, other, asked, downloads } = setUpDirect();
+    remote.maxTextBytes = Number.POSITIVE_INFINITY;
+    expect(await poll()).toBe('timeout');
+    expect([asked, downloads]).toEqual([[], [`/${NAME}.txt`]]);
+    for (let polls = 0; polls < 3 && mirror().length === 0; polls++) await poll();
+    expect(mirror().equals(TEXT)).toBe(true);
+    expect(downloads).toHaveLength(1);
+    const grown = Buffer.concat([TEXT, TEXT]);
+    for (const { files } of [remote, other]) files.set(NAME, grown);
+    remote.maxTextBytes = LONG_BYTES;
+    for (let polls = 0; polls < 3 && mirror().length < grown.length; polls++) await poll().catch(() => {});
+    expect(mirror().equals(grown)).toBe(true);
+    expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ generation: 1, position: grown.length, error: null });
+    expect(downloads).toHaveLength(1);
   });
 });

@@ -1,0 +1,68 @@
+/** Raw bytes of live files by direct transfer. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { DirectLiveFiles } from '../../../../src/agent/results/download/direct-bytes.ts';
+import { resultsDirectory } from '../../../../src/agent/results/results.ts';
+import { JobtailError } from '../../../../src/errors.ts';
+import type { JobId } from '../../../../src/job.ts';
+import { DiskReserve, fileCalls } from '../../../../src/system/files.ts';
+import { directBy, JOB, ResultsPlace, Together } from '../place.ts';
+
+const NAME = '/11/stdout.txt';
+const CONTENT = Buffer.from(Array.from({ length: 300_000 }, (_, line) => `${line}\n`).join(''));
+
+function setUp() {
+  const place = new ResultsPlace();
+  const transfer = new Together(place);
+  const { direct } = directBy(place, transfer, 'auto');
+  place.restarted({ direct });
+  place.remote.set(NAME, CONTENT);
+  const resultsOf = (jobId: JobId) => resultsDirectory(place.mirror, jobId);
+  const reserve = new DiskReserve(place.mirror, 0, fileCalls(false));
+  const files = new DirectLiveFiles({ direct, remote: place.remote, reserve, resultsOf });
+  const { signal } = new AbortController();
+  const pieces: Buffer[] = [];
+  const fetch = (name = NAME) => files.downloadFile(JOB, name, (bytes) => void pieces.push(Buffer.from(bytes)), signal);
+  const staged = () => fs.readdirSync(path.join(place.mirror, JOB)).filter((name) => name.startsWith('.'));
+  fs.mkdirSync(path.join(place.mirror, JOB));
+  return { place, transfer, files, fetch, staged, came: () => Buffer.concat(pieces) };
+}
+
+test('a live file comes whole, in pieces, and nothing stays beside its mirror', async () => {
+  const { place, fetch, came, staged } = setUp();
+  expect(await fetch()).toBe(CONTENT.length);
+  expect(came().equals(CONTENT)).toBe(true);
+  expect(staged()).toEqual([]);
+  expect(place.remote.downloads).toEqual([]);
+});
+
+test('a live file that the host does not have, or with an unsafe name, is one that is not found', async () => {
+  const { transfer, fetch, came } = setUp();
+  transfer.passesOver.add(NAME);
+  await expect(fetch()).rejects.toMatchObject({ code: 'not-found' });
+  await expect(fetch('/11/../../stdout.txt')).rejects.toMatchObject({ code: 'not-found' });
+  expect(came().length).toBe(0);
+});
+
+test('live files and results of a job that come at the same time share one temporary key', async () => {
+  const { place, fetch } = setUp();
+  place.remote.set('/11/large', Buffer.alloc(5_000));
+  await Promise.all([fetch(), place.sync(), fetch()]);
+  expect(place.remote.transferCalls).toEqual(['get']);
+});
+
+test('a transfer that failed leaves what can be resumed until the job is over, and closes the way for a while', async () => {
+  const { place, transfer, files, fetch, staged } = setUp();
+  const together = transfer.fetch.bind(transfer);
+  transfer.fetch = async (request) => {
+    await together({ ...request, onFiles: async () => {} });
+    throw new JobtailError('interrupted', 'it broke');
+  };
+  await expect(fetch()).rejects.toMatchObject({ code: 'interrupted' });
+  expect([files.isOpen(JOB), staged()]).toEqual([false, ['.direct-live']]);
+  place.monotonic += 10 * 60_000;
+  expect(files.isOpen(JOB)).toBe(true);
+  await place.results.endTransfer(JOB, { remote: place.remote, signal: new AbortController().signal });
+  expect(staged()).toEqual([]);
+});
