@@ -140,6 +140,15 @@ export function buildEngine(options: EngineOptions): Engine {
       // With auto, the service is no exception.
       log[results.transfer === 'auto' ? 'info' : 'warn']({ jobId, err: reason }, 'results not transferred directly'),
   });
+  const pass: PassContext = {
+    store,
+    clock,
+    jobService: jobService && queuedJobService(jobService, calls, 'patient'),
+    remote: new QueuedRemote(remote, calls, 'live'),
+    results: synced,
+    mirrorDirectory: mirror.directory,
+    pauseMs: poll.minIntervalMs,
+  };
   const agent = new Agent({
     deps: { store, clock, log, random },
     limits: { intervals: poll, resultsIntervalMs: results.intervalMs, stallAfterMs: config.stallAfterMs },
@@ -152,10 +161,9 @@ export function buildEngine(options: EngineOptions): Engine {
     remote,
     jobService,
     poll: context,
-    results: synced,
+    pass,
     resultsOfMine: results.enabled,
     commits,
-    mirrorDirectory: mirror.directory,
     only,
     ownership,
     register: options.register,
@@ -166,14 +174,6 @@ export function buildEngine(options: EngineOptions): Engine {
     agent,
     callsWaiting: () => calls.waiting,
     polls: (jobId) => new JobPolls(jobId, context),
-    pass: {
-      store,
-      clock,
-      jobService: jobService === null ? null : queuedJobService(jobService, calls, 'patient'),
-      remote: new QueuedRemote(remote, calls, 'live'),
-      results: synced,
-      mirrorDirectory: mirror.directory,
-      pauseMs: poll.minIntervalMs,
-    },
+    pass,
   };
 }

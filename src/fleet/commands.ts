@@ -2,7 +2,7 @@
  * Commands from operators, configurations and the service for jobs; only the owner of a job executes them. The client
  * that places a command ensures an owner: a job without one goes to the queue, and the next agent acquires it.
  */
-import type { PassAnswer } from '../agent/pass/job-end.ts';
+import type { PassAnswer } from '../agent/pass/complete-pass.ts';
 import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
 import type { Command, OpenCommand } from './border.ts';

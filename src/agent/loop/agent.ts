@@ -3,17 +3,17 @@ import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../error
 import type { JobId } from '../../job.ts';
 import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
-import { QueuedRemote, queuedJobService } from '../calls.ts';
+import { queuedJobService } from '../calls.ts';
 import type { Retention } from '../forget.ts';
 import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
-import { RequestedPasses } from '../pass/job-end.ts';
 import { BEHIND_EVERY_END, type JobService } from '../ports.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
+import { Failures, STATE } from './failures.ts';
 import { FollowedJob, type JobOwner } from './followed-job.ts';
 import { Forgetting } from './forgetting.ts';
 import type { AgentParts, JobContext } from './job-context.ts';
-import { Failures, STATE } from './job-runs.ts';
 import { JobStates } from './job-states.ts';
+import { jobsWithRequests } from './pass-run.ts';
 import { Scheduler } from './scheduler.ts';
 import { ServiceRequests } from './service-requests.ts';
 
@@ -21,7 +21,6 @@ export interface AgentOptions extends AgentParts {
   /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
   readonly resultsOfMine: boolean;
   readonly commits: Commits;
-  readonly mirrorDirectory: string;
   /** Follow these jobs only. */
   readonly only: ReadonlySet<JobId> | undefined;
   readonly ownership: Ownership;
@@ -53,25 +52,10 @@ export class Agent {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    const { deps, limits, events, calls, poll, results, mirrorDirectory } = options;
-    const { store, clock, log } = deps;
-    const jobService = options.jobService === null ? null : queuedJobService(options.jobService, calls, 'patient');
-    const remote = new QueuedRemote(options.remote, calls, 'live');
-    const pauseMs = limits.intervals.minIntervalMs;
-    const pass = { store, clock, jobService, remote, results, mirrorDirectory, pauseMs };
-    this.#context = {
-      deps,
-      limits,
-      events,
-      calls,
-      remote: options.remote,
-      jobService,
-      poll,
-      results,
-      passes: new RequestedPasses(pass, log),
-      scheduler: new Scheduler(clock),
-      failures: new Failures(log),
-    };
+    const { deps, calls, pass } = options;
+    const { clock, log } = deps;
+    const { jobService, remote, results } = pass;
+    this.#context = { ...options, served: new Set(), scheduler: new Scheduler(clock), failures: new Failures(log) };
     this.#owner = {
       onFollowed: () => this.#jobStates?.soon(),
       onOver: (job) => {
@@ -82,14 +66,13 @@ export class Agent {
     this.#jobStates = jobService === null ? undefined : this.#newJobStates(jobService);
     if (options.jobService !== null) {
       const asked = queuedJobService(options.jobService, calls, 'asked');
-      this.#serviceRequests = new ServiceRequests(deps, asked, this.#context.failures, this.#stop.signal);
+      this.#serviceRequests = new ServiceRequests(this.#context, asked, this.#stop.signal);
     }
     const release = async (jobId: JobId) => {
       await this.release(jobId);
       await results.endTransfer(jobId, { remote, signal: this.#stop.signal });
     };
-    const { failures } = this.#context;
-    this.#forgetting = new Forgetting({ deps, failures, mirrorDirectory, retention: options.retention, release });
+    this.#forgetting = new Forgetting({ context: this.#context, retention: options.retention, release });
     calls.watchHanging(
       (kind, signal) => this.#callShortly(kind, signal),
       (shortCalls, othersWork) => log.warn({ shortCalls, othersWork }, 'call hangs'),
@@ -168,12 +151,12 @@ export class Agent {
 
   /** Stops following a job that another agent owns, or may own soon; resolves when everything appended is committed. */
   async release(jobId: JobId): Promise<void> {
-    const { commits, results } = this.#options;
+    const { commits, pass } = this.#options;
     const job = this.#jobs.get(jobId);
     this.#jobs.delete(jobId);
     await job?.stop();
     commits.flush();
-    results.forgetJob(jobId);
+    pass.results.forgetJob(jobId);
   }
 
   get jobs(): number {
@@ -189,7 +172,7 @@ export class Agent {
     }
     this.#revision = revision;
     // After the changes: leaving a job cancels its runs, but a requested pass runs anyway.
-    for (const jobId of this.#context.passes.asked()) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
+    for (const jobId of jobsWithRequests(this.#context)) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
     this.#updateRule();
     this.#serviceRequests?.serve();
     this.#forgetting.serve((jobId) => this.#isMine(jobId));
@@ -226,19 +209,9 @@ export class Agent {
   }
 
   #newJobStates(service: JobService): JobStates {
-    const { deps, events, register, resultsOfMine, only, poll, limits } = this.#options;
-    const { scheduler, failures } = this.#context;
+    const { deps, register = new StoreRegister(deps.store, deps.clock), resultsOfMine, only } = this.#options;
     return new JobStates({
-      deps,
-      events,
-      service,
-      scheduler,
-      failures,
-      commit: poll.commit,
-      register: register ?? new StoreRegister(deps.store, deps.clock),
-      resultsOfMine,
-      only,
-      minIntervalMs: limits.intervals.minIntervalMs,
+      ...{ context: this.#context, service, register, resultsOfMine, only },
       followed: () => [...this.#jobs.values()].filter((job) => job.isFollowed),
       onNewJobs: () => this.refresh(),
       signal: this.#stop.signal,

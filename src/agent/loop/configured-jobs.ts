@@ -4,9 +4,9 @@ import { type JobInformation, latestMsOf, phaseOf } from '../../job-information.
 import { inSlices } from '../../slices.ts';
 import type { WatchMineRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { Deps } from '../deps.ts';
 import type { JobRegister } from '../ownership.ts';
 import { patterned } from '../patterns.ts';
+import type { Deps } from './job-context.ts';
 
 /** Copies the jobs of the configuration into the store, and ends those that it no longer names. */
 export function takeConfigured(configured: readonly WatchRequest[], { store, clock, log }: Deps): void {

@@ -7,8 +7,10 @@ import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import { DELETED, saveDeleted } from '../pass/deleted-jobs.ts';
 import { JobPolls } from '../poll/poll.ts';
-import type { JobContext, JobParts } from './job-context.ts';
-import { JobRuns, STATE } from './job-runs.ts';
+import { STATE } from './failures.ts';
+import type { JobContext } from './job-context.ts';
+import type { JobParts } from './job-runs.ts';
+import { JobRuns } from './job-runs.ts';
 import { JobStage } from './job-stage.ts';
 import { Pace } from './pace.ts';
 import { PassRun } from './pass-run.ts';
@@ -41,9 +43,8 @@ export class FollowedJob {
   #jobState: string | null = null;
 
   constructor(jobId: JobId, context: JobContext, owner: JobOwner) {
-    const { deps, limits, poll, failures, scheduler } = context;
+    const { deps, limits, poll, scheduler } = context;
     const { clock } = deps;
-    const { intervals } = limits;
     this.jobId = jobId;
     this.#owner = owner;
     this.#job = {
@@ -51,9 +52,9 @@ export class FollowedJob {
       context,
       polls: new JobPolls(jobId, poll),
       stage: new JobStage(clock),
-      pace: new Pace(intervals),
+      pace: new Pace(limits.intervals),
       due: new DueRuns({ clock, scheduler, run: (kind) => this.#run(kind), onIdle: () => this.#idle() }),
-      runs: new JobRuns(jobId, { deps, intervals, commit: poll.commit, failures }),
+      runs: new JobRuns(jobId, context),
       signal: this.#stop.signal,
     };
     this.#poll = new PollRun(this.#job);
@@ -76,7 +77,7 @@ export class FollowedJob {
     this.storedReport = undefined;
     due.plan('poll', delayMs);
     this.#owner.onFollowed();
-    const before = context.jobService === null ? undefined : store.jobInformation.get(jobId);
+    const before = context.pass.jobService === null ? undefined : store.jobInformation.get(jobId);
     this.#poll.followed(job.stallAfterMs);
     if (!stage.follow(job, before)) {
       this.#search.plan(delayMs);
@@ -140,7 +141,7 @@ export class FollowedJob {
 
   leave(): void {
     const { stage, due } = this.#job;
-    stage.send('leave');
+    stage.leave();
     due.cancel();
     if (due.areIdle) this.#idle();
   }
@@ -152,7 +153,7 @@ export class FollowedJob {
   /** Cancels calls in flight; resolves when no run is left. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#job.stage.send('stop');
+    this.#job.stage.stop();
     await this.#job.due.end();
   }
 
@@ -189,7 +190,7 @@ export class FollowedJob {
   async #runPass(): Promise<void> {
     const end = await this.#pass.run();
     if (end === undefined) return;
-    if (end.failure === undefined) this.#results.listed();
+    if (!end.hasFailed) this.#results.listed();
     if (end.state === 'watched') this.#resume(end.job);
     else this.leave();
     if (end.again) this.#job.due.plan('pass', 0);

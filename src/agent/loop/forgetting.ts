@@ -3,16 +3,14 @@ import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { RequestRow } from '../../store/rows.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
-import type { Deps } from '../deps.ts';
 import { forgetJob, isOver, OldJobs, type Retention } from '../forget.ts';
-import { type Failures, STATE } from './job-runs.ts';
+import { STATE } from './failures.ts';
+import type { JobContext } from './job-context.ts';
 
 export type ForgetAnswer = RemovedFiles | { readonly error: string; readonly code: string; readonly hint?: string };
 
 export interface ForgettingOptions {
-  readonly deps: Deps;
-  readonly failures: Failures;
-  readonly mirrorDirectory: string;
+  readonly context: JobContext;
   readonly retention: Retention;
   /** Ends all work on a job, and its temporary keys. */
   readonly release: (jobId: JobId) => Promise<void>;
@@ -32,21 +30,21 @@ export class Forgetting {
 
   /** Removes old jobs, now and every hour. */
   start(): void {
-    const { deps, failures, retention } = this.#options;
-    const { store, clock, log } = deps;
+    const { context, retention } = this.#options;
+    const { store, clock, log } = context.deps;
     if (retention.settledMs === null) return;
     this.#cancel = clock.timer(INTERVAL_MS, () => this.start());
     try {
       for (const jobId of this.#oldJobs.in(store, retention, clock.now(), log))
         this.#begin(jobId, () => this.#forget(jobId, retention.deleteFiles));
     } catch (thrown) {
-      failures.failed(STATE, asJobtailError(thrown));
+      context.failures.failed(STATE, asJobtailError(thrown));
     }
   }
 
   /** Executes the requests of commands for the jobs of this agent. */
   serve(isMine: (jobId: JobId) => boolean): void {
-    for (const request of this.#options.deps.store.requests.open('forget')) {
+    for (const request of this.#options.context.deps.store.requests.open('forget')) {
       if (isMine(request.jobId)) this.#begin(request.jobId, () => this.#execute(request));
     }
   }
@@ -59,7 +57,7 @@ export class Forgetting {
 
   #begin(jobId: JobId, work: () => Promise<void>): void {
     if (this.#underWay.has(jobId)) return;
-    const { failures, deps } = this.#options;
+    const { failures, deps } = this.#options.context;
     const failed = (thrown: unknown) => {
       const error = asJobtailError(thrown);
       if (error.code === 'store') failures.failed(STATE, error);
@@ -72,7 +70,7 @@ export class Forgetting {
   }
 
   async #execute({ requestId, jobId, kind }: RequestRow): Promise<void> {
-    const { requests } = this.#options.deps.store;
+    const { requests } = this.#options.context.deps.store;
     const answer = (text: ForgetAnswer) => requests.answer(requestId, JSON.stringify(text));
     await this.#forget(jobId, kind === 'forget-files', answer).catch((thrown: unknown) => {
       const { message, code, hint } = asJobtailError(thrown);
@@ -85,8 +83,9 @@ export class Forgetting {
     deleteFiles: boolean,
     onForgotten: (removed: RemovedFiles) => void = () => {},
   ): Promise<void> {
-    const { deps, mirrorDirectory, release } = this.#options;
-    const { store, clock, log } = deps;
+    const { context, release } = this.#options;
+    const { store, clock, log } = context.deps;
+    const { mirrorDirectory } = context.pass;
     const job = store.jobs.get(jobId);
     if (job !== undefined && isOver(job)) await release(jobId);
     const removed = await forgetJob(store, jobId, { mirrorDirectory, deleteFiles, now: clock.now, onForgotten });

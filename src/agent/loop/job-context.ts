@@ -1,16 +1,23 @@
-/** What the followed jobs of one agent share, and what the runs of one job share. */
-import type { JobId } from '../../job.ts';
+/** What the followed jobs of one agent share. */
 import type { FoundBy } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../system/clock.ts';
 import type { Calls } from '../calls.ts';
-import type { Deps } from '../deps.ts';
-import type { RequestedPasses } from '../pass/job-end.ts';
-import type { JobPolls, PollContext } from '../poll/poll.ts';
-import type { JobService, Remote } from '../ports.ts';
-import type { Results } from '../results/results.ts';
-import type { Failures, JobRuns } from './job-runs.ts';
-import type { JobStage } from './job-stage.ts';
-import type { IntervalLimits, Pace } from './pace.ts';
-import type { DueRuns, Scheduler } from './scheduler.ts';
+import type { PassContext } from '../pass/complete-pass.ts';
+import type { PollContext } from '../poll/poll.ts';
+import type { JobService, Log, Remote } from '../ports.ts';
+import type { Failures } from './failures.ts';
+import type { IntervalLimits } from './pace.ts';
+import type { Scheduler } from './scheduler.ts';
+
+/** What the parts of the agent share: the state, the clocks, the log, and chance. */
+export interface Deps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** In [0, 1), for jitter. */
+  readonly random: () => number;
+}
 
 export interface JobLimits {
   readonly intervals: IntervalLimits;
@@ -32,26 +39,15 @@ export interface AgentParts {
   readonly events: JobEvents;
   readonly calls: Calls;
   readonly remote: Remote;
-  /** Its calls wait in the queue. */
   readonly jobService: JobService | null;
   readonly poll: PollContext;
-  readonly results: Results;
+  /** Its calls wait in the queue. */
+  readonly pass: PassContext;
 }
 
 export interface JobContext extends AgentParts {
-  readonly passes: RequestedPasses;
+  /** Requests that a pass is to answer. */
+  readonly served: Set<number>;
   readonly scheduler: Scheduler;
   readonly failures: Failures;
-}
-
-/** One followed job, for its runs. */
-export interface JobParts {
-  readonly jobId: JobId;
-  readonly context: JobContext;
-  readonly polls: JobPolls;
-  readonly stage: JobStage;
-  readonly pace: Pace;
-  readonly due: DueRuns;
-  readonly runs: JobRuns;
-  readonly signal: AbortSignal;
 }

@@ -1,20 +1,25 @@
 /** Records how the runs of one job end: a failure is logged once, stored, and retried after a back-off. */
 import { BackOff } from '../../back-off.ts';
-import { asJobtailError, type ErrorCode, type ErrorPolicy, type JobtailError } from '../../errors.ts';
+import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { sourceStack } from '../../system/package-file.ts';
-import type { Deps } from '../deps.ts';
-import { type Commit, storedErrorFrom } from '../poll/poll.ts';
-import type { Log } from '../ports.ts';
-import type { IntervalLimits } from './pace.ts';
-import { DUE_RUNS, type DueRun } from './scheduler.ts';
+import { type JobPolls, storedErrorFrom } from '../poll/poll.ts';
+import { Failures, STATE } from './failures.ts';
+import type { JobContext } from './job-context.ts';
+import type { JobStage } from './job-stage.ts';
+import type { Pace } from './pace.ts';
+import { DUE_RUNS, type DueRun, type DueRuns } from './scheduler.ts';
 
-export interface JobRunsOptions {
-  readonly deps: Deps;
-  readonly intervals: IntervalLimits;
-  readonly commit: Commit;
-  /** Of all jobs. */
-  readonly failures: Failures;
+/** One followed job, for its runs. */
+export interface JobParts {
+  readonly jobId: JobId;
+  readonly context: JobContext;
+  readonly polls: JobPolls;
+  readonly stage: JobStage;
+  readonly pace: Pace;
+  readonly due: DueRuns;
+  readonly runs: JobRuns;
+  readonly signal: AbortSignal;
 }
 
 interface Failing {
@@ -38,15 +43,15 @@ export class JobRuns {
   readonly failures: Failures;
   readonly #jobId: JobId;
   readonly #scope: string;
-  readonly #options: JobRunsOptions;
+  readonly #context: JobContext;
   readonly #failing = new Map<DueRun, Failing>();
   #resultsFailedBy: string | undefined;
 
-  constructor(jobId: JobId, options: JobRunsOptions) {
+  constructor(jobId: JobId, context: JobContext) {
     this.#jobId = jobId;
     this.#scope = `job ${jobId}`;
-    this.#options = options;
-    this.failures = new Failures(options.deps.log, options.failures);
+    this.#context = context;
+    this.failures = new Failures(context.deps.log, context.failures);
   }
 
   scopeOf(kind: DueRun): string {
@@ -59,7 +64,7 @@ export class JobRuns {
 
   /** Logs the most frequent reason of failed results when it changes: many files may share it. */
   resultsSynced(): void {
-    const { store, log } = this.#options.deps;
+    const { store, log } = this.#context.deps;
     const first = store.results.reasons(this.#jobId).find(({ state }) => state === 'failed');
     if (first !== undefined && first.reason !== this.#resultsFailedBy)
       log.warn({ jobId: this.#jobId, files: first.files, reason: first.reason, file: first.name }, 'results failed');
@@ -77,8 +82,8 @@ export class JobRuns {
 
   /** Records a failure. Returns the delay of the retry, in milliseconds. */
   failed(kind: DueRun, error: JobtailError): number {
-    const { clock, log } = this.#options.deps;
-    const { maxIntervalMs: maxMs } = this.#options.intervals;
+    const { clock, log } = this.#context.deps;
+    const { maxIntervalMs: maxMs } = this.#context.limits.intervals;
     const { retryAfterMs = 0 } = error;
     if (error.code === 'internal')
       log.debug({ jobId: this.#jobId, stack: sourceStack(error) }, 'stack of an internal error');
@@ -102,11 +107,6 @@ export class JobRuns {
     this.inBackground(this.#note({ grew: false }));
   }
 
-  /** Records a failure of what a command requested: the command has its answer, and does not retry. */
-  commandFailed(kind: DueRun, error: JobtailError): void {
-    this.#log(kind, error);
-  }
-
   /** Rest of the pause after a failure, in milliseconds. */
   remainingMs(kind: DueRun): number {
     return this.#failing.get(kind)?.backOff.remainingMs ?? 0;
@@ -118,7 +118,7 @@ export class JobRuns {
   }
 
   inBackground(commit: Promise<void>): void {
-    const { failures } = this.#options;
+    const { failures } = this.#context;
     commit.then(
       () => failures.cleared(STATE),
       (thrown: unknown) => failures.failed(STATE, asJobtailError(thrown)),
@@ -126,8 +126,8 @@ export class JobRuns {
   }
 
   #newBackOff(): BackOff {
-    const { clock, random } = this.#options.deps;
-    const { minIntervalMs, maxIntervalMs: maxMs } = this.#options.intervals;
+    const { clock, random } = this.#context.deps;
+    const { minIntervalMs, maxIntervalMs: maxMs } = this.#context.limits.intervals;
     return new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: clock.monotonic, random });
   }
 
@@ -139,8 +139,8 @@ export class JobRuns {
 
   #note({ grew, refused = 0, withinMs, stalledMs }: RunEnd): Promise<void> {
     const jobId = this.#jobId;
-    const { clock, store } = this.#options.deps;
-    const { commit } = this.#options;
+    const { clock, store } = this.#context.deps;
+    const { commit } = this.#context.poll;
     const polledAt = clock.now();
     const [first] = DUE_RUNS.flatMap((kind) => this.#failing.get(kind) ?? []);
     return commit(() => {
@@ -159,83 +159,5 @@ export class JobRuns {
         ...(stall === undefined ? {} : { stalledAt: stall }),
       });
     }, withinMs);
-  }
-}
-
-const SERVICE = 'the service';
-export const STATE = 'the state';
-
-interface Ongoing {
-  readonly code: ErrorCode;
-  failures: number;
-  /** End of the longest pause that was logged. */
-  readonly waitsUntil: number;
-}
-
-/** Pauses of several jobs that end within this time of each other are logged once. */
-const ONE_WAIT_MS = 60_000;
-
-/**
- * Logs a failure when it starts, when its code changes, when the server requests a longer pause, and when it clears, with
- * the number of failed attempts. A failure of the service as a whole is logged once for all jobs.
- */
-export class Failures {
-  readonly #log: Log;
-  readonly #ofAll: Failures;
-  readonly #ongoing = new Map<string, Ongoing>();
-
-  /** `ofAll`: logs failures of the whole service; omitted for that instance itself. */
-  constructor(log: Log, ofAll?: Failures) {
-    this.#log = log;
-    this.#ofAll = ofAll ?? this;
-  }
-
-  /**
-   * Records a failure of `scope` (a job, or one file of it). `waitsUntil` (wall clock): end of a pause that the service
-   * requested and that exceeds the maximum back-off.
-   */
-  failed(scope: string, error: JobtailError, waitsUntil = 0): void {
-    if (error.policy.isOfService) this.#ofAll.#write(SERVICE, error, waitsUntil);
-    else this.#write(scope, error, waitsUntil);
-  }
-
-  /** The same for a failure that is logged for `scope` although it may be one of the service. */
-  failedAlone(scope: string, error: JobtailError, waitsUntil = 0): void {
-    this.#write(scope, error, waitsUntil);
-  }
-
-  worked(scope: string): void {
-    this.cleared(scope);
-    this.#ofAll.cleared(SERVICE);
-  }
-
-  cleared(scope: string): void {
-    const ongoing = this.#ongoing.get(scope);
-    if (ongoing === undefined) return;
-    this.#ongoing.delete(scope);
-    this.#log.info({ scope, code: ongoing.code, failures: ongoing.failures }, 'operation recovered');
-  }
-
-  #write(scope: string, error: JobtailError, waitsUntil: number): void {
-    const ongoing = this.#ongoing.get(scope);
-    const waits = waitsUntil > (ongoing?.waitsUntil ?? 0) + ONE_WAIT_MS;
-    const fields = {
-      scope,
-      code: error.code,
-      err: error.message,
-      hint: error.hint,
-      ...(waits ? { retryAt: new Date(waitsUntil).toISOString() } : {}),
-    };
-    if (ongoing?.code === error.code && !waits) {
-      ongoing.failures++;
-      this.#log.debug(fields, 'operation still failing');
-      return;
-    }
-    this.#ongoing.set(scope, {
-      code: error.code,
-      failures: (ongoing?.failures ?? 0) + 1,
-      waitsUntil: waits ? waitsUntil : (ongoing?.waitsUntil ?? 0),
-    });
-    this.#log[error.policy.isAlarm ? 'error' : 'warn'](fields, 'operation failed');
   }
 }

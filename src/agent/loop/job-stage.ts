@@ -16,20 +16,6 @@ import { DELETED } from '../pass/deleted-jobs.ts';
 
 export type Stage = 'unfollowed' | 'unclear' | 'unsubmitted' | 'active' | 'over' | 'deleted' | 'stopped';
 
-/** `report`: the middleware reports a job state. `leave`: the job is not followed any more. */
-export type StageEvent = 'follow' | 'report' | 'leave' | 'stop';
-
-/** `reported`: the stage of the last reported job state. */
-export const NEXT: Readonly<Record<Stage, Readonly<Record<StageEvent, Stage | 'reported'>>>> = {
-  unfollowed: { follow: 'reported', report: 'unfollowed', leave: 'unfollowed', stop: 'stopped' },
-  unclear: { follow: 'unclear', report: 'reported', leave: 'unfollowed', stop: 'stopped' },
-  unsubmitted: { follow: 'unsubmitted', report: 'reported', leave: 'unfollowed', stop: 'stopped' },
-  active: { follow: 'active', report: 'reported', leave: 'unfollowed', stop: 'stopped' },
-  over: { follow: 'over', report: 'reported', leave: 'unfollowed', stop: 'stopped' },
-  deleted: { follow: 'deleted', report: 'deleted', leave: 'unfollowed', stop: 'stopped' },
-  stopped: { follow: 'stopped', report: 'stopped', leave: 'stopped', stop: 'stopped' },
-};
-
 /** Files are flushed after the job state is final (docs/dev/servers.md 10.3). */
 const FLUSH_MS = 60_000;
 const FLUSH_POLLS = 2;
@@ -72,8 +58,8 @@ export class JobStage {
   /** Applies a watch request; returns whether the job is newly followed. `before`: the last report before this start. */
   follow(job: JobRow, before: JobInformationRow | undefined): boolean {
     this.#settleAfterMs = job.settleAfterMs;
-    if (this.isFollowed) return false;
-    this.send('follow', before?.information.state ?? null);
+    if (this.isFollowed || this.#current === 'stopped') return false;
+    this.#current = stageOf(before?.information.state ?? null);
     // The wall clock is used once, for the time before this start: it may be set at any time.
     const [wall, now] = [this.#clock.now(), this.#clock.monotonic()];
     const quietSince = Math.max(job.grownAt ?? 0, job.watchedAt);
@@ -87,14 +73,17 @@ export class JobStage {
     return true;
   }
 
-  send(event: StageEvent, jobState: string | null = null): void {
-    const next = NEXT[this.#current][event];
-    this.#current = next === 'reported' ? stageOf(jobState) : next;
+  leave(): void {
+    if (this.#current !== 'stopped') this.#current = 'unfollowed';
+  }
+
+  stop(): void {
+    this.#current = 'stopped';
   }
 
   report(jobState: string | null): Stage {
     const before = this.#current;
-    this.send('report', jobState);
+    if (this.isFollowed && before !== 'deleted') this.#current = stageOf(jobState);
     if (jobState !== this.#jobState) this.#grewAt = this.#clock.monotonic();
     this.#jobState = jobState;
     this.#reportedAt = this.#clock.monotonic();

@@ -8,31 +8,24 @@ import type { JobId } from '../../job.ts';
 import { type JobInformation, phaseOf } from '../../job-information.ts';
 import { inSlices } from '../../slices.ts';
 import type { StoredError } from '../../store/rows.ts';
-import type { Deps } from '../deps.ts';
 import type { JobRegister } from '../ownership.ts';
-import { type Commit, storedErrorFrom } from '../poll/poll.ts';
+import { storedErrorFrom } from '../poll/poll.ts';
 import type { JobService } from '../ports.ts';
 import { saveReported } from '../tasks/task-search.ts';
 import { takeMine } from './configured-jobs.ts';
+import { STATE } from './failures.ts';
 import type { FollowedJob } from './followed-job.ts';
-import type { JobEvents } from './job-context.ts';
-import { type Failures, STATE } from './job-runs.ts';
+import type { JobContext } from './job-context.ts';
 import { withJitter } from './pace.ts';
-import type { Scheduled, Scheduler } from './scheduler.ts';
+import type { Scheduled } from './scheduler.ts';
 
 interface JobStatesOptions {
-  readonly deps: Deps;
-  readonly events: JobEvents;
+  readonly context: JobContext;
   /** Its calls wait in the queue. */
   readonly service: JobService;
-  readonly scheduler: Scheduler;
-  readonly failures: Failures;
-  readonly commit: Commit;
   readonly register: JobRegister;
   /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
   readonly resultsOfMine: boolean;
-  /** Minimum time from one list to the next request, however many jobs are added. */
-  readonly minIntervalMs: number;
   readonly only: ReadonlySet<JobId> | undefined;
   readonly followed: () => readonly FollowedJob[];
   readonly onNewJobs: () => void;
@@ -54,6 +47,7 @@ const STORED_AGAIN_MS = 5 * 60_000;
 
 export class JobStates implements Scheduled {
   readonly #options: JobStatesOptions;
+  readonly #context: JobContext;
   readonly #backOff: BackOff;
   #dueAt = Number.POSITIVE_INFINITY;
   #listedAt = Number.NEGATIVE_INFINITY;
@@ -67,15 +61,17 @@ export class JobStates implements Scheduled {
   #turn = 0;
 
   constructor(options: JobStatesOptions) {
-    const { clock, random } = options.deps;
+    const { clock, random } = options.context.deps;
     this.#options = options;
+    this.#context = options.context;
     const nowMs = () => clock.monotonic();
     this.#backOff = new BackOff({ firstMs: INTERVAL_MS, maxMs: MAX_PAUSE_MS, nowMs, random });
   }
 
   get nextDue(): number {
     if (this.#running !== undefined) return Number.POSITIVE_INFINITY;
-    return Math.max(this.#dueAt, this.#listedAt + this.#options.minIntervalMs);
+    // However many jobs are added, from one list to the next request.
+    return Math.max(this.#dueAt, this.#listedAt + this.#context.limits.intervals.minIntervalMs);
   }
 
   soon(): void {
@@ -88,7 +84,7 @@ export class JobStates implements Scheduled {
 
   startDue(): void {
     this.#dueAt = Number.POSITIVE_INFINITY;
-    const { failures, scheduler } = this.#options;
+    const { failures, scheduler } = this.#context;
     // Only the state fails here: `#run` handles what the service does.
     const unread = (thrown: unknown) => {
       failures.failed(STATE, asJobtailError(thrown));
@@ -107,12 +103,13 @@ export class JobStates implements Scheduled {
   }
 
   #due(delayMs: number): void {
-    this.#dueAt = Math.min(this.#dueAt, this.#options.deps.clock.monotonic() + delayMs);
-    this.#options.scheduler.arrange(this);
+    this.#dueAt = Math.min(this.#dueAt, this.#context.deps.clock.monotonic() + delayMs);
+    this.#context.scheduler.arrange(this);
   }
 
   async #run(): Promise<void> {
-    const { deps, failures, signal, events } = this.#options;
+    const { signal } = this.#options;
+    const { deps, failures, events } = this.#context;
     this.#reports.length = 0;
     try {
       await this.#refresh();
@@ -132,7 +129,8 @@ export class JobStates implements Scheduled {
   }
 
   async #refresh(): Promise<void> {
-    const { service, only, signal, register, followed, commit, onNewJobs, deps } = this.#options;
+    const { service, only, signal, register, resultsOfMine, followed, onNewJobs } = this.#options;
+    const { deps, poll } = this.#context;
     const { clock } = deps;
     if (clock.monotonic() - this.#storedAgainAt >= STORED_AGAIN_MS) this.#storeAgain();
     const listed = only === undefined ? await service.listJobs(signal) : [];
@@ -150,10 +148,10 @@ export class JobStates implements Scheduled {
       else if (settled.has(id) && runsAgain(information, settled.get(id) ?? null)) resumed.push(information);
     }
     await this.#askFor([...unlisted.values()]);
-    const mine = only === undefined ? await takeMine(listed, this.#options) : NONE_TAKEN;
+    const mine = only === undefined ? await takeMine(listed, { deps, register, resultsOfMine }) : NONE_TAKEN;
     this.#waiting = mine.waiting;
     const reports = [...this.#reports.splice(0), ...resumed];
-    if (reports.length > 0) await commit(() => this.#keep(reports));
+    if (reports.length > 0) await poll.commit(() => this.#keep(reports));
     await register.resume(resumed.map(({ id }) => id));
     if (resumed.length + mine.taken > 0) onNewJobs();
   }
@@ -183,19 +181,18 @@ export class JobStates implements Scheduled {
     job.storedReport = text;
     this.#reports.push(information);
     const ids = tasks.map(({ id }) => id);
-    const { deps, events } = this.#options;
+    const { deps, events } = this.#context;
     job.reported(information, await saveReported(jobId, ids, { ...deps, onFound: events.onTasksFound }));
   }
 
   /** Has all reports stored again, changed or not. */
   #storeAgain(): void {
-    const { deps, followed } = this.#options;
-    this.#storedAgainAt = deps.clock.monotonic();
-    for (const job of followed()) job.storedReport = undefined;
+    this.#storedAgainAt = this.#context.deps.clock.monotonic();
+    for (const job of this.#options.followed()) job.storedReport = undefined;
   }
 
   #keep(reports: readonly JobInformation[]): void {
-    const { store, clock } = this.#options.deps;
+    const { store, clock } = this.#context.deps;
     const reportedAt = clock.now();
     for (const information of reports) {
       const { id: jobId, state } = information;
@@ -207,7 +204,7 @@ export class JobStates implements Scheduled {
   }
 
   #failed(error: JobtailError): void {
-    const { failures, deps, followed } = this.#options;
+    const { failures, deps } = this.#context;
     this.#storeAgain();
     this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
@@ -215,24 +212,23 @@ export class JobStates implements Scheduled {
     if (stored !== null) this.#failing = { error, stored };
     failures.failed(error.code === 'store' ? STATE : SCOPE, error);
     if (this.#backOff.failures < LASTING_FAILURES) return;
-    for (const job of followed()) job.unreported();
+    for (const job of this.#options.followed()) job.unreported();
   }
 
   get #intervalMs(): number {
-    const { followed, deps } = this.#options;
-    const isIdle = followed().length === 0 && deps.store.watchMine.inForce() === undefined;
+    const isIdle = this.#options.followed().length === 0 && this.#context.deps.store.watchMine.inForce() === undefined;
     return isIdle ? IDLE_INTERVAL_MS : INTERVAL_MS;
   }
 
   async #note(delayMs: number): Promise<void> {
-    const { commit, signal, deps } = this.#options;
-    const { clock, store } = deps;
+    const { clock, store } = this.#context.deps;
     const requestedAt = clock.now();
     const failures = this.#backOff.failures;
     const error = this.#failing?.stored ?? null;
     const counts = { listed: this.#listed, waiting: this.#waiting };
     const row = { requestedAt, nextRequestAt: requestedAt + Math.round(delayMs), failures, error, ...counts };
-    if (!signal.aborted) await commit(() => store.jobInformation.saveListing(row)).catch(() => {});
+    if (this.#options.signal.aborted) return;
+    await this.#context.poll.commit(() => store.jobInformation.saveListing(row)).catch(() => {});
   }
 }
 

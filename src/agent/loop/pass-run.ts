@@ -1,9 +1,40 @@
 /** The complete passes of one followed job: those that end it, which are retried, and those that commands request. */
-import { EXIT, type JobtailError } from '../../errors.ts';
-import type { PassEnd } from '../pass/job-end.ts';
-import type { JobParts } from './job-context.ts';
+import { asJobtailError, EXIT, type JobtailError } from '../../errors.ts';
+import { type JobId, keyText } from '../../job.ts';
+import type { JobRow, RequestRow, WatchState } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import { completePass, type PassAnswer, type PassSummary, summaryWithoutPass } from '../pass/complete-pass.ts';
+import type { JobContext } from './job-context.ts';
+import type { JobParts } from './job-runs.ts';
 import type { PollRun } from './poll-run.ts';
 import { DUE_RUNS } from './scheduler.ts';
+
+export interface PassEnd {
+  readonly job: JobRow;
+  readonly state: WatchState;
+  readonly hasFailed: boolean;
+  /** Whether another pass is needed: requested meanwhile, or because the job must end. */
+  readonly again: boolean;
+}
+
+const ANSWERS_MS = 24 * 60 * 60_000;
+
+const answer = ({ requests }: Store, { requestId }: RequestRow, text: PassAnswer) =>
+  requests.answer(requestId, JSON.stringify(text));
+
+/** Jobs with requests for a pass that no pass serves. A request for an unknown job is answered with an error. */
+export function jobsWithRequests({ deps, served }: Pick<JobContext, 'deps' | 'served'>): Set<JobId> {
+  const { store, clock } = deps;
+  const jobs = new Set<JobId>();
+  for (const request of store.requests.open('pass')) {
+    const { requestId, jobId } = request;
+    if (served.has(requestId)) continue;
+    if (store.jobs.get(jobId) === undefined) answer(store, request, { error: `job ${jobId} is not watched` });
+    else jobs.add(jobId);
+  }
+  store.requests.forgetAnswered(clock.now() - ANSWERS_MS);
+  return jobs;
+}
 
 export class PassRun {
   readonly #job: JobParts;
@@ -14,24 +45,68 @@ export class PassRun {
     this.#poll = poll;
   }
 
-  /** Undefined for an unknown job. Rejects if the pass must be retried. */
+  /**
+   * Runs one pass, which answers all requests from before it began. Undefined for an unknown job. Rejects if the pass must
+   * be retried.
+   */
   async run(): Promise<PassEnd | undefined> {
-    const { context, polls, runs, signal } = this.#job;
-    const end = await context.passes.run(polls, {
-      signal,
-      isSettling: () => this.#poll.isSettling,
-      isGivenUp: (failure) => this.#isGivenUp(failure),
-      onThrough: async (appended) => {
-        this.#poll.grew(appended);
-        for (const kind of DUE_RUNS) runs.failures.cleared(runs.scopeOf(kind));
-        await runs.succeeded(DUE_RUNS, { grew: appended > 0 });
-      },
-    });
-    if (end?.failure === undefined) return end;
-    if (!end.isLast) runs.commandFailed('pass', end.failure);
-    else if (end.state === 'settled') runs.givenUp('pass', end.failure);
-    else throw end.failure;
-    return end;
+    const { jobId, context, polls, runs, signal } = this.#job;
+    const { pass, served } = context;
+    const { store } = context.deps;
+    const job = store.jobs.get(jobId);
+    if (job === undefined) return undefined;
+    const requests = store.requests.open('pass').filter((request) => request.jobId === jobId);
+    const settles = this.#poll.isSettling;
+    const isLast = settles || job.state === 'ending';
+    for (const { requestId } of requests) served.add(requestId);
+    try {
+      const summary = await completePass(polls, { ...pass, isLast, signal });
+      await this.#passed(summary.appended);
+      const state = await this.#conclude(job, summary, settles && summary.appended === 0 && this.#poll.isSettling);
+      for (const request of requests) answer(store, request, { summary });
+      const more = store.requests.open('pass').some((request) => request.jobId === jobId);
+      return { job, state, hasFailed: false, again: more || state === 'ending' };
+    } catch (thrown) {
+      const failure = asJobtailError(thrown);
+      if (signal.aborted) throw failure;
+      const { message, code, hint } = failure;
+      for (const request of requests) answer(store, request, { error: message, code, hint });
+      const end = { job, hasFailed: true, again: false };
+      if (!isLast) {
+        // The command has its answer, and does not retry.
+        runs.failures.failedAlone(runs.scopeOf('pass'), failure);
+        return { ...end, state: job.state };
+      }
+      if (!settles || !this.#isGivenUp(failure)) throw failure;
+      const state = await this.#conclude(job, summaryWithoutPass(jobId, store, message), true);
+      if (state !== 'settled') throw failure;
+      runs.givenUp('pass', failure);
+      return { ...end, state };
+    } finally {
+      for (const { requestId } of requests) served.delete(requestId);
+    }
+  }
+
+  async #passed(appended: number): Promise<void> {
+    const { runs } = this.#job;
+    this.#poll.grew(appended);
+    for (const kind of DUE_RUNS) runs.failures.cleared(runs.scopeOf(kind));
+    await runs.succeeded(DUE_RUNS, { grew: appended > 0 });
+  }
+
+  async #conclude(job: JobRow, { verified, openEnds }: PassSummary, settled: boolean): Promise<WatchState> {
+    const { jobId, context, signal } = this.#job;
+    const { store, log } = context.deps;
+    const { results, remote } = context.pass;
+    // A command may have changed the state meanwhile, which takes precedence.
+    const current = store.jobs.get(jobId)?.state ?? job.state;
+    const ended = job.state === 'ending' && current === 'ending';
+    const state = ended ? 'ended' : settled && current === 'watched' ? 'settled' : current;
+    store.jobs.setState(jobId, state);
+    if (state !== 'watched') await results.endTransfer(jobId, { remote, signal });
+    const open = openEnds.map((end) => `${keyText(end)}: ${end.reason}`);
+    log[open.length > 0 ? 'warn' : 'info']({ jobId, state, verified, openEnds: open }, 'complete pass ended');
+    return state;
   }
 
   /**

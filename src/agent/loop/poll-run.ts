@@ -3,7 +3,7 @@ import { CallSlot, QueuedRemote } from '../calls.ts';
 import { needsAnotherPoll } from '../live/steps.ts';
 import { isDeleted } from '../pass/deleted-jobs.ts';
 import type { Polled } from '../poll/poll.ts';
-import type { JobParts } from './job-context.ts';
+import type { JobParts } from './job-runs.ts';
 import { restOf, withJitter } from './pace.ts';
 
 /** Maximum delay of the commit of a poll without news. */
@@ -41,8 +41,7 @@ export class PollRun {
   async run(): Promise<boolean> {
     const { jobId, context, stage, runs, due, pace, signal } = this.#job;
     const { clock, random } = context.deps;
-    if (this.#contents === 'different' && (await isDeleted(jobId, { ...context, ...context.deps, signal })))
-      return false;
+    if (this.#contents === 'different' && (await isDeleted(jobId, { ...context.pass, signal }))) return false;
     const { polled, startedAt } = await this.#poll();
     const tookMs = clock.monotonic() - startedAt;
     await this.#note(polled);

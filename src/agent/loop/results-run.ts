@@ -4,7 +4,7 @@ import { phaseOf } from '../../job-information.ts';
 import { QueuedRemote } from '../calls.ts';
 import { saveDeleted } from '../pass/deleted-jobs.ts';
 import { EARLY_MS } from '../results/results.ts';
-import type { JobParts } from './job-context.ts';
+import type { JobParts } from './job-runs.ts';
 import { withJitter } from './pace.ts';
 
 /** A listing that worked before and is refused for this time, without live files, shows that the job was deleted. */
@@ -23,7 +23,8 @@ export class ResultsRun {
 
   async run(): Promise<void> {
     const { jobId, context, stage, runs, due, signal } = this.#job;
-    const { calls, results, limits } = context;
+    const { calls, limits, pass } = context;
+    const { results } = pass;
     const { store, log, random } = context.deps;
     // A newer request may exclude results.
     if (store.jobs.get(jobId)?.results !== true || stage.current === 'deleted') return;

@@ -105,13 +105,6 @@ const AFTER: Readonly<Record<DueRun, readonly DueRun[]>> = {
   pass: ['poll', 'results', 'search'],
 };
 
-const NEVER: Readonly<Record<DueRun, number>> = {
-  poll: Number.POSITIVE_INFINITY,
-  results: Number.POSITIVE_INFINITY,
-  search: Number.POSITIVE_INFINITY,
-  pass: Number.POSITIVE_INFINITY,
-};
-
 interface Running {
   /** Whether it no longer waits for others. */
   hasBegun: boolean;
@@ -122,14 +115,9 @@ interface Running {
 
 export class DueRuns implements Scheduled {
   readonly #options: DueRunsOptions;
-  /** By the monotonic clock; infinite while it is not due. */
-  readonly #dueAt: Record<DueRun, number> = { ...NEVER };
-  readonly #running: Record<DueRun, Running | undefined> = {
-    poll: undefined,
-    results: undefined,
-    search: undefined,
-    pass: undefined,
-  };
+  /** By the monotonic clock. */
+  readonly #dueAt = new Map<DueRun, number>();
+  readonly #running = new Map<DueRun, Running>();
   #isOver = false;
 
   constructor(options: DueRunsOptions) {
@@ -137,8 +125,7 @@ export class DueRuns implements Scheduled {
   }
 
   get nextDue(): number {
-    const { poll, results, search, pass } = this.#dueAt;
-    return Math.min(poll, results, search, pass);
+    return Math.min(...this.#dueAt.values());
   }
 
   /** Makes a run due after `delayMs`, or earlier if that was requested. */
@@ -153,59 +140,55 @@ export class DueRuns implements Scheduled {
 
   /** Cancels due runs; running ones continue. */
   cancel(): void {
-    Object.assign(this.#dueAt, NEVER);
-    for (const running of this.#allRunning) running.isDueAgain = false;
+    this.#dueAt.clear();
+    for (const running of this.#running.values()) running.isDueAgain = false;
   }
 
   /** Cancels due runs; resolves when running ones have ended. */
   async end(): Promise<void> {
     this.#isOver = true;
     this.cancel();
-    await Promise.all(this.#allRunning.map(({ ended }) => ended));
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
   }
 
   has(kind: DueRun): boolean {
-    return this.#dueAt[kind] < NEVER[kind] || this.#running[kind] !== undefined;
+    return this.#dueAt.has(kind) || this.#running.has(kind);
   }
 
   get areIdle(): boolean {
-    return this.nextDue === Number.POSITIVE_INFINITY && this.#allRunning.length === 0;
+    return this.#dueAt.size + this.#running.size === 0;
   }
 
   startDue(now: number): void {
     for (const kind of DUE_RUNS.toReversed()) {
-      if (this.#dueAt[kind] > now) continue;
-      this.#dueAt[kind] = NEVER[kind];
-      const same = this.#running[kind];
+      if ((this.#dueAt.get(kind) ?? Number.POSITIVE_INFINITY) > now) continue;
+      this.#dueAt.delete(kind);
+      const same = this.#running.get(kind);
       // A run that still waits for others does this work, too.
       if (same !== undefined) same.isDueAgain ||= same.hasBegun;
       // A run that is due during a pass is dropped; the end of the pass plans the next one.
-      else if (this.#running.pass === undefined) this.#start(kind);
+      else if (!this.#running.has('pass')) this.#start(kind);
     }
-  }
-
-  get #allRunning(): readonly Running[] {
-    return Object.values(this.#running).filter((running) => running !== undefined);
   }
 
   #dueBy(kind: DueRun, dueAt: number): void {
     if (this.#isOver) return;
-    this.#dueAt[kind] = Math.min(this.#dueAt[kind], dueAt);
+    this.#dueAt.set(kind, Math.min(this.#dueAt.get(kind) ?? dueAt, dueAt));
     this.#options.scheduler.arrange(this);
   }
 
   #start(kind: DueRun): void {
     const { run, onIdle } = this.#options;
-    const others = AFTER[kind].flatMap((other) => this.#running[other]?.ended ?? []);
+    const others = AFTER[kind].flatMap((other) => this.#running.get(other)?.ended ?? []);
     const running: Running = { hasBegun: false, isDueAgain: false, ended: Promise.resolve() };
-    this.#running[kind] = running;
+    this.#running.set(kind, running);
     running.ended = Promise.all(others)
       .then(() => {
         running.hasBegun = true;
         return run(kind);
       })
       .finally(() => {
-        this.#running[kind] = undefined;
+        this.#running.delete(kind);
         if (running.isDueAgain) this.plan(kind, 0);
         if (this.areIdle) onIdle();
       });

@@ -1,7 +1,7 @@
 /** The searches for the tasks of one followed job, while the job service names none. */
 import { QueuedRemote } from '../calls.ts';
-import { type ProbeRound, TaskSearch } from '../tasks/task-search.ts';
-import type { JobParts } from './job-context.ts';
+import { TaskSearch } from '../tasks/task-search.ts';
+import type { JobParts } from './job-runs.ts';
 import { withJitter } from './pace.ts';
 
 export class SearchRun {
@@ -12,9 +12,9 @@ export class SearchRun {
 
   constructor(job: JobParts) {
     const { jobId, context } = job;
-    const { calls, jobService, poll, deps, events } = context;
+    const { calls, pass, poll, deps, events } = context;
     this.#job = job;
-    const hasJobService = jobService !== null;
+    const hasJobService = pass.jobService !== null;
     this.#search = new TaskSearch(jobId, {
       ...deps,
       capabilities: deps.store.capabilities,
@@ -46,19 +46,14 @@ export class SearchRun {
 
   /** Searches for tasks; polls found ones at once. */
   async run(): Promise<void> {
-    const { context, stage, due } = this.#job;
-    const { clock, random } = context.deps;
+    const { jobId, context, stage, due, signal } = this.#job;
+    const { store, clock, random } = context.deps;
     const startedAt = clock.monotonic();
-    const { found, nextMs } = await this.#probe();
+    const { found, nextMs } = await this.#search.probe(store.jobs.get(jobId)?.results === true, signal);
     if (!stage.isFollowed) return;
     stage.polled(startedAt, true);
     if (found > 0) due.plan('poll', 0);
     if (nextMs !== null && this.#isNeeded) due.planAgain('search', withJitter(nextMs, random()));
-  }
-
-  #probe(): Promise<ProbeRound> {
-    const { jobId, context, signal } = this.#job;
-    return this.#search.probe(context.deps.store.jobs.get(jobId)?.results === true, signal);
   }
 
   get #hasNoTask(): boolean {

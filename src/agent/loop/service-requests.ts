@@ -2,9 +2,9 @@
 import { asJobtailError } from '../../errors.ts';
 import type { JobInformation } from '../../job-information.ts';
 import type { ServiceRequestRow } from '../../store/rows.ts';
-import type { Deps } from '../deps.ts';
 import type { JobService } from '../ports.ts';
-import { type Failures, STATE } from './job-runs.ts';
+import { STATE } from './failures.ts';
+import type { JobContext } from './job-context.ts';
 
 export type ServiceAnswer =
   | { readonly jobs: readonly JobInformation[] }
@@ -14,22 +14,20 @@ export type ServiceAnswer =
 const MAX_AGE_MS = 10 * 60_000;
 
 export class ServiceRequests {
-  readonly #deps: Deps;
+  readonly #context: JobContext;
   readonly #jobService: JobService;
-  readonly #failures: Failures;
   readonly #signal: AbortSignal;
   readonly #serving = new Map<number, Promise<void>>();
 
-  constructor(deps: Deps, jobService: JobService, failures: Failures, signal: AbortSignal) {
-    this.#deps = deps;
+  constructor(context: JobContext, jobService: JobService, signal: AbortSignal) {
+    this.#context = context;
     this.#jobService = jobService;
-    this.#failures = failures;
     this.#signal = signal;
   }
 
   /** Serves the open requests of the store. */
   serve(): void {
-    const { store, clock } = this.#deps;
+    const { store, clock } = this.#context.deps;
     const requests = store.serviceRequests.open().filter(({ requestId }) => !this.#serving.has(requestId));
     if (requests.length === 0) return;
     store.serviceRequests.forget(clock.now() - MAX_AGE_MS);
@@ -42,12 +40,12 @@ export class ServiceRequests {
   }
 
   async #answer({ requestId, aboutJob }: ServiceRequestRow): Promise<void> {
-    const { store } = this.#deps;
+    const { store } = this.#context.deps;
     try {
       const answer = await this.#ask(aboutJob);
       if (answer !== undefined) store.serviceRequests.answer(requestId, JSON.stringify(answer));
     } catch (thrown) {
-      this.#failures.failed(STATE, asJobtailError(thrown));
+      this.#context.failures.failed(STATE, asJobtailError(thrown));
     } finally {
       this.#serving.delete(requestId);
     }

@@ -46,6 +46,11 @@ export interface PassSummary {
   readonly results: ResultsEnd | null;
 }
 
+/** What a command that requested a pass is answered. */
+export type PassAnswer =
+  | { readonly summary: PassSummary }
+  | { readonly error: string; readonly code?: string; readonly hint?: string | undefined };
+
 const MAX_POLLS = 12;
 /** Of a job that stays followed: a command does not wait for its end. */
 const MAX_GROWING_POLLS = 4;

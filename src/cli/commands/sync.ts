@@ -1,6 +1,5 @@
 /** `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process if none runs. */
-import type { PassSummary } from '../../agent/pass/complete-pass.ts';
-import type { PassAnswer } from '../../agent/pass/job-end.ts';
+import type { PassAnswer, PassSummary } from '../../agent/pass/complete-pass.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { type OwnedStore, sharedStoreIfReadable, watchIfConfigured, withStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';

@@ -1,7 +1,6 @@
 /** Commands for a fleet: any machine with the configuration places them, and the owner of the job executes them. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PassSummary } from '../../agent/pass/complete-pass.ts';
-import type { PassAnswer } from '../../agent/pass/job-end.ts';
+import type { PassAnswer, PassSummary } from '../../agent/pass/complete-pass.ts';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { notWatched } from '../../daemon/state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';

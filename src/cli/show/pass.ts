@@ -1,6 +1,5 @@
 /** The progress and the result of a complete pass, for people. */
-import type { PassSummary } from '../../agent/pass/complete-pass.ts';
-import type { PassAnswer } from '../../agent/pass/job-end.ts';
+import type { PassAnswer, PassSummary } from '../../agent/pass/complete-pass.ts';
 import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { countOf, showAge, showBytes } from '../../numbers.ts';

@@ -1,6 +1,6 @@
 /** The stages of a job in the agent: each stage with each event. */
 import { describe, expect, it } from 'vitest';
-import { JobStage, NEXT, type Stage } from '../../../src/agent/loop/job-stage.ts';
+import { JobStage, type Stage } from '../../../src/agent/loop/job-stage.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { JobRow } from '../../../src/store/rows.ts';
 
@@ -15,19 +15,19 @@ const STATES = { unclear: 'A new word', unsubmitted: 'Configuring', active: 'Run
 /** A job that was brought to a stage by the events that lead there. */
 function jobIn(stage: Stage): JobStage {
   const job = new JobStage({ now: () => 0, monotonic: () => 0, timer: () => () => {} });
-  if (stage === 'stopped') job.send('stop');
+  if (stage === 'stopped') job.stop();
   if (stage === 'unfollowed' || stage === 'stopped') return job;
   job.follow(ROW, undefined);
   job.report(stage === 'deleted' ? 'Deleted' : STATES[stage]);
   return job;
 }
 
-const STAGES = Object.keys(NEXT) as Stage[];
+const STAGES: Stage[] = ['unfollowed', 'unclear', 'unsubmitted', 'active', 'over', 'deleted', 'stopped'];
 const EVENTS: Readonly<Record<string, (job: JobStage) => void>> = {
   ...{
     follow: (job) => job.follow(ROW, undefined),
-    leave: (job) => job.send('leave'),
-    stop: (job) => job.send('stop'),
+    leave: (job) => job.leave(),
+    stop: (job) => job.stop(),
   },
   ...{ null: (job) => job.report(null), Configuring: (job) => job.report('Configuring') },
   ...{ Running: (job) => job.report('Running'), Finished: (job) => job.report('Finished') },
