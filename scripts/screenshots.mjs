@@ -111,8 +111,6 @@ async function takePictures(job) {
         await page.getByRole('button', { name: 'Search' }).click();
         await page.getByRole('searchbox').fill('converged');
         await page.locator('.row.found').waitFor();
-        await page.getByRole('button', { name: 'Only the lines with matches' }).click();
-        await page.locator('.filtered .row.found').waitFor();
       },
     });
     await picture('view-phone', `#/job/${job.jobId}/live?file=${progress}/log`, {

@@ -3,14 +3,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type {
-  Around,
-  Generations,
-  NumbersLine,
-  Place,
-  ResultEntries,
-  SearchLine,
-} from '../../src/view/contract/addresses.ts';
+import type { Generations, NumbersLine, Place, ResultEntries, SearchLine } from '../../src/view/contract/addresses.ts';
 import { needs } from '../support/needs.ts';
 import { type Answer, STDOUT, ViewPlace } from '../support/view-place.ts';
 
@@ -93,38 +86,6 @@ describe('the lines of a mirror', () => {
     expect((await place.ask(`/api/raw?${STDOUT}&version=${former[0]?.version}`)).text).toBe('second\n');
     fs.rmSync(`${place.mirrorOf()}.2`);
     expect((await place.ask(`/api/lines?${STDOUT}&version=${first?.version}`)).status).toBe(409);
-  });
-});
-
-describe('the lines around places', () => {
-  it('are the bytes of the mirror, with their numbers', async () => {
-    const place = await placeWith(
-      Buffer.concat([Buffer.from('one\ntwo\n\xff', 'latin1'), Buffer.from('\nfour\nfive')]),
-    );
-    await place.json<Place>(`/api/place?${STDOUT}&line=1`);
-    const around = await place.json<Around>(`/api/around?${STDOUT}&at=8&at=15&context=1`);
-    expect(around.places).toEqual([
-      {
-        isApart: false,
-        line: 1,
-        lines: [
-          { at: 4, text: 'two' },
-          { at: 8, text: '\xff' },
-          { at: 10, text: 'four' },
-        ],
-      },
-      { isApart: false, line: 4, lines: [{ at: 15, text: 'five' }] },
-    ]);
-  });
-
-  it('are those of few places, which are numbers', async () => {
-    const place = await placeWith('one\n');
-    const many = Array.from({ length: 27 }, (_, index) => `&at=${index}`).join('');
-    expect((await place.ask(`/api/around?${STDOUT}${many}`)).status).toBe(400);
-    expect((await place.ask(`/api/around?${STDOUT}&at=-1`)).status).toBe(400);
-    expect((await place.json<Around>(`/api/around?${STDOUT}&at=999&context=99`)).places[0]?.lines).toEqual([
-      { at: 0, text: 'one' },
-    ]);
   });
 });
 

@@ -17,7 +17,6 @@
  *   api/place?CONTENT&X      `Place`: where a line begins (`line=`; beyond the last one: the last one), or which line a
  *                            byte is in (`byte=`). Waits until the lines are counted so far
  *   api/search?CONTENT&...   `SearchLine`s, as they are found (`SearchQuery`)
- *   api/around?CONTENT&at&context  `Around`: at most 10 lines before and after each of at most 26 places in order
  *   api/find?text&regex      `FindLine`s: lines of the mirrors of all jobs, whatever their case
  *   api/errors               `ErrorGroups`: lines that look like errors, of all jobs
  *   api/numbers?CONTENT&like&from  `NumbersLine`s: from byte `from`, the numbers of the lines with the same words as the
@@ -136,19 +135,6 @@ export type SearchLine =
   | { readonly marks: readonly number[] }
   /** The last line. `cut`: why not everything was looked through. */
   | { readonly done: true; readonly count: number; readonly version: string; readonly cut?: string };
-
-/** For each place, what was not part of the place before. Of a line that is longer than 4 KiB, a part. */
-export interface Around {
-  readonly version: string;
-  readonly places: readonly {
-    /** Other lines are between them and those of the place before. */
-    readonly isApart: boolean;
-    /** Consecutive lines. `text` has one character for each byte. */
-    readonly lines: readonly { readonly at: number; readonly text: string }[];
-    /** The number of the first line, from 0; null while it is not counted. */
-    readonly line: number | null;
-  }[];
-}
 
 /** The first and the last line of each task that looks like an error, those that are alike together. */
 export interface ErrorGroups {

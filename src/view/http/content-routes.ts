@@ -1,13 +1,12 @@
 /** What is asked of one content: bytes, lines, matches and numbers. */
 import { keyText } from '../../job.ts';
 import { errorExpression } from '../../search/errors.ts';
-import { linesAround } from '../content/around.ts';
 import { type Content, piecesOf, windowOf } from '../content/content.ts';
 import type { ContentName } from '../content/contents.ts';
 import type { LineIndex } from '../content/line-index.ts';
 import { shapeAt, thinnedRows } from '../content/numbers.ts';
 import { expressionPattern, matchesOf, patternOf } from '../content/search.ts';
-import type { Around, Place } from '../contract/addresses.ts';
+import type { Place } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { type Limited, Refused } from '../refused.ts';
 import { attachment, jsonLines, previewTypeOf, rangeOf, streamed, type ViewApp, type ViewContext } from './answers.ts';
@@ -15,8 +14,6 @@ import { PREVIEW_POLICY } from './gate.ts';
 import { Query } from './query.ts';
 
 const WINDOW = { min: 4 * 1024, usual: 256 * 1024, max: 1024 * 1024 } as const;
-const MAX_PLACES = 26;
-const MAX_CONTEXT_LINES = 10;
 /** Of a window, passed to the socket at a time. */
 const PIECE_BYTES = 64 * 1024;
 const NDJSON = { 'content-type': 'application/x-ndjson' } as const;
@@ -71,23 +68,6 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
         });
     const where = { from: query.number('from'), before: query.number('before'), max: query.number('max') };
     return withContent(parts, context, (content) => matchesOf(content, pattern, where));
-  });
-
-  app.get('/api/around', (context) => {
-    const query = new Query(context.req.url);
-    const places = query.numbers('at', MAX_PLACES);
-    const lines = Math.min(MAX_CONTEXT_LINES, query.number('context') ?? 0);
-    return opened(parts, context, 'windows', (content, end) => {
-      const index = indexes.of(indexKey(query.content(), content));
-      const within = places.map((place) => Math.min(place, content.bytes)).sort((a, b) => a - b);
-      const around = [...linesAround(content, within, lines)].map((found) => ({
-        isApart: found.isApart,
-        lines: found.lines.map(({ at, bytes }) => ({ at, text: bytes.toString('latin1') })),
-        line: found.lines[0] === undefined ? null : (index.lineOf(content, found.lines[0].at) ?? null),
-      }));
-      end();
-      return context.json({ version: content.version, places: around } satisfies Around);
-    });
   });
 
   app.get('/api/numbers', (context) => {

@@ -36,10 +36,6 @@ export class Query {
     return text === null ? undefined : wholeNumber(name, text);
   }
 
-  numbers(name: string, max: number): number[] {
-    return this.all(name, max).map((text) => wholeNumber(name, text));
-  }
-
   job(): JobId {
     return this.#required('job', parseJobId);
   }

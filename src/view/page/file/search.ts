@@ -83,11 +83,6 @@ export class Search {
     this.#running = new AbortController();
   }
 
-  /** The reported matches, in order: the first ones of all. */
-  get matches(): readonly Match[] {
-    return this.#reported;
-  }
-
   /** The number of the shown match, from 0; undefined if it is not among the reported ones. */
   get place(): number | undefined {
     const index = this.#reported.findIndex(([byte]) => byte === this.current.value?.[0]);

@@ -11,8 +11,8 @@ interface PaneKey {
 /** As docs/view.md lists them. */
 export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['f'], words: 'follow, pause', act: ({ file }) => (file.following.value ? file.pause() : file.follow()) },
-  { keys: ['g', 'Home'], words: 'to the beginning', act: (opened) => opened.toEnd(true) },
-  { keys: ['G'], words: 'to the end', act: (opened) => opened.toEnd(false) },
+  { keys: ['g', 'Home'], words: 'to the beginning', act: ({ file }) => file.jumpTo(0) },
+  { keys: ['G'], words: 'to the end', act: ({ file }) => file.jumpToEnd() },
   { keys: ['End'], words: 'to the end, and follow', act: ({ file }) => file.follow() },
   {
     keys: ['l'],
@@ -22,7 +22,6 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['/'], words: 'search; in the list of jobs: filter', act: openSearch },
   { keys: ['n'], words: 'the next match', act: (opened) => opened.step(false) },
   { keys: ['N'], words: 'the previous match', act: (opened) => opened.step(true) },
-  { keys: ['o'], words: 'show only the lines with matches, and lines around them', act: filterLines },
   { keys: ['e'], words: 'the next line that looks like an error', act: (opened) => opened.stepErrors(false) },
   { keys: ['E'], words: 'the previous one', act: (opened) => opened.stepErrors(true) },
   { keys: ['W'], words: 'the next line that names itself a warning', act: (opened) => opened.stepWarnings() },
@@ -47,11 +46,6 @@ export function focusOn(pane: HTMLElement | null, part: '.search-bar input' | '.
 export function openSearch(opened: Opened, pane: HTMLElement | null): void {
   opened.isSearching.value = true;
   focusOn(pane, '.search-bar input');
-}
-
-function filterLines(opened: Opened, pane: HTMLElement): void {
-  if (!opened.isSearching.value) openSearch(opened, pane);
-  opened.toggleFilter();
 }
 
 /** Where a key types, or belongs to a list of its own. */

@@ -31,10 +31,6 @@ export class Opened {
   readonly wraps = signal(true);
   /** Of a traceback, the first and the last line are shown. */
   readonly foldsTracebacks = signal(true);
-  /** The search shows only the lines with matches. */
-  readonly isFiltered = signal(false);
-  /** The lines on the screen while only those with matches are shown. */
-  filteredLines: (() => string) | undefined;
   /** Of the lines that are plotted; undefined if nothing is. */
   readonly kinds = signal<readonly Kind[] | undefined>(undefined);
   readonly selection = signal<Selection | undefined>(undefined);
@@ -109,22 +105,6 @@ export class Opened {
   closeSearch(): void {
     this.search.stop();
     this.isSearching.value = false;
-    if (this.isFiltered.value) this.toggleFilter();
-  }
-
-  /** Shows only the lines with matches, or all of them, at the match that was shown. */
-  toggleFilter(): void {
-    const { isFiltered, file, search, seen } = this;
-    isFiltered.value = !isFiltered.value;
-    if (!isFiltered.value && !file.following.value) file.jumpTo(search.current.value?.[0] ?? seen.value.from);
-  }
-
-  /** To the first or the last one of what is shown. */
-  toEnd(isBack: boolean): void {
-    const match = this.isFiltered.value ? this.search.matches.at(isBack ? 0 : -1) : undefined;
-    if (match !== undefined) this.search.current.value = [match[0], match[1]];
-    else if (isBack) this.file.jumpTo(0);
-    else this.file.jumpToEnd();
   }
 
   togglePlot(): void {
@@ -168,7 +148,6 @@ export class Opened {
 
   /** Goes to the line that begins at a byte, and marks it. */
   showLine(byte: number): void {
-    this.isFiltered.value = false;
     this.file.jumpTo(byte);
     this.select(byte, false);
   }
@@ -185,11 +164,6 @@ export class Opened {
 
   /** Copies text, and reports how many lines it has. */
   async #copied(): Promise<string> {
-    const filtered = this.filteredLines?.();
-    if (filtered !== undefined) {
-      await navigator.clipboard.writeText(filtered);
-      return `${counted(filtered.split('\n').length - 1, 'line')} copied`;
-    }
     const chosen = this.selection.value;
     // The window may be elsewhere by now: only the file has the end of the last line.
     const { from, to } =

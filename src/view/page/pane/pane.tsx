@@ -7,7 +7,6 @@ import type { OpenFile, Opening } from '../file/open-file.ts';
 import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
 import { bytes } from '../text/units.ts';
-import { FilteredRows } from './filtered-rows.tsx';
 import { focusOn, openSearch, takeKeys } from './keys.ts';
 import { Opened } from './opened.ts';
 import { Overview } from './overview.tsx';
@@ -92,8 +91,7 @@ export function Pane({ content, opening, label, canGrow = false, watch, onSelect
 
 /** The rows, and the scroll bar of all bytes beside them. */
 function Content({ opened, label }: { opened: Opened; label: string }) {
-  const { search, isSearching, isFiltered } = opened;
-  if (isFiltered.value) return <FilteredRows opened={opened} label={label} />;
+  const { search, isSearching } = opened;
   return (
     <div class="content">
       <Rows

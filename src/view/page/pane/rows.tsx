@@ -5,6 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { OpenFile } from '../file/open-file.ts';
 import type { Search } from '../file/search.ts';
 import { forgetSizes, MAX_BYTES, MAX_HELD_BYTES } from '../file/text-window.ts';
+import { ScrollKeys } from '../parts/bar.tsx';
 import { useVirtual } from '../parts/hooks.ts';
 import { decode, plainLine } from '../text/terminal.ts';
 import { foldOf } from '../text/tracebacks.ts';
@@ -12,7 +13,7 @@ import { counted } from '../text/units.ts';
 import { highlight, reveal } from './marks.ts';
 import type { Opened } from './opened.ts';
 import { Row } from './row.tsx';
-import { RowList } from './row-list.tsx';
+import { copySelected } from './selected-text.ts';
 
 const ROW_PX = 20;
 /** What is nearer to an end of what is here is fetched before it is seen. */
@@ -73,40 +74,54 @@ export function Rows({ opened, label, found, search }: RowsProps) {
     return highlight(scroller.current, (index) => search?.needleIn(window.bytesOf(index), window.shownFrom(index)));
   });
   return (
-    <RowList opened={opened} list={list} scroller={scroller} label={label}>
-      {items.map(({ index, key }) => {
-        const start = window.rows[index] ?? 0;
-        const bytes = window.bytesOf(index);
-        const fold = foldsTracebacks.value ? foldOf(window, index) : undefined;
-        if (fold !== undefined)
-          return (
-            <div key={key} data-index={index} ref={list.measureElement}>
-              {index === fold.first && (
-                <button type="button" class="traceback" onClick={() => (foldsTracebacks.value = false)}>
-                  … {counted(fold.lines, 'line')}
-                </button>
-              )}
-            </div>
-          );
-        return (
-          <div key={key} data-index={index} ref={list.measureElement}>
-            <Row
-              start={start}
-              era={window.era}
-              bytes={bytes}
-              before={window.bytesBefore(index, COLOURS_BYTES)}
-              line={window.lineOf(index)}
-              isContinued={window.isContinued(index)}
-              shownFrom={window.shownFrom(index)}
-              foldedStates={window.foldedStates(index)}
-              isSelected={selected !== undefined && start >= selected.from && window.lineStartOf(index) <= selected.to}
-              isFound={index === foundRow}
-              onSelect={(at, isExtended) => opened.select(at, isExtended)}
-            />
-          </div>
-        );
-      })}
-    </RowList>
+    <div
+      class={`rows ${opened.wraps.value ? 'wraps' : ''}`}
+      ref={scroller}
+      role="log"
+      aria-live="off"
+      aria-label={label}
+      onCopy={copySelected}
+    >
+      <ScrollKeys label={label} />
+      <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
+        <div class="rows-shown" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
+          {items.map(({ index, key }) => {
+            const start = window.rows[index] ?? 0;
+            const bytes = window.bytesOf(index);
+            const fold = foldsTracebacks.value ? foldOf(window, index) : undefined;
+            if (fold !== undefined)
+              return (
+                <div key={key} data-index={index} ref={list.measureElement}>
+                  {index === fold.first && (
+                    <button type="button" class="traceback" onClick={() => (foldsTracebacks.value = false)}>
+                      … {counted(fold.lines, 'line')}
+                    </button>
+                  )}
+                </div>
+              );
+            return (
+              <div key={key} data-index={index} ref={list.measureElement}>
+                <Row
+                  start={start}
+                  era={window.era}
+                  bytes={bytes}
+                  before={window.bytesBefore(index, COLOURS_BYTES)}
+                  line={window.lineOf(index)}
+                  isContinued={window.isContinued(index)}
+                  shownFrom={window.shownFrom(index)}
+                  foldedStates={window.foldedStates(index)}
+                  isSelected={
+                    selected !== undefined && start >= selected.from && window.lineStartOf(index) <= selected.to
+                  }
+                  isFound={index === foundRow}
+                  onSelect={(at, isExtended) => opened.select(at, isExtended)}
+                />
+              </div>
+            );
+          })}
+        </div>
+      </div>
+    </div>
   );
 }
 

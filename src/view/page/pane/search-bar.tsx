@@ -11,7 +11,7 @@ interface SearchBarProps {
 }
 
 export function SearchBar({ opened, onClose }: SearchBarProps) {
-  const { search, isFiltered } = opened;
+  const { search } = opened;
   const field = useRef<HTMLInputElement>(null);
   const query = search.query.value;
   const isForErrors = query.errors === true;
@@ -50,13 +50,6 @@ export function SearchBar({ opened, onClose }: SearchBarProps) {
         sign="!"
         isOn={isForErrors}
         onClick={() => change({ text: '', errors: !isForErrors })}
-      />
-      <IconButton
-        icon="filter"
-        label="Only the lines with matches"
-        keyName="o"
-        isPressed={isFiltered.value}
-        onClick={() => opened.toggleFilter()}
       />
       <Count search={search} />
       <IconButton icon="previous" label="Previous match" keyName="Shift+Enter" onClick={() => void opened.step(true)} />

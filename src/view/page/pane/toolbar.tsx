@@ -38,8 +38,8 @@ export function Toolbar({ opened, title, canGrow, onSearch, onGone }: ToolbarPro
             <span class="word">{following ? 'Following' : 'Follow'}</span>
           </IconButton>
         )}
-        <IconButton icon="start" label="To the beginning" keyName="g" onClick={() => opened.toEnd(true)} />
-        <IconButton icon="end" label="To the end" keyName="Shift+G" onClick={() => opened.toEnd(false)} />
+        <IconButton icon="start" label="To the beginning" keyName="g" onClick={() => file.jumpTo(0)} />
+        <IconButton icon="end" label="To the end" keyName="Shift+G" onClick={() => file.jumpToEnd()} />
         <GoTo opened={opened} onGone={onGone} />
         <IconButton icon="search" label="Search" keyName="/" onClick={onSearch} />
         <Menu opened={opened} />

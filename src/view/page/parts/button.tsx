@@ -57,7 +57,6 @@ const PATHS = {
   download: 'M8 2v7.5M5 6.5l3 3 3-3M2.5 10.5v3h11v-3',
   end: 'm4 3.5 4 4 4-4M3 11.5h10',
   file: 'M4 2h5l3.5 3.5V14H4zm5 0v3.5h3.5',
-  filter: 'M2 3.5h12L9.5 9v4.5l-3-1.5V9z',
   folder: 'M2 4h4l1.5 1.5H14V13H2z',
   goto: 'M6 3 4.5 13M11.5 3 10 13M3 6h10.5M2.5 10H13',
   keys: 'M1.5 4h13v8.5h-13zM4 6.5h.5m3.25 0h.5m3.25 0h.5M4.5 10h7',
