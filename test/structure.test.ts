@@ -80,7 +80,6 @@ const WRAPPED: Readonly<Record<string, string>> = {
   'sonic-boom': 'daemon',
   hono: 'view/http',
   '@hono/node-server': 'view',
-  'client-zip': 'view/http',
 };
 
 // `import ... from 'x'` and `export ... from 'x'` over any lines, `import 'x'`, `import('x')` in code and in types.

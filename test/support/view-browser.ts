@@ -135,14 +135,11 @@ export class ViewPage {
 
   /** The last byte of the file is on the screen. */
   async isAtEnd(pane: Locator): Promise<boolean> {
-    return await pane.evaluate((element) => {
-      const rows = element.querySelector('.rows');
-      const thumb = element.querySelector('.thumb');
-      const bar = element.querySelector('.overview');
-      if (rows === null || thumb === null || bar === null) return false;
-      const isDown = rows.scrollTop + rows.clientHeight >= rows.scrollHeight - 4;
-      return isDown && thumb.getBoundingClientRect().bottom >= bar.getBoundingClientRect().bottom - 2;
-    });
+    const place = pane.locator('.overview');
+    const isDown = await pane
+      .locator('.rows')
+      .evaluate((rows) => rows.scrollTop + rows.clientHeight >= rows.scrollHeight - 4);
+    return isDown && Number(await place.inputValue()) >= Number(await place.getAttribute('max'));
   }
 
   /** Used bytes of its heap, after its garbage was collected, and how many nodes its document has. */

@@ -46,7 +46,6 @@ it('whatever is asked of it, the threads that Node.js has for files are left to 
     `/api/numbers?${STDOUT}&like=0`,
     `/api/raw?${STDOUT}`,
     '/api/results?job=501',
-    '/api/archive?job=501',
   ])
     expect((await place.ask(address)).status, address).toBe(200);
   fs.appendFileSync(place.mirrorOf(), 'step 2\n');

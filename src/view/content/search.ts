@@ -202,7 +202,6 @@ function lineFrom(source: Source, start: number, end: number): number {
 }
 
 const MAX_LISTED = 10_000;
-const MARKS = 256;
 const REPORT_MS = 150;
 
 /** All matches, up to `max` from a byte on, or the last one before a byte: as they are found. */
@@ -237,17 +236,12 @@ export async function* matchesOf(
 
 async function* allMatches(content: Content, pattern: Pattern): AsyncGenerator<SearchLine> {
   const { bytes: of, version } = content;
-  const marks: number[] = Array(MARKS).fill(0);
   let count = 0;
   let reported = 0;
   let unreported: Match[] = [];
   let reportedAt = performance.now();
   for await (const { matches, searched } of searchForward(content, pattern, 0)) {
     count += matches.length;
-    for (const [byte] of matches) {
-      const mark = Math.floor((byte / of) * MARKS);
-      marks[mark] = (marks[mark] ?? 0) + 1;
-    }
     unreported.push(...matches.slice(0, MAX_LISTED - reported - unreported.length));
     if (performance.now() - reportedAt < REPORT_MS) continue;
     reportedAt = performance.now();
@@ -258,6 +252,5 @@ async function* allMatches(content: Content, pattern: Pattern): AsyncGenerator<S
   }
   if (unreported.length > 0) yield { at: unreported };
   yield { searched: of, of, count };
-  yield { marks };
   yield { done: true, count, version };
 }

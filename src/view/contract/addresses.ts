@@ -22,10 +22,9 @@
  *   api/numbers?CONTENT&like&from  `NumbersLine`s: from byte `from`, the numbers of the lines with the same words as the
  *                            line at byte `like`
  *   api/raw?CONTENT&plain    the bytes themselves, as a download, or as plain text (`plain=1`); takes one `Range`
- *   api/preview?CONTENT      an image, a PDF or an HTML page, for a sandboxed frame (`PreviewKind`); 415 for others
+ *   api/preview?CONTENT      an image or a PDF, for a sandboxed frame (`PreviewKind`); 415 for others
  *   api/results?job&X        `ResultEntries`: one directory (`under=a/b/`), from behind the entry `after=`, of the results
  *                            of a job; or one result (`name=`)
- *   api/archive?job&under    the results below a directory as a zip, as it streams
  *
  * Every answer that is no success is a `Refusal` as JSON: 400 (a wrong query), 401 (no session), 403 (a foreign Host or
  * Origin), 404 (nothing there), 409 (`version`: the content is another by now), 415, 416, 429 (too many at a time; try
@@ -107,8 +106,8 @@ export interface Generations {
   readonly began: readonly { readonly generation: number; readonly at: number; readonly reason: string }[];
 }
 
-/** `csv` and `text` as text, from which the page makes what it shows; the others by `api/preview`. */
-export type PreviewKind = 'text' | 'csv' | 'image' | 'pdf' | 'html';
+/** `text` in rows, the others by `api/preview`. */
+export type PreviewKind = 'text' | 'image' | 'pdf';
 
 /**
  * `text` is what is looked for, at most 256 characters; `regex` takes it as a regular expression, line by line. `errors`
@@ -131,8 +130,6 @@ export type SearchLine =
   | { readonly at: readonly (readonly [byte: number, length: number])[] }
   /** So far: bytes looked through, of so many, and matches. Several times a second. */
   | { readonly searched: number; readonly of: number; readonly count: number }
-  /** Matches in each of 256 equal parts of the content, for marks beside it; before the last line. */
-  | { readonly marks: readonly number[] }
   /** The last line. `cut`: why not everything was looked through. */
   | { readonly done: true; readonly count: number; readonly version: string; readonly cut?: string };
 

@@ -89,14 +89,11 @@ interface Known {
 
 const PDF: Known = { kind: 'pdf', type: 'application/pdf', begins: /^%PDF-/ };
 const JPEG: Known = { kind: 'image', type: 'image/jpeg', begins: /^\xff\xd8\xff/ };
-const HTML: Known = { kind: 'html', type: 'text/html; charset=utf-8', begins: /^(?:\xef\xbb\xbf)?\s*</ };
 
 const KNOWN: Readonly<Record<string, Known>> = {
   avif: { kind: 'image', type: 'image/avif', begins: /^....ftypavi/s },
   bmp: { kind: 'image', type: 'image/bmp', begins: /^BM/ },
   gif: { kind: 'image', type: 'image/gif', begins: /^GIF8[79]a/ },
-  htm: HTML,
-  html: HTML,
   jpeg: JPEG,
   jpg: JPEG,
   pdf: PDF,
@@ -105,16 +102,11 @@ const KNOWN: Readonly<Record<string, Known>> = {
   webp: { kind: 'image', type: 'image/webp', begins: /^RIFF....WEBP/s },
 };
 
-const SHOWN_BY_PAGE: Readonly<Record<string, PreviewKind>> = { csv: 'csv', tsv: 'csv' };
-
 const BEGINNING_BYTES = 64;
 
 const extensionOf = (name: string) => /\.([a-z]{1,5})$/i.exec(name)?.[1]?.toLowerCase() ?? '';
 
-export function previewKindOf(name: string): PreviewKind {
-  const extension = extensionOf(name);
-  return SHOWN_BY_PAGE[extension] ?? KNOWN[extension]?.kind ?? 'text';
-}
+export const previewKindOf = (name: string): PreviewKind => KNOWN[extensionOf(name)]?.kind ?? 'text';
 
 /** Undefined if it is only shown as text. */
 export function previewTypeOf(content: Content): string | undefined {

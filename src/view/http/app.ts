@@ -25,7 +25,7 @@ export function appOf(parts: ViewParts, page: PageFiles): ViewApp {
   });
 
   app.use('/api/*', async ({ req }, next) => {
-    const isOfResults = /\/api\/(?:results|archive)$/.test(req.path) || req.query('result') !== undefined;
+    const isOfResults = req.path.endsWith('/api/results') || req.query('result') !== undefined;
     await parts.stores.ready(isOfResults ? parseJobId(req.query('job') ?? '') : undefined);
     await next();
   });

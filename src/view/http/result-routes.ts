@@ -1,16 +1,12 @@
-/** The results of a job: as a tree, and a part of it as one file. */
-import { makeZip } from 'client-zip';
+/** The results of a job as a tree. */
 import type { JobId } from '../../job.ts';
-import { resultPath } from '../../safe-names.ts';
-import { inSlices } from '../../slices.ts';
 import type { LevelEntry } from '../../store/results.ts';
 import type { ResultRow } from '../../store/rows.ts';
-import { type Content, piecesOf } from '../content/content.ts';
 import { liveFileOf } from '../content/contents.ts';
 import type { ResultDirectory, ResultEntries, ResultFile } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { notThere, Refused } from '../refused.ts';
-import { attachment, previewKindOf, streamed, type ViewApp } from './answers.ts';
+import { previewKindOf, type ViewApp } from './answers.ts';
 import { Query } from './query.ts';
 
 const MAX_ENTRIES = 500;
@@ -21,20 +17,6 @@ export function addResults(app: ViewApp, parts: ViewParts): void {
     const name = query.text('name');
     if (name !== undefined) return context.json({ entries: [entryNamed(parts, query.job(), name)], more: false });
     return context.json(entriesOf(parts, query.job(), directoryOf(query), query.text('after') ?? ''));
-  });
-
-  app.get('/api/archive', (context) => {
-    const query = new Query(context.req.url);
-    const [jobId, under] = [query.job(), directoryOf(query)];
-    const release = parts.limits.take('downloads');
-    const files = new Archived(parts, jobId, under);
-    const end = () => {
-      files.close();
-      release();
-    };
-    const name = [jobId, ...under.split('/').filter((part) => part !== '')].join('-');
-    const headers = { 'content-type': 'application/zip', 'content-disposition': attachment(`${name}.zip`) };
-    return streamed(parts, context, piecesIn(makeZip(files.each(), { buffersAreUTF8: true })), { headers, end });
   });
 }
 
@@ -89,55 +71,4 @@ function fileEntry({ stores }: ViewParts, { jobId, name, state, reason, sha256, 
   const bytes = key === undefined ? row.bytes : (stores.of(jobId).liveFiles.get(jobId, key)?.position ?? null);
   const entry = { name, state, reason, bytes, sha256, fetchedAt, live, preview: previewKindOf(name) };
   return { kind: 'file', ...entry } satisfies ResultFile;
-}
-
-/** The results below a directory that are here, opened one after the other. */
-class Archived {
-  readonly #parts: ViewParts;
-  readonly #jobId: JobId;
-  readonly #under: string;
-  #open: Content | undefined;
-
-  constructor(parts: ViewParts, jobId: JobId, under: string) {
-    this.#parts = parts;
-    this.#jobId = jobId;
-    this.#under = under;
-  }
-
-  async *each() {
-    const { stores, contents } = this.#parts;
-    for await (const { name, fetchedAt, live } of inSlices(
-      stores.of(this.#jobId).results.ofJob(this.#jobId, this.#under),
-    )) {
-      if (!name.startsWith(this.#under)) return;
-      const path = resultPath(name);
-      if ('refused' in path || (fetchedAt === null && live === null)) continue;
-      this.close();
-      try {
-        this.#open = contents.open({ jobId: this.#jobId, result: name, version: undefined });
-      } catch (error) {
-        // It is not here any more.
-        if (error instanceof Refused) continue;
-        throw error;
-      }
-      const { bytes, modifiedAt } = this.#open;
-      // What of it came by now: a link is to a live file, which grows.
-      const input = inSlices(piecesOf(this.#open, 0, bytes));
-      yield { name: path.parts.join('/'), lastModified: new Date(modifiedAt), size: bytes, input };
-    }
-  }
-
-  close(): void {
-    this.#open?.close();
-    this.#open = undefined;
-  }
-}
-
-async function* piecesIn(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = stream.getReader();
-  try {
-    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
-  } finally {
-    await reader.cancel().catch(() => {});
-  }
 }

@@ -22,11 +22,6 @@ export interface LiveRoute {
   readonly files: readonly OpenedFile[];
 }
 
-export interface Lines {
-  readonly first: number;
-  readonly last: number;
-}
-
 export interface OpenedFile {
   readonly taskId: string;
   readonly file: string;
@@ -34,8 +29,6 @@ export interface OpenedFile {
   readonly at?: number | undefined;
   /** The last line of a marked range begins here. */
   readonly to?: number | undefined;
-  /** Marked lines, from 1; their bytes take their place once they are found. */
-  readonly lines?: Lines | undefined;
   /** `g` and a number: that generation, whether it grows or was rotated. Else the version of a former one. */
   readonly version?: string | undefined;
 }
@@ -77,24 +70,22 @@ export function hashOf(route: Route): string {
 }
 
 /**
- * `9001/stdout`, with `@4096` for a byte, `@4096-5000` for the lines that begin there, `:L10-L20` for the lines of these
- * numbers, and `:VERSION` for a generation.
+ * `9001/stdout`, with `@4096` for a byte, `@4096-5000` for the lines that begin there, and `:VERSION` for a
+ * generation.
  */
-export function fileText({ taskId, file, at, to, lines, version }: OpenedFile): string {
+export function fileText({ taskId, file, at, to, version }: OpenedFile): string {
   const bytes = at === undefined ? '' : `@${at}${to === undefined ? '' : `-${to}`}`;
-  const numbers = lines === undefined ? '' : `:L${lines.first}-L${lines.last}`;
-  return `${taskId}/${file}${bytes}${numbers}${version === undefined ? '' : `:${version}`}`;
+  return `${taskId}/${file}${bytes}${version === undefined ? '' : `:${version}`}`;
 }
 
 const FILE = new RegExp(
   '^(?<taskId>[0-9]{1,20})/(?<file>[a-z]{1,20})(?:@(?<at>[0-9]{1,16})(?:-(?<to>[0-9]{1,16}))?)?' +
-    '(?::L(?<first>[0-9]{1,15})(?:-L?(?<last>[0-9]{1,15}))?)?(?::(?<version>.{1,200}))?$',
+    '(?::(?<version>.{1,200}))?$',
 );
 
 function openedFile(text: string): OpenedFile[] {
-  const { taskId, file, at, to, first, last = first, version } = FILE.exec(text)?.groups ?? {};
+  const { taskId, file, at, to, version } = FILE.exec(text)?.groups ?? {};
   if (taskId === undefined || file === undefined) return [];
   const number = (digits: string | undefined) => (digits === undefined ? undefined : Number(digits));
-  const lines = first === undefined ? undefined : { first: Number(first), last: Number(last) };
-  return [{ taskId, file, at: number(at), to: number(to), lines, version }];
+  return [{ taskId, file, at: number(at), to: number(to), version }];
 }

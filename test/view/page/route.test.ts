@@ -19,18 +19,6 @@ describe('what the page shows', () => {
       '#/job/501/live?file=9001%2Fstdout%407-30%3Ag2',
       { page: 'live', jobId: '501', files: [{ taskId: '9001', file: 'stdout', at: 7, to: 30, version: 'g2' }] },
     ],
-    [
-      '#/job/501/live?file=9001/stdout:L10-L20',
-      { page: 'live', jobId: '501', files: [{ taskId: '9001', file: 'stdout', lines: { first: 10, last: 20 } }] },
-    ],
-    [
-      '#/job/501/live?file=9001%2Fstdout%3AL7:g2',
-      {
-        page: 'live',
-        jobId: '501',
-        files: [{ taskId: '9001', file: 'stdout', lines: { first: 7, last: 7 }, version: 'g2' }],
-      },
-    ],
     ['#/job/501/results', { page: 'results', jobId: '501', name: undefined }],
     ['#/job/501/results?name=%2Fa%26b+c.csv', { page: 'results', jobId: '501', name: '/a&b c.csv' }],
   ])('%j', (hash, route) => {

@@ -5,7 +5,6 @@
 import { computed, type Signal, signal } from '@preact/signals';
 import type { FileLength } from '../../contract/events.ts';
 import type { Refused, Stretch } from '../api.ts';
-import type { Lines } from '../route.ts';
 import { TextWindow } from './text-window.ts';
 
 /** Of bytes that are fetched at once. */
@@ -85,8 +84,6 @@ export interface Opening {
   readonly at?: number | undefined;
   /** The last line of a marked range begins here. */
   readonly to?: number | undefined;
-  /** Lines of these numbers, from 1, instead of bytes. */
-  readonly lines?: Lines | undefined;
   readonly follows: boolean;
   /** Whether the server reports changes of this content. */
   readonly isWatched: boolean;

@@ -20,13 +20,11 @@ export interface Found {
   readonly isDone: boolean;
   /** Why not everything was looked through, or why the search failed. */
   readonly problem: string | undefined;
-  /** How many matches are in each part of the content, all parts equally long. */
-  readonly marks: readonly number[];
 }
 
 export type Match = readonly [byte: number, length: number];
 
-const NOTHING: Found = { count: 0, searched: 0, of: 0, isDone: false, problem: undefined, marks: [] };
+const NOTHING: Found = { count: 0, searched: 0, of: 0, isDone: false, problem: undefined };
 /** Delay while the user types, in milliseconds. */
 const PAUSE_MS = 150;
 /** What comes is gathered for so long before it is looked through. */
@@ -185,8 +183,7 @@ export class Search {
       this.#set({ count: line.count, isDone: true, problem: line.cut, searched: this.#to });
       // All of them lie before what is on the screen.
       this.current.value ??= this.#reported.at(-1);
-    } else if ('marks' in line) this.#set({ marks: line.marks });
-    else this.#set({ searched: line.searched, of: line.of, count: line.count });
+    } else this.#set({ searched: line.searched, of: line.of, count: line.count });
   }
 
   #set(change: Partial<Found>): void {

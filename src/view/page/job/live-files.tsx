@@ -44,7 +44,7 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
               });
             }}
             onSelect={(at, to, version) => {
-              const lines = { at, to: to === at ? undefined : to, lines: undefined, version };
+              const lines = { at, to: to === at ? undefined : to, version };
               const marked = opened.map((one) => (one === file ? { ...one, ...lines } : one));
               // For a link to it: nothing is opened anew.
               history.replaceState(null, '', hashOf({ ...route, files: marked }));
@@ -87,7 +87,7 @@ type FoundPaneProps = LivePaneProps & Resolved & { readonly generations: Generat
 
 function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onShow, onSelect }: FoundPaneProps) {
   const live = useLive();
-  const { taskId, file, version, at, to, lines } = opened;
+  const { taskId, file, version, at, to } = opened;
   const isWatched = version === undefined;
   const content = useMemo(
     () => ({ job: jobId, task: taskId, file: file as LiveFileName, ...(version === undefined ? {} : { version }) }),
@@ -100,7 +100,7 @@ function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onShow,
   return (
     <Pane
       content={content}
-      opening={{ version, at, to, lines, follows: isWatched && at === undefined && lines === undefined, isWatched }}
+      opening={{ version, at, to, follows: isWatched && at === undefined, isWatched }}
       label={`${file} of task ${taskId}`}
       canGrow={isWatched && canGrow}
       {...(isWatched ? { watch } : {})}

@@ -49,7 +49,7 @@ export function openSearch(opened: Opened, pane: HTMLElement | null): void {
 }
 
 /** Where a key types, or belongs to a list of its own. */
-const OWN_KEYS = 'input:not([type="checkbox"]), select, textarea, dialog';
+const OWN_KEYS = 'input:not([type="checkbox"], [type="range"]), select, textarea, dialog';
 
 /** Whether a key is for the page, and not for a field or a combination of the browser. */
 export function isLoose({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {

@@ -5,7 +5,6 @@ import { askBytes, askPlace, askStretch, Refused } from '../api.ts';
 import { type Kind, kindsNear } from '../file/numbers.ts';
 import { type ByteSource, OpenFile, type Opening } from '../file/open-file.ts';
 import { Search } from '../file/search.ts';
-import type { Lines } from '../route.ts';
 import { plainText } from '../text/terminal.ts';
 import { counted } from '../text/units.ts';
 import { WARNINGS } from '../text/values.ts';
@@ -39,11 +38,9 @@ export class Opened {
   /** What became of a copy. */
   readonly notice = signal('');
   readonly #content: ContentQuery;
-  readonly #opening: Opening;
 
   constructor(content: ContentQuery, opening: Opening) {
     this.#content = content;
-    this.#opening = opening;
     this.file = new OpenFile(browserSource(content), opening);
     this.search = new Search(this.content);
     // The line of a link is marked for the user who opens it.
@@ -59,8 +56,6 @@ export class Opened {
   /** Connects the parts with each other; the returned function ends all of it. */
   start(): () => void {
     const { file, search } = this;
-    const { lines } = this.#opening;
-    if (lines !== undefined) void this.#open(lines);
     let version: string | undefined;
     const stops = [
       search.current.subscribe((match) => match !== undefined && file.jumpTo(match[0])),
@@ -123,27 +118,12 @@ export class Opened {
 
   /** Goes to the line that the reader typed. False if there is no such line, or where it begins is not known. */
   async goTo(typed: string): Promise<boolean> {
-    const line = Number(typed.replaceAll(/[\s,_]/g, ''));
-    return Number.isSafeInteger(line) && line > 0 && (await this.#goToLines(line));
-  }
-
-  async #open({ first, last }: Lines): Promise<void> {
-    if (!(await this.#goToLines(first, last))) this.notice.value = `there is no line ${first}`;
-  }
-
-  /** Lines count from 1. */
-  async #goToLines(first: number, last = first): Promise<boolean> {
-    const [from, to] = await Promise.all([first, last].map((line) => this.#startOf(line - 1)));
-    if (from === undefined) return false;
-    this.showLine(from);
-    if (to !== undefined && to > from) this.select(to, true);
-    return true;
-  }
-
-  /** Where a line begins; undefined if there is no such line. */
-  async #startOf(line: number): Promise<number | undefined> {
+    const line = Number(typed.replaceAll(/[\s,_]/g, '')) - 1;
+    if (!Number.isSafeInteger(line) || line < 0) return false;
     const place = await askPlace(this.content(), { line }).catch(() => undefined);
-    return place?.line === line && place.byte < place.bytes ? place.byte : undefined;
+    if (place?.line !== line || place.byte >= place.bytes) return false;
+    this.showLine(place.byte);
+    return true;
   }
 
   /** Goes to the line that begins at a byte, and marks it. */

@@ -6,7 +6,7 @@ import type { ContentQuery } from '../../contract/addresses.ts';
 import { type Kind, Numbers } from '../file/numbers.ts';
 import { Check, IconButton } from '../parts/button.tsx';
 import { Plot } from '../parts/plot.tsx';
-import { numberText, risingColumn, smoothed } from '../text/plotted.ts';
+import { numberText, risingColumn } from '../text/plotted.ts';
 import { grouped } from '../text/units.ts';
 
 interface PlotPanelProps {
@@ -19,19 +19,10 @@ interface PlotPanelProps {
   readonly onClose: () => void;
 }
 
-/** The weight of the values before, for each choice. */
-const SMOOTHINGS: readonly (readonly [name: string, weight: number])[] = [
-  ['as they are', 0],
-  ['smoothed', 0.6],
-  ['smoother', 0.9],
-  ['smoothest', 0.98],
-];
-
 export function PlotPanel({ content, kinds, bytes, onLine, onClose }: PlotPanelProps) {
   const chosen = useSignal(0);
   /** The column of the common axis; undefined: the one that rises. */
   const over = useSignal<number | undefined>(undefined);
-  const smoothing = useSignal(0);
   const isLogarithmic = useSignal(false);
   const kind = kinds[chosen.value];
   const numbers = useMemo(() => (kind === undefined ? undefined : new Numbers(content, kind.byte)), [kind, content]);
@@ -41,11 +32,8 @@ export function PlotPanel({ content, kinds, bytes, onLine, onClose }: PlotPanelP
   const x = over.value !== undefined && over.value < names.length ? over.value : risingColumn(columns);
   const shown = names.map((_, index) => index).filter((index) => index !== x && index !== 0);
   const order = [x, ...shown];
-  const weight = SMOOTHINGS[smoothing.value]?.[1] ?? 0;
   const shownNames = order.map((index) => printable(names[index] ?? ''));
-  const drawn = order.map((index, place) =>
-    place === 0 ? (columns[index] ?? []) : smoothed(columns[index] ?? [], weight),
-  );
+  const drawn = order.map((index) => columns[index] ?? []);
   const show = (place: number) => {
     const row = columns[x]?.indexOf(place) ?? -1;
     if (row >= 0) onLine(at[row] ?? 0);
@@ -60,12 +48,6 @@ export function PlotPanel({ content, kinds, bytes, onLine, onClose }: PlotPanelP
           onChange={(value) => (chosen.value = value)}
         />
         <Choice label="over" value={x} names={names} onChange={(value) => (over.value = value)} />
-        <Choice
-          label="Values"
-          value={smoothing.value}
-          names={SMOOTHINGS.map(([name]) => name)}
-          onChange={(value) => (smoothing.value = value)}
-        />
         <Check value={isLogarithmic}>logarithmic</Check>
         <span class="fine" role="status">
           {kind === undefined ? 'no lines of numbers here' : (problem ?? `${grouped(columns[0]?.length ?? 0)} points`)}

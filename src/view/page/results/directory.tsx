@@ -108,15 +108,6 @@ function Folder(props: FolderProps) {
         <span class="fine">
           {counted(directory.files, 'file')}, {bytes(directory.bytes)}
         </span>
-        <a
-          class="icon-button"
-          href={address('archive', { job: jobId, under: directory.name })}
-          download
-          aria-label={`Download ${shortName(directory.name, under)} as zip`}
-          title="Download as zip"
-        >
-          <Icon name="download" />
-        </a>
       </div>
       {isOpen.value && <Directory {...props} under={directory.name} />}
     </>

@@ -1,5 +1,4 @@
 /** One result: what is known of it, what is in it, and the sync that brings it. */
-import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { ResultEntries, ResultFile } from '../../contract/addresses.ts';
 import type { JobDetail } from '../../contract/events.ts';
@@ -8,11 +7,10 @@ import { useLive } from '../live.ts';
 import { isLoose } from '../pane/keys.ts';
 import { Pane } from '../pane/pane.tsx';
 import { ProgressBar } from '../parts/bar.tsx';
-import { Check, Icon } from '../parts/button.tsx';
+import { Icon } from '../parts/button.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { bytes, clock, counted, grouped } from '../text/units.ts';
-import { CsvTable } from './csv-table.tsx';
 import { STATES } from './directory.tsx';
 
 interface ResultViewProps {
@@ -46,11 +44,6 @@ export function ResultView({ jobId, file }: ResultViewProps) {
           </Fact>
         )}
         {file.fetchedAt !== null && <Fact word="fetched">{clock(file.fetchedAt)}</Fact>}
-        {file.sha256 !== null && (
-          <Fact word="sha256">
-            <code>{file.sha256}</code>
-          </Fact>
-        )}
         {file.live !== null && (
           <Fact word="is the live file">
             <LiveLink jobId={jobId} live={file.live} />
@@ -75,31 +68,9 @@ function LiveLink({ jobId, live }: { jobId: string; live: string }) {
 }
 
 function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
-  const isHtml = file.preview === 'html';
-  const asText = useSignal(file.preview === 'text' || isHtml);
   const content = useMemo(() => ({ job: jobId, result: file.name }), [jobId, file.name]);
-  const text = <Pane content={content} opening={{ follows: false, isWatched: false }} label={file.name} />;
-  if (file.preview === 'text') return text;
-  return (
-    <>
-      <Check value={asText}>as text</Check>
-      {isHtml && asText.value && (
-        <p class="notice plain">
-          <span>A page that the job wrote may connect elsewhere.</span>
-          <button type="button" class="button" onClick={() => (asText.value = false)}>
-            Show it as a page
-          </button>
-        </p>
-      )}
-      {asText.value ? (
-        text
-      ) : file.preview === 'csv' ? (
-        <CsvTable content={content} />
-      ) : (
-        <Frame jobId={jobId} file={file} />
-      )}
-    </>
-  );
+  if (file.preview !== 'text') return <Frame jobId={jobId} file={file} />;
+  return <Pane content={content} opening={{ follows: false, isWatched: false }} label={file.name} />;
 }
 
 /** What the browser draws by itself, where nothing of it runs: the answer is in a sandbox, too. */

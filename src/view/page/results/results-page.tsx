@@ -3,7 +3,6 @@ import type { ResultEntries } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
 import { Results } from '../jobs/job-row.tsx';
 import { useLive } from '../live.ts';
-import { Icon } from '../parts/button.tsx';
 import { useAnswer } from '../parts/hooks.ts';
 import { Failure } from '../parts/words.tsx';
 import type { ResultsRoute } from '../route.ts';
@@ -27,11 +26,6 @@ export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute })
         <div class="tree-head">
           {job?.results != null && <Results counts={job.results} />}
           {job !== undefined && <LastSync job={job} />}
-          {job?.isElsewhere === false && (job.results?.synced ?? 0) > 0 && (
-            <a class="button" href={address('archive', { job: jobId, under: '' })} download>
-              <Icon name="download" /> All as zip
-            </a>
-          )}
         </div>
         <Directory jobId={jobId} under="" changed={changed} opened={name} arriving={new Map(job?.lastSync?.arriving)} />
       </section>

@@ -79,15 +79,9 @@ describe('what a job writes', needs('chromium'), () => {
       await view.page
         .getByRole('heading', { name: new RegExp(`${name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`) })
         .waitFor();
-      if (name.endsWith('.html')) {
-        await view.page.locator('.result .row').getByText('<h1>a page</h1>').waitFor();
-        expect(await view.page.locator('iframe.preview').count()).toBe(0);
-        await view.page.getByRole('button', { name: 'Show it as a page' }).click();
-        const frame = view.page.frameLocator('iframe.preview');
-        await frame.getByRole('heading', { name: 'a page' }).waitFor();
-        expect(await frame.locator('body').innerText()).not.toContain('hacked');
-      } else if (name.endsWith('.csv'))
-        await view.page.getByRole('cell', { name: '<img src=x onerror=window.hacked=1>' }).waitFor();
+      if (name.endsWith('.html')) await view.page.locator('.result .row').getByText('<h1>a page</h1>').waitFor();
+      else if (name.endsWith('.csv'))
+        await view.page.locator('.result .row').getByText('<img src=x onerror=window.hacked=1>,2').waitFor();
       else if (name.endsWith('.svg')) await view.page.locator('iframe.preview').waitFor();
       else await view.page.locator('.result .row').getByText('a result').waitFor();
       expect(await view.page.evaluate('typeof window.hacked')).toBe('undefined');

@@ -5,26 +5,6 @@ import { needs } from '../../../../support/needs.ts';
 import { viewedJob } from '../../../../support/view-growing-job.ts';
 
 describe('the keys of the page', needs('chromium'), () => {
-  it('and an address that is typed lead to lines', PATIENCE, async (context) => {
-    const text = Array.from({ length: 4_000 }, (_, line) => `line ${line + 1}\n`).join('');
-    const { view, label, hash } = await viewedJob(context, text);
-    await view.show(hash);
-    const pane = await view.pane(label);
-    await pane.getByText('line 4000', { exact: true }).waitFor();
-    const marked = async () => (await pane.locator('.row.selected .text').allInnerTexts()).join();
-    // In the page that is open already, too.
-    for (const [typed, expected] of [
-      ['L1200-L1202', 'line 1200,line 1201,line 1202'],
-      ['L7', 'line 7'],
-    ]) {
-      await view.show(`${hash}:${typed}`);
-      await until(`the lines ${typed}`, async () => (await marked()) === expected);
-    }
-    await view.show(`${hash}:L4001`);
-    await pane.getByText('there is no line 4001').waitFor();
-    expect(view.wrongs).toEqual([]);
-  });
-
   it('work after a click on a link, and not while the reader types', PATIENCE, async (context) => {
     const lines = Array.from({ length: 400 }, (_, line) => `line ${line + 1}\n`).join('');
     const { view, label } = await viewedJob(context, `${lines}10 %\r50 %\r100 %\n`);
