@@ -81,7 +81,6 @@ export class Daemon {
     this.#turnMs = Math.min(TURN_MS, watchdogMs / 4);
     this.#view = new ViewThread({
       log: options.log,
-      callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
       onState: (lacking) => {
         this.#health.view = lacking;
       },
@@ -94,7 +93,6 @@ export class Daemon {
     });
     this.#observer = observing({
       health: this.#health,
-      figures: this.#view.figures,
       metrics: () => this.#port.metrics,
     });
   }

@@ -3,7 +3,6 @@ import { ERROR_POLICIES, type ErrorCode, type JobtailError } from '../errors.ts'
 import { countOf, showAge } from '../numbers.ts';
 import type { Outage } from '../store/outage.ts';
 import type { Store } from '../store/store.ts';
-import type { AgentFigures } from '../view/events/figures.ts';
 import type { Observer } from './connection.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -85,23 +84,20 @@ export class AgentHealth {
 
 export interface ObservingOptions {
   readonly health: AgentHealth;
-  readonly figures: AgentFigures;
   readonly metrics: () => Metrics | undefined;
 }
 
-export function observing({ health, figures, metrics }: ObservingOptions): Observer {
+export function observing({ health, metrics }: ObservingOptions): Observer {
   return {
     call(event) {
       health.note(event.outcome);
       metrics()?.call(event);
-      figures.call(event);
     },
     answered: (workMs, isPause) => metrics()?.answered(workMs, isPause),
     signIn(event) {
       const outcome = event.kind === 'failed' ? event.error.code : 'ok';
       health.note(outcome, event.kind === 'failed' ? event.error : undefined);
       metrics()?.signIn(outcome);
-      figures.signIn(outcome);
     },
     appended: (bytes) => metrics()?.appended(bytes),
     fetched: (bytes, kind) => metrics()?.fetched(bytes, kind),

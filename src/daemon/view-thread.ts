@@ -8,14 +8,12 @@ import { BackOff } from '../back-off.ts';
 import { type Config, hasJobService, serviceAddress } from '../config/config.ts';
 import { leaveRemovedDirectory } from '../system/directories.ts';
 import { packageFile } from '../system/package-file.ts';
-import { AgentFigures } from '../view/events/figures.ts';
 import { addressOf } from '../view/link.ts';
 import type { ViewSettings } from '../view/settings.ts';
 import type { FromView, ToView, ViewThreadData } from './view-worker.ts';
 
 export interface ViewThreadOptions {
   readonly log: Log;
-  readonly callsWaiting: () => number;
   readonly onState: (lacking: string | undefined) => void;
   readonly pulseMs?: number;
   readonly program?: string;
@@ -32,7 +30,6 @@ const MAX_MISSED = 6;
 const PULSE_MS = 5_000;
 
 export class ViewThread {
-  readonly figures = new AgentFigures();
   readonly #options: ViewThreadOptions;
   readonly #pause = new BackOff({ ...PAUSE, nowMs: () => performance.now(), random: Math.random });
   #data: ViewThreadData | null = null;
@@ -70,7 +67,7 @@ export class ViewThread {
 
   #begin(data: ViewThreadData): void {
     const { settings } = data;
-    const { log, callsWaiting, onState } = this.#options;
+    const { log, onState } = this.#options;
     this.#why = 'it ended';
     const { pulseMs = PULSE_MS, program = packageFile('dist/daemon/view-worker.js') } = this.#options;
     leaveRemovedDirectory();
@@ -94,8 +91,6 @@ export class ViewThread {
           log.info({ address, port: message.port, hint: 'agent view prints its link' }, 'view listening');
           return;
         }
-        case 'figure':
-          return thread.postMessage({ kind: 'figure', figure: this.figures.take(callsWaiting()) } satisfies ToView);
         case 'failure':
           return log.error({ scope: 'the view', err: message.message }, 'request of the view failed');
         case 'ended':

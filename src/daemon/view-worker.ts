@@ -4,7 +4,6 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { asJobtailError } from '../errors.ts';
-import type { AgentFigure } from '../view/events/figures.ts';
 import { type RunningView, serveView } from '../view/serve.ts';
 import type { ViewSettings } from '../view/settings.ts';
 import { FleetOfView, type FleetOfViewOptions } from './fleet.ts';
@@ -14,11 +13,9 @@ if (agent === null) throw new Error('this is a thread of the agent');
 const report = (message: FromView) => agent.postMessage(message);
 
 let view: RunningView | undefined;
-let takeFigure: ((figure: AgentFigure) => void) | undefined;
 
 agent.on('message', (message: ToView) => {
-  if (message.kind === 'figure') takeFigure?.(message.figure);
-  else if (message.kind === 'pulse') report({ kind: 'pulse' });
+  if (message.kind === 'pulse') report({ kind: 'pulse' });
   else void view?.close().finally(() => process.exit());
 });
 
@@ -27,11 +24,6 @@ try {
   view = await serveView({
     settings,
     fleet: fleet === null ? null : new FleetOfView(fleet),
-    agentFigure: () =>
-      new Promise((resolve) => {
-        takeFigure = resolve;
-        report({ kind: 'figure' });
-      }),
     onFailure: (error) => report({ kind: 'failure', message: asJobtailError(error).message }),
   });
   report({ kind: 'serving', port: view.port });
@@ -52,14 +44,9 @@ export type FromView =
   | { readonly kind: 'serving'; readonly port: number }
   /** It was asked for a sign of life. */
   | { readonly kind: 'pulse' }
-  /** What the agent counted is wanted; it answers with `ToView`. */
-  | { readonly kind: 'figure' }
   /** It goes on, but something went wrong. */
   | { readonly kind: 'failure'; readonly message: string }
   /** It cannot serve, and ends. */
   | { readonly kind: 'ended'; readonly message: string; readonly hint: string | undefined };
 
-export type ToView =
-  | { readonly kind: 'figure'; readonly figure: AgentFigure }
-  | { readonly kind: 'pulse' }
-  | { readonly kind: 'close' };
+export type ToView = { readonly kind: 'pulse' | 'close' };

@@ -3,22 +3,19 @@ import { isOnNetworkFileSystem } from '../store/database.ts';
 import { Contents } from './content/contents.ts';
 import { LineIndexes } from './content/line-index.ts';
 import { Changes } from './events/changes.ts';
-import { type AgentFigure, Recorder } from './events/figures.ts';
 import { FileLengths } from './events/file-lengths.ts';
 import { Snapshots } from './events/snapshots.ts';
 import { type FleetSource, JobStores } from './fleet.ts';
 import { Limits } from './refused.ts';
 import { OpenStore, type ViewSettings } from './settings.ts';
 
-/** The subject of changes of the store, the agent and the figures; each mirror is a subject of its own. */
+/** The subject of changes of the store and the agent; each mirror is a subject of its own. */
 export const STATE = 'state';
 
 export interface ViewOptions {
   readonly settings: ViewSettings;
   /** Null without a fleet. */
   readonly fleet: FleetSource | null;
-  /** What the agent counted since it was last asked; null where this is not its process. */
-  readonly agentFigure: () => Promise<AgentFigure | null>;
   /** Receives errors that should not happen. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -32,11 +29,10 @@ export class ViewParts {
   readonly store: OpenStore;
   readonly stores: JobStores;
   readonly contents: Contents;
-  readonly recorder: Recorder;
   readonly lengths: FileLengths;
   readonly snapshots: Snapshots;
 
-  constructor({ settings, fleet, agentFigure, onFailure }: ViewOptions) {
+  constructor({ settings, fleet, onFailure }: ViewOptions) {
     const { mirrorDirectory } = settings;
     const onChange = () => this.changes.report(STATE);
     this.settings = settings;
@@ -46,8 +42,7 @@ export class ViewParts {
     const stores = new JobStores(store.get, fleet, onChange);
     this.stores = stores;
     this.contents = new Contents(mirrorDirectory, stores.withBytes);
-    this.recorder = new Recorder({ store, stores, agentFigure, onFigure: onChange });
-    this.snapshots = new Snapshots({ store, stores, growth: this.recorder.growth, onChange });
+    this.snapshots = new Snapshots({ store, stores, onChange });
     this.lengths = new FileLengths({
       mirrorDirectory,
       onNetwork: isOnNetworkFileSystem(mirrorDirectory),
@@ -58,7 +53,6 @@ export class ViewParts {
   }
 
   async close(): Promise<void> {
-    this.recorder.close();
     this.snapshots.close();
     await this.stores.close();
     this.store.close();

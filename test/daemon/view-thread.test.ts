@@ -61,7 +61,7 @@ async function setUp() {
     thread.on('message', ({ kind }: { kind: string }) => kinds.push(kind));
   };
   process.on('worker', onWorker);
-  const view = new ViewThread({ log, callsWaiting: () => 0, onState: (lacking) => states.push(lacking) });
+  const view = new ViewThread({ log, onState: (lacking) => states.push(lacking) });
   onTestFinished(async () => {
     process.off('worker', onWorker);
     await view.close();
@@ -106,7 +106,7 @@ it('a thread of the view that does not answer is ended and begun again', { timeo
   const { settings, said, log, threads } = await setUp();
   const program = path.join(settings.stateDirectory, 'silent.mjs');
   fs.writeFileSync(program, 'for (;;);');
-  const view = new ViewThread({ log, callsWaiting: () => 0, onState: () => {}, pulseMs: 50, program });
+  const view = new ViewThread({ log, onState: () => {}, pulseMs: 50, program });
   onTestFinished(() => view.close());
   await view.use({ settings, fleet: null });
   await until('another thread', () => threads.length >= 2);
@@ -125,11 +125,10 @@ it('of an address that is in use is said once, and served when it is free', { ti
   await until('the view', () => count('view listening') === 1);
 });
 
-it('asks the agent for what it counted, and for nothing else, however much is asked of it', {
+it('asks the agent for nothing, however much is asked of the view', {
   timeout: 60_000,
 }, async () => {
   const { settings, port, view, kinds, count } = await setUp();
-  view.figures.call({ operation: 'Get', outcome: 'ok' });
   await view.use({ settings, fleet: null });
   await until('the view', () => count('view listening') === 1);
   const token = fs.readFileSync(path.join(settings.stateDirectory, 'view-token'), 'utf8').trim();
@@ -138,7 +137,5 @@ it('asks the agent for what it counted, and for nothing else, however much is as
     const answer = await fetch(`http://127.0.0.1:${port}/api/results?job=501`, { headers });
     await answer.text();
   }
-  expect(kinds.filter((kind) => kind !== 'figure' && kind !== 'pulse')).toEqual(['serving']);
-  expect(kinds.filter((kind) => kind === 'figure').length).toBeLessThan(10);
-  expect(view.figures.take(0).calls, 'it was taken').toEqual({});
+  expect(kinds.filter((kind) => kind !== 'pulse')).toEqual(['serving']);
 });

@@ -20,7 +20,6 @@ export const jobSummary = (jobId: string, more: Partial<JobSummary> = {}): JobSu
   grownAt: null,
   stalledAt: null,
   changedAt: 0,
-  growth: [],
   hasResults: true,
   results: null,
   error: null,

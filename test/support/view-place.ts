@@ -8,7 +8,6 @@ import type { JobInformation } from '../../src/job-information.ts';
 import { liveParts, resultPath, resultsParts } from '../../src/safe-names.ts';
 import type { LiveFileRow, ResultRow } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
-import type { AgentFigure } from '../../src/view/events/figures.ts';
 import { type RunningView, serveView } from '../../src/view/serve.ts';
 import type { ViewSettings } from '../../src/view/settings.ts';
 import { readToken } from '../../src/view/token.ts';
@@ -74,22 +73,19 @@ export class ViewPlace {
     };
   }
 
-  static async serve(
-    settings: Partial<ViewSettings> = {},
-    agentFigure: () => Promise<AgentFigure | null> = async () => null,
-  ) {
+  static async serve(settings: Partial<ViewSettings> = {}) {
     const place = new ViewPlace(temporaryDirectory(), settings);
     onTestFinished(async () => {
       await place.#view?.close();
       place.store.close();
     });
-    await place.start(agentFigure);
+    await place.start();
     return place;
   }
 
-  async start(agentFigure: () => Promise<AgentFigure | null> = async () => null): Promise<void> {
+  async start(): Promise<void> {
     const onFailure = (error: unknown) => this.failures.push(error);
-    this.#view = await serveView({ settings: this.settings, fleet: null, agentFigure, onFailure });
+    this.#view = await serveView({ settings: this.settings, fleet: null, onFailure });
     this.#token = readToken(path.join(this.settings.stateDirectory, 'view-token')) ?? '';
   }
 

@@ -1,4 +1,4 @@
-/** What is pushed: growth of mirrors, jobs and figures as they change, to as many as look; and nothing where nobody does. */
+/** What is pushed: growth of mirrors and jobs as they change, to as many as look; and nothing where nobody does. */
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -182,34 +182,22 @@ describe('jobs', () => {
 });
 
 describe('the service', () => {
-  it('is reported with its figures of the last hours', async () => {
-    const counted = { waiting: 2, calls: { Get: 54_000 }, failures: { timeout: 1 }, signIns: 1 };
-    const agentFigure = async () => counted;
-    const place = await ViewPlace.serve({ agentPid: process.pid }, agentFigure);
+  it('is reported with what is detected of it, the disks and the agent', async () => {
+    const place = await ViewPlace.serve({ agentPid: process.pid });
     place.store.capabilities.set('text-encoding', 'utf-8');
     const page = place.look('service=1');
     expect(await page.until('service')).toMatchObject({
-      ...{ protocol: 'soap', concurrency: 4, requestsPerMinute: 600, withinAgent: true, jobService: null },
+      ...{ protocol: 'soap', concurrency: 4, requestsPerMinute: 600, jobService: null },
       learned: [{ name: 'text-encoding', value: 'utf-8' }],
       disks: [{ name: 'mirror' }, { name: 'state' }],
     });
-    const figures = await page.until('figures');
-    // What was counted before the view began has no rate: it is no peak of the first moment.
-    const first = { ...counted, calls: {}, failures: {} };
-    expect(figures[0]).toMatchObject({ liveBytes: 0, seconds: 0, agent: first });
-    expect(await page.until('agent')).toMatchObject({
-      running: true,
-      pid: process.pid,
-      watchMine: null,
-      serviceError: null,
-    });
+    const agent = { running: true, pid: process.pid, watchMine: null, serviceError: null };
+    expect(await page.until('agent')).toMatchObject(agent);
   });
 
-  it('is reported without what only the agent knows, where this is not its process', async () => {
+  it('is reported without an agent where none runs', async () => {
     const place = await ViewPlace.serve();
     const page = place.look('service=1');
-    expect((await page.until('service')).withinAgent).toBe(false);
-    expect((await page.until('figures'))[0]?.agent).toBeNull();
     expect((await page.until('agent')).running).toBe(false);
   });
 });

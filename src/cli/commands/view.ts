@@ -73,7 +73,6 @@ async function serve(config: Config, settings: ViewSettings): Promise<RunningVie
     serveView({
       settings: { ...settings, listen },
       fleet: hasFleet(config) ? new FleetOfView(fleetOfViewOptions(config)) : null,
-      agentFigure: async () => null,
       onFailure: (error) => process.stderr.write(`agent: ${asJobtailError(error).message}\n`),
     });
   const isAgents = lockHolder(config.state.directory) !== undefined;

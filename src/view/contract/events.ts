@@ -18,7 +18,7 @@ export interface StreamTopics {
   readonly job?: readonly string[];
   /** `file=501/9001/stdout`, up to 32 of them: how long its mirror is, as `length`, within 200 ms of each append. */
   readonly file?: readonly string[];
-  /** `service=1`: the service and the agent, as `service`, `figures` and `figure`. */
+  /** `service=1`: the service and the agent, as `service`. */
   readonly service?: '1';
 }
 
@@ -38,9 +38,6 @@ export interface Events {
   readonly missing: { readonly jobId: string };
   readonly length: FileLength;
   readonly service: ServiceState;
-  /** The oldest first. */
-  readonly figures: readonly Figure[];
-  readonly figure: Figure;
   /** Why the server cannot report, such as a store that cannot be read; null when it is over. */
   readonly stateError: { readonly message: string; readonly hint: string | null } | null;
 }
@@ -129,11 +126,6 @@ export interface JobSummary {
   readonly stalledAt: number | null;
   /** What changed last: growth, a state, a result. */
   readonly changedAt: number;
-  /**
-   * Committed bytes of its live files at moments of the last hour, the oldest first, at most 61: closer together while
-   * it is young. From the last one until now nothing changed. The first one may be a little older.
-   */
-  readonly growth: readonly (readonly [at: number, bytes: number])[];
   /** Its results are fetched. */
   readonly hasResults: boolean;
   /** Null before the first listing, and where results are off. */
@@ -205,8 +197,6 @@ export interface ServiceState {
   readonly concurrency: number;
   readonly requestsPerMinute: number | null;
   readonly disks: readonly Disk[];
-  /** Facts of the agent itself: this server runs within it. */
-  readonly withinAgent: boolean;
 }
 
 export interface Disk {
@@ -214,24 +204,4 @@ export interface Disk {
   readonly directory: string;
   readonly freeBytes: number;
   readonly totalBytes: number;
-}
-
-/**
- * What was so at one moment, each ten seconds for four hours. The counts of `calls` are since the figure before.
- */
-export interface Figure {
-  readonly at: number;
-  /** Seconds that the counts are of; 0 in the first figure, which has none. */
-  readonly seconds: number;
-  readonly liveBytes: number;
-  /** Null where this server does not run within the agent. */
-  readonly agent: {
-    /** By operation. */
-    readonly calls: Readonly<Record<string, number>>;
-    /** Failed calls and sign-ins by the code of the failure. */
-    readonly failures: Readonly<Record<string, number>>;
-    readonly signIns: number;
-    /** Calls that wait for their turn now. */
-    readonly waiting: number;
-  } | null;
 }

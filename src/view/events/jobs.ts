@@ -9,7 +9,6 @@ import type { LiveSums } from '../../store/totals.ts';
 import type { ShownError } from '../contract/addresses.ts';
 import type { FileState, JobDetail, JobSummary } from '../contract/events.ts';
 import type { JobStores } from '../fleet.ts';
-import type { Growth } from './figures.ts';
 
 /** The last poll that the service answered: the row has the last attempt. */
 const answeredAt = ({ polledAt, error }: JobRow): number | null =>
@@ -29,13 +28,11 @@ interface Known {
 
 export class JobsView {
   readonly #stores: JobStores;
-  readonly #growth: Growth;
   /** When the counts of results were seen to change. */
   readonly #resultsSeen = new Map<JobId, { readonly text: string; readonly at: number | null }>();
 
-  constructor(stores: JobStores, growth: Growth) {
+  constructor(stores: JobStores) {
     this.#stores = stores;
-    this.#growth = growth;
   }
 
   /** Those that are followed or settled. */
@@ -109,7 +106,6 @@ export class JobsView {
       searchingTasks: isFollowed && isSearching,
       liveBytes: live.bytes,
       changedAt: Math.max(...changes.map((at) => at ?? 0)),
-      growth: this.#growth.of(jobId, [grownAt ?? watchedAt, live.bytes]),
       hasResults: job.results,
       results: job.results ? (counts ?? null) : null,
     };

@@ -2,6 +2,7 @@
  * What the streams report, read once for all of them: from the store when it changed, at most once a second, and only
  * while a page is open.
  */
+import fs from 'node:fs';
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { shownJobService } from '../../store/jobs.ts';
@@ -9,7 +10,6 @@ import { lockHolder } from '../../store/lock.ts';
 import type { AgentState, Disk, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract/events.ts';
 import type { JobStores } from '../fleet.ts';
 import type { OpenStore } from '../settings.ts';
-import { disksOf, type Growth } from './figures.ts';
 import { JobsView, serviceErrorOf } from './jobs.ts';
 
 /** A job, and all of it but the time of its last poll as text. */
@@ -26,7 +26,6 @@ const READ_MS_A_JOB = 5;
 interface SnapshotsOptions {
   readonly store: OpenStore;
   readonly stores: JobStores;
-  readonly growth: Growth;
   readonly onChange: () => void;
 }
 
@@ -46,11 +45,11 @@ export class Snapshots {
   #timer: NodeJS.Timeout | undefined;
   stateError: Events['stateError'] = null;
 
-  constructor({ store, stores, growth, onChange }: SnapshotsOptions) {
+  constructor({ store, stores, onChange }: SnapshotsOptions) {
     this.#store = store;
     this.#stores = stores;
     this.#onChange = onChange;
-    this.#view = new JobsView(stores, growth);
+    this.#view = new JobsView(stores);
   }
 
   close(): void {
@@ -117,15 +116,14 @@ export class Snapshots {
 
   service(): ServiceState | undefined {
     return this.#once('service', () => {
-      const { service, agentPid } = this.#store.settings;
+      const { service, mirrorDirectory, stateDirectory } = this.#store.settings;
       const { capabilities, jobInformation } = this.#store.get();
       const { address, protocol, concurrency, requestsPerMinute, hasJobService } = service;
       return {
         ...{ address, protocol, concurrency, requestsPerMinute },
         learned: capabilities.all(),
         jobService: hasJobService ? shownJobService(jobInformation.lastListing()) : null,
-        disks: disksOf(this.#store.settings).map(coarse),
-        withinAgent: agentPid !== null,
+        disks: [...diskOf('mirror', mirrorDirectory), ...diskOf('state', stateDirectory)],
       };
     });
   }
@@ -172,5 +170,13 @@ export class Snapshots {
   }
 }
 
-/** What is written all the time changes it only now and then; the figures have it exactly. */
-const coarse = (disk: Disk): Disk => ({ ...disk, freeBytes: disk.freeBytes - (disk.freeBytes % COARSE_BYTES) });
+/** Empty if the system has no figures of it. What is written all the time changes them only now and then. */
+function diskOf(name: Disk['name'], directory: string): Disk[] {
+  try {
+    const { bavail, blocks, bsize } = fs.statfsSync(directory);
+    const free = bavail * bsize;
+    return [{ name, directory, freeBytes: free - (free % COARSE_BYTES), totalBytes: blocks * bsize }];
+  } catch {
+    return [];
+  }
+}

@@ -1,8 +1,7 @@
 /** The streams of events: what a page looks at, as it changes. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Events, Figure, JobSummary } from '../contract/events.ts';
+import type { Events, JobSummary } from '../contract/events.ts';
 import type { Listener } from '../events/changes.ts';
-import type { Recorder } from '../events/figures.ts';
 import type { ShownJob, Snapshots } from '../events/snapshots.ts';
 import { STATE, type ViewParts } from '../parts.ts';
 import { streamed, type ViewApp } from './answers.ts';
@@ -20,7 +19,7 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
     const query = new Query(context.req.url);
     const files = query.liveFiles(MAX_FILES);
     const jobs = query.jobs(MAX_JOBS);
-    const { snapshots, recorder, lengths, limits, stores } = parts;
+    const { snapshots, lengths, limits, stores } = parts;
     const release = limits.take('streams');
     const watched = files.map(({ jobId, live }) => lengths.watch(jobId, live));
     snapshots.join();
@@ -31,7 +30,7 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
       ...(query.flag('jobs') ? [jobsTopic(snapshots)] : []),
       ...jobs.map((jobId) => jobTopic(snapshots, jobId)),
       ...watched.map((mirror) => whenOther('length', () => mirror.state)),
-      ...(query.flag('service') ? [whenOther('service', () => snapshots.service()), figuresTopic(recorder)] : []),
+      ...(query.flag('service') ? [whenOther('service', () => snapshots.service())] : []),
     ];
     const listener = parts.changes.listen([STATE, ...watched.map(({ name }) => name)]);
     const end = () => {
@@ -127,17 +126,5 @@ function jobsTopic(snapshots: Snapshots): Topic {
     const polledAt = Object.fromEntries(same.map(({ job }) => [job.jobId, job.polledAt ?? 0]));
     if (jobs.length + gone.length + same.length === 0) return [];
     return [['jobs', { whole: false, jobs, gone, polledAt }]];
-  };
-}
-
-function figuresTopic(recorder: Recorder): Topic {
-  let sent: Figure | undefined;
-  return () => {
-    const { figures } = recorder;
-    const last = figures.at(-1);
-    if (last === undefined || sent === last) return [];
-    const isFirst = sent === undefined;
-    sent = last;
-    return [isFirst ? ['figures', figures] : ['figure', last]];
   };
 }

@@ -5,7 +5,6 @@ import { useContext } from 'preact/hooks';
 import type {
   AgentState,
   Events,
-  Figure,
   FileLength,
   FileState,
   FleetState,
@@ -18,8 +17,6 @@ import { address } from './api.ts';
 import { type Connection, conditionOf } from './condition.ts';
 
 const MAX_RECONNECT_MS = 5_000;
-/** As the server has them. */
-const MAX_FIGURES = 1_440;
 
 export class Live {
   readonly connection: Signal<Connection> = signal('connecting');
@@ -32,7 +29,6 @@ export class Live {
   readonly missing = signal<ReadonlySet<string>>(new Set());
   readonly files = signal<ReadonlyMap<string, readonly FileState[]>>(new Map());
   readonly service = signal<ServiceState | undefined>(undefined);
-  readonly figures = signal<readonly Figure[]>([]);
   readonly stateError = signal<Events['stateError']>(null);
   readonly #lostAt = signal<number | null>(null);
   /** Whether the shown data are current. */
@@ -167,10 +163,7 @@ export class Live {
     take('length', (length) => {
       for (const reported of this.#lengths.get(length.file) ?? []) reported(length);
     });
-    take('figure', (figure) => {
-      this.figures.value = [...this.figures.value, figure].slice(-MAX_FIGURES);
-    });
-    for (const name of ['agent', 'fleet', 'service', 'figures', 'stateError'] as const)
+    for (const name of ['agent', 'fleet', 'service', 'stateError'] as const)
       take(name, (data) => {
         (this[name] as Signal<typeof data>).value = data;
       });

@@ -5,7 +5,6 @@ import { Shares } from '../parts/bar.tsx';
 import { JobState, Outside, OwnFailure, Time } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
-import { areaPath, curvePath, type Growth, HEIGHT, WIDTH, within } from './growth.ts';
 import { type ColumnName, runTime } from './list.ts';
 
 interface JobRowProps {
@@ -34,10 +33,7 @@ export function JobRow({ job, now, hasError }: JobRowProps) {
       <Cell of="runTime">{run !== null && duration(run)}</Cell>
       <Cell of="ended">{endTime !== null && <Time time={endTime} now={now} />}</Cell>
       <Cell of="tasks">{job.searchingTasks && job.tasks === 0 ? 'searching' : grouped(job.tasks)}</Cell>
-      <Cell of="grown">
-        {grownAt !== null && <Sparkline growth={job.growth} now={now} />}
-        <span>{grownAt === null ? 'no output yet' : ago(grownAt, now)}</span>
-      </Cell>
+      <Cell of="grown">{grownAt === null ? 'no output yet' : ago(grownAt, now)}</Cell>
       <Cell of="size">{job.liveBytes > 0 && bytes(job.liveBytes)}</Cell>
       <Cell of="polled">{polled(job, now)}</Cell>
       <Cell of="results">
@@ -95,17 +91,5 @@ export function Results({ counts }: { counts: ResultCounts }) {
         {counts.bytes > 0 && `, ${bytes(counts.bytes)}`}
       </span>
     </span>
-  );
-}
-
-function Sparkline({ growth, now }: { growth: Growth; now: number }) {
-  const { grown, since } = within(growth, now);
-  const label = `${bytes(Math.max(0, grown))} in the last ${duration(now - since)}`;
-  return (
-    <svg class="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
-      <title>{label}</title>
-      <path class="area" d={areaPath(growth, now)} />
-      <path class="line" d={curvePath(growth, now)} />
-    </svg>
   );
 }

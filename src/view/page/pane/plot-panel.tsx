@@ -5,9 +5,9 @@ import { printable } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
 import { type Kind, Numbers } from '../file/numbers.ts';
 import { Check, IconButton } from '../parts/button.tsx';
-import { Plot } from '../parts/plot.tsx';
-import { numberText, risingColumn } from '../text/plotted.ts';
+import { risingColumn } from '../text/plotted.ts';
 import { grouped } from '../text/units.ts';
+import { Plot } from './plot.tsx';
 
 interface PlotPanelProps {
   readonly content: () => ContentQuery;
@@ -59,8 +59,6 @@ export function PlotPanel({ content, kinds, bytes, onLine, onClose }: PlotPanelP
           label={`${kind?.words ?? ''}: ${shownNames.slice(1).join(', ')}`}
           names={shownNames}
           columns={drawn}
-          hasOwnAxes
-          format={numberText}
           isLogarithmic={isLogarithmic.value}
           onPoint={show}
         />

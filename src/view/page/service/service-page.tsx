@@ -1,89 +1,39 @@
-/** The service behind the agent, and the agent: as figures over the last hours. */
+/** The service behind the agent, and the agent. */
 import { useEffect } from 'preact/hooks';
-import type { AgentState, Disk, Figure, ServiceState } from '../../contract/events.ts';
+import type { AgentState, Disk, ServiceState } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
 import { ScrollKeys, Shares } from '../parts/bar.tsx';
-import { Plot } from '../parts/plot.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
-import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
+import { ago, bytes, counted, grouped } from '../text/units.ts';
 import { Agents } from './agents.tsx';
-import { type Curves, callCurves, failureCurves, rateCurves } from './curves.ts';
 
 export function ServicePage() {
   const live = useLive();
   useEffect(() => live.subscribe({ service: '1' }), [live]);
   const service = live.service.value;
-  const figures = live.figures.value;
   const fleet = live.fleet.value;
   const now = live.now.value;
   return (
     <main class="service-page">
       <div class="page-head">
         <h1>Service</h1>
-        {figures[0] !== undefined && <span class="fine">the last {duration(now - figures[0].at)}</span>}
       </div>
-      <section class="scrolls" aria-label="Figures">
-        <ScrollKeys label="figures" />
+      <section class="scrolls" aria-label="Facts">
+        <ScrollKeys label="facts" />
         {fleet !== undefined && <Agents fleet={fleet} now={now} />}
-        {service !== undefined && <Facts service={service} agent={live.agent.value} figures={figures} now={now} />}
-        <Figures figures={figures} isWithinAgent={service?.withinAgent ?? true} />
+        {service !== undefined && <Facts service={service} agent={live.agent.value} now={now} />}
       </section>
     </main>
-  );
-}
-
-function Figures({ figures, isWithinAgent }: { figures: readonly Figure[]; isWithinAgent: boolean }) {
-  if (figures.length < 2)
-    return <p class="empty">The first curves appear after twenty seconds: the view takes figures every ten.</p>;
-  return (
-    <div class="cards plots">
-      <Card
-        title="Bytes mirrored a second"
-        curves={rateCurves(figures)}
-        format={(value) => `${bytes(Math.round(value))}/s`}
-      />
-      {isWithinAgent ? (
-        <>
-          <Card title="Calls a minute" curves={callCurves(figures)} />
-          <Card title="Failures a minute" curves={failureCurves(figures)} />
-        </>
-      ) : (
-        <p class="notice">
-          <span>
-            Calls and failures are counted where the view runs within the agent: set <code>view.listen</code>, and
-            restart the agent.
-          </span>
-        </p>
-      )}
-    </div>
-  );
-}
-
-function Card({ title, curves, format }: { title: string; curves: Curves; format?: (value: number) => string }) {
-  const isEmpty = curves.names.length < 2;
-  return (
-    <section class="card">
-      <h2>{title}</h2>
-      {isEmpty ? (
-        <p class="fine">None so far.</p>
-      ) : (
-        <Plot label={title} {...curves} isTime fromZero height={180} {...(format === undefined ? {} : { format })} />
-      )}
-    </section>
   );
 }
 
 interface FactsProps {
   readonly service: ServiceState;
   readonly agent: AgentState | undefined;
-  readonly figures: readonly Figure[];
   readonly now: number;
 }
 
-const signInsIn = (figures: readonly Figure[]) => figures.reduce((sum, { agent }) => sum + (agent?.signIns ?? 0), 0);
-
-function Facts({ service, agent, figures, now }: FactsProps) {
-  const latest = figures.at(-1);
+function Facts({ service, agent, now }: FactsProps) {
   return (
     <div class="cards">
       <section class="card">
@@ -99,8 +49,6 @@ function Facts({ service, agent, figures, now }: FactsProps) {
               ? 'paced by response times'
               : `${grouped(service.requestsPerMinute)} a minute`}
           </Fact>
-          {latest?.agent != null && <Fact word="calls in the queue">{grouped(latest.agent.waiting)}</Fact>}
-          {latest?.agent != null && <Fact word="sign-ins">{grouped(signInsIn(figures))}</Fact>}
           <Fact word="agent">{agent?.running === true ? `runs (pid ${agent.pid})` : 'does not run'}</Fact>
           {agent?.watchMine != null && (
             <Fact word="jobs of the user">

@@ -1,0 +1,104 @@
+/** Numbers as curves, each with an axis of its own: a small one is no line at the bottom of a large one. */
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import { theme } from '../parts/theme.ts';
+import { numberText } from '../text/plotted.ts';
+
+interface PlotProps {
+  readonly label: string;
+  /** The names of the curves; the first one is what they are drawn over. */
+  readonly names: readonly string[];
+  /** As many as names, all equally long; null where there is no number. */
+  readonly columns: readonly (readonly (number | null)[])[];
+  readonly isLogarithmic: boolean;
+  /** Called with the place, on the common axis, of a point that was clicked. */
+  readonly onPoint: (x: number) => void;
+}
+
+const COLOURS = 8;
+/** Axes of more curves leave no room for these: the legend has their values. */
+const MAX_AXES = 4;
+const HEIGHT = 240;
+
+export function Plot(props: PlotProps) {
+  const { label, names, columns, isLogarithmic, onPoint } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(undefined);
+  const point = useRef(onPoint);
+  point.current = onPoint;
+  const shape = JSON.stringify([names, isLogarithmic, theme.value]);
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const made = new uPlot(optionsOf(props, element), columns as uPlot.AlignedData, element);
+    plot.current = made;
+    made.over.addEventListener('click', ({ offsetX }) => {
+      const x = made.data[0][made.posToIdx(offsetX)];
+      // A stretch that was drawn with the pointer zooms.
+      if (x != null && made.select.width === 0) point.current(x);
+    });
+    const observer = new ResizeObserver(() => {
+      if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height: HEIGHT });
+    });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+    };
+  }, [shape]);
+  useEffect(() => {
+    plot.current?.setData(columns as uPlot.AlignedData);
+    // The legend has the last values before the pointer is over the plot.
+    plot.current?.setLegend({ idx: Math.max(0, (columns[0]?.length ?? 0) - 1) });
+  }, [columns, shape]);
+  return <div class="plot" ref={place} role="img" aria-label={label} />;
+}
+
+function optionsOf({ names, columns, isLogarithmic }: PlotProps, element: HTMLElement): uPlot.Options {
+  /** The present one of the two themes. */
+  const token = (name: string) => {
+    element.style.color = `var(${name})`;
+    return getComputedStyle(element).color;
+  };
+  const axis = {
+    stroke: token('--fine'),
+    grid: { stroke: token('--line'), width: 1 },
+    ticks: { stroke: token('--line'), width: 1 },
+  };
+  const [over = '', ...curves] = names;
+  const colourOf = (index: number) => token(`--curve-${index % COLOURS}`);
+  const scale = { distr: isLogarithmic ? (3 as const) : (1 as const) };
+  return {
+    width: element.clientWidth,
+    height: HEIGHT,
+    scales: { x: { time: false }, ...Object.fromEntries(curves.map((_, index) => [scaleOf(index), scale])) },
+    axes: [
+      axis,
+      ...curves.slice(0, MAX_AXES).map((_, index) => ({
+        ...axis,
+        // Where there are several axes, each has the colour of its curve.
+        ...(curves.length < 2 ? {} : { stroke: colourOf(index) }),
+        values: (_: uPlot, all: number[]) => all.map((one) => (one === null ? '' : numberText(one))),
+        scale: scaleOf(index),
+        size: 84,
+        side: index === 0 ? 3 : 1,
+        grid: { ...axis.grid, show: index === 0 },
+      })),
+    ],
+    series: [
+      { label: over },
+      ...curves.map((label, index) => ({
+        label,
+        scale: scaleOf(index),
+        stroke: colourOf(index),
+        width: 1.5,
+        spanGaps: true,
+        points: { show: (columns[0]?.length ?? 0) < 3 },
+        value: (_: uPlot, value: number | null) => (value == null ? '--' : numberText(value)),
+      })),
+    ],
+    cursor: { points: { size: 7 } },
+  };
+}
+
+const scaleOf = (axis: number) => `y${axis}`;
