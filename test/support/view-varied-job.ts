@@ -73,7 +73,7 @@ export async function expectAccessible(context: TestContext, look: Required<Brow
   await check('jobs');
   await view.show(live);
   const pane = await view.pane(label);
-  // On a phone, the list of files is folded, and leaves no room for rows below a plot.
+  // On a phone, the list of files is folded.
   const turnList = async () => {
     const fold = view.page.locator('.unfold-files');
     if (await fold.isVisible()) await fold.click();

@@ -12,7 +12,7 @@ export function Overview({ opened: { file, seen } }: { opened: Opened }) {
       aria-label="Place in the file"
       aria-orientation="vertical"
       aria-valuetext={`${bytes(from)} of ${bytes(total)}`}
-      max={Math.max(1, total - (to - from))}
+      max={Math.max(0, total - (to - from))}
       step="any"
       value={from}
       onInput={(event) => file.jumpTo(Math.round(event.currentTarget.valueAsNumber))}

@@ -18,7 +18,8 @@ interface PlotProps {
 const COLOURS = 8;
 /** Axes of more curves leave no room for these: the legend has their values. */
 const MAX_AXES = 4;
-const HEIGHT = 240;
+/** Above a log on a phone, a plot is lower. */
+const heightOf = ({ clientWidth }: HTMLElement) => (clientWidth < 640 ? 150 : 240);
 
 export function Plot(props: PlotProps) {
   const { label, names, columns, isLogarithmic, onPoint } = props;
@@ -38,7 +39,7 @@ export function Plot(props: PlotProps) {
       if (x != null && made.select.width === 0) point.current(x);
     });
     const observer = new ResizeObserver(() => {
-      if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height: HEIGHT });
+      if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height: heightOf(element) });
     });
     observer.observe(element);
     return () => {
@@ -70,7 +71,7 @@ function optionsOf({ names, columns, isLogarithmic }: PlotProps, element: HTMLEl
   const scale = { distr: isLogarithmic ? (3 as const) : (1 as const) };
   return {
     width: element.clientWidth,
-    height: HEIGHT,
+    height: heightOf(element),
     scales: { x: { time: false }, ...Object.fromEntries(curves.map((_, index) => [scaleOf(index), scale])) },
     axes: [
       axis,

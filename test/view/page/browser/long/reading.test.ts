@@ -15,8 +15,8 @@ describe('the page', needs('chromium'), () => {
     await view.show(STDOUT);
     const pane = await stdout();
     await pane.getByText('step 199', { exact: true }).waitFor();
-    const { height = 0 } = (await pane.locator('.rows').boundingBox()) ?? {};
-    expect(height).toBeGreaterThan(0.7 * 844);
+    const share = async () => ((await pane.locator('.rows').boundingBox())?.height ?? 0) / 844;
+    expect(await share()).toBeGreaterThan(0.7);
     for (const target of await page.locator('button:visible, a:visible, summary:visible').all()) {
       if ((await target.getAttribute('class')) === 'number') continue;
       const { height = 0, width = 0 } = (await target.boundingBox()) ?? {};
@@ -24,6 +24,11 @@ describe('the page', needs('chromium'), () => {
     }
     await page.getByRole('button', { name: `stdout of task` }).click();
     await page.locator('.file-link').first().waitFor();
+    expect(await share(), 'the unfolded list lies over the log').toBeGreaterThan(0.7);
+    await pane.getByLabel('More').click();
+    await pane.getByRole('button', { name: 'Plot the numbers' }).click();
+    await pane.locator('.plot canvas').waitFor();
+    expect(await share(), 'a plot leaves half of the screen').toBeGreaterThan(0.5);
     expect(view.wrongs).toEqual([]);
   });
 
