@@ -40,7 +40,6 @@ const HERE: PlaceOfJob = { owner: null, isElsewhere: false };
 export class JobStores {
   readonly #own: () => Store;
   readonly #source: FleetSource | null;
-  readonly #onChange: () => void;
   /** Jobs whose results a page shows, and until when they are read. */
   readonly #listed = new Map<JobId, number>();
   #read: FleetRead | undefined;
@@ -51,10 +50,9 @@ export class JobStores {
   #dueAt = 0;
   #idle: NodeJS.Timeout | undefined;
 
-  constructor(own: () => Store, source: FleetSource | null, onChange: () => void) {
+  constructor(own: () => Store, source: FleetSource | null) {
     this.#own = own;
     this.#source = source;
-    this.#onChange = onChange;
   }
 
   /** Whether the jobs of the other agents are here, or cannot be read. */
@@ -136,7 +134,6 @@ export class JobStores {
       this.#reading = undefined;
       this.#idle = setTimeout(() => void source.rest(), OLD_MS);
       this.#idle.unref();
-      this.#onChange();
     });
     return this.#reading;
   }

@@ -26,7 +26,6 @@ export class Content implements Source {
   readonly name: string;
   readonly bytes: number;
   readonly modifiedAt: number;
-  readonly inode: number;
   readonly #file: number;
   readonly #versionNow: () => string;
   #shared = Buffer.alloc(0);
@@ -34,12 +33,11 @@ export class Content implements Source {
 
   /** Owns the descriptor `file`. `versionNow`: the version that stands there now; left out where it cannot change. */
   constructor(file: number, version: string, name: string, versionNow = () => version) {
-    const { size, mtimeMs, ino } = fs.fstatSync(file);
+    const { size, mtimeMs } = fs.fstatSync(file);
     this.version = version;
     this.name = name;
     this.bytes = size;
     this.modifiedAt = mtimeMs;
-    this.inode = ino;
     this.#file = file;
     this.#versionNow = versionNow;
   }

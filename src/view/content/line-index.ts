@@ -94,15 +94,14 @@ export class LineIndexes {
 
   /**
    * Counts to the end of the content, which is closed then; another one of the same key that counts already is waited
-   * for first. `onCounted` is called now and then. Ends early when the signal fires.
+   * for first. Ends early when the signal fires.
    * @throws Refused (409) if the content became another
    */
-  async count(key: string, content: Content, signal: AbortSignal, onCounted = () => {}): Promise<void> {
+  async count(key: string, content: Content, signal: AbortSignal): Promise<void> {
     const kept = this.#keptOf(key);
     const { index } = kept;
     const countOn = async () => {
       for await (const _ of index.count(content)) {
-        onCounted();
         if (signal.aborted) return;
       }
     };

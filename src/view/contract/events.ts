@@ -94,9 +94,6 @@ export interface FleetAgent {
 export interface JobsChange {
   readonly whole: boolean;
   readonly jobs: readonly JobSummary[];
-  readonly gone: readonly string[];
-  /** For jobs without another change: the time of the last poll. */
-  readonly polledAt: Readonly<Record<string, number>>;
 }
 
 export interface JobSummary {

@@ -12,48 +12,29 @@ import type { JobStores } from '../fleet.ts';
 import type { OpenStore } from '../settings.ts';
 import { JobsView, serviceErrorOf } from './jobs.ts';
 
-/** A job, and all of it but the time of its last poll as text. */
-export interface ShownJob {
-  readonly job: JobSummary;
-  readonly text: string;
-}
-
 const COARSE_BYTES = 64 * 1024 * 1024;
 const TICK_MS = 1_000;
 /** Many jobs are added up less often: a hundred of them take a millisecond. */
 const READ_MS_A_JOB = 5;
 
-interface SnapshotsOptions {
-  readonly store: OpenStore;
-  readonly stores: JobStores;
-  readonly onChange: () => void;
-}
-
 export class Snapshots {
   readonly #store: OpenStore;
   readonly #stores: JobStores;
-  readonly #onChange: () => void;
   readonly #view: JobsView;
   /** What was read of the store since it last changed. */
   #read = new Map<string, unknown>();
-  #jobs: ReadonlyMap<string, ShownJob> | undefined;
+  #jobs: readonly JobSummary[] | undefined;
   #jobsDueAt = 0;
   #isJobsStale = true;
   #version = '';
   #pidSeen: number | null | undefined;
-  #pages = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #dueAt = 0;
   stateError: Events['stateError'] = null;
 
-  constructor({ store, stores, onChange }: SnapshotsOptions) {
+  constructor(store: OpenStore, stores: JobStores) {
     this.#store = store;
     this.#stores = stores;
-    this.#onChange = onChange;
     this.#view = new JobsView(stores);
-  }
-
-  close(): void {
-    clearInterval(this.#timer);
   }
 
   /** Whether a job that is in none of them was never followed. */
@@ -61,30 +42,13 @@ export class Snapshots {
     return this.stateError === null && this.#stores.isComplete;
   }
 
-  /** A page is open, until `leave`. */
-  join(): void {
-    this.#pages++;
-    this.#timer ??= setInterval(() => this.#readStore(), TICK_MS);
-    this.#readStore();
-  }
-
-  leave(): void {
-    this.#pages--;
-    if (this.#pages > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-  }
-
   /** The same object as before if nothing changed. */
-  jobs(): ReadonlyMap<string, ShownJob> | undefined {
+  jobs(): readonly JobSummary[] | undefined {
     if (!this.#isJobsStale || performance.now() < this.#jobsDueAt) return this.#jobs;
     this.#orStateError(() => {
-      const shown = this.#view
-        .all()
-        .map((job) => [job.jobId, { job, text: JSON.stringify({ ...job, polledAt: 0 }) }] as const);
-      this.#jobs = new Map(shown);
+      this.#jobs = this.#view.all();
       this.#isJobsStale = false;
-      this.#jobsDueAt = performance.now() + shown.length * READ_MS_A_JOB;
+      this.#jobsDueAt = performance.now() + this.#jobs.length * READ_MS_A_JOB;
     });
     return this.#jobs;
   }
@@ -128,7 +92,10 @@ export class Snapshots {
     });
   }
 
-  #readStore(): void {
+  /** Looks at the store again, at most once a second: called by each stream that is read. */
+  refresh(): void {
+    if (performance.now() < this.#dueAt) return;
+    this.#dueAt = performance.now() + TICK_MS;
     this.#orStateError(() => {
       const isOther = this.#store.closeIfGone();
       this.#stores.refresh();
@@ -140,8 +107,7 @@ export class Snapshots {
         this.#version = version;
         this.#read = new Map();
         this.stateError = null;
-        this.#onChange();
-      } else if (this.#isJobsStale && performance.now() >= this.#jobsDueAt) this.#onChange();
+      }
     });
   }
 
@@ -160,13 +126,16 @@ export class Snapshots {
     try {
       work();
     } catch (thrown) {
-      const { message, hint = null } = asJobtailError(thrown);
-      const isNew = this.stateError?.message !== message;
-      this.stateError = { message, hint };
-      this.#store.close();
-      this.#version = '';
-      if (isNew) this.#onChange();
+      this.failed(thrown);
     }
+  }
+
+  /** The store cannot be read now. */
+  failed(thrown: unknown): void {
+    const { message, hint = null } = asJobtailError(thrown);
+    this.stateError = { message, hint };
+    this.#store.close();
+    this.#version = '';
   }
 }
 

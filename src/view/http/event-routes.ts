@@ -1,57 +1,55 @@
 /** The streams of events: what a page looks at, as it changes. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Events, JobSummary } from '../contract/events.ts';
-import type { Listener } from '../events/changes.ts';
-import type { ShownJob, Snapshots } from '../events/snapshots.ts';
-import { STATE, type ViewParts } from '../parts.ts';
+import type { Events, FileState, JobSummary } from '../contract/events.ts';
+import { MirrorLength } from '../events/mirror-length.ts';
+import type { Snapshots } from '../events/snapshots.ts';
+import type { ViewParts } from '../parts.ts';
 import { streamed, type ViewApp } from './answers.ts';
 import { Query } from './query.ts';
 
 const MAX_JOBS = 8;
 const MAX_FILES = 32;
-/** Of many changes, one message. */
-const GATHER_MS = 40;
-/** Heartbeat: keeps an idle stream open, and detects a client that is gone. */
+/** Each stream looks so often at what it is about. */
+const TICK_MS = 100;
+/** Keeps an idle stream open, and detects a client that is gone. */
 export const HEARTBEAT_MS = 15_000;
 
 export function addEvents(app: ViewApp, parts: ViewParts): void {
   app.get('/api/events', (context) => {
     const query = new Query(context.req.url);
-    const files = query.liveFiles(MAX_FILES);
+    const mirrors = query.liveFiles(MAX_FILES).map(({ jobId, live }) => new MirrorLength(parts, jobId, live));
     const jobs = query.jobs(MAX_JOBS);
-    const { snapshots, lengths, limits, stores } = parts;
+    const { snapshots, limits, stores } = parts;
     const release = limits.take('streams');
-    const watched = files.map(({ jobId, live }) => lengths.watch(jobId, live));
-    snapshots.join();
     const topics: Topic[] = [
       whenOther('stateError', () => snapshots.stateError, 'null'),
       whenOther('agent', () => snapshots.agent()),
       whenOther('fleet', () => stores.state),
       ...(query.flag('jobs') ? [jobsTopic(snapshots)] : []),
       ...jobs.map((jobId) => jobTopic(snapshots, jobId)),
-      ...watched.map((mirror) => whenOther('length', () => mirror.state)),
+      ...mirrors.map((mirror) => whenOther('length', () => mirror.now())),
       ...(query.flag('service') ? [whenOther('service', () => snapshots.service())] : []),
     ];
-    const listener = parts.changes.listen([STATE, ...watched.map(({ name }) => name)]);
+    const over = new AbortController();
     const end = () => {
-      listener.close();
-      for (const each of watched) lengths.leave(each);
-      snapshots.leave();
+      over.abort();
+      for (const mirror of mirrors) mirror.close();
       release();
     };
     const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
-    return streamed(parts, context, reported(parts, topics, listener), { headers, end });
+    return streamed(parts, context, reported(parts, topics, over.signal), { headers, end });
   });
 }
 
 /** A slow client gets fewer messages, not later ones: news is read when the last ones were sent. */
-async function* reported({ settings }: ViewParts, topics: readonly Topic[], listener: Listener) {
+async function* reported({ settings, snapshots }: ViewParts, topics: readonly Topic[], over: AbortSignal) {
   yield textOf([['hello', { program: settings.program, now: Date.now() }]]);
-  while (!listener.isClosed) {
+  for (let sentAt = performance.now(); !over.aborted; await sleep(TICK_MS)) {
+    snapshots.refresh();
     const news = topics.flatMap((topic) => topic());
-    if (news.length > 0) yield textOf(news);
-    if (await listener.heard(HEARTBEAT_MS)) await sleep(GATHER_MS);
-    else yield Buffer.from(':\n\n');
+    if (news.length === 0 && performance.now() - sentAt < HEARTBEAT_MS) continue;
+    yield news.length > 0 ? textOf(news) : Buffer.from(':\n\n');
+    sentAt = performance.now();
   }
 }
 
@@ -86,45 +84,37 @@ function whenOther<Name extends keyof Events>(
 export function jobTopic(snapshots: Pick<Snapshots, 'isComplete' | 'job'>, jobId: JobSummary['jobId']): Topic {
   const missing = whenOther('missing', () => (snapshots.isComplete ? { jobId } : undefined));
   const job = whenOther('job', () => snapshots.job(jobId)?.detail);
-  let sent: ReadonlyMap<string, string> = new Map();
-  let seen: unknown;
+  const changesOf = listChanges(({ taskId, file }: FileState) => `${taskId}/${file}`);
   return () => {
     const files = snapshots.job(jobId)?.files;
     if (files === undefined) return missing();
-    if (files === seen) return [];
-    seen = files;
-    const now = new Map(files.map((file) => [`${file.taskId}/${file.file}`, JSON.stringify(file)]));
-    // A removed file cannot be sent as a change, so all files are sent.
-    const whole = sent.size === 0 || [...sent.keys()].some((key) => !now.has(key));
-    const fresh = files.filter(
-      ({ taskId, file }) => whole || sent.get(`${taskId}/${file}`) !== now.get(`${taskId}/${file}`),
-    );
-    const change: Message[] =
-      fresh.length > 0 || (whole && sent.size > 0) ? [['files', { jobId, whole, files: fresh }]] : [];
-    sent = now;
-    return [...job(), ...change];
+    const change = changesOf(files);
+    const news: Message[] =
+      change === undefined ? [] : [['files', { jobId, whole: change.whole, files: change.items }]];
+    return [...job(), ...news];
   };
 }
 
-/** The short form for what changes at every poll of a job. */
 function jobsTopic(snapshots: Snapshots): Topic {
-  let seen: ReadonlyMap<string, ShownJob> | undefined;
+  const changesOf = listChanges(({ jobId }: JobSummary) => jobId);
   return () => {
-    const now = snapshots.jobs();
-    if (now === undefined || now === seen) return [];
-    const before = seen;
-    seen = now;
-    const all = [...now.values()];
-    if (before === undefined)
-      return [['jobs', { whole: true, jobs: all.map(({ job }) => job), gone: [], polledAt: {} }]];
-    const jobs = all.filter(({ job, text }) => before.get(job.jobId)?.text !== text).map(({ job }) => job);
-    const gone = [...before.keys()].filter((jobId) => !now.has(jobId));
-    const same = all.filter(({ job, text }) => {
-      const old = before.get(job.jobId);
-      return old?.text === text && old.job.polledAt !== job.polledAt;
-    });
-    const polledAt = Object.fromEntries(same.map(({ job }) => [job.jobId, job.polledAt ?? 0]));
-    if (jobs.length + gone.length + same.length === 0) return [];
-    return [['jobs', { whole: false, jobs, gone, polledAt }]];
+    const change = changesOf(snapshots.jobs());
+    return change === undefined ? [] : [['jobs', { whole: change.whole, jobs: change.items }]];
+  };
+}
+
+/** All of a list at first, and when one is gone; else those that changed since. Undefined if none did. */
+function listChanges<Item>(keyOf: (item: Item) => string) {
+  let seen: readonly Item[] | undefined;
+  let sent: ReadonlyMap<string, string> | undefined;
+  return (list: readonly Item[] | undefined) => {
+    if (list === undefined || list === seen) return undefined;
+    seen = list;
+    const before = sent;
+    const now = new Map(list.map((item) => [keyOf(item), JSON.stringify(item)]));
+    sent = now;
+    if (before === undefined || [...before.keys()].some((key) => !now.has(key))) return { whole: true, items: list };
+    const items = list.filter((item) => before.get(keyOf(item)) !== now.get(keyOf(item)));
+    return items.length > 0 ? { whole: false, items } : undefined;
   };
 }

@@ -138,14 +138,9 @@ export class Live {
       this.connection.value = 'open';
       this.#lostAt.value = null;
     });
-    take('jobs', ({ whole, jobs, gone, polledAt }) => {
+    take('jobs', ({ whole, jobs }) => {
       const all = new Map(whole ? [] : (this.jobs.value ?? []));
-      for (const jobId of gone) all.delete(jobId);
       for (const job of jobs) all.set(job.jobId, job);
-      for (const [jobId, at] of Object.entries(polledAt)) {
-        const job = all.get(jobId);
-        if (job !== undefined) all.set(jobId, { ...job, polledAt: at });
-      }
       this.jobs.value = all;
     });
     take('job', (job) => {

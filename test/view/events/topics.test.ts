@@ -22,5 +22,5 @@ it('the files of a job: all at first, then what changed, and all again when one 
   expect(show(['stdout', 2])).toMatchObject([{ whole: true, files: [{ file: 'stdout' }] }]);
   expect(show(['stdout', 2])).toEqual([]);
   expect(show()).toMatchObject([{ whole: true, files: [] }]);
-  expect(show(['stdout', 2])).toMatchObject([{ whole: true, files: [{ file: 'stdout' }] }]);
+  expect(show(['stdout', 2])).toMatchObject([{ whole: false, files: [{ file: 'stdout' }] }]);
 });
