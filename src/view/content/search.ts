@@ -1,5 +1,5 @@
 /**
- * Searches a content for a pattern, slice by slice, forwards or backwards. A text becomes an expression over bytes
+ * Searches a content for a pattern, slice by slice. A text becomes an expression over bytes
  * (each one as the character of its number), in which every character is the choice of its ways of being written, each
  * as UTF-8: no repetition, so nothing can run away, and an index is a byte. An expression of a person runs over the
  * text of each line, in a thread, and only for so long.
@@ -135,7 +135,7 @@ function inBytes(found: readonly number[], { start, text, encoding }: Piece): Ma
   return matches;
 }
 
-/** A slice that was looked through: up to `searched` (from the other side, down to it). */
+/** A slice that was looked through, up to `searched`. */
 interface Searched {
   readonly matches: readonly Match[];
   readonly searched: number;
@@ -176,53 +176,23 @@ function edgesOf(slice: Buffer, isEnd: boolean): { readonly end: number; readonl
   return { end: endOfWholeUtf8(slice, 1), sure: characterStart(slice, slice.length - OVERLAP_BYTES) };
 }
 
-/** The last match that begins before `end`; undefined if there is none. */
-export async function searchBackward(source: Source, pattern: Pattern, end: number): Promise<Match | undefined> {
-  for (let before = end; before > 0; ) {
-    const start = Math.max(0, before - SLICE_BYTES);
-    let last: Match | undefined;
-    // From a line on, if there is one: a pattern takes whole lines.
-    const from = lineFrom(source, start, before);
-    for await (const { matches, searched } of searchForward(source, pattern, from)) {
-      last = matches.findLast(([byte]) => byte < before) ?? last;
-      if (searched >= before) break;
-    }
-    if (last !== undefined) return last;
-    before = from;
-  }
-  return undefined;
-}
-
-/** Where the first line begins in [start, end); `start` if none does. */
-function lineFrom(source: Source, start: number, end: number): number {
-  if (start === 0) return 0;
-  const newline = source.read(start - 1, end).indexOf(NEWLINE);
-  const from = start + newline;
-  return newline < 0 || from >= end ? start : from;
-}
-
 const MAX_LISTED = 10_000;
 const REPORT_MS = 150;
 
-/** All matches, up to `max` from a byte on, or the last one before a byte: as they are found. */
+/** All matches, or up to `max` from a byte on: as they are found. */
 export async function* matchesOf(
   content: Content,
   pattern: Pattern,
-  { from, before, max = 1 }: Pick<SearchQuery, 'from' | 'before' | 'max'>,
+  { from, max = 1 }: Pick<SearchQuery, 'from' | 'max'>,
 ): AsyncGenerator<SearchLine> {
   const { version } = content;
   try {
-    if (before === undefined && from === undefined) return yield* allMatches(content, pattern);
+    if (from === undefined) return yield* allMatches(content, pattern);
     const found: Match[] = [];
-    if (before !== undefined) {
-      const match = await searchBackward(content, pattern, Math.min(before, content.bytes));
-      if (match !== undefined) found.push(match);
-    } else {
-      const wanted = Math.min(max, MAX_LISTED);
-      for await (const { matches } of searchForward(content, pattern, from ?? 0)) {
-        found.push(...matches.slice(0, wanted - found.length));
-        if (found.length === wanted) break;
-      }
+    const wanted = Math.min(max, MAX_LISTED);
+    for await (const { matches } of searchForward(content, pattern, from)) {
+      found.push(...matches.slice(0, wanted - found.length));
+      if (found.length === wanted) break;
     }
     if (found.length > 0) yield { at: found };
     yield { done: true, count: found.length, version };

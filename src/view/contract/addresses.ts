@@ -111,8 +111,8 @@ export type PreviewKind = 'text' | 'image' | 'pdf';
 
 /**
  * `text` is what is looked for, at most 256 characters; `regex` takes it as a regular expression, line by line. `errors`
- * instead of them: the lines that `agent errors` shows, each from its error to its end. Without `from` and `before`: the whole content, counting everything. With `from`, `max` matches that begin at or behind it;
- * with `before`, the last one that begins before it. The search ends when the page closes the answer.
+ * instead of them: the lines that `agent errors` shows, each from its error to its end. Without `from`: the whole content, counting everything. With it: `max` matches that begin at or behind it. The search
+ * ends when the page closes the answer.
  */
 export interface SearchQuery {
   readonly text?: string;
@@ -120,7 +120,6 @@ export interface SearchQuery {
   readonly regex?: '1';
   readonly errors?: '1';
   readonly from?: number | undefined;
-  readonly before?: number | undefined;
   readonly max?: number | undefined;
 }
 

@@ -66,7 +66,7 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
           matchCase: query.flag('case'),
           isExpression: query.flag('regex'),
         });
-    const where = { from: query.number('from'), before: query.number('before'), max: query.number('max') };
+    const where = { from: query.number('from'), max: query.number('max') };
     return withContent(parts, context, (content) => matchesOf(content, pattern, where));
   });
 

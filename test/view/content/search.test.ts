@@ -6,7 +6,6 @@ import {
   type Pattern,
   type PatternOptions,
   patternOf,
-  searchBackward,
   searchForward,
 } from '../../../src/view/content/search.ts';
 import { Refused } from '../../../src/view/refused.ts';
@@ -60,19 +59,6 @@ describe('a search', () => {
     );
   });
 
-  it('backwards finds the last one before', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.constantFrom('abc', 'žluť'), nearEdges, lineLengths, async (needle, places, lineLength) => {
-        const bytes = haystack(needle, places, lineLength);
-        for (const before of [0, 1, ...places, SLICE, bytes.length]) {
-          const expected = plainly(bytes, needle).findLast(([byte]) => byte < before);
-          expect(await searchBackward(sourceOf(bytes), pattern(needle), before)).toEqual(expected);
-        }
-      }),
-      numRuns(20),
-    );
-  });
-
   it('by an expression finds the same as by the text', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -97,7 +83,6 @@ describe('a search', () => {
   it.each(['', 'a', 'ab', 'a\n', '\na', 'xxxxxxxa'])('looks through %j', async (text) => {
     const bytes = Buffer.from(text);
     expect(await all(bytes, pattern('a'))).toEqual(plainly(bytes, 'a'));
-    expect(await searchBackward(sourceOf(bytes), pattern('a'), bytes.length)).toEqual(plainly(bytes, 'a')[0]);
   });
 
   it('by an expression counts bytes, also in lines that are no text', async () => {

@@ -36,22 +36,20 @@ export type Where = { readonly from?: number; readonly to?: number; readonly byt
  *   sought    nothing yet; a place in it will be shown
  *   followed  its end, and what is appended
  *   paused    a place in it, whatever is appended
- *   former    what the file was before it was rewritten
- *   gone      the same, and the server has no more of it: nothing is requested
+ *   former    what the file was before it was rewritten: the server has no more of it, and nothing is requested
  */
-export type Phase = 'coming' | 'sought' | 'followed' | 'paused' | 'former' | 'gone';
+export type Phase = 'coming' | 'sought' | 'followed' | 'paused' | 'former';
 
-/** `rewritten`: there is another version. `refused`: the server has no more of this one. */
-type Event = 'loaded' | 'follow' | 'pause' | 'rewritten' | 'refused';
+/** `rewritten`: there is another version. */
+type Event = 'loaded' | 'follow' | 'pause' | 'rewritten';
 
 /** `anew`: `coming`, of the current version of the file. */
 const NEXT: Readonly<Record<Phase, Readonly<Record<Event, Phase | 'anew'>>>> = {
-  coming: { loaded: 'followed', follow: 'coming', pause: 'sought', rewritten: 'anew', refused: 'anew' },
-  sought: { loaded: 'paused', follow: 'coming', pause: 'sought', rewritten: 'former', refused: 'gone' },
-  followed: { loaded: 'followed', follow: 'followed', pause: 'paused', rewritten: 'anew', refused: 'anew' },
-  paused: { loaded: 'paused', follow: 'followed', pause: 'paused', rewritten: 'former', refused: 'gone' },
-  former: { loaded: 'former', follow: 'anew', pause: 'former', rewritten: 'former', refused: 'gone' },
-  gone: { loaded: 'gone', follow: 'anew', pause: 'gone', rewritten: 'gone', refused: 'gone' },
+  coming: { loaded: 'followed', follow: 'coming', pause: 'sought', rewritten: 'anew' },
+  sought: { loaded: 'paused', follow: 'coming', pause: 'sought', rewritten: 'former' },
+  followed: { loaded: 'followed', follow: 'followed', pause: 'paused', rewritten: 'anew' },
+  paused: { loaded: 'paused', follow: 'followed', pause: 'paused', rewritten: 'former' },
+  former: { loaded: 'former', follow: 'anew', pause: 'former', rewritten: 'former' },
 };
 
 export interface Condition {
@@ -187,8 +185,7 @@ export class OpenFile {
 
   /** The file was rewritten, and this is what it was before. */
   get isFormer(): boolean {
-    const { phase } = this.condition.value;
-    return phase === 'former' || phase === 'gone';
+    return this.condition.value.phase === 'former';
   }
 
   /** Rows of it are here. */
@@ -235,8 +232,8 @@ export class OpenFile {
     const { status, version, retryAfterMs } = error as Partial<Refused>;
     const now = this.condition.value.version;
     if (status === 409 && version !== undefined && now !== undefined && version !== now) {
-      this.#send('refused', version);
-      if (this.condition.value.phase === 'gone') this.#set({ problem: error });
+      this.#send('rewritten', version);
+      if (this.isFormer) this.#set({ problem: error });
       return;
     }
     this.#set({ problem: error });
@@ -248,7 +245,7 @@ export class OpenFile {
   #next(): ((signal: AbortSignal) => Promise<void>) | undefined {
     const { phase, bytes } = this.condition.value;
     const wish = this.#wish;
-    if (phase === 'gone') return undefined;
+    if (phase === 'former') return undefined;
     if (typeof wish === 'object') return (signal) => this.#loadAround(wish, signal);
     if (!this.isLoaded) return (signal) => this.#loadEnd(signal);
     const behind = bytes - this.window.end;

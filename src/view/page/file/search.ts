@@ -87,10 +87,14 @@ export class Search {
     return index < 0 ? undefined : index;
   }
 
-  /** Shows the next match, from a byte on if none is shown, or the one before; the other end of the content follows. */
+  /**
+   * Shows the next match, from a byte on if none is shown, or the one before; the other end of the content follows. Before
+   * a match that was not reported is the last one that was.
+   */
   async step(isBack: boolean, from: number): Promise<void> {
     const [at, length] = this.current.value ?? [from, 0];
-    const match = this.#among(isBack ? at : at + length, isBack) ?? (await this.#askNext(isBack, at, length));
+    const all = this.#reported;
+    const match = isBack ? (all.findLast(([byte]) => byte < at) ?? all.at(-1)) : await this.#next(at + length);
     // Another object, so that one that is shown already is shown again.
     if (match !== undefined) this.current.value = [match[0], match[1]];
   }
@@ -111,20 +115,14 @@ export class Search {
     this.#reported.push(...matches.slice(0, MAX_LISTED - this.#reported.length));
   }
 
-  /** Found among the reported matches, which are the first ones; undefined if the server must be asked. */
-  #among(at: number, isBack: boolean): Match | undefined {
-    const found = this.found.value;
+  /** The first one that begins at a byte or after it: a reported one if it can be, else the server finds it. */
+  async #next(at: number): Promise<Match | undefined> {
     const all = this.#reported;
-    const hasAll = found?.isDone === true && all.length === found.count;
-    if (!isBack) return all.find(([byte]) => byte >= at) ?? (hasAll ? all[0] : undefined);
-    const reaches = hasAll || (all.at(-1)?.[0] ?? -1) >= at;
-    return reaches ? (all.findLast(([byte]) => byte < at) ?? (hasAll ? all.at(-1) : undefined)) : undefined;
-  }
-
-  async #askNext(isBack: boolean, at: number, length: number): Promise<Match | undefined> {
-    const where = isBack ? { before: at } : { from: at + length, max: 1 };
-    for await (const line of this.#ask(where)) if ('at' in line) return line.at[0];
-    return isBack ? undefined : this.#reported[0];
+    const { isDone = false, count = 0 } = this.found.value ?? {};
+    const reported = all.find(([byte]) => byte >= at);
+    if (reported !== undefined || (isDone && all.length === count)) return reported ?? all[0];
+    for await (const line of this.#ask({ from: at, max: 1 })) if ('at' in line) return line.at[0];
+    return all[0];
   }
 
   #ask(where: object): AsyncGenerator<SearchLine> {

@@ -1,11 +1,10 @@
-/** The generations of a live file: which one is shown, and why each began. */
+/** The generations of a live file: which one a link leads to, and why each began. */
 import type { Generations } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
-import { useLive } from '../live.ts';
 import { useAnswer } from '../parts/hooks.ts';
 import { Outside } from '../parts/words.tsx';
 import { hashOf, type OpenedFile } from '../route.ts';
-import { ago, bytes, grouped } from '../text/units.ts';
+import { grouped } from '../text/units.ts';
 
 /** Undefined while there is one generation alone, and before the response. */
 export function useGenerations(
@@ -40,33 +39,6 @@ export function resolved(opened: OpenedFile, generations: Generations | undefine
 
 const presentOf = ({ now }: Generations) => Number(now.slice(1));
 
-interface FormerProps {
-  readonly generations: Generations;
-  readonly version: string | undefined;
-  /** Another generation; undefined: the present one. */
-  readonly onShow: (version: string | undefined) => void;
-}
-
-export function Former({ generations, version, onShow }: FormerProps) {
-  const { now } = useLive();
-  return (
-    <select
-      class="generations"
-      aria-label="Generation"
-      title="What the file was before it was rewritten"
-      value={version ?? ''}
-      onChange={(event) => onShow(event.currentTarget.value || undefined)}
-    >
-      <option value="">now: generation {presentOf(generations)}</option>
-      {generations.former.map((one) => (
-        <option key={one.version} value={one.version}>
-          generation {one.generation}, {one.name}: {bytes(one.bytes)}, {ago(one.modifiedAt, now.peek())}
-        </option>
-      ))}
-    </select>
-  );
-}
-
 /** The generation of a version; undefined: the present one. */
 function numberOf(generations: Generations, version: string | undefined): number | undefined {
   if (version === undefined || version === generations.now) return presentOf(generations);
@@ -79,29 +51,27 @@ interface WhyProps {
   readonly generations: Generations;
 }
 
-/** Why the shown generation began, with the bytes before and after. */
+/** Why the shown generation began, with links to the bytes before and after, and to the present generation. */
 export function Why({ jobId, opened: { taskId, file, version }, generations }: WhyProps) {
   const { former, began } = generations;
-  const shown = numberOf(generations, version);
-  if (shown === undefined || shown < 2) return null;
+  const [shown, present] = [numberOf(generations, version), presentOf(generations)];
+  if (shown === undefined || present < 2) return null;
   const reason = began.find(({ generation }) => generation === shown);
   const before = former.find(({ generation }) => generation === shown - 1);
   const at = reason?.at ?? 0;
-  const link = (generation: number) =>
-    hashOf({ page: 'live', jobId, files: [{ taskId, file, at, version: `g${generation}` }] });
+  const link = (generation: number, place?: number) =>
+    hashOf({ page: 'live', jobId, files: [{ taskId, file, at: place, version: `g${generation}` }] });
   return (
     <p class="notice plain why">
       <span>
-        Generation {shown} began
-        {reason === undefined ? '; the reason is not kept.' : ': '}
+        Generation {shown}
+        {shown > 1 && ' began'}
+        {reason !== undefined ? ': ' : shown > 1 && '; the reason is not kept.'}
         {reason !== undefined && <Outside text={reason.reason} />}
       </span>
-      {before !== undefined && reason !== undefined && (
-        <>
-          <a href={link(shown - 1)}>Before, at byte {grouped(at)}</a>
-          <a href={link(shown)}>After</a>
-        </>
-      )}
+      {before !== undefined && <a href={link(shown - 1, at)}>Before, at byte {grouped(at)}</a>}
+      {reason !== undefined && <a href={link(shown, at)}>After</a>}
+      {shown < present && <a href={link(present)}>Generation {present}, the present one</a>}
     </p>
   );
 }

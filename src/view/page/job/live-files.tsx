@@ -9,7 +9,7 @@ import { OwnFailure } from '../parts/words.tsx';
 import { fileText, hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
 import { bytes, counted } from '../text/units.ts';
 import { FileList } from './file-list.tsx';
-import { Former, type Resolved, resolved, useGenerations, Why } from './generations.tsx';
+import { type Resolved, resolved, useGenerations, Why } from './generations.tsx';
 import { firstOf, taskRows } from './tasks.ts';
 
 export function LiveFiles({ route }: { route: LiveRoute }) {
@@ -37,12 +37,6 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
             opened={file}
             canGrow={job === undefined || job.state === 'watched' || job.state === 'ending'}
             state={files?.find((one) => one.taskId === file.taskId && one.file === file.file)}
-            onShow={(version) => {
-              location.hash = hashOf({
-                ...route,
-                files: opened.map((one) => (one === file ? without(file, version) : one)),
-              });
-            }}
             onSelect={(at, to, version) => {
               const lines = { at, to: to === at ? undefined : to, version };
               const marked = opened.map((one) => (one === file ? { ...one, ...lines } : one));
@@ -60,16 +54,12 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
   );
 }
 
-const without = ({ taskId, file }: OpenedFile, version: string | undefined): OpenedFile => ({ taskId, file, version });
-
 interface LivePaneProps {
   readonly jobId: string;
   readonly opened: OpenedFile;
   /** The job is followed. */
   readonly canGrow: boolean;
   readonly state: FileState | undefined;
-  /** Another generation; undefined: what stands there now. */
-  readonly onShow: (version: string | undefined) => void;
   readonly onSelect: (from: number, to: number, version: string) => void;
 }
 
@@ -85,7 +75,7 @@ function LivePane(props: LivePaneProps) {
 
 type FoundPaneProps = LivePaneProps & Resolved & { readonly generations: Generations | undefined };
 
-function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onShow, onSelect }: FoundPaneProps) {
+function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onSelect }: FoundPaneProps) {
   const live = useLive();
   const { taskId, file, version, at, to } = opened;
   const isWatched = version === undefined;
@@ -111,9 +101,6 @@ function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onShow,
             <span class="fine">{taskId}</span> {file}
           </h2>
           {state !== undefined && <Badges state={state} />}
-          {generations !== undefined && generations.former.length > 0 && (
-            <Former {...{ generations, version, onShow }} />
-          )}
         </header>
       }
     >

@@ -167,7 +167,7 @@ describe('an opened content', () => {
     expect(file.condition.value).toMatchObject({ version: 'two', bytes: 5, phase: 'followed' });
   });
 
-  it('goes on with what it was, if somebody reads it', async () => {
+  it('keeps what it was, if somebody reads it', async () => {
     const content = new MemoryContent(lines(100));
     const file = await opened(content);
     file.pause();
@@ -201,7 +201,7 @@ describe('an opened content', () => {
     want(file);
     await settled(file);
     expect(content.asked).toHaveLength(1);
-    expect(file.condition.value).toMatchObject({ phase: 'gone', version: 'one' });
+    expect(file.condition.value).toMatchObject({ phase: 'former', version: 'one' });
     file.follow();
     await settled(file);
     expect(textOf(file)).toBe('anew\n');

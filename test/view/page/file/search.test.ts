@@ -20,12 +20,9 @@ function answer({ url = '' }: http.IncomingMessage, response: http.ServerRespons
   const at: [number, number][] = [];
   for (let byte = content.indexOf(text, from); byte >= 0; byte = content.indexOf(text, byte + text.length))
     at.push([byte, text.length]);
-  const before = query.get('before');
   if (places !== undefined) at.splice(0, at.length, ...places);
-  const reported = before === null ? at : at.filter(([byte]) => byte < Number(before)).slice(-1);
-  const lines: object[] = [{ at: reported }];
-  if (!query.has('from') && before === null)
-    lines.push({ searched: content.length, of: content.length, count: at.length });
+  const lines: object[] = [{ at }];
+  if (!query.has('from')) lines.push({ searched: content.length, of: content.length, count: at.length });
   lines.push({ done: true, count: at.length, version: 'one' });
   response.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
 }
@@ -65,17 +62,18 @@ it('counts everything, and shows the first match from what is on the screen on',
   expect(shown).toEqual([20, 0, 20]);
 });
 
-it('goes back to a match that was not reported yet', async () => {
+it('goes on to a match that was not reported, and back to one that was', async () => {
   content = 'error ... error ... error';
   const search = await searched('error', 0);
   // More were found than reported: only the first one is known here.
   places = [[0, 5]];
   const capped = await searched('error', 0);
   capped.found.value = { ...(search.found.value as Found), count: 3 };
-  capped.current.value = [20, 5];
   places = undefined;
-  await capped.step(true, 0);
+  await capped.step(false, 0);
   expect(capped.current.value).toEqual([10, 5]);
+  await capped.step(true, 0);
+  expect(capped.current.value).toEqual([0, 5]);
 });
 
 it('shows the last one where all lie before the screen', async () => {

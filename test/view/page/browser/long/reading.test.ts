@@ -22,12 +22,15 @@ describe('the page', needs('chromium'), () => {
       const { height = 0, width = 0 } = (await target.boundingBox()) ?? {};
       expect([await target.innerText(), Math.min(height, width) >= 40]).toEqual([await target.innerText(), true]);
     }
-    await page.getByRole('button', { name: `stdout of task` }).click();
+    const turnList = () => page.getByRole('button', { name: `stdout of task` }).click();
+    await turnList();
     await page.locator('.file-link').first().waitFor();
     expect(await share(), 'the unfolded list lies over the log').toBeGreaterThan(0.7);
+    await turnList();
     await pane.getByLabel('More').click();
     await pane.getByRole('button', { name: 'Plot the numbers' }).click();
     await pane.locator('.plot canvas').waitFor();
+    await turnList();
     expect(await share(), 'a plot leaves half of the screen').toBeGreaterThan(0.5);
     expect(view.wrongs).toEqual([]);
   });

@@ -17,10 +17,12 @@ describe('a file that grows', needs('chromium'), () => {
     await pane.getByText('a new beginning', { exact: true }).waitFor();
     expect(await view.wholeText(pane)).toBe('a new beginning\n');
     const former = `${mirror}.1`;
-    await pane.getByRole('combobox', { name: 'Generation' }).selectOption({ index: 1 });
+    await pane.getByRole('link', { name: /^Before, at byte/ }).click();
     const old = await view.pane(label);
     await old.getByText(/^199 /).waitFor();
     expect(await view.wholeText(old)).toBe(fs.readFileSync(former, 'utf8'));
+    await old.getByRole('link', { name: 'Generation 2, the present one' }).click();
+    await (await view.pane(label)).getByText('a new beginning', { exact: true }).waitFor();
   });
 
   it('shows why each generation began; links lead to the generation they name', PATIENCE, async (context) => {
