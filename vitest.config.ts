@@ -15,7 +15,6 @@ import { RunReporter } from './test/support/run-reporter.ts';
  * wait for it for ever in the files after it.
  */
 const ALONE = [
-  'test/long/shared-modules.test.ts',
   'test/remote/soap/long/streaming.test.ts',
   'test/remote/soap/long/broken-answers.test.ts',
   'test/agent/results/listing/long/hostile-listings.test.ts',

@@ -1,6 +1,3 @@
-/** Names that a forced command takes apart or refuses, by scp through gates as the middleware's scripts have them. */
-import fs from 'node:fs';
-import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PATIENCE } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
@@ -60,18 +57,6 @@ describe.each(GATE_NAMES)('a gate that %s', WITH_SSH, (gate) => {
   });
 });
 
-it('a gate that answers, and is ended by a signal, is no lost connection', WITH_SSH, async () => {
-  if (sshd === undefined) throw new Error('there is no sshd');
-  const place = new SshPlace();
-  const gate = middlewareGate(place.directory, place.cluster, 'splits');
-  // ssh exits with 255 for the signal, as for a connection that is lost.
-  const ended = `case "$SSH_ORIGINAL_COMMAND" in *"'"*) printf '\\001no such name\\n'; kill -9 $$ ;; esac`;
-  const method = await place.lend(sshd, { command: place.script('ended', ended, `exec ${gate}`) });
-  for (const name of ['11/a b', '11/out-dir/y']) place.put(name, `content of ${name}`);
-  await place.fetch(place.transfer(), method, ['11/a b', '11/out dir/y'], { way: 'scp' });
-  expect([...place.came.keys()]).toEqual(['11/a b']);
-});
-
 const EXPANDING = GATE_NAMES.filter((gate) => gate !== 'reads twice');
 
 describe.each(EXPANDING)('by wildcards, a gate that %s', WITH_SSH, (gate) => {
@@ -121,28 +106,6 @@ describe.each(EXPANDING)('by wildcards, a gate that %s', WITH_SSH, (gate) => {
     const names = ['11/a b', '11/out dir/x', '11/out dir/y', '13/a b', '14/a b', '15/q r', '16/q r'];
     await fetch(names);
     expect(sorted(place.came.keys())).toEqual(['11/a b', '11/out dir/x', '14/a b', '16/q r']);
-    expectExact();
-  });
-
-  it('brings names that are no UTF-8, unless two of them look the same', async () => {
-    const { place, fetch } = await behind(gate);
-    const putBytes = (name: string) => {
-      fs.mkdirSync(path.join(place.cluster, '11'), { recursive: true });
-      fs.writeFileSync(Buffer.concat([Buffer.from(`${place.cluster}/11/`), Buffer.from(name, 'latin1')]), name);
-    };
-    for (const name of ['caf\xe9.txt', 'two\xe8', 'two\xe9']) putBytes(name);
-    await fetch(['11/caf\uFFFD.txt', '11/two\uFFFD']);
-    expect([...place.came]).toEqual([['11/caf\uFFFD.txt', Buffer.from('caf\xe9.txt')]]);
-    expect(place.files(place.arrival)).toEqual([]);
-  });
-
-  it('refuses large ones before their first byte', async () => {
-    const { place, put, fetch, expectExact } = await behind(gate);
-    put(['11/s m', '12/d d/s m']);
-    place.put('11/l l', Buffer.alloc(100_001));
-    await fetch(['11/s m', '11/l l', '12/d d/s m'], 100_000);
-    expect(sorted(place.came.keys())).toEqual(['11/s m', '12/d d/s m']);
-    expect([...new Set(place.tooLarge)]).toEqual(['11/l l']);
     expectExact();
   });
 });

@@ -8,17 +8,12 @@ import type { TransferMethod } from '../../../src/agent/ports.ts';
 import { GROWING_DIRECTORY } from '../../../src/direct/arrivals.ts';
 import { PrivateDirectory } from '../../../src/direct/private-directory.ts';
 import { until } from '../../support/e2e-until.ts';
-import { holdingWay } from '../../support/holding-way.ts';
-import { needs, needsThat, SSH } from '../../support/needs.ts';
-import { openFilesIn } from '../../support/wire-files.ts';
+import { needs, SSH } from '../../support/needs.ts';
 import { commandLines, type LendOptions, SshPlace } from '../ssh-place.ts';
 import { CuttableLine, restrictedCommand, Sshd } from '../sshd.ts';
 
 /** Where rsync writes a file that is not complete. */
 const GROWING = `rsync/${GROWING_DIRECTORY}`;
-/** To see which files the process has open. */
-const IF_SEEN = needsThat(fs.existsSync('/proc/self/fd'), 'digests of files while they grow: it needs /proc');
-
 describe('a transfer by SSH', needs(...SSH), () => {
   let sshd: Sshd;
   beforeAll(async () => {
@@ -163,48 +158,6 @@ describe('a transfer by SSH', needs(...SSH), () => {
     expect(place.files(place.arrival)).toEqual([]);
   });
 
-  it('keeps what came when it is stopped in the middle, and mends it if it is damaged', async () => {
-    const place = new SshPlace();
-    const line = await CuttableLine.to(sshd.port);
-    const size = 10_000_000;
-    const content = Buffer.alloc(size);
-    for (let at = 0; at < size; at += 4) content.writeUInt32LE(Math.imul(at, 2_246_822_519) >>> 0, at);
-    place.put('11/large', content);
-    const lent = await method(place, { host: `127.0.0.1:${line.port}` });
-    // Cut more often than it is tried again.
-    line.cuts.push(4_000_000, ...Array.from({ length: 10 }, () => 2_000));
-    await expect(place.fetch(place.transfer(), lent, ['11/large'])).rejects.toBeDefined();
-    expect(place.came.size).toBe(0);
-    const [left] = place.files(place.arrival);
-    expect(left).toMatch(/partial\/large$/);
-    const partial = path.join(place.arrival, left ?? '');
-    expect(fs.statSync(partial).size).toBeGreaterThan(1_000_000);
-    const damaged = fs.openSync(partial, 'r+');
-    fs.writeSync(damaged, Buffer.alloc(5000, 0xff), 0, 5000, 1000);
-    fs.closeSync(damaged);
-    line.cuts.length = 0;
-    // So little passes that it can only be the rest.
-    line.cuts.push(9_000_000);
-    await place.fetch(place.transfer(), lent, ['11/large']);
-    expect(place.came.get('11/large')?.equals(content)).toBe(true);
-  });
-
-  it('sends only what changed of a file that is here', async () => {
-    const place = new SshPlace();
-    const line = await CuttableLine.to(sshd.port);
-    const content = Buffer.alloc(10_000_000, 'the same old line of text, again and again\n');
-    for (let at = 0; at < content.length; at += 1000) content.writeUInt32LE(at, at);
-    place.put('11/large', content);
-    const lent = await method(place, { host: `127.0.0.1:${line.port}` });
-    await place.fetch(place.transfer(), lent, ['11/large']);
-    content.write('one change', 5_000_000);
-    place.put('11/large', content);
-    line.cuts.push(2_000_000);
-    await place.fetch(place.transfer(), lent, ['11/large']);
-    expect(line.connections).toBe(2);
-    expect(place.came.get('11/large')?.equals(content)).toBe(true);
-  });
-
   it('hands over what came while the rest is on its way, and keeps what came of a file when it is stopped', async () => {
     const place = new SshPlace();
     const line = await CuttableLine.to(sshd.port);
@@ -273,39 +226,6 @@ describe('a transfer by SSH', needs(...SSH), () => {
     await place.fetch(place.transfer(), lent, ['11/a'], { bytesPerSecond: 5_000_000 });
     expect(performance.now() - startedMs).toBeGreaterThan(800);
   });
-
-  it('hashes a large file while it comes', IF_SEEN, async () => {
-    const place = new SshPlace();
-    place.put('11/a', Buffer.alloc(7_500_000, 'x'));
-    // The rest comes when the beginning is being read.
-    const { port, goOn } = await holdingWay(sshd.port, 6_000_000);
-    const lent = await method(place, { host: `127.0.0.1:${port}` });
-    const fetching = place.fetch(place.transfer(), lent, ['11/a']);
-    const growing = `${path.join(place.arrival, GROWING)}/`;
-    await Promise.race([fetching, until('the file to be read while it grows', () => openFilesIn(growing) > 0)]);
-    goOn();
-    await fetching;
-    expect(place.digested).toEqual(['11/a']);
-  });
-
-  it(
-    'says no digest of what came first where a file is rewritten on its way, and rsync sends it again',
-    IF_SEEN,
-    async () => {
-      const place = new SshPlace();
-      place.put('11/large', Buffer.alloc(12_000_000, 'the first'));
-      const second = Buffer.alloc(9_000_000, 'another one');
-      const { port, goOn } = await holdingWay(sshd.port, 6_000_000);
-      const lent = await method(place, { host: `127.0.0.1:${port}` });
-      const fetching = place.fetch(place.transfer(), lent, ['11/large']);
-      const growing = `${path.join(place.arrival, GROWING)}/`;
-      await Promise.race([fetching, until('the file to be read while it grows', () => openFilesIn(growing) > 0)]);
-      place.put('11/large', second);
-      goOn();
-      await fetching;
-      expect(place.came.get('11/large')?.equals(second)).toBe(true);
-    },
-  );
 
   describe('checks the host key', () => {
     it('trusts a new host, and never one whose key changed', async () => {

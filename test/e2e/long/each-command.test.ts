@@ -78,55 +78,6 @@ it.concurrent('while the agent runs', PATIENCE, async (context) => {
   expect(await agent.ended).toMatchObject({ code: 0, signal: null, stdout: '' });
 });
 
-it.concurrent('while no agent runs', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  place.configure(sandbox);
-  const job = await sandbox.submit({ tasks: [{}, {}] });
-  for (const { files, directory } of job.tasks) {
-    fs.writeFileSync(files.stdout, HARD);
-    fs.writeFileSync(path.join(directory, 'out.bin'), HARD);
-  }
-  const watched = await place.agent('watch', job.jobId, ...job.tasks.flatMap(({ taskId }) => ['--task', taskId]));
-  expect(watched).toMatchObject({ code: 0 });
-  expect(watched.stderr).toContain('no agent is running');
-  for (const mirror of watched.stdout.trim().split('\n')) expect(fs.statSync(mirror).size).toBe(0);
-  const kept = await place.status();
-  expect(kept).toMatchObject({ agent: { running: false, pid: null }, jobs: [{ jobId: job.jobId, state: 'watched' }] });
-
-  const synced = await place.agent('sync', job.jobId, '--json');
-  expect(synced).toMatchObject({ code: 0, stderr: '' });
-  expect(JSON.parse(synced.stdout)).toMatchObject({
-    version: 2,
-    jobId: job.jobId,
-    appended: 2 * HARD.length,
-    liveFiles: 8,
-    verified: 8,
-    openEnds: [],
-    results: { failed: 0 },
-  });
-  await place.mirrored(job, 'stdout');
-
-  // One byte of a mirror changes: verify shows the place, and changes nothing; sync mends it.
-  const mirror = place.mirrorOf(job.jobId, taskOf(job).taskId, 'stdout');
-  expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0, stderr: '' });
-  const damaged = Buffer.from(HARD).fill('#', 7, 8);
-  fs.writeFileSync(mirror, damaged);
-  const different = await place.agent('verify', job.jobId);
-  expect(different.code).toBe(1);
-  const place7 = `first at byte 7 (${HARD.length} bytes here, ${HARD.length} on the server)`;
-  expect(different.stdout).toContain(`DIFFERENT  task ${taskOf(job).taskId} stdout: ${place7}`);
-  expect(different.stdout.match(/^DIFFERENT/gm)).toHaveLength(1);
-  expect(different.stdout).toMatch(/\n1 of \d+ files not equal, or not proven\nnot compared: /);
-  expect(fs.readFileSync(mirror).equals(damaged)).toBe(true);
-  expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
-  expect(fs.readFileSync(mirror).equals(HARD)).toBe(true);
-
-  expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0 });
-  expect((await place.status()).jobs).toEqual([]);
-  await place.mirrored(job, 'stdout');
-});
-
 // Keys may be added while the version is 2; none of these may go or change its meaning.
 it.concurrent('status --json keeps its contract', PATIENCE, async (context) => {
   const place = Place.make(context);

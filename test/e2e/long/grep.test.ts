@@ -140,14 +140,6 @@ describe('agent grep', () => {
     fs.rmSync(path.join(directory, 'mirror/9'), { recursive: true });
   });
 
-  it('ends quietly when its reader has gone', () => {
-    mirror('8', '1', 'stdout.log', 'a line of a long file\n'.repeat(100_000));
-    const line = `"${process.execPath}" "${PROGRAM}" grep . 8 | head -n 1`;
-    const { stdout, stderr } = spawnSync('sh', ['-c', line], { env: environment(), encoding: 'utf8' });
-    expect({ stdout, stderr }).toEqual({ stdout: '8/1 stdout:a line of a long file\n', stderr: '' });
-    fs.rmSync(path.join(directory, 'mirror/8'), { recursive: true });
-  });
-
   it('is ended by Ctrl-C within an expression that backtracks for ever', async () => {
     mirror('9', '1', 'stdout.log', 'b\n');
     mirror('9', '2', 'stdout.log', `${'a'.repeat(60)}b\n`);

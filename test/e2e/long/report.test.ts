@@ -178,25 +178,6 @@ it.concurrent('report: no secret from any place', PATIENCE, async (context) => {
   );
 });
 
-it.concurrent('report: of a configuration that is wrong, with secrets in it', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  const secret = 'kw-InTheFile-93b1f7c2d4';
-  place.writeConfig(
-    JSON.stringify({
-      password: secret,
-      service: { fileTransferUrl: `http://alice:${secret}@127.0.0.1/x`, proxy: `http://alice:${secret}@127.0.0.1:1` },
-      auth: { method: 'password', username: 'alice', password: secret, token: secret },
-      fleet: { url: `postgresql://alice:${secret}@127.0.0.1/x?password=${secret}` },
-    }),
-  );
-  const text = await reportOf(place, []);
-  const found = sectionsOf(text);
-  expect(Object.keys(found)).toEqual(SECTIONS);
-  expect(found['configuration']).toContain('auth.password: expected no secret in this file');
-  expect(found['version']).toContain('"sqlite": "3.');
-  expectNoSecret(new Map([['report', Buffer.from(text)]]), [secret]);
-});
-
 it.concurrent('report: writes over no file, and leaves none behind', PATIENCE, async (context) => {
   const place = Place.make(context);
   const file = path.join(place.directory, 'mine.txt');

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Sshd } from '../../direct/sshd.ts';
 import { PATIENCE } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
-import { onlyTask } from '../../support/only-task.ts';
 import { ResultsE2e } from '../../support/results-place.ts';
 
 describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
@@ -60,23 +59,6 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
 });
 
 describe('results from a mounted share', () => {
-  it('come from where results.shareRoots says it is', async (context) => {
-    const e2e = await ResultsE2e.start(context, {
-      habits: { transferProtocol: 'NetworkShare', sharedRoot: '/scratch/projects' },
-    });
-    const { place, sandbox } = e2e;
-    const config = JSON.parse(fs.readFileSync(place.configFile, 'utf8')) as { results: Record<string, unknown> };
-    config.results['shareRoots'] = { '/scratch/projects': path.join(place.directory, 'cluster', 'jobs') };
-    place.writeConfig(JSON.stringify(config));
-    e2e.put('a.dat', Buffer.alloc(2_000_000, 'share '));
-    fs.symlinkSync('/etc/passwd', path.join(onlyTask(e2e.job).directory, 'planted'));
-    await place.watch('501');
-    expect((await place.agent('sync', '501')).code).toBe(0);
-    expect(fs.readFileSync(e2e.result('a.dat')).equals(Buffer.alloc(2_000_000, 'share '))).toBe(true);
-    expect(sandbox.counters.calls).toMatchObject({ DownloadFileFromCluster: 0, EndFileTransfer: 1 });
-    expect((await e2e.status()).results.lastSync).toMatchObject({ way: 'share', fallback: null });
-  });
-
   it('that no shareRoots covers come by SOAP; status and check say what to configure', async (context) => {
     const e2e = await ResultsE2e.start(context, { habits: { transferProtocol: 'NetworkShare' } });
     const { place, sandbox } = e2e;

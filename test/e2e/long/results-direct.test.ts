@@ -1,16 +1,9 @@
-/** Direct transfers over kills and orders: no result is lost, and no temporary key stays, on the server or on disk. */
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import { CuttableLine, Sshd } from '../../direct/sshd.ts';
+import { Sshd } from '../../direct/sshd.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
 import { ResultsE2e } from '../../support/results-place.ts';
-import { READS_TYPESCRIPT } from '../../support/typescript-hook.ts';
-
-const WORKER = fileURLToPath(new URL('../../support/results-lease-worker.mjs', import.meta.url));
 
 describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
   let sshd: Sshd;
@@ -45,39 +38,6 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     expect(fs.readdirSync(e2e.runtime)).toEqual([]);
   });
 
-  it('go on after a kill in the middle of many small files: none is lost, wrong or left half', async (context) => {
-    const line = await CuttableLine.to(sshd.port);
-    const e2e = await ResultsE2e.start(context, { sshd, habits: { serverHostname: `127.0.0.1:${line.port}` } });
-    const { place, sandbox } = e2e;
-    const names = Array.from({ length: 400 }, (_, number) => `d${number % 7}/f${number}`);
-    const contentOf = (name: string) => `${name} `.repeat(500);
-    for (const name of names) e2e.put(name, contentOf(name));
-    await place.watch('501');
-    // The line falls silent in the middle, so that it is one, however quick this machine is.
-    line.silentAfterBytes = 700_000;
-    const killed = e2e.start('run');
-    const here = () => names.filter((name) => fs.existsSync(e2e.result(name)));
-    await until('some of them to be here', () => here().length > 0);
-    await killed.kill();
-    const before = here();
-    expect(before.length).toBeLessThan(names.length);
-    for (const name of before) expect(fs.readFileSync(e2e.result(name), 'utf8'), name).toBe(contentOf(name));
-
-    line.silentAfterBytes = Number.POSITIVE_INFINITY;
-    const again = e2e.start('run');
-    await until('all of them to be here', () => here().length === names.length);
-    for (const name of names) expect(fs.readFileSync(e2e.result(name), 'utf8'), name).toBe(contentOf(name));
-    expect(sandbox.counters.calls).toMatchObject({ DownloadFileFromCluster: 0 });
-    await until('their state', async () => (await e2e.status()).results.synced === names.length);
-    again.signal('SIGTERM');
-    await again.ended;
-    expect(sandbox.openKeys).toEqual([]);
-    expect(e2e.privateKeysOnDisk()).toEqual([]);
-    await place.verified('501');
-    const left = fs.readdirSync(path.join(place.mirror, '501'), { recursive: true, encoding: 'utf8' });
-    expect(left.filter((name) => name.endsWith('.partial') || name.startsWith('.direct'))).toEqual([]);
-  });
-
   /** A running agent that has brought the result of the job, and holds a key for the next ones. */
   async function withOpenKey(context: TestContext) {
     const e2e = await ResultsE2e.start(context, { sshd });
@@ -101,29 +61,4 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     await until('its key to be ended', () => sandbox.openKeys.length === 0);
     await running.kill();
   });
-
-  it('end their key when the state is removed under the running agent', async (context) => {
-    const { place, sandbox, running } = await withOpenKey(context);
-    for (const name of ['agent.db', 'agent.db-wal', 'agent.db-shm']) fs.rmSync(path.join(place.state, name));
-    await running.logs('state directory replaced, creating it again');
-    expect(sandbox.openKeys).toEqual([]);
-    await running.kill();
-  });
-
-  it.for(['lease:ask', 'lease:asked', 'lease:open', 'lease:end', 'lease:ending', 'lease:ended'])(
-    'killed by SIGKILL at %s, the next start leaves no key open',
-    async (step, context) => {
-      const e2e = await ResultsE2e.start(context, { sshd });
-      const worker = spawn(process.execPath, [...READS_TYPESCRIPT, WORKER, e2e.place.configFile, step], {
-        stdio: 'inherit',
-      });
-      const signal = await new Promise((resolve) => worker.once('close', (_, by) => resolve(by)));
-      expect(signal).toBe('SIGKILL');
-      expect(e2e.sandbox.openKeys).toHaveLength(['lease:open', 'lease:end'].includes(step) ? 1 : 0);
-      const running = await e2e.place.run();
-      await until('every key to be ended', () => e2e.sandbox.openKeys.length === 0);
-      await running.kill();
-      expect(e2e.privateKeysOnDisk()).toEqual([]);
-    },
-  );
 });

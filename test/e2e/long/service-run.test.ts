@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
-import { SmallDisk } from '../../support/e2e-mount.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
@@ -16,8 +15,6 @@ import { alertsOf, complaintsOf } from '../../support/service-promtool.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 const HANG = new URL('../../support/service-hang.mjs', import.meta.url).href;
-/** From one look for room to the next (commands/run.ts). */
-const ROOM_USEC = 2_000_000;
 const WITH_PROMTOOL = needs('promtool');
 const WITH_DATAGRAMS = needsThat(!datagramsAreMissing(), 'sd_notify: the optional module unix-dgram is not installed');
 
@@ -67,52 +64,6 @@ describe('what systemd is reported', WITH_DATAGRAMS, () => {
     agent.signal('SIGTERM');
     expect(await agent.ended).toMatchObject({ code: 0, signal: null });
     await until('STOPPING', () => socket.messages.at(-1)?.['STOPPING'] === '1');
-  });
-
-  it.concurrent('READY comes although the service is down, and why there is no start', {
-    timeout: 180_000,
-  }, async (context) => {
-    const place = Place.make(context);
-    const socket = notifySocket(context);
-    const env = { NOTIFY_SOCKET: socket.path };
-    fs.writeFileSync(path.join(place.directory, 'password'), 'x', { mode: 0o600 });
-    const service = { baseUrl: 'http://127.0.0.1:9', username: 'alice', passwordFile: './password' };
-    place.configure(service);
-    const agent = runWith(place, env, context);
-    await until('READY', () => socket.messages.some(({ READY }) => READY === '1'));
-    expect(socket.messages.at(-1)?.['STATUS']).toContain('the service cannot be reached');
-    agent.signal('SIGTERM');
-    expect(await agent.ended).toMatchObject({ code: 0 });
-
-    place.configure(service, { pool: {} });
-    const refused = runWith(place, env, context);
-    expect(await refused.ended).toMatchObject({ code: 3 });
-    await until('the reason', () => socket.messages.at(-1)?.['STATUS']?.includes('pool: unknown key'));
-  });
-
-  it.concurrent('that it waits for room, and how long it may take, when a start finds none', {
-    timeout: 180_000,
-  }, async (context) => {
-    const place = Place.make(context);
-    const disk = SmallDisk.mount(context, place.state, 1_024);
-    const socket = notifySocket(context);
-    fs.writeFileSync(path.join(place.directory, 'password'), 'x', { mode: 0o600 });
-    place.configure({ baseUrl: 'http://127.0.0.1:9', username: 'alice', passwordFile: './password' });
-    disk.fill();
-    const agent = runWith(place, { NOTIFY_SOCKET: socket.path }, context);
-    const waits = () => socket.messages.filter(({ STATUS = '' }) => STATUS.startsWith('waiting for disk space: '));
-    // Each time it looks, for as long as it takes: the time it asks for has to last until it asks again.
-    await until('the second look', () => waits().length >= 2);
-    for (const message of waits()) {
-      expect(message).toMatchObject({ WATCHDOG: '1', EXTEND_TIMEOUT_USEC: expect.stringMatching(/^\d+$/) });
-      expect(Number(message['EXTEND_TIMEOUT_USEC'])).toBeGreaterThan(5 * ROOM_USEC);
-    }
-    expect(socket.messages.some(({ READY }) => READY === '1')).toBe(false);
-    expect(agent.logged('waiting for disk space', { level: 'error' })).toHaveLength(1);
-    disk.empty();
-    await until('READY', () => socket.messages.some(({ READY }) => READY === '1'));
-    agent.signal('SIGTERM');
-    expect(await agent.ended).toMatchObject({ code: 0 });
   });
 
   it.concurrent('nothing, once the scheduler hangs: the watchdog starves', { timeout: 180_000 }, async (context) => {

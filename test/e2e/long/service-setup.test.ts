@@ -154,30 +154,6 @@ describe('agent init', () => {
     expect(fs.readFileSync(file, 'utf8')).toBe(text);
   });
 
-  it.concurrent('knows every method of signing in', { timeout: 180_000 }, async (context) => {
-    const place = Place.make(context);
-    const secret = path.join(place.directory, 'secret');
-    fs.writeFileSync(secret, 'x\n', { mode: 0o600 });
-    for (const method of ['openid', 'external-token', 'cloud-platform', 'session-code']) {
-      const file = path.join(place.directory, `${method}.yaml`);
-      const flags = ['--url', 'http://127.0.0.1:9/Ws', '--namespace', 'urn:x', '--method', method, '--no-check'];
-      const user = method === 'session-code' ? [] : ['--base-url', 'http://127.0.0.1:9', '--username', 'alice'];
-      const project = method === 'cloud-platform' ? ['--project-id', '7'] : [];
-      const made = await place.plain([
-        'init',
-        '--output',
-        file,
-        ...flags,
-        ...user,
-        ...project,
-        '--secret-file',
-        secret,
-      ]);
-      expect(made, method).toMatchObject({ code: 0, stderr: '' });
-      expect(parse(fs.readFileSync(file, 'utf8'))).toMatchObject({ auth: { method } });
-    }
-  });
-
   it.concurrent('finds out by one address what is spoken there, and writes what fits', {
     timeout: 180_000,
   }, async (context) => {

@@ -1,8 +1,5 @@
-/** `agent tail` and `agent status --watch` on the built program, also on a terminal. */
-import { execFile } from 'node:child_process';
 import fs from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { promisify, stripVTControlCharacters } from 'node:util';
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
@@ -10,8 +7,6 @@ import { until } from '../../support/e2e-until.ts';
 import { needs } from '../../support/needs.ts';
 import { Terminal } from '../../support/service-terminal.ts';
 
-const PROGRAM = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
-const run = promisify(execFile);
 const CTRL_C = '\u0003';
 
 /** A job of one task without a process, watched, and an agent that follows it. */
@@ -99,24 +94,6 @@ describe('agent tail', () => {
       '',
     ]);
   });
-
-  it.concurrent('ends without a word when its reader has enough', { timeout: 180_000 }, async (context) => {
-    const place = Place.make(context);
-    const { job, write } = await follow(place);
-    await write('stdout', 'x'.repeat(99).concat('\n').repeat(20_000));
-    const script = 'set -o pipefail; "$@" | head -n 1';
-    const args = [process.execPath, PROGRAM, 'tail', job.jobId, '-f', '-n', 'all', '-c', place.configFile];
-    // --norc: bash whose input is a socket, as here, takes itself for a remote shell and reads ~/.bashrc, which may speak.
-    const ended = run('bash', ['--norc', '-c', script, 'bash', ...args], { env: { PATH: process.env['PATH'] } });
-    // As a program that SIGPIPE ends.
-    const { code, stdout, stderr } = await ended.then(
-      () => expect.fail('it ended as if it had succeeded'),
-      (error: { code: number; stdout: string; stderr: string }) => error,
-    );
-    expect(code).toBe(141);
-    expect(stdout).toMatch(/^\d+ stdout {3}\| x{99}\n$/);
-    expect(stderr).toBe('');
-  });
 });
 
 describe('on a terminal', needs('script'), () => {
@@ -150,43 +127,6 @@ describe('on a terminal', needs('script'), () => {
     expect(await plain.ended).toBe(0);
     expect(plain.text).not.toContain('\u001b[');
     expect(plain.text).toContain('| green');
-  });
-
-  it.concurrent('status fits wide and narrow ones, and refreshes in place', { timeout: 180_000 }, async (context) => {
-    const place = Place.make(context);
-    const { job, write } = await follow(place);
-    await write('stdout', 'hello\n');
-    const show = async (columns: number, env = {}) => {
-      const terminal = new Terminal(['status', '-c', place.configFile], {
-        context,
-        cwd: place.directory,
-        columns,
-        env: { LC_ALL: 'C.UTF-8', ...env },
-      });
-      expect(await terminal.ended).toBe(0);
-      return terminal.text;
-    };
-    const wide = await show(120);
-    expect(wide).toContain('\u001b[');
-    expect(stripVTControlCharacters(wide)).toMatch(new RegExp(`│ ${job.jobId} +│.* watched +│ 4, 6 B`));
-    expect(await show(120, { NO_COLOR: '1' })).not.toContain('\u001b[');
-    const narrow = stripVTControlCharacters(await show(40));
-    expect(narrow).toMatch(/^\d+ watched\r\n {2}live files 4, 6 B; last growth\s+\d+\s+s\s+ago;\s+lag\s+\d+\s+s/m);
-    expect(narrow).not.toContain('│');
-    for (const line of narrow.split('\r\n')) expect([...line].length, line).toBeLessThanOrEqual(40);
-
-    const watching = new Terminal(['status', '--watch', '-c', place.configFile], { context, cwd: place.directory });
-    await watching.shows('4, 6 B');
-    await write('stdout', 'more\n');
-    await watching.shows('4, 11 B');
-    watching.type(CTRL_C);
-    expect(await watching.ended).toBe(130);
-    // It leaves the terminal as it was, with the last page on it.
-    expect(watching.text).toContain('\u001b[?1049h');
-    expect(watching.text.slice(watching.text.lastIndexOf('\u001b[?1049l'))).toContain('4, 11 B');
-    expect(await place.agent('status', '--watch')).toMatchObject({ code: 2 });
-    // A page that is not for a terminal has no colours and no width.
-    expect((await place.agent('status')).stdout).not.toContain('\u001b[');
   });
 
   it.concurrent('watch --foreground shows lines, and below them how it stands', {

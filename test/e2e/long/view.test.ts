@@ -1,11 +1,7 @@
-/** The view of the built program: within `agent run`, and by `agent view`. */
-import { once } from 'node:events';
 import fs from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
-import { Place } from '../../support/e2e-place.ts';
+import { expect, it } from 'vitest';
+import { mirroredJob, requestOf } from '../../support/e2e-job.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 import { linkIn, linkOf, View, viewedJob } from '../../support/e2e-view.ts';
 import { freePort } from '../../support/free-port.ts';
@@ -36,46 +32,6 @@ it('follows a mirror byte for byte, over a rewrite and over a kill of the agent'
   const { former } = JSON.parse((await view.bytes(`generations?${content}`)).toString());
   expect((await view.bytes(`raw?${content}&version=${former[0].version}`)).length).toBe(more);
 });
-
-it(
-  'is said to be missing while its address is taken, and the agent follows all the same',
-  PATIENCE,
-  async (context) => {
-    const place = Place.make(context);
-    const { sandbox, job, task, mirror } = await submitQuietJob(place);
-    const port = await freePort();
-    const taken = net.createServer().listen(port, '127.0.0.1');
-    await once(taken, 'listening');
-    onTestFinished(() => void taken.close());
-    place.configure(sandbox, { watch: [requestOf(job)], view: { listen: `127.0.0.1:${port}` } });
-    const agent = await place.run();
-    expect(await agent.logs('cannot listen for the view')).toMatchObject({
-      level: 'error',
-      hint: expect.stringContaining('view.listen'),
-    });
-    fs.appendFileSync(task.files.stdout, 'followed\n');
-    await place.mirrored(job, 'stdout');
-    // Whoever holds the port gets no link, and is named.
-    const unproven = `listens at http://127.0.0.1:${port}/ and has not proven to be the view`;
-    const { stdout } = await place.agent('status');
-    expect(stdout).toContain(`the view does not answer at http://127.0.0.1:${port}/: a process of user`);
-    expect(stdout).toContain(unproven);
-    expect((await place.agent('check')).stdout).toContain(unproven);
-    const own = place.start(['view', '--no-open']);
-    expect(await linkOf(own)).not.toContain(`:${port}/`);
-    expect(own.stderr).toContain(unproven);
-    own.signal('SIGINT');
-    await own.ended;
-    taken.close();
-    await agent.logs('view listening');
-    const status = JSON.parse((await place.agent('status', '--json')).stdout);
-    expect(status.view).toEqual({ address: `http://127.0.0.1:${port}/`, answers: true });
-    expect(fs.readFileSync(mirror, 'utf8')).toBe('followed\n');
-    expect(agent.log.map((line) => JSON.stringify(line)).join('\n'), 'no log has the token').not.toContain(
-      fs.readFileSync(path.join(place.state, 'view-token'), 'utf8').trim(),
-    );
-  },
-);
 
 it('is where a changed configuration says, and what is wrong with that is said', PATIENCE, async (context) => {
   const { place, agent, view, sandbox, job, content } = await viewedJob(context);
@@ -117,14 +73,4 @@ it('is served by the command where no agent serves it, beside one or without', P
   await until('the word', () => alone.stderr.includes('no agent is running'));
   alone.signal('SIGTERM');
   await alone.ended;
-});
-
-it('without a state says what to do', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  place.configure(await place.startSandbox());
-  expect(await place.agent('view')).toMatchObject({
-    code: 8,
-    stdout: '',
-    stderr: expect.stringContaining('agent run'),
-  });
 });

@@ -13,11 +13,6 @@ const RARELY = { poll: { minIntervalSeconds: 600, maxIntervalSeconds: 3600 }, re
 
 /** Ways to put a secret in the place of another. */
 const CHANGES: Record<string, (file: string, text: string) => void> = {
-  'is written': (file, text) => fs.writeFileSync(file, text),
-  'is replaced': (file, text) => {
-    fs.writeFileSync(`${file}.new`, text);
-    fs.renameSync(`${file}.new`, file);
-  },
   'is emptied first and written later': (file, text) => {
     fs.writeFileSync(file, '');
     fs.appendFileSync(file, text.slice(0, 3));
