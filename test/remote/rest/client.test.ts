@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { PartRequest } from '../../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { Secrets } from '../../../src/redact.ts';
 import { GivenSession, JOB, jobId, SESSION_CODE, TASK, taskId } from '../../support/wire-remote.ts';
 import { createRest, type TestRestOptions } from '../../support/wire-rest.ts';
 import { type Answer, type Asked, startRestServer } from '../../support/wire-rest-server.ts';
@@ -375,8 +376,10 @@ describe('a key', () => {
   };
 
   test('is told with all that is needed to use it', async () => {
-    const made = await place(() => ({ status: 200, body: METHOD }));
+    const secrets = new Secrets();
+    const made = await place(() => ({ status: 200, body: METHOD }), { secrets });
     const method = await made.remote.getTransferMethod(JOB, signal);
+    expect(secrets.hide('it quotes secret key')).toBe('it quotes ***');
     expect(method).toMatchObject({
       ...{ serverHostname: 'login.example', sharedBasepath: '/scratch/501', protocol: 'SftpScp', port: 2222 },
       credentials: {
