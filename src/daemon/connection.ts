@@ -6,7 +6,7 @@ import { matchesInTime } from '../config/auth-schema.ts';
 import { type Config, serviceAddress } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
 import { keepSecrets } from '../config/secrets.ts';
-import type { JobInformation, JobTime } from '../job-information.ts';
+import type { JobInformation } from '../job-information.ts';
 import type { MismatchKind } from '../mismatch.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/response-texts.ts';
@@ -207,24 +207,9 @@ export function hidingSecrets(service: JobService, secrets: Secrets): JobService
   };
 }
 
+/** In all texts but the ids, which are numbers. */
 function hidden(job: JobInformation, secrets: Secrets): JobInformation {
-  const text = (words: string | null) => (words === null ? null : secrets.hide(words));
-  const time = (at: JobTime | null) => (at === null ? null : { ...at, text: secrets.hide(at.text) });
-  return {
-    ...job,
-    name: text(job.name),
-    state: text(job.state),
-    creationTime: time(job.creationTime),
-    submitTime: time(job.submitTime),
-    startTime: time(job.startTime),
-    endTime: time(job.endTime),
-    tasks: job.tasks.map((task) => ({
-      ...task,
-      name: text(task.name),
-      state: text(task.state),
-      startTime: time(task.startTime),
-      endTime: time(task.endTime),
-      errorMessage: text(task.errorMessage),
-    })),
-  };
+  const hide = (key: string, value: unknown): unknown =>
+    typeof value === 'string' && key !== 'id' ? secrets.hide(value) : value;
+  return JSON.parse(JSON.stringify(job, hide)) as JobInformation;
 }

@@ -3,6 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { JobId, LiveFileKey } from '../job.ts';
 import { liveParts } from '../safe-names.ts';
+import { undefinedIfMissing } from '../system/files.ts';
 import { READ } from '../system/regular-files.ts';
 
 const NEWLINE = 0x0a;
@@ -35,7 +36,7 @@ export interface Lines {
 export async function* readLines(options: LinesOptions): AsyncGenerator<Lines> {
   const { mirrorDirectory, jobId, key, former, end, isLast } = options;
   const mirror = path.join(mirrorDirectory, ...liveParts(jobId, key));
-  const handle = await openIfThere(former === 0 ? mirror : `${mirror}.${former}`);
+  const handle = await fs.open(former === 0 ? mirror : `${mirror}.${former}`, READ).catch(undefinedIfMissing);
   if (handle === undefined) return;
   try {
     if (!(await handle.stat()).isFile()) return;
@@ -68,12 +69,3 @@ export async function* readLines(options: LinesOptions): AsyncGenerator<Lines> {
 
 /** After the last state of a progress bar that is complete, if there is one. A CR at the end may belong to a newline. */
 const endOfPiece = (bytes: Buffer) => bytes.lastIndexOf(RETURN, -2) + 1 || bytes.length;
-
-async function openIfThere(file: string): Promise<fs.FileHandle | undefined> {
-  try {
-    return await fs.open(file, READ);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-}

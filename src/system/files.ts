@@ -121,7 +121,7 @@ const byThread = {
 };
 
 /** For a call that fails where nothing stands there. */
-function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
+export function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
 

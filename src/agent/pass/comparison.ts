@@ -1,5 +1,4 @@
 /** Compares local files with a listed file while its bytes arrive: one download serves all of them. */
-import type { Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import { commonLength } from '../../bytes.ts';
 import { asJobtailError, type JobtailError } from '../../errors.ts';
@@ -48,13 +47,13 @@ export class Comparison {
   }
 
   async open(): Promise<void> {
-    const opened = await openRegular(this.#file);
-    if (opened === undefined) {
+    const handle = await openToRead(this.#file);
+    if (handle === undefined) {
       this.reason = notRegular(this.#file);
       return;
     }
-    this.#handle = opened.handle;
-    const { size, ino } = opened.stats;
+    this.#handle = handle;
+    const { size, ino } = await handle.stat();
     // The larger length: a file that was truncated meanwhile must count as different.
     this.bytes = Math.max(this.bytes, size);
     this.#inode ??= ino;
@@ -160,19 +159,13 @@ function isOver({ differsAt, untilDifferent, isEqualSoFar }: Comparison): boolea
   return differsAt === undefined ? !isEqualSoFar : untilDifferent;
 }
 
-/** Undefined for links, pipes and the like. */
-async function openRegular(
-  file: string,
-): Promise<{ readonly handle: fs.FileHandle; readonly stats: Stats } | undefined> {
+/** Undefined for a link, a directory, a named pipe and the like. */
+async function openToRead(file: string): Promise<fs.FileHandle | undefined> {
   const handle = await fs.open(file, READ).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ELOOP' && error.code !== 'ENXIO') throw error;
-  });
-  if (handle === undefined) return undefined;
-  const stats = await handle.stat().catch(async (error: unknown) => {
-    await handle.close();
+    if (error.code === 'ELOOP' || error.code === 'ENXIO') return undefined;
     throw error;
   });
-  if (stats.isFile()) return { handle, stats };
+  if (handle === undefined || (await handle.stat()).isFile()) return handle;
   await handle.close();
   return undefined;
 }

@@ -106,9 +106,8 @@ class Candidate {
   #source: string | undefined;
   #isOnly = false;
   #first: LiveProof | undefined;
-  #equal: LiveProof | undefined;
+  readonly #equal: LiveProof[] = [];
   #whole: LiveProof | undefined;
-  #equals = 0;
   #failure: JobtailError | undefined;
 
   constructor(row: LiveFileRow, file: string, local: LocalFile) {
@@ -125,7 +124,7 @@ class Candidate {
 
   /** Whether a listed file can still change the result: not after two equal files, one of them complete. */
   needs(name: string): boolean {
-    if (this.#whole !== undefined && this.#equals > 1) return false;
+    if (this.#whole !== undefined && this.#equal.length > 1) return false;
     return this.#source === undefined || this.#source === name;
   }
 
@@ -142,8 +141,7 @@ class Candidate {
     const found = { proof, listedName };
     this.#first ??= found;
     if (proof.outcome !== 'equal') return;
-    this.#equals += 1;
-    this.#equal ??= found;
+    this.#equal.push(found);
     if (proof.remoteBytes === proof.bytes) this.#whole ??= found;
   }
 
@@ -154,9 +152,9 @@ class Candidate {
   outcome(): LiveProof | JobtailError {
     if (this.#failure !== undefined && this.#whole === undefined) return this.#failure;
     // Of several files that start like the mirror, one that also ends like it is the best proof.
-    const best = this.#whole ?? this.#equal;
+    const best = this.#whole ?? this.#equal[0];
     if (best === undefined) return this.#first ?? unproven(this.#local.bytes, 'the service lists no file that fits');
-    return this.#failure === undefined && this.#equals === 1 ? best : { ...best, listedName: null };
+    return this.#failure === undefined && this.#equal.length === 1 ? best : { ...best, listedName: null };
   }
 }
 

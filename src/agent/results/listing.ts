@@ -68,64 +68,47 @@ export async function ignoresCase(calls: FileCalls, directory: string): Promise<
 const MAX_FILES = 200_000;
 const MAX_NODES = 500_000;
 
-const FILE = -1;
-const ROOT = 0;
-
 /**
- * The paths of one listing that are taken, as a tree. Names that differ only by Unicode normalisation are one file on
- * some file systems.
+ * The paths of one listing that are taken. Names that differ only by Unicode normalisation are one file on some file
+ * systems.
  */
 class TakenPaths {
   readonly #foldsCase: boolean;
-  /** By directory number and name: the number of another directory, or FILE. */
-  readonly #nodes = new Map<string, number>();
-  #files = 0;
-  #directories = 0;
+  readonly #files = new Set<string>();
+  readonly #directories = new Set<string>();
 
   constructor(foldsCase: boolean) {
     this.#foldsCase = foldsCase;
   }
 
   take(parts: readonly string[]): string | undefined {
-    const names = this.#normal(parts);
-    let directory = ROOT;
-    let at = 0;
-    for (; at < names.length; at++) {
-      const found = this.#nodes.get(`${directory}/${names[at]}`);
-      if (found === undefined) break;
-      if (found === FILE)
-        return at === names.length - 1
-          ? 'it names the same file as another result'
-          : 'another result is a file where this one needs a directory';
-      directory = found;
+    const file = this.#normal(parts);
+    if (this.#files.has(file)) return 'it names the same file as another result';
+    if (this.#directories.has(file)) return 'another result needs a directory of this name';
+    const fresh: string[] = [];
+    for (let at = directoryOf(file); at !== '' && !this.#directories.has(at); at = directoryOf(at)) {
+      if (this.#files.has(at)) return 'another result is a file where this one needs a directory';
+      fresh.push(at);
     }
-    if (at === names.length) return 'another result needs a directory of this name';
-    if (this.#files >= MAX_FILES) return `the job has more than ${MAX_FILES} results`;
-    if (this.#nodes.size + names.length - at > MAX_NODES)
+    if (this.#files.size >= MAX_FILES) return `the job has more than ${MAX_FILES} results`;
+    if (this.#files.size + this.#directories.size + fresh.length >= MAX_NODES)
       return `the results of the job have more than ${MAX_NODES} files and directories`;
-    for (; at < names.length - 1; at++) {
-      this.#directories += 1;
-      this.#nodes.set(`${directory}/${names[at]}`, this.#directories);
-      directory = this.#directories;
-    }
-    this.#nodes.set(`${directory}/${names[at]}`, FILE);
-    this.#files += 1;
+    for (const directory of fresh) this.#directories.add(directory);
+    this.#files.add(file);
     return undefined;
   }
 
   has(parts: readonly string[]): boolean {
-    let node: number | undefined = ROOT;
-    for (const name of this.#normal(parts)) node = this.#nodes.get(`${node}/${name}`);
-    return node === FILE;
+    return this.#files.has(this.#normal(parts));
   }
 
-  #normal(parts: readonly string[]): readonly string[] {
-    const path = parts.join('/');
-    const normal = path.normalize('NFC');
-    if (this.#foldsCase) return partsOf(normal.toLowerCase().normalize('NFC'));
-    return normal === path ? parts : partsOf(normal);
+  #normal(parts: readonly string[]): string {
+    const normal = parts.join('/').normalize('NFC');
+    return this.#foldsCase ? normal.toLowerCase().normalize('NFC') : normal;
   }
 }
+
+const directoryOf = (file: string) => file.slice(0, Math.max(0, file.lastIndexOf('/')));
 
 /** Maximum rows of skipped names, for each reason. */
 const MAX_EXAMPLES = 100;
