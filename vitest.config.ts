@@ -65,8 +65,8 @@ function isRoomInMemory(): boolean {
 /** Minutes of processes: any change in a folder that their support imports would run all of them in `npm run test:near`. */
 const FAR = process.env['JOBTAIL_NEAR'] === '1' ? ['test/e2e/**', 'test/view/page/browser/**'] : [];
 
-/** Where npm left pg-boss out, for the Node.js is too old for it, the one of `npm run setup:fleet` does for its tests. */
-const OF_FLEET = path.join(FLEET_PLACE, 'node_modules', 'pg-boss');
+/** Where npm left pg out, for the Node.js is too old for a fleet, the one of `npm run setup:fleet` does for its tests. */
+const OF_FLEET = path.join(FLEET_PLACE, 'node_modules', 'pg');
 
 /**
  * Random order by the seed that the end of a run prints. Files that ask for long time limits go before the others: begun
@@ -104,7 +104,7 @@ const planting = {
 
 export default defineConfig({
   plugins: [planting],
-  resolve: { alias: fs.existsSync(OF_FLEET) ? { 'pg-boss': OF_FLEET } : {} },
+  resolve: { alias: fs.existsSync(OF_FLEET) ? { pg: OF_FLEET } : {} },
   test: {
     // Most tests wait for processes and files, not for the processor: one more than there are keeps all of them busy.
     // Long ones are of many processes each.

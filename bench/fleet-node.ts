@@ -20,5 +20,5 @@ export const FLEET_NODE: readonly string[] = IS_NEW ? [process.execPath] : [OTHE
 
 export const isFleetNodeThere = (): boolean => IS_NEW || fs.existsSync(OTHER);
 
-/** Loads the packages that pg-boss brings. */
+/** Loads the package `pg`. */
 export const fleetRequire = createRequire(path.join(fs.existsSync(OTHER) ? FLEET_PLACE : ROOT, 'package.json'));

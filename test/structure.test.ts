@@ -75,7 +75,7 @@ const CALLS_OF_SIMULATOR = [
 const WRAPPED: Readonly<Record<string, string>> = {
   soap: 'remote/soap',
   'better-sqlite3': 'store',
-  'pg-boss': 'fleet',
+  pg: 'fleet',
   pino: 'daemon',
   'sonic-boom': 'daemon',
   hono: 'view/http',

@@ -281,10 +281,10 @@ function repeats(items: readonly unknown[]): { readonly index: number; readonly 
 }
 
 const URL_KEYS = ['url', 'urlFile', 'urlCredential'] as const;
-/** pg-boss refuses a shorter heartbeat. */
+/** Two queries that reach their time limits must fit into a lease. */
 const MIN_HEARTBEAT_SECONDS = 10;
 const MAX_HEARTBEAT_SECONDS = 600;
-/** The schema of pg-boss has a longer name, and PostgreSQL cuts names above 63 bytes. */
+/** The channel of notifications has a longer name, and PostgreSQL cuts names above 63 bytes. */
 const MAX_SCHEMA_CHARACTERS = 40;
 
 const EXPECTED_NAME = 'a name of at most 63 letters, digits, dots, dashes and underscores';

@@ -12,7 +12,7 @@ import { asJobtailError, JobtailError } from '../errors.ts';
 import type { Budget } from '../fleet/budget.ts';
 import type { FleetClient } from '../fleet/client.ts';
 import type { FleetCopy } from '../fleet/copy.ts';
-import type { FleetAddress } from '../fleet/joined.ts';
+import type { FleetAddress } from '../fleet/database.ts';
 import type { FleetMember } from '../fleet/member.ts';
 import type { AgentRow } from '../fleet/register.ts';
 import type { JobId } from '../job.ts';
@@ -27,7 +27,7 @@ import type { FleetRead, FleetSource, PlaceOfJob } from '../view/fleet.ts';
 import type { FleetNumbers } from './metrics.ts';
 import type { Transfers } from './transfers.ts';
 
-/** Needed by pg-boss. */
+/** npm leaves the packages of a fleet out on older ones. */
 const NODE = [22, 12] as const;
 /** Limit for releasing the grants of a job; the next owner releases the rest. */
 const END_TRANSFER_MS = 5_000;
@@ -185,7 +185,7 @@ export class FleetOfView implements FleetSource {
   async read(withResults: readonly JobId[]): Promise<FleetRead> {
     const { fleet, mirrorDirectory, service } = this.#options;
     try {
-      const [{ FleetClient, isWaiting }, { FleetCopy }] = await Promise.all([
+      const [{ FleetClient }, { FleetCopy }] = await Promise.all([
         import('../fleet/client.ts'),
         import('../fleet/copy.ts'),
       ]);
@@ -202,7 +202,7 @@ export class FleetOfView implements FleetSource {
         jobId,
         { owner, isElsewhere: mirror !== null && mirror !== here && owner !== fleet.name },
       ]);
-      const waitingJobs = owners.filter(isWaiting).length;
+      const waitingJobs = owners.filter(({ isWaiting }) => isWaiting).length;
       return { store, name: fleet.name, agents, waitingJobs, places: new Map(places) };
     } catch (error) {
       await this.rest();

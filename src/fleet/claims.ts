@@ -3,7 +3,6 @@
  * token, `attempt`, which grows with each owner; both are compared before anything is written.
  */
 import type { JobId } from '../job.ts';
-import type { Queue } from './commands.ts';
 import type { Database } from './database.ts';
 import { idsOf, type LeasedJob, type Register, SILENT } from './register.ts';
 import type { Sql } from './tables.ts';
@@ -22,7 +21,6 @@ const MAX_FREED = 100;
 
 export interface ClaimsOptions {
   readonly database: Database;
-  readonly queue: Queue;
   readonly register: Pick<Register, 'seenAt'>;
   readonly owner: string;
   readonly instance: string;
@@ -37,14 +35,12 @@ const HAS_HEARTBEAT = `($1::timestamptz IS NULL OR EXISTS (SELECT 1 FROM {s}.age
 export class Claims {
   readonly #options: ClaimsOptions;
   readonly #database: Database;
-  readonly #queue: Queue;
   readonly #owner: string;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
     this.#database = options.database;
-    this.#queue = options.queue;
     this.#owner = options.owner;
   }
 
@@ -52,38 +48,28 @@ export class Claims {
     return [this.#options.register.seenAt, this.#owner];
   }
 
-  /** Acquires up to `max` jobs without an owner; skips jobs for which a command is being placed. */
-  async take(max: number): Promise<TakenJob[]> {
-    try {
-      return await this.#database.transaction((sql) => this.#take(sql, max));
-    } catch (error) {
-      if (error instanceof Busy) return [];
-      throw error;
-    }
+  /** Acquires up to `max` jobs that wait for an owner; skips those for which a command is being placed. */
+  take(max: number): Promise<TakenJob[]> {
+    return this.#database.transaction((sql) => this.#take(sql, max));
   }
 
   async #take(sql: Sql, max: number): Promise<TakenJob[]> {
-    const [current] = await sql.query(`SELECT 1 WHERE ${HAS_HEARTBEAT}`, this.#heartbeat);
-    if (current === undefined) throw new Busy();
-    // An entry without a valid job id leaves the queue: no agent can follow it.
-    const waiting = this.#database.border.jobs(await this.#queue.take(sql, max));
-    if (waiting.length === 0) return [];
-    const ids = idsOf(waiting);
-    const [there] = await sql.query<{ readonly count: number }>(
-      'SELECT count(*)::int AS count FROM {s}.jobs WHERE job_id = ANY($1)',
-      [ids],
-    );
-    const free = await sql.query<{ readonly jobId: JobId; readonly owner: string | null }>(
-      'SELECT job_id AS "jobId", owner FROM {s}.jobs WHERE job_id = ANY($1) FOR UPDATE SKIP LOCKED',
-      [ids],
-    );
-    if (free.length < (there?.count ?? 0)) throw new Busy();
-    const taken = await sql.query<TakenJob>(
-      `UPDATE {s}.jobs SET owner = $1, attempt = attempt + 1, taken_at = clock_timestamp() WHERE job_id = ANY($2)
-       RETURNING job_id AS "jobId", attempt, mirror, EXISTS (SELECT 1 FROM {s}.attempts AS before
+    const found = await sql.query<TakenJob>(
+      `WITH free AS (
+         SELECT job_id FROM {s}.jobs WHERE waiting_since IS NOT NULL AND ${HAS_HEARTBEAT}
+         ORDER BY waiting_since, job_id LIMIT ${max} FOR UPDATE SKIP LOCKED)
+       UPDATE {s}.jobs SET owner = $2, attempt = attempt + 1, taken_at = clock_timestamp(), waiting_since = NULL
+       FROM free WHERE jobs.job_id = free.job_id
+       RETURNING jobs.job_id AS "jobId", attempt, mirror, EXISTS (SELECT 1 FROM {s}.attempts AS before
          WHERE before.job_id = jobs.job_id AND before.attempt = jobs.attempt - 1 AND how = 'lost') AS "isTakeover"`,
-      [this.#owner, free.filter(({ owner }) => owner === null).map(({ jobId }) => jobId)],
+      this.#heartbeat,
     );
+    if (found.length === 0) return [];
+    const taken = this.#database.border.jobs(found);
+    // No agent can follow a job with a malformed id: it waits no more.
+    const malformed = found.filter((job) => !taken.includes(job));
+    if (malformed.length > 0)
+      await sql.query('UPDATE {s}.jobs SET owner = NULL WHERE job_id = ANY($1)', [idsOf(malformed)]);
     await sql.query(
       `INSERT INTO {s}.attempts (job_id, attempt, agent, taken_at)
        SELECT job_id, attempt, owner, taken_at FROM {s}.jobs WHERE job_id = ANY($1)`,
@@ -134,9 +120,11 @@ export class Claims {
   /** Within `fenced`: the jobs have no owner from now on, and wait for one unless all work is done. */
   async end(sql: Sql, jobs: readonly LeasedJob[], how: End): Promise<void> {
     const ids = idsOf(jobs);
-    await sql.query('UPDATE {s}.jobs SET owner = NULL WHERE job_id = ANY($1)', [ids]);
+    await sql.query(
+      'UPDATE {s}.jobs SET owner = NULL, waiting_since = CASE WHEN $2 THEN now() END WHERE job_id = ANY($1)',
+      [ids, how === 'handed-over'],
+    );
     await this.#ended(sql, ids, how);
-    if (how === 'handed-over') for (const jobId of ids) await this.#queue.send(sql, jobId);
   }
 
   /**
@@ -149,12 +137,11 @@ export class Claims {
         `WITH silent AS (
            SELECT job_id FROM {s}.jobs JOIN {s}.agents ON name = owner WHERE ${SILENT} AND ${HAS_HEARTBEAT}
            ORDER BY job_id LIMIT ${MAX_FREED} FOR UPDATE OF agents, jobs SKIP LOCKED)
-         UPDATE {s}.jobs SET owner = NULL FROM silent WHERE jobs.job_id = silent.job_id RETURNING jobs.job_id AS "jobId"`,
+         UPDATE {s}.jobs SET owner = NULL, waiting_since = now() FROM silent WHERE jobs.job_id = silent.job_id RETURNING jobs.job_id AS "jobId"`,
         this.#heartbeat,
       );
       const ids = this.#database.border.jobs(freed).map(({ jobId }) => jobId);
       await this.#ended(sql, ids, 'lost');
-      for (const jobId of ids) await this.#queue.send(sql, jobId);
       return ids.length;
     });
   }
@@ -166,5 +153,3 @@ export class Claims {
     );
   }
 }
-
-class Busy extends Error {}

@@ -4,10 +4,10 @@ import type { PortableRow } from '../store/portable-rows.ts';
 import type { WatchMineRow, WatchRequest } from '../store/rows.ts';
 import { type Command, NOT_STORED } from './border.ts';
 import type { Answer } from './commands.ts';
-import { Database } from './database.ts';
+import { Database, type FleetAddress } from './database.ts';
 import { FORGOTTEN, forgetRows } from './forgotten.ts';
 import { KeptRows } from './handover.ts';
-import { type FleetAddress, type Joined, openFleet, openFleetReadOnly } from './joined.ts';
+import { type Joined, openFleet, openFleetReadOnly } from './joined.ts';
 import { type AgentRow, Register } from './register.ts';
 import { requireKnown, versionOf } from './tables.ts';
 
@@ -19,11 +19,9 @@ export interface OwnerRow {
   readonly attempt: number;
   /** Id of the mirror directory that has its bytes; null before there are any. */
   readonly mirror: string | null;
+  /** Whether it waits for an owner. */
+  readonly isWaiting: boolean;
 }
-
-/** Whether an agent has to follow it, and none does. */
-export const isWaiting = ({ owner, state }: OwnerRow): boolean =>
-  owner === null && state !== 'ended' && state !== 'settled';
 
 export class FleetClient {
   readonly #joined: Joined;
@@ -95,7 +93,7 @@ export class FleetClient {
   async owners(only?: JobId): Promise<OwnerRow[]> {
     const { database } = this.#joined;
     const rows = await database.query<OwnerRow>(
-      `SELECT job_id AS "jobId", state, source, attempt, owner, mirror FROM {s}.jobs
+      `SELECT job_id AS "jobId", state, source, attempt, owner, mirror, waiting_since IS NOT NULL AS "isWaiting" FROM {s}.jobs
        WHERE $1::text IS NULL OR job_id::text OPERATOR(pg_catalog.=) $1::text ORDER BY job_id`,
       [only ?? null],
     );
@@ -153,7 +151,7 @@ const OLDEST = 130_000;
 
 /** @throws JobtailError fleet; config if the tables are those of a newer version */
 export async function readFleet(address: FleetAddress): Promise<FleetServer> {
-  const database = await Database.connect({ ...address, name: 'check' });
+  const database = await Database.connect(address, { name: 'check' });
   try {
     const format = await versionOf(database);
     requireKnown(database, format);

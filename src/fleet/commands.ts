@@ -1,6 +1,6 @@
 /**
- * Commands from operators, configurations and the service for jobs; only the owner of a job executes them. The client
- * that places a command ensures an owner: a job without one goes to the queue, and the next agent acquires it.
+ * Commands from operators, configurations and the service for jobs; only the owner of a job executes them. A job without
+ * an owner waits for one from its first open command on, and the next agent acquires it.
  */
 import type { PassAnswer } from '../agent/pass/complete-pass.ts';
 import type { JobId } from '../job.ts';
@@ -8,42 +8,6 @@ import type { Store } from '../store/store.ts';
 import type { Command, OpenCommand } from './border.ts';
 import type { Database } from './database.ts';
 import type { Sql } from './tables.ts';
-
-const QUEUE = 'waiting';
-/** Seconds until pg-boss removes a row: in practice never. */
-const NEVER = 2_000_000_000;
-
-/** The rows of pg-boss: jobs that wait. An acquired job has no row. */
-export const WAITING_ROWS = `{s}_boss.job WHERE name = '${QUEUE}'`;
-
-/**
- * The jobs that wait for an owner, once each, in pg-boss. Owners are in `jobs`, leases in `agents`, so an owned job
- * costs pg-boss nothing.
- */
-export class Queue {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
-  async make(): Promise<void> {
-    await this.#database.call((boss) => boss.createQueue(QUEUE, { policy: 'exclusive', retentionSeconds: NEVER }));
-  }
-
-  /** Does nothing if the job waits already. */
-  async send(sql: Sql, jobId: JobId): Promise<void> {
-    await this.#database.call((boss) => boss.send(QUEUE, { jobId }, { singletonKey: jobId, db: sql.db }));
-  }
-
-  /** Removes up to `max` waiting jobs that no other transaction removes; returns their ids. */
-  async take(sql: Sql, max: number): Promise<{ readonly jobId: string }[]> {
-    const found = await this.#database.call((boss) => boss.fetch(QUEUE, { batchSize: max, db: sql.db }));
-    const ids = found.map(({ id }) => id);
-    if (ids.length > 0) await this.#database.call((boss) => boss.deleteJob(QUEUE, ids, { db: sql.db }));
-    return found.map(({ data }) => ({ jobId: String((data as { jobId?: unknown } | null)?.jobId) }));
-  }
-}
 
 /** The answer of a command for which no client waits. */
 export const DONE = {};
@@ -59,11 +23,9 @@ const COLUMNS = 'order_id::text AS "commandId", job_id AS "jobId", kind, body, i
 
 export class Commands {
   readonly #database: Database;
-  readonly #queue: Queue;
 
-  constructor(database: Database, queue: Queue) {
+  constructor(database: Database) {
     this.#database = database;
-    this.#queue = queue;
   }
 
   /** Places commands. Returns their ids, by job id. */
@@ -77,16 +39,15 @@ export class Commands {
     const sorted = [...commands].sort((a, b) => (a.jobId < b.jobId ? -1 : 1));
     for (const { jobId, kind, body = null } of sorted) {
       // Locks the row: an owner that finds no more work checks again after this transaction.
-      const [job] = await sql.query<{ readonly owner: string | null }>(
-        `INSERT INTO {s}.jobs (job_id, source) VALUES ($1, $2) ON CONFLICT (job_id) DO UPDATE SET job_id = excluded.job_id
-         RETURNING owner`,
+      await sql.query(
+        `INSERT INTO {s}.jobs (job_id, source, waiting_since) VALUES ($1, $2, now()) ON CONFLICT (job_id) DO UPDATE
+         SET waiting_since = CASE WHEN jobs.owner IS NULL THEN coalesce(jobs.waiting_since, now()) END`,
         [jobId, body?.source ?? 'command'],
       );
       const [row] = await sql.query<{ readonly commandId: string }>(
         'INSERT INTO {s}.orders (job_id, kind, body) VALUES ($1, $2, $3) RETURNING order_id::text AS "commandId"',
         [jobId, kind, body === null ? null : JSON.stringify(body)],
       );
-      if (job?.owner == null) await this.#queue.send(sql, jobId);
       ids.push(row?.commandId ?? '');
     }
     await this.notify(sql);

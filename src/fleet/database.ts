@@ -1,148 +1,95 @@
-/**
- * The database of the fleet: SQL, transactions and notifications, on the connections of pg-boss. Every query has a time
- * limit.
- */
-import type { PgBoss, PgDatabase, PgPool } from 'pg-boss';
-import { JobtailError as Failure, JobtailError } from '../errors.ts';
-import { Secrets, safeText } from '../redact.ts';
-import '../system/network.ts';
+/** The database of the fleet: SQL and transactions in its schema. */
+import { JobtailError } from '../errors.ts';
+import { type Secrets, safeText } from '../redact.ts';
 import { Border } from './border.ts';
+import { type ConnectionOptions, type Connections, connectionsTo } from './connections.ts';
 import { migrate, type Sql, type Tables } from './tables.ts';
 
-/** Loads the package that reaches PostgreSQL. */
-export type Driver = () => Promise<Pick<typeof import('pg-boss'), 'PgBoss'>>;
-
-export interface DatabaseOptions {
+export interface FleetAddress {
   readonly url: string;
-  /** Schema of the tables here; the tables of pg-boss are in `<schema>_boss`. */
   readonly schema: string;
-  readonly name: string;
-  readonly secrets?: Secrets;
-  readonly connections?: number;
+  readonly secrets: Secrets;
   /** Called with each row that is malformed, or of an unknown kind: it is ignored. */
   readonly onIgnored?: (what: string) => void;
-  readonly driver?: Driver;
+  /** Opens the connections; `pg` if omitted. */
+  readonly connect?: (options: ConnectionOptions) => Promise<Connections>;
 }
 
-/** Limit for one response: the lease of a 10 s heartbeat must outlast two of them. */
-const QUERY_MS = 4_000;
 const MAX_CONNECTIONS = 3;
-/**
- * The limit for idle transactions: a process that stands still must not block takeovers. The search path: objects that
- * another role puts into `public` must never be found.
- */
-const SESSION = '-c idle_in_transaction_session_timeout=5000 -c search_path=pg_catalog,pg_temp';
 
 export class Database implements Tables {
   readonly schema: string;
   readonly where: string;
-  readonly boss: PgBoss;
   readonly border: Border;
-  readonly #pool: PgPool;
+  readonly #connections: Connections;
   readonly #secrets: Secrets;
 
-  private constructor(boss: PgBoss, where: string, options: DatabaseOptions) {
-    const { schema, secrets = new Secrets(), onIgnored = () => {} } = options;
+  private constructor(connections: Connections, { url, schema, secrets, onIgnored = () => {} }: FleetAddress) {
     this.border = new Border(onIgnored);
-    this.boss = boss;
-    this.where = where;
+    this.where = whereOf(url);
     this.schema = schema;
-    this.#pool = boss.getDb();
+    this.#connections = connections;
     this.#secrets = secrets;
   }
 
   /** Connects, and upgrades the tables to the format of this version. @throws JobtailError fleet, config */
-  static async open(options: DatabaseOptions): Promise<Database> {
-    const database = await Database.connect(options);
+  static async open(options: FleetAddress, name: string): Promise<Database> {
+    const database = await Database.connect(options, { name });
     try {
-      await migrate(database, () => database.#try(async () => void (await database.boss.start())));
+      await migrate(database);
       return database;
     } catch (error) {
       await database.close();
-      throw database.#failure(error);
-    }
-  }
-
-  /** Connects, and changes nothing. @throws JobtailError fleet */
-  static async connect(options: DatabaseOptions): Promise<Database> {
-    const { url, schema, name, secrets, connections = MAX_CONNECTIONS, driver = () => import('pg-boss') } = options;
-    const password = passwordOf(url);
-    if (password !== '') secrets?.add('sign-in', password);
-    const { PgBoss } = await driver().catch((cause: unknown) => {
-      throw missing(cause);
-    });
-    const boss = new PgBoss({
-      ...{ connectionString: url, schema: `${schema}_boss`, application_name: `jobtail ${name}`, max: connections },
-      ...{ supervise: false, schedule: false, monitorIntervalSeconds: 5 },
-      ...{ query_timeout: QUERY_MS, connectionTimeoutMillis: QUERY_MS, options: SESSION },
-    });
-    // The failed call also throws the error.
-    boss.on('error', () => {});
-    const database = new Database(boss, whereOf(url), options);
-    await database.#try(() => database.#pool.open());
-    return database;
-  }
-
-  get db(): PgDatabase {
-    return this.#pool;
-  }
-
-  query<Row = unknown>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return this.#try(async () => (await this.#pool.executeSql(this.#inSchema(text), values)).rows as Row[]);
-  }
-
-  /** Runs `work` in a transaction; rolls back and rethrows what it throws. */
-  async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    const { db, commit, rollback } = await this.#try(() => this.#pool.beginTransaction());
-    const query = <Row>(text: string, values: readonly unknown[] = []) =>
-      this.#try(async () => (await db.executeSql(this.#inSchema(text), values)).rows as Row[]);
-    try {
-      const result = await work({ db, query });
-      await this.#try(commit);
-      return result;
-    } catch (error) {
-      await rollback();
       throw error;
     }
   }
 
-  /** Calls back for each notification, and after a connection loss: some may be missed. The result ends that. */
-  listen(channel: string, onNotice: () => void, onReconnect: () => void): Promise<{ close(): Promise<void> }> {
-    return this.#try(() => this.#pool.listen(`${this.schema}_${channel}`, onNotice, onReconnect));
+  /** Connects, and changes nothing. @throws JobtailError config */
+  static async connect(
+    options: FleetAddress,
+    { name, max = MAX_CONNECTIONS, listener }: Omit<ConnectionOptions, 'url' | 'max'> & { readonly max?: number },
+  ): Promise<Database> {
+    const { url, secrets, connect = connectionsTo } = options;
+    const password = passwordOf(url);
+    if (password !== '') secrets.add('sign-in', password);
+    return new Database(await connect({ url, name, max, listener }), options);
   }
 
-  call<T>(work: (boss: PgBoss) => Promise<T>): Promise<T> {
-    return this.#try(() => work(this.boss));
+  query<Row = unknown>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.#run(this.#connections, text, values);
+  }
+
+  /** Runs `work` in a transaction; rolls back and rethrows what it throws. */
+  async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const session = await this.#try(() => this.#connections.session());
+    const query: Sql['query'] = (text, values) => this.#run(session, text, values);
+    try {
+      await query('BEGIN');
+      const result = await work({ query });
+      await query('COMMIT');
+      session.release();
+      return result;
+    } catch (error) {
+      session.release(error instanceof Error ? error : new Error(String(error)));
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
-    await this.boss.stop({ graceful: false }).catch(() => {});
-    await this.#pool.close().catch(() => {});
+    await this.#connections.close().catch(() => {});
   }
 
-  #inSchema(text: string): string {
-    return text.replaceAll('{s}', this.schema);
+  #run<Row>(on: Pick<Connections, 'query'>, text: string, values?: readonly unknown[]): Promise<Row[]> {
+    return this.#try(async () => (await on.query(text.replaceAll('{s}', this.schema), values)) as Row[]);
   }
 
   async #try<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      throw this.#failure(error);
+      throw asFleetError(error, this.where, this.#secrets);
     }
   }
-
-  #failure(thrown: unknown): JobtailError {
-    return thrown instanceof Failure ? thrown : asFleetError(thrown, this.where, this.#secrets);
-  }
-}
-
-function missing(cause: unknown): Failure {
-  const hint = 'install jobtail again with this Node.js (npm install -g), with optional packages';
-  return new Failure('config', 'the package pg-boss, which a fleet needs, is missing or cannot be loaded', {
-    hint,
-    cause,
-  });
 }
 
 function whereOf(url: string): string {
@@ -163,7 +110,7 @@ const HINTS: readonly (readonly [code: RegExp, hint: string])[] = [
   [/^28/, 'check the user and the password of the address, and at pg_hba.conf of the server'],
   [/^3D000$/, 'make the database: createdb -O USER DATABASE (docs/fleet.md)'],
   [/^42501$/, 'give the user of the agents the right to create a schema in the database (docs/fleet.md)'],
-  [/^53300$/, 'raise max_connections of the server: an agent takes five'],
+  [/^53300$/, 'raise max_connections of the server: an agent takes four'],
   [
     /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|ENOENT)$/,
     'check the address, and whether the server runs',
@@ -180,13 +127,8 @@ function asFleetError(thrown: unknown, where: string, secrets: Secrets): Jobtail
   const { code, message } = wordsOf(thrown);
   const hint = HINTS.find(([known]) => known.test(code))?.[1] ?? USUAL_HINT;
   // Without `cause`: what the driver throws may contain the address.
-  return new JobtailError(
-    'fleet',
-    `the database of the fleet (${where}) cannot be used: ${secrets.safeText(message)}`,
-    {
-      hint,
-    },
-  );
+  const text = `the database of the fleet (${where}) cannot be used: ${secrets.safeText(message)}`;
+  return new JobtailError('fleet', text, { hint });
 }
 
 function wordsOf(thrown: unknown): { readonly code: string; readonly message: string } {

@@ -17,13 +17,13 @@ interface Claimed {
 
 /** Within a transaction. An owner writes the last rows of a job before it releases it. @throws JobtailError */
 export async function forgetRows(sql: Sql, jobId: JobId): Promise<void> {
-  const [job] = await sql.query<{ readonly state: string; readonly owner: string | null; readonly isWanted: boolean }>(
-    `SELECT state, owner, EXISTS (SELECT 1 FROM {s}.orders WHERE orders.job_id = jobs.job_id AND answer IS NULL) AS "isWanted"
+  const [job] = await sql.query<{ readonly state: string; readonly owner: string | null; readonly isWaiting: boolean }>(
+    `SELECT state, owner, waiting_since IS NOT NULL AS "isWaiting"
      FROM {s}.jobs WHERE job_id = $1 FOR UPDATE`,
     [jobId],
   );
   if (job === undefined || job.state === FORGOTTEN) throw new JobtailError('job-unknown', `job ${jobId} is not known`);
-  requireFree({ jobId, state: job.state, owner: job.isWanted ? 'the next agent' : job.owner });
+  requireFree({ jobId, state: job.state, owner: job.isWaiting ? 'the next agent' : job.owner });
   for (const table of ['rows', 'orders', 'attempts'])
     await sql.query(`DELETE FROM {s}.${table} WHERE job_id = $1`, [jobId]);
   await sql.query(`UPDATE {s}.jobs SET state = '${FORGOTTEN}', source = 'command', mirror = NULL WHERE job_id = $1`, [

@@ -1,50 +1,42 @@
 /** Joins an agent to its fleet: opens the database, takes the agent's name, and brings its own jobs. */
 import type { Log } from '../agent/ports.ts';
 import type { JobId } from '../job.ts';
-import type { Secrets } from '../redact.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import { Claims } from './claims.ts';
-import { Commands, Queue } from './commands.ts';
-import { Database, type Driver } from './database.ts';
+import { COMMANDS_CHANNEL, Commands } from './commands.ts';
+import type { Listener } from './connections.ts';
+import { Database, type FleetAddress } from './database.ts';
 import { KeptRows } from './handover.ts';
 import { type Member, Register } from './register.ts';
 import { requireCurrent } from './tables.ts';
 
-export interface FleetAddress {
-  readonly url: string;
-  readonly schema: string;
-  readonly secrets: Secrets;
-  readonly onIgnored?: (what: string) => void;
-  /** The package `pg-boss` if omitted. */
-  readonly driver?: Driver;
-}
-
 export interface Joined {
   close(): Promise<void>;
   readonly database: Database;
-  readonly queue: Queue;
   readonly claims: Claims;
   readonly commands: Commands;
   readonly register: Register;
 }
 
+export type AgentConnection = Pick<Member, 'instance'> & Pick<Listener, 'onNotice' | 'onConnect'>;
+
 /**
- * For an agent, whose heartbeats have their own connection; or for a command (name `command`, no `instance`). @throws
- * JobtailError fleet, config
+ * For a command, or for an agent: its heartbeats have their own connection, which receives the notices of commands and of
+ * released jobs. @throws JobtailError fleet, config
  */
-export async function openFleet(address: FleetAddress, name: string, instance?: string): Promise<Joined> {
-  return await orClose(await Database.open({ ...address, name }), async (database) => {
-    await new Queue(database).make();
-    if (instance === undefined) return joinedBy(database, name);
-    const heartbeats = await Database.connect({ ...address, name: `${name} heartbeats`, connections: 1 });
-    return joinedBy(database, name, instance, heartbeats);
+export async function openFleet(address: FleetAddress, name: string, agent?: AgentConnection): Promise<Joined> {
+  return await orClose(await Database.open(address, name), async (database) => {
+    if (agent === undefined) return joinedBy(database, name);
+    const listener = { ...agent, channel: `${address.schema}_${COMMANDS_CHANNEL}` };
+    const heartbeats = await Database.connect(address, { name: `${name} heartbeats`, max: 1, listener });
+    return joinedBy(database, name, agent.instance, heartbeats);
   });
 }
 
 /** For commands that only read: it needs no right but SELECT. @throws JobtailError fleet, config */
 export async function openFleetReadOnly(address: FleetAddress): Promise<Joined> {
-  return await orClose(await Database.connect({ ...address, name: 'command', connections: 1 }), async (database) => {
+  return await orClose(await Database.connect(address, { name: 'command', max: 1 }), async (database) => {
     await requireCurrent(database);
     return joinedBy(database, 'command');
   });
@@ -59,12 +51,11 @@ async function orClose(database: Database, join: (database: Database) => Promise
   }
 }
 
-function joinedBy(database: Database, name: string, instance = '', heartbeats = database): Joined {
-  const queue = new Queue(database);
+function joinedBy(database: Database, owner: string, instance = '', heartbeats = database): Joined {
+  const [register, commands] = [new Register(heartbeats), new Commands(database)];
+  const claims = new Claims({ database, register, owner, instance });
   const close = async () => void (await Promise.all([...new Set([database, heartbeats])].map((one) => one.close())));
-  const [register, commands] = [new Register(heartbeats), new Commands(database, queue)];
-  const claims = new Claims({ database, queue, register, owner: name, instance });
-  return { database, queue, claims, commands, register, close };
+  return { database, claims, commands, register, close };
 }
 
 /**
@@ -94,7 +85,7 @@ const TICK_MS = 1_000;
 export async function bringOwnJobs(
   store: Store,
   mirror: string,
-  { database, queue, commands }: Joined,
+  { database, commands }: Joined,
   log: Log,
 ): Promise<void> {
   const taken = new Set(store.fleetLeases.all().map(({ jobId }) => jobId));
@@ -105,12 +96,11 @@ export async function bringOwnJobs(
   for (const { jobId } of own) {
     await database.transaction(async (sql) => {
       const rows = await sql.query(
-        'INSERT INTO {s}.jobs (job_id, mirror) VALUES ($1, $2) ON CONFLICT (job_id) DO NOTHING RETURNING 1',
+        `INSERT INTO {s}.jobs (job_id, mirror, waiting_since) VALUES ($1, $2, now()) ON CONFLICT (job_id) DO NOTHING RETURNING 1`,
         [jobId, mirror],
       );
       if (rows.length === 0) return;
       await KeptRows.write(sql, [...store.portableRows.ofJob(jobId)]);
-      await queue.send(sql, jobId);
       await commands.notify(sql);
       brought.push(jobId);
     });

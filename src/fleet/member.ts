@@ -12,10 +12,11 @@ import type { RowChanges } from '../store/portable-rows.ts';
 import type { LiveFileRow, WatchRequest } from '../store/rows.ts';
 import { sleep } from '../system/clock.ts';
 import type { Budget } from './budget.ts';
+import type { FleetAddress } from './database.ts';
 import { FleetRegister } from './fleet-register.ts';
 import type { Attached, Membership } from './following.ts';
 import { Handover } from './handover.ts';
-import { bringOwnJobs, type FleetAddress, type Joined, openFleet, takeName } from './joined.ts';
+import { bringOwnJobs, type Joined, openFleet, takeName } from './joined.ts';
 import { Heartbeat, LeasedJobs } from './lease.ts';
 import { Readiness } from './readiness.ts';
 import type { AgentAbout, FleetSummary, LeasedJob, Member, Report } from './register.ts';
@@ -233,7 +234,14 @@ export class FleetMember implements Ownership {
   async #join(): Promise<void> {
     const { settings, store, log, mirror, clock } = this.#options;
     const onIgnored = (what: string) => log.warn({ scope: 'the fleet', what }, 'row of the database ignored');
-    const joined = await openFleet({ ...this.#options, onIgnored }, settings.name, this.#member.instance);
+    const onNotice = this.#notices.reported;
+    const onConnect = () => {
+      // The database may have been restored, to a moment after the last heartbeat.
+      if (this.#phase.kind === 'joined') this.#phase.rounds.writeAgain();
+      onNotice();
+    };
+    const { instance } = this.#member;
+    const joined = await openFleet({ ...this.#options, onIgnored }, settings.name, { instance, onNotice, onConnect });
     try {
       if (!settings.separateMirrors) await joined.register.requireSameMirror(this.#member);
       this.#leased.prolong(
@@ -242,8 +250,6 @@ export class FleetMember implements Ownership {
       await bringOwnJobs(store, mirror, joined, log);
       const phase = this.#parts(joined);
       await phase.rounds.begin();
-      // The database may have been restored, to a moment after the last heartbeat.
-      await this.#notices.listen(joined.database, () => phase.rounds.writeAgain());
       await this.#warnOfOthers(joined);
       this.#phase = phase;
       this.#failing.begin();

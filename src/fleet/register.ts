@@ -5,9 +5,8 @@
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
-import { WAITING_ROWS } from './commands.ts';
 import type { Database } from './database.ts';
-import { FORMAT } from './tables.ts';
+import { FORMAT, IS_ABLE } from './tables.ts';
 
 export interface LeasedJob {
   readonly jobId: JobId;
@@ -70,7 +69,7 @@ export interface Taker {
 export interface FleetSummary {
   /** Agents that acquire jobs, this one included. */
   readonly agents: readonly Taker[];
-  /** Jobs with an owner or in the queue, jobs in the queue, and the age of the oldest of these. */
+  /** Jobs with an owner or waiting for one, jobs that wait, and how long the first of these waits. */
   readonly jobs: number;
   readonly waiting: number;
   readonly waitingMs: number;
@@ -97,13 +96,13 @@ const MAX_DOUBLINGS = 6;
 const SUMMARY = `SELECT
   (SELECT coalesce(json_agg(json_build_object('name', name, 'mostJobs', ${ROOM}, 'able', least(most_jobs, capacity), 'maxJobs', most_jobs, 'jobs', ${JOBS},
      'idleMs', extract(epoch FROM now() - took_at)::float8 * 1000::float8) ORDER BY name), '[]'::json)
-   FROM {s}.agents WHERE ${SEEN} AND NOT is_draining AND format IS NOT NULL) AS agents,
+   FROM {s}.agents WHERE ${SEEN} AND NOT is_draining AND ${IS_ABLE}) AS agents,
   (SELECT count(*)::int FROM {s}.jobs WHERE owner IS NOT NULL) AS owned,
   (SELECT count(*)::int FROM {s}.jobs JOIN {s}.agents ON name = owner WHERE ${SILENT}) AS silent,
   (SELECT coalesce(json_agg(json_build_object('jobId', job_id, 'attempt', attempt)), '[]'::json)
    FROM {s}.jobs WHERE owner = $1) AS own,
-  (SELECT count(*)::int FROM ${WAITING_ROWS}) AS waiting,
-  (SELECT coalesce(extract(epoch FROM now() - min(start_after))::float8 * 1000::float8, 0::float8) FROM ${WAITING_ROWS}) AS "waitingMs"`;
+  (SELECT count(*)::int FROM {s}.jobs WHERE waiting_since IS NOT NULL) AS waiting,
+  (SELECT coalesce(extract(epoch FROM now() - min(waiting_since))::float8 * 1000::float8, 0::float8) FROM {s}.jobs) AS "waitingMs"`;
 
 type Renewed = Pick<FleetSummary, 'drainAsked' | 'isRestored'>;
 
@@ -208,7 +207,7 @@ export class Register {
   /** Agents whose version is too old for the tables: they follow no jobs. */
   async tooOld(): Promise<string[]> {
     const rows = await this.#database.query<{ readonly name: string }>(
-      `SELECT name FROM {s}.agents WHERE format IS NULL AND NOT is_ended AND seen_at > now() - interval '1 day' ORDER BY name`,
+      `SELECT name FROM {s}.agents WHERE NOT (${IS_ABLE}) AND NOT is_ended AND seen_at > now() - interval '1 day' ORDER BY name`,
     );
     return rows.map(({ name }) => printable(name));
   }
@@ -222,7 +221,7 @@ export class Register {
 
   async askToDrain(name: string): Promise<boolean> {
     const rows = await this.#database.query(
-      `UPDATE {s}.agents SET drain_asked = true WHERE name = $1 AND ${SEEN} AND format IS NOT NULL RETURNING 1`,
+      `UPDATE {s}.agents SET drain_asked = true WHERE name = $1 AND ${SEEN} AND ${IS_ABLE} RETURNING 1`,
       [name],
     );
     return rows.length > 0;

@@ -1,15 +1,13 @@
 /**
- * The tables of the fleet, and the numbered migrations: entry n upgrades version n to n + 1. A released entry is never
- * changed. A new version of pg-boss also needs a new entry. `{s}` is the schema. Columns are `json`, never `jsonb`:
- * names may contain U+0000, which jsonb refuses.
+ * The tables of the fleet. The first entry of `MIGRATIONS` creates those of format 4, which is that of version 0.2.0; each
+ * other one upgrades them by one. A released entry is never changed. `{s}` is the schema. Columns are `json`, never
+ * `jsonb`: names may contain U+0000, which jsonb refuses.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PgDatabase } from 'pg-boss';
 import { JobtailError } from '../errors.ts';
 
 export interface Sql {
   query<Row = unknown>(text: string, values?: readonly unknown[]): Promise<Row[]>;
-  readonly db: PgDatabase;
 }
 
 export interface Tables extends Sql {
@@ -22,6 +20,7 @@ export interface Tables extends Sql {
 const MAX_WAIT_MS = 60_000;
 const TICK_MS = 200;
 
+const OLDEST_FORMAT = 4;
 const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE {s}.agents (
@@ -37,16 +36,23 @@ const MIGRATIONS: readonly string[] = [
     most_jobs  integer NOT NULL,
     lag_ms     bigint,
     calls_last_minute integer NOT NULL DEFAULT 0,
-    about      json NOT NULL
-  );
+    about      json NOT NULL,
+    capacity     integer,
+    lacks        text,
+    not_followed integer NOT NULL DEFAULT 0,
+    took_at      timestamptz NOT NULL DEFAULT now(),
+    passed_over  integer NOT NULL DEFAULT 0,
+    rests_until  timestamptz,
+    mirror       text,
+    format       integer
+    -- Room for the next version of a row in its page: no index changes with it.
+  ) WITH (fillfactor = 50);
   CREATE TABLE {s}.jobs (
     job_id      text PRIMARY KEY,
     state       text NOT NULL DEFAULT 'ordered',
     source      text NOT NULL DEFAULT 'command',
     owner       text,
     attempt     integer NOT NULL DEFAULT 0,
-    boss_id     uuid,
-    retry_count integer NOT NULL DEFAULT 0,
     taken_at    timestamptz,
     mirror      text
   );
@@ -57,7 +63,7 @@ const MIGRATIONS: readonly string[] = [
     key    text NOT NULL,
     row    json NOT NULL,
     PRIMARY KEY (job_id, kind, key)
-  );
+  ) WITH (fillfactor = 80);
   CREATE TABLE {s}.orders (
     order_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     job_id     text NOT NULL REFERENCES {s}.jobs ON DELETE CASCADE,
@@ -72,7 +78,6 @@ const MIGRATIONS: readonly string[] = [
     job_id   text NOT NULL,
     attempt  integer NOT NULL,
     agent    text NOT NULL,
-    boss_id  uuid NOT NULL,
     taken_at timestamptz NOT NULL,
     ended_at timestamptz,
     how      text,
@@ -98,78 +103,64 @@ const MIGRATIONS: readonly string[] = [
   CREATE TABLE {s}.budgets (
     name      text PRIMARY KEY,
     next_slot timestamptz NOT NULL
-  );
+  ) WITH (fillfactor = 50);
   `,
-  // One lease for each agent replaces one for each job; its row also has what the agent lacks.
+  // Agents of version 0.2.0 take the jobs without an owner from a queue of pg-boss, and put them there. They can do neither
+  // from now on, nor renew their leases: the name of the constraint is what they log. Their jobs wait when these expire.
   `
-  ALTER TABLE {s}.jobs DROP COLUMN boss_id, DROP COLUMN retry_count;
-  ALTER TABLE {s}.attempts DROP COLUMN boss_id;
-  ALTER TABLE {s}.agents
-    ADD COLUMN capacity     integer,
-    ADD COLUMN lacks        text,
-    ADD COLUMN not_followed integer NOT NULL DEFAULT 0,
-    ADD COLUMN took_at      timestamptz NOT NULL DEFAULT now(),
-    ADD COLUMN passed_over  integer NOT NULL DEFAULT 0,
-    ADD COLUMN rests_until  timestamptz;
-  -- Room for the next version of a row in its page: no index changes with it.
-  ALTER TABLE {s}.agents SET (fillfactor = 50);
-  ALTER TABLE {s}.budgets SET (fillfactor = 50);
-  ALTER TABLE {s}.rows SET (fillfactor = 80);
-  `,
-  'ALTER TABLE {s}.agents ADD COLUMN mirror text',
-  // Agents of the first version renew leases that pg-boss keeps. Those end here, and a lease begins for the jobs of each
-  // agent, so that no other agent takes them before the last of these leases is over. An agent that joined without a format
-  // cannot renew its row: the name of the constraint is what it logs.
-  `
+  ALTER TABLE {s}.jobs ADD COLUMN waiting_since timestamptz;
   DO $$ BEGIN
-    IF to_regclass('{s}_boss.job') IS NOT NULL THEN DELETE FROM {s}_boss.job WHERE name = 'follow'; END IF;
+    IF to_regclass('{s}_boss.job') IS NOT NULL THEN
+      UPDATE {s}.jobs SET waiting_since = start_after FROM {s}_boss.job
+        WHERE name = 'waiting' AND singleton_key = job_id AND owner IS NULL;
+    END IF;
   END $$;
-  UPDATE {s}.agents SET seen_at = clock_timestamp();
-  ALTER TABLE {s}.agents ADD COLUMN format integer;
+  UPDATE {s}.jobs SET waiting_since = now() WHERE owner IS NULL AND waiting_since IS NULL AND (state IN ('watched', 'ending')
+    OR EXISTS (SELECT 1 FROM {s}.orders WHERE orders.job_id = jobs.job_id AND answer IS NULL));
+  DROP SCHEMA IF EXISTS {s}_boss CASCADE;
+  ALTER TABLE {s}.jobs ADD CONSTRAINT waits_without_owner CHECK (owner IS NULL OR waiting_since IS NULL);
+  CREATE INDEX jobs_waiting ON {s}.jobs (waiting_since) WHERE waiting_since IS NOT NULL;
+  ALTER TABLE {s}.agents DROP CONSTRAINT IF EXISTS "this agent is too old: install the newer version of jobtail";
   ALTER TABLE {s}.agents ADD CONSTRAINT "this agent is too old: install the newer version of jobtail"
-    CHECK (format IS NOT NULL) NOT VALID;
+    CHECK (format IS NOT NULL AND format >= 5) NOT VALID;
   `,
 ];
 
-export const FORMAT = MIGRATIONS.length;
+export const FORMAT = OLDEST_FORMAT + MIGRATIONS.length - 1;
+/** Condition on an agent: its version can follow jobs with these tables. */
+export const IS_ABLE = 'coalesce(format, 0) >= 5';
 
-/**
- * Safe when several agents start at once: they take turns, also for the tables of `makeOthers`. @throws JobtailError
- * config if the tables are newer
- */
-export async function migrate(tables: Tables, makeOthers: () => Promise<void>): Promise<void> {
+/** Safe when several agents start at once: they take turns. @throws JobtailError config if the tables are newer, or too old */
+export async function migrate(tables: Tables): Promise<void> {
   const version = await versionOf(tables);
-  if (version === MIGRATIONS.length) return makeOthers();
   requireKnown(tables, version);
+  if (version === FORMAT) return;
   const endsAt = performance.now() + MAX_WAIT_MS;
-  while (!(await migrateAlone(tables, makeOthers))) {
+  while (!(await migrateAlone(tables))) {
     if (performance.now() > endsAt)
       throw new JobtailError('fleet', `another agent still makes the tables (${tables.where})`);
     await sleep(TICK_MS);
   }
 }
 
-function migrateAlone(tables: Tables, makeOthers: () => Promise<void>): Promise<boolean> {
+function migrateAlone(tables: Tables): Promise<boolean> {
   return tables.transaction(async ({ query }) => {
     const [lock] = await query<{ readonly isOurs: boolean }>(
       `SELECT pg_try_advisory_xact_lock(hashtextextended('jobtail {s}'::text, 0::bigint)) AS "isOurs"`,
     );
     if (lock?.isOurs !== true) return false;
-    // The transaction is idle while pg-boss creates its tables.
-    await query('SET LOCAL idle_in_transaction_session_timeout = 0');
     await query(`CREATE SCHEMA IF NOT EXISTS {s}`);
     await query(
       `CREATE TABLE IF NOT EXISTS {s}.version (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL)`,
     );
     const [found] = await query<{ version: number }>('SELECT version FROM {s}.version');
-    const from = found?.version ?? 0;
-    requireKnown(tables, from);
-    for (const sql of MIGRATIONS.slice(from)) await query(sql);
+    requireKnown(tables, found?.version ?? 0);
+    const done = found === undefined ? 0 : found.version - OLDEST_FORMAT + 1;
+    for (const sql of MIGRATIONS.slice(done)) await query(sql);
     await query(
       'INSERT INTO {s}.version (one, version) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET version = excluded.version',
-      [MIGRATIONS.length],
+      [FORMAT],
     );
-    await makeOthers();
     return true;
   });
 }
@@ -186,7 +177,7 @@ export async function versionOf(tables: Tables): Promise<number> {
 export async function requireCurrent(tables: Tables): Promise<void> {
   const version = await versionOf(tables);
   requireKnown(tables, version);
-  if (version === MIGRATIONS.length) return;
+  if (version === FORMAT) return;
   const lacking = version === 0 ? 'has no tables of a fleet yet' : 'has the tables of an older version';
   throw new JobtailError('fleet', `the database of the fleet (${tables.where}, schema ${tables.schema}) ${lacking}`, {
     hint: 'start an agent of this version (agent run): it makes the tables, or brings them up to date',
@@ -195,10 +186,16 @@ export async function requireCurrent(tables: Tables): Promise<void> {
 
 /** @throws JobtailError config */
 export function requireKnown({ where, schema }: Tables, version: number): void {
-  if (version <= MIGRATIONS.length) return;
+  const isOlder = version > 0 && version < OLDEST_FORMAT;
+  if (version <= FORMAT && !isOlder) return;
+  const by = `by ${isOlder ? 'a version of the agent before 0.2.0' : 'a newer version of the agent'}`;
   throw new JobtailError(
     'config',
-    `the tables of the fleet (${where}, schema ${schema}) were made by a newer version of the agent (their format is ${version})`,
-    { hint: `this version supports formats up to ${MIGRATIONS.length}: install the newer agent here, too` },
+    `the tables of the fleet (${where}, schema ${schema}) were made ${by} (their format is ${version})`,
+    {
+      hint: isOlder
+        ? 'start an agent of version 0.2.0 once: it upgrades them; or set another fleet.schema and watch the jobs again'
+        : `this version supports formats up to ${FORMAT}: install the newer agent here, too`,
+    },
   );
 }

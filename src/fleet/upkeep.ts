@@ -5,7 +5,7 @@ import type { JobId } from '../job.ts';
 import type { WatchRequest } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Command } from './border.ts';
-import { COMMANDS_AT_ONCE, WAITING_ROWS } from './commands.ts';
+import { COMMANDS_AT_ONCE } from './commands.ts';
 import type { Membership } from './following.ts';
 import { FORGOTTEN } from './forgotten.ts';
 import { idsOf } from './register.ts';
@@ -57,7 +57,7 @@ export class Upkeep {
     if (!isDue) return;
     this.#doneAt = now;
     await this.#exchangeCapabilities();
-    await this.#queueOwnerless();
+    await this.#releaseOfUnknown();
     await this.#deleteOldRows();
   }
 
@@ -172,25 +172,12 @@ export class Upkeep {
     this.#capabilities = capabilitiesIn(store);
   }
 
-  /** Clears owners that have left the fleet, and queues jobs that have work but no owner. */
-  async #queueOwnerless(): Promise<void> {
-    const { joined, log } = this.#membership;
-    const { database, queue, commands } = joined;
-    await database.transaction(async (sql) => {
-      await sql.query(
-        `UPDATE {s}.jobs SET owner = NULL WHERE owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {s}.agents WHERE name = owner)`,
-      );
-      const missing = await sql.query<{ readonly jobId: JobId }>(
-        `SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id ~ '^-?[0-9]{1,19}$' AND owner IS NULL
-           AND (state IN ('watched', 'ending') OR EXISTS (SELECT 1 FROM {s}.orders WHERE orders.job_id = jobs.job_id AND answer IS NULL))
-           AND NOT EXISTS (SELECT 1 FROM ${WAITING_ROWS} AND singleton_key = jobs.job_id)
-         ORDER BY job_id LIMIT 1000 FOR UPDATE OF jobs SKIP LOCKED`,
-      );
-      for (const { jobId } of missing) await queue.send(sql, jobId);
-      if (missing.length === 0) return;
-      await commands.notify(sql);
-      log.warn({ jobs: missing.length }, 'jobs without an owner queued again');
-    });
+  /** A row of an agent may have been deleted by hand. */
+  async #releaseOfUnknown(): Promise<void> {
+    await this.#membership.joined.database.query(
+      `UPDATE {s}.jobs SET owner = NULL, waiting_since = now()
+       WHERE owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {s}.agents WHERE name = owner)`,
+    );
   }
 
   async #deleteOldRows(): Promise<void> {

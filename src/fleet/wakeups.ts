@@ -1,7 +1,5 @@
 /** What ends the pause between two rounds early: a notification of the database, or a call of this process. */
 import { type Clock, sleep } from '../system/clock.ts';
-import { COMMANDS_CHANNEL } from './commands.ts';
-import type { Database } from './database.ts';
 
 /** Notifications within this time count as one. */
 const TOGETHER_MS = 20;
@@ -10,7 +8,6 @@ const TOGETHER_MS = 20;
 export class Notices {
   readonly #clock: Pick<Clock, 'timer'>;
   readonly #process: () => Promise<void>;
-  #listening: { close(): Promise<void> } | undefined;
   #processing: Promise<void> | undefined;
   #isReportedAgain = false;
   #isClosed = false;
@@ -20,27 +17,17 @@ export class Notices {
     this.#process = process;
   }
 
-  /** A lost connection counts as a notification, too. @throws JobtailError fleet */
-  async listen(database: Database, onReconnect: () => void): Promise<void> {
-    const reported = () => this.#reported();
-    this.#listening = await database.listen(COMMANDS_CHANNEL, reported, () => {
-      onReconnect();
-      reported();
-    });
-  }
-
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#listening?.close().catch(() => {});
     await this.#processing;
   }
 
-  #reported(): void {
+  readonly reported = (): void => {
     this.#isReportedAgain = true;
     this.#processing ??= this.#processAll().finally(() => {
       this.#processing = undefined;
     });
-  }
+  };
 
   /** A notification during the processing starts it again. */
   async #processAll(): Promise<void> {

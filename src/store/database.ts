@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { JobtailError } from '../errors.ts';
-import { NEWEST_VERSION, OLDEST_VERSION, SCHEMA, UPGRADES } from './schema.ts';
+import { NEWEST_VERSION, OLDEST_VERSION, SCHEMA, UPGRADES, VERSIONS } from './schema.ts';
 import { asStoreError, keepAlive, openNative, pragma } from './sql.ts';
 import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
 
@@ -102,7 +102,7 @@ function isBroken(error: unknown): boolean {
  */
 function migrate(db: Database.Database, file: string, now: number): void {
   const version = versionOf(db);
-  if (version >= NEWEST_VERSION || isTooOld(version)) return;
+  if (version >= NEWEST_VERSION || isUnsupported(version)) return;
   if (version > 0) {
     const backup = `${file}${BACKUP}${NEWEST_VERSION}.${stamp(now)}`;
     // Renamed when complete: a kill leaves only a partial copy, which is made again.
@@ -112,7 +112,7 @@ function migrate(db: Database.Database, file: string, now: number): void {
     fs.renameSync(partial, backup);
   }
   const change = db.transaction(() => {
-    for (const sql of version === 0 ? [SCHEMA] : UPGRADES.slice(version - OLDEST_VERSION)) db.exec(sql);
+    for (const sql of version === 0 ? [SCHEMA] : UPGRADES.slice(VERSIONS.indexOf(version))) db.exec(sql);
     db.exec(`PRAGMA user_version = ${NEWEST_VERSION}`);
   });
   try {
@@ -126,7 +126,8 @@ function migrate(db: Database.Database, file: string, now: number): void {
   }
 }
 
-const isTooOld = (version: number) => version > 0 && version < OLDEST_VERSION;
+/** Older, or between two releases. */
+const isUnsupported = (version: number) => version > 0 && version < NEWEST_VERSION && !VERSIONS.includes(version);
 
 const isOfTables = (error: unknown) =>
   error instanceof Database.SqliteError && /^SQLITE_(ERROR|CONSTRAINT)/.test(error.code);
@@ -144,8 +145,8 @@ function requireVersion(db: Database.Database, file: string): void {
   }
   if (version === 0)
     throw new JobtailError('store', `another process is creating ${file}`, { hint: 'try again in a moment' });
-  if (isTooOld(version)) {
-    const hint = `this version upgrades from format ${OLDEST_VERSION} on: stop the agent and ${beginAnew(file)}`;
+  if (isUnsupported(version)) {
+    const hint = `this version upgrades from format ${OLDEST_VERSION} (0.2.0) on: stop the agent and ${beginAnew(file)}`;
     throw refused('config', 'an unsupported older', hint);
   }
   if (version < NEWEST_VERSION) {
@@ -178,7 +179,7 @@ function isReadable(copy: string): boolean {
     const db = openNative(copy, { readonly: true });
     try {
       const version = versionOf(db);
-      return version >= OLDEST_VERSION && version <= NEWEST_VERSION;
+      return VERSIONS.includes(version);
     } finally {
       db.close();
     }

@@ -1,13 +1,16 @@
 /**
  * The tables. A new state is created by `SCHEMA`; `UPGRADES` bring the state of an older version to the same schema
- * (test/store/schema.test.ts compares both). The oldest version that is upgraded is 8.
+ * (test/store/schema.test.ts compares both). The oldest state that is upgraded is that of the release 0.2.0.
  *
  * A change of a table goes into `SCHEMA` and into a new entry of `UPGRADES`; a released entry is never changed.
  *
  * Ids are decimal text (64 bits), times are milliseconds since 1970, lengths and positions are bytes;
  * `inexact`, `mismatches`, `error` and `information` are JSON, and so are lists.
  */
-export const OLDEST_VERSION = 8;
+/** The formats of releases, the oldest first, and that of this version. */
+export const VERSIONS: readonly [number, number] = [12, 21];
+export const [OLDEST_VERSION] = VERSIONS;
+export const NEWEST_VERSION = VERSIONS[1];
 
 /** Read by the notifications (outbox.ts). */
 const NOTIFICATIONS = `
@@ -41,20 +44,6 @@ const NOTIFICATIONS = `
   ) STRICT;
   CREATE INDEX outbox_by_rule ON outbox (rule, due_at);
   CREATE INDEX outbox_by_job ON outbox (job_id);
-`;
-
-/** Versions 15 to 17 had this table, of the times at which bytes arrived. */
-const ARRIVALS = `
-  CREATE TABLE arrivals (
-    job_id     TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
-    task_id    TEXT NOT NULL,
-    file       TEXT NOT NULL,
-    generation INTEGER NOT NULL,
-    position   INTEGER NOT NULL,
-    since      INTEGER,
-    last_at    INTEGER,
-    PRIMARY KEY (job_id, task_id, file, generation, position)
-  ) STRICT, WITHOUT ROWID;
 `;
 
 /** The highest revision of all jobs that were forgotten, so that `jobs.revision` never goes back. */
@@ -99,22 +88,14 @@ const FORMER = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-/** Entry n brings the database from version 8 + n to 9 + n (`PRAGMA user_version`). */
+/** Entry n brings the database from `VERSIONS[n]` to `VERSIONS[n + 1]` (`PRAGMA user_version`). */
 export const UPGRADES: readonly string[] = [
-  'ALTER TABLE live_files ADD COLUMN checksum INTEGER;',
-  "ALTER TABLE live_files ADD COLUMN mismatches TEXT NOT NULL DEFAULT '[]';",
-  'ALTER TABLE result_files ADD COLUMN hangs INTEGER NOT NULL DEFAULT 0;',
-  'ALTER TABLE result_passes ADD COLUMN wanted_bytes INTEGER;',
-  'ALTER TABLE jobs ADD COLUMN stall_after_ms INTEGER; ALTER TABLE jobs ADD COLUMN stalled_at INTEGER;',
-  NOTIFICATIONS,
-  ARRIVALS,
-  "ALTER TABLE result_passes ADD COLUMN arriving TEXT NOT NULL DEFAULT '[]';",
-  FORGOTTEN,
-  'DROP TABLE arrivals;',
-  SERVICE_REQUESTS,
-  `DROP INDEX requests_open; ALTER TABLE requests RENAME TO old_requests; ${REQUESTS}
-   INSERT INTO requests SELECT * FROM old_requests; DROP TABLE old_requests; ${FORMER}`,
-  `ALTER TABLE job_information RENAME COLUMN told_at TO reported_at;
+  `ALTER TABLE jobs ADD COLUMN stall_after_ms INTEGER; ALTER TABLE jobs ADD COLUMN stalled_at INTEGER;
+   ALTER TABLE result_passes ADD COLUMN arriving TEXT NOT NULL DEFAULT '[]';
+   ${NOTIFICATIONS}${FORGOTTEN}${SERVICE_REQUESTS}${FORMER}
+   DROP INDEX requests_open; ALTER TABLE requests RENAME TO old_requests; ${REQUESTS}
+   INSERT INTO requests SELECT * FROM old_requests; DROP TABLE old_requests;
+   ALTER TABLE job_information RENAME COLUMN told_at TO reported_at;
    ALTER TABLE task_searches RENAME COLUMN looked_at TO searched_at;
    ALTER TABLE task_searches RENAME COLUMN next_look_at TO next_search_at;
    ALTER TABLE job_looks RENAME COLUMN looked_at TO requested_at;
@@ -124,8 +105,6 @@ export const UPGRADES: readonly string[] = [
    ALTER TABLE result_counts RENAME COLUMN unkept TO without_row;
    ALTER TABLE habits RENAME TO capabilities;`,
 ];
-
-export const NEWEST_VERSION = OLDEST_VERSION + UPGRADES.length;
 
 export const SCHEMA = `
   CREATE TABLE jobs (

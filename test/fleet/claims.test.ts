@@ -1,20 +1,54 @@
-/** Who takes a job, beside a client that places a command of it. */
+/** Which jobs wait for an owner, and who acquires them. */
 import { expect, it } from 'vitest';
+import type { JobId } from '../../src/job.ts';
 import { needsFleet } from '../support/fleet-node.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
 
-it('nothing is taken while a client places a command for one of the jobs, and nothing fails by it', {
-  ...needsFleet(),
-}, async () => {
+async function fleetWith(...jobs: readonly string[]) {
   const fleet = await FleetParts.make();
   const { commands, claims } = await fleet.join('anna');
-  await commands.give(
-    [1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
+  const orders = jobs.map(
+    (jobId) => ({ jobId: jobId as JobId, kind: 'watch', body: orderFor(Number(jobId)) }) as const,
   );
+  await commands.give(orders);
+  const take = async () => (await claims.take(10)).map(({ jobId }) => jobId).sort();
+  const waiting = async () =>
+    (await fleet.query<{ id: string }>('SELECT job_id AS id FROM jobtail.jobs WHERE waiting_since IS NOT NULL')).map(
+      ({ id }) => id,
+    );
+  return { fleet, commands, claims, take, waiting };
+}
+
+it('a job is skipped while a client places a command for it, and acquired afterwards', {
+  ...needsFleet(),
+}, async () => {
+  const { fleet, take } = await fleetWith('1', '2');
   const session = await fleet.session();
   await session.query('BEGIN');
   await session.query(`SELECT 1 FROM jobtail.jobs WHERE job_id = '2' FOR UPDATE`);
-  expect(await claims.take(2)).toEqual([]);
+  expect(await take()).toEqual(['1']);
   await session.query('COMMIT');
-  expect((await claims.take(2)).map(({ jobId }) => jobId).sort()).toEqual(['1', '2']);
+  expect(await take()).toEqual(['2']);
+});
+
+it('a job that is handed off waits for its next owner, one that is done only from its next command on', {
+  ...needsFleet(),
+}, async () => {
+  const { commands, claims, take, waiting } = await fleetWith('1', '2');
+  await take();
+  const [first, second] = await claims.owned();
+  await claims.fenced([first as never], (sql, jobs) => claims.end(sql, jobs, 'handed-over'));
+  await claims.fenced([second as never], (sql, jobs) => claims.end(sql, jobs, 'done'));
+  expect(await waiting()).toEqual([first?.jobId]);
+  await commands.give([{ jobId: second?.jobId as JobId, kind: 'resume' }]);
+  expect(await take()).toEqual(['1', '2']);
+  // Commands for jobs with an owner change nothing of that.
+  await commands.give([{ jobId: '1' as JobId, kind: 'sync' }]);
+  expect(await waiting()).toEqual([]);
+});
+
+it('a job with a malformed id is acquired by no agent, and waits no more', { ...needsFleet() }, async () => {
+  const { take, waiting } = await fleetWith('1', '../OUT');
+  expect(await take()).toEqual(['1']);
+  expect(await waiting()).toEqual([]);
 });

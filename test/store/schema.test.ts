@@ -7,7 +7,7 @@ import { JobtailError } from '../../src/errors.ts';
 import { NEWEST_VERSION, OLDEST_VERSION } from '../../src/store/schema.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
-import { putVersion8 } from '../upgrade/version-8.ts';
+import { putReleased } from '../upgrade/released-state.ts';
 
 const open = (directory: string, owner = true) => new Store({ directory, service: 'x', owner, now: Date.now });
 
@@ -37,19 +37,19 @@ function partsOf({ type, sql }: SchemaRow): string[] {
   return [text.slice(0, start).trim(), ...columns.map((column) => column.trim()).sort(), text.slice(end + 1).trim()];
 }
 
-it('are the same in a new state and in one of version 8 that was upgraded', () => {
+it('are the same in a new state and in one of 0.2.0 that was upgraded', () => {
   const [fresh, upgraded] = [temporaryDirectory(), temporaryDirectory()];
-  putVersion8(upgraded);
+  putReleased(upgraded);
   for (const directory of [fresh, upgraded]) open(directory).close();
   expect(schemaIn(fresh).get('table live_files')).toContain("mismatches TEXT NOT NULL DEFAULT '[]'");
   expect(schemaIn(upgraded)).toEqual(schemaIn(fresh));
 });
 
-it.each([1, OLDEST_VERSION - 1])(
+it.each([OLDEST_VERSION - 1, NEWEST_VERSION - 1])(
   'of version %i are refused: the file stays as it is, and the hint says what to do',
   (version) => {
     const directory = temporaryDirectory();
-    const file = putVersion8(directory);
+    const file = putReleased(directory);
     const db = new Database(file);
     db.pragma(`user_version = ${version}`);
     db.close();

@@ -18,7 +18,7 @@ import { FleetAgent, type FleetAgentOptions } from './fleet-agent.ts';
 import { filesOf, type WrittenFile } from './fleet-files.ts';
 import { Relay } from './fleet-relay.ts';
 
-/** The shortest that pg-boss takes. */
+/** The shortest that the configuration takes. */
 export const HEARTBEAT_SECONDS = 10;
 const SCHEMA = 'jobtail';
 /** What is shown of mirrors that are not their files: so many of them, and lines of the log. */

@@ -12,7 +12,7 @@ import { AgentHealth } from '../../src/daemon/health.ts';
 import { Reload } from '../../src/daemon/reload.ts';
 import { configuredJobs, type OwnedStore, openOwnStore } from '../../src/daemon/state.ts';
 import { asJobtailError, type ErrorCode } from '../../src/errors.ts';
-import type { FleetAddress } from '../../src/fleet/joined.ts';
+import type { FleetAddress } from '../../src/fleet/database.ts';
 import type { FleetMember } from '../../src/fleet/member.ts';
 import type { JobId } from '../../src/job.ts';
 import type { Notifications } from '../../src/notify/notifications.ts';

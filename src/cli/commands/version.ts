@@ -36,7 +36,7 @@ export function versionReport() {
       'better-sqlite3': installed('better-sqlite3', () => void sqliteVersion()),
       // Optional: without them there are no notifications of systemd, and no fleet.
       'unix-dgram': installed('unix-dgram', () => void require('unix-dgram')),
-      'pg-boss': installed('pg-boss'),
+      pg: installed('pg'),
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Access of a command to its fleet: the client, the jobs as a store, the report, and one job. */
 import { type Config, type FleetConfig, serviceAddress } from '../../config/config.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
-import { FleetClient, isWaiting } from '../../fleet/client.ts';
+import { FleetClient } from '../../fleet/client.ts';
 import { FleetCopy } from '../../fleet/copy.ts';
 import type { AgentRow } from '../../fleet/register.ts';
 import type { JobId, TaskId } from '../../job.ts';
@@ -63,7 +63,7 @@ export async function fleetReport(config: Config, client: FleetClient, only: Job
   const [agents, owners] = [await client.agents(), await client.owners()];
   const report = await withView({ config, client, only }, (store) => reportOf(config, store, only));
   const byJob = new Map(owners.map((row) => [row.jobId, row]));
-  const waiting = owners.filter((row) => isWaiting(row) && (only ?? row.jobId) === row.jobId);
+  const waiting = owners.filter(({ isWaiting, jobId }) => isWaiting && (only ?? jobId) === jobId);
   return {
     ...report,
     agents: agents.map((agent) => agentReport(agent, config.service.requestsPerMinute)),

@@ -9,7 +9,7 @@ import { NEWEST_VERSION as NEWEST, OLDEST_VERSION as OLDEST } from '../../../src
 import { Store } from '../../../src/store/store.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 import { READS_TYPESCRIPT } from '../../support/typescript-hook.ts';
-import { putVersion8 } from '../../upgrade/version-8.ts';
+import { putReleased } from '../../upgrade/released-state.ts';
 
 const open = (directory: string) => new Store({ directory, service: 'x', owner: true, now: Date.now });
 const versionOf = (file: string) => {
@@ -24,7 +24,7 @@ const versionOf = (file: string) => {
 /** The state as the oldest version that is upgraded left it, with a job in it. */
 function oldState(): { readonly directory: string; readonly file: string } {
   const directory = temporaryDirectory();
-  const file = putVersion8(directory);
+  const file = putReleased(directory);
   const db = new Database(file);
   db.exec("INSERT INTO jobs (job_id, source, state, results, watched_at) VALUES ('501', 'config', 'watched', 1, 7)");
   db.exec("INSERT INTO live_files (job_id, task_id, file, position) VALUES ('501', '9001', 'stdout', 42)");
@@ -60,9 +60,9 @@ it('runs once, keeps what is there, and leaves a copy of what was', () => {
 
 it('that fails leaves the state to the older version', () => {
   const { directory, file } = oldState();
-  // The last step adds this column.
+  // An upgrade adds this column.
   const db = new Database(file);
-  db.exec('ALTER TABLE result_passes ADD COLUMN wanted_bytes INTEGER');
+  db.exec('ALTER TABLE jobs ADD COLUMN stalled_at INTEGER');
   db.close();
   const dump = () => {
     const found = new Database(file, { readonly: true });

@@ -91,17 +91,18 @@ it('a removed job has no rows, and stays known; one that is followed or owned is
   ...needsFleet(),
 }, async () => {
   const fleet = await FleetParts.make();
-  const { commands, database } = await fleet.join('command');
+  const { commands } = await fleet.join('command');
   const { jobId } = orderFor(1);
-  const [commandId = ''] = await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
   const client = await FleetClient.open(fleet.address);
-  await fleet.query(`UPDATE jobtail.jobs SET state = 'watched'`);
+  const set = (columns: string) => fleet.query(`UPDATE jobtail.jobs SET ${columns}`);
+  await set(`state = 'watched'`);
   await expect(client.forget(jobId)).rejects.toThrow('job 1 is followed');
-  await fleet.query(`UPDATE jobtail.jobs SET state = 'settled', owner = 'anna'`);
+  await set(`state = 'settled'`);
   await expect(client.forget(jobId)).rejects.toThrow('the next agent still works on job 1');
-  await commands.settle(database, [commandId], {});
+  await set(`owner = 'anna', waiting_since = NULL`);
   await expect(client.forget(jobId)).rejects.toThrow('anna still works on job 1');
-  await fleet.query(`UPDATE jobtail.jobs SET owner = NULL`);
+  await set('owner = NULL');
   await fleet.query(`INSERT INTO jobtail.rows VALUES ('1', 'jobs', '[]', '{}')`);
   await client.forget(jobId);
   expect(await client.owners()).toEqual([]);

@@ -72,7 +72,7 @@ it.concurrent(
     const anna = fleet.start('anna', {});
     // What waits and what has taken nothing does so for some seconds longer than it did.
     const later = async () => {
-      await database.query(`UPDATE {s}_boss.job SET start_after = start_after - interval '5 s'`);
+      await database.query(`UPDATE {s}.jobs SET waiting_since = waiting_since - interval '5 s'`);
       await database.query(`UPDATE {s}.agents SET took_at = took_at - interval '5 s' WHERE name = 'deaf'`);
     };
     await until('anna to be in', async () => (await register.all()).length === 2);

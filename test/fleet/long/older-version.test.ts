@@ -1,54 +1,88 @@
-/** An agent of the version before one lease an agent, beside one of this version: the rolling upgrade. */
+/** An agent of version 0.2.0 beside one of this version: the rolling upgrade. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 import { needsFleet } from '../../support/fleet-node.ts';
 import { FleetParts } from '../../support/fleet-parts.ts';
 
-/** The database while an agent of 1c40ecf, anna, followed three jobs (pg_dump --inserts). */
-const TABLES = new URL('../tables-of-1c40ecf.sql', import.meta.url);
+const TABLES = fs.readFileSync(new URL('../tables-of-0.2.0.sql', import.meta.url), 'utf8');
 const LEASE_MS = 6_000;
 
-/** The statements of a heartbeat of 1c40ecf: pg-boss renews the leases of the jobs, then the agent its row. */
-const TOUCH = `UPDATE jobtail_boss.job SET heartbeat_on = clock_timestamp() WHERE name = 'follow' AND state = 'active' RETURNING heartbeat_on AS at`;
-const REPORT = `UPDATE jobtail.agents SET seen_at = now(), is_ended = false, lag_ms = 0, calls_last_minute = 0, is_draining = false
-  WHERE name = 'anna' RETURNING drain_asked`;
+/** What an agent of 0.2.0 sends: a heartbeat, and a job that it hands off. */
+const REPORT = `UPDATE jobtail.agents SET seen_at = now(), is_ended = false, lag_ms = 0, calls_last_minute = 0, is_draining = false,
+  capacity = 10, lacks = NULL, not_followed = 0 WHERE name = 'anna' AND instance = 'first' RETURNING seen_at AS at`;
+const HAND_OFF = `BEGIN; UPDATE jobtail.jobs SET owner = NULL WHERE job_id = '1';
+  INSERT INTO jobtail_boss.job VALUES ('waiting', '1', now()); COMMIT`;
 
-it('the older agent loses its jobs before the newer one follows them, and each logs why', {
+it('no waiting job is lost, and the older agent loses its jobs before the newer one follows them', {
   ...PATIENCE,
   ...needsFleet(),
 }, async () => {
   const fleet = await FleetParts.make();
-  await fleet.query(fs.readFileSync(TABLES, 'utf8'));
-  await fleet.query(`UPDATE jobtail.agents SET seen_at = now(), lease_ms = ${LEASE_MS}`);
+  await fleet.query(TABLES);
   const anna = await fleet.session();
-  let renewedAt = 0;
-  /** The jobs that anna goes on with, as it beats. */
-  const beat = async () => {
-    const { rows } = await anna.query<{ at: Date }>(TOUCH);
-    for (const { at } of rows) renewedAt = Math.max(renewedAt, at.getTime());
-    return rows.length;
-  };
-  expect(await beat()).toBe(3);
-  await anna.query(REPORT);
+  const beat = async () => (await anna.query<{ at: Date }>(REPORT)).rows[0]?.at.getTime() ?? 0;
+  let renewedAt = await beat();
 
   const ben = fleet.start('ben', { heartbeatMs: LEASE_MS });
   let refusal: unknown;
   await until('the older agent to be refused', async () => {
-    await beat();
-    await anna.query(REPORT).catch((error: unknown) => {
-      refusal = error;
-    });
+    await beat().then(
+      (at) => {
+        renewedAt = at;
+      },
+      (error: unknown) => {
+        refusal = error;
+      },
+    );
     return refusal !== undefined;
   });
-  expect(await beat()).toBe(0);
   expect(String(refusal)).toContain('this agent is too old: install the newer version of jobtail');
-  expect(ben.followed.size).toBe(0);
+  await expect(anna.query(HAND_OFF)).rejects.toThrow('jobtail_boss.job');
+  await anna.query('ROLLBACK');
 
-  await until('the newer agent to follow all', () => ben.followed.size === 3);
-  const [taken] = await fleet.query<{ at: Date }>('SELECT min(taken_at) AS at FROM jobtail.jobs');
+  await until(
+    'the waiting jobs to be followed',
+    () => ben.followed.has('3' as never) && ben.followed.has('5' as never),
+  );
+  await until('the jobs of the older agent to be followed', () => ben.followed.size === 4);
+  expect(ben.followed.has('4' as never)).toBe(false);
+  const [taken] = await fleet.query<{ at: Date }>(
+    `SELECT min(taken_at) AS at FROM jobtail.jobs WHERE job_id IN ('1', '2')`,
+  );
   expect((taken?.at.getTime() ?? 0) - renewedAt).toBeGreaterThanOrEqual(LEASE_MS);
   expect(ben.log.map(({ message }) => message)).toContain('agents of an older version follow no jobs');
-  const how = await fleet.query(`SELECT DISTINCT how FROM jobtail.attempts WHERE agent = 'anna'`);
-  expect(how).toEqual([{ how: 'lost' }]);
+  expect(await fleet.query(`SELECT DISTINCT how FROM jobtail.attempts WHERE agent = 'anna'`)).toEqual([
+    { how: 'lost' },
+  ]);
+});
+
+it('upgraded tables are those of a new fleet', { ...needsFleet() }, async () => {
+  const [fresh, upgraded] = [await FleetParts.make(), await FleetParts.make()];
+  await upgraded.query(TABLES);
+  const tablesOf = async (fleet: FleetParts) => {
+    await fleet.join('command');
+    return [
+      await fleet.query(`SELECT table_name, column_name, data_type, is_nullable, column_default
+        FROM information_schema.columns WHERE table_schema LIKE 'jobtail%' ORDER BY 1, 2`),
+      await fleet.query(`SELECT indexdef FROM pg_indexes WHERE schemaname LIKE 'jobtail%' ORDER BY 1`),
+      await fleet.query(`SELECT conrelid::regclass::text AS of, pg_get_constraintdef(oid) AS text FROM pg_constraint
+        WHERE connamespace = 'jobtail'::regnamespace ORDER BY 1, 2`),
+      await fleet.query(
+        `SELECT relname, reloptions FROM pg_class WHERE relnamespace = 'jobtail'::regnamespace ORDER BY 1`,
+      ),
+    ];
+  };
+  expect(await tablesOf(upgraded)).toEqual(await tablesOf(fresh));
+});
+
+it('tables from before 0.2.0 are refused with what to do', { ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  await fleet.query(TABLES);
+  await fleet.query('UPDATE jobtail.version SET version = 3');
+  await expect(fleet.join('command')).rejects.toMatchObject({
+    code: 'config',
+    message: expect.stringContaining('were made by a version of the agent before 0.2.0 (their format is 3)'),
+    hint: expect.stringContaining('start an agent of version 0.2.0 once'),
+  });
 });

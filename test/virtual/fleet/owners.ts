@@ -20,6 +20,7 @@ export const byKey = (a: readonly [string, Row], b: readonly [string, Row]) => (
 
 const isSilent = (on: Transaction, agent: Row) => at(agent, 'seen_at') <= on.now - at(agent, 'lease_ms');
 const isSeen = (on: Transaction, agent: Row) => !isSilent(on, agent) && agent['is_ended'] !== true;
+const isWaiting = (job: Row) => job['waiting_since'] !== null;
 const jobsOf = (on: Transaction, owner: unknown) => on.all('jobs', (job) => job['owner'] === owner);
 /** `least` of PostgreSQL passes over null. */
 const least = (...numbers: readonly unknown[]) =>
@@ -56,7 +57,7 @@ function summaryOf(on: Transaction, name: unknown): Row {
     const agent = on.get('agents', keyOf(owner));
     return agent !== undefined && isSilent(on, agent);
   };
-  const waiting = on.all('queue').map(([, row]) => at(row, 'start_after'));
+  const waiting = on.all('jobs', isWaiting).map(([, row]) => at(row, 'waiting_since'));
   return {
     ...{ agents, owned: owned.length, silent: owned.filter(([, row]) => silentOf(row)).length },
     own: jobsOf(on, name).map(([, { job_id: jobId, attempt }]) => ({ jobId, attempt })),
@@ -95,6 +96,25 @@ function joined(on: Transaction, values: Values): unknown[] {
   return [{ seenAt: String(on.now) }];
 }
 
+/** The longest waiting jobs that no other transaction has. */
+function taken(on: Transaction, heartbeat: Values, text: string): unknown[] {
+  if (!hasHeartbeat(on, heartbeat)) return [];
+  const free = on.all('jobs', isWaiting).filter(([key]) => on.canLock('jobs', key));
+  const oldest = free.sort((a, b) => at(a[1], 'waiting_since') - at(b[1], 'waiting_since') || byKey(a, b));
+  const ids = oldest.slice(0, Number(/LIMIT (\d+)/.exec(text)?.[1])).map(([, row]) => String(row['job_id']));
+  const columnsOf = ({ attempt }: Row) => ({
+    owner: heartbeat[1],
+    attempt: Number(attempt) + 1,
+    taken_at: on.clockNow,
+  });
+  return changeJobs(on, ids, (row) => ({ ...columnsOf(row), waiting_since: null })).map(
+    ({ job_id: jobId, attempt, mirror }) => {
+      const isTakeover = on.get('attempts', keyOf(jobId, Number(attempt) - 1))?.['how'] === 'lost';
+      return { jobId, attempt, mirror, isTakeover };
+    },
+  );
+}
+
 /** Jobs of agents whose leases expired, where no other agent has a row of them. */
 function freed(on: Transaction, heartbeat: Values): unknown[] {
   if (!hasHeartbeat(on, heartbeat)) return [];
@@ -108,7 +128,7 @@ function freed(on: Transaction, heartbeat: Values): unknown[] {
     on.lock('jobs', key);
     found.push(String(row['job_id']));
   }
-  return changeJobs(on, found, () => ({ owner: null })).map(({ job_id: jobId }) => ({ jobId }));
+  return changeJobs(on, found, () => ({ owner: null, waiting_since: on.now })).map(({ job_id: jobId }) => ({ jobId }));
 }
 
 function budgetTaken(on: Transaction, [name, spacing, max]: Values): unknown[] {
@@ -125,23 +145,7 @@ function budgetTaken(on: Transaction, [name, spacing, max]: Values): unknown[] {
 
 /** By how they begin, without line breaks. */
 export const OF_OWNERS: Readonly<Record<string, Statement>> = {
-  'SELECT count(*)::int AS count FROM {s}.jobs WHERE job_id = ANY($1)': (on, [ids]) => [
-    { count: texts(ids).filter((jobId) => job(on, jobId) !== undefined).length },
-  ],
-  'SELECT job_id AS "jobId", owner FROM {s}.jobs WHERE job_id = ANY($1) FOR UPDATE SKIP LOCKED': (on, [ids]) =>
-    texts(ids).flatMap((jobId) => {
-      const row = job(on, jobId);
-      if (row === undefined || !on.canLock('jobs', keyOf(jobId))) return [];
-      on.lock('jobs', keyOf(jobId));
-      return [{ jobId, owner: row['owner'] }];
-    }),
-  'UPDATE {s}.jobs SET owner = $1, attempt = attempt + 1': (on, [owner, ids]) =>
-    changeJobs(on, texts(ids), ({ attempt }) => ({ owner, attempt: Number(attempt) + 1, taken_at: on.clockNow })).map(
-      ({ job_id: jobId, attempt, mirror }) => {
-        const isTakeover = on.get('attempts', keyOf(jobId, Number(attempt) - 1))?.['how'] === 'lost';
-        return { jobId, attempt, mirror, isTakeover };
-      },
-    ),
+  'WITH free AS (': taken,
   'INSERT INTO {s}.attempts (job_id, attempt, agent, taken_at)': (on, [ids]) => {
     for (const jobId of texts(ids)) {
       const { attempt, owner, taken_at } = job(on, jobId) ?? {};
@@ -155,7 +159,6 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
       on.change('agents', keyOf(name), agent, { took_at: on.now, passed_over: 0, rests_until: null });
     return [];
   },
-  'SELECT 1 WHERE ($1::timestamptz IS NULL': (on, heartbeat) => (hasHeartbeat(on, heartbeat) ? [{}] : []),
   'SELECT job_id AS "jobId", attempt, mirror, false AS "isTakeover"': (on, [seenAt, owner]) =>
     (hasHeartbeat(on, [seenAt, owner]) ? jobsOf(on, owner) : []).map(([, { job_id: jobId, attempt, mirror }]) => ({
       jobId,
@@ -176,8 +179,8 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
         return [{ jobId }];
       });
   },
-  'UPDATE {s}.jobs SET owner = NULL WHERE job_id = ANY($1)': (on, [ids]) => {
-    changeJobs(on, texts(ids), () => ({ owner: null }));
+  'UPDATE {s}.jobs SET owner = NULL, waiting_since = CASE': (on, [ids, waits]) => {
+    changeJobs(on, texts(ids), () => ({ owner: null, waiting_since: waits === true ? on.now : null }));
     return [];
   },
   'UPDATE {s}.attempts SET ended_at = clock_timestamp()': (on, [ids, how]) => {
@@ -206,7 +209,7 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
       .sort(byKey)
       .slice(0, 1)
       .map(([, one]) => ({ name: one['name'] })),
-  'SELECT name FROM {s}.agents WHERE format IS NULL': () => [],
+  'SELECT name FROM {s}.agents WHERE NOT (coalesce(format': () => [],
   'SELECT name, most_jobs AS "maxJobs"': (on) =>
     on
       .all('agents', (one) => at(one, 'seen_at') > on.now - 7 * DAY_MS && one['is_ended'] !== true)

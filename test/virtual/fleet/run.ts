@@ -104,7 +104,7 @@ function lacks(world: FleetWorld, broken?: FleetMachine): Lack[] {
   const jobs = [...postgres.tables.of('jobs').values()].filter(
     ({ state }) => state === 'watched' || state === 'ending',
   );
-  const waiting = [...postgres.tables.of('queue').keys()];
+  const waiting = [...postgres.tables.of('jobs').values()].filter((row) => row['waiting_since'] !== null);
   const unowned = jobs.filter((row) => {
     const owner = world.machines.find(({ name }) => name === row['owner']);
     return owner === undefined || owner === broken || !owner.mayWrite(row['job_id'] as JobId);
@@ -112,7 +112,7 @@ function lacks(world: FleetWorld, broken?: FleetMachine): Lack[] {
   const whole = world.up.filter((machine) => machine !== broken);
   return [
     ...orders.map((one) => owned(`the command ${one['kind']} of ${one['job_id']} is not answered`)),
-    ...waiting.map((jobId) => owned(`${jobId} waits for an owner`)),
+    ...waiting.map((row) => owned(`${row['job_id']} waits for an owner`)),
     ...unowned.map((row) => owned(`${row['job_id']} is ${row['state']}, and no agent follows it`)),
     ...whole.flatMap((machine) => [...staleRows(world, machine), ...strayRows(machine)]).map(owned),
     ...whole.flatMap(({ name, agent }) =>

@@ -4,7 +4,7 @@
  * `long/contract.test.ts` runs them beside a real server.
  */
 import { FORMAT } from '../../../src/fleet/tables.ts';
-import { at, byKey, changeJobs, DAY_MS, job, OF_OWNERS, type Statement, texts, type Values } from './owners.ts';
+import { at, changeJobs, DAY_MS, job, OF_OWNERS, type Statement, texts, type Values } from './owners.ts';
 import { keyOf, type Row, type TableName, type Transaction } from './tables.ts';
 
 const SCHEMA = 'jobtail';
@@ -18,7 +18,15 @@ function insert(on: Transaction, table: TableName, key: string, row: Row): boole
   return true;
 }
 
-const NEW_JOB = { state: 'ordered', source: 'command', owner: null, attempt: 0, taken_at: null, mirror: null };
+const NEW_JOB = {
+  state: 'ordered',
+  source: 'command',
+  owner: null,
+  attempt: 0,
+  taken_at: null,
+  mirror: null,
+  waiting_since: null,
+};
 
 const rowOf = (row: Row) => ({ jobId: row['job_id'], table: row['kind'], key: row['key'], row: row['row'] });
 const nameOf = (row: Row) => [row['job_id'], row['kind'], row['key']].map(String);
@@ -40,23 +48,6 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
   ...OF_OWNERS,
   "SELECT to_regclass('{s}.version')": () => [{ found: 'version' }],
   'SELECT version FROM {s}.version': () => [{ version: FORMAT }],
-  'boss.createQueue': () => [],
-  'boss.send': (on, [jobId, data]) => {
-    insert(on, 'queue', keyOf(jobId), { id: String(jobId), data, start_after: on.now });
-    return [];
-  },
-  'boss.fetch': (on, [max]) => {
-    const free = on.all('queue').filter(([key]) => on.canLock('queue', key));
-    const oldest = free.sort((a, b) => at(a[1], 'start_after') - at(b[1], 'start_after') || byKey(a, b));
-    return oldest.slice(0, Number(max)).map(([key, { id, data }]) => {
-      on.lock('queue', key);
-      return { id, data };
-    });
-  },
-  'boss.deleteJob': (on, [ids]) => {
-    for (const id of texts(ids)) on.remove('queue', keyOf(id));
-    return [];
-  },
   'SELECT job_id AS "jobId", kind AS "table", key, row::text AS row FROM {s}.rows WHERE job_id = ANY($1)': (
     on,
     [ids, ...last],
@@ -98,12 +89,15 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
     changeJobs(on, texts(ids), () => ({ mirror }));
     return [];
   },
-  'INSERT INTO {s}.jobs (job_id, source)': (on, [job_id, source]) => {
-    insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, source });
-    return [{ owner: job(on, job_id)?.['owner'] }];
+  'INSERT INTO {s}.jobs (job_id, source, waiting_since)': (on, [job_id, source]) => {
+    if (insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, source, waiting_since: on.now })) return [];
+    changeJobs(on, [String(job_id)], ({ owner, waiting_since }) => ({
+      waiting_since: owner === null ? (waiting_since ?? on.now) : null,
+    }));
+    return [];
   },
-  'INSERT INTO {s}.jobs (job_id, mirror)': (on, [job_id, mirror]) =>
-    insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, mirror }) ? [{}] : [],
+  'INSERT INTO {s}.jobs (job_id, mirror, waiting_since)': (on, [job_id, mirror]) =>
+    insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, mirror, waiting_since: on.now }) ? [{}] : [],
   'INSERT INTO {s}.orders': (on, [job_id, kind, body]) => {
     const order_id = on.tables.nextOrder();
     const parsed = body === null ? null : (JSON.parse(String(body)) as unknown);
@@ -180,22 +174,11 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
     (on, [service, names, values]) => habits(on, service, names, values, false),
   'SELECT name, value FROM {s}.habits': (on, [service]) =>
     on.all('habits', (one) => one['service'] === service).map(([, { name, value }]) => ({ name, value })),
-  'UPDATE {s}.jobs SET owner = NULL WHERE owner IS NOT NULL AND NOT EXISTS': (on) => {
+  'UPDATE {s}.jobs SET owner = NULL, waiting_since = now() WHERE': (on) => {
     const isStray = ({ owner }: Row) => owner !== null && on.get('agents', keyOf(owner)) === undefined;
-    for (const [key, row] of on.all('jobs', isStray)) on.change('jobs', key, row, { owner: null });
+    for (const [key, row] of on.all('jobs', isStray))
+      on.change('jobs', key, row, { owner: null, waiting_since: on.now });
     return [];
-  },
-  'SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id ~': (on) => {
-    const isMissing = ({ job_id: jobId, owner, state }: Row) =>
-      owner === null &&
-      (['watched', 'ending'].includes(String(state)) || on.all('orders', isOpen(jobId)).length > 0) &&
-      on.get('queue', keyOf(jobId)) === undefined;
-    const missing = on.all('jobs', isMissing).sort(byKey);
-    return missing.flatMap(([key, { job_id: jobId }]) => {
-      if (!on.canLock('jobs', key)) return [];
-      on.lock('jobs', key);
-      return [{ jobId }];
-    });
   },
   'DELETE FROM {s}.orders WHERE answer IS NOT NULL': (on) => {
     const isOld = (one: Row) => one['answer'] !== null && at(one, 'made_at') < on.now - DAY_MS;

@@ -13,7 +13,6 @@ export type TableName =
   | 'jobs'
   | 'locks'
   | 'orders'
-  | 'queue'
   | 'rows'
   | 'rules';
 

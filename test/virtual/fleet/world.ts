@@ -7,7 +7,6 @@ import path from 'node:path';
 import { FleetClient } from '../../../src/fleet/client.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { Operation } from '../../../src/operations.ts';
-import { Secrets } from '../../../src/redact.ts';
 import { memoryDirectory } from '../../support/temp-directory.ts';
 import { configured, type Settings, SimulatedAgent } from '../agent.ts';
 import { Chance } from '../chance.ts';
@@ -161,8 +160,7 @@ export class FleetWorld {
       inFleet: true,
     });
     machine.agent = agent;
-    const driver = this.postgres.driver({ process: agent.process, clock: agent.clock, way });
-    await agent.join({ url: 'postgresql://db.example.org/jobtail', schema: 'jobtail', secrets: new Secrets(), driver });
+    await agent.join(this.postgres.address({ process: agent.process, clock: agent.clock, way }));
     agent.member?.failed.catch((error: Error) => this.service.offences.push(`${name} ends: ${error.message}`));
   }
 
@@ -193,10 +191,8 @@ export class FleetWorld {
     for (const { agent } of this.machines) agent?.line?.explain();
     const process = new SimulatedProcess();
     const member: FleetProcess = { process, clock: this.time.clockOf(process), way: { out: true, back: true } };
-    const [driver, secrets] = [this.postgres.driver(member), new Secrets()];
     const run = async () => {
-      const address = { url: 'postgresql://db.example.org/jobtail', schema: 'jobtail', secrets, driver };
-      const client = await FleetClient.open(address);
+      const client = await FleetClient.open(this.postgres.address(member));
       await work(client);
       await client.close();
     };

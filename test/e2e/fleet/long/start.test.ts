@@ -4,29 +4,26 @@ import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
 import { needsFleet } from '../../../support/fleet-node.ts';
 
-/** As where npm left pg-boss out: jobtail was installed under an older Node.js, or without optional packages. */
-const WITHOUT_PG_BOSS = `data:text/javascript,${encodeURIComponent(`
+/** As where npm left pg out: jobtail was installed under an older Node.js, or without optional packages. */
+const WITHOUT_PG = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from 'node:module';
   registerHooks({
     resolve(specifier, context, next) {
-      if (specifier !== 'pg-boss') return next(specifier, context);
-      throw Object.assign(new Error('Cannot find package pg-boss'), { code: 'ERR_MODULE_NOT_FOUND' });
+      if (specifier !== 'pg') return next(specifier, context);
+      throw Object.assign(new Error('Cannot find package pg'), { code: 'ERR_MODULE_NOT_FOUND' });
     },
   });`)}`;
 
-it('without pg-boss, an agent and commands end with 3 and with what to do', {
+it('without pg, an agent and commands end with 3 and with what to do', {
   ...PATIENCE,
   ...needsFleet(),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: [] });
-  const anna = await fleet.addAgent('anna', { imports: [WITHOUT_PG_BOSS] });
+  const anna = await fleet.addAgent('anna', { imports: [WITHOUT_PG] });
   for (const words of [['run'], ['status'], ['watch', '501'], ['check']]) {
     const { code, stdout, stderr } = await anna.command(...words);
     const said = `${stdout}${stderr}`;
-    expect([words, said]).toEqual([
-      words,
-      expect.stringContaining('the package pg-boss, which a fleet needs, is missing'),
-    ]);
+    expect([words, said]).toEqual([words, expect.stringContaining('the package pg, which a fleet needs, is missing')]);
     expect([words, said]).toEqual([words, expect.stringContaining('install jobtail again')]);
     expect([words, code, said.includes('    at ')]).toEqual([words, 3, false]);
   }

@@ -9,7 +9,6 @@ import { KeptRows } from '../../../../src/fleet/handover.ts';
 import { type Joined, openFleet } from '../../../../src/fleet/joined.ts';
 import type { LeasedJob, Member } from '../../../../src/fleet/register.ts';
 import type { JobId } from '../../../../src/job.ts';
-import { Secrets } from '../../../../src/redact.ts';
 import type { PortableRow } from '../../../../src/store/portable-rows.ts';
 import { systemClock } from '../../../../src/system/clock.ts';
 import { needsFleet } from '../../../support/fleet-node.ts';
@@ -22,7 +21,7 @@ import { keyOf } from '../tables.ts';
 const NAMES = ['anna', 'ben'] as const;
 const [JOBS, STEPS] = [5, 120];
 const LEASE_MS = 600_000;
-/** Which of several jobs of the same moment pg-boss returns first is open, so all of them are taken. */
+/** More than there are: the moments of the two databases differ. */
 const MAX_TAKEN = 10;
 
 /** One of the two databases, with two agents on it. */
@@ -40,7 +39,7 @@ type Operation = (side: Side) => Promise<unknown>;
 async function realSide(): Promise<Side> {
   const fleet = await FleetParts.make();
   const joined: Record<string, Joined> = {};
-  for (const name of NAMES) joined[name] = await openFleet(fleet.address, name, `${name} 1`);
+  for (const name of NAMES) joined[name] = await openFleet(fleet.address, name, agentOf(name));
   const age = async (name: string, ms: number) =>
     void (await fleet.query(`UPDATE jobtail.agents SET seen_at = seen_at - $2 * interval '1 ms' WHERE name = $1`, [
       name,
@@ -58,7 +57,6 @@ async function simulatedSide(): Promise<Side> {
   const time = new SimulatedTime(() => new Promise((resolve) => setImmediate(resolve)));
   const postgres = new SimulatedPostgres(time, new Chance(1, 'database'));
   const process = new SimulatedProcess();
-  const driver = postgres.driver({ process, clock: time.clockOf(process), way: { out: true, back: true } });
   const begun = performance.now();
   const run = async <T>(work: () => Promise<T>): Promise<T> => {
     // As much time has passed here as there.
@@ -71,9 +69,9 @@ async function simulatedSide(): Promise<Side> {
     while (!isOver) await time.pass(1);
     return done;
   };
-  const address = { url: 'postgresql://db.example.org/jobtail', schema: 'jobtail', secrets: new Secrets(), driver };
+  const address = postgres.address({ process, clock: time.clockOf(process), way: { out: true, back: true } });
   const joined: Record<string, Joined> = {};
-  for (const name of NAMES) joined[name] = await run(() => openFleet(address, name, `${name} 1`));
+  for (const name of NAMES) joined[name] = await run(() => openFleet(address, name, agentOf(name)));
   const age = async (name: string, ms: number) => {
     const agents = postgres.tables.of('agents');
     const row = agents.get(keyOf(name));
@@ -81,6 +79,8 @@ async function simulatedSide(): Promise<Side> {
   };
   return { joined, age, run, end: async () => {} };
 }
+
+const agentOf = (name: string) => ({ instance: `${name} 1`, onNotice: () => {}, onConnect: () => {} });
 
 const memberOf = (name: string, state: number): Member => ({
   ...{ name, stateId: `state ${name} ${state}`, instance: `${name} 1`, mostJobs: 3, leaseMs: LEASE_MS },

@@ -1,13 +1,13 @@
-/** A database of version 8, the oldest that is upgraded, as the program of that time made it. */
+/** A database of the release 0.2.0, the oldest that is upgraded, as that program made it. */
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 
-const ARCHIVE = fileURLToPath(new URL('state-of-ea195d1.tar.gz', import.meta.url));
+const ARCHIVE = fileURLToPath(new URL('state-of-0.2.0.tar.gz', import.meta.url));
 
 /** Puts it into a directory, without its jobs; returns its file. */
-export function putVersion8(directory: string): string {
+export function putReleased(directory: string): string {
   const unpack = ['--no-same-owner', '--strip-components=1', '-xzf', ARCHIVE, '-C', directory];
   execFileSync('tar', [...unpack, 'state/agent.db', 'state/agent.db-wal']);
   const file = path.join(directory, 'agent.db');
