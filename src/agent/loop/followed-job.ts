@@ -190,7 +190,6 @@ export class FollowedJob {
   async #runPass(): Promise<void> {
     const end = await this.#pass.run();
     if (end === undefined) return;
-    if (!end.hasFailed) this.#results.listed();
     if (end.state === 'watched') this.#resume(end.job);
     else this.leave();
     if (end.again) this.#job.due.plan('pass', 0);
@@ -215,11 +214,6 @@ export class FollowedJob {
     else if (kind === 'pass') stage.delayed();
     const delayMs = runs.failed(kind, error);
     try {
-      const isOfListing = kind === 'results' || kind === 'pass';
-      if (isOfListing && this.#results.isDeletedBy(error, this.#poll.hasNoFile)) {
-        this.#endDeleted();
-        return;
-      }
       const job = context.deps.store.jobs.get(this.jobId);
       if (kind === 'pass' && job?.state === 'watched') this.#resume(job);
     } catch (thrown) {

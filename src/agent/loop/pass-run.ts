@@ -12,7 +12,6 @@ import { DUE_RUNS } from './scheduler.ts';
 export interface PassEnd {
   readonly job: JobRow;
   readonly state: WatchState;
-  readonly hasFailed: boolean;
   /** Whether another pass is needed: requested meanwhile, or because the job must end. */
   readonly again: boolean;
 }
@@ -65,13 +64,13 @@ export class PassRun {
       const state = await this.#conclude(job, summary, settles && summary.appended === 0 && this.#poll.isSettling);
       for (const request of requests) answer(store, request, { summary });
       const more = store.requests.open('pass').some((request) => request.jobId === jobId);
-      return { job, state, hasFailed: false, again: more || state === 'ending' };
+      return { job, state, again: more || state === 'ending' };
     } catch (thrown) {
       const failure = asJobtailError(thrown);
       if (signal.aborted) throw failure;
       const { message, code, hint } = failure;
       for (const request of requests) answer(store, request, { error: message, code, hint });
-      const end = { job, hasFailed: true, again: false };
+      const end = { job, again: false };
       if (!isLast) {
         // The command has its answer, and does not retry.
         runs.failures.failedAlone(runs.scopeOf('pass'), failure);

@@ -11,22 +11,14 @@ const QUIET_COMMIT_MS = 1_000;
 
 export class PollRun {
   readonly #job: JobParts;
-  /**
-   * The result of the last poll: no live file; a truncated or rewritten one, maybe from the archive of a deleted job;
-   * or others.
-   */
-  #contents: 'none' | 'different' | 'others' = 'others';
+  /** Whether the last poll found a truncated or rewritten file, maybe from the archive of a deleted job. */
+  #isDifferent = false;
   #hasFiles = false;
   #stallAfterMs: number | null = null;
   #isStalled = false;
 
   constructor(job: JobParts) {
     this.#job = job;
-  }
-
-  /** Whether the service answered the last poll, and has no live file of the job. */
-  get hasNoFile(): boolean {
-    return this.#contents === 'none';
   }
 
   followed(stallAfterMs: number | null): void {
@@ -41,17 +33,13 @@ export class PollRun {
   async run(): Promise<boolean> {
     const { jobId, context, stage, runs, due, pace, signal } = this.#job;
     const { clock, random } = context.deps;
-    if (this.#contents === 'different' && (await isDeleted(jobId, { ...context.pass, signal }))) return false;
+    if (this.#isDifferent && (await isDeleted(jobId, { ...context.pass, signal }))) return false;
     const { polled, startedAt } = await this.#poll();
     const tookMs = clock.monotonic() - startedAt;
     await this.#note(polled);
     const ends = [...polled.ends.values()];
     const isAnswered = ends.length > 0;
-    if (ends.includes('different')) this.#contents = 'different';
-    else if (polled.failure === undefined) {
-      const isEmpty = isAnswered && polled.errors.size === 0 && ends.every((end) => end === 'absent');
-      this.#contents = isEmpty ? 'none' : 'others';
-    } else if (this.#contents === 'different') this.#contents = 'others';
+    this.#isDifferent = ends.includes('different');
     if (!this.#hasFiles && ends.some((end) => end !== 'absent')) {
       this.#hasFiles = true;
       // The first results come with the first live files.

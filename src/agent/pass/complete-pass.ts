@@ -14,7 +14,7 @@ import { type FollowEnd, needsAnotherPoll } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
 import type { JobService, Remote } from '../ports.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
-import { correctDeletion, isDeleted } from './deleted-jobs.ts';
+import { isDeleted } from './deleted-jobs.ts';
 import { type LiveProof, proveMirrors } from './mirror-proofs.ts';
 
 export interface PassContext {
@@ -71,7 +71,6 @@ const UNFINISHED: Partial<Record<FollowEnd, string>> = {
 export async function completePass(polls: JobPolls, options: CompletePassOptions): Promise<PassSummary> {
   const { store } = options;
   const { jobId } = polls;
-  if (!options.isLast) await correctDeletion(jobId, options.remote, options);
   if (await isDeleted(jobId, options)) {
     await options.results.linkToMirrors(jobId);
     return summaryWithoutPass(jobId, store, 'the job was deleted before it was verified');

@@ -90,26 +90,11 @@ it('is at its end where its state stays Canceled, but its live files and its lis
   remote.refuses = true;
   tell('Canceled');
   await clock.passUntil('its end', () => state() === 'settled', 60 * MINUTE_MS);
-  expect(store.jobInformation.get(JOB)?.information.state).toBe('Deleted');
+  expect(store.jobInformation.get(JOB)?.information.state).toBe('Canceled');
   expectUnchanged();
   const { calls, listings } = remote;
   await clock.pass(120 * MINUTE_MS);
   expect([remote.calls, remote.listings]).toEqual([calls, listings]);
-});
-
-it('a job that was concluded to be deleted is no longer so when a sync finds it listed again', async () => {
-  const { clock, remote, tell, state, store, ask, mirrorDirectory } = await follow(true);
-  remote.files.clear();
-  remote.refuses = true;
-  tell('Canceled');
-  await clock.passUntil('its end', () => state() === 'settled', 60 * MINUTE_MS);
-  expect(JSON.parse(await ask())).toMatchObject({ summary: { results: null } });
-  expect(store.jobInformation.get(JOB)?.information.state).toBe('Deleted');
-  remote.refuses = false;
-  remote.files.set('result', Buffer.from('the result'));
-  expect(JSON.parse(await ask())).toMatchObject({ summary: { results: { fetched: 1 } } });
-  expect(store.jobInformation.get(JOB)?.information.state).toBe('Canceled');
-  expect(fs.readFileSync(path.join(mirrorDirectory, JOB, 'results', 'result.txt'), 'utf8')).toBe('the result');
 });
 
 it.each(['no task', 'a task without files'])(
