@@ -100,16 +100,6 @@ describe('the server works for one agent', () => {
     }
   });
 
-  it('so often that 20 jobs are polled every 2 s with room for as many other calls, where an answer takes 12 ms', () => {
-    const { begun } = saturate({ workMs: [12], roundTripMs: 0, concurrency: 1 }, 60_000);
-    expect(begun.length / 60).toBeGreaterThan(40);
-  });
-
-  it('as often at a round trip of 150 ms, as far as its calls at a time allow', () => {
-    const { begun } = saturate({ workMs: [12], roundTripMs: 150, concurrency: 4 }, 60_000);
-    expect(begun.length).toBeGreaterThan((0.98 * 60_000 * 4) / 162);
-  });
-
   it('in turn with the other agents of a fleet', () => {
     let now = 0;
     const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
@@ -127,49 +117,6 @@ describe('the server works for one agent', () => {
 });
 
 describe('a server that was slow', () => {
-  it('is called as often as before within ten seconds of its last slow answer', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1_000, max: 600_000 }), (slowMs) => {
-        let now = 0;
-        const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
-        const call = (workMs: number) => {
-          now = Math.max(now, share.opensAt) + workMs;
-          share.begun();
-          share.answered({ status: 200, firstByteMs: workMs, workMs, retryAfterMs: undefined });
-          share.ended();
-        };
-        call(slowMs);
-        const from = now;
-        call(10);
-        expect(now - from).toBeLessThanOrEqual(10_010);
-        const quick = now;
-        for (let calls = 0; calls < 100; calls++) call(10);
-        expect(now - quick).toBeLessThanOrEqual(2_020);
-      }),
-      numRuns(100),
-    );
-  });
-
-  it('delays the next call by ten seconds at most, if others were answered beside its slow answer, too', () => {
-    let now = 0;
-    const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
-    const answer = (workMs: number) =>
-      share.answered({ status: 200, firstByteMs: workMs, workMs, retryAfterMs: undefined });
-    share.begun();
-    for (; now < 50_000; now += 1_000) {
-      share.begun();
-      answer(400);
-      share.ended();
-    }
-    answer(50_000);
-    share.ended();
-    expect(share.opensAt - now).toBeLessThanOrEqual(10_000);
-    now = share.opensAt;
-    // One that hangs again.
-    share.begun();
-    expect(share.opensAt - now).toBeLessThanOrEqual(10_000);
-  });
-
   it('does not delay others while one call of it hangs', () => {
     const { begun } = saturate({ workMs: [10], roundTripMs: 0, concurrency: 4, lostEvery: 50 }, FOR_MS);
     // Three of four calls hang at most times, for a minute each.

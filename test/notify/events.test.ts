@@ -2,7 +2,6 @@
 import fs from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JobId, TaskId } from '../../src/job.ts';
-import { jobTimeOf } from '../../src/job-information.ts';
 import { EVENT_TYPES } from '../../src/notification.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { JOB, NotifyPlace, ruleOf } from './place.ts';
@@ -108,15 +107,6 @@ describe('a job', () => {
       await place.tick();
     }
     expect(place.waiting.map(({ type }) => type)).toEqual(['started', 'finished', 'started', 'finished']);
-  });
-
-  it('that was over before it was watched is no event', async () => {
-    const place = placeWith(ALL);
-    place.start();
-    place.watch();
-    place.report('Failed', { endTime: jobTimeOf('2020-01-01T00:00:00Z') });
-    await place.tick();
-    expect(place.shown).toEqual([]);
   });
 
   it('that was followed before there were rules begins where it stands', async () => {
@@ -271,15 +261,4 @@ it('deliveries of a rule that was taken away are forgotten', async () => {
   onTestFinished(() => next.close());
   next.start();
   expect(next.waiting).toEqual([]);
-});
-
-it('jobs of another id have events of their own', async () => {
-  const place = placeWith(ruleOf({ on: ['started'] }));
-  place.start();
-  for (const jobId of ['501', '502'] as JobId[]) {
-    place.watch(jobId);
-    place.report('Running', {}, jobId);
-  }
-  await place.tick();
-  expect(place.waiting.map(({ jobId }) => jobId)).toEqual(['501', '502']);
 });

@@ -54,21 +54,6 @@ describe('a look at results', () => {
   ])('by %s makes no synchronous call on a network file system, where it may never end', async (_, byDirect) => {
     expect(await looks(true, byDirect)).toEqual(new Set());
   });
-
-  it('makes the short calls at once on a local one', async () => {
-    const atOnce = [
-      'lstatSync',
-      'statSync',
-      'openSync',
-      'fstatSync',
-      'readSync',
-      'closeSync',
-      'chmodSync',
-      'renameSync',
-      'unlinkSync',
-    ];
-    expect(await looks(false, true)).toEqual(new Set([...atOnce, 'readlinkSync']));
-  });
 });
 
 describe.each([

@@ -4,7 +4,6 @@ import { describe, expect, it, vi } from 'vitest';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
-import { jobTimeOf } from '../../../src/job-information.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -65,14 +64,6 @@ describe('a job of which the middleware says that it is over', () => {
     expect(said.filter((line) => line === `job state changed jobId=${JOB} jobState=Finished`)).toHaveLength(1);
   });
 
-  it('is settled as soon as nothing can be flushed any more, however seldom it is polled by then', async () => {
-    const { clock, tell, reported, watchState } = await follow();
-    await clock.pass(20 * MINUTE_MS);
-    tell('Finished');
-    await reported('Finished');
-    await clock.passUntil('its end', () => watchState() === 'settled', 65 * SECOND_MS);
-  });
-
   it('goes on growing for as long as it likes', async () => {
     const { clock, tell, reported, grow, mirror, watchState } = await follow();
     tell('Canceled');
@@ -84,12 +75,6 @@ describe('a job of which the middleware says that it is over', () => {
     }
     await clock.passUntil('its end', () => watchState() === 'settled');
     expect(mirror()).toMatch(/line 4\n$/);
-  });
-
-  it.each(['Failed', 'Canceled', 'Deleted'])('by the word %s is settled', async (word) => {
-    const { clock, tell, watchState } = await follow();
-    tell(word);
-    await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
   });
 
   it('has its end in a start that follows, for the minute goes on', async () => {
@@ -166,26 +151,6 @@ it('a job that is not submitted goes on with substituted bytes, and ends exact',
   await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
   expect(mirror()).toBe(remote.files.get(keyText(STDOUT))?.toString());
   expect(row()).toMatchObject({ inexact: [], generation: 1, error: null });
-});
-
-it('a job that was queued again and ended since the last look is followed until its new end', async () => {
-  const { clock, service, grow, mirror, watchState } = await follow();
-  const ended = (startTime: string) =>
-    jobOf(JOB, 'Finished', { tasks: tasksOf(TASK), startTime: jobTimeOf(startTime) });
-  service.set(ended('2026-01-01T00:00:00Z'));
-  await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
-  await clock.pass(10 * MINUTE_MS);
-  expect(watchState()).toBe('settled');
-  grow('of the second run\n');
-  service.set(ended('2026-01-01T01:00:00Z'));
-  await clock.passUntil('what came then', () => mirror()?.endsWith('of the second run\n') === true, 5 * MINUTE_MS);
-  service.set(ended('2026-01-01T02:00:00Z'));
-  await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
-  service.set(ended('2026-01-01T03:00:00Z'));
-  await clock.passUntil('it to be followed', () => watchState() === 'watched', 5 * MINUTE_MS);
-  await clock.pass(50 * SECOND_MS);
-  expect(watchState(), 'it has a minute of its own').toBe('watched');
-  await clock.passUntil('its new end', () => watchState() === 'settled', 5 * MINUTE_MS);
 });
 
 describe('a job that is not over', () => {

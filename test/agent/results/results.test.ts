@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { isPartialName, partialName } from '../../../src/safe-names.ts';
-import { FilesRemote, inMemory, JOB, OPTIONS, ResultsPlace } from './place.ts';
+import { JOB, OPTIONS, ResultsPlace } from './place.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -424,29 +424,5 @@ describe('a writer beside the agent', () => {
     }
     await place.sync(true);
     expect(names.map((name) => place.row(name)?.state)).toEqual(['synced', 'synced', 'synced']);
-  });
-});
-
-describe('many files', () => {
-  it('cost each the same: one listing, one download each, and nothing more at the next look', async () => {
-    const place = new ResultsPlace({ parallel: 8 }, inMemory());
-    // Counted, not timed: direct.test.ts has 20,000.
-    const count = 5_000;
-    for (let number = 0; number < count; number++) place.remote.set(`/11/d${number % 50}/f${number}`, `${number}`);
-    expect(await place.sync()).toMatchObject({ listed: count, fetched: count, failed: 0 });
-    expect(place.remote.listings).toBe(1);
-    expect(place.remote.downloads).toHaveLength(count);
-    await place.sync();
-    expect(place.remote.downloads).toHaveLength(count);
-    expect(place.store.results.counts(JOB)).toMatchObject({ listed: count, synced: count });
-  });
-});
-
-describe('the remote of these tests', () => {
-  it('fails as the real one does', async () => {
-    const remote = new FilesRemote();
-    await expect(remote.downloadFile(JOB, '/none', () => {}, new AbortController().signal)).rejects.toMatchObject({
-      code: 'not-found',
-    });
   });
 });

@@ -55,34 +55,6 @@ describe('a file whose listing says when it was changed', () => {
     expect(place.read('11', 'a')).toBe('same second');
   });
 
-  it('is fetched again if it was written while it was fetched', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/a', 'first'.repeat(1_000));
-    place.remote.stamps.set('/11/a', '2024-05-01T12:00:00');
-    place.remote.onPiece = () => {
-      place.remote.set('/11/a', 'second');
-      place.remote.stamps.set('/11/a', '2024-05-01T13:00:00');
-    };
-    await place.sync();
-    place.remote.onPiece = () => {};
-    expect(await fetches(place, 20)).toBe(1);
-    expect(place.read('11', 'a')).toBe('second');
-  });
-
-  it('waits for nothing where nothing is to be fetched, or nothing has a date', async () => {
-    const place = new ResultsPlace();
-    let waits = 0;
-    place.onTimer = () => {
-      waits += 1;
-    };
-    place.remote.set('/11/a', 'first');
-    await fetches(place, 3);
-    expect(waits).toBe(0);
-    place.remote.stamps.set('/11/a', '2024-05-01T12:00:00');
-    await fetches(place, 3);
-    expect(waits).toBe(1);
-  });
-
   it('is fetched by no later process until that changes, if it was fetched once', async () => {
     const place = new ResultsPlace();
     place.remote.set('/11/a', 'first');
@@ -94,26 +66,6 @@ describe('a file whose listing says when it was changed', () => {
     place.remote.stamps.set('/11/a', '2024-05-01T13:00:00');
     expect(await fetches(place, 1)).toBe(1);
     expect(place.read('11', 'a')).toBe('second');
-  });
-
-  it('is fetched by the next process if what came of it is not there any more', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/a', 'first');
-    place.remote.stamps.set('/11/a', '2024-05-01T12:00:00');
-    await fetches(place, 3);
-    fs.rmSync(place.path('11', 'a'));
-    place.restarted();
-    expect(await fetches(place, 3)).toBe(1);
-    expect(place.read('11', 'a')).toBe('first');
-  });
-
-  it('is fetched at its intervals when the listing says it no longer', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/a', 'first');
-    place.remote.stamps.set('/11/a', '2024-05-01T12:00:00');
-    await fetches(place, 5);
-    place.remote.stamps.clear();
-    expect(await fetches(place, 5)).toBe(5);
   });
 });
 

@@ -126,10 +126,6 @@ describe('one file', () => {
     expect(await linesOf(content, 'NEEDLE$', { ignoreCase: true })).toEqual([]);
   });
 
-  it('takes a progress bar as one line', async () => {
-    expect(await linesOf('10 %\r20 %\rdone\nnext\n', '^10.*done$')).toEqual(['1:10 %\r20 %\rdone']);
-  });
-
   it('ignores the case of characters that are not ASCII, or have a third case', async () => {
     const kelvin = Buffer.from('300 \u212a, ſum É\n');
     const [line = ''] = await linesOf(kelvin, 'k, sum é', { ignoreCase: true });
@@ -197,11 +193,6 @@ describe('one file', () => {
     expect(counts).toEqual([0, 0, 0, 1]);
     expect(errors).toHaveLength(3);
     expect(errors[0]).toContain(missing.path);
-  });
-
-  it('refuses what is no regular expression', async () => {
-    const refused = resultsOf({ files: [], pattern: { source: 'a(' }, wanted: LINES });
-    await expect(refused).rejects.toMatchObject({ code: 'usage' });
   });
 });
 

@@ -122,15 +122,6 @@ describe('a direct transfer', () => {
     expect(place.remote.transferCalls).toEqual([]);
   });
 
-  it('never asks for a method where no file can take its place', async () => {
-    const { place, transfer } = placeWith('direct');
-    place.remote.set('/11/planted', 'x');
-    fs.mkdirSync(place.path('11'), { recursive: true });
-    fs.symlinkSync('/etc/passwd', place.path('11', 'planted'));
-    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
-    expect([place.remote.transferCalls, transfer.orders, place.remote.downloads]).toEqual([[], [], []]);
-  });
-
   it('leaves to SOAP what it cannot bring', async () => {
     const { place, transfer } = placeWith('direct');
     place.remote.set('/11/a', 'a');

@@ -1,11 +1,7 @@
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
-import { digestOf } from '../../../../src/agent/results/place/temporary-files.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { TaskId } from '../../../../src/job.ts';
-import type { ResultRow } from '../../../../src/store/rows.ts';
-import { type FileCalls, fileCalls } from '../../../../src/system/files.ts';
 import { jobOf } from '../../../support/model-job-service.ts';
 import { JOB, ResultsPlace, SECOND_TASK } from '../place.ts';
 
@@ -77,37 +73,6 @@ describe('a listed file that is a live file', () => {
     ]);
   });
 
-  it('is reported from those of many tasks without reading all of each for each', async () => {
-    const calls = fileCalls(false);
-    const opened: string[] = [];
-    const counted: FileCalls = {
-      ...calls,
-      open(file, flags, mode) {
-        opened.push(file);
-        return calls.open(file, flags, mode);
-      },
-    };
-    const place = new ResultsPlace();
-    const tasks = Array.from({ length: 30 }, (_, index) => `${9_001 + index}` as TaskId);
-    for (const task of tasks) place.live('stdout', `of ${task}\n`, { task });
-    const links = new LiveLinks({
-      ...{ mirrorDirectory: place.mirror, calls: counted },
-      ...{ liveFiles: place.store.liveFiles.ofJob(JOB), linked: [] },
-    });
-    for (const task of tasks) {
-      const name = `/${task}/stdout.txt`;
-      const file = `${place.mirror}/arrived`;
-      // It grew since it was mirrored.
-      fs.writeFileSync(file, `of ${task}\nand more\n`);
-      const digest = await digestOf(calls, file);
-      if (digest === undefined) throw new Error('it was just written');
-      const live = await links.match({ path: file, digest }, { name } as ResultRow, [task, 'stdout.txt']);
-      expect(live?.taskId).toBe(task);
-    }
-    // Each mirror for how it begins and for its digest, and each result as well.
-    expect(opened).toHaveLength(4 * tasks.length);
-  });
-
   it('of several tasks waits for the proof of all that it could be, not of the first', async () => {
     const place = new ResultsPlace();
     place.live('stdout', 'one\n');
@@ -162,16 +127,6 @@ describe('a listed file that is a live file', () => {
     place.live('stdout', 'text').prove('/11/stdout.txt');
     await place.sync(true);
     expect(place.row('/11/stdout.txt')).toMatchObject({ state: 'linked', reason: null });
-    expect(place.tree()).toEqual(['11/stdout.txt -> ../../live/9001/stdout.log']);
-  });
-
-  it('stays a link without a download while each final pass proves it', async () => {
-    const place = new ResultsPlace();
-    const live = place.live('stdout', 'text');
-    live.prove('/11/stdout.txt');
-    place.remote.set('/11/stdout.txt', 'text');
-    for (let pass = 0; pass < 3; pass++) await place.sync(true);
-    expect(place.remote.downloads).toEqual([]);
     expect(place.tree()).toEqual(['11/stdout.txt -> ../../live/9001/stdout.log']);
   });
 
