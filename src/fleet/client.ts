@@ -80,6 +80,10 @@ export class FleetClient {
     );
   }
 
+  capabilities(service: string) {
+    return this.#joined.database.capabilities(service);
+  }
+
   ignore(row: PortableRow): void {
     this.#joined.database.border.refuse(row, NOT_STORED);
   }

@@ -42,6 +42,7 @@ export class FleetCopy {
       rows = others.concat((await client.allRows(jobId)).filter(isResult));
     }
     const [rule, commands] = [await client.rule(), await client.newCommands()];
+    const capabilities = await client.capabilities(this.store.capabilities.service);
     const shown = commands.filter(({ jobId }) => only === undefined || jobId === only);
     const { store } = this;
     const copied = new Map<JobId, string>();
@@ -61,6 +62,7 @@ export class FleetCopy {
         for (const { madeAt, ...order } of orders) store.jobs.watch(order, Math.round(madeAt));
       }
       for (const jobId of this.#copied.keys()) if (!jobs.has(jobId)) store.portableRows.forget(jobId);
+      for (const { name, value } of capabilities) store.capabilities.set(name, value);
       if (rule === undefined) store.watchMine.remove('command');
       else store.watchMine.save(rule);
     });

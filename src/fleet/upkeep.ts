@@ -164,11 +164,8 @@ export class Upkeep {
         [service, fresh.map(([name]) => name), fresh.map(([, value]) => value)],
       );
     }
-    const kept = await database.query<{ readonly name: string; readonly value: string }>(
-      'SELECT name, value FROM {s}.habits WHERE service = $1',
-      [service],
-    );
-    for (const { name, value } of kept) if (!own.has(name)) store.capabilities.set(name, value);
+    for (const { name, value } of await database.capabilities(service))
+      if (!own.has(name)) store.capabilities.set(name, value);
     this.#capabilities = capabilitiesIn(store);
   }
 

@@ -204,11 +204,11 @@ export type ShownReport = Omit<Report, 'jobs' | 'decoding'> &
 
 function whoRuns(report: ShownReport, display: Display): string[] {
   const { agents, waitingJobs = 0 } = report;
-  if (agents !== undefined) return fleetLines({ agents, waitingJobs }, display);
   const decoding =
     report.decoding === 'other'
       ? ['the service does not decode UTF-8: live files are followed by raw downloads alone']
       : [];
+  if (agents !== undefined) return [...fleetLines({ agents, waitingJobs }, display), ...decoding];
   return [agentLine(report), ...(report.outage === null ? [] : failureLines('', report.outage)), ...decoding];
 }
 
