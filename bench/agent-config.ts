@@ -12,13 +12,12 @@ export interface ServiceAt {
   readonly protocol?: Protocol;
   /** Calls at a time; the default if left out. */
   readonly concurrency?: number;
-  readonly compression?: 'auto' | 'off';
 }
 
 /** Writes a configuration into `directory`; `sections` are laid over it. The path of the file. */
 export function writeConfig(
   directory: string,
-  { url, protocol = 'soap', concurrency, compression }: ServiceAt,
+  { url, protocol = 'soap', concurrency }: ServiceAt,
   sections: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {},
 ): string {
   const at = (name: string) => path.join(directory, name);
@@ -27,7 +26,7 @@ export function writeConfig(
   const config = {
     service: {
       ...{ protocol, ...soap, baseUrl: new URL(url).origin },
-      ...{ requestsPerMinute: 1_000_000, concurrency, compression },
+      ...{ requestsPerMinute: 1_000_000, concurrency },
     },
     auth: { method: 'session-code', sessionCodeFile: at('session') },
     mirror: { directory: at('mirror'), minFreeBytes: 1024 * 1024 },

@@ -1,4 +1,4 @@
-/** Results by direct transfer: one large file, many small ones, and the ways of keys that may do less than rsync. */
+/** Results by direct transfer: one large file, and many small ones. */
 import { createCipheriv } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -20,17 +20,14 @@ const FILES_A_DIRECTORY = 100;
 interface Files {
   readonly count: number;
   readonly bytes: number;
-  /** How many of them have blanks in their names. */
-  readonly withBlanks?: number;
 }
 
 /** Files with bytes that no program can compress, below `directory`. Their names, as a service lists them. */
-function makeFiles(directory: string, { count, bytes, withBlanks = 0 }: Files): string[] {
+function makeFiles(directory: string, { count, bytes }: Files): string[] {
   const stream = createCipheriv('aes-128-ctr', 'one key for them', Buffer.alloc(16));
   const zeros = Buffer.alloc(Math.min(bytes, MIB));
   return Array.from({ length: count }, (_, index) => {
-    const [before, after] = index < withBlanks ? ['file ', ' of the run.dat'] : ['file-', '.dat'];
-    const name = `part-${Math.floor(index / FILES_A_DIRECTORY)}/${before}${index}${after}`;
+    const name = `part-${Math.floor(index / FILES_A_DIRECTORY)}/file-${index}.dat`;
     const file = path.join(directory, name);
     fs.mkdirSync(path.dirname(file), { recursive: true });
     const descriptor = fs.openSync(file, 'w');
@@ -80,52 +77,29 @@ function removeIfFew(directory: string, count: number): void {
   if (count < MANY) fs.rmSync(directory, { recursive: true });
 }
 
-/** The same way in one command, whatever the key permits; then hashes, flushes, names and rows. */
-function least(
-  { ssh, port, username }: LoopbackSshd,
-  from: string,
-  { count, bytes }: Files,
-  way: Way,
-  place: Place,
-): Side {
-  const host = `${username}@127.0.0.1:${from}`;
-  // Without the program, and the port, which is another option of the others.
-  const options = [...ssh.slice(1, -2), '-q', '-P', String(port), '-r', host, '.'];
-  const command = {
-    rsync: ['rsync', '-r', '-e', ssh.join(' '), `${host}/`, './'],
-    scp: ['scp', '-O', ...options],
-    sftp: ['sftp', ...options],
-  }[way];
+/** The same in one command; then hashes, flushes, names and rows. */
+function least({ ssh, username }: LoopbackSshd, from: string, { count, bytes }: Files, place: Place): Side {
+  const command = ['rsync', '-r', '-e', ssh.join(' '), `${username}@127.0.0.1:${from}/`, './'];
   return leastCode({ command }, { files: count, bytes: count * bytes }, place);
 }
 
-/** What the key of the agent is forced to, by the way that is left to it then. */
-const FORCED = {
-  rsync: undefined,
-  scp: `/bin/sh -c 'case "$SSH_ORIGINAL_COMMAND" in "scp -f "*) exec $SSH_ORIGINAL_COMMAND ;; *) exit 1 ;; esac'`,
-  sftp: 'internal-sftp',
-} as const;
-type Way = keyof typeof FORCED;
-
-async function prepare(files: Files, place: Place, way: Way = 'rsync'): Promise<Prepared> {
+async function prepare(files: Files, place: Place): Promise<Prepared> {
   const { directory } = place;
   const sshd = await startSshd(path.join(directory, 'ssh'));
-  const forced = await startSshd(path.join(directory, 'forced'), FORCED[way]);
   const from = path.join(directory, 'cluster');
   const listed = makeFiles(from, files);
-  const transferMethod = methodFor(from, forced);
-  const service = await startService({ listed, listedForOthers: way === 'rsync' ? 0 : 1, transferMethod }, directory);
+  const transferMethod = methodFor(from, sshd);
+  const service = await startService({ listed, transferMethod }, directory);
   const bytes = files.count * files.bytes;
   return {
     sides: {
       agent: agent(service, files, directory),
-      least: least(sshd, from, files, way, place),
+      least: least(sshd, from, files, place),
       rsync: rsync(sshd, from, files, directory),
     },
     before: () => warmDisk(directory, bytes),
     close: async () => {
       await service.stop();
-      await forced.stop();
       await sshd.stop();
     },
   };
@@ -151,35 +125,3 @@ export const directMany: Measurement = {
   ],
   prepare: (place) => prepare({ count: place.quick ? 300 : 10_000, bytes: 10 * KIB }, place),
 };
-
-/** By a key that may do nothing else; the agent found that out for one file of another job. */
-const byWay = (way: 'scp' | 'sftp'): Measurement => ({
-  name: `direct-${way}`,
-  needs: [...needs, way],
-  goals: [
-    {
-      ...goal,
-      what: `300 files of 10 KB over ${way}, for a second job of the host, against the bare \`rsync\` command`,
-      atMost: 2,
-    },
-    leastGoal,
-  ],
-  prepare: (place) => prepare({ count: place.quick ? 30 : 300, bytes: 10 * KIB }, place, way),
-});
-
-/** The forced command takes such names apart at the blanks. */
-export const directNames: Measurement = {
-  name: 'direct-scp-names',
-  needs: [...needs, 'scp'],
-  goals: [
-    {
-      ...{ ...goal, atMost: 3 },
-      what: '308 files of 10 KB, 300 of them with blanks in their names, over scp, against the bare `rsync` command',
-    },
-  ],
-  prepare: (place) =>
-    prepare({ count: place.quick ? 38 : 308, withBlanks: place.quick ? 30 : 300, bytes: 10 * KIB }, place, 'scp'),
-};
-
-export const directByScp = byWay('scp');
-export const directBySftp = byWay('sftp');

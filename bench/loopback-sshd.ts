@@ -22,8 +22,8 @@ export interface LoopbackSshd {
   readonly stop: () => Promise<void>;
 }
 
-/** `command` is forced upon every client, as sites do that allow one way alone. @throws NotHere if there is no sshd */
-export async function startSshd(directory: string, command?: string): Promise<LoopbackSshd> {
+/** @throws NotHere if there is no sshd */
+export async function startSshd(directory: string): Promise<LoopbackSshd> {
   if (!fs.existsSync(SSHD)) throw new NotHere('openssh-server is missing');
   const at = (name: string) => path.join(directory, name);
   fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -47,7 +47,6 @@ export async function startSshd(directory: string, command?: string): Promise<Lo
     'MaxStartups 1000',
     'MaxSessions 1000',
     'Subsystem sftp internal-sftp',
-    ...(command === undefined ? [] : [`ForceCommand ${command}`]),
   ];
   fs.writeFileSync(at('sshd_config'), `${settings.join('\n')}\n`);
   const sshd = startProcess(SSHD, ['-D', '-e', '-f', at('sshd_config')]);

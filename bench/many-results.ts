@@ -10,7 +10,7 @@ import { JOB_ID } from './service/job.ts';
 import { type Service, startService } from './service/process.ts';
 import type { SyncCost } from './sides/many-results.ts';
 
-const CONCURRENCIES = [1, 4, 16];
+const CONCURRENCIES = [1, 4];
 
 /** What two syncs cost, the second one over what the first one left. */
 async function syncs(config: string, kind: 'cold' | 'quiet'): Promise<readonly [SyncCost, SyncCost]> {
@@ -35,16 +35,6 @@ function agent(service: Service, concurrency: number, count: number, { directory
   };
 }
 
-function bareClient({ url }: Service, concurrency: number, count: number): Side {
-  return async () => {
-    const args = [sideOf('bare-client'), url, String(concurrency), String(count)];
-    const { seconds, cpuSeconds } = JSON.parse((await run(process.execPath, args)).stdout) as Record<string, number>;
-    const callMs = ((seconds ?? 0) * 1000) / count;
-    // To it, no call is the first one.
-    return { callMs, unchangedCallMs: callMs, cpuMs: ((cpuSeconds ?? 0) * 1000) / count };
-  };
-}
-
 /** A process for each call, one after the other; a tenth of the files, for each costs the same. */
 function curlLoop(service: Service, count: number, { directory }: Place): Side {
   const calls = Math.ceil(count / 10);
@@ -58,7 +48,6 @@ function curlLoop(service: Service, count: number, { directory }: Place): Side {
 }
 
 const ours = (concurrency: number) => `agent, ${concurrency} at a time`;
-const bare = (concurrency: number) => `client, ${concurrency} at a time`;
 const LEAST = 'least code, 4 at a time';
 const ratio = { kind: 'ratio', figure: 'callMs' } as const;
 
@@ -71,17 +60,9 @@ export const manyResults: Measurement = {
       ...{ ...ratio, ours: ours(1), peer: 'curl', atMost: 0.5 },
       what: 'one of 5,000 results of 20 KB by SOAP, flushed, against a shell loop of `curl`: 1 call at a time',
     },
-    ...CONCURRENCIES.map((concurrency) => ({
-      ...{ ...ratio, ours: ours(concurrency), peer: bare(concurrency), atMost: 3 },
-      what: `the same, against a bare client with ${concurrency} connections that drops what it reads`,
-    })),
     {
       what: 'the same, against the least code for the same work, 4 calls at a time',
       ...{ ...ratio, ours: ours(4), peer: LEAST, atMost: 1.5 },
-    },
-    {
-      what: 'the same once more, unchanged: fetched, hashed and dropped, 4 calls at a time',
-      ...{ ...ratio, figure: 'unchangedCallMs', ours: ours(4), peer: bare(4), atMost: 3 },
     },
   ],
   prepare: async (place): Promise<Prepared> => {
@@ -90,7 +71,6 @@ export const manyResults: Measurement = {
     const sides: Record<string, Side> = {};
     for (const concurrency of CONCURRENCIES) {
       sides[ours(concurrency)] = agent(service, concurrency, count, place);
-      sides[bare(concurrency)] = bareClient(service, concurrency, count);
     }
     const work = {
       url: service.url,

@@ -1,23 +1,7 @@
 /** One large result file by SOAP. */
-import fs from 'node:fs';
-import path from 'node:path';
-import type { Measurement, Place, Side } from './measurement.ts';
-import { run } from './processes.ts';
-import { agent, curl, leastOf, MIB, type ResultService, serveResult, sideOf, sized } from './result-sides.ts';
-import { resultDigest, resultName } from './service/answers.ts';
+import type { Measurement, Side } from './measurement.ts';
+import { agent, curl, leastOf, MIB, type ResultService, serveResult, sized } from './result-sides.ts';
 import { warmDisk } from './warm-disk.ts';
-
-function soapPackage({ url, bytes, layout }: ResultService, { directory }: Place): Side {
-  const expected = `${bytes} ${resultDigest(bytes)}`;
-  return async () => {
-    const args = [sideOf('soap-package'), url, resultName(bytes, layout), directory];
-    const { figures, stdout } = await run(process.execPath, args);
-    fs.rmSync(path.join(directory, 'package.dat'));
-    const [received, seconds] = stdout.trim().split('; ');
-    if (received !== expected) throw new Error(`the package received something else: ${stdout}`);
-    return { ...figures, seconds: Number(seconds) };
-  };
-}
 
 const against = (peer: string) => `a 512 MiB result by SOAP, to a synced file with sha256, against ${peer}`;
 
@@ -46,28 +30,6 @@ export const resultBySoap: Measurement = {
     const { bare, decoded } = curl(service, place);
     return {
       sides: { agent: agent(service, place), least: leastOf(service, place), base64: decoded, curl: bare },
-      before: () => warmDisk(place.directory, bytes),
-      close: () => service.stop(),
-    };
-  },
-};
-
-/** The largest size that the package survives: the base64 of more is no string any more. */
-export const resultByPackage: Measurement = {
-  name: 'result-package',
-  needs: [],
-  goals: [
-    {
-      kind: 'ratio',
-      what: 'a 256 MiB result by SOAP against the `soap` package (fails from 384 MiB on)',
-      ...{ figure: 'seconds', ours: 'agent', peer: 'package', atMost: 0.15 },
-    },
-  ],
-  prepare: async (place) => {
-    const bytes = sized(place.quick ? 12 * MIB : 256 * MIB);
-    const service = await serveResult(bytes, 'plain', place);
-    return {
-      sides: { agent: agent(service, place), package: soapPackage(service, place) },
       before: () => warmDisk(place.directory, bytes),
       close: () => service.stop(),
     };

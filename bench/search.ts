@@ -1,5 +1,5 @@
 /**
- * Searches of mirrors: `agent grep` and the view, against `grep`, `rg` and `less`. A hundred mirrors with 10 million
+ * Searches of mirrors: `agent grep` and the view, against `grep` and `rg`. A hundred mirrors with 10 million
  * lines, of which the lines that match are counted; and one mirror as large as all of them, whose last line is found.
  */
 import fs from 'node:fs';
@@ -50,17 +50,6 @@ function byView(url: string, token: string, query: string, found: RegExp): Searc
   };
 }
 
-/** Its first page with a match is shown on a terminal of `script`; then the key `q` ends it. */
-const byLess =
-  (file: string): Search =>
-  async (pattern) => {
-    const shell = 'printf q | script -qec "less -n -p\'$1\' $2" /dev/null';
-    const { figures, stdout } = await run('sh', ['-c', shell, 'sh', pattern, file], {
-      env: { ...PLAIN, TERM: 'xterm' },
-    });
-    return { seconds: figures.seconds, lines: stdout.includes(pattern) ? 1 : 0 };
-  };
-
 const view = async (place: AgentPlace, listen: string) => {
   const serving = startProcess(process.execPath, [
     ...OUR_NODE_ARGS,
@@ -95,7 +84,7 @@ const row = (ours: string, peer: string, figure: string, what: string, atMost = 
 
 export const searchOfMirrors: Measurement = {
   name: 'search',
-  needs: ['grep', 'rg', 'less', 'script'],
+  needs: ['grep', 'rg'],
   goals: [
     ...Object.entries(PATTERNS).flatMap(([figure, [, what]]) => [
       row('agent', 'grep', figure, `agent grep -c over 1 GiB in ${FILES} mirrors against grep -c: ${what}`),
@@ -111,8 +100,6 @@ export const searchOfMirrors: Measurement = {
       row('view', 'grep', figure, `the search of the view over all mirrors against grep -c: ${what}`),
     ),
     row('view', 'grep', 'endSeconds', 'the search of the view for that line against grep -c'),
-    row('agent', 'less', 'endSeconds', 'agent grep -c against less -p, for that line', 1),
-    row('view', 'less', 'endSeconds', 'the search of the view against less -p, for that line', 1),
   ],
   prepare: async ({ directory, quick }) => {
     const text = textOf(0, Math.floor(((quick ? 64 : 1024) * 2 ** 20) / FILES));
@@ -123,7 +110,7 @@ export const searchOfMirrors: Measurement = {
     const counts = new Map<string, number>();
     /** @throws Error if a side finds other lines than an earlier one */
     const side =
-      (inMany: Search | undefined, inOne: Search): Side =>
+      (inMany: Search, inOne: Search): Side =>
       async () => {
         const figures: Record<string, number> = {};
         const measure = async (figure: string, search: Search, pattern: string) => {
@@ -133,8 +120,7 @@ export const searchOfMirrors: Measurement = {
           counts.set(figure, lines);
           figures[figure] = seconds;
         };
-        for (const [figure, [pattern]] of Object.entries(PATTERNS))
-          if (inMany !== undefined) await measure(figure, inMany, pattern);
+        for (const [figure, [pattern]] of Object.entries(PATTERNS)) await measure(figure, inMany, pattern);
         await measure('endSeconds', inOne, MARK);
         return figures satisfies Figures;
       };
@@ -150,7 +136,6 @@ export const searchOfMirrors: Measurement = {
         view: side(find, search),
         grep: both('grep', '-HE'),
         rg: both('rg', '--with-filename', '--include-zero'),
-        less: side(undefined, byLess(big)),
       },
       close: async () => {
         await many.served.stop();

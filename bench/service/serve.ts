@@ -22,8 +22,6 @@ export interface ServeOptions {
   readonly logBytes?: number;
   /** Names of the results of the one job. */
   readonly listed?: readonly string[];
-  /** So many of them are listed for any other job; none if left out. */
-  readonly listedForOthers?: number;
   /** The content of GetFileTransferMethodResult, by SOAP. */
   readonly transferMethod?: string;
 }
@@ -31,7 +29,7 @@ export interface ServeOptions {
 const WRITE_BYTES = 1024 * 1024;
 
 const options = JSON.parse(fs.readFileSync(process.argv[2] ?? '', 'utf8')) as ServeOptions;
-const { logBytes = 0, listed = [], listedForOthers = 0, transferMethod } = options;
+const { logBytes = 0, listed = [], transferMethod } = options;
 const logs = { soap: new LogAnswers('soap'), rest: new LogAnswers('rest') };
 const rawLogs = { soap: rawLogAnswer(logBytes, 'soap'), rest: rawLogAnswer(logBytes, 'rest') };
 
@@ -56,7 +54,7 @@ function answerTo({ operation, protocol, jobId, path, offset }: Asked): Answer {
       process.stdout.write(`read ${Date.now()}\n`);
       return logs[protocol].answer(logBytes, offset);
     case 'ListChangedFilesForJob':
-      return small(listing(jobId === JOB_ID ? listed : listed.slice(0, listedForOthers)));
+      return small(listing(jobId === JOB_ID ? listed : []));
     case 'GetFileTransferMethod': {
       if (transferMethod === undefined) return small(nothing(operation));
       return small(
