@@ -11,25 +11,22 @@
  *   it differs from the mirror, or ends before the mirror does (`different`, `shorter`):
  *   5  text                                lacks its committed bytes     undetermined: the file from byte 0
  *   6  differs                             has uncommitted bytes         mirror-damaged: cut these
- *   7  text differs                        was changed, not at its end   undetermined: has the file the end?
- *   8  text differs; the file has the end  was changed                   mirror-damaged: cut to equal bytes
- *   9  text differs                        was changed at its end        mirror-damaged: cut to equal bytes
- *   10 raw differs                         was changed                   mirror-damaged: cut to equal bytes
- *   11 first poll, or shorter under 5 s    -                             undetermined: the next poll
- *   12 ends before                         has uncommitted bytes         mirror-damaged: cut these
- *   13 raw ends before                     was changed                   mirror-damaged: cut to equal bytes
- *   14 text, not by ASCII alone            -                             undetermined: raw bytes
- *   15 differs                             -                             rewritten: a new generation
- *   16 ends before                         -                             truncated: a new generation
+ *   7  differs                             was changed                   mirror-damaged: cut to equal bytes
+ *   8  first poll, or shorter under 5 s    -                             undetermined: the next poll
+ *   9  ends before                         has uncommitted bytes         mirror-damaged: cut these
+ *   10 raw ends before                     was changed                   mirror-damaged: cut to equal bytes
+ *   11 text, not by ASCII alone            -                             undetermined: raw bytes
+ *   12 differs                             -                             rewritten: a new generation
+ *   13 ends before                         -                             truncated: a new generation
  *
  * ";" stands for "and". "Not shown": the text has U+FFFD in place of bytes that must be compared. "Raw": the raw bytes
  * of the file, which are authoritative; after they were refused, the text alone decides. "Not by ASCII alone": the text
  * does not show all bytes before the difference, or either side has another character there. "Was changed": by another
- * process. "The end": the committed end of the mirror. If the state was lost, no bytes are known to be uncommitted.
+ * process, so that its bytes are no generation worth keeping. If the state was lost, no bytes are known to be uncommitted.
  *
- * The rows of uncommitted bytes come first (6 before 7, 12 before 17), because these bytes were never guaranteed. A cut
+ * The rows of uncommitted bytes come first (6 before 7, 9 before 10), because these bytes were never guaranteed. A cut
  * loses nothing: the remote file still has these bytes. So a cut waits for another poll only if the size may be stale
- * (12). A new generation always waits. `byte-order-mark.ts` has already added a mark that the server stripped.
+ * (9). A new generation always waits. `byte-order-mark.ts` has already added a mark that the server stripped.
  */
 import type { Match } from './match.ts';
 import type { Integrity } from './mirror/live-file.ts';
@@ -47,8 +44,6 @@ export interface Facts {
   readonly goesOn: boolean;
   /** An earlier poll saw it too, long enough ago (debounce.ts). */
   readonly isConfirmed: boolean;
-  /** The remote file has the committed end of the mirror, which was changed before it. Undefined: not requested yet. */
-  readonly showsEnd?: boolean;
   readonly mirror: {
     readonly length: number;
     readonly committed: number;
@@ -63,10 +58,10 @@ export type Decision =
   | { readonly kind: 'truncated' | 'rewritten' | 'mirror-damaged'; readonly at: number; readonly reason: string }
   | { readonly kind: 'undetermined'; readonly at: number; readonly needs: Need };
 
-export type Need = 'raw-bytes' | 'all-of-the-mirror' | 'its-end' | 'the-next-poll';
+export type Need = 'raw-bytes' | 'all-of-the-mirror' | 'the-next-poll';
 
 export function decide(facts: Facts): Decision {
-  const { shown, unshownFrom, isByAscii = false, areRawBytesRefused = false, showsEnd, mirror } = facts;
+  const { shown, unshownFrom, isByAscii = false, areRawBytesRefused = false, mirror } = facts;
   const { length, committed, integrity, hasFingerprint } = mirror;
   const isUncommitted = length > committed && integrity !== 'unknown';
   if (shown.kind === 'same') {
@@ -87,18 +82,15 @@ export function decide(facts: Facts): Decision {
   const isChanged = integrity === 'modified' || lacksCommitted;
   if (isText && lacksCommitted) return undetermined(0, 'all-of-the-mirror'); // 5
   if (isUncommitted && isDifferent) return cutToCommitted(at, committed); // 6
-  if (isChanged && isDifferent) {
-    if (isText && hasFingerprint && showsEnd === undefined) return undetermined(at, 'its-end'); // 7
-    if (!isText || !hasFingerprint || showsEnd === true) return cutToEqual(at); // 8, 9, 10
-  }
-  if (!facts.isConfirmed) return undetermined(at, 'the-next-poll'); // 11
-  if (isUncommitted) return cutToCommitted(at, committed); // 12
-  if (isChanged && !isText) return cutToEqual(at); // 13
-  if (isText && !isByAscii && !areRawBytesRefused) return undetermined(at, 'raw-bytes'); // 14
+  if (isChanged && isDifferent) return cutToEqual(at); // 7
+  if (!facts.isConfirmed) return undetermined(at, 'the-next-poll'); // 8
+  if (isUncommitted) return cutToCommitted(at, committed); // 9
+  if (isChanged && !isText) return cutToEqual(at); // 10
+  if (isText && !isByAscii && !areRawBytesRefused) return undetermined(at, 'raw-bytes'); // 11
   const seen = isText ? '' : ', as its raw bytes show';
   const how = integrity === 'unknown' ? `${seen}; the state of the mirror was lost` : seen;
-  if (isDifferent) return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${how}` }; // 15
-  return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${length}${how}` }; // 16
+  if (isDifferent) return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${how}` }; // 12
+  return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${length}${how}` }; // 13
 }
 
 const undetermined = (at: number, needs: Need): Decision => ({ kind: 'undetermined', at, needs });

@@ -8,11 +8,10 @@ import { BEHIND_EVERY_END, type Part } from '../ports.ts';
 import { appendText } from './append/append.ts';
 import { substitute } from './append/inexact.ts';
 import type { ShownPart } from './append/raw-download.ts';
-import { type Decision, decide, type Facts, type Need } from './decide.ts';
+import { type Decision, decide, type Facts } from './decide.ts';
 import { type Match, match } from './match.ts';
 import type { LiveFile } from './mirror/live-file.ts';
-import { FINGERPRINT_BYTES } from './mirror/mirror.ts';
-import { alignDown, nextOffset } from './offsets.ts';
+import { nextOffset } from './offsets.ts';
 import type { FirstResponse, FollowContext, FollowEnd } from './steps.ts';
 import { mayBeUtf16, mayLackMark, wholeText } from './text/byte-order-mark.ts';
 import { Reading } from './text/reading.ts';
@@ -51,14 +50,9 @@ async function followText(file: LiveFile, context: FollowContext): Promise<Follo
 
     const first = await responseOf(offset, part, file, context);
     if (first === undefined) return 'unclear';
-    let { facts, unshown } = await compareText(file, first, context);
+    const { facts, unshown } = await compareText(file, first, context);
     let decision = decide(facts);
-
-    if (isNeeded(decision, 'its-end')) {
-      facts = { ...facts, showsEnd: await showsEnd(decision.at, file, context) };
-      decision = decide(facts);
-    }
-    if (isNeeded(decision, 'raw-bytes')) {
+    if (decision.kind === 'undetermined' && decision.needs === 'raw-bytes') {
       const end = await requestRawBytes(file, first, first.reading, context);
       if (end !== undefined) return end;
       decision = decide({ ...facts, areRawBytesRefused: true });
@@ -100,8 +94,6 @@ const firstShown = ({ offset, shown }: FirstResponse): ShownPart => ({ offset, t
 const shownOf = ({ offset, content, isBeginning }: Part): ShownPart | undefined =>
   isBeginning && content.length === 0 ? undefined : { offset, text: new Reading(content) };
 
-const isNeeded = (decision: Decision, need: Need) => decision.kind === 'undetermined' && decision.needs === need;
-
 /** Compares a text with the mirror. `unshown`: the disputed bytes of the mirror that the text does not show. */
 async function compareText(
   file: LiveFile,
@@ -132,16 +124,6 @@ async function factsOf(file: LiveFile, shown: Match, by: Facts['by'], { debounce
   const isSame = shown.kind === 'same';
   const mirror = { length, committed, integrity, hasFingerprint: isSame || (await file.hasItsFingerprint()) };
   return { shown, by, goesOn: false, isConfirmed: !isSame && debounce.hasPersisted(file, shown.kind), mirror };
-}
-
-/** Whether the remote file still has the committed end of a mirror that was changed at `at`, before it. */
-async function showsEnd(at: number, file: LiveFile, { parts }: FollowContext): Promise<boolean> {
-  const start = Math.max(0, file.row.position - FINGERPRINT_BYTES);
-  if (at >= start) return false;
-  const from = await alignDown(file, start);
-  const part = await parts.at(from);
-  if (part === undefined) return false;
-  return (await match(new Reading(part.content), file, { from, to: file.committed })).kind === 'same';
 }
 
 /** Executes a decision. Returns whether the mirror changed, so that the file can be requested again. */

@@ -54,6 +54,8 @@ export async function integrityOf(
   if (isAsCommitted(row, stat)) return 'intact';
   const wasAppending = row.bootId !== null && !leftIntact && stat.length > row.position;
   if (wasAppending && stat.inode === row.inode) return 'intact';
+  // A kill while inexact ranges were mended: all bytes are those of the remote file, in one of two states.
+  if (row.checksum === null && row.position > 0) return 'unknown';
   return (await hasCommittedBytes()) ? 'intact' : 'modified';
 }
 
