@@ -42,6 +42,16 @@ describe('match', () => {
     );
   });
 
+  test('skips what the text shows in place of bytes that were substituted', async () => {
+    const unknownUntil = (at: number) => (at >= 1 && at < 4 ? 4 : undefined);
+    const there = { ...bytesOf(Buffer.from('A\xff\xff\xffB', 'latin1')), unknownUntil };
+    const skipped: [number, number][] = [];
+    const reading = new Reading(new MemoryContent(Buffer.from('AéxB, and on')));
+    const found = await match(reading, there, { from: 0, to: 5 }, (...stretch) => skipped.push(stretch));
+    expect([found, skipped]).toEqual([{ kind: 'same', at: 5, open: false }, [[1, 4]]]);
+    expect((await reading.text(99)).toString()).toBe(', and on');
+  });
+
   test('a long undecodable run is counted the same where a sequence crosses the look-ahead window', async () => {
     for (const before of [4_092, 4_093, 4_094, 4_095]) {
       // Two bytes that are one sequence: one U+FFFD for both.

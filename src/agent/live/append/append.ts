@@ -36,8 +36,8 @@ export async function appendText(
 }
 
 /**
- * Appends what is certain in either of two responses, as long as the other one shows it, too; both cursors are at the
- * end of the mirror. What only the later one has is newer. False if they contradict each other.
+ * Appends what is certain in either of two responses, as long as the other one shows it, too, or ends; both cursors are at
+ * the end of the mirror. False if they contradict each other.
  */
 export async function appendBoth(file: LiveFile, earlier: Response, later: Response): Promise<boolean> {
   // A block has few bytes: they are gathered.
@@ -52,7 +52,7 @@ export async function appendBoth(file: LiveFile, earlier: Response, later: Respo
     const read = async (start: number, end: number) => bytes.subarray(start - from, end - from);
     const { offset, reading } = other;
     const found = await match(reading, { read }, { from, to: from + bytes.length, offset });
-    isAgreed = (found.kind === 'same' && !found.open) || (found.kind === 'shorter' && other === earlier);
+    isAgreed = found.kind === 'shorter' || (found.kind === 'same' && !found.open);
     if (isAgreed) gathered.append(bytes);
     certain.reading.advance(bytes.length);
     if (gathered.length >= APPEND_BYTES) await file.append(gathered.take());
