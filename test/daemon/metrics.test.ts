@@ -1,7 +1,6 @@
 /** The numbers, and the server that hands them out. */
 import { once } from 'node:events';
 import fs from 'node:fs';
-import http from 'node:http';
 import net from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Metrics, type StoreTotals } from '../../src/daemon/metrics.ts';
@@ -188,24 +187,6 @@ describe('the server', () => {
       expect(sockets.every((socket) => socket.destroyed)).toBe(true);
     };
     await vi.waitFor(areEnded, { timeout: 20_000 });
-  });
-
-  it('keeps a connection that asks again and again before those that do not', async () => {
-    const server = await start();
-    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
-    onTestFinished(() => agent.destroy());
-    const used = new Set<unknown>();
-    for (let round = 0; round < 5; round++) {
-      await Promise.all(Array.from({ length: 20 }, () => holdConnection(server, '')));
-      await new Promise<void>((resolve, reject) => {
-        const request = http.get({ port: server.port, host: '127.0.0.1', path: '/healthz', agent }, (response) => {
-          used.add(request.socket);
-          response.resume().once('end', resolve);
-        });
-        request.once('error', reject);
-      });
-    }
-    expect(used.size).toBe(1);
   });
 
   it('ends at once, also while somebody holds a connection, and gives the port back', async () => {

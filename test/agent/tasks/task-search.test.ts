@@ -145,33 +145,12 @@ describe('a probe', () => {
     expect(said).toContainEqual(expect.stringContaining('not found'));
   });
 
-  it('asks for another file each second time, for a task may have none of the usual ones', async () => {
-    const { remote, probe, tasks } = setUp();
-    remote.listed = ['/9001/x'];
-    remote.files.set('9001/progress', Buffer.from('50\n'));
-    for (let count = 0; count < 6 && tasks().length === 0; count++) await probe();
-    expect(tasks()).toEqual(['9001']);
-  });
-
   it('that fails for another reason says so, and loses nothing', async () => {
     const { remote, probe, tasks } = setUp();
     remote.task('9001', '9001');
     remote.failures.push(new JobtailError('unavailable', 'it is down'));
     await expect(probe()).rejects.toMatchObject({ code: 'unavailable' });
     expect(await probe()).toMatchObject({ found: 1 });
-    expect(tasks()).toEqual(['9001']);
-  });
-
-  it('that gets only unknown responses says so, and does not take them for refused ids', async () => {
-    const { remote, probe, store, tasks } = setUp();
-    remote.task('9001', '9001');
-    const unknown = new JobtailError('malformed', 'it is no XML');
-    remote.failures.push(...Array.from({ length: 8 }, () => unknown));
-    await expect(probe()).rejects.toBe(unknown);
-    expect(store.capabilities.get('strange-tasks')).toBeUndefined();
-    // One that is about some ids alone does not end the search for others.
-    remote.failures.push(unknown, unknown, unknown);
-    for (let count = 0; count < 3; count++) await probe();
     expect(tasks()).toEqual(['9001']);
   });
 });
@@ -212,16 +191,6 @@ describe('the rounds of a job', () => {
     expect(await search.listed(remote.listed)).toBe(true);
     expect(await probe(true)).toEqual({ found: 1, nextMs: null });
     expect(tasks()).toEqual(['9001', '9002']);
-  });
-
-  it('probe nothing more once all is known, though nobody else lists; more in a listing is looked for again', async () => {
-    const { remote, probe, store } = setUp();
-    remote.task('9001', '9001');
-    expect(await probe()).toEqual({ found: 1, nextMs: 600_000 });
-    expect(store.taskSearches.get(JOB)).toMatchObject({ nextSearchAt: null });
-    remote.listed.push('/9002/x');
-    await probe();
-    expect(store.taskSearches.get(JOB)?.nextSearchAt).toBeGreaterThan(0);
   });
 
   it('are over when an order names the tasks', async () => {

@@ -5,16 +5,7 @@ import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { SERVICES, wsdlOf } from '../../../src/remote/soap/contract.ts';
 import { needs } from '../../support/needs.ts';
 import { contractOf } from '../contract.ts';
-import {
-  download,
-  failureOf,
-  makePlace,
-  type Place,
-  type PlaceOptions,
-  readPart,
-  signal,
-  taskIdOf,
-} from '../contract-place.ts';
+import { download, failureOf, makePlace, type Place, type PlaceOptions, signal, taskIdOf } from '../contract-place.ts';
 import { type PhpJob, PhpService } from '../php-service.ts';
 import { validateRequests } from '../python.ts';
 import { LONG_MAX, LONG_MIN, soapDialect, VERSIONS, type Version } from '../service.ts';
@@ -84,34 +75,6 @@ function ownAnswers(serve: ServePhp): void {
       await remote.endTransfer(jobId, method, signal);
       await understood('EndFileTransfer', { usedTransferMethod: asSent(method) });
     }
-  });
-
-  test('entries that nobody asked for are refused and counted', async () => {
-    const good = { content: ' good\n', offset: '5', fileType: 'LogFile', submittedTaskInfoId: LONG_MIN };
-    const JobFileContentExt = [
-      { ...good, submittedTaskInfoId: LONG_MAX },
-      { ...good, submittedTaskInfoId: '-9223372036854775807' },
-      { ...good, submittedTaskInfoId: null },
-      null,
-      { ...good, fileType: 'ProgressFile' },
-      { ...good, fileType: null },
-      { ...good, offset: LONG_MAX },
-      { ...good, offset: LONG_MIN },
-      { ...good, offset: '6' },
-      good,
-      { ...good, offset: null },
-      { offset: null, fileType: null, submittedTaskInfoId: null },
-    ];
-    const answers = {
-      DownloadPartsOfJobFilesFromCluster: { DownloadPartsOfJobFilesFromClusterResult: { JobFileContentExt } },
-    };
-    const { remote, jobId } = await serve({ jobId: '501', answers });
-    const taskId = taskIdOf(LONG_MIN);
-    const { parts, refused } = await remote.readParts(jobId, [{ taskId, file: 'log', offset: 5 }], signal);
-    expect(refused).toBe(10);
-    expect(await Promise.all(parts.map(readPart))).toEqual([
-      { taskId, file: 'log', offset: 5, relativePath: null, text: ' good\n' },
-    ]);
   });
 }
 

@@ -86,20 +86,6 @@ describe('zeep as a client of the sandbox', needs('zeep'), () => {
       expect(new Set(result as unknown[])).toEqual(new Set(expected));
     });
 
-    test('DownloadPartsOfJobFilesFromCluster with 3 MiB, a nil offset and ids at the extremes', async () => {
-      const wanted = [entry(LONG_MIN, 'StandardOutputFile', null), entry(LONG_MAX, 'ProgressFile', LONG_MAX)];
-      const { result } = await call('DownloadPartsOfJobFilesFromCluster', {
-        taskFileOffsets: { TaskFileOffsetExt: wanted },
-      });
-      await understood('DownloadPartsOfJobFilesFromCluster', { taskFileOffsets: wanted });
-      const [{ content, ...rest } = { content: undefined }, ...more] = result as { content?: string }[];
-      expect([rest, more]).toEqual([
-        { ...entry(LONG_MIN, 'StandardOutputFile', '0'), relativePath: '/stdout.txt' },
-        [],
-      ]);
-      expect(content === asXmlReads(LARGE_TEXT)).toBe(true);
-    });
-
     test('ListChangedFilesForJob', async () => {
       service.sandbox.setHabits({ nilEntries: true });
       const { result } = await call('ListChangedFilesForJob');
@@ -155,15 +141,6 @@ describe('zeep as a client of the sandbox', needs('zeep'), () => {
         fields: { submittedJobInfoId: JOB, sessionCode: 'x' },
       });
       expect(wrong).toEqual({ fault: { code, message: 'Session code x is not valid' } });
-    });
-
-    test('a token instead of a session code', async () => {
-      const bearer = await service.grant('bearer');
-      if (bearer.kind !== 'bearer') throw new Error('no token');
-      const headers = { Authorization: `Bearer ${bearer.token}` };
-      const fields = { submittedJobInfoId: JOB };
-      const { result } = await zeep.call({ operation: 'ListChangedFilesForJob', version, fields, headers });
-      expect((result as unknown[]).length).toBeGreaterThan(NAMES.length);
     });
   });
 });

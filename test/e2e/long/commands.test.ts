@@ -1,35 +1,10 @@
 /** Commands beside others: while an agent starts, before one has run, and several at the same time. */
 import fs from 'node:fs';
-import path from 'node:path';
-import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import type { JobDescription } from '../../../simulator/control.ts';
 import { taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
-
-it.concurrent(
-  'while an agent starts between the look for one and the taking of its place',
-  PATIENCE,
-  async (context) => {
-    const place = Place.make(context);
-    const sandbox = await place.startSandbox();
-    place.configure(sandbox);
-    const { jobId, tasks } = await sandbox.submit({ tasks: [{}] });
-    const watch = ['watch', jobId, '--task', tasks[0]?.taskId ?? ''];
-    expect(await place.agent(...watch)).toMatchObject({ code: 0 });
-    // A lock that lets others look, but not take it.
-    const lock = new Database(path.join(place.state, 'agent.lock'));
-    context.onTestFinished(() => void lock.close());
-    lock.exec('BEGIN IMMEDIATE');
-    expect(await place.agent(...watch)).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining('the running agent'),
-    });
-    expect(await place.agent('unwatch', jobId, '--now')).toMatchObject({ code: 0, stderr: '' });
-    expect(await place.status()).toMatchObject({ jobs: [] });
-  },
-);
 
 it.concurrent(
   'commands at the same time: each is answered, and the last word about a job counts',

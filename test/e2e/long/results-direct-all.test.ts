@@ -22,7 +22,8 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     e2e.put('empty', '');
     await place.watch('501', ['9001']);
     const synced = await e2e.start('sync', '501').ended;
-    expect(synced.stderr).toBe('');
+    // A slow machine is shown how far it is.
+    expect(synced.stderr.replaceAll(/^results: .*\n/gm, '')).toBe('');
     expect(synced.code).toBe(0);
     expect(synced.stdout).toMatch(/3 results checked, 3 new or changed, 2\.9 MiB in /);
     expect(fs.readFileSync(e2e.result('large.dat')).equals(Buffer.alloc(3_000_000, 'large '))).toBe(true);

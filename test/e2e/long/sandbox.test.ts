@@ -59,6 +59,8 @@ it('is followed by what it prints', PATIENCE, async (context) => {
   const { directory, program, watch } = await startWithJob(place, context);
   for (const name of ['password', 'token', 'control-token'])
     expect(fs.statSync(path.join(directory, 'secrets', name)).mode & 0o777).toBe(0o600);
+  const [, baseUrl] = /^ {2}baseUrl: "(.*)"$/m.exec(program.stdout) ?? [];
+  expect((await fetch(`${baseUrl}/sandbox/jobs`)).status, 'its control needs the token').toBe(401);
 
   place.writeConfig(program.stdout);
   expect(await place.agent('check')).toMatchObject({ code: 0, stderr: '' });

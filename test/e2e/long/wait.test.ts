@@ -128,15 +128,6 @@ it('watches a job that is not watched yet, by the running agent, and ends at a s
   expect((await place.status()).jobs).toMatchObject([{ jobId: job.jobId, state: 'watched' }]);
 });
 
-it('refuses a number of no job, and what is no number', PATIENCE, async (context) => {
-  const { place } = await placeWithJob(context);
-  const unknown = await place.agent('wait', '999999', '--timeout', '20s');
-  expect(unknown).toMatchObject({ code: 7, stderr: expect.stringContaining('the service has no job 999999') });
-  expect(await place.agent('wait', '5 x')).toMatchObject({ code: 2, stderr: expect.stringContaining('is no job id') });
-  const words = ['0', '2x', 'h', ''];
-  for (const word of words) expect(await place.agent('wait', '5', '--timeout', word)).toMatchObject({ code: 2 });
-});
-
 it('refuses to wait for an end that cannot be seen', PATIENCE, async (context) => {
   const { place, job } = await placeWithJob(context, { unreported: true });
   const refused = await place.agent('wait', job.jobId, '--timeout', '20s');
