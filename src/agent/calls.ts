@@ -6,11 +6,10 @@
 import { setMaxListeners } from 'node:events';
 import PQueue from 'p-queue';
 import { type ErrorCode, JobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { HangingCalls, type ShortCall } from './hanging-calls.ts';
 import { Places } from './places.ts';
-import type { JobService, Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
+import type { JobService, Remote } from './ports.ts';
 import type { ServerShare } from './server-share.ts';
 
 /** The calls of other agents to the same service. */
@@ -246,45 +245,19 @@ export class CallSlot {
   }
 }
 
-export class QueuedRemote implements Remote {
-  readonly #remote: Remote;
-  readonly #calls: Pick<Calls, 'run'>;
-  readonly #lane: Lane;
-
-  constructor(remote: Remote, calls: Pick<Calls, 'run'>, lane: Lane) {
-    this.#remote = remote;
-    this.#calls = calls;
-    this.#lane = lane;
-  }
-
-  readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
-    return this.#calls.run(this.#lane, signal, () => this.#remote.readParts(jobId, wanted, signal));
-  }
-
-  listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing> {
-    return this.#calls.run(this.#lane, signal, () => this.#remote.listChangedFiles(jobId, signal));
-  }
-
-  downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number> {
-    const lane = LANES[this.#lane].isLong ? this.#lane : 'wanted';
-    return this.#calls.run(lane, signal, () => this.#remote.downloadFile(jobId, path, sink, signal, silentMs));
-  }
-
-  getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {
-    return this.#calls.run(this.#lane, signal, () => this.#remote.getTransferMethod(jobId, signal));
-  }
-
-  endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
-    return this.#calls.run(this.#lane, signal, () => this.#remote.endTransfer(jobId, method, signal));
-  }
-
-  reasonAgainst(name: string): string | undefined {
-    return this.#remote.reasonAgainst?.(name);
-  }
-
-  divide(jobId: JobId, wanted: readonly PartRequest[]): readonly (readonly PartRequest[])[] {
-    return this.#remote.divide?.(jobId, wanted) ?? [wanted];
-  }
+/** The service with its calls in this lane; downloads are calls that may take long in any case. */
+export function queuedRemote(remote: Remote, calls: Pick<Calls, 'run'>, lane: Lane): Remote {
+  const ofDownload = LANES[lane].isLong ? lane : 'wanted';
+  return {
+    readParts: (job, wanted, signal) => calls.run(lane, signal, () => remote.readParts(job, wanted, signal)),
+    listChangedFiles: (job, signal) => calls.run(lane, signal, () => remote.listChangedFiles(job, signal)),
+    downloadFile: (job, path, sink, signal, silentMs) =>
+      calls.run(ofDownload, signal, () => remote.downloadFile(job, path, sink, signal, silentMs)),
+    getTransferMethod: (job, signal) => calls.run(lane, signal, () => remote.getTransferMethod(job, signal)),
+    endTransfer: (job, method, signal) => calls.run(lane, signal, () => remote.endTransfer(job, method, signal)),
+    reasonAgainst: (name) => remote.reasonAgainst?.(name),
+    divide: (job, wanted) => remote.divide?.(job, wanted) ?? [wanted],
+  };
 }
 
 export const queuedJobService = (service: JobService, calls: Calls, lane: Lane): JobService => ({

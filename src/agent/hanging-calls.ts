@@ -4,7 +4,8 @@
  * another kind find out whether others work, and make the server open that connection. From then on, the calls that hang
  * count for no limit.
  */
-import { type Clock, sleep } from '../system/clock.ts';
+import { LinkedAbort } from '../linked-abort.ts';
+import type { Clock } from '../system/clock.ts';
 
 /** Makes one short call; it may end in any way. */
 export type ShortCall = (kind: 'parts' | 'listing', signal: AbortSignal) => Promise<unknown>;
@@ -127,15 +128,11 @@ export class HangingCalls {
   }
 
   async #callShortly(kind: 'parts' | 'listing', limitMs: number, signal: AbortSignal): Promise<void> {
-    const limit = new AbortController();
-    const abort = () => limit.abort();
-    signal.addEventListener('abort', abort, { once: true });
-    const wait = new AbortController();
-    const call = this.#options.shortCall(kind, limit.signal).catch(() => undefined);
-    const timeUp = sleep(this.#options.clock, limitMs, wait.signal).then(abort, () => undefined);
-    await call;
-    wait.abort();
-    await timeUp;
-    signal.removeEventListener('abort', abort);
+    const { clock, shortCall } = this.#options;
+    const limit = new LinkedAbort(signal);
+    const cancel = clock.timer(limitMs, () => limit.abort());
+    await shortCall(kind, limit.signal).catch(() => undefined);
+    cancel();
+    limit.release();
   }
 }

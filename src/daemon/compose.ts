@@ -1,5 +1,5 @@
 /** The composition root: connects the parts of the engine for one configuration. */
-import { type CallBudget, Calls, QueuedRemote, queuedJobService } from '../agent/calls.ts';
+import { type CallBudget, Calls, queuedJobService, queuedRemote } from '../agent/calls.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { Debounce } from '../agent/live/debounce.ts';
 import { Mirrors } from '../agent/live/mirror/mirror.ts';
@@ -80,7 +80,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
   const rewrites = new OncePerMinute(monotonic);
-  const whole = new QueuedRemote(remote, calls, 'raw');
+  const whole = queuedRemote(remote, calls, 'raw');
   const direct = transfers.directOf(config);
   const reserve = new DiskReserve(mirror.directory, mirror.minFreeBytes, fileCalls(onNetwork));
   const resultsOf = (jobId: JobId) => resultsDirectory(mirror.directory, jobId);
@@ -144,7 +144,7 @@ export function buildEngine(options: EngineOptions): Engine {
     store,
     clock,
     jobService: jobService && queuedJobService(jobService, calls, 'patient'),
-    remote: new QueuedRemote(remote, calls, 'live'),
+    remote: queuedRemote(remote, calls, 'live'),
     results: synced,
     mirrorDirectory: mirror.directory,
     pauseMs: poll.minIntervalMs,

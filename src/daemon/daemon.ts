@@ -10,7 +10,7 @@ import { type Config, hasFleet, warnOfPlainHttp } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { UnderWay } from '../notify/deliveries.ts';
-import { newNotifications } from '../notify/notifications.ts';
+import { Notifications } from '../notify/notifications.ts';
 import type { Secrets } from '../redact.ts';
 import { type Outage, saveOutage } from '../store/outage.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
@@ -161,7 +161,7 @@ export class Daemon {
     if (fleet !== undefined) fleet.remote = remote;
     const degraded = () => (this.#health.isReady ? this.#health.unready() : undefined);
     const { secrets } = connection;
-    const notifications = newNotifications({ config, store, log, degraded, secrets, underWay: this.#underWay });
+    const notifications = new Notifications({ config, store, log, degraded, secrets, underWay: this.#underWay });
     const over = new AbortController();
     let isReplaced = false;
     const endKeepUp = transfers.keepUp(remote);

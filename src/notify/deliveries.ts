@@ -1,5 +1,6 @@
 /** Delivers the outbox: one delivery at a time for each rule, with back-off; many are combined. */
 import type { Log } from '../agent/ports.ts';
+import { nominalPause } from '../back-off.ts';
 import { asJobtailError } from '../errors.ts';
 import type { DeliveryRow } from '../store/outbox.ts';
 import type { Store } from '../store/store.ts';
@@ -13,8 +14,7 @@ const WINDOW_MS = 60_000;
 const AT_ONCE = 1_000;
 /** Maximum jobs named in a combined event. */
 const MAX_JOBS = 100;
-const FIRST_RETRY_MS = 5_000;
-const MAX_RETRY_MS = 15 * 60_000;
+const RETRY = { firstMs: 5_000, maxMs: 15 * 60_000 };
 /** About a day, with the back-off. */
 export const MAX_ATTEMPTS = 100;
 
@@ -143,7 +143,7 @@ export class Deliveries {
     const { jobId, event } = row;
     const fields = { jobId, event: event.type, id: event.id, target: rule.target };
     const attempts = row.attempts + 1;
-    const backOffMs = Math.min(FIRST_RETRY_MS * 2 ** Math.min(row.attempts, 20), MAX_RETRY_MS);
+    const backOffMs = nominalPause(attempts, RETRY);
     const tried = { ...row, attempts, dueAt: clock.now() + backOffMs };
     store.transaction(() => this.#saveIfThere(tried));
     this.#failure = undefined;

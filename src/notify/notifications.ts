@@ -24,14 +24,14 @@ import { type Matches, MatchThread } from './match-thread.ts';
 import { Rule } from './rules.ts';
 
 export interface NotificationsOptions {
-  readonly config: Pick<Config, 'notify' | 'mirror'>;
+  readonly config: Config;
   readonly store: Store;
-  readonly clock: Clock;
   readonly log: Log;
-  readonly source: string;
-  readonly degraded: () => string | undefined;
-  readonly http: NotifyHttp;
-  readonly secrets: Secrets;
+  readonly clock?: Clock;
+  /** Why the agent cannot do its work, if so. */
+  readonly degraded?: () => string | undefined;
+  readonly http?: NotifyHttp;
+  readonly secrets?: Secrets;
   /** In place of a thread. */
   readonly matches?: Matches;
   /** Deliveries of the configuration before, which may still be under way. */
@@ -48,7 +48,7 @@ const KEPT_MS = 7 * 86_400_000;
 const STOP_MS = 500;
 
 export class Notifications {
-  readonly #options: NotificationsOptions;
+  readonly #options: NotificationsOptions & Required<Pick<NotificationsOptions, 'clock' | 'degraded' | 'http'>>;
   readonly #rules: readonly Rule[];
   readonly #wantsFiles: boolean;
   readonly #deliveries: Deliveries;
@@ -68,9 +68,11 @@ export class Notifications {
   #failures: ReadonlySet<string> = new Set();
 
   constructor(options: NotificationsOptions) {
-    const { config, clock, store, log, source, http, secrets, underWay = new UnderWay() } = options;
+    const { config, clock = systemClock, store, log, http = notifyHttp(config), secrets = new Secrets() } = options;
+    const { degraded = () => undefined, underWay = new UnderWay() } = options;
+    const source = sourceOf(config);
     this.#underWay = underWay;
-    this.#options = options;
+    this.#options = { ...options, clock, degraded, http };
     this.#rules = config.notify.map((settings) => new Rule(settings));
     this.#wantsFiles = this.#rules.some(({ wantsFiles }) => wantsFiles);
     this.#deliveries = new Deliveries({ rules: this.#rules, store, clock, log, http, source, secrets, underWay });
@@ -199,7 +201,7 @@ export class Notifications {
     const former = row.generation - from.generation;
     const jobName = store.jobInformation.get(jobId)?.information.name ?? undefined;
     const about = { jobId, ...(jobName === undefined ? {} : { jobName }), taskId: row.taskId, file: row.file };
-    const rules = this.#rules.filter((rule) => rule.readsFile(jobId, jobName, row.file));
+    const rules = this.#rules.filter((rule) => rule.readsFile(about));
     const end = former > 0 ? Number.POSITIVE_INFINITY : row.position;
     const isLast = former > 0 || isOver(job);
     const options = { mirrorDirectory: config.mirror.directory, jobId, key: keyOf(row), former, end, isLast };
@@ -306,23 +308,5 @@ const nameOf = (row: LiveFileKey & Pick<LiveFileRow, 'jobId'>) => `${row.jobId} 
 const endOf = ({ generation, position }: LiveFileRow) => `${generation} ${position}`;
 const isOver = ({ state }: JobRow) => state === 'settled' || state === 'ended';
 
-export interface NotifyingOptions {
-  readonly config: Config;
-  readonly store: Store;
-  readonly log: Log;
-  readonly secrets?: Secrets;
-  readonly degraded?: () => string | undefined;
-  readonly clock?: Clock;
-  readonly http?: NotifyHttp;
-  readonly matches?: Matches;
-  readonly underWay?: UnderWay;
-}
-
 /** The sender: the `source` of CloudEvents. */
 export const sourceOf = ({ fleet }: Pick<Config, 'fleet'>) => `jobtail/${fleet?.name ?? os.hostname()}`;
-
-export function newNotifications(options: NotifyingOptions): Notifications {
-  const { config, degraded = () => undefined, clock = systemClock, http = notifyHttp(config) } = options;
-  const { secrets = new Secrets() } = options;
-  return new Notifications({ ...options, degraded, clock, http, secrets, source: sourceOf(config) });
-}

@@ -41,12 +41,8 @@ export class Rule {
     return this.settings.on.includes(type) && isOfJob && (file === undefined || this.#takesFile(file));
   }
 
-  readsFile(jobId: string, jobName: string | undefined, file: string): boolean {
-    return (
-      this.wantsLines &&
-      this.#takesFile(file) &&
-      (this.#takesJob(jobId) || (jobName !== undefined && jobName !== '' && this.#takesJob(jobName)))
-    );
+  readsFile(about: Pick<NotifyEvent, 'jobId' | 'jobName' | 'file'>): boolean {
+    return this.wantsLines && this.takes({ id: '', time: '', count: 1, type: 'match', ...about });
   }
 }
 

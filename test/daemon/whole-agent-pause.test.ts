@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Sandbox } from '../../simulator/sandbox.ts';
-import { Calls, QueuedRemote } from '../../src/agent/calls.ts';
+import { Calls, queuedRemote } from '../../src/agent/calls.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { connect } from '../../src/daemon/connection.ts';
 import { JobtailError } from '../../src/errors.ts';
@@ -45,7 +45,7 @@ test.each([429, 503])('no call of any job is made while a pause of status %i hol
   onTestFinished(() => connection.close());
 
   const calls = new Calls({ concurrency: 1, share: connection.share });
-  const remote = new QueuedRemote(connection.remote, calls, 'live');
+  const remote = queuedRemote(connection.remote, calls, 'live');
   const { signal } = new AbortController();
   const codes: string[] = [];
   const job = async (id: string) => {

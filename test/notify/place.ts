@@ -1,6 +1,7 @@
 /** A state with one watched job and its mirrors, written as the engine writes them, and a reader of notifications on it. */
 import fs from 'node:fs';
 import path from 'node:path';
+import type { Config } from '../../src/config/config.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';
 import { UnderWay } from '../../src/notify/deliveries.ts';
@@ -149,12 +150,10 @@ export class NotifyPlace {
       ...{ debug: quiet, info: (_: unknown, message: string) => void this.infos.push(message) },
       ...{ warn: (_: unknown, message: string) => void this.warnings.push(message), error: quiet },
     };
-    const config = {
-      notify: [...this.#rules],
-      mirror: { directory: this.mirrors, keepGenerations: KEEP, minFreeBytes: 0 },
-    };
+    const mirror = { directory: this.mirrors, keepGenerations: KEEP, minFreeBytes: 0 };
+    const config = { notify: [...this.#rules], mirror, fleet: { name: 'test' } } as unknown as Config;
     const notifications = new Notifications({
-      ...{ config, store, clock, log, source: 'jobtail/test', http: notifyHttp({ service: { proxy: null } }) },
+      ...{ config, store, clock, log, http: notifyHttp({ service: { proxy: null } }) },
       degraded: () => this.degraded,
       secrets: new Secrets(),
       matches: (pattern, lines) => this.matches(pattern, lines),

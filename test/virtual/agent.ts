@@ -15,8 +15,7 @@ import { asJobtailError, type ErrorCode } from '../../src/errors.ts';
 import type { FleetAddress } from '../../src/fleet/database.ts';
 import type { FleetMember } from '../../src/fleet/member.ts';
 import type { JobId } from '../../src/job.ts';
-import type { Notifications } from '../../src/notify/notifications.ts';
-import { newNotifications } from '../../src/notify/notifications.ts';
+import { Notifications } from '../../src/notify/notifications.ts';
 import { logLine } from '../../src/printable.ts';
 import { Secrets } from '../../src/redact.ts';
 import { SignIn } from '../../src/remote/signin/sign-in.ts';
@@ -295,7 +294,7 @@ export class SimulatedAgent {
       refresh();
     };
     if (fleet !== undefined) fleet.remote = ports;
-    this.#notifications = newNotifications({
+    this.#notifications = new Notifications({
       ...{ config, store, clock, log: this.#log(), http: receiver.http(clock) },
       degraded: () => health.unready(),
       // Threads are not simulated.

@@ -15,7 +15,7 @@ import { JobStage } from './job-stage.ts';
 import { Pace } from './pace.ts';
 import { PassRun } from './pass-run.ts';
 import { PollRun } from './poll-run.ts';
-import { ResultsRun } from './results-run.ts';
+import { runResults } from './results-run.ts';
 import { type DueRun, DueRuns } from './scheduler.ts';
 import { SearchRun } from './search-run.ts';
 
@@ -36,7 +36,6 @@ export class FollowedJob {
   readonly #job: JobParts;
   readonly #owner: JobOwner;
   readonly #poll: PollRun;
-  readonly #results: ResultsRun;
   readonly #search: SearchRun;
   readonly #pass: PassRun;
   readonly #stop = new AbortController();
@@ -59,7 +58,6 @@ export class FollowedJob {
     };
     this.#poll = new PollRun(this.#job);
     this.#search = new SearchRun(this.#job);
-    this.#results = new ResultsRun(this.#job, (names) => this.#search.listed(names));
     this.#pass = new PassRun(this.#job, this.#poll);
     // Every call in flight adds a listener.
     setMaxListeners(0, this.#stop.signal);
@@ -165,7 +163,7 @@ export class FollowedJob {
     try {
       if (kind === 'pass') return await this.#runPass();
       if (kind === 'poll') await this.#runPoll();
-      else if (kind === 'results') await this.#results.run();
+      else if (kind === 'results') await runResults(this.#job, (names) => this.#search.listed(names));
       else await this.#search.run();
       await this.#clear(kind);
     } catch (thrown) {

@@ -1,5 +1,5 @@
 /** The polls of one followed job: when the next one is due, and what they show of the end of the job. */
-import { CallSlot, QueuedRemote } from '../calls.ts';
+import { CallSlot, queuedRemote } from '../calls.ts';
 import { needsAnotherPoll } from '../live/steps.ts';
 import { isDeleted } from '../pass/deleted-jobs.ts';
 import type { Polled } from '../poll/poll.ts';
@@ -89,7 +89,7 @@ export class PollRun {
     // A slow or failing job must not delay the others.
     const isPatient = pace.isSlow || runs.isFailing('poll');
     const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
-    const slotted = new QueuedRemote(remote, slot, isPatient ? 'patient' : 'begun');
+    const slotted = queuedRemote(remote, slot, isPatient ? 'patient' : 'begun');
     let startedAt = clock.monotonic();
     let hasBegun = false;
     const begin = async () => {

@@ -1,5 +1,5 @@
 /** The searches for the tasks of one followed job, while the job service names none. */
-import { QueuedRemote } from '../calls.ts';
+import { queuedRemote } from '../calls.ts';
 import { TaskSearch } from '../tasks/task-search.ts';
 import type { JobParts } from './job-runs.ts';
 import { withJitter } from './pace.ts';
@@ -19,7 +19,7 @@ export class SearchRun {
       ...deps,
       capabilities: deps.store.capabilities,
       batchLimit: poll.batchLimit,
-      remote: new QueuedRemote(context.remote, calls, 'patient'),
+      remote: queuedRemote(context.remote, calls, 'patient'),
       hasJobService,
       onFound: events.onTasksFound,
     });

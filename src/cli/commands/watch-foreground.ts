@@ -5,7 +5,7 @@ import { buildEngine } from '../../daemon/compose.ts';
 import { connect } from '../../daemon/connection.ts';
 import { openOwnStore } from '../../daemon/state.ts';
 import type { JobId } from '../../job.ts';
-import { newNotifications } from '../../notify/notifications.ts';
+import { Notifications } from '../../notify/notifications.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { commandLog, untilStopped } from '../process.ts';
@@ -86,7 +86,7 @@ export function followHere<T>(
       try {
         const only = new Set(jobIds);
         const { agent } = buildEngine({ config, store, transfers, log, ...connection, only });
-        const notifications = newNotifications({ config, store, log });
+        const notifications = new Notifications({ config, store, log });
         let end: () => T;
         try {
           store.transaction(() => {

@@ -58,48 +58,50 @@ export async function digestOf(
   file: string,
   end = Number.POSITIVE_INFINITY,
 ): Promise<FileDigest | undefined> {
-  const opened = await openToRead(calls, file);
-  if (opened === undefined) return undefined;
-  const buffer = spare ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
-  spare = undefined;
-  try {
-    const stat = await opened.stat(EXACT);
-    if (!stat.isFile()) return undefined;
-    const small = stat.size < AT_ONCE_BYTES ? await readSmall(opened, Number(stat.size), buffer) : undefined;
-    if (small === undefined) return await readLarge(opened, end, buffer);
-    const wanted = small.subarray(0, end);
-    return { bytes: wanted.length, sha256: hash('sha256', wanted, 'hex') };
-  } finally {
-    spare = buffer;
-    await opened.close();
-  }
+  return await readRegular(calls, file, async (opened, size) => {
+    const buffer = spare ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
+    spare = undefined;
+    try {
+      const small = size < AT_ONCE_BYTES ? await readSmall(opened, size, buffer) : undefined;
+      if (small === undefined) return await readLarge(opened, end, buffer);
+      const wanted = small.subarray(0, end);
+      return { bytes: wanted.length, sha256: hash('sha256', wanted, 'hex') };
+    } finally {
+      spare = buffer;
+    }
+  });
 }
 
 /** The first bytes of a file, at most `max`; undefined if it is no regular file. Follows no link. */
 export async function headOf(calls: FileCalls, file: string, max: number): Promise<Buffer | undefined> {
-  const opened = await openToRead(calls, file);
-  if (opened === undefined) return undefined;
-  try {
-    const stat = await opened.stat(EXACT);
-    if (!stat.isFile()) return undefined;
-    const head = Buffer.allocUnsafeSlow(Math.min(max, Number(stat.size)));
+  return await readRegular(calls, file, async (opened, size) => {
+    const head = Buffer.allocUnsafeSlow(Math.min(max, size));
     const { bytesRead } = await opened.read(head, 0, head.length, 0);
     return head.subarray(0, bytesRead);
-  } finally {
-    await opened.close();
-  }
+  });
 }
 
 /** Reused: allocating a buffer takes longer than reading a small file. */
 let spare: Buffer | undefined;
 
-async function openToRead(calls: FileCalls, file: string): Promise<OpenFile | undefined> {
+async function readRegular<T>(
+  calls: FileCalls,
+  file: string,
+  read: (opened: OpenFile, size: number) => Promise<T>,
+): Promise<T | undefined> {
+  let opened: OpenFile;
   try {
-    return await calls.open(file, READ);
+    opened = await calls.open(file, READ);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ELOOP') return undefined;
     throw error;
+  }
+  try {
+    const stat = await opened.stat(EXACT);
+    return stat.isFile() ? await read(opened, Number(stat.size)) : undefined;
+  } finally {
+    await opened.close();
   }
 }
 
