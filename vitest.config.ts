@@ -37,7 +37,6 @@ const NIGHTLY =
     ? []
     : [
         'test/contract/long/{php,zeep}.test.ts',
-        'test/e2e/fleet/long/mischief.test.ts',
         'test/view/long/slow-readers.test.ts',
         'test/view/page/browser/long/{accessible-all,big-log,firefox,long-lines,many}.test.ts',
       ];

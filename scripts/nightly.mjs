@@ -14,7 +14,7 @@ const NODE = '20.19.0';
 const VITEST = ['npx', 'vitest', 'run', `--sequence.seed=${seed}`];
 const LARGE = {
   ...{ JOBTAIL_LONG: '1', JOBTAIL_NIGHTLY: '1', JOBTAIL_SEED: `${seed}` },
-  ...{ JOBTAIL_FLEET_ROUNDS: '100', JOBTAIL_KILLS: '200', JOBTAIL_BACKLOG_MIB: '2048', JOBTAIL_VIEW_MIB: '2048' },
+  ...{ JOBTAIL_KILLS: '200', JOBTAIL_BACKLOG_MIB: '2048', JOBTAIL_VIEW_MIB: '2048' },
 };
 
 /** Where each step's output has these words, they are kept as its result. */

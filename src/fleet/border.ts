@@ -55,16 +55,10 @@ const WATCH_REQUEST = z.object({
   source: z.enum(['config', 'command', 'mine']),
 });
 
-/** Agents before 0.3 write `mostJobs`. */
-const withMaxJobs = (found: unknown) =>
-  typeof found === 'object' && found !== null && 'mostJobs' in found ? { maxJobs: found.mostJobs, ...found } : found;
-const RULE = z.preprocess(
-  withMaxJobs,
-  z.object({
-    ...{ source: z.literal('command'), since: whole },
-    ...{ include: z.array(glob).min(1), exclude: z.array(glob), maxAgeMs: whole, maxJobs: whole.min(1).max(100_000) },
-  }),
-);
+const RULE = z.object({
+  ...{ source: z.literal('command'), since: whole },
+  ...{ include: z.array(glob).min(1), exclude: z.array(glob), maxAgeMs: whole, maxJobs: whole.min(1).max(100_000) },
+});
 
 /** Only shown, never requested. Older agents have none. */
 const viewAddress = z

@@ -6,14 +6,7 @@
  */
 import type { JobId } from '../job.ts';
 import { slicesOf } from '../slices.ts';
-import {
-  elsewhere,
-  type PortableRow,
-  type PortableTable,
-  type RowChange,
-  type RowChanges,
-  type RowKey,
-} from '../store/portable-rows.ts';
+import { elsewhere, type PortableRow, type RowChange, type RowChanges, type RowKey } from '../store/portable-rows.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type FoundRow, NOT_STORED } from './border.ts';
@@ -28,7 +21,6 @@ export interface HandoverOptions {
   readonly claims: Pick<Claims, 'fenced'>;
   /** Id of the mirror directory: the same for agents that see the same files. */
   readonly mirror: string;
-  readonly monotonic: () => number;
   /** Boot id of the machine; null where bytes may be lost although they were written. */
   readonly bootId: string | null;
   readonly onLost: (jobs: readonly LeasedJob[]) => void;
@@ -40,9 +32,8 @@ const JOBS_AT_ONCE = 20;
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
 /** A boot id that no machine has: the next owner must not trust bytes after the committed offset. */
 const NO_BOOT = 'elsewhere';
-const TIMES: Partial<Record<PortableTable, string>> = { jobs: 'polled_at', job_information: 'reported_at' };
-/** Rows that differ in these columns only are written at most once in this time. */
-const MAX_AGE_OF_TIMES_MS = 60 * 60_000;
+/** Their times alone are no change; the next owner gets the last ones. */
+const TIMED_TABLES = ['jobs', 'job_information'] as const;
 const LOST_KEY = 'another agent may have requested a key: if there is one, it expires after a day';
 
 export class Handover {
@@ -51,17 +42,10 @@ export class Handover {
   readonly #kept: KeptRows;
   /** Rows that the database got before the store. */
   readonly #ahead = new Set<string>();
-  /** Rows as they were written, without their times. */
-  readonly #written = new Map<string, string>();
-  /** Rows that differ from the written ones in their times only. */
-  readonly #late = new Map<string, RowKey>();
-  #timesWrittenAt: number;
-
   constructor(options: HandoverOptions, changes: RowChanges) {
     this.#options = options;
     this.#changes = changes;
     this.#kept = new KeptRows(options.database);
-    this.#timesWrittenAt = options.monotonic();
   }
 
   /** Copies the rows of acquired jobs into the store, unless they are there with this fencing token. */
@@ -94,7 +78,6 @@ export class Handover {
 
   /** Writes all rows of these jobs with the next changes: it is unknown which of them the database has. */
   writeAgain(jobs: readonly LeasedJob[]): void {
-    this.#written.clear();
     for (const { jobId } of jobs) this.#changes.addAll(jobId);
   }
 
@@ -104,16 +87,11 @@ export class Handover {
     if (store.jobs.get(job.jobId) !== undefined) store.fleetLeases.save(job);
   }
 
-  /**
-   * Writes some of the changed rows of these jobs; returns whether more are left. A poll without news writes nothing.
-   */
+  /** Writes some of the changed rows of these jobs; returns whether more are left. */
   async write(jobs: readonly LeasedJob[]): Promise<boolean> {
     const byId = new Map(jobs.map((job) => [job.jobId, job]));
-    this.#setAside(this.#changes.jobs().filter((jobId) => byId.has(jobId)));
     const changed = this.#changes.jobs().flatMap((jobId) => byId.get(jobId) ?? []);
-    const isMore = changed.length > 0 && (await this.#writing(changed, ROWS_AT_ONCE)).written === ROWS_AT_ONCE;
-    if (!isMore && this.#options.monotonic() - this.#timesWrittenAt > MAX_AGE_OF_TIMES_MS) await this.#writeTimes(jobs);
-    return isMore;
+    return changed.length > 0 && (await this.#writing(changed, ROWS_AT_ONCE)).written === ROWS_AT_ONCE;
   }
 
   /**
@@ -150,10 +128,6 @@ export class Handover {
         for (const jobId of slice) {
           store.portableRows.forget(jobId);
           this.#changes.forget(jobId);
-          for (const table of Object.keys(TIMES) as PortableTable[]) {
-            this.#written.delete(nameOf({ jobId, table, key: '[]' }));
-            this.#late.delete(nameOf({ jobId, table, key: '[]' }));
-          }
         }
       });
       await new Promise((resolve) => setImmediate(resolve));
@@ -183,18 +157,14 @@ export class Handover {
   ) {
     const { store } = this.#options;
     let changes: readonly RowChange[] = [];
-    let rows: readonly PortableRow[] = [];
     const owned = await this.#fenced(jobs, async (sql, fenced) => {
       await work(sql, fenced);
       changes = this.#changesOf(fenced, max);
-      const keys = [...changes, ...(max === ALL_ROWS ? this.#lateOf(fenced) : [])];
+      const keys = [...changes, ...(max === ALL_ROWS ? this.#timesOf(fenced) : [])];
       const once = new Map(keys.map((key) => [nameOf(key), key]));
-      rows = [...once.values()].map((key) => this.#outward(store.portableRows.read(key)));
-      // Until the transaction succeeds, it is unknown what the database has.
-      for (const row of rows) this.#written.delete(nameOf(row));
+      const rows = [...once.values()].map((key) => this.#outward(store.portableRows.read(key)));
       await KeptRows.write(sql, rows);
     });
-    for (const row of rows) this.#noteWritten(row);
     // Rows changed in the meantime have a higher number, and stay.
     store.transaction(() => this.#changes.done(changes));
     return { owned, written: changes.length };
@@ -209,37 +179,11 @@ export class Handover {
     return changes.filter((change) => !this.#ahead.has(nameOf(change)));
   }
 
-  /** Rows that changed in their times only are written later, together. */
-  #setAside(jobIds: readonly JobId[]): void {
-    const { store } = this.#options;
-    const late = jobIds
-      .flatMap((jobId) => this.#changes.ofJob(jobId, ROWS_AT_ONCE))
-      .filter((change) => {
-        const written = TIMES[change.table] === undefined ? undefined : this.#written.get(nameOf(change));
-        return written !== undefined && written === withoutTime(store.portableRows.read(change));
-      });
-    if (late.length === 0) return;
-    for (const { jobId, table, key } of late) this.#late.set(nameOf({ jobId, table, key }), { jobId, table, key });
-    store.transaction(() => this.#changes.done(late));
-  }
-
-  async #writeTimes(jobs: readonly LeasedJob[]): Promise<void> {
-    this.#timesWrittenAt = this.#options.monotonic();
-    const late = new Set([...this.#late.values()].map(({ jobId }) => jobId));
-    const waiting = jobs.filter(({ jobId }) => late.has(jobId));
-    for (const slice of slicesOf(waiting, ROWS_AT_ONCE)) await this.#writing(slice, ALL_ROWS);
-  }
-
-  #lateOf(jobs: readonly LeasedJob[]): RowKey[] {
-    const ids = new Set(idsOf(jobs));
-    return [...this.#late.values()].filter(({ jobId }) => ids.has(jobId));
-  }
-
-  #noteWritten(row: PortableRow): void {
-    const text = withoutTime(row);
-    this.#late.delete(nameOf(row));
-    if (text === undefined) this.#written.delete(nameOf(row));
-    else this.#written.set(nameOf(row), text);
+  /** Of jobs whose rows are here. */
+  #timesOf(jobs: readonly LeasedJob[]): RowKey[] {
+    const { fleetLeases } = this.#options.store;
+    const here = jobs.filter(({ jobId, attempt }) => fleetLeases.get(jobId)?.attempt === attempt);
+    return here.flatMap(({ jobId }) => TIMED_TABLES.map((table) => ({ jobId, table, key: '[]' })));
   }
 
   /** The row for other agents: bytes after the committed offset count only on the same boot. */
@@ -248,12 +192,6 @@ export class Handover {
     const row = JSON.parse(one.row) as object;
     return { ...one, row: JSON.stringify({ ...row, boot_id: this.#options.bootId ?? NO_BOOT }) };
   }
-}
-
-function withoutTime({ table, row }: PortableRow): string | undefined {
-  const time = TIMES[table];
-  if (time === undefined || row === null) return undefined;
-  return JSON.stringify({ ...(JSON.parse(row) as object), [time]: null });
 }
 
 const nameOf = ({ jobId, table, key }: Pick<PortableRow, 'jobId' | 'table' | 'key'>) => `${jobId} ${table} ${key}`;

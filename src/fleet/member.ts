@@ -267,7 +267,7 @@ export class FleetMember implements Ownership {
     const monotonic = () => clock.monotonic();
     const onLost = (jobs: readonly LeasedJob[]) => rounds.following.lost(jobs);
     const onFailure = (error: JobtailError) => this.#failed(error);
-    const handover = new Handover({ store, database, claims, mirror, bootId, onLost, monotonic }, this.#changes);
+    const handover = new Handover({ store, database, claims, mirror, bootId, onLost }, this.#changes);
     const own = { leased: this.#leased, member: this.#member, joined, onFailure };
     const rounds = new Rounds({ ...this.#options, ...own, attached: this.#attached, handover }, this.#readiness);
     const heartbeat = new Heartbeat({

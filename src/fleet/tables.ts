@@ -118,6 +118,12 @@ const MIGRATIONS: readonly string[] = [
   UPDATE {s}.jobs SET waiting_since = now() WHERE owner IS NULL AND waiting_since IS NULL AND (state IN ('watched', 'ending')
     OR EXISTS (SELECT 1 FROM {s}.orders WHERE orders.job_id = jobs.job_id AND answer IS NULL));
   DROP SCHEMA IF EXISTS {s}_boss CASCADE;
+  -- Columns and keys have other names than in 0.2.0.
+  UPDATE {s}.rows SET row = regexp_replace(row::text, '"told_at" *:', '"reported_at":')::json WHERE kind = 'job_information';
+  UPDATE {s}.rows SET row = regexp_replace(row::text, '"unkept" *:', '"without_row":')::json WHERE kind = 'result_counts';
+  UPDATE {s}.rows SET row = regexp_replace(regexp_replace(row::text, '"looked_at" *:', '"searched_at":'),
+    '"next_look_at" *:', '"next_search_at":')::json WHERE kind = 'task_searches';
+  UPDATE {s}.rules SET rule = regexp_replace(rule::text, '"mostJobs" *:', '"maxJobs":')::json;
   ALTER TABLE {s}.jobs ADD CONSTRAINT waits_without_owner CHECK (owner IS NULL OR waiting_since IS NULL);
   CREATE INDEX jobs_waiting ON {s}.jobs (waiting_since) WHERE waiting_since IS NOT NULL;
   ALTER TABLE {s}.agents DROP CONSTRAINT IF EXISTS "this agent is too old: install the newer version of jobtail";

@@ -38,6 +38,8 @@ export interface PortableRow extends RowKey {
 
 /** Columns that have a meaning in this store only. */
 const OWN_COLUMNS = ['revision', 'lease_id'];
+/** A poll or report without news changes these alone. */
+const NO_NEWS = [...OWN_COLUMNS, 'polled_at', 'reported_at'];
 
 const WITHOUT_FILE = {
   ...{ position: 0, fingerprint: null, checksum: null, inexact: '[]', inode: null, modified_ns: null, boot_id: null },
@@ -89,7 +91,7 @@ export class PortableRows {
   take(rows: readonly PortableRow[], hasResults = true): PortableRow[] {
     return rows.filter(({ table, row }) => {
       if (row === null) return false;
-      const found = renamed(JSON.parse(row) as Columns);
+      const found = JSON.parse(row) as Columns;
       try {
         if (table === 'result_counts' && hasResults) this.#setWithoutRow(found);
         else this.#put(table, found);
@@ -107,9 +109,7 @@ export class PortableRows {
   }
 
   #columnsOf(table: PortableTable): readonly string[] {
-    const select = 'SELECT name FROM pragma_table_info(?)';
-    const names =
-      this.#columns.get(table) ?? this.#sql.all<{ readonly name: string }>(select, table).map(({ name }) => name);
+    const names = this.#columns.get(table) ?? columnsOf(this.#sql, table);
     this.#columns.set(table, names);
     return names;
   }
@@ -136,14 +136,9 @@ export class PortableRows {
   }
 }
 
-/** A row of an agent before 0.3 has former names of columns. */
-function renamed(row: Columns): Columns {
-  const { told_at, looked_at, next_look_at, unkept, ...others } = row;
-  const former = { reported_at: told_at, searched_at: looked_at, next_search_at: next_look_at, without_row: unkept };
-  return {
-    ...Object.fromEntries(Object.entries(former).filter(([, value]) => value !== undefined)),
-    ...others,
-  } as Columns;
+function columnsOf(sql: Sql, table: PortableTable): string[] {
+  const select = 'SELECT name FROM pragma_table_info(?)';
+  return sql.all<{ readonly name: string }>(select, table).map(({ name }) => name);
 }
 
 /** SQLite rolled back only that statement; the transaction continues. */
@@ -205,9 +200,12 @@ export class RowChanges {
   #note(table: PortableTable, event: string): void {
     const row = event === 'DELETE' ? 'old' : 'new';
     const key = keyOf(table, row);
+    const news = columnsOf(this.#sql, table).filter((name) => !NO_NEWS.includes(name));
+    const valuesOf = (of: string) => `(${news.map((name) => `${of}.${name}`).join(', ')})`;
+    const isNews = event === 'UPDATE' ? `AND ${valuesOf('old')} IS NOT ${valuesOf('new')}` : '';
     // Not REPLACE: the conflict clause of a statement also applies to the triggers that it fires.
     this.#sql.run(`CREATE TEMP TRIGGER ${table}_${event.toLowerCase()}ed AFTER ${event} ON main.${table}
-      WHEN ${row}.job_id IS NOT NULL BEGIN
+      WHEN ${row}.job_id IS NOT NULL ${isNews} BEGIN
       DELETE FROM row_changes WHERE job_id = ${row}.job_id AND of = '${table}' AND key = ${key};
       INSERT INTO row_changes (of, job_id, key) VALUES ('${table}', ${row}.job_id, ${key});
     END`);

@@ -110,6 +110,12 @@ INSERT INTO jobtail.attempts (job_id, attempt, agent, taken_at) VALUES ('1', 1, 
 INSERT INTO jobtail.rows (job_id, kind, key, row)
   SELECT job_id, 'jobs', '[]', json_build_object('job_id', job_id, 'source', source, 'state', state, 'results', 0, 'watched_at', 1)
   FROM jobtail.jobs WHERE state <> 'ordered';
+INSERT INTO jobtail.rows (job_id, kind, key, row) VALUES
+  ('3', 'task_searches', '[]', '{"job_id":"3","files":"[\"stdout\"]","looked_at":7,"next_look_at":null}'),
+  ('3', 'job_information', '[]', '{"job_id":"3","information":"{\"told_at\":1}","since":1,"told_at":8}'),
+  ('4', 'result_counts', '["left-out"]', '{"job_id":"4","state":"left-out","kept":0,"unkept":9,"bytes":0}');
+INSERT INTO jobtail.rules (rule) VALUES
+  ('{"source":"command","since":1,"include":["**"],"exclude":[],"maxAgeMs":1,"mostJobs":6}');
 INSERT INTO jobtail.orders (job_id, kind, body) VALUES ('5', 'watch',
   '{"jobId":"5","tasks":["9001"],"files":["stdout"],"results":false,"settleAfterMs":null,"source":"command"}');
 INSERT INTO jobtail_boss.job VALUES ('waiting', '3', now());

@@ -63,15 +63,6 @@ const put = (store: Store, rows: readonly PortableRow[], hasResults = true) =>
   store.transaction(() => store.portableRows.take(rows, hasResults));
 
 describe('the rows of a job', () => {
-  it('come with the former column names of an older agent', () => {
-    const row = { job_id: JOB, files: '[]', fruitless: 0, looked_at: 5, next_look_at: 6, hint: null };
-    const store = newStore();
-    store.transaction(() => store.jobs.watch({ ...ORDER, jobId: JOB }, 1));
-    const portable = { jobId: JOB, table: 'task_searches', key: '[]', row: JSON.stringify(row) } as const;
-    store.transaction(() => expect(store.portableRows.take([portable])).toEqual([]));
-    expect(store.taskSearches.get(JOB)).toMatchObject({ searchedAt: 5, nextSearchAt: 6 });
-  });
-
   it('are in another store what they were, and counted as they were', () => {
     const [from, to] = [filled(), newStore()];
     put(to, rowsOf(from, JOB));

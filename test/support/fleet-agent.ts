@@ -32,7 +32,6 @@ export class FleetAgent {
   readonly #programs: Program[] = [];
   /** When it went on after it had been stopped, in ms since 1970. */
   readonly #resumedAt: number[] = [];
-  #isPaused = false;
 
   constructor({ name, place, configFile, relay, imports = [], clockAheadMs = 0 }: FleetAgentOptions) {
     this.#clockAheadMs = clockAheadMs;
@@ -53,10 +52,6 @@ export class FleetAgent {
     return this.#programs.length > 0 && this.program.end === undefined;
   }
 
-  get isPaused(): boolean {
-    return this.isRunning && this.#isPaused;
-  }
-
   /** Starts `agent run` and waits until it is one of the fleet. */
   async start(): Promise<void> {
     this.begin();
@@ -65,7 +60,6 @@ export class FleetAgent {
 
   begin(): void {
     if (this.isRunning) throw new Error(`${this.name} runs`);
-    this.#isPaused = false;
     this.#programs.push(this.#place.startAt(this.configFile, ['run'], { node: this.#node }));
   }
 
@@ -75,13 +69,11 @@ export class FleetAgent {
 
   /** Returns when the kernel has stopped it. */
   async pause(): Promise<void> {
-    this.#isPaused = true;
     this.program.signal('SIGSTOP');
     await until(`${this.name} to be stopped`, () => isStopped(this.program.pid));
   }
 
   resume(): void {
-    this.#isPaused = false;
     this.#resumedAt.push(Date.now());
     this.program.signal('SIGCONT');
   }

@@ -45,10 +45,6 @@ export class WrittenFile {
     fs.writeFileSync(this.#real, this.#current);
   }
 
-  get isRewritten(): boolean {
-    return this.#contents.length > 1;
-  }
-
   get isEqual(): boolean {
     return readIfThere(this.mirror)?.equals(this.#current) ?? false;
   }

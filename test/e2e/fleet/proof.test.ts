@@ -1,15 +1,11 @@
 /** That what a fleet is held against would find what it is looked for. */
 
-import { once } from 'node:events';
 import fs from 'node:fs';
-import { connect, createServer } from 'node:net';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Attempt } from '../../support/fleet.ts';
 import { WrittenFile } from '../../support/fleet-files.ts';
-import { lateGrowths, maxCallsWithin, overlaps } from '../../support/fleet-proof.ts';
-import { Relay } from '../../support/fleet-relay.ts';
+import { lateGrowths, overlaps } from '../../support/fleet-proof.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 function writtenFile() {
@@ -79,37 +75,4 @@ it('a mirror that grows by somebody who does not own the job is found', () => {
   expect(lateGrowths('anna', growth(25_000), attempts)).toHaveLength(1);
   expect(lateGrowths('ben', growth(15_000), attempts)).toHaveLength(1);
   expect(lateGrowths('anna', [{ jobId: '2', at: 15_000 }], attempts)).toHaveLength(1);
-});
-
-it('the most calls of any window are counted, wherever it begins', () => {
-  const calls = [0, 900, 950, 1_000, 1_050, 3_000].map((atMs) => ({ atMs }));
-  expect([maxCallsWithin(calls, 1_000), maxCallsWithin(calls, 100), maxCallsWithin([], 100)]).toEqual([4, 2, 0]);
-});
-
-it('a relay passes bytes on, holds them back while it is silent, and cuts', async () => {
-  const server = createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const relay = await Relay.start((server.address() as { port: number }).port);
-  onTestFinished(async () => {
-    await relay.close();
-    server.close();
-  });
-  const socket = connect(relay.port, '127.0.0.1');
-  let got = '';
-  socket.on('data', (bytes) => {
-    got += bytes;
-  });
-  socket.on('error', () => {});
-  socket.write('a');
-  await expect.poll(() => got).toBe('a');
-  relay.silence();
-  socket.write('b');
-  await sleep(200);
-  expect(got).toBe('a');
-  relay.open();
-  await expect.poll(() => got).toBe('ab');
-  relay.cut();
-  await expect.poll(() => socket.closed).toBe(true);
-  const another = connect(relay.port, '127.0.0.1').on('error', () => {});
-  await expect.poll(() => another.closed).toBe(true);
 });

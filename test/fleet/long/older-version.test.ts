@@ -76,6 +76,19 @@ it('upgraded tables are those of a new fleet', { ...needsFleet() }, async () => 
   expect(await tablesOf(upgraded)).toEqual(await tablesOf(fresh));
 });
 
+it('upgraded rows have the names of this version', { ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  await fleet.query(TABLES);
+  await fleet.join('command');
+  const rows = await fleet.query(`SELECT row FROM jobtail.rows WHERE kind <> 'jobs' ORDER BY kind`);
+  expect(rows).toEqual([
+    { row: { job_id: '3', information: '{"told_at":1}', since: 1, reported_at: 8 } },
+    { row: { job_id: '4', state: 'left-out', kept: 0, without_row: 9, bytes: 0 } },
+    { row: { job_id: '3', files: '["stdout"]', searched_at: 7, next_search_at: null } },
+  ]);
+  expect(await fleet.query(`SELECT rule ->> 'maxJobs' AS jobs FROM jobtail.rules`)).toEqual([{ jobs: '6' }]);
+});
+
 it('tables from before 0.2.0 are refused with what to do', { ...needsFleet() }, async () => {
   const fleet = await FleetParts.make();
   await fleet.query(TABLES);
