@@ -3,27 +3,14 @@ import type { Refusal } from './contract/addresses.ts';
 
 type RefusedStatus = 400 | 401 | 403 | 404 | 405 | 409 | 415 | 416 | 429 | 503;
 
-const CODES: Readonly<Record<RefusedStatus, string>> = {
-  400: 'wrong-query',
-  401: 'no-session',
-  403: 'foreign',
-  404: 'not-there',
-  405: 'wrong-method',
-  409: 'changed',
-  415: 'no-preview',
-  416: 'wrong-range',
-  429: 'too-many',
-  503: 'state',
-};
-
 export class Refused extends Error {
   readonly status: RefusedStatus;
   readonly refusal: Refusal;
 
-  constructor(status: RefusedStatus, message: string, more: Omit<Refusal, 'code' | 'message'> = {}) {
+  constructor(status: RefusedStatus, message: string, more: Omit<Refusal, 'message'> = {}) {
     super(message);
     this.status = status;
-    this.refusal = { code: CODES[status], message, ...more };
+    this.refusal = { message, ...more };
   }
 }
 

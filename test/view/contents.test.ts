@@ -59,7 +59,7 @@ describe('the lines of a mirror', () => {
     const answer = await place.ask(`/api/lines?${STDOUT}&version=g1`);
     expect({ status: answer.status, refusal: JSON.parse(answer.text) }).toMatchObject({
       status: 409,
-      refusal: { code: 'changed', version: 'g2' },
+      refusal: { version: 'g2' },
     });
     expect((await place.ask(`/api/lines?${STDOUT}`)).text).toBe('new\n');
   });
@@ -73,10 +73,7 @@ describe('the lines of a mirror', () => {
     place.commit('stdout', { mismatches: [mismatch] });
     const { now, former, began } = await place.json<Generations>(`/api/generations?${STDOUT}`);
     expect(now).toBe('g3');
-    expect(former.map(({ name, bytes, generation }) => [name, bytes, generation])).toEqual([
-      ['stdout.log.1', 7, 2],
-      ['stdout.log.2', 6, 1],
-    ]);
+    expect(former.map(({ generation }) => generation)).toEqual([2, 1]);
     expect(began).toEqual([{ generation: 3, at: 0, reason: 'it ends at byte 0' }]);
     expect(former[1]?.version).toBe(first?.version);
     expect((await place.ask(`/api/lines?${STDOUT}&version=${first?.version}`)).text).toBe('first\n');

@@ -22,12 +22,13 @@ async function found(place: ViewPlace, query: string): Promise<FindLine[]> {
 }
 
 const shown = (lines: readonly FindLine[]) =>
-  lines.map((line) =>
-    'done' in line
-      ? `done ${line.files}`
-      : 'matches' in line
-        ? `${line.job} ${line.file} has ${line.matches}`
-        : `${line.job} ${line.file}:${line.line}:${line.text}`,
+  lines.flatMap((found) =>
+    'done' in found
+      ? `done ${found.files}`
+      : [
+          ...found.lines.map(({ line, text }) => `${found.job} ${found.file}:${line}:${text}`),
+          `${found.job} ${found.file} has ${found.matches}`,
+        ],
   );
 
 describe('a search over all jobs', () => {
@@ -59,10 +60,10 @@ describe('a search over all jobs', () => {
   it('is bounded in lines of a file, and in characters', async () => {
     const place = await placeWithJobs();
     place.write('stdout', `${'x'.repeat(5_000)}\n`.repeat(50));
-    const lines = await found(place, 'text=xx');
-    expect(lines.filter((line) => 'line' in line)).toHaveLength(20);
-    expect(lines).toContainEqual({ job: '501', task: '9001', file: 'stdout', matches: 50 });
-    expect(lines.flatMap((line) => ('text' in line ? line.text.length : []))[0]).toBe(400);
+    const [file] = await found(place, 'text=xx');
+    expect(file).toMatchObject({ job: '501', task: '9001', file: 'stdout', matches: 50 });
+    const texts = file !== undefined && 'lines' in file ? file.lines.map(({ text }) => text.length) : [];
+    expect(texts).toEqual(Array(20).fill(400));
   });
 
   it.each(['', 'text=', `text=${'x'.repeat(257)}`])('refuses %s', async (query) => {

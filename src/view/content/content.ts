@@ -25,7 +25,6 @@ export class Content implements Source {
   /** For a download. */
   readonly name: string;
   readonly bytes: number;
-  readonly modifiedAt: number;
   readonly #file: number;
   readonly #versionNow: () => string;
   #shared = Buffer.alloc(0);
@@ -33,11 +32,10 @@ export class Content implements Source {
 
   /** Owns the descriptor `file`. `versionNow`: the version that stands there now; left out where it cannot change. */
   constructor(file: number, version: string, name: string, versionNow = () => version) {
-    const { size, mtimeMs } = fs.fstatSync(file);
+    const { size } = fs.fstatSync(file);
     this.version = version;
     this.name = name;
     this.bytes = size;
-    this.modifiedAt = mtimeMs;
     this.#file = file;
     this.#versionNow = versionNow;
   }

@@ -51,9 +51,8 @@ export class Contents {
       const content = this.#openFormer(jobId, live, name);
       if (content === undefined) return [];
       content.close();
-      const { version, bytes, modifiedAt } = content;
       const generation = (row?.generation ?? 0) - Number(name.split('.').at(-1));
-      return [{ version, bytes, modifiedAt, name, generation }];
+      return [{ version: content.version, generation }];
     });
     const began = (row?.mismatches ?? [])
       .filter(beginsGeneration)

@@ -35,8 +35,6 @@ import type { ResultRow, ResultState } from '../../store/rows.ts';
 export type { ResultState };
 
 export interface Refusal {
-  /** Of the status, or of a failure (src/errors.ts). */
-  readonly code: string;
   readonly message: string;
   readonly hint?: string;
   /** With 409: what stands there now. */
@@ -95,11 +93,6 @@ export interface Generations {
   readonly now: string;
   readonly former: readonly {
     readonly version: string;
-    readonly bytes: number;
-    /** When it last grew. */
-    readonly modifiedAt: number;
-    /** The name of its file, as `stdout.log.1`. */
-    readonly name: string;
     readonly generation: number;
   }[];
   /** Why generations began, where that is kept, and the first byte that differed from the generation before. */
@@ -149,12 +142,15 @@ export interface FoundLine {
   readonly text: string;
 }
 
+/** A file with lines that match: the first 20 of them, and how many there are. Of all files, the first 1,000 lines. */
+export interface FoundFile extends Pick<FoundLine, 'job' | 'task' | 'file'> {
+  readonly lines: readonly Pick<FoundLine, 'line' | 'text'>[];
+  readonly matches: number;
+}
+
 /** One line of JSON each (application/x-ndjson). */
 export type FindLine =
-  /** The first 20 lines of each file, 1,000 in all. */
-  | FoundLine
-  /** After the lines of a file: how many match. */
-  | { readonly job: string; readonly task: string; readonly file: LiveFileName; readonly matches: number }
+  | FoundFile
   /** The last line. `cut`: why not everything was searched. */
   | { readonly done: true; readonly files: number; readonly cut?: string };
 

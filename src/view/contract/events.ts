@@ -121,7 +121,7 @@ export interface JobSummary {
   readonly grownAt: number | null;
   /** Since when it runs without growth; null while it is not stalled. */
   readonly stalledAt: number | null;
-  /** What changed last: growth, a state, a result. */
+  /** What changed last: growth, a state, an error. */
   readonly changedAt: number;
   /** Its results are fetched. */
   readonly hasResults: boolean;
@@ -193,12 +193,4 @@ export interface ServiceState {
   /** Calls at a time and a minute that the configuration allows. */
   readonly concurrency: number;
   readonly requestsPerMinute: number | null;
-  readonly disks: readonly Disk[];
-}
-
-export interface Disk {
-  readonly name: 'mirror' | 'state';
-  readonly directory: string;
-  readonly freeBytes: number;
-  readonly totalBytes: number;
 }

@@ -28,8 +28,6 @@ interface Known {
 
 export class JobsView {
   readonly #stores: JobStores;
-  /** When the counts of results were seen to change. */
-  readonly #resultsSeen = new Map<JobId, { readonly text: string; readonly at: number | null }>();
 
   constructor(stores: JobStores) {
     this.#stores = stores;
@@ -37,8 +35,7 @@ export class JobsView {
 
   /** Those that are followed or settled. */
   all(): JobSummary[] {
-    const seen = new Set<JobId>();
-    const shown = this.#stores.all().flatMap(({ store, jobs }) => {
+    return this.#stores.all().flatMap(({ store, jobs }) => {
       const { totals, jobInformation, results, taskSearches } = store;
       const live = totals.liveByJob();
       const reported = new Map(jobInformation.all().map((row) => [row.jobId, row]));
@@ -46,13 +43,10 @@ export class JobsView {
       const searching = new Set(taskSearches.all().flatMap((row) => (row.nextSearchAt === null ? [] : row.jobId)));
       return jobs.flatMap((job) => {
         const { jobId } = job;
-        if (counts.has(jobId)) seen.add(jobId);
         const known = { reported: reported.get(jobId), counts: counts.get(jobId), isSearching: searching.has(jobId) };
         return job.state === 'ended' ? [] : this.#summaryOf(job, { ...known, live: live.get(jobId) ?? NO_FILES });
       });
     });
-    for (const jobId of this.#resultsSeen.keys()) if (!seen.has(jobId)) this.#resultsSeen.delete(jobId);
-    return shown;
   }
 
   /** Any job that was ever ordered. */
@@ -95,7 +89,7 @@ export class JobsView {
     const isFollowed = state === 'watched' || state === 'ending';
     const { name = null, state: jobState = null, submitTime, startTime, endTime } = reported?.information ?? {};
     const error = shownError(job.error ?? live.error);
-    const changes = [watchedAt, grownAt, reported?.since, error?.since, this.#resultsChangedAt(jobId, counts)];
+    const changes = [watchedAt, grownAt, reported?.since, error?.since];
     return {
       ...{ jobId, state, source, grownAt, stalledAt, error, name, jobState },
       polledAt: answeredAt(job),
@@ -109,16 +103,6 @@ export class JobsView {
       hasResults: job.results,
       results: job.results ? (counts ?? null) : null,
     };
-  }
-
-  /** As far as this process saw it. */
-  #resultsChangedAt(jobId: JobId, counts: ResultCounts | undefined): number | null {
-    const text = JSON.stringify(counts);
-    const seen = this.#resultsSeen.get(jobId);
-    if (seen?.text === text || text === undefined) return seen?.at ?? null;
-    const at = seen === undefined ? null : Date.now();
-    this.#resultsSeen.set(jobId, { text, at });
-    return at;
   }
 }
 

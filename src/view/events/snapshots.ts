@@ -2,17 +2,15 @@
  * What the streams report, read once for all of them: from the store when it changed, at most once a second, and only
  * while a page is open.
  */
-import fs from 'node:fs';
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { shownJobService } from '../../store/jobs.ts';
 import { lockHolder } from '../../store/lock.ts';
-import type { AgentState, Disk, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract/events.ts';
+import type { AgentState, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract/events.ts';
 import type { JobStores } from '../fleet.ts';
 import type { OpenStore } from '../settings.ts';
 import { JobsView, serviceErrorOf } from './jobs.ts';
 
-const COARSE_BYTES = 64 * 1024 * 1024;
 const TICK_MS = 1_000;
 /** Many jobs are added up less often: a hundred of them take a millisecond. */
 const READ_MS_A_JOB = 5;
@@ -80,14 +78,13 @@ export class Snapshots {
 
   service(): ServiceState | undefined {
     return this.#once('service', () => {
-      const { service, mirrorDirectory, stateDirectory } = this.#store.settings;
+      const { service } = this.#store.settings;
       const { capabilities, jobInformation } = this.#store.get();
       const { address, protocol, concurrency, requestsPerMinute, hasJobService } = service;
       return {
         ...{ address, protocol, concurrency, requestsPerMinute },
         learned: capabilities.all(),
         jobService: hasJobService ? shownJobService(jobInformation.lastListing()) : null,
-        disks: [...diskOf('mirror', mirrorDirectory), ...diskOf('state', stateDirectory)],
       };
     });
   }
@@ -136,16 +133,5 @@ export class Snapshots {
     this.stateError = { message, hint };
     this.#store.close();
     this.#version = '';
-  }
-}
-
-/** Empty if the system has no figures of it. What is written all the time changes them only now and then. */
-function diskOf(name: Disk['name'], directory: string): Disk[] {
-  try {
-    const { bavail, blocks, bsize } = fs.statfsSync(directory);
-    const free = bavail * bsize;
-    return [{ name, directory, freeBytes: free - (free % COARSE_BYTES), totalBytes: blocks * bsize }];
-  } catch {
-    return [];
   }
 }

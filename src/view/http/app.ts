@@ -36,14 +36,13 @@ export function appOf(parts: ViewParts, page: PageFiles): ViewApp {
   addContents(app, parts);
   addResults(app, parts);
   addFind(app, parts);
-  app.notFound((context) => refused(context, 404, { code: 'not-there', message: 'there is nothing at this address' }));
+  app.notFound((context) => refused(context, 404, { message: 'there is nothing at this address' }));
   app.onError((error, context) => {
     if (error instanceof Refused) return refused(context, error.status, error.refusal);
     const { code, message, hint } = asJobtailError(error);
     // The streams report errors of the store, too.
     if (code === 'internal') parts.onFailure(error);
     return refused(context, code === 'internal' ? 500 : 503, {
-      code,
       message,
       ...(hint === undefined ? {} : { hint }),
     });

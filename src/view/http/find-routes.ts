@@ -74,6 +74,7 @@ interface Find {
 async function* found({ files, pattern, signal }: Find): AsyncGenerator<FindLine> {
   let hits = 0;
   let filesDone = 0;
+  let lines: { line: number; text: string }[] = [];
   try {
     // In a thread of its own, also where there is little to search: an expression may never end.
     for await (const event of search({
@@ -83,26 +84,28 @@ async function* found({ files, pattern, signal }: Find): AsyncGenerator<FindLine
       signal,
       threads: 1,
     })) {
-      const { jobId: job, taskId: task, file } = event.file;
-      if (event.kind === 'end') {
-        filesDone += 1;
-        if (event.count > 0) yield { job, task, file, matches: event.count };
+      if (event.kind !== 'end') {
+        lines.push(...event.lines.map(({ number, bytes }) => ({ line: number, text: textOf(bytes) })));
         continue;
       }
-      for (const { number, bytes } of event.lines) {
-        if (hits === MAX_HITS) break;
-        const text = Buffer.from(bytes.slice(0, 4 * MAX_CHARACTERS), 'latin1')
-          .toString()
-          .slice(0, MAX_CHARACTERS);
-        yield { job, task, file, line: number, text };
-        hits += 1;
-      }
+      const { jobId: job, taskId: task, file } = event.file;
+      const shown = lines.slice(0, MAX_HITS - hits);
+      filesDone += 1;
+      hits += shown.length;
+      lines = [];
+      if (event.count > 0) yield { job, task, file, lines: shown, matches: event.count };
     }
     yield { done: true, files: filesDone };
   } catch (thrown) {
     yield { done: true, files: filesDone, cut: reasonOf(thrown) };
   }
 }
+
+/** `bytes` has one character for each byte. */
+const textOf = (bytes: string) =>
+  Buffer.from(bytes.slice(0, 4 * MAX_CHARACTERS), 'latin1')
+    .toString()
+    .slice(0, MAX_CHARACTERS);
 
 function reasonOf(thrown: unknown): string {
   const { code, message } = asJobtailError(thrown);

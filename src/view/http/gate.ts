@@ -131,7 +131,6 @@ function cookiesIn(header: string | undefined, name: string): string[] {
 
 const HOST_HINT = 'use the address that agent view prints; behind a proxy, set view.publicUrl';
 const NO_SESSION: Refusal = {
-  code: 'no-session',
   message: 'this browser has no session',
   hint: 'run agent view, and open the link that it prints',
 };

@@ -71,7 +71,11 @@ function Shown({ route }: { route: Route }) {
 function Top({ page }: { page: Route['page'] }) {
   const live = useLive();
   const connection = live.connection.value;
-  const current = (isIt: boolean) => (isIt ? 'page' : undefined);
+  const tabs = [
+    ['Jobs', { page: 'jobs' }, page !== 'service' && page !== 'search'],
+    ['Search', { page: 'search', text: '', regex: false }, page === 'search'],
+    ['Service', { page: 'service' }, page === 'service'],
+  ] as const;
   return (
     <header class="top">
       <a class="brand" href={hashOf({ page: 'jobs' })} aria-label="jobtail: all jobs">
@@ -79,19 +83,11 @@ function Top({ page }: { page: Route['page'] }) {
         <span class="brand-word">jobtail</span>
       </a>
       <nav aria-label="Pages">
-        <a class="tab" href={hashOf({ page: 'jobs' })} aria-current={current(page !== 'service' && page !== 'search')}>
-          Jobs
-        </a>
-        <a
-          class="tab"
-          href={hashOf({ page: 'search', text: '', regex: false })}
-          aria-current={current(page === 'search')}
-        >
-          Search
-        </a>
-        <a class="tab" href={hashOf({ page: 'service' })} aria-current={current(page === 'service')}>
-          Service
-        </a>
+        {tabs.map(([word, route, isCurrent]) => (
+          <a key={word} class="tab" href={hashOf(route)} aria-current={isCurrent ? 'page' : undefined}>
+            {word}
+          </a>
+        ))}
       </nav>
       <span class={`connection ${connection}`} role="status">
         <span class="pulse" />

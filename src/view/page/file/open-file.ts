@@ -59,8 +59,6 @@ export interface Condition {
   readonly bytes: number;
   /** Lines are counted up to here. */
   readonly counted: number;
-  /** A requested byte is beyond the end of the file. */
-  readonly isPastEnd: boolean;
   readonly problem: Error | undefined;
 }
 
@@ -110,7 +108,7 @@ export class OpenFile {
     const first = at ?? (follows || version !== undefined ? undefined : 0);
     if (first !== undefined) this.#wish = { around: first };
     const phase = follows ? 'coming' : 'sought';
-    this.condition = signal({ phase, version, bytes: 0, counted: 0, isPastEnd: false, problem: undefined });
+    this.condition = signal({ phase, version, bytes: 0, counted: 0, problem: undefined });
     void this.#run();
   }
 
@@ -203,7 +201,7 @@ export class OpenFile {
       this.#set({ phase });
       return;
     }
-    this.#set({ phase: 'coming', version, bytes, counted: 0, isPastEnd: false });
+    this.#set({ phase: 'coming', version, bytes, counted: 0 });
     this.#wish = undefined;
     void this.#run();
   }
@@ -259,10 +257,9 @@ export class OpenFile {
     const byte = wish.around;
     const where = { from: Math.max(0, byte - BEFORE_BYTES), bytes: STRETCH_BYTES };
     let stretch = await this.#source.stretch(where, this.condition.value.version, signal);
-    // A link may be older than the file: its end is shown, and that the place is gone.
+    // A link may be older than the file: its end is shown.
     if (byte >= stretch.total && stretch.total > 0) {
       if (this.#wish === wish) this.#wish = { around: stretch.total - 1 };
-      this.#set({ isPastEnd: true });
       return;
     }
     // A line that is longer than what stands before the byte.

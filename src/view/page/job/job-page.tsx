@@ -5,7 +5,7 @@ import type { JobDetail } from '../../contract/events.ts';
 import { runTime } from '../jobs/list.ts';
 import { useLive } from '../live.ts';
 import { Icon } from '../parts/button.tsx';
-import { Failure, JobState, Outside, OwnFailure, Time } from '../parts/words.tsx';
+import { Fact, Failure, JobState, Outside, OwnFailure, Time } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
 import { duration, grouped } from '../text/units.ts';
 
@@ -114,30 +114,19 @@ function Times({ job, now }: { job: JobDetail; now: number }) {
   return (
     <dl class="times">
       {owner !== null && (
-        <div>
-          <dt>agent</dt>
-          <dd>
-            <Outside text={owner} />
-          </dd>
-        </div>
+        <Fact word="agent">
+          <Outside text={owner} />
+        </Fact>
       )}
       {times.map(
         ([word, time]) =>
           time !== null && (
-            <div key={word}>
-              <dt>{word}</dt>
-              <dd>
-                <Time time={time} now={now} />
-              </dd>
-            </div>
+            <Fact key={word} word={word}>
+              <Time time={time} now={now} />
+            </Fact>
           ),
       )}
-      {run !== null && (
-        <div>
-          <dt>run time</dt>
-          <dd>{duration(run)}</dd>
-        </div>
-      )}
+      {run !== null && <Fact word="run time">{duration(run)}</Fact>}
     </dl>
   );
 }

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { printable } from '../../../printable.ts';
-import type { ErrorGroups, FindLine } from '../../contract/addresses.ts';
+import type { ErrorGroups, FindLine, FoundFile, FoundLine } from '../../contract/addresses.ts';
 import { address, askJson, askLines, askPlace } from '../api.ts';
 import { useLive } from '../live.ts';
 import { Failure, Outside } from '../parts/words.tsx';
@@ -11,15 +11,6 @@ import { plainLine } from '../text/terminal.ts';
 import { counted, grouped } from '../text/units.ts';
 import { levelOf } from '../text/values.ts';
 import { groupOf } from './list.ts';
-
-/** The lines of one file, and how many match; undefined while it is searched. */
-interface FileHits {
-  readonly job: string;
-  readonly task: string;
-  readonly file: string;
-  readonly lines: readonly { readonly line: number; readonly text: string }[];
-  readonly matches: number | undefined;
-}
 
 /** Undefined before a search; `files` once it is done. */
 type Outcome = { readonly files?: number; readonly cut?: string | undefined; readonly problem?: string } | undefined;
@@ -31,7 +22,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
   const { text, regex } = route;
   const field = useRef<HTMLInputElement>(null);
   const expression = useRef<HTMLInputElement>(null);
-  const hits = useSignal<readonly FileHits[]>([]);
+  const hits = useSignal<readonly FoundFile[]>([]);
   const outcome = useSignal<Outcome>(undefined);
   const live = useLive();
   useEffect(() => live.subscribe({ jobs: '1' }), [live]);
@@ -42,7 +33,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
     }
     const stop = new AbortController();
     outcome.value = {};
-    const found: FileHits[] = [];
+    const found: FoundFile[] = [];
     const show = () => {
       hits.value = [...found];
     };
@@ -51,7 +42,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
       const to = address('find', { text, ...(regex ? { regex: '1' } : {}) });
       for await (const line of askLines<FindLine>(to, { signal: stop.signal })) {
         if ('done' in line) outcome.value = { files: line.files, cut: line.cut };
-        else take(found, line);
+        else found.push(line);
       }
       show();
     };
@@ -104,8 +95,8 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
             <Found
               key={`${file.job}/${file.task}/${file.file}`}
               hits={file}
-              note={file.matches === undefined ? '' : counted(file.matches, 'line')}
-              more={(file.matches ?? 0) - file.lines.length}
+              note={counted(file.matches, 'line')}
+              more={file.matches - file.lines.length}
               needle={regex ? '' : text}
             />
           ))}
@@ -115,28 +106,15 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
   );
 }
 
-function take(found: FileHits[], line: Exclude<FindLine, { done: true }>): void {
-  const { job, task, file } = line;
-  const last = found.at(-1);
-  const isSame = last?.job === job && last.task === task && last.file === file;
-  const hits = isSame ? last : { job, task, file, lines: [], matches: undefined };
-  const next =
-    'matches' in line
-      ? { ...hits, matches: line.matches }
-      : { ...hits, lines: [...hits.lines, { line: line.line, text: line.text }] };
-  if (isSame) found.pop();
-  found.push(next);
-}
-
-function summary(outcome: Outcome, hits: readonly FileHits[]): string {
+function summary(outcome: Outcome, hits: readonly FoundFile[]): string {
   if (outcome === undefined || outcome.problem !== undefined) return '';
-  const lines = hits.reduce((sum, { matches, lines: shown }) => sum + (matches ?? shown.length), 0);
+  const lines = hits.reduce((sum, { matches }) => sum + matches, 0);
   const text = `${counted(lines, 'line')} in ${counted(hits.length, 'file')}`;
   return outcome.files === undefined ? `${text}, searching` : `${text} of ${grouped(outcome.files)}`;
 }
 
 interface FoundProps {
-  readonly hits: Pick<FileHits, 'job' | 'task' | 'file' | 'lines'>;
+  readonly hits: Omit<FoundFile, 'matches'>;
   readonly note: string;
   readonly more?: number;
   readonly needle: string;
@@ -162,7 +140,7 @@ function Found({ hits: { job, task, file, lines }, note, more = 0, needle }: Fou
   );
 }
 
-type LinePlace = Pick<FileHits, 'job' | 'task' | 'file'> & { readonly line: number };
+type LinePlace = Pick<FoundLine, 'job' | 'task' | 'file' | 'line'>;
 
 /** A line with its number, in the colour of its level; a click leads to its place. */
 function Line({ place, text, needle }: { place: LinePlace; text: string; needle: string }) {
@@ -239,7 +217,7 @@ function Errors() {
 
 /** Where a line begins is asked when it is opened; a file that is another one by now is shown from its end. */
 async function openLine({ job, task, file, line }: LinePlace): Promise<void> {
-  const content = { job, task, file: file as 'stdout' };
+  const content = { job, task, file };
   const place = await askPlace(content, { line: line - 1 }).catch(() => undefined);
   location.hash = hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file, at: place?.byte }] });
 }

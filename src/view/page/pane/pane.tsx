@@ -108,7 +108,7 @@ function Content({ opened, label }: { opened: Opened; label: string }) {
 /** A notice about the rows below: outdated, more arrived, failed. */
 function Notices({ file }: { file: OpenFile }) {
   void file.changes.value;
-  const { isPastEnd, problem, bytes: total } = file.condition.value;
+  const { problem, bytes: total } = file.condition.value;
   const { isFormer } = file;
   const followedTo = file.followedTo.value;
   const came = total - followedTo;
@@ -123,11 +123,6 @@ function Notices({ file }: { file: OpenFile }) {
           <button type="button" class="button" onClick={() => file.follow()}>
             Show what it is now
           </button>
-        </p>
-      )}
-      {isPastEnd && !file.following.value && (
-        <p class="notice plain">
-          The place that was asked for is past the end of this file; it may have been rewritten.
         </p>
       )}
       {file.isLoaded && total === 0 && !isFormer && <p class="notice plain">Empty so far.</p>}

@@ -1,10 +1,10 @@
 /** The service behind the agent, and the agent. */
 import { useEffect } from 'preact/hooks';
-import type { AgentState, Disk, ServiceState } from '../../contract/events.ts';
+import type { AgentState, ServiceState } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
-import { ScrollKeys, Shares } from '../parts/bar.tsx';
+import { ScrollKeys } from '../parts/bar.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
-import { ago, bytes, counted, grouped } from '../text/units.ts';
+import { ago, counted, grouped } from '../text/units.ts';
 import { Agents } from './agents.tsx';
 
 export function ServicePage() {
@@ -69,12 +69,6 @@ function Facts({ service, agent, now }: FactsProps) {
           ))}
         </dl>
       </section>
-      <section class="card">
-        <h2>Disks</h2>
-        {service.disks.map((disk) => (
-          <FreeDisk key={disk.name} disk={disk} />
-        ))}
-      </section>
     </div>
   );
 }
@@ -92,24 +86,5 @@ function JobService({ service: { jobService }, now }: { service: ServiceState; n
       </dl>
       {error !== null && <Failure error={error} />}
     </section>
-  );
-}
-
-function FreeDisk({ disk: { name, directory, freeBytes, totalBytes } }: { disk: Disk }) {
-  const words = `${bytes(totalBytes - freeBytes)} of ${bytes(totalBytes)} used, ${bytes(freeBytes)} free`;
-  const shares = [
-    { kind: 'done', count: totalBytes - freeBytes },
-    { kind: 'left', count: freeBytes },
-  ];
-  return (
-    <div class="disk">
-      <span>
-        {name}: {words}
-      </span>
-      <Shares shares={shares} words={`${name}: ${words}`} />
-      <span class="fine">
-        <Outside text={directory} />
-      </span>
-    </div>
   );
 }
