@@ -1,7 +1,7 @@
 /** Refusals: why a request gets nothing, and how many requests of a kind there may be at a time. */
 import type { Refusal } from './contract/addresses.ts';
 
-type RefusedStatus = 400 | 401 | 403 | 404 | 405 | 409 | 415 | 416 | 429 | 503;
+type RefusedStatus = 400 | 401 | 403 | 404 | 405 | 409 | 415 | 429 | 503;
 
 export class Refused extends Error {
   readonly status: RefusedStatus;

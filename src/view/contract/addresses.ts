@@ -21,13 +21,13 @@
  *   api/errors               `ErrorGroups`: lines that look like errors, of all jobs
  *   api/numbers?CONTENT&like&from  `NumbersLine`s: from byte `from`, the numbers of the lines with the same words as the
  *                            line at byte `like`
- *   api/raw?CONTENT&plain    the bytes themselves, as a download, or as plain text (`plain=1`); takes one `Range`
+ *   api/raw?CONTENT&plain    the bytes themselves, as a download, or as plain text (`plain=1`)
  *   api/preview?CONTENT      an image or a PDF, for a sandboxed frame (`PreviewKind`); 415 for others
  *   api/results?job&X        `ResultEntries`: one directory (`under=a/b/`), from behind the entry `after=`, of the results
  *                            of a job; or one result (`name=`)
  *
  * Every answer that is no success is a `Refusal` as JSON: 400 (a wrong query), 401 (no session), 403 (a foreign Host or
- * Origin), 404 (nothing there), 409 (`version`: the content is another by now), 415, 416, 429 (too many at a time; try
+ * Origin), 404 (nothing there), 409 (`version`: the content is another by now), 415, 429 (too many at a time; try
  * again after `Retry-After` seconds), 500, 503 (the state cannot be read now).
  */
 import type { ResultRow, ResultState } from '../../store/rows.ts';

@@ -11,7 +11,6 @@ export type ViewApp = Hono<WithBindings>;
 export type ViewContext = Context<WithBindings>;
 
 interface StreamedOptions {
-  readonly status?: number;
   readonly headers: Readonly<Record<string, string>>;
   /** Called once, however it ends: also if the page goes before the first piece. */
   readonly end: () => void;
@@ -25,7 +24,7 @@ export function streamed(
   { onFailure }: ViewParts,
   { env }: ViewContext,
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  { status = 200, headers, end }: StreamedOptions,
+  { headers, end }: StreamedOptions,
 ): Response {
   const iterator = Symbol.asyncIterator in pieces ? pieces[Symbol.asyncIterator]() : pieces[Symbol.iterator]();
   let isOver = false;
@@ -52,7 +51,7 @@ export function streamed(
     },
   };
   const body = new ReadableStream(source, { highWaterMark: 0 });
-  return new Response(body, { status, headers: { 'cache-control': 'no-store', ...headers } });
+  return new Response(body, { headers: { 'cache-control': 'no-store', ...headers } });
 }
 
 /** Values as lines of JSON. */
@@ -69,16 +68,6 @@ export function attachment(name: string): string {
     (character) => `%${character.charCodeAt(0).toString(16)}`,
   );
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
-}
-
-/** [start, end) of one range; undefined for all of it, also if several ranges are requested. @throws Refused (416) */
-export function rangeOf(header: string | undefined, bytes: number): { start: number; end: number } | undefined {
-  const [, first, last] = /^bytes=([0-9]{0,16})-([0-9]{0,16})$/.exec(header ?? '') ?? [];
-  if (first === undefined || last === undefined || first + last === '') return undefined;
-  const start = first === '' ? Math.max(0, bytes - Number(last)) : Number(first);
-  const end = first === '' || last === '' ? bytes : Math.min(bytes, Number(last) + 1);
-  if (start < end) return { start, end };
-  throw new Refused(416, `there are ${bytes} bytes`);
 }
 
 interface Known {

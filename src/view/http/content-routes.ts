@@ -9,7 +9,7 @@ import { expressionPattern, matchesOf, patternOf } from '../content/search.ts';
 import type { Place } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { type Limited, Refused } from '../refused.ts';
-import { attachment, jsonLines, previewTypeOf, rangeOf, streamed, type ViewApp, type ViewContext } from './answers.ts';
+import { attachment, jsonLines, previewTypeOf, streamed, type ViewApp, type ViewContext } from './answers.ts';
 import { PREVIEW_POLICY } from './gate.ts';
 import { Query } from './query.ts';
 
@@ -81,29 +81,22 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
 
   app.get('/api/raw', (context) => {
     const isPlain = new Query(context.req.url).flag('plain');
-    return sent(parts, context, (content) => {
-      const range = rangeOf(context.req.header('range'), content.bytes);
-      const { start, end } = range ?? { start: 0, end: content.bytes };
-      const partial = range && { 'content-range': `bytes ${start}-${end - 1}/${content.bytes}` };
-      // Text in a tab, whatever it is: no browser takes it for something else, and it could load nothing.
-      const headers: Record<string, string> = isPlain
-        ? { 'content-type': 'text/plain; charset=utf-8', 'content-security-policy': PREVIEW_POLICY }
-        : { 'content-type': 'application/octet-stream', 'content-disposition': attachment(content.name) };
-      const more = { 'accept-ranges': 'bytes', 'content-length': String(end - start), 'view-version': content.version };
-      return { status: range ? 206 : 200, headers: { ...headers, ...more, ...partial }, range: { start, end } };
-    });
+    // Text in a tab, whatever it is: no browser takes it for something else, and it could load nothing.
+    return sent(
+      parts,
+      context,
+      ({ name }): Record<string, string> =>
+        isPlain
+          ? { 'content-type': 'text/plain; charset=utf-8', 'content-security-policy': PREVIEW_POLICY }
+          : { 'content-type': 'application/octet-stream', 'content-disposition': attachment(name) },
+    );
   });
 
   app.get('/api/preview', (context) => {
     return sent(parts, context, (content) => {
       const type = previewTypeOf(content);
       if (type === undefined) throw new Refused(415, 'this file is only shown as text');
-      const headers = {
-        'content-type': type,
-        'content-length': String(content.bytes),
-        'content-security-policy': PREVIEW_POLICY,
-      };
-      return { status: 200, headers, range: { start: 0, end: content.bytes } };
+      return { 'content-type': type, 'content-security-policy': PREVIEW_POLICY };
     });
   });
 }
@@ -151,17 +144,16 @@ function withContent(
   );
 }
 
-interface Sent {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly range: { readonly start: number; readonly end: number };
-}
-
-/** Bytes of a content as they are. */
-function sent(parts: ViewParts, context: ViewContext, make: (content: Content) => Sent): Response {
+/** A content as it is. */
+function sent(
+  parts: ViewParts,
+  context: ViewContext,
+  headersOf: (content: Content) => Readonly<Record<string, string>>,
+): Response {
   return opened(parts, context, 'downloads', (content, end) => {
-    const { status, headers, range } = make(content);
-    return streamed(parts, context, piecesOf(content, range.start, range.end), { status, headers, end });
+    const { bytes, version } = content;
+    const headers = { ...headersOf(content), 'content-length': String(bytes), 'view-version': version };
+    return streamed(parts, context, piecesOf(content, 0, bytes), { headers, end });
   });
 }
 

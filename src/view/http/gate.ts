@@ -60,7 +60,7 @@ export class Gate {
       return true;
     }
     if (isAdmitted) return false;
-    if (isPage) send(response, 401, NO_SESSION_HEADERS, ticket === null ? NO_SESSION_PAGE : WRONG_TICKET_PAGE);
+    if (isPage) send(response, 401, TEXT, ticket === null ? NO_SESSION_PAGE : WRONG_TICKET_PAGE);
     else refuse(response, 401, NO_SESSION);
     return true;
   }
@@ -135,26 +135,12 @@ const NO_SESSION: Refusal = {
   hint: 'run agent view, and open the link that it prints',
 };
 const HTML = { 'content-type': 'text/html; charset=utf-8' } as const;
-const document = (head: string, body: string) =>
-  `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>jobtail</title>${head}</head><body>${body}</body></html>\n`;
-const NO_SESSION_STYLE =
-  'body{max-width:34em;margin:15vh auto;padding:0 1em;font:16px/1.5 system-ui,sans-serif;color:#14202b;background:#f6f7f9}' +
-  'code{padding:2px 6px;border-radius:4px;background:#fff}' +
-  '@media(prefers-color-scheme:dark){body{color:#e3e9ee;background:#0e1318}code{background:#1d2730}}';
-const NO_SESSION_HEADERS = {
-  ...HTML,
-  'content-security-policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(NO_SESSION_STYLE).digest('base64')}'; frame-ancestors 'none'`,
-};
-const noSessionPage = (why: string) =>
-  document(
-    `<meta name="viewport" content="width=device-width"><style>${NO_SESSION_STYLE}</style>`,
-    `<main><h1>No access</h1><p>${why}</p><p>Run <code>agent view</code>, and open the link that it prints.</p></main>`,
-  );
-const WRONG_TICKET_PAGE = noSessionPage(
-  'This link is not valid any more: a link opens the view once, within a minute, and until the view starts again.',
-);
-const NO_SESSION_PAGE = noSessionPage('This browser has no session.');
-const ENTERED = document('<meta http-equiv="refresh" content="0; url=./">', '<p><a href="./">The view</a></p>');
+const TEXT = { 'content-type': 'text/plain; charset=utf-8' } as const;
+const WHAT_TO_DO = 'Run agent view, and open the link that it prints.\n';
+const NO_SESSION_PAGE = `No access. This browser has no session.\n${WHAT_TO_DO}`;
+const WRONG_TICKET_PAGE = `No access. This link is not valid any more: a link opens the view once, within a minute, and until the
+view starts again.\n${WHAT_TO_DO}`;
+const ENTERED = '<!doctype html><meta http-equiv="refresh" content="0; url=./"><p><a href="./">The view</a></p>\n';
 
 type Origins = Pick<ViewSettings, 'listen' | 'publicUrl'>;
 

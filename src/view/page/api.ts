@@ -29,11 +29,8 @@ export function address(name: string, parameters: object): string {
 }
 
 /** An answer that is a success; throws `Refused` for any other. */
-export async function ask(to: string, { signal, range }: AskOptions = {}): Promise<Response> {
-  const response = await fetch(to, {
-    headers: range === undefined ? {} : { range: `bytes=${range[0]}-${range[1] - 1}` },
-    signal: signal ?? null,
-  });
+export async function ask(to: string, { signal }: AskOptions = {}): Promise<Response> {
+  const response = await fetch(to, { signal: signal ?? null });
   if (response.ok) return response;
   const refusal = (await response.json().catch(() => ({}))) as Partial<Refusal>;
   const retryAfter = Number(response.headers.get('retry-after'));
@@ -42,8 +39,6 @@ export async function ask(to: string, { signal, range }: AskOptions = {}): Promi
 
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Bytes from the first number to before the second one. */
-  readonly range?: readonly [number, number];
 }
 
 export async function askJson<T>(to: string, options?: AskOptions): Promise<T> {
@@ -73,7 +68,7 @@ export interface Stretch {
   readonly bytes: Uint8Array;
 }
 
-export async function askStretch(content: ContentQuery, where: LinesQuery, signal: AbortSignal): Promise<Stretch> {
+export async function askStretch(content: ContentQuery, where: LinesQuery, signal?: AbortSignal): Promise<Stretch> {
   const response = await ask(address('lines', { ...content, ...where }), { signal });
   const { headers } = response;
   const line = headers.get('view-line');
@@ -83,20 +78,21 @@ export async function askStretch(content: ContentQuery, where: LinesQuery, signa
     total: Number(headers.get('view-bytes')),
     beginsLine: headers.get('view-begins') === 'line',
     line: line === null ? undefined : Number(line),
-    bytes: await bytesOf(response),
+    bytes: new Uint8Array(await response.arrayBuffer()),
   };
 }
 
 /** Bytes from the first position to before the second one, or fewer if the content ends before. */
-export async function askBytes(
-  content: ContentQuery,
-  range: readonly [number, number],
-  signal?: AbortSignal,
-): Promise<Uint8Array> {
-  return bytesOf(await ask(address('raw', content), { signal, range }));
+export async function askBytes(content: ContentQuery, from: number, to: number): Promise<Uint8Array> {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  for (let at = from; at < to; ) {
+    const { bytes } = await askStretch(content, { at, bytes: to - at });
+    if (bytes.length === 0) break;
+    pieces.push(Uint8Array.from(bytes.subarray(0, to - at)));
+    at += bytes.length;
+  }
+  return new Uint8Array(await new Blob(pieces).arrayBuffer());
 }
-
-const bytesOf = async (response: Response) => new Uint8Array(await response.arrayBuffer());
 
 export function askPlace(content: ContentQuery, at: { line: number } | { byte: number }, signal?: AbortSignal) {
   return askJson<Place>(address('place', { ...content, ...at }), { signal });

@@ -78,6 +78,10 @@ export function takePageKeys(): () => void {
       return;
     }
     if (!isLoose(event)) return;
+    if (event.key === '/' && document.querySelector('.jobs-page') !== null) {
+      event.preventDefault();
+      isFilterWanted.value = true;
+    }
     if (event.key === 'j' || event.key === 'k') step('.job-link', event.key === 'k', false);
     if (event.key === ']' || event.key === '[') step('.file-link', event.key === '[', true);
     if (event.key === '}' || event.key === '{') stepJobs(event.key === '{');

@@ -1,10 +1,9 @@
 /** One job of the table. */
 import type { ComponentChildren } from 'preact';
 import type { JobSummary, ResultCounts } from '../../contract/events.ts';
-import { Shares } from '../parts/bar.tsx';
 import { JobState, Outside, OwnFailure, Time } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
-import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
+import { ago, bytes, duration, grouped } from '../text/units.ts';
 import { type ColumnName, runTime } from './list.ts';
 
 interface JobRowProps {
@@ -67,29 +66,12 @@ function ResultsCell({ job: { hasResults, results } }: { job: JobSummary }) {
 }
 
 export function Results({ counts }: { counts: ResultCounts }) {
-  const { listed, synced, inFlux, queued, failed, leftOut } = counts;
-  // What changes is here, too, as it was when it was fetched.
-  const words = [
-    `${grouped(synced)} of ${counted(listed, 'result')} here`,
-    inFlux > 0 ? `${grouped(inFlux)} changing` : '',
-    queued > 0 ? `${grouped(queued)} on the way` : '',
-    failed > 0 ? `${grouped(failed)} failed` : '',
-    leftOut > 0 ? `${grouped(leftOut)} left out` : '',
-  ].filter((word) => word !== '');
-  const shares = [
-    { kind: 'done', count: synced - inFlux },
-    { kind: 'in-flux', count: inFlux },
-    { kind: 'failed', count: failed },
-    { kind: 'left', count: Math.max(0, listed - synced - failed) },
-  ];
+  const { listed, synced, failed } = counts;
   return (
-    <span class="result-counts">
-      <Shares shares={shares} words={words.join(', ')} />
-      <span class="fine">
-        {listed === 0 ? 'no results' : `${grouped(synced)} of ${grouped(listed)}`}
-        {failed > 0 && <span class="bad">, {grouped(failed)} failed</span>}
-        {counts.bytes > 0 && `, ${bytes(counts.bytes)}`}
-      </span>
+    <span class="fine">
+      {listed === 0 ? 'no results' : `${grouped(synced)} of ${grouped(listed)}`}
+      {failed > 0 && <span class="bad">, {grouped(failed)} failed</span>}
+      {counts.bytes > 0 && `, ${bytes(counts.bytes)}`}
     </span>
   );
 }

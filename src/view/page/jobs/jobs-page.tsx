@@ -25,16 +25,6 @@ export function JobsPage() {
   const live = useLive();
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => live.subscribe({ jobs: '1' }), [live]);
-  // A user who sees the page can use its keys.
-  useLayoutEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key !== '/' || event.target instanceof HTMLInputElement) return;
-      event.preventDefault();
-      field.current?.focus();
-    };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
-  }, []);
   useLayoutEffect(
     () =>
       effect(() => {

@@ -4,16 +4,13 @@ import type { ContentQuery } from '../../contract/addresses.ts';
 import { askBytes, askPlace, askStretch, Refused } from '../api.ts';
 import { type Kind, kindsNear } from '../file/numbers.ts';
 import { type ByteSource, OpenFile, type Opening } from '../file/open-file.ts';
-import { Search } from '../file/search.ts';
+import { type Query, Search } from '../file/search.ts';
 import { plainText } from '../text/terminal.ts';
 import { counted } from '../text/units.ts';
 import { WARNINGS } from '../text/values.ts';
 
 /** Of chosen lines that are copied. */
 const MAX_COPIED_BYTES = 16 * 1024 * 1024;
-/** The end of the last chosen line is looked for in pieces of this size. */
-const LINE_BYTES = 256 * 1024;
-const NEWLINE = 0x0a;
 const NOTICE_MS = 2_000;
 
 /** Selected lines, by where they begin; both are part of it. `anchor`: the line that was selected first. */
@@ -80,21 +77,20 @@ export class Opened {
 
   /** Goes to the next line that looks like an error, or to the one before. */
   async stepErrors(isBack: boolean): Promise<void> {
-    const { query } = this.search;
-    const isForErrors = this.isSearching.value && query.value.errors === true;
-    if (!isForErrors) this.search.start({ ...query.value, text: '', errors: true }, this.seen.value.from);
-    this.isSearching.value = true;
-    await this.step(isBack);
+    await this.#stepTo({ ...this.search.query.value, text: '', errors: true }, isBack);
   }
 
   /** Goes to the next line that names itself a warning. */
   async stepWarnings(): Promise<void> {
-    const { query } = this.search;
-    const isForWarnings = this.isSearching.value && query.value.text === WARNINGS && query.value.regex;
-    const warnings = { text: WARNINGS, regex: true, matchesCase: true };
-    if (!isForWarnings) this.search.start(warnings, this.seen.value.from);
+    await this.#stepTo({ text: WARNINGS, regex: true, matchesCase: true, errors: false }, false);
+  }
+
+  async #stepTo(query: Query, isBack: boolean): Promise<void> {
+    const { text, errors = false } = this.search.query.value;
+    const isShown = this.isSearching.value && text === query.text && errors === query.errors;
+    if (!isShown) this.search.start(query, this.seen.value.from);
     this.isSearching.value = true;
-    await this.step(false);
+    await this.step(isBack);
   }
 
   closeSearch(): void {
@@ -149,22 +145,16 @@ export class Opened {
     const { from, to } =
       chosen === undefined ? this.seen.value : { from: chosen.from, to: await this.#endOfLine(chosen.to) };
     if (to - from > MAX_COPIED_BYTES) return 'too much to copy: download it';
-    const bytes = await askBytes(this.content(), [from, to]);
-    const text = plainText(bytes);
+    const text = plainText(await askBytes(this.content(), from, to));
     await navigator.clipboard.writeText(text);
-    const lines = counted(text.replace(/\n$/, '').split('\n').length, 'line');
-    return `${lines} copied${isText(bytes) ? '' : ', with U+FFFD for bytes that are not text'}`;
+    return `${counted(text.replace(/\n$/, '').split('\n').length, 'line')} copied`;
   }
 
   /** The byte after the line that a byte is in. */
   async #endOfLine(byte: number): Promise<number> {
-    const { bytes } = this.file.condition.value;
-    for (let from = byte; from < Math.min(bytes, byte + MAX_COPIED_BYTES); from += LINE_BYTES) {
-      const piece = await askBytes(this.content(), [from, Math.min(bytes, from + LINE_BYTES)]);
-      const newline = piece.indexOf(NEWLINE);
-      if (newline >= 0) return from + newline + 1;
-    }
-    return bytes;
+    const { line } = await askPlace(this.content(), { byte });
+    const next = await askPlace(this.content(), { line: line + 1 });
+    return next.line > line ? next.byte : next.bytes;
   }
 
   /** The file was rewritten: what was found in it is no more. */
@@ -175,24 +165,13 @@ export class Opened {
   }
 }
 
-function isText(bytes: Uint8Array): boolean {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes) !== undefined;
-  } catch {
-    return false;
-  }
-}
-
-/** What the server takes for a stretch. */
-const LEAST_BYTES = 4096;
-
 /** Where the bytes of an opened content come from in a browser: the server, and the frames of the screen. */
 function browserSource(content: ContentQuery): ByteSource {
   const at = (version: string | undefined) => (version === undefined ? content : { ...content, version });
   return {
     stretch: (where, version, signal) => askStretch(at(version), where, signal),
     bytes: async ([from, to], version, signal) =>
-      (await askStretch(at(version), { at: from, bytes: Math.max(LEAST_BYTES, to - from) }, signal)).bytes,
+      (await askStretch(at(version), { at: from, bytes: to - from }, signal)).bytes,
     line: async (byte, version, signal) => (await askPlace(at(version), { byte }, signal)).line,
     frame: () => new Promise((resolve) => requestAnimationFrame(() => resolve())),
     wait,

@@ -1,4 +1,4 @@
-/** Shares of a whole, as a bar, and the scroll bar that keys use. */
+/** How far something is, as a bar, and the scroll bar that keys use. */
 import { useSignal } from '@preact/signals';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
@@ -14,25 +14,6 @@ export function ProgressBar({ done, label }: { done: number; label: string }) {
       aria-valuenow={Math.round(done * 100)}
     >
       <span class="part done" style={{ width: `${done * 100}%` }} />
-    </div>
-  );
-}
-
-export interface Share {
-  readonly kind: string;
-  readonly count: number;
-}
-
-/** Several kinds side by side; the text has the same values. */
-export function Shares({ shares, words }: { shares: readonly Share[]; words: string }) {
-  const all = shares.reduce((sum, { count }) => sum + count, 0);
-  return (
-    <div class="bar" role="img" aria-label={words}>
-      {shares
-        .filter(({ count }) => count > 0)
-        .map(({ kind, count }) => (
-          <span key={kind} class={`part ${kind}`} style={{ width: `${(count / all) * 100}%` }} />
-        ))}
     </div>
   );
 }
