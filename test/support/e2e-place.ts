@@ -142,13 +142,6 @@ export class Place {
     return this.startAt(this.configFile, args);
   }
 
-  /** Starts a command by a program that becomes it in the end. */
-  startWithin(within: readonly string[], [command = '', ...rest]: readonly string[]): Program {
-    const program = new Program([command, '-c', this.configFile, ...rest], { cwd: this.directory, within });
-    this.#programs.push(program);
-    return program;
-  }
-
   /** Starts a command with a configuration that is elsewhere. */
   startAt(
     configFile: string,

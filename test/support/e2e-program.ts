@@ -14,8 +14,6 @@ export interface ProgramOptions {
   readonly user?: number | undefined;
   /** argv before the program: another Node.js, or what it loads first. */
   readonly node?: readonly string[] | undefined;
-  /** A program and its arguments that becomes the agent in the end. */
-  readonly within?: readonly string[] | undefined;
 }
 
 /** How a process ended, and all it said. */
@@ -54,12 +52,12 @@ export class Program {
   #logChunks = 0;
   #logRest = '';
 
-  constructor(args: readonly string[], { cwd, env, user, node = [process.execPath], within = [] }: ProgramOptions) {
+  constructor(args: readonly string[], { cwd, env, user, node = [process.execPath] }: ProgramOptions) {
     if (!fs.existsSync(PROGRAM)) {
       throw new Error('dist/ is missing: these tests run the built program. `npm run setup` builds it (npm test does)');
     }
     this.args = args;
-    const [command = '', ...line] = [...within, ...node, PROGRAM, ...args];
+    const [command = '', ...line] = [...node, PROGRAM, ...args];
     this.#child = spawn(command, line, {
       cwd,
       env: { ...cleanEnvironment(), ...env },

@@ -76,14 +76,13 @@ export class FollowedJob {
     due.plan('poll', delayMs);
     this.#owner.onFollowed();
     const before = context.pass.jobService === null ? undefined : store.jobInformation.get(jobId);
-    this.#poll.followed(job.stallAfterMs);
+    this.#poll.followed(job);
     if (!stage.follow(job, before)) {
       this.#search.plan(delayMs);
       if (job.results && !due.has('results')) due.plan('results', delayMs);
       return;
     }
     this.#jobState = before?.information.state ?? null;
-    this.#poll.begun(job.stalledAt !== null);
     this.#search.plan(job.results ? LISTING_MS : delayMs);
     log.info({ jobId, source }, 'job followed');
     if (!job.results) return;

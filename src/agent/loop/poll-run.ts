@@ -1,4 +1,6 @@
 /** The polls of one followed job: when the next one is due, and what they show of the end of the job. */
+
+import type { JobRow } from '../../store/rows.ts';
 import { CallSlot, queuedRemote } from '../calls.ts';
 import { needsAnotherPoll } from '../live/steps.ts';
 import { isDeleted } from '../pass/deleted-jobs.ts';
@@ -21,12 +23,9 @@ export class PollRun {
     this.#job = job;
   }
 
-  followed(stallAfterMs: number | null): void {
+  followed({ stallAfterMs, stalledAt }: JobRow): void {
     this.#stallAfterMs = stallAfterMs ?? this.#job.context.limits.stallAfterMs;
-  }
-
-  begun(isStalled: boolean): void {
-    this.#isStalled = isStalled;
+    this.#isStalled = stalledAt !== null;
   }
 
   /** Polls once; returns false if the job turns out to be deleted. */
