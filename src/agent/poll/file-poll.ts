@@ -94,7 +94,7 @@ export class FilePoll implements LoadedFile {
     await this.#guardEnd(async () => void (await this.mirror?.flushToRow()));
     await this.#guardEnd(() => this.#noteQuiet());
     this.#noteFailure();
-    await this.#guardEnd(() => this.#noteStuck());
+    this.#noteStuck();
     for (const { part } of this.#exchanges) await this.#guardEnd(async () => part?.content.release());
     await this.#guardEnd(async () => this.mirror?.close());
   }
@@ -173,14 +173,19 @@ export class FilePoll implements LoadedFile {
   }
 
   /** Reports a file as stuck whose polls leave work undone for a minute without progress. */
-  async #noteStuck(): Promise<void> {
+  #noteStuck(): void {
     const { mirror, end } = this;
-    const { debounce } = this.#context;
+    const { debounce, rawBytes } = this.#context;
     if (mirror === undefined || this.error !== undefined) return;
-    if (!isUnfinished(end)) return debounce.clear(mirror, 'stuck');
-    if (!debounce.hasPersisted(mirror, 'stuck')) return;
-    this.end = undefined;
-    this.error = await stuckError(end, this.#exchanges);
+    if (!isUnfinished(end)) debounce.clear(mirror, 'stuck');
+    else if (debounce.hasPersisted(mirror, 'stuck')) {
+      this.end = undefined;
+      const why = end === 'unclear' ? '' : rawBytes.reasonOf(mirror);
+      const because = why === '' ? '' : `: ${why}`;
+      this.error = new JobtailError('stuck', `no progress: ${REASONS[end]}${because}`, {
+        hint: 'run `agent verify` to compare the mirror with raw bytes; if it differs, report this message',
+      });
+    }
   }
 }
 
@@ -222,9 +227,6 @@ export interface Exchange {
   readonly part: Part | undefined;
 }
 
-const MAX_SHOWN = 6;
-const SHOWN_BYTES = 8;
-
 /** Why the polls of a stuck file ended early. */
 const REASONS: Partial<Record<FollowEnd, string>> = {
   raw: 'the next bytes are not UTF-8, and the raw download failed',
@@ -235,21 +237,4 @@ const REASONS: Partial<Record<FollowEnd, string>> = {
 /** Whether a poll with this end left work undone. */
 function isUnfinished(end: FollowEnd | undefined): end is FollowEnd {
   return end !== undefined && end in REASONS;
-}
-
-async function stuckError(end: FollowEnd, exchanges: readonly Exchange[]): Promise<JobtailError> {
-  const shown: string[] = [];
-  for (const { offset, part } of exchanges.slice(0, MAX_SHOWN)) shown.push(`from ${offset}: ${await shownOf(part)}`);
-  const message = `no progress: ${REASONS[end]} (${shown.join('; ')})`;
-  return new JobtailError('stuck', message, {
-    hint: 'run `agent verify` to compare the mirror with raw bytes; if it differs, report this message',
-  });
-}
-
-async function shownOf(part: Part | undefined): Promise<string> {
-  if (part === undefined) return 'no entry';
-  const { content } = part;
-  if (content.length === 0) return 'no text';
-  const begins = (await content.read(0, SHOWN_BYTES)).toString('hex');
-  return `${content.length} bytes of text that begin with ${begins}`;
 }
