@@ -42,6 +42,7 @@ interface JoinedPhase {
   readonly kind: 'joined';
   readonly joined: Joined;
   readonly heartbeat: Heartbeat;
+  readonly handover: Handover;
   readonly rounds: Rounds;
 }
 
@@ -130,7 +131,7 @@ export class FleetMember implements Ownership {
     const { jobId } = row;
     this.#leased.require(jobId);
     const [job, phase] = [this.#leased.get(jobId), this.#phase];
-    if (job !== undefined && phase.kind === 'joined' && (await phase.rounds.fence(job, row))) return;
+    if (job !== undefined && phase.kind === 'joined' && (await phase.handover.fence(job, row))) return;
     this.#leased.refused += 1;
     throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
   }
@@ -275,7 +276,7 @@ export class FleetMember implements Ownership {
       onBeat: (roundTripMs) => this.#readiness.beat(roundTripMs),
       onSummary: (summary) => this.#heard(summary, joined, rounds),
     });
-    return { kind: 'joined', joined, heartbeat, rounds };
+    return { kind: 'joined', joined, heartbeat, handover, rounds };
   }
 
   async #warnOfOthers({ register }: Joined): Promise<void> {

@@ -1,5 +1,4 @@
 /** The periodic work of an agent of a fleet: acquires and releases jobs, executes commands, writes changed rows. */
-import type { LiveFileRow } from '../store/rows.ts';
 import { Giving, MAX_GIVEN, MAX_TAKEN, Taking } from './balance.ts';
 import { DONE, Execution, type Settled } from './commands.ts';
 import { Following, type Membership } from './following.ts';
@@ -64,10 +63,6 @@ export class Rounds {
   writeAgain(): void {
     const { leased, handover } = this.#membership;
     handover.writeAgain(leased.all('following', 'paused', 'leaving'));
-  }
-
-  fence(job: LeasedJob, row: LiveFileRow): Promise<boolean> {
-    return this.#membership.handover.fence(job, row);
   }
 
   async keep(job: LeasedJob): Promise<void> {

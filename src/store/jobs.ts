@@ -12,7 +12,7 @@ import type {
   WatchRequest,
   WatchState,
 } from './rows.ts';
-import { JobTable, jsonOf, type Sql, Table } from './sql.ts';
+import { JobTable, jsonOf, type KeptOtherwise, type Sql, Table } from './sql.ts';
 
 /**
  * The result of a poll or pass of a job. `grownAt` is set if a live file grew; without `stalledAt`, the stored one
@@ -204,73 +204,69 @@ export class WatchMine {
   }
 }
 
-/** Requests of commands for calls to the job service. A command removes its request with the answer. */
-export class ServiceRequests {
-  readonly #sql: Sql;
-  readonly #table: Table<ServiceRequestRow>;
+/** Requests of commands to the running agent, which answers them. */
+class AnsweredRequests<Row extends { readonly answer: string | null }> {
+  protected readonly sql: Sql;
+  protected readonly table: Table<Row>;
+  readonly #name: string;
 
+  protected constructor(sql: Sql, name: string, kept: KeptOtherwise<Row>) {
+    this.sql = sql;
+    this.table = new Table(sql, name, kept);
+    this.#name = name;
+  }
+
+  get(requestId: number): Row | undefined {
+    return this.table.get('WHERE request_id = ?', requestId);
+  }
+
+  answer(requestId: number, answer: string): void {
+    this.sql.run(`UPDATE ${this.#name} SET answer = ? WHERE request_id = ?`, answer, requestId);
+  }
+}
+
+/** For calls to the job service. A command removes its request with the answer. */
+export class ServiceRequests extends AnsweredRequests<ServiceRequestRow> {
   constructor(sql: Sql) {
-    this.#sql = sql;
-    this.#table = new Table(sql, 'service_requests', {});
+    super(sql, 'service_requests', {});
   }
 
   add(aboutJob: JobId | null, now: number): number {
     const insert = 'INSERT INTO service_requests (about_job, made_at) VALUES (?, ?)';
-    return Number(this.#sql.run(insert, aboutJob, now).lastInsertRowid);
+    return Number(this.sql.run(insert, aboutJob, now).lastInsertRowid);
   }
 
   open(): ServiceRequestRow[] {
-    return this.#table.all('WHERE answer IS NULL ORDER BY request_id');
-  }
-
-  get(requestId: number): ServiceRequestRow | undefined {
-    return this.#table.get('WHERE request_id = ?', requestId);
-  }
-
-  answer(requestId: number, answer: string): void {
-    this.#sql.run('UPDATE service_requests SET answer = ? WHERE request_id = ?', answer, requestId);
+    return this.table.all('WHERE answer IS NULL ORDER BY request_id');
   }
 
   remove(requestId: number): void {
-    this.#sql.run('DELETE FROM service_requests WHERE request_id = ?', requestId);
+    this.sql.run('DELETE FROM service_requests WHERE request_id = ?', requestId);
   }
 
   /** Removes those that their commands left. */
   forget(before: number): void {
-    this.#sql.run('DELETE FROM service_requests WHERE made_at < ?', before);
+    this.sql.run('DELETE FROM service_requests WHERE made_at < ?', before);
   }
 }
 
-/** Requests of commands to the running agent. The wake file only makes it read them sooner. */
-export class Requests {
-  readonly #sql: Sql;
-  readonly #table: Table<RequestRow>;
-
+/** For work on a job. The wake file only makes the agent read them sooner. */
+export class Requests extends AnsweredRequests<RequestRow> {
   constructor(sql: Sql) {
-    this.#sql = sql;
-    this.#table = new Table(sql, 'requests', {});
+    super(sql, 'requests', {});
   }
 
   add(jobId: JobId, kind: RequestRow['kind'], now: number): number {
     const insert = 'INSERT INTO requests (job_id, kind, made_at) VALUES (?, ?, ?)';
-    return Number(this.#sql.run(insert, jobId, kind, now).lastInsertRowid);
+    return Number(this.sql.run(insert, jobId, kind, now).lastInsertRowid);
   }
 
-  /** Without an answer. */
   open(work: 'pass' | 'forget'): RequestRow[] {
     const kinds = work === 'pass' ? "'sync', 'unwatch'" : "'forget', 'forget-files'";
-    return this.#table.all(`WHERE answer IS NULL AND kind IN (${kinds}) ORDER BY request_id`);
-  }
-
-  get(requestId: number): RequestRow | undefined {
-    return this.#table.get('WHERE request_id = ?', requestId);
-  }
-
-  answer(requestId: number, answer: string): void {
-    this.#sql.run('UPDATE requests SET answer = ? WHERE request_id = ?', answer, requestId);
+    return this.table.all(`WHERE answer IS NULL AND kind IN (${kinds}) ORDER BY request_id`);
   }
 
   forgetAnswered(before: number): void {
-    this.#sql.run('DELETE FROM requests WHERE answer IS NOT NULL AND made_at < ?', before);
+    this.sql.run('DELETE FROM requests WHERE answer IS NOT NULL AND made_at < ?', before);
   }
 }

@@ -26,7 +26,7 @@ test('a fleet does the same with the same seed', { timeout: 120_000 }, async () 
 
 /** What former owners could still do, they do in the leases after it. */
 const LEASES_MS = 60_000;
-/** Without its rule, each of these has two writers at a time. */
+/** Each of these had two writers at a time before agents waited after a restored backup. */
 test.each([2, 4, 7, 8])(
   'a backup that is put back within a heartbeat makes no second writer: %d',
   LIMIT,
