@@ -22,6 +22,8 @@ describe('the page', needs('chromium'), () => {
     const bar = pane.locator('.row', { hasText: 'epoch 15: 9999 of 10000' });
     await bar.getByText(/earlier states$/).waitFor();
     await pane.getByText('before', { exact: true }).waitFor();
+    const heightOf = async (part: string) => (await pane.locator(part).boundingBox())?.height;
+    expect(await heightOf('.overview'), 'the scroll bar is as high as the rows').toBe(await heightOf('.rows'));
     expect(await pane.locator('.row').count()).toBe(5);
     expect(await pane.locator('.row.selected').count()).toBe(0);
     expect(await pane.locator('.row .mark').allInnerTexts()).toEqual(['U+200B']);
