@@ -93,6 +93,7 @@ export class Daemon {
     });
     this.#observer = observing({
       health: this.#health,
+      counts: this.#view.counts,
       metrics: () => this.#port.metrics,
     });
   }

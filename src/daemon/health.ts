@@ -3,6 +3,7 @@ import { ERROR_POLICIES, type ErrorCode, type JobtailError } from '../errors.ts'
 import { countOf, showAge } from '../numbers.ts';
 import type { Outage } from '../store/outage.ts';
 import type { Store } from '../store/store.ts';
+import type { AgentCounts } from '../view/events/figures.ts';
 import type { Observer } from './connection.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -84,22 +85,28 @@ export class AgentHealth {
 
 export interface ObservingOptions {
   readonly health: AgentHealth;
+  readonly counts: AgentCounts;
   readonly metrics: () => Metrics | undefined;
 }
 
-export function observing({ health, metrics }: ObservingOptions): Observer {
+export function observing({ health, counts, metrics }: ObservingOptions): Observer {
   return {
     call(event) {
       health.note(event.outcome);
+      counts.call(event.operation, event.outcome);
       metrics()?.call(event);
     },
     answered: (workMs, isPause) => metrics()?.answered(workMs, isPause),
     signIn(event) {
       const outcome = event.kind === 'failed' ? event.error.code : 'ok';
       health.note(outcome, event.kind === 'failed' ? event.error : undefined);
+      counts.ended(outcome);
       metrics()?.signIn(outcome);
     },
-    appended: (bytes) => metrics()?.appended(bytes),
+    appended(bytes) {
+      counts.bytes += bytes;
+      metrics()?.appended(bytes);
+    },
     fetched: (bytes, kind) => metrics()?.fetched(bytes, kind),
     tasksFound: (tasks, by) => metrics()?.tasksFound(tasks, by),
     mismatch: (kind) => metrics()?.mismatch(kind),

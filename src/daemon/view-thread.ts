@@ -8,6 +8,7 @@ import { BackOff } from '../back-off.ts';
 import { type Config, hasJobService, serviceAddress } from '../config/config.ts';
 import { leaveRemovedDirectory } from '../system/directories.ts';
 import { packageFile } from '../system/package-file.ts';
+import { AgentCounts } from '../view/events/figures.ts';
 import { addressOf } from '../view/link.ts';
 import type { ViewSettings } from '../view/settings.ts';
 import type { FromView, ToView, ViewThreadData } from './view-worker.ts';
@@ -30,6 +31,8 @@ const MAX_MISSED = 6;
 const PULSE_MS = 5_000;
 
 export class ViewThread {
+  /** Sent with each pulse. */
+  readonly counts = new AgentCounts();
   readonly #options: ViewThreadOptions;
   readonly #pause = new BackOff({ ...PAUSE, nowMs: () => performance.now(), random: Math.random });
   #data: ViewThreadData | null = null;
@@ -75,7 +78,7 @@ export class ViewThread {
     this.#thread = thread;
     let missed = 0;
     const pulse = setInterval(() => {
-      if (missed++ < MAX_MISSED) return thread.postMessage({ kind: 'pulse' } satisfies ToView);
+      if (missed++ < MAX_MISSED) return thread.postMessage({ kind: 'pulse', counts: this.counts } satisfies ToView);
       this.#why = `it did not answer for ${(MAX_MISSED * pulseMs) / 1000} s`;
       void thread.terminate();
     }, pulseMs);

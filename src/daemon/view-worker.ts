@@ -4,6 +4,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { asJobtailError } from '../errors.ts';
+import { type AgentCounts, Figures } from '../view/events/figures.ts';
 import { type RunningView, serveView } from '../view/serve.ts';
 import type { ViewSettings } from '../view/settings.ts';
 import { FleetOfView, type FleetOfViewOptions } from './fleet.ts';
@@ -13,10 +14,13 @@ if (agent === null) throw new Error('this is a thread of the agent');
 const report = (message: FromView) => agent.postMessage(message);
 
 let view: RunningView | undefined;
+const figures = new Figures();
 
 agent.on('message', (message: ToView) => {
-  if (message.kind === 'pulse') report({ kind: 'pulse' });
-  else void view?.close().finally(() => process.exit());
+  if (message.kind === 'pulse') {
+    figures.add(message.counts, Date.now());
+    report({ kind: 'pulse' });
+  } else void view?.close().finally(() => process.exit());
 });
 
 try {
@@ -24,6 +28,7 @@ try {
   view = await serveView({
     settings,
     fleet: fleet === null ? null : new FleetOfView(fleet),
+    figures,
     onFailure: (error) => report({ kind: 'failure', message: asJobtailError(error).message }),
   });
   report({ kind: 'serving', port: view.port });
@@ -49,4 +54,4 @@ export type FromView =
   /** It cannot serve, and ends. */
   | { readonly kind: 'ended'; readonly message: string; readonly hint: string | undefined };
 
-export type ToView = { readonly kind: 'pulse' | 'close' };
+export type ToView = { readonly kind: 'pulse'; readonly counts: AgentCounts } | { readonly kind: 'close' };

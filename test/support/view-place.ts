@@ -8,6 +8,7 @@ import type { JobInformation } from '../../src/job-information.ts';
 import { liveParts, resultPath, resultsParts } from '../../src/safe-names.ts';
 import type { LiveFileRow, ResultRow } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
+import type { Figures } from '../../src/view/events/figures.ts';
 import { type RunningView, serveView } from '../../src/view/serve.ts';
 import type { ViewSettings } from '../../src/view/settings.ts';
 import { readToken } from '../../src/view/token.ts';
@@ -73,19 +74,19 @@ export class ViewPlace {
     };
   }
 
-  static async serve(settings: Partial<ViewSettings> = {}) {
+  static async serve(settings: Partial<ViewSettings> = {}, figures: Figures | null = null) {
     const place = new ViewPlace(temporaryDirectory(), settings);
     onTestFinished(async () => {
       await place.#view?.close();
       place.store.close();
     });
-    await place.start();
+    await place.start(figures);
     return place;
   }
 
-  async start(): Promise<void> {
+  async start(figures: Figures | null = null): Promise<void> {
     const onFailure = (error: unknown) => this.failures.push(error);
-    this.#view = await serveView({ settings: this.settings, fleet: null, onFailure });
+    this.#view = await serveView({ settings: this.settings, fleet: null, figures, onFailure });
     this.#token = readToken(path.join(this.settings.stateDirectory, 'view-token')) ?? '';
   }
 

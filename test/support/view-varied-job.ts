@@ -103,7 +103,8 @@ export async function expectAccessible(context: TestContext, look: Required<Brow
   await view.page.getByText(/ lines in .* of \d+$/).waitFor();
   await check('the search');
   await view.show('#/service');
-  await view.page.locator('.card').first().waitFor();
+  for (const label of ['Bytes mirrored', 'Calls'])
+    await view.page.getByRole('img', { name: label }).locator('canvas').waitFor();
   await check('the service');
   expect(view.wrongs).toEqual([]);
 }

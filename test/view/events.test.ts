@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import type { StoredError } from '../../src/store/rows.ts';
 import type { FileLength } from '../../src/view/contract/events.ts';
+import { AgentCounts, Figures } from '../../src/view/events/figures.ts';
 import { until } from '../support/e2e-until.ts';
 import { JOB, type ViewPlace as Place, STDOUT, ViewPlace } from '../support/view-place.ts';
 
@@ -183,9 +184,25 @@ describe('the service', () => {
     expect(await page.until('agent')).toMatchObject(agent);
   });
 
-  it('is reported without an agent where none runs', async () => {
+  it('is reported with its figures as the agent counts, each of them once', async () => {
+    const figures = new Figures();
+    const place = await ViewPlace.serve({}, figures);
+    const counts = new AgentCounts();
+    for (const at of [1_000, 2_000, 3_000]) figures.add({ ...counts, bytes: at } as AgentCounts, at);
+    const page = place.look('service=1');
+    expect((await page.until('figures'))?.map(({ at, bytes }) => [at, bytes])).toEqual([
+      [2_000, 1_000],
+      [3_000, 1_000],
+    ]);
+    figures.add({ ...counts, bytes: 3_500 } as AgentCounts, 4_000);
+    const news = await page.until('figures', (all) => all?.some(({ at }) => at === 4_000) ?? false);
+    expect(news).toEqual([{ at: 4_000, bytes: 500, calls: {}, failures: {} }]);
+  });
+
+  it('is reported without an agent and figures where none runs', async () => {
     const place = await ViewPlace.serve();
     const page = place.look('service=1');
+    expect(await page.until('figures')).toBeNull();
     expect((await page.until('agent')).running).toBe(false);
   });
 });

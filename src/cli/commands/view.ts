@@ -73,6 +73,7 @@ async function serve(config: Config, settings: ViewSettings): Promise<RunningVie
     serveView({
       settings: { ...settings, listen },
       fleet: hasFleet(config) ? new FleetOfView(fleetOfViewOptions(config)) : null,
+      figures: null,
       onFailure: (error) => process.stderr.write(`agent: ${asJobtailError(error).message}\n`),
     });
   const isAgents = lockHolder(config.state.directory) !== undefined;

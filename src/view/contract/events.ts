@@ -18,7 +18,7 @@ export interface StreamTopics {
   readonly job?: readonly string[];
   /** `file=501/9001/stdout`, up to 32 of them: how long its mirror is, as `length`, within 200 ms of each append. */
   readonly file?: readonly string[];
-  /** `service=1`: the service and the agent, as `service`. */
+  /** `service=1`: the service and the agent, as `service` and `figures`. */
   readonly service?: '1';
 }
 
@@ -38,6 +38,8 @@ export interface Events {
   readonly missing: { readonly jobId: string };
   readonly length: FileLength;
   readonly service: ServiceState;
+  /** At first all, the oldest first, then newer ones; null where this server does not run within an agent. */
+  readonly figures: readonly Figure[] | null;
   /** Why the server cannot report, such as a store that cannot be read; null when it is over. */
   readonly stateError: { readonly message: string; readonly hint: string | null } | null;
 }
@@ -193,4 +195,15 @@ export interface ServiceState {
   /** Calls at a time and a minute that the configuration allows. */
   readonly concurrency: number;
   readonly requestsPerMinute: number | null;
+}
+
+/** The agent's work in the seconds before a moment. */
+export interface Figure {
+  readonly at: number;
+  /** Appended to mirrors, a second. */
+  readonly bytes: number;
+  /** A minute, by operation. */
+  readonly calls: Readonly<Record<string, number>>;
+  /** Failed calls and sign-ins a minute, by the code of the failure. */
+  readonly failures: Readonly<Record<string, number>>;
 }

@@ -28,7 +28,7 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
       ...(query.flag('jobs') ? [jobsTopic(snapshots)] : []),
       ...jobs.map((jobId) => jobTopic(snapshots, jobId)),
       ...mirrors.map((mirror) => whenOther('length', () => mirror.now())),
-      ...(query.flag('service') ? [whenOther('service', () => snapshots.service())] : []),
+      ...(query.flag('service') ? [whenOther('service', () => snapshots.service()), figuresTopic(parts)] : []),
     ];
     const over = new AbortController();
     const end = () => {
@@ -78,6 +78,17 @@ function whenOther<Name extends keyof Events>(
     if (text === sent) return [];
     sent = text;
     return [[name, now] as unknown as Message];
+  };
+}
+
+/** All figures at the first call, then newer ones. */
+function figuresTopic({ figures }: ViewParts): Topic {
+  let sentAt: number | undefined;
+  return () => {
+    const news = figures?.all.filter(({ at }) => at > (sentAt ?? 0)) ?? null;
+    if (sentAt !== undefined && !news?.length) return [];
+    sentAt = news?.at(-1)?.at ?? sentAt ?? 0;
+    return [['figures', news]];
   };
 }
 

@@ -5,6 +5,7 @@ import { useContext } from 'preact/hooks';
 import type {
   AgentState,
   Events,
+  Figure,
   FileLength,
   FileState,
   FleetState,
@@ -17,6 +18,8 @@ import { address } from './api.ts';
 import { type Connection, conditionOf } from './condition.ts';
 
 const MAX_RECONNECT_MS = 5_000;
+/** Of two hours. */
+const MAX_FIGURES = 1_440;
 
 export class Live {
   readonly connection: Signal<Connection> = signal('connecting');
@@ -29,6 +32,8 @@ export class Live {
   readonly missing = signal<ReadonlySet<string>>(new Set());
   readonly files = signal<ReadonlyMap<string, readonly FileState[]>>(new Map());
   readonly service = signal<ServiceState | undefined>(undefined);
+  /** Of the agent, the oldest first; null where the view does not run within it. */
+  readonly figures = signal<readonly Figure[] | null | undefined>(undefined);
   readonly stateError = signal<Events['stateError']>(null);
   readonly #lostAt = signal<number | null>(null);
   /** Whether the shown data are current. */
@@ -157,6 +162,11 @@ export class Live {
     });
     take('length', (length) => {
       for (const reported of this.#lengths.get(length.file) ?? []) reported(length);
+    });
+    take('figures', (figures) => {
+      const from = figures?.[0]?.at ?? Number.POSITIVE_INFINITY;
+      const before = this.figures.value?.filter(({ at }) => at < from) ?? [];
+      this.figures.value = figures && [...before, ...figures].slice(-MAX_FIGURES);
     });
     for (const name of ['agent', 'fleet', 'service', 'stateError'] as const)
       take(name, (data) => {

@@ -16,7 +16,7 @@ it('follows a mirror byte for byte, over a rewrite and over a kill of the agent'
   const seen = await view.bytes(`raw?${content}&version=${version}`);
   expect(seen.equals(fs.readFileSync(mirror)) && seen.equals(fs.readFileSync(stdout))).toBe(true);
   await page.until('jobs', ({ jobs }) => jobs[0]?.liveBytes === size);
-  await page.until('service');
+  await page.until('figures', (figures) => figures?.some(({ calls }) => Object.keys(calls).length > 0) ?? false);
 
   agent.signal('SIGKILL');
   await agent.ended;

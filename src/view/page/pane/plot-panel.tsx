@@ -5,9 +5,9 @@ import { printable } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
 import { type Kind, Numbers } from '../file/numbers.ts';
 import { Check, IconButton } from '../parts/button.tsx';
+import { Plot } from '../parts/plot.tsx';
 import { risingColumn } from '../text/plotted.ts';
 import { grouped } from '../text/units.ts';
-import { Plot } from './plot.tsx';
 
 interface PlotPanelProps {
   readonly content: () => ContentQuery;

@@ -1,10 +1,12 @@
-/** The service behind the agent, and the agent. */
+/** The service behind the agent, and the agent: facts, and the work of the last two hours as charts. */
 import { useEffect } from 'preact/hooks';
-import type { AgentState, ServiceState } from '../../contract/events.ts';
+import type { AgentState, Figure, ServiceState } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
 import { ScrollKeys } from '../parts/bar.tsx';
+import { Plot } from '../parts/plot.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
-import { ago, counted, grouped } from '../text/units.ts';
+import { numberText } from '../text/plotted.ts';
+import { ago, bytes, counted, grouped } from '../text/units.ts';
 import { Agents } from './agents.tsx';
 
 export function ServicePage() {
@@ -22,8 +24,60 @@ export function ServicePage() {
         <ScrollKeys label="facts" />
         {fleet !== undefined && <Agents fleet={fleet} now={now} />}
         {service !== undefined && <Facts service={service} agent={live.agent.value} now={now} />}
+        <Charts figures={live.figures.value} />
       </section>
     </main>
+  );
+}
+
+function Charts({ figures }: { figures: readonly Figure[] | null | undefined }) {
+  if (figures === undefined) return null;
+  if (figures === null)
+    return (
+      <p class="notice">
+        <span>
+          The charts are of a view within the agent: set <code>view.listen</code>, and restart the agent.
+        </span>
+      </p>
+    );
+  if (figures.length === 0) return <p class="empty">The first points of the charts appear after ten seconds.</p>;
+  const aMinute = (value: number) => `${numberText(Math.round(value * 10) / 10)}/min`;
+  return (
+    <div class="cards plots">
+      <Chart
+        title="Bytes mirrored"
+        curves={figures.map(({ bytes }) => ({ bytes }))}
+        figures={figures}
+        text={perSecond}
+      />
+      <Chart title="Calls" curves={figures.map(({ calls }) => calls)} figures={figures} text={aMinute} />
+      <Chart title="Failures" curves={figures.map(({ failures }) => failures)} figures={figures} text={aMinute} />
+    </div>
+  );
+}
+
+const perSecond = (value: number) => `${bytes(Math.round(value))}/s`;
+
+interface ChartProps {
+  readonly title: string;
+  readonly figures: readonly Figure[];
+  /** Of each figure: its values by the name of the curve. */
+  readonly curves: readonly Readonly<Record<string, number>>[];
+  readonly text: (value: number) => string;
+}
+
+function Chart({ title, figures, curves, text }: ChartProps) {
+  const names = [...new Set(curves.flatMap((curve) => Object.keys(curve)))].sort();
+  const columns = [figures.map(({ at }) => at / 1000), ...names.map((name) => curves.map((curve) => curve[name] ?? 0))];
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      {names.length === 0 ? (
+        <p class="fine">None so far.</p>
+      ) : (
+        <Plot label={title} names={['time', ...names]} columns={columns} overTime={text} />
+      )}
+    </section>
   );
 }
 

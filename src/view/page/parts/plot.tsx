@@ -1,8 +1,9 @@
 /** Numbers as curves, each with an axis of its own: a small one is no line at the bottom of a large one. */
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
-import { theme } from '../parts/theme.ts';
 import { numberText } from '../text/plotted.ts';
+import { clock } from '../text/units.ts';
+import { theme } from './theme.ts';
 
 interface PlotProps {
   readonly label: string;
@@ -10,9 +11,11 @@ interface PlotProps {
   readonly names: readonly string[];
   /** As many as names, all equally long; null where there is no number. */
   readonly columns: readonly (readonly (number | null)[])[];
-  readonly isLogarithmic: boolean;
+  readonly isLogarithmic?: boolean;
+  /** Drawn over seconds since 1970, all with one axis from 0 whose values are written so. */
+  readonly overTime?: (value: number) => string;
   /** Called with the place, on the common axis, of a point that was clicked. */
-  readonly onPoint: (x: number) => void;
+  readonly onPoint?: (x: number) => void;
 }
 
 const COLOURS = 8;
@@ -22,7 +25,7 @@ const MAX_AXES = 4;
 const heightOf = ({ clientWidth }: HTMLElement) => (clientWidth < 640 ? 150 : 240);
 
 export function Plot(props: PlotProps) {
-  const { label, names, columns, isLogarithmic, onPoint } = props;
+  const { label, names, columns, isLogarithmic = false, onPoint } = props;
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const point = useRef(onPoint);
@@ -36,7 +39,7 @@ export function Plot(props: PlotProps) {
     made.over.addEventListener('click', ({ offsetX }) => {
       const x = made.data[0][made.posToIdx(offsetX)];
       // A stretch that was drawn with the pointer zooms.
-      if (x != null && made.select.width === 0) point.current(x);
+      if (x != null && made.select.width === 0) point.current?.(x);
     });
     const observer = new ResizeObserver(() => {
       if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height: heightOf(element) });
@@ -55,7 +58,9 @@ export function Plot(props: PlotProps) {
   return <div class="plot" ref={place} role="img" aria-label={label} />;
 }
 
-function optionsOf({ names, columns, isLogarithmic }: PlotProps, element: HTMLElement): uPlot.Options {
+function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
+  const { names, columns, isLogarithmic = false, overTime } = props;
+  const textOf = overTime ?? numberText;
   /** The present one of the two themes. */
   const token = (name: string) => {
     element.style.color = `var(${name})`;
@@ -68,18 +73,20 @@ function optionsOf({ names, columns, isLogarithmic }: PlotProps, element: HTMLEl
   };
   const [over = '', ...curves] = names;
   const colourOf = (index: number) => token(`--curve-${index % COLOURS}`);
-  const scale = { distr: isLogarithmic ? (3 as const) : (1 as const) };
+  const isCommon = overTime !== undefined;
+  const scaleOf = (index: number) => `y${isCommon ? 0 : index}`;
+  const scale = { distr: isLogarithmic ? (3 as const) : (1 as const), ...(isCommon ? { range: fromZero } : {}) };
   return {
     width: element.clientWidth,
     height: heightOf(element),
-    scales: { x: { time: false }, ...Object.fromEntries(curves.map((_, index) => [scaleOf(index), scale])) },
+    scales: { x: { time: isCommon }, ...Object.fromEntries(curves.map((_, index) => [scaleOf(index), scale])) },
     axes: [
-      axis,
-      ...curves.slice(0, MAX_AXES).map((_, index) => ({
+      { ...axis, ...(isCommon ? { values: hours, space: 60 } : {}) },
+      ...curves.slice(0, isCommon ? 1 : MAX_AXES).map((_, index) => ({
         ...axis,
         // Where there are several axes, each has the colour of its curve.
-        ...(curves.length < 2 ? {} : { stroke: colourOf(index) }),
-        values: (_: uPlot, all: number[]) => all.map((one) => (one === null ? '' : numberText(one))),
+        ...(isCommon || curves.length < 2 ? {} : { stroke: colourOf(index) }),
+        values: (_: uPlot, all: number[]) => all.map((one) => (one === null ? '' : textOf(one))),
         scale: scaleOf(index),
         size: 84,
         side: index === 0 ? 3 : 1,
@@ -87,7 +94,10 @@ function optionsOf({ names, columns, isLogarithmic }: PlotProps, element: HTMLEl
       })),
     ],
     series: [
-      { label: over },
+      {
+        label: over,
+        ...(isCommon ? { value: (_: uPlot, at: number | null) => (at == null ? '--' : clock(at * 1000)) } : {}),
+      },
       ...curves.map((label, index) => ({
         label,
         scale: scaleOf(index),
@@ -95,11 +105,17 @@ function optionsOf({ names, columns, isLogarithmic }: PlotProps, element: HTMLEl
         width: 1.5,
         spanGaps: true,
         points: { show: (columns[0]?.length ?? 0) < 3 },
-        value: (_: uPlot, value: number | null) => (value == null ? '--' : numberText(value)),
+        value: (_: uPlot, value: number | null) => (value == null ? '--' : textOf(value)),
       })),
     ],
     cursor: { points: { size: 7 } },
   };
 }
 
-const scaleOf = (axis: number) => `y${axis}`;
+const fromZero = (_: uPlot, __: number, max: number): [number, number] => [0, max > 0 ? max * 1.1 : 1];
+
+/** `07:35`, as in logs; with seconds where two ticks would be equal otherwise. */
+function hours(_: uPlot, all: number[]): string[] {
+  const isShort = (all.at(-1) ?? 0) - (all[0] ?? 0) < 60 * all.length;
+  return all.map((at) => clock(at * 1000).slice(11, isShort ? 19 : 16));
+}
