@@ -57,6 +57,11 @@ export interface LiveFileKey {
   readonly file: LiveFileName;
 }
 
+/** The order of live files for people. */
+export function byTaskAndFile(a: LiveFileKey, b: LiveFileKey): number {
+  return compareIds(a.taskId, b.taskId) || LIVE_FILE_NAMES.indexOf(a.file) - LIVE_FILE_NAMES.indexOf(b.file);
+}
+
 /** One text for a key, to be used in maps. */
 export function keyText(key: LiveFileKey): string {
   return `${key.taskId}/${key.file}`;

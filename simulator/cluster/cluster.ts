@@ -1,5 +1,5 @@
 /** The jobs of the simulated cluster: directories below `<directory>/jobs`, tasks as real processes in them. */
-import { mkdir, realpath, stat, writeFile } from 'node:fs/promises';
+import { mkdir, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, parseJobId, type TaskId } from '../../src/job.ts';
@@ -139,6 +139,7 @@ export class SubmittedJob {
     const mark = join(this.directory, '.submitted');
     await writeFile(mark, '');
     this.submittedAtNs = (await stat(mark, { bigint: true })).mtimeNs;
+    await rm(mark);
     this.submittedAtMs = this.#clock();
     for (const task of this.tasks) await task.run.submit();
   }

@@ -172,6 +172,13 @@ export type Irregular =
   | 'a link to a directory'
   | 'a link to a missing file';
 
+/** What the cluster itself lists of a job. */
+export interface ClusterList {
+  readonly files: readonly { readonly name: string; readonly bytes: number }[];
+  /** How many symbolic links there are. */
+  readonly links: number;
+}
+
 export interface DirectRequest<File extends DirectFile = DirectFile> {
   readonly method: TransferMethod;
   readonly files: readonly File[];
@@ -205,6 +212,8 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
  */
 export interface DirectTransfer {
   fetch<File extends DirectFile>(request: DirectRequest<File>): Promise<void>;
+  /** Lists the files below the base path, without following links. Rejects if the list would not be complete. */
+  list(request: Pick<DirectRequest, 'method' | 'signal'>): Promise<ClusterList>;
 }
 
 /** Raw bytes of live files by direct transfer. `downloadFile` is as that of `Remote`. */

@@ -1,8 +1,14 @@
-/** Waits for what the running agent answers to a request in its state. */
+/** Requests to the running agent in its state, and its answers. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Refusal } from '../agent/loop/service-requests.ts';
 import type { Config } from '../config/config.ts';
-import { JobtailError } from '../errors.ts';
+import { sharedStoreIfReadable } from '../daemon/state.ts';
+import { type ErrorCode, JobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
 import { lockHolder } from '../store/lock.ts';
+import type { ServiceRequestRow } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import { systemClock } from '../system/clock.ts';
 
 const TICK_MS = 100;
 /** Ticks between two checks of the agent's lock; each opens a file. */
@@ -29,4 +35,47 @@ export async function answerOfAgent<T>(
     if (answer !== undefined) return answer;
   }
   return undefined;
+}
+
+export interface AgentRequest {
+  readonly kind: ServiceRequestRow['kind'];
+  readonly jobId: JobId | null;
+  /** Whether the agent can answer, by its state. */
+  readonly isForIt?: (store: Store) => boolean;
+}
+
+/**
+ * What the running agent answers, whose calls and limits the request shares; undefined if none runs here, or it stops.
+ * @throws JobtailError what the agent answers as an error
+ */
+export async function askRunningAgent<T extends object>(
+  config: Config,
+  { kind, jobId, isForIt = () => true }: AgentRequest,
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  if (lockHolder(config.state.directory) === undefined) return undefined;
+  const store = sharedStoreIfReadable(config);
+  if (store === undefined) return undefined;
+  try {
+    if (!isForIt(store)) return undefined;
+    const text = await answerTo(store, { kind, jobId }, config, signal);
+    const answer = text === undefined ? undefined : (JSON.parse(text) as T | Refusal);
+    if (answer === undefined || !('error' in answer)) return answer;
+    throw new JobtailError(answer.code as ErrorCode, answer.error, { hint: answer.hint });
+  } finally {
+    store.close();
+  }
+}
+
+async function answerTo(store: Store, { kind, jobId }: AgentRequest, config: Config, signal: AbortSignal) {
+  const { serviceRequests } = store;
+  const requestId = serviceRequests.add(kind, jobId, systemClock.now());
+  store.wake();
+  try {
+    return await answerOfAgent(config, () => serviceRequests.get(requestId)?.answer ?? undefined, signal);
+  } finally {
+    serviceRequests.remove(requestId);
+    // An interrupted request is stopped.
+    if (signal.aborted) store.wake();
+  }
 }

@@ -1,20 +1,17 @@
 /** The job service, and the search for the tasks of one job, for one command. */
 
-import type { ServiceAnswer } from '../agent/loop/service-requests.ts';
 import { BatchLimit } from '../agent/poll/batch.ts';
 import type { Log } from '../agent/ports.ts';
 import { saveReported, TaskSearch } from '../agent/tasks/task-search.ts';
 import { type Config, hasJobService } from '../config/config.ts';
 import { type Connection, connect } from '../daemon/connection.ts';
-import { sharedStoreIfReadable } from '../daemon/state.ts';
-import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import { FOREIGN_JOB } from '../remote/wrong-answers.ts';
-import { lockHolder } from '../store/lock.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
-import { answerOfAgent } from './ask-agent.ts';
+import { askRunningAgent } from './ask-agent.ts';
 import { commandLog, untilStopped } from './process.ts';
 
 export function requireJobsUrl({ service, file }: Config): void {
@@ -35,12 +32,12 @@ export async function listJobs(config: Config, isAlone = false): Promise<readonl
  * share; without one, by this process.
  */
 async function reportsOf(config: Config, jobId: JobId | null, signal: AbortSignal): Promise<readonly JobInformation[]> {
-  const answer = await answerOfRunningAgent(config, jobId, signal);
-  if (answer !== undefined) {
-    if ('jobs' in answer) return answer.jobs;
-    throw new JobtailError(answer.code as ErrorCode, answer.error, { hint: answer.hint });
-  }
-  return await askService(config, jobId, signal);
+  const answer = await askRunningAgent<{ readonly jobs: readonly JobInformation[] }>(
+    config,
+    { kind: 'report', jobId },
+    signal,
+  );
+  return answer?.jobs ?? (await askService(config, jobId, signal));
 }
 
 async function askService(
@@ -54,23 +51,6 @@ async function askService(
     return jobId === null ? await jobService.listJobs(signal) : [await jobService.getJob(jobId, signal)];
   } finally {
     await close();
-  }
-}
-
-/** Undefined if no agent runs here, or it stops. */
-async function answerOfRunningAgent(config: Config, jobId: JobId | null, signal: AbortSignal) {
-  if (lockHolder(config.state.directory) === undefined) return undefined;
-  const store = sharedStoreIfReadable(config);
-  if (store === undefined) return undefined;
-  const { serviceRequests } = store;
-  const requestId = serviceRequests.add(jobId, systemClock.now());
-  try {
-    store.wake();
-    const answer = await answerOfAgent(config, () => serviceRequests.get(requestId)?.answer ?? undefined, signal);
-    return answer === undefined ? undefined : (JSON.parse(answer) as ServiceAnswer);
-  } finally {
-    serviceRequests.remove(requestId);
-    store.close();
   }
 }
 

@@ -266,9 +266,13 @@ function addPasses(program: Command): void {
 
   command(program, 'verify', 'compare every mirror and result of a job with the raw bytes of the server')
     .argument('<job...>', 'ids of jobs', jobsOf)
+    .option(
+      '--complete',
+      'also compare with the list of the cluster itself, by SSH or a share: it finds files that the service never lists',
+    )
     .addOption(quietOption())
     .option('--json', JSON_HELP)
-    .addHelpText('after', examples('agent verify 501', 'agent verify 501 --json'))
+    .addHelpText('after', examples('agent verify 501', 'agent verify 501 --complete', 'agent verify 501 --json'))
     .action((jobs, options) =>
       forEach(jobs, async (job) => (await import('./commands/verify.ts')).verify(job, options)),
     );

@@ -164,6 +164,7 @@ export function buildEngine(options: EngineOptions): Engine {
     pass,
     resultsOfMine: results.enabled,
     commits,
+    hide: (text) => transfers.secrets.hide(text),
     only,
     ownership,
     register: options.register,

@@ -94,11 +94,12 @@ export class Transfers {
 
   /** Errors of a transfer contain output of programs and hosts: secrets are removed. */
   #safe(transfer: DirectTransfer): DirectTransfer {
+    const failed = (error: unknown): never => {
+      throw this.secrets.hideIn(asJobtailError(error));
+    };
     return {
-      fetch: (request) =>
-        transfer.fetch(request).catch((error: unknown) => {
-          throw this.secrets.hideIn(asJobtailError(error));
-        }),
+      fetch: (request) => transfer.fetch(request).catch(failed),
+      list: (request) => transfer.list(request).catch(failed),
     };
   }
 

@@ -5,9 +5,9 @@
  */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { DirectFile, Irregular } from '../agent/ports.ts';
+import type { DirectFile } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { type ProgramEnd, printedBy, runProgram } from '../system/program.ts';
+import { type ProgramEnd, runProgram } from '../system/program.ts';
 import {
   bytesBelow,
   GROWING_DIRECTORY,
@@ -15,8 +15,9 @@ import {
   PARTIAL_DIRECTORY,
   preparePartialDirectories,
 } from './arrivals.ts';
-import { brokeOff, connectionFailure, lastLine, unacceptable, unreachable } from './failures.ts';
+import { brokeOff, lastLine, unacceptable } from './failures.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
+import { failureOf, inRsh, KINDS, listing, SOME_FAILED, unescaped } from './rsync-listing.ts';
 import { HOST_ALIAS, type SshRequest } from './ssh-access.ts';
 
 /** Files of one run: rsync compares each name of the other side with all requested ones, in quadratic time. */
@@ -26,10 +27,6 @@ const MIN_READ_BYTES_PER_MS = 20_000;
 /** Maximum consecutive attempts that made progress and were interrupted. */
 const MAX_CUTS = 5;
 const MAX_SHOWN = 200;
-
-const SOME_FAILED = [23, 24];
-const TIMED_OUT = 30;
-const NO_CONNECTION = 255;
 
 export async function fetchByRsync(request: SshRequest): Promise<string | undefined> {
   const arrival = path.join(request.directory, 'rsync');
@@ -162,42 +159,25 @@ function unasked(name: string, host: string): JobtailError {
   return unacceptable(`${host} sends a file that was not requested: ${JSON.stringify(name.slice(0, MAX_SHOWN))}`);
 }
 
-const KINDS: Readonly<Record<string, Irregular>> = {
-  p: 'a named pipe',
-  s: 'a socket',
-  c: 'a device',
-  b: 'a device',
-  d: 'a link to a directory',
-};
-const MAX_LISTING_BYTES = 32 * 1024 * 1024;
-
 /** Lists what rsync skipped, through links where the key permits that, and reports what is no regular file. */
 async function reportIrregular({ request, skipped, arrival }: Run): Promise<void> {
-  const { access, configFile, idleMs, signal } = request;
   const input = Buffer.from([...skipped.keys()].map((name) => `${name}\0`).join(''));
-  for (const options of skipped.size === 0 ? [] : [['--copy-links'], []]) {
-    const rsh = `--rsh=ssh -F ${inRsh(configFile)}`;
-    const places = [`${HOST_ALIAS}:${access.basePath}/`, `${path.resolve(arrival)}/`];
-    const args = [rsh, '--list-only', ...options, '--files-from=-', '--from0', '--no-human-readable', '--', ...places];
-    const limit = { idleMs };
-    const asked = { command: 'rsync', args, input, limit, maxBytes: MAX_LISTING_BYTES, signal };
-    const { printed, code } = await printedBy(asked);
+  for (const links of skipped.size === 0 ? [] : [['--copy-links'], []]) {
+    const { listed, code } = await listing(request, {
+      options: [...links, '--files-from=-', '--from0'],
+      input,
+      arrival,
+    });
     if (code !== 0 && !SOME_FAILED.includes(code ?? -1)) continue;
-    const kinds = kindsIn(printed.toString('latin1'));
+    const kinds = new Map(listed.map(({ name, kind }) => [name, kind]));
     for (const [name, file] of skipped) {
       const kind = kinds.get(name);
       // Through links, a link to a missing file is not listed.
-      const irregular = kind === undefined && options.length > 0 ? 'a link to a missing file' : KINDS[kind ?? ''];
+      const irregular = kind === undefined && links.length > 0 ? 'a link to a missing file' : KINDS[kind ?? ''];
       if (irregular !== undefined) request.onIrregular(file, irregular);
     }
     return;
   }
-}
-
-/** The first letter of the permissions of each listed name. */
-function kindsIn(listing: string): Map<string, string> {
-  const lines = listing.split('\n').map((line) => /^(.)[rwxsStT-]{9}\S* +[0-9.,]+ [0-9/]+ [0-9:]+ (.*)$/.exec(line));
-  return new Map(lines.flatMap((found) => (found === null ? [] : [[unescaped(found[2] ?? ''), found[1] ?? '']])));
 }
 
 function argsOf({ request, arrival }: Run): string[] {
@@ -225,20 +205,6 @@ function argsOf({ request, arrival }: Run): string[] {
     `${HOST_ALIAS}:${access.basePath}/`,
     `${path.resolve(arrival)}/`,
   ];
-}
-
-/** A path as a word of `--rsh`, which rsync splits itself. */
-function inRsh(file: string): string {
-  return `'${file.replaceAll("'", "''")}'`;
-}
-
-/** The failure of the connection; undefined if rsync ended for a reason of its own. */
-function failureOf({ code, stderr }: ProgramEnd, { access, idleMs }: SshRequest): JobtailError | undefined {
-  if (code === TIMED_OUT)
-    return new JobtailError('timeout', `the program rsync brought nothing for ${idleMs / 1000} s`);
-  return (
-    connectionFailure(stderr, access.host) ?? (code === NO_CONNECTION ? unreachable(stderr, access.host) : undefined)
-  );
 }
 
 function diskFull(end: ProgramEnd): JobtailError {
@@ -280,14 +246,4 @@ export async function readRsyncOutput(output: AsyncIterable<Buffer>, news: Rsync
       if (came !== undefined) news.onFile(unescaped(came));
     }
   }
-}
-
-/** rsync writes an unprintable byte as `\#` and three octal digits. */
-function unescaped(name: string): string {
-  if (!name.includes('\\#')) return name;
-  const bytes = Buffer.from(name, 'utf8').toString('latin1');
-  const plain = bytes.replaceAll(/\\#([0-7]{3})/g, (_, digits: string) =>
-    String.fromCharCode(Number.parseInt(digits, 8)),
-  );
-  return Buffer.from(plain, 'latin1').toString('utf8');
 }

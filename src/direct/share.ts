@@ -6,7 +6,7 @@
 
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { DirectFile, DirectRequest, DirectTransfer, Irregular } from '../agent/ports.ts';
+import type { ClusterList, DirectFile, DirectRequest, DirectTransfer, Irregular } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
 import { READ } from '../system/regular-files.ts';
@@ -40,7 +40,23 @@ export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
       }
       await arrivals.handOver();
     },
+    async list({ method, signal }) {
+      const { base } = await shareOf(method.sharedBasepath, options);
+      return await listBelow(base, signal);
+    },
   };
+}
+
+async function listBelow(base: string, signal: AbortSignal): Promise<ClusterList> {
+  const files: { readonly name: string; readonly bytes: number }[] = [];
+  let links = 0;
+  for (const entry of await fs.readdir(base, { withFileTypes: true, recursive: true })) {
+    if (signal.aborted) throw new JobtailError('aborted', 'the list was stopped');
+    const file = path.join(entry.parentPath, entry.name);
+    if (entry.isSymbolicLink()) links += 1;
+    else if (entry.isFile()) files.push({ name: path.relative(base, file), bytes: (await fs.lstat(file)).size });
+  }
+  return { files, links };
 }
 
 interface Root {

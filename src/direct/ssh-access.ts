@@ -30,12 +30,15 @@ export interface SshAccess {
   readonly basePath: string;
 }
 
-export interface SshRequest extends DirectRequest {
+export interface SshConnection {
   readonly access: SshAccess;
   readonly configFile: string;
   /** A program that transfers nothing for this time is ended. */
   readonly idleMs: number;
+  readonly signal: AbortSignal;
 }
+
+export type SshRequest = DirectRequest & SshConnection;
 
 const CONNECT_SECONDS = 20;
 const ALIVE_SECONDS = 15;

@@ -9,6 +9,7 @@ import { NotInstalled } from '../system/program.ts';
 import { prepareDirectory } from './arrivals.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 import { fetchByRsync } from './rsync.ts';
+import { listByRsync } from './rsync-listing.ts';
 import { fetchByScp } from './scp.ts';
 import { fetchBySftp } from './sftp.ts';
 import { accessOf, type SshOptions, type SshRequest, withConfiguration } from './ssh-access.ts';
@@ -34,6 +35,13 @@ export function sshTransfer({ idleMs = IDLE_MS, ...options }: SshTransferOptions
       const { signal } = request;
       const run = (configFile: string) => tryWays({ ...request, access, configFile, idleMs });
       await withConfiguration(access, { ...options, signal }, run);
+    },
+    async list({ method, signal }) {
+      const access = accessOf(method);
+      const run = (configFile: string) => listByRsync({ access, configFile, idleMs, signal });
+      return await withConfiguration(access, { ...options, signal }, run).catch((error: unknown) => {
+        throw error instanceof JobtailError && error.code === 'timeout' ? stoodStill(access.host, error) : error;
+      });
     },
   };
 }

@@ -225,15 +225,15 @@ class AnsweredRequests<Row extends { readonly answer: string | null }> {
   }
 }
 
-/** For calls to the job service. A command removes its request with the answer. */
+/** For calls to the service. A command removes its request with the answer. */
 export class ServiceRequests extends AnsweredRequests<ServiceRequestRow> {
   constructor(sql: Sql) {
     super(sql, 'service_requests', {});
   }
 
-  add(aboutJob: JobId | null, now: number): number {
-    const insert = 'INSERT INTO service_requests (about_job, made_at) VALUES (?, ?)';
-    return Number(this.sql.run(insert, aboutJob, now).lastInsertRowid);
+  add(kind: ServiceRequestRow['kind'], aboutJob: JobId | null, now: number): number {
+    const insert = 'INSERT INTO service_requests (kind, about_job, made_at) VALUES (?, ?, ?)';
+    return Number(this.sql.run(insert, kind, aboutJob, now).lastInsertRowid);
   }
 
   open(): ServiceRequestRow[] {
@@ -242,11 +242,6 @@ export class ServiceRequests extends AnsweredRequests<ServiceRequestRow> {
 
   remove(requestId: number): void {
     this.sql.run('DELETE FROM service_requests WHERE request_id = ?', requestId);
-  }
-
-  /** Removes those that their commands left. */
-  forget(before: number): void {
-    this.sql.run('DELETE FROM service_requests WHERE made_at < ?', before);
   }
 }
 

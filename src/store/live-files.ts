@@ -1,5 +1,5 @@
 /** The committed state of the live mirrors. */
-import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileKey, type LiveFileName, type TaskId } from '../job.ts';
+import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
 import type { PortableRow } from './portable-rows.ts';
 import type { LiveFileRow, StoredError } from './rows.ts';
 import { jsonOf, type Sql, Table } from './sql.ts';
@@ -51,10 +51,6 @@ export class LiveFiles {
     const set = 'UPDATE live_files SET error = ? WHERE job_id = ? AND task_id = ? AND file = ?';
     this.#sql.run(set, jsonOf(error), jobId, taskId, file);
   }
-}
-
-export function byTaskAndFile(a: LiveFileKey, b: LiveFileKey): number {
-  return compareIds(a.taskId, b.taskId) || LIVE_FILE_NAMES.indexOf(a.file) - LIVE_FILE_NAMES.indexOf(b.file);
 }
 
 export function shownLiveFile(row: LiveFileRow) {

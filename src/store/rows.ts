@@ -184,10 +184,12 @@ export interface RequestRow {
   readonly answer: string | null;
 }
 
-/** A request of a command for a call of the running agent to the job service. */
+/** A request of a command for calls of the running agent to the service. */
 export interface ServiceRequestRow {
   readonly requestId: number;
-  /** Null: the list of jobs. */
+  /** What the job service reports, or the verification of a job: of what the service lists, or all of the cluster. */
+  readonly kind: 'report' | 'verify' | 'verify-complete';
+  /** Null: the reports of all jobs. */
   readonly aboutJob: JobId | null;
   readonly madeAt: number;
   readonly answer: string | null;

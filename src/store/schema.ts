@@ -58,10 +58,11 @@ const FORGOTTEN = `
   END;
 `;
 
-/** Requests of commands for a call to the service by the running agent; `about_job` is null for the list of jobs. */
+/** Requests of commands for calls to the service by the running agent; `about_job` is null for the list of jobs. */
 const SERVICE_REQUESTS = `
   CREATE TABLE service_requests (
     request_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind       TEXT NOT NULL,
     about_job  TEXT,
     made_at    INTEGER NOT NULL,
     answer     TEXT
@@ -104,6 +105,7 @@ export const UPGRADES: readonly string[] = [
    ALTER TABLE watch_mine RENAME COLUMN most_jobs TO max_jobs;
    ALTER TABLE result_counts RENAME COLUMN unkept TO without_row;
    ALTER TABLE habits RENAME TO capabilities;`,
+  `DROP TABLE service_requests; ${SERVICE_REQUESTS}`,
 ];
 
 export const SCHEMA = `

@@ -159,3 +159,24 @@ it('a file that is swapped for a link while it is opened is not read', async () 
   await place.fetch(shareOf({ '/scratch': at('cluster') }), methodOf('/scratch/jobs/501'), ['11/a']);
   expect([...place.came.values()].map(String)).toEqual([]);
 });
+
+it('lists all regular files of a job with their sizes, and follows no link', async () => {
+  const place = new TransferPlace();
+  place.put('11/a', 'a');
+  place.put('11/deep/two\nlines', 'four');
+  const root = path.join(place.directory, 'cluster');
+  fs.symlinkSync('/etc', path.join(root, 'jobs/501/11/link'));
+  const { signal } = new AbortController();
+  const list = await shareTransfer({ roots: { '/scratch': root }, guarded: [] }).list({
+    method: methodOf('/scratch/jobs/501'),
+    signal,
+  });
+  const byName = [...list.files].sort((a, b) => (a.name < b.name ? -1 : 1));
+  expect({ ...list, files: byName }).toEqual({
+    files: [
+      { name: '11/a', bytes: 1 },
+      { name: '11/deep/two\nlines', bytes: 4 },
+    ],
+    links: 1,
+  });
+});

@@ -4,8 +4,8 @@ import fs, { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
+import { isHere, proofs, type Verified } from '../../src/agent/pass/verification.ts';
 import { resultsDirectory } from '../../src/agent/results/results.ts';
-import { isHere, proofs, type Verified } from '../../src/cli/commands/verify.ts';
 import { openSharedStore } from '../../src/daemon/state.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -282,10 +282,10 @@ function watch(world: World, jobId: JobId, known: readonly Job['tasks'][number][
 export async function verified({ agent, mirrors, time, disk, service }: World, jobId: JobId) {
   const { store, config } = agent;
   const { signal } = new AbortController();
-  const options = { config, store, jobId, remote: agent.beside(), signal };
+  const options = { mirrorDirectory: config.mirror.directory, store, remote: agent.beside(), signal };
   const found: Verified[] = [];
   const work = async () => {
-    for await (const one of proofs(options)) found.push(one);
+    for await (const one of proofs(jobId, options)) found.push(one);
     return found;
   };
   const job = service.job(jobId);

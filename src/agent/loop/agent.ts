@@ -6,6 +6,7 @@ import type { Commits } from '../../store/store.ts';
 import { queuedJobService } from '../calls.ts';
 import type { Retention } from '../forget.ts';
 import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
+import { verifyJob } from '../pass/verification.ts';
 import { BEHIND_EVERY_END, type JobService } from '../ports.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
 import { Failures, STATE } from './failures.ts';
@@ -25,6 +26,8 @@ export interface AgentOptions extends AgentParts {
   readonly only: ReadonlySet<JobId> | undefined;
   readonly ownership: Ownership;
   readonly retention: Retention;
+  /** Removes secrets from a text. */
+  readonly hide: (text: string) => string;
   /** All jobs, for requests to the job service; those of the store if undefined. */
   readonly register: JobRegister | undefined;
 }
@@ -43,7 +46,7 @@ export class Agent {
   readonly #stop = new AbortController();
   readonly #jobs = new Map<JobId, FollowedJob>();
   readonly #jobStates: JobStates | undefined;
-  readonly #serviceRequests: ServiceRequests | undefined;
+  readonly #serviceRequests: ServiceRequests;
   readonly #forgetting: Forgetting;
   /** The revision of the last read change of the store. */
   #revision = -1;
@@ -64,10 +67,11 @@ export class Agent {
       },
     };
     this.#jobStates = jobService === null ? undefined : this.#newJobStates(jobService);
-    if (options.jobService !== null) {
-      const asked = queuedJobService(options.jobService, calls, 'asked');
-      this.#serviceRequests = new ServiceRequests(this.#context, asked, this.#stop.signal);
-    }
+    const { hide } = options;
+    this.#serviceRequests = new ServiceRequests(this.#context, {
+      jobService: options.jobService && queuedJobService(options.jobService, calls, 'asked'),
+      verify: (jobId, isComplete, signal) => verifyJob(jobId, { ...pass, hide, isComplete, signal }),
+    });
     const release = async (jobId: JobId) => {
       await this.release(jobId);
       await results.endTransfer(jobId, { remote, signal: this.#stop.signal });
@@ -135,8 +139,8 @@ export class Agent {
     this.#stop.abort();
     this.#cancelRefresh();
     this.#context.scheduler.stop();
-    await Promise.all([...[...this.#jobs.values()].map((job) => job.stop()), this.#jobStates?.ended()]);
-    await this.#serviceRequests?.ended();
+    const jobs = [...this.#jobs.values()].map((job) => job.stop());
+    await Promise.all([...jobs, this.#jobStates?.ended(), this.#serviceRequests.stop()]);
     await this.#forgetting.stop();
     this.#options.commits.flush();
   }
@@ -174,7 +178,7 @@ export class Agent {
     // After the changes: leaving a job cancels its runs, but a requested pass runs anyway.
     for (const jobId of jobsWithRequests(this.#context)) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
     this.#updateRule();
-    this.#serviceRequests?.serve();
+    this.#serviceRequests.serve();
     this.#forgetting.serve((jobId) => this.#isMine(jobId));
   }
 

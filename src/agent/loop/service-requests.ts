@@ -1,48 +1,66 @@
-/** Calls to the job service that commands request from the running agent, so that they wait in its queue. */
+/** Calls to the service that commands request from the running agent, so that they wait in its queue. */
 import { asJobtailError } from '../../errors.ts';
-import type { JobInformation } from '../../job-information.ts';
+import type { JobId } from '../../job.ts';
 import type { ServiceRequestRow } from '../../store/rows.ts';
+import type { Verification } from '../pass/verification.ts';
 import type { JobService } from '../ports.ts';
 import { STATE } from './failures.ts';
 import type { JobContext } from './job-context.ts';
 
-export type ServiceAnswer =
-  | { readonly jobs: readonly JobInformation[] }
-  | { readonly error: string; readonly code: string; readonly hint?: string | undefined };
+export interface Refusal {
+  readonly error: string;
+  readonly code: string;
+  readonly hint?: string | undefined;
+}
 
-/** The command that made an older request is gone. */
+/** The command that made an older request is gone, unless the request is being served. */
 const MAX_AGE_MS = 10 * 60_000;
+
+export interface ServiceCalls {
+  readonly jobService: JobService | null;
+  readonly verify: (jobId: JobId, isComplete: boolean, signal: AbortSignal) => Promise<Verification>;
+}
 
 export class ServiceRequests {
   readonly #context: JobContext;
-  readonly #jobService: JobService;
-  readonly #signal: AbortSignal;
-  readonly #serving = new Map<number, Promise<void>>();
+  readonly #calls: ServiceCalls;
+  readonly #serving = new Map<number, { readonly stop: AbortController; readonly done: Promise<void> }>();
 
-  constructor(context: JobContext, jobService: JobService, signal: AbortSignal) {
+  constructor(context: JobContext, calls: ServiceCalls) {
     this.#context = context;
-    this.#jobService = jobService;
-    this.#signal = signal;
+    this.#calls = calls;
   }
 
-  /** Serves the open requests of the store. */
+  /** Serves the open requests of the store, and stops those whose command was interrupted. */
   serve(): void {
     const { store, clock } = this.#context.deps;
-    const requests = store.serviceRequests.open().filter(({ requestId }) => !this.#serving.has(requestId));
+    const { serviceRequests } = store;
+    for (const [requestId, { stop }] of this.#serving) if (serviceRequests.get(requestId) === undefined) stop.abort();
+    const requests = serviceRequests.open().filter(({ requestId }) => !this.#serving.has(requestId));
     if (requests.length === 0) return;
-    store.serviceRequests.forget(clock.now() - MAX_AGE_MS);
-    for (const request of requests) this.#serving.set(request.requestId, this.#answer(request));
+    const oldest = clock.now() - MAX_AGE_MS;
+    for (const request of requests) {
+      if (request.madeAt < oldest) serviceRequests.remove(request.requestId);
+      else this.#begin(request);
+    }
   }
 
-  /** Resolves when no request is served any more. */
-  async ended(): Promise<void> {
-    await Promise.all(this.#serving.values());
+  /** Stops all calls; resolves when no request is served any more. */
+  async stop(): Promise<void> {
+    for (const { stop } of this.#serving.values()) stop.abort();
+    await Promise.all([...this.#serving.values()].map(({ done }) => done));
   }
 
-  async #answer({ requestId, aboutJob }: ServiceRequestRow): Promise<void> {
+  #begin(request: ServiceRequestRow): void {
+    const stop = new AbortController();
+    this.#serving.set(request.requestId, { stop, done: this.#answer(request, stop.signal) });
+  }
+
+  async #answer(request: ServiceRequestRow, signal: AbortSignal): Promise<void> {
     const { store } = this.#context.deps;
+    const { requestId } = request;
     try {
-      const answer = await this.#ask(aboutJob);
+      const answer = await this.#ask(request, signal);
       if (answer !== undefined) store.serviceRequests.answer(requestId, JSON.stringify(answer));
     } catch (thrown) {
       this.#context.failures.failed(STATE, asJobtailError(thrown));
@@ -51,15 +69,22 @@ export class ServiceRequests {
     }
   }
 
-  /** Undefined if the agent stops: the next one serves the request. */
-  async #ask(aboutJob: ServiceRequestRow['aboutJob']): Promise<ServiceAnswer | undefined> {
-    const service = this.#jobService;
-    const signal = this.#signal;
+  /** Undefined if it is stopped: the next agent serves the request. */
+  async #ask(request: ServiceRequestRow, signal: AbortSignal): Promise<object | undefined> {
     try {
-      return { jobs: aboutJob === null ? await service.listJobs(signal) : [await service.getJob(aboutJob, signal)] };
+      return await this.#call(request, signal);
     } catch (thrown) {
       const { code, message, hint } = asJobtailError(thrown);
-      return signal.aborted ? undefined : { error: message, code, hint };
+      return signal.aborted ? undefined : ({ error: message, code, hint } satisfies Refusal);
     }
+  }
+
+  async #call({ kind, aboutJob }: ServiceRequestRow, signal: AbortSignal): Promise<object> {
+    const { jobService, verify } = this.#calls;
+    if (kind !== 'report' && aboutJob !== null) return await verify(aboutJob, kind === 'verify-complete', signal);
+    if (jobService === null) return { jobs: [] };
+    return {
+      jobs: aboutJob === null ? await jobService.listJobs(signal) : [await jobService.getJob(aboutJob, signal)],
+    };
   }
 }

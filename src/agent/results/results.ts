@@ -4,6 +4,7 @@
  * does not change.
  */
 import path from 'node:path';
+import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import { resultsParts } from '../../safe-names.ts';
@@ -15,7 +16,7 @@ import { makeDirectories } from '../../system/directories.ts';
 import { DiskReserve, type FileCalls, fileCalls } from '../../system/files.ts';
 import { ALONE, type Ownership } from '../ownership.ts';
 import type { Patterns } from '../patterns.ts';
-import type { Remote } from '../ports.ts';
+import type { ClusterList, Remote } from '../ports.ts';
 import { clearStaging, type DirectResults } from './download/by-direct.ts';
 import { type DownloadLimits, Downloads } from './download/downloads.ts';
 import { Ledger, Progress, Stamps } from './ledger.ts';
@@ -162,6 +163,15 @@ export class Results {
     const { refused, leftOut } = store.results.counts(jobId);
     const { bytes, tally } = progress;
     return { listed: listed.length, ...tally, refused, leftOut, bytes, tookMs: clock.now() - startedAt };
+  }
+
+  /** What the cluster lists of a job. Rejects if it cannot be asked. */
+  async listCluster(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<ClusterList> {
+    const { direct } = this.#options;
+    if (direct !== null) return await direct.list(jobId, remote, signal);
+    throw new JobtailError('config', 'the cluster cannot be asked for its files: no SSH and no share is in use', {
+      hint: 'install OpenSSH and rsync, and set results.transfer to auto or direct',
+    });
   }
 
   /**

@@ -135,33 +135,21 @@ async function askAgent({ config, store, jobId, kind, progress, signal }: Pass):
 
 async function passHere(
   { config, store, jobId, kind, progress, signal }: Pass,
-  { transfers }: OwnedStore,
+  owned: OwnedStore,
 ): Promise<PassSummary> {
   watchIfConfigured(store, config, jobId);
   // Loaded only here: a command that asks a running agent does not need these modules.
-  const [{ buildEngine }, { connect }, { completePass }, { findTasks }] = await Promise.all([
-    import('../../daemon/compose.ts'),
-    import('../../daemon/connection.ts'),
+  const [{ withEngine }, { completePass }, { findTasks }] = await Promise.all([
+    import('../own-engine.ts'),
     import('../../agent/pass/complete-pass.ts'),
     import('../job-service.ts'),
   ]);
-  const log = commandLog();
   if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
-  const connection = await connect(config, log, { secrets: transfers.secrets, capabilities: store.capabilities });
-  try {
-    await findTasks(jobId, { ...connection, store, log, signal });
-    const { polls, pass } = buildEngine({
-      ...{ config, store, transfers, log },
-      remote: connection.remote,
-      jobService: connection.jobService,
-      share: connection.share,
-      onProgress: (row) => progress.show(row),
-    });
+  const onProgress = progress.show.bind(progress);
+  return await withEngine({ config, owned, onProgress, signal }, async ({ connection, polls, pass }) => {
+    await findTasks(jobId, { ...connection, store, log: commandLog(), signal });
     const summary = await completePass(polls(jobId), { ...pass, isLast: kind === 'unwatch', signal });
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
     return summary;
-  } finally {
-    await transfers.endAll(connection.remote, signal);
-    await connection.close();
-  }
+  });
 }

@@ -1,143 +1,97 @@
 /** `agent verify JOB`: compares every mirror and result with the raw bytes of the server. Changes nothing. */
-import fs from 'node:fs/promises';
-import path from 'node:path';
-import { type Proof, proveFile } from '../../agent/pass/comparison.ts';
-import { proveMirrors } from '../../agent/pass/mirror-proofs.ts';
-import type { Remote } from '../../agent/ports.ts';
-import { resultsDirectory } from '../../agent/results/results.ts';
+import { isHere, type Verification, type Verified, verifyJob } from '../../agent/pass/verification.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { connect, passingCapabilities } from '../../daemon/connection.ts';
-import { requireWatched, withSharedStore } from '../../daemon/state.ts';
-import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
-import { type JobId, keyText } from '../../job.ts';
+import { requireWatched, withSharedStore, withStore } from '../../daemon/state.ts';
+import { EXIT, JobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import type { Secrets } from '../../redact.ts';
-import { resultPath } from '../../safe-names.ts';
-import { inSlices } from '../../slices.ts';
-import { byTaskAndFile } from '../../store/live-files.ts';
 import type { Store } from '../../store/store.ts';
+import { askRunningAgent } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
 /** What the listing of the service leaves out (docs/dev/rest.md 5, docs/guarantees.md). */
 const NEVER_LISTED =
-  'not compared: files that the service never lists, such as those with an older date (tar -x, cp -p), those outside of the directories of the tasks, and those written in the second of the submission';
-
-/** A file and its proof; missing: listed, and not here. */
-export interface Verified {
-  readonly name: string;
-  readonly proof: Proof | { readonly outcome: 'missing'; readonly reason: string };
-}
+  'not compared: files that the service never lists, such as those with an older date (tar -x, cp -p), those outside of the directories of the tasks, and those written in the second of the submission (by SSH, --complete finds them)';
 
 interface VerifyOptions extends ConfigOption {
+  readonly complete?: boolean;
   readonly json?: boolean;
 }
 
 export async function verify(jobId: JobId, options: VerifyOptions): Promise<void> {
   const config = await configurationAsOwner(options);
-  const work = (store: Store) => verifyBy(store, config, jobId, options);
-  if (!hasFleet(config)) return await withSharedStore(config, work);
-  const { readFleet, withView } = await import('../fleet/client.ts');
-  await readFleet(config, (client) => withView({ config, client, only: jobId, withResults: true }, work));
+  const { complete: isComplete = false, json = false } = options;
+  let printed = 0;
+  const onVerified = (one: Verified) => {
+    printed += 1;
+    if (!json) process.stdout.write(`${lineOf(one)}\n`);
+  };
+  const wanted = (signal: AbortSignal) => ({ config, jobId, isComplete, onVerified, signal });
+  const verification = await untilStopped((signal) => verificationOf(wanted(signal)));
+  const { files, cluster } = verification;
+  for (const one of files.slice(printed)) onVerified(one);
+  const notCompared = cluster === null ? NEVER_LISTED : null;
+  if (json) process.stdout.write(jsonReport({ jobId, ...verification, notCompared }));
+  else process.stdout.write(`${conclusionOf(files)}\n${cluster === null ? NEVER_LISTED : clusterLine(cluster)}\n`);
+  if (files.length === 0 || !files.every(isHere)) process.exitCode = EXIT.failed;
 }
 
-async function verifyBy(store: Store, config: Config, jobId: JobId, options: VerifyOptions): Promise<void> {
-  requireWatched(store, jobId);
-  const connection = await connect(config, commandLog(), { capabilities: passingCapabilities(store.capabilities) });
-  try {
-    const verified = await untilStopped((signal) =>
-      verifyAll({ config, store, jobId, remote: connection.remote, signal }, connection.secrets, options),
-    );
-    if (options.json === true) process.stdout.write(jsonReport({ jobId, files: verified, notCompared: NEVER_LISTED }));
-    else process.stdout.write(`${conclusionOf(verified)}\n${NEVER_LISTED}\n`);
-    if (verified.length === 0 || !verified.every(isHere)) process.exitCode = EXIT.failed;
-  } finally {
-    await connection.close();
-  }
-}
-
-async function verifyAll(what: ProofsOptions, secrets: Secrets, { json }: VerifyOptions): Promise<Verified[]> {
-  const verified: Verified[] = [];
-  for await (const { name, proof } of proofs(what)) {
-    const one = { name: secrets.hide(name), proof };
-    verified.push(one);
-    if (json !== true) process.stdout.write(`${lineOf(one)}\n`);
-  }
-  return verified;
-}
-
-/** Whether the original could be deleted: every byte of it is here. */
-export const isHere = ({ proof }: Verified) => proof.outcome === 'equal' && proof.bytes === proof.remoteBytes;
-
-interface ProofsOptions {
+interface Wanted {
   readonly config: Config;
-  readonly store: Store;
   readonly jobId: JobId;
-  readonly remote: Remote;
+  readonly isComplete: boolean;
+  readonly onVerified: (one: Verified) => void;
   readonly signal: AbortSignal;
 }
 
-export async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions): AsyncGenerator<Verified> {
-  const { directory } = config.mirror;
-  const listed = await remote.listChangedFiles(jobId, signal);
-  const rows = store.liveFiles.ofJob(jobId).sort(byTaskAndFile);
-  const options = { remote, jobId, signal, mirrorDirectory: directory, listed, mayBe: () => true };
-  const live = await proveMirrors(rows, options);
-  const missing = new Set(listed);
-  const sources = new Map<string | null, string | null>();
-  for (const [index, row] of rows.entries()) {
-    const one = live[index];
-    if (one === undefined || one instanceof JobtailError) throw one;
-    if (one.listedName !== null) missing.delete(one.listedName);
-    sources.set(keyText(row), one.listedName);
-    yield { name: `task ${row.taskId} ${row.file}`, proof: one.proof };
-  }
-  const reasons = new Map<string, string>();
-  for (const row of store.results.ofJob(jobId)) {
-    const found = resultPath(row.name);
-    if (row.fetchedAt === null || 'refused' in found) {
-      reasons.set(row.name, `${row.state}${row.reason === null ? '' : `: ${row.reason}`}`);
-      continue;
-    }
-    missing.delete(row.name);
-    const placed = path.join(resultsDirectory(directory, jobId), ...found.parts);
-    const mirror = row.live === null ? undefined : await mirrorBehind(placed, row.live, directory, jobId);
-    // An empty mirror was compared with no listed file. One that equals several may equal only the start of this one.
-    if (mirror !== undefined && sources.get(row.live) === row.name) continue;
-    yield { name: printable(row.name), proof: await proveResult(mirror ?? placed, row.name, options) };
-  }
-  const unknown = store.jobs.get(jobId)?.results === true ? 'never fetched' : 'results of this job are off';
-  for await (const name of inSlices(missing)) {
-    const reason = reasons.get(name) ?? unknown;
-    yield { name: printable(name), proof: { outcome: 'missing', reason } };
-  }
+/** By the running agent, if it has the job; else by this process. */
+async function verificationOf(wanted: Wanted): Promise<Verification> {
+  const { config, jobId, isComplete, signal } = wanted;
+  const kind = isComplete ? 'verify-complete' : 'verify';
+  const isForIt = (store: Store) => store.jobs.get(jobId) !== undefined;
+  const answer = await askRunningAgent<Verification>(config, { kind, jobId, isForIt }, signal);
+  if (answer !== undefined) return answer;
+  if (isComplete) return await verifyByCluster(wanted);
+  const work = (store: Store) => verifyByService(store, wanted);
+  if (!hasFleet(config)) return await withSharedStore(config, work);
+  const { readFleet, withView } = await import('../fleet/client.ts');
+  return await readFleet(config, (client) => withView({ config, client, only: jobId, withResults: true }, work));
 }
 
-/** The path of the mirror, if the link leads to it. */
-async function mirrorBehind(link: string, live: string, directory: string, jobId: JobId): Promise<string | undefined> {
-  const mirror = path.join(path.resolve(directory), jobId, 'live', `${live}.log`);
-  const text = await fs.readlink(link).catch(() => undefined);
-  return text !== undefined && path.resolve(path.dirname(link), text) === mirror ? mirror : undefined;
-}
-
-/** A result must equal the whole file, not just its start. A file that cannot be read does not stop the others. */
-async function proveResult(local: string, name: string, options: Parameters<typeof proveFile>[2]): Promise<Proof> {
-  const refused = options.remote.reasonAgainst?.(name);
-  if (refused !== undefined) return { outcome: 'unproven', bytes: 0, reason: refused };
+async function verifyByService(store: Store, { config, jobId, ...options }: Wanted): Promise<Verification> {
+  requireWatched(store, jobId);
+  const { remote, secrets, close } = await connect(config, commandLog(), {
+    capabilities: passingCapabilities(store.capabilities),
+  });
+  const hide = (text: string) => secrets.hide(text);
   try {
-    const proof = await proveFile(local, name, options);
-    if (proof.outcome !== 'equal' || proof.bytes === proof.remoteBytes) return proof;
-    return { ...proof, outcome: 'different', at: proof.bytes };
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') {
-      return { outcome: 'unproven', bytes: 0, reason: `${local} is missing` };
-    }
-    const error = asJobtailError(thrown);
-    if (error.policy.ofOneFile === 'no' && !error.policy.isRefusal) throw error;
-    return { outcome: 'unproven', bytes: 0, reason: error.message };
+    const { directory: mirrorDirectory } = config.mirror;
+    return await verifyJob(jobId, { ...options, mirrorDirectory, store, remote, hide });
+  } finally {
+    await close();
   }
+}
+
+/** As the owner of the state, which records the temporary key for the cluster. */
+async function verifyByCluster({ config, jobId, ...options }: Wanted): Promise<Verification> {
+  if (hasFleet(config)) {
+    throw new JobtailError('usage', `--complete is for the machine whose agent follows job ${jobId}`, {
+      hint: `agent status ${jobId} names the agent; run the command where it runs`,
+    });
+  }
+  const { withEngine } = await import('../own-engine.ts');
+  return await withStore(config, commandLog(), async (store, owned) => {
+    requireWatched(store, jobId);
+    if (owned === undefined) throw new JobtailError('locked', 'an agent was just started', { hint: 'run it again' });
+    const { signal } = options;
+    return await withEngine({ config, owned, signal }, ({ pass, connection }) =>
+      verifyJob(jobId, { ...options, ...pass, hide: (text) => connection.secrets.hide(text) }),
+    );
+  });
 }
 
 function conclusionOf(verified: readonly Verified[]): string {
@@ -148,6 +102,11 @@ function conclusionOf(verified: readonly Verified[]): string {
   if (here.length === verified.length) return `all ${countOf(verified.length, 'file')} equal (${showBytes(bytes)})`;
   const notHere = missing.length === 0 ? '' : `, ${missing.length} of them missing here`;
   return `${verified.length - here.length} of ${countOf(verified.length, 'file')} not equal, or not proven${notHere}`;
+}
+
+function clusterLine({ files, links }: NonNullable<Verification['cluster']>): string {
+  const notFollowed = links === 0 ? '' : `; not followed: ${countOf(links, 'link')}`;
+  return `compared with the list of the cluster: ${countOf(files, 'file')}${notFollowed}`;
 }
 
 function lineOf({ name, proof }: Verified): string {

@@ -1,13 +1,12 @@
 /** `agent watch JOB --foreground`: follows a job in this process, and prints its lines. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, warnOfPlainHttp } from '../../config/config.ts';
-import { buildEngine } from '../../daemon/compose.ts';
-import { connect } from '../../daemon/connection.ts';
 import { openOwnStore } from '../../daemon/state.ts';
 import type { JobId } from '../../job.ts';
 import { Notifications } from '../../notify/notifications.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { withEngine } from '../own-engine.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { forStderr, pc } from '../show/colours.ts';
 import { JobStateChanges, searchLines } from '../show/job-text.ts';
@@ -78,32 +77,24 @@ export function followHere<T>(
     const log = commandLog();
     warnOfPlainHttp(config, log);
     const owned = openOwnStore(config, log);
-    const { store, transfers } = owned;
+    const { store } = owned;
+    const only = new Set(jobIds);
     try {
-      const connection = await connect(config, log, {
-        ...{ secrets: transfers.secrets, capabilities: store.capabilities, signsInAgain: true },
-      });
-      try {
-        const only = new Set(jobIds);
-        const { agent } = buildEngine({ config, store, transfers, log, ...connection, only });
+      const end = await withEngine({ config, owned, only, signsInAgain: true, signal }, async ({ agent }) => {
         const notifications = new Notifications({ config, store, log });
-        let end: () => T;
         try {
           store.transaction(() => {
             for (const request of requests(store)) store.jobs.watch(request, Date.now());
           });
           agent.start([]);
           notifications.start();
-          end = await work(store, signal);
+          return await work(store, signal);
         } finally {
           await agent.stop();
           await notifications.stop();
-          await transfers.endAll(connection.remote, signal);
         }
-        return end();
-      } finally {
-        await connection.close();
-      }
+      });
+      return end();
     } finally {
       owned.close();
     }

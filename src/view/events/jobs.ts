@@ -1,8 +1,8 @@
 /** The jobs as the page shows them, in few queries for all of them, and the failure of the service that they share. */
 import { ERROR_POLICIES } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
+import { byTaskAndFile, type JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
-import { byTaskAndFile, shownLiveFile } from '../../store/live-files.ts';
+import { shownLiveFile } from '../../store/live-files.ts';
 import { shownSync } from '../../store/results.ts';
 import type { JobInformationRow, JobRow, ResultCounts, StoredError } from '../../store/rows.ts';
 import type { LiveSums } from '../../store/totals.ts';

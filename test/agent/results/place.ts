@@ -229,6 +229,7 @@ export class ResultsPlace {
 
 /** Hands all files over together. */
 export class Together implements DirectTransfer {
+  readonly list = () => Promise.resolve({ files: [], links: 0 });
   /** Names that cannot be had this way, and contents that can be had only this way. */
   readonly passesOver = new Set<string>();
   readonly contents = new Map<string, string>();

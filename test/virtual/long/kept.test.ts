@@ -2,7 +2,7 @@
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
-import { isHere } from '../../../src/cli/commands/verify.ts';
+import { isHere } from '../../../src/agent/pass/verification.ts';
 import type { JobId } from '../../../src/job.ts';
 import { ended, verified } from '../commands.ts';
 import { JOB, MINUTE_MS, order, withJob } from '../one-job.ts';

@@ -7,7 +7,7 @@ import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { ResultRow } from '../../../store/rows.ts';
 import type { Clock } from '../../../system/clock.ts';
-import type { DirectFile, DirectRequest, DirectTransfer, Remote, Reserve } from '../../ports.ts';
+import type { ClusterList, DirectFile, DirectRequest, DirectTransfer, Remote, Reserve } from '../../ports.ts';
 import type { Leases } from './leases.ts';
 
 export interface DirectOptions {
@@ -116,6 +116,15 @@ export class DirectResults {
     }
   }
 
+  /** What the cluster lists of a job, with the key of its transfers. */
+  async list(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<ClusterList> {
+    const { leases, transfers } = this.#options;
+    return await leases.during(jobId, async () => {
+      const { lease, protocol } = await this.#takeLease(jobId, remote, signal);
+      return await transfers[protocol].list({ method: lease.method, signal });
+    });
+  }
+
   forgetJob(jobId: JobId): void {
     this.#jobs.delete(jobId);
   }
@@ -143,21 +152,28 @@ export class DirectResults {
     if (host !== null) this.#hosts.delete(host);
   }
 
-  async #fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
-    const { jobId, remote, reserve, onBytes, signal, ...request } = turn;
-    const { leases, transfers, wanted } = this.#options;
-    await reserve.require(0);
+  async #takeLease(jobId: JobId, remote: Remote, signal: AbortSignal) {
+    const { leases, wanted } = this.#options;
     const hasKeys = wanted === 'direct' || leases.inHand(jobId) !== undefined || leases.countKeys(jobId) < MAX_KEYS;
     if (!hasKeys)
       throw new JobtailError('not-found', `the agent has used ${MAX_KEYS} temporary keys of this job`, {
         hint: 'many services lend six keys for a job; results.transfer: direct uses all that the service lends',
       });
     const lease = await leases.take(jobId, remote, signal);
-    const { protocol, serverHostname: host } = lease?.method ?? { protocol: null, serverHostname: null };
+    const protocol = lease?.method.protocol ?? null;
     if (lease === null || protocol === null)
       throw new JobtailError('not-found', 'the service has no transfer method for this job', {
         hint: wanted === 'auto' ? undefined : 'set results.transfer to auto if it never has one',
       });
+    return { lease, protocol };
+  }
+
+  async #fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
+    const { jobId, remote, reserve, onBytes, signal, ...request } = turn;
+    const { leases, transfers } = this.#options;
+    await reserve.require(0);
+    const { lease, protocol } = await this.#takeLease(jobId, remote, signal);
+    const host = lease.method.serverHostname;
     const stop = new LinkedAbort(signal);
     const keepRoom = this.#roomKeeper(reserve, stop);
     let arrived = 0;

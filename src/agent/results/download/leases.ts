@@ -38,6 +38,8 @@ export class Leases {
   readonly #leases = new Map<JobId, Lease>();
   /** Requests on their way: results and live files of a job share a grant. */
   readonly #taking = new Map<JobId, Promise<Lease | null>>();
+  /** Jobs whose grant is in use although they may not be followed. */
+  readonly #inUse = new Set<JobId>();
   /** Called when a grant was made, which is to be released later. */
   onOpen: () => void = () => {};
   /** Called before a key is used: in a fleet, the next owner releases the key after a kill. */
@@ -108,6 +110,16 @@ export class Leases {
     store.transaction(() => store.leases.setWay(lease.leaseId, way));
   }
 
+  /** Keeps the grant of a job while `work` runs, also if the job is not followed. */
+  async during<T>(jobId: JobId, work: () => Promise<T>): Promise<T> {
+    this.#inUse.add(jobId);
+    try {
+      return await work();
+    } finally {
+      this.#inUse.delete(jobId);
+    }
+  }
+
   /** Releases the open grants of a job; rejects if the service cannot be reached. */
   async end(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<void> {
     await this.#endAll((row) => row.jobId === jobId, remote, signal);
@@ -124,7 +136,8 @@ export class Leases {
     const isUsed = ({ leaseId, jobId, openedAt }: LeaseRow) => {
       const state = store.jobs.get(jobId)?.state;
       const isOld = clock.now() - (openedAt ?? 0) > RENEWED_AFTER_MS + HOUR_MS;
-      return this.#leases.get(jobId)?.leaseId === leaseId && (state === 'watched' || state === 'ending') && !isOld;
+      const isNeeded = state === 'watched' || state === 'ending' || this.#inUse.has(jobId);
+      return this.#leases.get(jobId)?.leaseId === leaseId && isNeeded && !isOld;
     };
     return this.#endAll((row) => !isUsed(row), remote, signal);
   }

@@ -10,6 +10,7 @@ import { directBy, inMemory, JOB, OPTIONS, ResultsPlace } from '../place.ts';
 
 /** A direct way in memory. */
 class ModelTransfer implements DirectTransfer {
+  readonly list = () => Promise.resolve({ files: [], links: 0 });
   readonly orders: string[][] = [];
   /** The way that each order begins with. */
   readonly ways: (string | null)[] = [];

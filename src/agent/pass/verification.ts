@@ -1,0 +1,167 @@
+/**
+ * Compares every mirror and result of a job with the raw bytes of the service, which may list less than there is. A complete verification
+ * also compares with the list of the cluster itself.
+ */
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { asJobtailError, JobtailError } from '../../errors.ts';
+import { byTaskAndFile, type JobId, keyText } from '../../job.ts';
+import { showBytes } from '../../numbers.ts';
+import { printable } from '../../printable.ts';
+import { partsOf, resultPath } from '../../safe-names.ts';
+import { inSlices } from '../../slices.ts';
+import type { LiveFileRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { ClusterList, Remote } from '../ports.ts';
+import { type Results, resultsDirectory } from '../results/results.ts';
+import { type Proof, proveFile } from './comparison.ts';
+import { proveMirrors } from './mirror-proofs.ts';
+
+/** A file and its proof; missing: there, and not here. */
+export interface Verified {
+  readonly name: string;
+  readonly proof: Proof | { readonly outcome: 'missing'; readonly reason: string };
+}
+
+/** Whether the original could be deleted: every byte of it is here. */
+export const isHere = ({ proof }: Verified) => proof.outcome === 'equal' && proof.bytes === proof.remoteBytes;
+
+export interface VerificationOptions {
+  readonly mirrorDirectory: string;
+  readonly store: Store;
+  readonly remote: Remote;
+  /** The files that the cluster itself lists; undefined: only those of the service are compared. */
+  readonly cluster?: ClusterList | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface Verification {
+  readonly files: readonly Verified[];
+  /** What the cluster listed; null if it was not asked. */
+  readonly cluster: { readonly files: number; readonly links: number } | null;
+}
+
+export interface VerifyOptions extends Omit<VerificationOptions, 'cluster'> {
+  /** Asked for the files of the cluster, if the verification is complete. */
+  readonly results?: Results;
+  readonly isComplete: boolean;
+  /** Removes secrets: a name of a file comes from outside. */
+  readonly hide: (text: string) => string;
+  readonly onVerified?: (one: Verified) => void;
+}
+
+export async function verifyJob(jobId: JobId, options: VerifyOptions): Promise<Verification> {
+  const { results, remote, isComplete, hide, onVerified, signal } = options;
+  // First: without it, no download is worth its time.
+  const cluster = isComplete ? await results?.listCluster(jobId, remote, signal) : undefined;
+  const files: Verified[] = [];
+  for await (const { name, proof } of proofs(jobId, { ...options, cluster })) {
+    const one = { name: hide(name), proof };
+    files.push(one);
+    onVerified?.(one);
+  }
+  return { files, cluster: cluster === undefined ? null : { files: cluster.files.length, links: cluster.links } };
+}
+
+export async function* proofs(jobId: JobId, options: VerificationOptions): AsyncGenerator<Verified> {
+  const { mirrorDirectory, store, remote, cluster, signal } = options;
+  const listed = await remote.listChangedFiles(jobId, signal);
+  const rows = store.liveFiles.ofJob(jobId).sort(byTaskAndFile);
+  const download = { remote, jobId, signal };
+  const live = await proveMirrors(rows, { ...download, mirrorDirectory, listed, mayBe: () => true });
+  const missing = new Set(listed);
+  const sources = new Map<string | null, string | null>();
+  const known = new KnownPaths();
+  for (const [index, row] of rows.entries()) {
+    const one = live[index];
+    if (one === undefined || one instanceof JobtailError) throw one;
+    if (one.listedName !== null) missing.delete(one.listedName);
+    sources.set(keyText(row), one.listedName);
+    known.addLive(row, one.listedName, one.proof);
+    yield { name: `task ${row.taskId} ${row.file}`, proof: one.proof };
+  }
+  const reasons = new Map<string, string>();
+  for (const row of store.results.ofJob(jobId)) {
+    const found = resultPath(row.name);
+    if (row.fetchedAt === null || 'refused' in found) {
+      reasons.set(row.name, `${row.state}${row.reason === null ? '' : `: ${row.reason}`}`);
+      continue;
+    }
+    missing.delete(row.name);
+    const placed = path.join(resultsDirectory(mirrorDirectory, jobId), ...found.parts);
+    const mirror = row.live === null ? undefined : await mirrorBehind(placed, row.live, mirrorDirectory, jobId);
+    // An empty mirror was compared with no listed file. One that equals several may equal only the start of this one.
+    if (mirror !== undefined && sources.get(row.live) === row.name) continue;
+    const proof = await proveResult(mirror ?? placed, row.name, download);
+    known.add(row.name, proof);
+    yield { name: printable(row.name), proof };
+  }
+  const unknown = store.jobs.get(jobId)?.results === true ? 'never fetched' : 'results of this job are off';
+  for await (const name of inSlices(missing)) {
+    const proof = { outcome: 'missing', reason: reasons.get(name) ?? unknown } as const;
+    known.add(name, proof);
+    yield { name: printable(name), proof };
+  }
+  for await (const { name, bytes } of inSlices(cluster?.files ?? [])) {
+    const proof = proofOnCluster(bytes, known.find(name));
+    if (proof !== undefined) yield { name: printable(`/${name}`), proof };
+  }
+}
+
+type FileProof = Verified['proof'];
+
+/** What is known of a file of the cluster; undefined if nothing is to be added to it. */
+function proofOnCluster(bytes: number, known: FileProof | undefined): FileProof | undefined {
+  if (known === undefined) {
+    return { outcome: 'missing', reason: `the service does not list it; the cluster does (${showBytes(bytes)})` };
+  }
+  if (known.outcome !== 'equal' || known.bytes !== known.remoteBytes || known.bytes === bytes) return undefined;
+  return { outcome: 'unproven', bytes: known.bytes, reason: `the cluster lists it with ${bytes} bytes` };
+}
+
+/** The compared files by their path on the cluster. */
+class KnownPaths {
+  readonly #byPath = new Map<string, FileProof>();
+  /** Live files whose listed name is unknown, by the end of their path. */
+  readonly #byEnd = new Map<string, FileProof>();
+
+  add(listedName: string, proof: FileProof): void {
+    this.#byPath.set(partsOf(listedName).join('/'), proof);
+  }
+
+  addLive({ relativePath }: LiveFileRow, listedName: string | null, proof: FileProof): void {
+    if (listedName !== null) this.add(listedName, proof);
+    else if (relativePath !== null) this.#byEnd.set(partsOf(relativePath).join('/'), proof);
+  }
+
+  find(name: string): FileProof | undefined {
+    const parts = name.split('/');
+    const ends = parts.map((_, from) => this.#byEnd.get(parts.slice(from).join('/')));
+    return this.#byPath.get(name) ?? ends.find((proof) => proof !== undefined);
+  }
+}
+
+/** The path of the mirror, if the link leads to it. */
+async function mirrorBehind(link: string, live: string, directory: string, jobId: JobId): Promise<string | undefined> {
+  const mirror = path.join(path.resolve(directory), jobId, 'live', `${live}.log`);
+  const text = await fs.readlink(link).catch(() => undefined);
+  return text !== undefined && path.resolve(path.dirname(link), text) === mirror ? mirror : undefined;
+}
+
+/** A result must equal the whole file, not just its start. A file that cannot be read does not stop the others. */
+async function proveResult(local: string, name: string, options: Parameters<typeof proveFile>[2]): Promise<Proof> {
+  const refused = options.remote.reasonAgainst?.(name);
+  if (refused !== undefined) return { outcome: 'unproven', bytes: 0, reason: refused };
+  try {
+    const proof = await proveFile(local, name, options);
+    if (proof.outcome !== 'equal' || proof.bytes === proof.remoteBytes) return proof;
+    return { ...proof, outcome: 'different', at: proof.bytes };
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') {
+      return { outcome: 'unproven', bytes: 0, reason: `${local} is missing` };
+    }
+    const error = asJobtailError(thrown);
+    if (error.policy.ofOneFile === 'no' && !error.policy.isRefusal) throw error;
+    return { outcome: 'unproven', bytes: 0, reason: error.message };
+  }
+}

@@ -1,0 +1,42 @@
+/** A complete verification: what the cluster lists beside what the service lists. */
+import { expect, it } from 'vitest';
+import { proofs } from '../../../src/agent/pass/verification.ts';
+import type { ClusterList } from '../../../src/agent/ports.ts';
+import { JOB, ResultsPlace } from '../results/place.ts';
+
+async function notEqual(place: ResultsPlace, files: ClusterList['files']): Promise<string[]> {
+  const { mirror: mirrorDirectory, store, remote } = place;
+  const { signal } = new AbortController();
+  const lines: string[] = [];
+  for await (const { name, proof } of proofs(JOB, {
+    mirrorDirectory,
+    store,
+    remote,
+    signal,
+    cluster: { files, links: 0 },
+  }))
+    if (proof.outcome !== 'equal') lines.push(`${name}: ${'reason' in proof ? proof.reason : proof.outcome}`);
+  return lines;
+}
+
+it('a file of the cluster is known by its path, a live file also by the end of it; another size is named', async () => {
+  const place = new ResultsPlace();
+  place.remote.set('/11/a.dat', 'four');
+  await place.sync(true);
+  // Nothing listed can be the source of an empty mirror.
+  place.live('stdout', '', { relativePath: '/stdout.txt' });
+  const found = [
+    { name: '11/a.dat', bytes: 4 },
+    { name: '11/stdout.txt', bytes: 0 },
+  ];
+  expect(await notEqual(place, found)).toEqual([]);
+  expect(await notEqual(place, [...found, { name: '11/b/a.dat', bytes: 4 }])).toEqual([
+    '/11/b/a.dat: the service does not list it; the cluster does (4 B)',
+  ]);
+  expect(
+    await notEqual(place, [
+      { name: '11/a.dat', bytes: 5 },
+      { name: '11/stdout.txt', bytes: 6 },
+    ]),
+  ).toEqual(['/11/a.dat: the cluster lists it with 5 bytes', '/11/stdout.txt: the cluster lists it with 6 bytes']);
+});
