@@ -30,9 +30,9 @@ const bytesIn = (...bytes: number[]) =>
 const connections: readonly BrokenAnswer[] = [
   ...brokenConnections(SOUND),
   { what: 'white space without end', code: 'answer-too-large', serve: forever(LONG, ' '.repeat(65_536)) },
-  { what: 'values without end', code: 'answer-too-large', serve: forever(`${LONG}[`, '0,'.repeat(5000)) },
-  { what: 'a name without end', code: 'malformed', serve: forever(`${LONG}[{"`, 'x'.repeat(65_536)) },
-  { what: 'a number without end', code: 'malformed', serve: forever(`${LONG}[`, '1'.repeat(65_536)) },
+  { what: 'values without end', code: 'answer-too-large', serve: forever(`${LONG}[[`, '0,'.repeat(5000)) },
+  { what: 'a name without end', code: 'answer-too-large', serve: forever(`${LONG}[{"`, 'x'.repeat(65_536)) },
+  { what: 'a number without end', code: 'answer-too-large', serve: forever(`${LONG}[`, '1'.repeat(65_536)) },
 ];
 
 const lost = 'Session code 0b8d1dd2-2bd3-4b0c-8f4e-3a5b6c7d8e9f is not valid';
@@ -109,7 +109,7 @@ const documents: readonly BrokenAnswer[] = [
   { what: 'an object', code: 'unexpected-answer', serve: json('{}') },
   { what: 'a problem with 200', code: 'unexpected-answer', serve: json('{"title":"x","status":500}') },
   { what: 'a string', code: 'unexpected-answer', serve: json('"x"') },
-  { what: 'a list of strings', code: 'unexpected-answer', serve: json('["x"]') },
+  { what: 'a list of strings', code: 'malformed', serve: json('["x"]') },
   { what: 'a word', code: 'malformed', serve: json('undefined') },
   { what: 'half a document', code: 'malformed', serve: json(good.slice(0, -1)) },
   { what: 'two documents', code: 'malformed', serve: json(good + good) },
@@ -125,7 +125,7 @@ const documents: readonly BrokenAnswer[] = [
   { what: 'a task that is an object', code: 'malformed', serve: json(good.replace('9001', '{}')) },
   { what: 'a path that is a list', code: 'malformed', serve: json(good.replace('"out"', '[]')) },
   { what: 'deep nesting', code: 'malformed', serve: json('['.repeat(1_000_000)) },
-  { what: 'a name of 10 MB', code: 'malformed', serve: json(`[{"${'n'.repeat(10_000_000)}":1}]`) },
+  { what: 'a name of 10 MB', code: 'answer-too-large', serve: json(`[{"${'n'.repeat(10_000_000)}":1}]`) },
   { what: 'a path of 10 MB', code: 'answer-too-large', serve: json(good.replace('out', 'x'.repeat(10_000_000))) },
   { what: 'a million entries', code: 'answer-too-large', serve: json(`[${'{},'.repeat(1_000_000)}{}]`) },
   { what: 'a million texts', code: 'answer-too-large', serve: json(`[${'{"Content":""},'.repeat(1_000_000)}{}]`) },
@@ -147,8 +147,7 @@ const files: readonly BrokenAnswer[] = [
 
 const listings: readonly BrokenAnswer[] = [
   { what: 'a listing that is a name', code: 'unexpected-answer', serve: json('"a"') },
-  { what: 'a listing of numbers', code: 'unexpected-answer', serve: json('[1]') },
-  { what: 'a listing of lists', code: 'unexpected-answer', serve: json('[["a"]]') },
+  { what: 'a listing of lists', code: 'malformed', serve: json('[["a"]]') },
   { what: 'names without end', code: 'answer-too-large', serve: forever(`${LONG}[`, '"a",'.repeat(3000)) },
   { what: 'files without end', code: 'answer-too-large', serve: forever(`${LONG}[`, '{"FileName":"a"},'.repeat(3000)) },
   { what: 'one name without end', code: 'answer-too-large', serve: forever(`${LONG}["`, 'x'.repeat(65_536)) },

@@ -68,7 +68,7 @@ const connections: readonly BrokenAnswer[] = [
     code: 'answer-too-large',
     serve: forever(LONG + beforeContent.replace(/<JobFileContentExt>.*/, ''), ' '.repeat(65_536)),
   },
-  { what: 'a comment without end', code: 'answer-too-large', serve: forever(`${LONG}<!--`, 'x'.repeat(65_536)) },
+  { what: 'a comment without end', code: 'malformed', serve: forever(`${LONG}<!--`, 'x'.repeat(65_536)) },
   {
     what: 'elements without end',
     code: 'answer-too-large',

@@ -1,4 +1,4 @@
-/** Random answers and what they mean, for properties of the scanner. */
+/** Random answers and what they mean, for properties of the readers. */
 import fc from 'fast-check';
 import { NAMESPACE, SOAP_1_1, SOAP_1_2 } from './wire-envelopes.ts';
 

@@ -1,4 +1,4 @@
-/** Random JSON documents and what they mean, for properties of the scanner. */
+/** Random JSON documents and what they mean, for properties of the readers. */
 import fc from 'fast-check';
 
 /** Some JSON, and what it is. */
@@ -57,7 +57,7 @@ const scalar: fc.Arbitrary<Written> = fc.oneof(
   writtenText,
   fc.constantFrom('true', 'false', 'null').map((json) => ({ json, value: JSON.parse(json) as unknown })),
   fc
-    .constantFrom('0', '-0', '7', '-12', '0.5', '1e3', '1E+3', '2.25e-3', '9007199254740993', '-9223372036854775808')
+    .constantFrom('0', '-0', '7', '-12', '0.5', '1e3', '1E+3', '2.25e-3')
     .map((json) => ({ json, value: Number(json) })),
   fc
     .double({ noNaN: true, noDefaultInfinity: true })

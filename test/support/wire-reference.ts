@@ -1,4 +1,4 @@
-/** A parse of the whole document by somebody else: what the scanner must agree with. */
+/** A parse of the whole document by somebody else: what the reader must agree with. */
 import sax from 'sax';
 
 /** The texts of all `localName` elements; undefined if the document is no XML. */

@@ -1,16 +1,16 @@
-/** Receivers of the bulky parts of a response: the interface, the names of a listing, and a file. */
+/** Receivers of the bulky texts of a response: the interface, and a file. */
 import type { Sink } from '../../agent/ports.ts';
 import { GrowingBuffer } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
 import { malformed } from '../wrong-answers.ts';
 
-/** Receives the bulky parts of a response one after the other while it arrives: texts, or records with elements. */
+/** Receives the bulky texts of a response one after the other while it arrives. */
 export interface Lifted {
-  /** A text or record begins (also an empty one, but not nil). They are counted from 0. */
+  /** text: the content of each item. base64: the result, decoded. */
+  readonly encoding: 'text' | 'base64';
+  /** A text begins (also an empty one, but not nil). They are counted from 0. */
   begin(): void;
-  /** In a record: an element begins or ends. Its name is empty if it is of another namespace. */
-  readonly element?: { open(name: string): void; close(): void };
-  /** Whole characters of a text, or of the last opened element. Valid until the call returns. */
+  /** Whole characters, or decoded bytes. Valid until the call returns. */
   bytes(bytes: Buffer): void;
   /** It is complete; the rest of the response may still be invalid. */
   end(): void;
@@ -19,49 +19,12 @@ export interface Lifted {
   readonly hasEnough?: boolean;
 }
 
-/** Overhead of each name in memory. */
-const BYTES_PER_NAME = 32;
-
-export class ListedNames implements Lifted {
-  readonly names: string[] = [];
-  readonly #maxBytes: number;
-  readonly #name = new GrowingBuffer();
-  #length = 0;
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  begin(): void {
-    this.#name.clear();
-    this.#count(BYTES_PER_NAME);
-  }
-
-  bytes(bytes: Buffer): void {
-    this.#count(bytes.length);
-    this.#name.append(bytes);
-  }
-
-  end(): void {
-    this.names.push(this.#name.view().toString());
-  }
-
-  async flush(): Promise<void> {}
-
-  #count(bytes: number): void {
-    this.#length += bytes;
-    if (this.#length <= this.#maxBytes) return;
-    throw new JobtailError('answer-too-large', `the listing is larger than the ${this.#maxBytes} bytes allowed`, {
-      hint: 'the job has too many files to be synced one by one: pack them on the cluster, or watch it with --no-results',
-    });
-  }
-}
-
 /** Larger pieces, because each call and each write has a cost. */
 const PIECE_BYTES = 256 * 1024;
 
 /** Passes bytes on in pieces: the next piece is collected while the sink has one. */
 export class StreamedFile implements Lifted {
+  readonly encoding = 'base64';
   readonly #sink: Sink;
   readonly #signal: AbortSignal;
   #gathered = new GrowingBuffer();

@@ -9,6 +9,7 @@ import { type HttpAnswer, type HttpRequest, readBeginning } from '../http/http-c
 import type { Count, ServiceCallsOptions } from '../session-calls.ts';
 import { malformed } from '../wrong-answers.ts';
 import type { Lifted } from './lifted.ts';
+import type { Taken } from './values.ts';
 
 const MAX_TITLE_LENGTH = 100;
 
@@ -22,7 +23,7 @@ export interface ResponseFormat {
   readonly unexpected: (operation: Operation, what: string) => JobtailError;
 }
 
-interface Scanner<Rest> {
+interface Reader<Rest> {
   push(chunk: Buffer): void;
   finish(): Rest;
 }
@@ -30,7 +31,7 @@ interface Scanner<Rest> {
 interface ResponseReading<Rest> {
   readonly operation: Operation;
   readonly format: ResponseFormat;
-  readonly scanner: Scanner<Rest>;
+  readonly reader: Reader<Rest>;
   readonly lifted?: Lifted | undefined;
   readonly count: Count;
   readonly secrets: Secrets;
@@ -57,7 +58,7 @@ async function readResponse<Rest>(answer: HttpAnswer, reading: ResponseReading<R
 }
 
 async function readSuccess<Rest>(answer: HttpAnswer, reading: ResponseReading<Rest>): Promise<Response<Rest>> {
-  const { scanner, lifted, count, format } = reading;
+  const { reader, lifted, count, format } = reading;
   if (!format.hasType(answer.contentType)) throw anotherFormat(answer, await readHead(answer, reading), reading);
   if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(answer.charset)) throw malformed('its encoding is not UTF-8');
   let head: Buffer | undefined;
@@ -65,11 +66,11 @@ async function readSuccess<Rest>(answer: HttpAnswer, reading: ResponseReading<Re
     for await (const chunk of answer.body) {
       head ??= chunk;
       count.bytes += chunk.length;
-      scanner.push(chunk);
+      reader.push(chunk);
       await lifted?.flush();
       if (lifted?.hasEnough) return { kind: 'enough' };
     }
-    return { kind: 'success', rest: scanner.finish() };
+    return { kind: 'success', rest: reader.finish() };
   } catch (error) {
     const isDamage = error instanceof JobtailError && error.code === 'malformed';
     const isOther = isDamage && (head === undefined || isWebPage(answer, head));
@@ -106,9 +107,8 @@ export function titleOf(head: Buffer): string {
 }
 
 /** A call by either protocol. */
-export interface ServiceCall {
+export interface ServiceCall extends Taken {
   readonly operation: Operation;
-  readonly lifted?: Lifted | undefined;
   /** Whether the response may take as long as it makes progress. */
   readonly bulky?: boolean;
   /** Maximum time until the response begins; the usual limit if omitted. */
@@ -121,7 +121,7 @@ export async function sendCall<Rest>(
   { operation, lifted, bulky, headersMs, signal }: ServiceCall,
   { http, secrets }: ServiceCallsOptions,
   request: Pick<HttpRequest, 'method' | 'url' | 'headers' | 'body'>,
-  reading: Pick<ResponseReading<Rest>, 'format' | 'scanner' | 'count'>,
+  reading: Pick<ResponseReading<Rest>, 'format' | 'reader' | 'count'>,
 ): Promise<{ readonly answer: HttpAnswer; readonly response: Response<Rest> }> {
   const answer = await http.request({
     ...request,

@@ -8,11 +8,13 @@ import { join } from 'node:path';
 import type { Content, Part, PartRequest, Parts, Reserve } from '../../agent/ports.ts';
 import { GrowingBuffer } from '../../bytes.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
-import { keyText, type LiveFileName, type TaskId } from '../../job.ts';
+import { keyText, type LiveFileName, parseTaskId, type TaskId } from '../../job.ts';
 import { FileWriter } from '../../system/files.ts';
+import { malformed, tooLarge } from '../wrong-answers.ts';
 import type { Lifted } from './lifted.ts';
+import { CONTENT, fieldsOf, longOf, type Taken, textOf, type Value } from './values.ts';
 
-export interface PartEntry {
+interface PartEntry {
   readonly taskId: TaskId | undefined;
   readonly file: LiveFileName | undefined;
   /** Decimal text; null without one. */
@@ -22,27 +24,40 @@ export interface PartEntry {
 }
 
 /** Longer than PATH_MAX: dropped, because it would be compared with each listed name. */
-export const usablePath = (path: string | null) => (path === null || path.length > 4_096 ? null : path);
+const MAX_PATH_CHARACTERS = 4_096;
 
-export const NO_CONTENT: Content = {
+const NO_CONTENT: Content = {
   length: 0,
   read: async () => Buffer.alloc(0),
   release: async () => undefined,
 };
 
+/** A call names at most a thousand files. */
+const MAX_ENTRIES = 10_000;
+
+/** Reads a response with parts. */
+type ReadTaken = (taken: Taken & { readonly lifted: Lifted }) => Promise<unknown>;
+
 /**
- * The parts for `wanted` in the response that `read` reads. Releases contents of entries that were not requested, and
- * all of them if it throws.
+ * The parts for `wanted` in the response that `read` reads; `files`: by the type in the response. Releases contents of
+ * entries that were not requested, and all of them if it throws.
  */
 export async function readParts(
   wanted: readonly PartRequest[],
+  files: ReadonlyMap<string, LiveFileName>,
   place: SpillPlace,
-  read: (texts: ResponseTexts) => Promise<readonly PartEntry[]>,
+  read: ReadTaken,
 ): Promise<Parts> {
   const [only, ...others] = wanted;
   const texts = new ResponseTexts(place, enoughOf(wanted));
+  const entries: PartEntry[] = [];
+  const onItem = (item: Value, text: number | undefined) => {
+    if (entries.length === MAX_ENTRIES) throw tooLarge(`more than ${MAX_ENTRIES} entries`);
+    const entry = entryOf(item, text === undefined ? undefined : texts.texts[text], files);
+    if (entry !== undefined) entries.push(entry);
+  };
   try {
-    const entries = await read(texts);
+    await read({ lifted: texts, onItem });
     if (only === undefined || !texts.hasEnough) return await matchParts(entries, wanted);
     // The response names a file after its text.
     const { taskId, file, offset } = only;
@@ -62,6 +77,26 @@ export async function readParts(
   } finally {
     await texts.close();
   }
+}
+
+/** @throws JobtailError malformed */
+function entryOf(
+  item: Value,
+  content: Content | undefined,
+  files: ReadonlyMap<string, LiveFileName>,
+): PartEntry | undefined {
+  const fields = fieldsOf(item);
+  if (fields === null || fields.size === 0) return undefined;
+  // The lifted text leaves an empty one.
+  if ((fields.get(CONTENT) ?? '') !== '') throw malformed('a content that is no text');
+  const path = textOf(fields.get('relativepath'));
+  return {
+    taskId: parseTaskId(longOf(fields.get('submittedtaskinfoid'))),
+    file: files.get(textOf(fields.get('filetype')) ?? ''),
+    offset: longOf(fields.get('offset')),
+    content: content ?? NO_CONTENT,
+    relativePath: path === null || path.length > MAX_PATH_CHARACTERS ? null : path,
+  };
 }
 
 /** With several files, a text is cut only where no request needs more. */
@@ -106,6 +141,7 @@ const MAX_IN_MEMORY = 4 * TEXTS_IN_MEMORY;
 
 /** The texts of one response, with one temporary file for all. */
 export class ResponseTexts implements Lifted {
+  readonly encoding = 'text';
   readonly #place: SpillPlace;
   readonly #enoughBytes: number;
   readonly #texts: ResponseText[] = [];

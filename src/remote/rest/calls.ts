@@ -4,13 +4,13 @@
  */
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
-import { type Response, type ResponseFormat, type ServiceCall, sendCall } from '../content/read-response.ts';
+import { type ResponseFormat, type ServiceCall, sendCall } from '../content/read-response.ts';
 import { type Count, grantHeaders, type ServiceCallsOptions, SessionCalls } from '../session-calls.ts';
-import { AnswerScanner, type LiftRule } from './answer/scanner.ts';
 import type { RestCapabilities } from './capabilities.ts';
 import { type Address, REQUEST } from './contract.ts';
+import { JsonReader, type JsonRest } from './json-reader.ts';
 import { refusalOf, URL_KEYS, unexpected } from './refusals.ts';
-import { type Json, JsonNumber, type JsonObject, jsonObject, writeJson } from './requests.ts';
+import { type Members, queryOf, writeMembers } from './requests.ts';
 
 const FORMAT: ResponseFormat = {
   name: 'JSON',
@@ -29,8 +29,7 @@ export interface RestCallsOptions extends ServiceCallsOptions {
 
 export interface Call extends ServiceCall {
   /** The arguments without the session; they may depend on the address. */
-  readonly members: (address: Address) => Readonly<Record<string, Json | undefined>>;
-  readonly rule?: LiftRule;
+  readonly members: (address: Address) => Members;
   readonly maxBytes: number;
   readonly onInvalid?: () => void;
 }
@@ -38,7 +37,8 @@ export interface Call extends ServiceCall {
 /** The form of session codes (docs/dev/rest.md 4.1). */
 const GUID_BYTES = 36;
 
-type Answered = Exclude<Response<Json | undefined>, { readonly kind: 'refusal' }>;
+/** A response without content, or one that was not read to its end. */
+const NOTHING: JsonRest = { value: null, json: 'null' };
 
 export class RestCalls {
   readonly #options: RestCallsOptions;
@@ -54,23 +54,29 @@ export class RestCalls {
     return this.#sessionBytes;
   }
 
-  /** @throws JobtailError */
-  call(call: Call): Promise<Answered> {
+  /** The response without what was taken. @throws JobtailError */
+  call(call: Call): Promise<JsonRest> {
     return this.#sessions.call(call.operation, (grant, count) => this.#attempt(call, grant, count), call.signal);
   }
 
+  /** Gives each item of the response to `onItem`. @throws JobtailError */
+  async list(call: Call): Promise<void> {
+    const { value } = await this.call(call);
+    if (value !== null) throw unexpected('it contains no list');
+  }
+
   /** Tries the possible addresses of an operation, and keeps the one that works. */
-  async #attempt(call: Call, grant: Grant, count: Count): Promise<Answered> {
-    const { operation, rule, lifted, maxBytes, onInvalid } = call;
+  async #attempt(call: Call, grant: Grant, count: Count): Promise<JsonRest> {
+    const { operation, onInvalid } = call;
     const { capabilities } = this.#options;
     this.#sessionBytes = grant.kind === 'session' ? Buffer.byteLength(grant.code) : 0;
     let first: JobtailError | undefined;
     for (const address of capabilities.addressesOf(operation)) {
-      const reading = { format: FORMAT, scanner: new AnswerScanner({ rule, lifted, maxBytes }), count };
+      const reading = { format: FORMAT, reader: new JsonReader(call), count };
       const { answer, response } = await sendCall(call, this.#options, this.#request(call, address, grant), reading);
       if (response.kind !== 'refusal') {
         capabilities.foundAt(operation, address);
-        return response;
+        return response.kind === 'success' ? response.rest : NOTHING;
       }
       const refusal = refusalOf(operation, answer, response.head, this.#options);
       if (refusal.reportsInvalid) onInvalid?.();
@@ -82,20 +88,12 @@ export class RestCalls {
 
   #request({ members }: Call, address: Address, grant: Grant) {
     const { verb: method, path } = address;
-    const session = grant.kind === 'session' ? { [REQUEST.sessionCode]: grant.code } : {};
-    const sent = jsonObject({ ...members(address), ...session });
+    const session = grant.kind === 'session' ? { [REQUEST.sessionCode]: JSON.stringify(grant.code) } : {};
+    const sent = { ...members(address), ...session };
     const url = `${this.#options.url}/${path}`;
     const shared = { 'user-agent': 'jobtail', accept: 'application/json', 'accept-language': 'en' };
     const headers = { ...shared, ...grantHeaders(grant) };
     if (method === 'GET') return { method, url: `${url}?${queryOf(sent)}`, headers };
-    return { method, url, headers: { ...headers, 'content-type': 'application/json' }, body: writeJson(sent) };
+    return { method, url, headers: { ...headers, 'content-type': 'application/json' }, body: writeMembers(sent) };
   }
-}
-
-function queryOf(members: JsonObject): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of members.members) {
-    query.set(name, value instanceof JsonNumber ? value.text : String(value));
-  }
-  return query.toString();
 }

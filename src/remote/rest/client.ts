@@ -1,26 +1,36 @@
 /** The five operations of the file-transfer service over REST, for all of its releases (docs/dev/rest.md). */
 import type { JobService, Listing, Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import type { JobInformation } from '../../job-information.ts';
-import type { Secrets } from '../../redact.ts';
 import { JobRecords, MAX_JOBS_BYTES } from '../content/job-records.ts';
 import { StreamedFile } from '../content/lifted.ts';
+import { ListedNames } from '../content/listed-names.ts';
 import { readParts, type SpillPlace } from '../content/response-texts.ts';
-import { ITEM } from './answer/scanner.ts';
+import { keepSecrets, transferMethodOf } from '../content/transfer-method.ts';
 import { type Call, RestCalls, type RestCallsOptions } from './calls.ts';
 import type { PathForm, RestCapabilities } from './capabilities.ts';
-import { JOB_STATES, PART, REQUEST } from './contract.ts';
+import { ADDRESSES, FILE_TYPES, JOB_STATES, PROTOCOLS, REQUEST } from './contract.ts';
 import { DecodedFiles } from './decoded-files.ts';
-import { ListedFiles } from './listed-files.ts';
 import { ONLY_BY_SSH, unexpected } from './refusals.ts';
-import { divideByBytes, JsonNumber, partsBytes, partsMembers } from './requests.ts';
-import { CLOSE_PATH, entriesOf, givenMethod, requireLifted, secretsOf, transferMethodOf } from './results.ts';
+import { divideByBytes, givenMethod, partsBytes, partsMembers } from './requests.ts';
 
 export interface RestRemoteOptions extends RestCallsOptions {
   readonly spill: SpillPlace;
   readonly maxSmallAnswerBytes: number;
 }
+
+const FILES = new Map(LIVE_FILE_NAMES.map((file) => [String(FILE_TYPES[file]), file]));
+
+/** All SSH variants are one protocol here. */
+const TRANSFER_PROTOCOLS = new Map([
+  [String(PROTOCOLS.NetworkShare), 'NetworkShare'],
+  [String(PROTOCOLS.SftpScp), 'SftpScp'],
+  [String(PROTOCOLS.LocalSftpScp), 'SftpScp'],
+] as const);
+
+/** Where the public key alone ends a transfer. */
+const CLOSE_PATH = ADDRESSES.EndFileTransfer[1].path;
 
 /** A response with a listing contains more than the names. */
 const LISTING_TIMES = 4;
@@ -33,14 +43,12 @@ type MembersOf = Call['members'];
 export class RestRemote implements Remote {
   readonly #options: RestRemoteOptions;
   readonly #capabilities: RestCapabilities;
-  readonly #secrets: Secrets;
   readonly #calls: RestCalls;
   readonly #decoded = new DecodedFiles();
 
   constructor(options: RestRemoteOptions) {
     this.#options = options;
     this.#capabilities = options.capabilities;
-    this.#secrets = options.secrets;
     this.#calls = new RestCalls(options);
   }
 
@@ -71,14 +79,13 @@ export class RestRemote implements Remote {
 
   async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing> {
     const { maxSmallAnswerBytes } = this.#options;
-    const lifted = new ListedFiles(maxSmallAnswerBytes);
-    const answered = await this.#calls.call({
-      ...{ operation: 'ListChangedFilesForJob', members: ofJob(jobId), lifted, signal },
-      rule: { path: [ITEM], as: 'record', orText: true },
+    const names = new ListedNames(maxSmallAnswerBytes);
+    await this.#calls.list({
+      ...{ operation: 'ListChangedFilesForJob', members: ofJob(jobId), signal },
+      onItem: (item) => names.add(item),
       maxBytes: LISTING_TIMES * maxSmallAnswerBytes,
     });
-    if (answered.kind === 'success') requireLifted(answered.rest);
-    return lifted.listing;
+    return names.listing;
   }
 
   async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, headersMs?: number): Promise<number> {
@@ -112,18 +119,17 @@ export class RestRemote implements Remote {
   }
 
   async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {
-    const operation = 'GetFileTransferMethod';
-    const answered = await this.#small({ operation, members: ofJob(jobId), signal });
-    const method = transferMethodOf(answered.kind === 'success' ? answered.rest : null);
-    this.#keepSecrets(method);
-    return method;
+    const { value, json } = await this.#small({ operation: 'GetFileTransferMethod', members: ofJob(jobId), signal });
+    const method = transferMethodOf(value, TRANSFER_PROTOCOLS, this.#options.secrets);
+    // Some services require the original object at the end.
+    return method === null ? null : { ...method, given: json };
   }
 
   async endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
-    this.#keepSecrets(method);
-    const publicKey = method.credentials?.publicKey ?? null;
+    keepSecrets(method, this.#options.secrets);
+    const publicKey = JSON.stringify(method.credentials?.publicKey ?? null);
     const members: MembersOf = ({ path }) => ({
-      [REQUEST.jobId]: new JsonNumber(jobId),
+      [REQUEST.jobId]: jobId,
       ...(path === CLOSE_PATH ? { [REQUEST.publicKey]: publicKey } : { [REQUEST.usedMethod]: givenMethod(method) }),
     });
     await this.#small({ operation: 'EndFileTransfer', members, signal });
@@ -132,14 +138,11 @@ export class RestRemote implements Remote {
   async #readSlice(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
     const members: MembersOf = () => partsMembers(jobId, wanted);
     try {
-      return await readParts(wanted, this.#options.spill, async (lifted) => {
-        const answered = await this.#calls.call({
-          ...{ operation: 'DownloadPartsOfJobFilesFromCluster', members, lifted, bulky: true, signal },
-          rule: { path: [ITEM, PART.content.toLowerCase()], as: 'text' },
-          maxBytes: this.#options.maxSmallAnswerBytes,
-        });
-        return answered.kind === 'success' ? entriesOf(answered.rest, lifted.texts) : [];
-      });
+      const { maxSmallAnswerBytes: maxBytes, spill } = this.#options;
+      const operation = 'DownloadPartsOfJobFilesFromCluster';
+      return await readParts(wanted, FILES, spill, (taken) =>
+        this.#calls.list({ operation, members, ...taken, bulky: true, maxBytes, signal }),
+      );
     } catch (error) {
       const isTooLong = error instanceof JobtailError && error.code === 'request-too-long';
       if (!isTooLong) throw error;
@@ -152,24 +155,18 @@ export class RestRemote implements Remote {
   async #download({ jobId, path, form, sink, signal, headersMs }: Download): Promise<number> {
     const watched = this.#decoded.watch(jobId, sink);
     const file = new StreamedFile(watched.sink, signal);
-    const members: MembersOf = () => ({ [REQUEST.jobId]: new JsonNumber(jobId), [REQUEST.path]: path });
+    const members: MembersOf = () => ({ [REQUEST.jobId]: jobId, [REQUEST.path]: JSON.stringify(path) });
     const call = this.#calls.call({
       ...{ operation: 'DownloadFileFromCluster', members, lifted: file, bulky: true, headersMs, signal },
-      rule: { path: [], as: 'base64' },
       maxBytes: this.#options.maxSmallAnswerBytes,
       onInvalid: () => this.#capabilities.pathRefused(path.length),
     });
-    const answered = await file.fill(call);
-    const isOther = answered.kind === 'success' && answered.rest !== null;
-    if (file.length === undefined && isOther) throw unexpected('it contains no file');
+    const { value } = await file.fill(call);
+    if (file.length === undefined && value !== null) throw unexpected('it contains no file');
     const length = file.requireLength('it may have been removed since it was listed, or the job is not submitted yet');
     this.#capabilities.worksBy(form);
     watched.requireBytes();
     return length;
-  }
-
-  #keepSecrets(method: TransferMethod | null): void {
-    for (const secret of secretsOf(method)) this.#secrets.add('transfer-key', secret);
   }
 
   #small(call: Omit<Call, 'maxBytes'>) {
@@ -190,7 +187,7 @@ const WAY_AROUND = `; ${ONLY_BY_SSH}`;
 
 const ofJob =
   (jobId: JobId): MembersOf =>
-  () => ({ [REQUEST.jobId]: new JsonNumber(jobId) });
+  () => ({ [REQUEST.jobId]: jobId });
 
 const slashed = (name: string) => `/${name.replace(/^\/+/, '')}`;
 
@@ -208,28 +205,22 @@ export class RestJobService implements JobService {
   }
 
   async getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {
-    const lifted = new JobRecords({ task: ITEM, asked: jobId });
-    const answered = await this.#calls.call({
-      ...{ operation: 'GetCurrentInfoForJob', lifted, signal },
-      members: () => ({ [REQUEST.jobId]: new JsonNumber(jobId) }),
-      rule: { path: [], as: 'record' },
-      maxBytes: MAX_JOBS_BYTES,
-    });
-    const isOther = answered.kind === 'success' && answered.rest !== null;
-    if (lifted.jobs.length === 0 && isOther) throw unexpected('it contains no job');
-    return inWords(lifted.only(unexpected));
+    const jobs = new JobRecords(jobId);
+    const operation = 'GetCurrentInfoForJob';
+    const { value } = await this.#calls.call({ operation, members: ofJob(jobId), maxBytes: MAX_JOBS_BYTES, signal });
+    if (value !== null && !(value instanceof Map)) throw unexpected('it contains no job');
+    jobs.add(value);
+    return inWords(jobs.only(unexpected));
   }
 
   async listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
-    const lifted = new JobRecords({ task: ITEM });
-    const answered = await this.#calls.call({
-      ...{ operation: 'ListJobsForCurrentUser', lifted, bulky: true, signal },
-      members: () => ({}),
-      rule: { path: [ITEM], as: 'record' },
+    const jobs = new JobRecords();
+    await this.#calls.list({
+      ...{ operation: 'ListJobsForCurrentUser', members: () => ({}), bulky: true, signal },
+      onItem: (item) => jobs.add(item),
       maxBytes: MAX_JOBS_BYTES,
     });
-    if (answered.kind === 'success') requireLifted(answered.rest);
-    return lifted.jobs.map(inWords);
+    return jobs.jobs.map(inWords);
   }
 }
 

@@ -1,74 +1,56 @@
 /**
- * JSON values with exact 64-bit numbers and names without case, and the requests for parts: they have a short limit, so
+ * The requests: their members are written as JSON here, because ids have 64 bits. Those for parts have a short limit, so
  * the wanted files are divided (docs/dev/rest.md 2).
  */
-import type { PartRequest } from '../../agent/ports.ts';
+import type { PartRequest, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId, TaskId } from '../../job.ts';
-import { FILE_TYPES, REQUEST } from './contract.ts';
+import { CREDENTIALS, FILE_TYPES, PROTOCOLS, REQUEST, TRANSFER_METHOD } from './contract.ts';
 
-export type Json = string | boolean | null | JsonNumber | LiftedText | JsonObject | readonly Json[];
+/** Each value is JSON. */
+export type Members = Readonly<Record<string, string>>;
 
-export class JsonNumber {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
+export function writeMembers(members: Members): string {
+  return `{${Object.entries(members)
+    .map(([name, json]) => `"${name}":${json}`)
+    .join(',')}}`;
 }
 
-/** The place of a text that was lifted out of the document. */
-export class LiftedText {
-  readonly index: number;
-
-  constructor(index: number) {
-    this.index = index;
-  }
+export function queryOf(members: Members): string {
+  const query = new URLSearchParams();
+  for (const [name, json] of Object.entries(members))
+    query.set(name, json.startsWith('"') ? (JSON.parse(json) as string) : json);
+  return query.toString();
 }
 
-export class JsonObject {
-  readonly #members = new Map<string, readonly [name: string, value: Json]>();
-
-  get(name: string): Json | undefined {
-    return this.#members.get(name.toLowerCase())?.[1];
-  }
-
-  set(name: string, value: Json): void {
-    this.#members.set(name.toLowerCase(), [name, value]);
-  }
-
-  get members(): readonly (readonly [name: string, value: Json])[] {
-    return [...this.#members.values()];
-  }
+/** The original object; after a restart, its stored part. Some releases require all of it. */
+export function givenMethod({ given, serverHostname, sharedBasepath, protocol, credentials }: TransferMethod): string {
+  if (typeof given === 'string') return given;
+  return JSON.stringify({
+    [TRANSFER_METHOD.hostname]: serverHostname ?? '',
+    [TRANSFER_METHOD.basepath]: sharedBasepath ?? '',
+    [TRANSFER_METHOD.protocol]: protocol === null ? undefined : PROTOCOLS[protocol],
+    [TRANSFER_METHOD.credentials]:
+      credentials === null
+        ? undefined
+        : {
+            [CREDENTIALS.username]: credentials.username ?? '',
+            [CREDENTIALS.privateKey]: credentials.privateKey ?? '',
+            [CREDENTIALS.publicKey]: credentials.publicKey ?? '',
+          },
+  });
 }
 
-/** Omits undefined members. */
-export function jsonObject(members: Readonly<Record<string, Json | undefined>>): JsonObject {
-  const object = new JsonObject();
-  for (const [name, value] of Object.entries(members)) if (value !== undefined) object.set(name, value);
-  return object;
+export function partsMembers(jobId: JobId, wanted: readonly PartRequest[]): Members {
+  return { [REQUEST.jobId]: jobId, [REQUEST.offsets]: `[${wanted.map(entryOf).join(',')}]` };
 }
 
-export function writeJson(value: Json): string {
-  if (value instanceof JsonNumber) return value.text;
-  if (value instanceof LiftedText) return 'null';
-  if (value instanceof JsonObject) {
-    return `{${value.members.map(([name, inner]) => `${JSON.stringify(name)}:${writeJson(inner)}`).join(',')}}`;
-  }
-  if (Array.isArray(value)) return `[${value.map(writeJson).join(',')}]`;
-  return JSON.stringify(value);
-}
-
-export function partsMembers(jobId: JobId, wanted: readonly PartRequest[]): Readonly<Record<string, Json>> {
-  return { [REQUEST.jobId]: new JsonNumber(jobId), [REQUEST.offsets]: wanted.map(entryOf) };
-}
-
-function entryOf({ taskId, file, offset }: PartRequest): Json {
+function entryOf({ taskId, file, offset }: PartRequest): string {
   if (!Number.isSafeInteger(offset)) throw new JobtailError('usage', `the offset ${offset} is no whole number`);
-  return jsonObject({
-    [REQUEST.taskId]: new JsonNumber(taskId),
-    [REQUEST.fileType]: new JsonNumber(String(FILE_TYPES[file])),
-    [REQUEST.offset]: new JsonNumber(String(offset)),
+  return writeMembers({
+    [REQUEST.taskId]: taskId,
+    [REQUEST.fileType]: String(FILE_TYPES[file]),
+    [REQUEST.offset]: String(offset),
   });
 }
 
@@ -78,8 +60,8 @@ interface RequestLimit {
 }
 
 export function partsBytes(jobId: JobId, wanted: readonly PartRequest[], sessionBytes: number): number {
-  const session = { [REQUEST.sessionCode]: 'x'.repeat(sessionBytes) };
-  return Buffer.byteLength(writeJson(jsonObject({ ...partsMembers(jobId, wanted), ...session })));
+  const session = { [REQUEST.sessionCode]: JSON.stringify('x'.repeat(sessionBytes)) };
+  return Buffer.byteLength(writeMembers({ ...partsMembers(jobId, wanted), ...session }));
 }
 
 /**
@@ -95,7 +77,7 @@ export function divideByBytes(
   const slices: PartRequest[][] = [];
   let left = 0;
   const add = (together: readonly PartRequest[]) => {
-    const bytes = together.reduce((sum, request) => sum + writeJson(entryOf(request)).length + 1, 0);
+    const bytes = together.reduce((sum, request) => sum + entryOf(request).length + 1, 0);
     if (bytes > room && together.length > 1) {
       for (const request of together) add([request]);
       return;

@@ -5,13 +5,13 @@
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
-import type { Lifted } from '../content/lifted.ts';
 import { isWebPage, type ResponseFormat, type ServiceCall, sendCall, titleOf } from '../content/read-response.ts';
+import type { Taken, Value } from '../content/values.ts';
 import type { HttpAnswer } from '../http/http-client.ts';
 import { type Count, grantHeaders, type ServiceCallsOptions, SessionCalls } from '../session-calls.ts';
-import { AnswerScanner } from './answer/scanner.ts';
 import { Envelopes, type EnvelopesOptions, type Fields, inSession } from './envelope.ts';
 import { type Fault, faultError, unexpected, urlKeyOf } from './faults.ts';
+import { XmlReader } from './xml-reader.ts';
 
 const FORMAT: ResponseFormat = {
   name: 'SOAP envelope',
@@ -48,23 +48,23 @@ export class SoapCalls {
     this.#envelopes = new Envelopes(options);
   }
 
-  /** The content of the response element; undefined if it was not read to its end. @throws JobtailError */
-  call(call: Call): Promise<unknown> {
+  /** The result without what was taken; null if the response was not read to its end. @throws JobtailError */
+  call(call: Call): Promise<Value> {
     return this.#sessions.call(call.operation, (grant, count) => this.#attempt(call, grant, count), call.signal);
   }
 
-  async #attempt(call: Call, grant: Grant, count: Count): Promise<unknown> {
-    const { operation, fields, lifted } = call;
+  async #attempt(call: Call, grant: Grant, count: Count): Promise<Value> {
+    const { operation, fields } = call;
     const { xml: body, headers } = await this.#envelopes.write(operation, inSession(fields, grant));
     const sent = { ...headers, 'user-agent': 'jobtail', ...grantHeaders(grant) };
     const request = { method: 'POST', url: this.#options.url, headers: sent, body } as const;
-    const reading = { format: FORMAT, scanner: this.#scanner(operation, lifted), count };
+    const reading = { format: FORMAT, reader: this.#reader(operation, call), count };
     const { answer, response } = await sendCall(call, this.#options, request, reading);
     if (response.kind === 'refusal')
       throw faultError(operation, answer, this.#faultIn(answer, response.head, operation), this.#options);
-    if (response.kind !== 'success') return undefined;
+    if (response.kind !== 'success') return null;
     const { rest } = response;
-    if (rest.fault === undefined) return await this.#envelopes.read(operation, rest.xml);
+    if ('value' in rest) return rest.value;
     throw faultError(operation, answer, { isFault: true, words: rest.fault }, this.#options);
   }
 
@@ -72,10 +72,10 @@ export class SoapCalls {
     const isXml = FORMAT.hasType(answer.contentType);
     try {
       if (isXml) {
-        const scanner = this.#scanner(operation, undefined);
-        scanner.push(head);
-        const { fault } = scanner.finish();
-        return { isFault: fault !== undefined, words: fault ?? '' };
+        const reader = this.#reader(operation, {});
+        reader.push(head);
+        const rest = reader.finish();
+        return 'fault' in rest ? { isFault: true, words: rest.fault } : { isFault: false, words: '' };
       }
     } catch {
       // Without an envelope, only the status describes the failure.
@@ -83,8 +83,8 @@ export class SoapCalls {
     return { isFault: false, words: isWebPage(answer, head) ? titleOf(head) : isXml ? '' : head.toString() };
   }
 
-  #scanner(operation: Operation, lifted: Lifted | undefined): AnswerScanner {
+  #reader(operation: Operation, { lifted, onItem }: Taken): XmlReader {
     const { namespace, secrets, maxSmallAnswerBytes } = this.#options;
-    return new AnswerScanner({ operation, namespace, lifted, maxBytes: maxSmallAnswerBytes, secrets });
+    return new XmlReader({ operation, namespace, secrets, lifted, onItem, maxBytes: maxSmallAnswerBytes });
   }
 }

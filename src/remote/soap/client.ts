@@ -1,19 +1,25 @@
 /** The five operations of the file-transfer service (docs/dev/soap.md 4.1) over SOAP 1.1 or 1.2. */
-import type { JobService, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
-import type { JobId } from '../../job.ts';
+import type { JobService, Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import type { JobInformation } from '../../job-information.ts';
 import { JobRecords, MAX_JOBS_BYTES } from '../content/job-records.ts';
-import { ListedNames, StreamedFile } from '../content/lifted.ts';
+import { StreamedFile } from '../content/lifted.ts';
+import { ListedNames } from '../content/listed-names.ts';
 import { readParts, type SpillPlace } from '../content/response-texts.ts';
+import { keepSecrets, transferMethodOf } from '../content/transfer-method.ts';
+import type { Value } from '../content/values.ts';
 import { SoapCalls, type SoapCallsOptions } from './calls.ts';
+import { FILE_TYPE_OF, PROTOCOLS } from './contract.ts';
 import { type Fields, taskFileOffsets, textArgument, transferMethodArgument } from './envelope.ts';
 import { unexpected } from './faults.ts';
-import { entriesOf, resultOf, transferMethodOf } from './results.ts';
 
 /** `url` is {file_transfer_url}. Limits exclude the content of files. */
 export interface SoapRemoteOptions extends SoapCallsOptions {
   readonly spill: SpillPlace;
 }
+
+const FILES = new Map(LIVE_FILE_NAMES.map((file) => [FILE_TYPE_OF[file] as string, file]));
+const TRANSFER_PROTOCOLS = new Map(PROTOCOLS.map((protocol) => [protocol as string, protocol]));
 
 const ofJob = (jobId: JobId, fields: Fields = {}): Fields => ({ submittedJobInfoId: jobId, ...fields });
 
@@ -30,18 +36,16 @@ export class SoapRemote implements Remote {
   async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
     const operation = 'DownloadPartsOfJobFilesFromCluster';
     const fields = ofJob(jobId, { taskFileOffsets: taskFileOffsets(wanted) });
-    return await readParts(wanted, this.#options.spill, async (lifted) => {
-      const response = await this.#calls.call({ operation, fields, lifted, bulky: true, signal });
-      return entriesOf(resultOf(operation, response), lifted.texts);
-    });
+    return await readParts(wanted, FILES, this.#options.spill, (taken) =>
+      this.#calls.call({ operation, fields, ...taken, bulky: true, signal }),
+    );
   }
 
-  async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
-    const operation = 'ListChangedFilesForJob';
-    const listed = new ListedNames(this.#options.maxSmallAnswerBytes);
-    const response = await this.#calls.call({ operation, fields: ofJob(jobId), lifted: listed, signal });
-    resultOf(operation, response);
-    return listed.names;
+  async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing> {
+    const names = new ListedNames(this.#options.maxSmallAnswerBytes);
+    const onItem = (item: Value) => names.add(item);
+    await this.#calls.call({ operation: 'ListChangedFilesForJob', fields: ofJob(jobId), onItem, signal });
+    return names.listing;
   }
 
   async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, headersMs?: number): Promise<number> {
@@ -53,26 +57,17 @@ export class SoapRemote implements Remote {
   }
 
   async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {
-    const operation = 'GetFileTransferMethod';
-    const response = await this.#calls.call({ operation, fields: ofJob(jobId), signal });
-    const method = transferMethodOf(resultOf(operation, response));
-    this.#keepSecret(method);
-    return method;
+    const result = await this.#calls.call({ operation: 'GetFileTransferMethod', fields: ofJob(jobId), signal });
+    return transferMethodOf(result, TRANSFER_PROTOCOLS, this.#options.secrets);
   }
 
   async endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
-    this.#keepSecret(method);
+    keepSecrets(method, this.#options.secrets);
     const fields = ofJob(jobId, { usedTransferMethod: transferMethodArgument(method) });
     await this.#calls.call({ operation: 'EndFileTransfer', fields, signal });
   }
-
-  #keepSecret(method: TransferMethod | null): void {
-    const key = method?.credentials?.privateKey;
-    if (typeof key === 'string') this.#options.secrets.add('transfer-key', key);
-  }
 }
 
-const TASK = 'SubmittedTaskInfoExt';
 export class SoapJobService implements JobService {
   readonly #calls: SoapCalls;
 
@@ -82,14 +77,15 @@ export class SoapJobService implements JobService {
 
   async getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {
     const operation = 'GetCurrentInfoForJob';
-    const lifted = new JobRecords({ task: TASK, asked: jobId });
-    await this.#calls.call({ operation, fields: ofJob(jobId), lifted, signal });
-    return lifted.only((what) => unexpected(operation, what));
+    const jobs = new JobRecords(jobId);
+    jobs.add(await this.#calls.call({ operation, fields: ofJob(jobId), signal }));
+    return jobs.only((what) => unexpected(operation, what));
   }
 
   async listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
-    const lifted = new JobRecords({ task: TASK });
-    await this.#calls.call({ operation: 'ListJobsForCurrentUser', fields: {}, lifted, bulky: true, signal });
-    return lifted.jobs;
+    const jobs = new JobRecords();
+    const onItem = (item: Value) => jobs.add(item);
+    await this.#calls.call({ operation: 'ListJobsForCurrentUser', fields: {}, onItem, bulky: true, signal });
+    return jobs.jobs;
   }
 }

@@ -25,31 +25,6 @@ export function serviceOf(operation: Operation): ServiceName {
   return ofJobs.includes(operation) ? 'JobManagementWs' : 'FileTransferWs';
 }
 
-/** An element of a response that does not pass through the `soap` package. */
-export interface LiftedElement {
-  readonly path: readonly string[];
-  readonly encoding: 'text' | 'base64' | 'elements';
-  /** Whether its index replaces it in the rest; otherwise nothing does. */
-  readonly indexed: boolean;
-}
-
-/** Bulky texts, and up to hundreds of thousands of names or jobs. */
-export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
-  DownloadFileFromCluster: { path: ['DownloadFileFromClusterResult'], encoding: 'base64', indexed: false },
-  DownloadPartsOfJobFilesFromCluster: {
-    path: ['DownloadPartsOfJobFilesFromClusterResult', 'JobFileContentExt', 'content'],
-    encoding: 'text',
-    indexed: true,
-  },
-  ListChangedFilesForJob: { path: ['ListChangedFilesForJobResult', 'string'], encoding: 'text', indexed: false },
-  GetCurrentInfoForJob: { path: ['GetCurrentInfoForJobResult'], encoding: 'elements', indexed: false },
-  ListJobsForCurrentUser: {
-    path: ['ListJobsForCurrentUserResult', 'SubmittedJobInfoExt'],
-    encoding: 'elements',
-    indexed: false,
-  },
-};
-
 /** SynchronizableFilesExt (docs/dev/soap.md 2.4). */
 export const FILE_TYPES = ['LogFile', 'ProgressFile', 'StandardErrorFile', 'StandardOutputFile'] as const;
 export type FileType = (typeof FILE_TYPES)[number];

@@ -1,16 +1,13 @@
 /**
- * Writes envelopes, and reads typed values from the small rest of a response, with the `soap` package and the contract.
- * The package sends nothing; its errors are dropped, because they contain what it read. Arguments are checked first:
- * the package does not escape all texts, and XML cannot contain some characters.
+ * Writes envelopes with the `soap` package and the contract. The package sends and reads nothing. Arguments are checked
+ * first: it does not escape all texts, and XML cannot contain some characters.
  */
 import type { WSDL } from 'soap/lib/wsdl/index.js';
 import type { Grant, PartRequest, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
-import { parseLong } from '../../job.ts';
 import type { Operation } from '../../operations.ts';
-import { malformed } from '../wrong-answers.ts';
-import { NOT_XML } from './answer/xml-text.ts';
 import { actionOf, type ContractOptions, FILE_TYPE_OF, SOAP_NAMESPACES, type SoapVersion, wsdlOf } from './contract.ts';
+import { NOT_XML } from './xml-text.ts';
 
 export interface Envelope {
   readonly xml: string;
@@ -40,15 +37,6 @@ export class Envelopes {
     };
   }
 
-  async read(operation: Operation, rest: string): Promise<unknown> {
-    const contract = await this.#readContract();
-    try {
-      return contract.xmlToObject(rest).Body[`${operation}Response`];
-    } catch {
-      throw malformed('its values are not those of the contract');
-    }
-  }
-
   #readContract(): Promise<WSDL> {
     this.#contract ??= readContract(wsdlOf(this.#options));
     return this.#contract;
@@ -59,8 +47,8 @@ async function readContract(text: string): Promise<WSDL> {
   // Only the WSDL part, at the first call: loading the whole package blocks the event loop for 60 ms.
   const { WSDL } = await import('soap/lib/wsdl/index.js');
   return new Promise((resolve, reject) => {
-    const contract = new WSDL(text, 'contract', { handleNilAsNull: true, customDeserializer: { long: exactLong } });
-    Object.assign(contract.options, { preserveWhitespace: true, attributesKey: 'attributes' });
+    const contract = new WSDL(text, 'contract', {});
+    Object.assign(contract.options, { attributesKey: 'attributes' });
     contract.onReady((error) => (error ? reject(error) : resolve(contract)));
   });
 }
@@ -69,13 +57,6 @@ function headersOf(soapVersion: SoapVersion, action: string): Envelope['headers'
   return soapVersion === '1.2'
     ? { 'Content-Type': `application/soap+xml; charset=utf-8; action="${action}"`, accept: 'application/soap+xml' }
     : { 'Content-Type': 'text/xml; charset=utf-8', SOAPAction: `"${action}"`, accept: 'text/xml' };
-}
-
-/** xs:long as canonical decimal text, because a JavaScript number is not exact for all of its range. */
-function exactLong(text: string): string {
-  const long = parseLong(text);
-  if (long === undefined) throw new Error('no whole number of 64 bits');
-  return long;
 }
 
 /** In the order of the contract, which the `soap` package does not correct. */

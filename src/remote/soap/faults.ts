@@ -1,6 +1,7 @@
 /** Failed responses, and their meaning. */
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
+import type { Fields, Value } from '../content/values.ts';
 import type { HttpAnswer } from '../http/http-client.ts';
 import type { ServiceCallsOptions } from '../session-calls.ts';
 import { FAULT, isSessionLost, LOST, MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
@@ -60,35 +61,14 @@ function meaningOf(status: number, isFault: boolean, urlKey: string): StatusMean
   return { code: 'http-status', hint: hintsOfStatus(urlKey)[status] ?? usual };
 }
 
-/** The texts of a fault, by path, in SOAP 1.1 and 1.2. */
-const WORDS: ReadonlyMap<string, 'code' | 'reason'> = new Map([
-  ['faultcode', 'code'],
-  ['faultstring', 'reason'],
-  ['Code/Value', 'code'],
-  ['Reason/Text', 'reason'],
-]);
-const AROUND_WORDS: ReadonlySet<string> = new Set(['Code', 'Reason']);
-
-/** Collects the texts of a fault; the first reason counts, because there may be one for each language. */
-export class FaultWords {
-  readonly #texts = new Map<'code' | 'reason', string>();
-  #open: 'code' | 'reason' = 'code';
-
-  /** Details and stack traces are skipped. */
-  open(path: string): 'words' | 'plain' | 'left-out' {
-    const part = WORDS.get(path);
-    if (part === undefined || this.#texts.has(part)) return AROUND_WORDS.has(path) ? 'plain' : 'left-out';
-    this.#open = part;
-    this.#texts.set(part, '');
-    return 'words';
-  }
-
-  add(characters: string): void {
-    this.#texts.set(this.#open, this.#texts.get(this.#open) + characters);
-  }
-
-  get text(): string {
-    const words = [this.#texts.get('code') ?? '', this.#texts.get('reason') ?? ''];
-    return words.filter((part) => part.trim() !== '').join(': ');
-  }
+/** The code and the first reason of a fault, in SOAP 1.1 and 1.2; there may be a reason for each language. */
+export function faultWords(fault: Fields): string {
+  const texts = [
+    fault.get('faultcode') ?? inside(fault.get('code'), 'value'),
+    fault.get('faultstring') ?? inside(fault.get('reason'), 'text'),
+  ].map((value) => [value].flat()[0]);
+  return texts.filter((text) => typeof text === 'string' && text.trim() !== '').join(': ');
 }
+
+const inside = (value: Value | undefined, name: string): Value | undefined =>
+  value instanceof Map ? (value as Fields).get(name) : undefined;

@@ -3,9 +3,9 @@
  * the document.
  */
 import { describe, expect, test } from 'vitest';
-import { AnswerScanner, type LiftRule } from '../../../../../src/remote/rest/answer/scanner.ts';
-import { growthOf } from '../../../../support/cpu-cost.ts';
-import { FILE_RULE, LIST_RULE, PARTS_RULE } from '../../../../support/wire-json.ts';
+import { JsonReader } from '../../../../src/remote/rest/json-reader.ts';
+import { growthOf } from '../../../support/cpu-cost.ts';
+import type { Taking } from '../../../support/wire-scan.ts';
 
 /** As the network brings them. */
 const CHUNK_BYTES = 64 * 1024;
@@ -50,38 +50,40 @@ const TEXTS: Readonly<Record<string, (size: number) => string>> = {
 const inText = (text: string) => `[{"Content":"${text}"}]`;
 const inRecord = (value: string) => `[{"FileName":${value}}]`;
 
-const hostile: readonly (readonly [what: string, rule: LiftRule, documentOf: (size: number) => string])[] = [
+const hostile: readonly (readonly [what: string, taking: Taking, documentOf: (size: number) => string])[] = [
   ...Object.entries(VALUES).flatMap(([what, of]) => [
-    [`${what} in the rest`, PARTS_RULE, of] as const,
-    [`${what} in a content`, PARTS_RULE, (size: number) => `[{"Content":${of(size)}}]`] as const,
-    [`${what} in a record`, LIST_RULE, (size: number) => inRecord(of(size))] as const,
+    [`${what} in the rest`, 'parts', of] as const,
+    [`${what} in a content`, 'parts', (size: number) => `[{"Content":${of(size)}}]`] as const,
+    [`${what} in a record`, 'items', (size: number) => inRecord(of(size))] as const,
   ]),
   ...Object.entries(TEXTS).flatMap(([what, of]) => [
-    [`${what} in a content`, PARTS_RULE, (size: number) => inText(of(size))] as const,
-    [`${what} in a name of a listing`, LIST_RULE, (size: number) => inRecord(`"${of(size)}"`)] as const,
-    [`${what} in the rest`, PARTS_RULE, (size: number) => `["${of(size)}"]`] as const,
-    [`${what} in base64`, FILE_RULE, (size: number) => `"${of(size)}"`] as const,
+    [`${what} in a content`, 'parts', (size: number) => inText(of(size))] as const,
+    [`${what} in a name of a listing`, 'items', (size: number) => inRecord(`"${of(size)}"`)] as const,
+    [`${what} in the rest`, 'parts', (size: number) => `["${of(size)}"]`] as const,
+    [`${what} in base64`, 'file', (size: number) => `"${of(size)}"`] as const,
   ]),
 ];
 
 /** Reads the document, to the error if there is one. */
-function read(rule: LiftRule, document: Buffer, chunkBytes: number): string {
-  const nothing = { begin: () => {}, bytes: () => {}, end: () => {}, flush: async () => {} };
-  const lifted = { ...nothing, element: { open: () => {}, close: () => {} } };
-  const scanner = new AnswerScanner({ rule, lifted, maxBytes: 32 * 1024 * 1024 });
+function read(taking: Taking, document: Buffer, chunkBytes: number): string {
+  const encoding = taking === 'file' ? ('base64' as const) : ('text' as const);
+  const lifted = { encoding, begin: () => {}, bytes: () => {}, end: () => {}, flush: async () => {} };
+  const taken =
+    taking === 'file' ? { lifted } : taking === 'items' ? { onItem: () => {} } : { lifted, onItem: () => {} };
+  const reader = new JsonReader({ ...taken, maxBytes: 32 * 1024 * 1024 });
   try {
-    for (let at = 0; at < document.length; at += chunkBytes) scanner.push(document.subarray(at, at + chunkBytes));
-    return String(scanner.finish());
+    for (let at = 0; at < document.length; at += chunkBytes) reader.push(document.subarray(at, at + chunkBytes));
+    return String(reader.finish().value);
   } catch (error) {
     return String(error);
   }
 }
 
 describe('of 128 KiB and of 1 MiB, in a time that grows no faster:', () => {
-  test.each(hostile)('%s', (_, rule, documentOf) => {
+  test.each(hostile)('%s', (_, taking, documentOf) => {
     const growth = growthOf(128 * 1024, (size) => {
       const document = Buffer.from(documentOf(size));
-      return () => read(rule, document, CHUNK_BYTES);
+      return () => read(taking, document, CHUNK_BYTES);
     });
     expect(growth).toMatchObject({ isLinear: true });
   });
@@ -91,7 +93,7 @@ describe('byte by byte, of 2,000 bytes and of 16,000:', () => {
   test.each([...Object.entries(TEXTS), ...Object.entries(VALUES)])('%s', (_, of) => {
     const growth = growthOf(2000, (size) => {
       const document = Buffer.from(inText(of(size)));
-      return () => read(PARTS_RULE, document, 1);
+      return () => read('parts', document, 1);
     });
     expect(growth).toMatchObject({ isLinear: true });
   });

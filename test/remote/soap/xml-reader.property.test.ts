@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { numRuns } from '../../../support/property-runs.ts';
+import { numRuns } from '../../support/property-runs.ts';
 import {
   cuts,
   type PartsDocument,
@@ -8,10 +8,10 @@ import {
   perhapsBase64,
   writtenBytes,
   writtenText,
-} from '../../../support/wire-documents.ts';
-import { entry, fileResponse, listResponse, partsResponse } from '../../../support/wire-envelopes.ts';
-import { textsOf } from '../../../support/wire-reference.ts';
-import { scan, tryScan } from '../../../support/wire-scan.ts';
+} from '../../support/wire-documents.ts';
+import { entry, fileResponse, listResponse, partsResponse } from '../../support/wire-envelopes.ts';
+import { textsOf } from '../../support/wire-reference.ts';
+import { attempted, scanXml } from '../../support/wire-scan.ts';
 
 const PARTS = 'DownloadPartsOfJobFilesFromCluster';
 const FILE = 'DownloadFileFromCluster';
@@ -19,15 +19,14 @@ const RUNS = numRuns(10_000);
 
 // They take seconds, but not on a busy machine.
 describe('10,000 documents each', { timeout: 300_000 }, () => {
-  test('texts mean what they were written for, and the rest names each once, however the network cuts them', () => {
+  test('texts mean what they were written for, each for its item, however the network cuts them', () => {
     fc.assert(
       fc.property(partsDocument, cuts, ({ xml, texts }, at) => {
-        const scanned = scan(PARTS, xml, at);
+        const scanned = scanXml(PARTS, xml, at);
         expect(scanned.texts.map(String)).toEqual(texts.filter((text) => text !== null));
-        expect(scanned.rest).toBe(scan(PARTS, xml).rest);
+        expect(scanned).toEqual(scanXml(PARTS, xml));
         let index = 0;
-        const entries = texts.map((text) => (text === null ? '<offset>' : `<content>${index++}</content><offset>`));
-        expect(scanned.rest.match(/(?:<content>[0-9]+<\/content>)?<offset>/g) ?? []).toEqual(entries);
+        expect(scanned.contents).toEqual(texts.map((text) => (text === null ? undefined : index++)));
       }),
       RUNS,
     );
@@ -37,7 +36,7 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
     fc.assert(
       fc.property(writtenText, cuts, ({ xml }, at) => {
         const document = partsResponse(entry(xml), entry(''));
-        expect(scan(PARTS, document, at).texts.map(String)).toEqual(textsOf(document, 'content'));
+        expect(scanXml(PARTS, document, at).texts.map(String)).toEqual(textsOf(document, 'content'));
       }),
       RUNS,
     );
@@ -64,11 +63,13 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
           document = document.slice(0, place) + added + document.slice(place + removed);
         }
         if (!document.isWellFormed()) return;
-        const scanned = tryScan(PARTS, document, at);
-        expect(tryScan(PARTS, document)).toEqual(scanned);
+        const scanned = attempted(() => scanXml(PARTS, document, at));
+        const whole = attempted(() => scanXml(PARTS, document));
+        expect(typeof scanned === 'string' ? typeof whole : whole).toEqual(
+          typeof scanned === 'string' ? 'string' : scanned,
+        );
         if (typeof scanned === 'string') return;
-        const whole = textsOf(document, 'content');
-        expect(whole).toEqual(expect.arrayContaining(scanned.texts.map(String)));
+        expect(textsOf(document, 'content')).toEqual(expect.arrayContaining(scanned.texts.map(String)));
       }),
       { ...RUNS, examples },
     );
@@ -78,7 +79,8 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
     fc.assert(
       fc.property(partsDocument, fc.nat(), cuts, ({ xml }, length, at) => {
         const bytes = Buffer.from(xml);
-        expect(typeof tryScan(PARTS, bytes.subarray(0, length % bytes.length), at)).toBe('string');
+        const cut = bytes.subarray(0, length % bytes.length);
+        expect(typeof attempted(() => scanXml(PARTS, cut, at))).toBe('string');
       }),
       RUNS,
     );
@@ -87,7 +89,7 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
   test('base64 decodes to the bytes it was made of, however it is cut', () => {
     fc.assert(
       fc.property(writtenBytes, cuts, ({ xml, bytes }, at) => {
-        expect(scan(FILE, fileResponse(xml), at).texts).toEqual([bytes]);
+        expect(scanXml(FILE, fileResponse(xml), at).texts).toEqual([bytes]);
       }),
       RUNS,
     );
@@ -96,8 +98,9 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
   test('base64 is accepted if and only if it is base64, however it is cut', () => {
     fc.assert(
       fc.property(perhapsBase64, cuts, ({ text, bytes }, at) => {
-        const scanned = tryScan(FILE, fileResponse(text), at);
-        expect(scanned).toEqual(bytes === undefined ? 'malformed' : expect.objectContaining({ texts: [bytes] }));
+        const scanned = attempted(() => scanXml(FILE, fileResponse(text), at));
+        if (bytes !== undefined) expect(scanned).toMatchObject({ texts: [bytes] });
+        else expect(scanned).toMatch(/^malformed: /);
       }),
       RUNS,
     );
@@ -108,7 +111,7 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
       fc.property(fc.array(writtenText, { maxLength: 4 }), cuts, (names, at) => {
         const document = listResponse(...names.map(({ xml }) => `<string>${xml}</string>`));
         const expected = names.map(({ text }) => text);
-        expect(scan('ListChangedFilesForJob', document, at).texts.map(String)).toEqual(expected);
+        expect(scanXml('ListChangedFilesForJob', document, at)).toMatchObject({ rest: '', items: expected });
       }),
       RUNS,
     );

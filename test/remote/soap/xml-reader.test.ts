@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Operation } from '../../../../src/operations.ts';
+import type { Operation } from '../../../src/operations.ts';
+import type { Value } from '../../../src/remote/content/values.ts';
 import {
   entry,
   envelope,
@@ -12,14 +13,19 @@ import {
   response,
   SOAP_1_1,
   SOAP_1_2,
-} from '../../../support/wire-envelopes.ts';
-import { scan, tryScan } from '../../../support/wire-scan.ts';
+} from '../../support/wire-envelopes.ts';
+import { attempted, type Cuts, scanXml } from '../../support/wire-scan.ts';
 
 const PARTS: Operation = 'DownloadPartsOfJobFilesFromCluster';
 const FILE: Operation = 'DownloadFileFromCluster';
 const LIST: Operation = 'ListChangedFilesForJob';
 
-const contentOf = (content: string) => scan(PARTS, partsResponse(entry(content))).texts.map(String);
+const errorOf = (operation: Operation, document: Buffer | string, cuts: Cuts = []) => {
+  const scanned = attempted(() => scanXml(operation, document, cuts));
+  return typeof scanned === 'string' ? scanned.replace(/:.*/s, '') : scanned;
+};
+
+const contentOf = (content: string) => scanXml(PARTS, partsResponse(entry(content))).texts.map(String);
 
 describe('content keeps', () => {
   test.each([
@@ -62,7 +68,7 @@ describe('content is wrong with', () => {
     ['a NUL inside the name of an entity', '&am\0p;'],
     ['an element', 'a<b/>c'],
   ])('%s', (_, content) => {
-    expect(tryScan(PARTS, partsResponse(entry(content)))).toBe('malformed');
+    expect(errorOf(PARTS, partsResponse(entry(content)))).toBe('malformed');
   });
 
   test.each([
@@ -74,19 +80,22 @@ describe('content is wrong with', () => {
   ])('%s', (_, bytes) => {
     const [before = '', after = ''] = partsResponse(entry('|')).split('|');
     const document = Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)]);
-    expect(tryScan(PARTS, document)).toBe('malformed');
-    expect(tryScan(PARTS, document, [before.length + 1])).toBe('malformed');
+    expect(errorOf(PARTS, document)).toBe('malformed');
+    expect(errorOf(PARTS, document, [before.length + 1])).toBe('malformed');
   });
 });
 
 describe('what is lifted', () => {
-  test('leaves its index in the rest, nil leaves nothing', () => {
+  test('leaves an empty text in its item, and a nil one null', () => {
     const nil = '<JobFileContentExt><content xsi:nil="true"/><offset>7</offset></JobFileContentExt>';
-    const { rest, texts } = scan(PARTS, partsResponse(entry('a'), nil, entry('b')));
+    const { rest, items, contents, texts } = scanXml(PARTS, partsResponse(entry('a'), nil, entry('b')));
     expect(texts.map(String)).toEqual(['a', 'b']);
-    expect(rest).toContain('<JobFileContentExt><content>0</content><relativePath>');
-    expect(rest).toContain('<JobFileContentExt><offset>7</offset></JobFileContentExt>');
-    expect(rest).toContain('<JobFileContentExt><content>1</content>');
+    expect([rest, contents]).toEqual(['', [0, undefined, 1]]);
+    expect(items.map((item) => Object.fromEntries(item as Map<string, Value>))).toMatchObject([
+      { content: '', relativepath: '/out', submittedtaskinfoid: '9001' },
+      { content: null, offset: '7' },
+      { content: '' },
+    ]);
   });
 
   test.each([
@@ -99,35 +108,33 @@ describe('what is lifted', () => {
     const document = partsResponse(
       `<JobFileContentExt><content ${attributes}>${content}</content></JobFileContentExt>`,
     );
-    expect(scan(PARTS, document).texts.map(String)).toEqual(expected);
+    expect(scanXml(PARTS, document).texts.map(String)).toEqual(expected);
   });
 
   test('stands in the namespace of the contract, whatever its prefix', () => {
     const prefixed = `<S:Envelope xmlns:S='${SOAP_1_2}' xmlns:n = "${NAMESPACE}"><S:Header><a b="c">&amp;<d/></a></S:Header>
       <S:Body ><n:${PARTS}Response><n:${PARTS}Result><JobFileContentExt xmlns="${NAMESPACE}">
       <n:content\n>x</n:content ><n:offset>1</n:offset></JobFileContentExt></n:${PARTS}Result></n:${PARTS}Response>\r\n</S:Body></S:Envelope>\n`;
-    const { rest, texts } = scan(PARTS, prefixed);
+    const { items, texts } = scanXml(PARTS, prefixed);
     expect(texts.map(String)).toEqual(['x']);
-    expect(rest.replace(/\s+/g, ' ')).toBe(
-      `<soap:Envelope xmlns:soap="${SOAP_1_1}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soap:Body><${PARTS}Response><${PARTS}Result><JobFileContentExt> <content>0</content><offset>1</offset></JobFileContentExt></${PARTS}Result></${PARTS}Response></soap:Body></soap:Envelope>`,
-    );
+    const item = [
+      ['content', ''],
+      ['offset', '1'],
+    ] as const;
+    expect(items).toEqual([new Map(item)]);
   });
 
   test('stands at its place', () => {
     const deeper = partsResponse(
       '<JobFileContentExt><x><content>x</content></x></JobFileContentExt><content>y</content>',
     );
-    expect(scan(PARTS, deeper).texts).toEqual([]);
-    expect(scan(FILE, fileResponse('<!-- -->')).texts.map(String)).toEqual(['']);
+    expect(scanXml(PARTS, deeper).texts).toEqual([]);
+    expect(scanXml(FILE, fileResponse('<!-- -->')).texts.map(String)).toEqual(['']);
   });
 
-  test('is a listing without its nil entries', () => {
-    const { rest, texts } = scan(
-      LIST,
-      listResponse('<string>a &amp; b</string>', '<string xsi:nil="true" />', '<string/>'),
-    );
-    expect(texts.map(String)).toEqual(['a & b', '']);
-    expect(rest).toContain('<ListChangedFilesForJobResult></ListChangedFilesForJobResult>');
+  test('may be names, some of them nil', () => {
+    const names = listResponse('<string>a &amp; b</string>', '<string xsi:nil="true" />', '<string/>');
+    expect(scanXml(LIST, names)).toMatchObject({ rest: '', items: ['a & b', null, ''], texts: [] });
   });
 
   test.each([
@@ -135,13 +142,13 @@ describe('what is lifted', () => {
     ['no namespace', ''],
   ])('is refused in %s', (_, namespace) => {
     const document = partsResponse(`<JobFileContentExt><content xmlns="${namespace}">x</content></JobFileContentExt>`);
-    expect(tryScan(PARTS, document)).toBe('unexpected-answer');
+    expect(errorOf(PARTS, document)).toBe('unexpected-answer');
   });
 });
 
 describe('base64', () => {
   const decoded = (text: string) => {
-    const scanned = tryScan(FILE, fileResponse(text));
+    const scanned = errorOf(FILE, fileResponse(text));
     return typeof scanned === 'string' ? scanned : scanned.texts.map((bytes) => bytes.toString('hex')).join();
   };
 
@@ -184,14 +191,16 @@ describe('base64', () => {
 
 describe('the rest', () => {
   test('has control characters where the server wrote references', () => {
-    const { rest } = scan(PARTS, fault11('a&#x1B;[31m &lt;b&gt; &#0;<![CDATA[&]]>'));
+    const { rest } = scanXml(PARTS, fault11('a&#x1B;[31m &lt;b&gt; &#0;<![CDATA[&]]>'));
     expect(rest).toBe('soap:Server: a\x1b[31m <b> \0&');
   });
 
   test('has faults of both versions without their details', () => {
     const detail = '<detail><at xmlns="urn:x">secret</at></detail></soap:Fault>';
-    expect(scan(PARTS, fault11('broken').replace('<detail /></soap:Fault>', detail)).rest).toBe('soap:Server: broken');
-    expect(scan(PARTS, fault12('broken')).rest).toBe('soap:Receiver: broken');
+    expect(scanXml(PARTS, fault11('broken').replace('<detail /></soap:Fault>', detail)).rest).toBe(
+      'soap:Server: broken',
+    );
+    expect(scanXml(PARTS, fault12('broken')).rest).toBe('soap:Receiver: broken');
   });
 });
 
@@ -224,17 +233,13 @@ describe('an answer is wrong with', () => {
       good.replace('</soap:Body></soap:Envelope>', '</soap:Envelope></soap:Body>'),
       'malformed',
     ],
-    ['an attribute twice', good.replace('<content>', '<content a="1" a="2">'), 'malformed'],
     ['an attribute without quotes', good.replace('<content>', '<content a=1>'), 'malformed'],
     ['an attribute without a value', good.replace('<content>', '<content a>'), 'malformed'],
     ['attributes that touch', good.replace('<content>', '<content a="1"b="2">'), 'malformed'],
-    ['a < in an attribute', good.replace('<content>', '<content a="<">'), 'malformed'],
     ['a wrong reference in an attribute', good.replace('<content>', '<content a="&x;">'), 'malformed'],
     ['an unknown prefix', good.replace('<content>', '<content y:a="1">'), 'malformed'],
     ['an element of an unknown prefix', good.replace('<content>', '<y:content>'), 'malformed'],
-    ['a prefix bound to nothing', good.replace('<content>', '<content xmlns:y="">'), 'malformed'],
     ['the prefix xml bound anew', good.replace('<content>', '<content xmlns:xml="urn:x">'), 'malformed'],
-    ['a space before a name', good.replace('<content>', '< content>'), 'malformed'],
     ['a name that is none', good.replace('<content>', '<1content>'), 'malformed'],
     ['a declaration of another encoding', good.replace('utf-8', 'windows-1250'), 'malformed'],
     ['a declaration in the middle', good.replace('<content>', '<content><?xml version="1.0"?>'), 'malformed'],
@@ -246,7 +251,6 @@ describe('an answer is wrong with', () => {
       'malformed',
     ],
     ['text inside a nil one', good.replace('<content>', '<content xsi:nil="true">'), 'malformed'],
-    ['an instruction without a name', good.replace('<content>', '<??><content>'), 'malformed'],
     ['a -- in a comment', good.replace('<content>', '<!-- a -- b --><content>'), 'malformed'],
     ['a NUL in a comment', good.replace('<content>', '<!--a\0b--><content>'), 'malformed'],
     ['a NUL in an instruction', good.replace('<content>', '<?a b\0?><content>'), 'malformed'],
@@ -256,14 +260,16 @@ describe('an answer is wrong with', () => {
     ['a noncharacter in a comment', good.replace('<content>', '<!--\uFFFE--><content>'), 'malformed'],
     ['a declaration of an element', good.replace('<content>', '<content><!ELEMENT a>'), 'malformed'],
     ['deep nesting', partsResponse('<a>'.repeat(100_000)), 'malformed'],
-    ['a huge tag', good.replace('<content>', `<content a="${'x'.repeat(20_000)}">`), 'malformed'],
+    ['a huge tag', good.replace('<content>', `<content a="${'x'.repeat(70_000)}">`), 'malformed'],
     ['a huge tag name', partsResponse(`<${'a'.repeat(1_000_000)}>`), 'malformed'],
     ['a tag without end', partsResponse(`<a b="${'x'.repeat(1_000_000)}`), 'malformed'],
-    ['many elements', partsResponse('<a/>'.repeat(30_000)), 'answer-too-large'],
-    ['much text', partsResponse(entry('').replace('/out', 'x'.repeat(2_000_000))), 'answer-too-large'],
-    ['a huge comment', good.replace('<content>', `<!--${'x'.repeat(11_000_000)}--><content>`), 'answer-too-large'],
+    ['many elements', partsResponse(`<b>${'<a/>'.repeat(70_000)}</b>`), 'answer-too-large'],
+    ['much text', partsResponse(entry('').replace('/out', 'x'.repeat(5_000_000))), 'answer-too-large'],
+    ['many items', partsResponse(entry('x').repeat(60_000)), 'answer-too-large'],
+    ['two contents in one entry', good.replace('<content>', '<content>y</content><content>'), 'malformed'],
+    ['a huge comment', good.replace('<content>', `<!--${'x'.repeat(100_000)}--><content>`), 'malformed'],
   ])('%s', (_, document, code) => {
-    expect(tryScan(PARTS, document)).toBe(code);
+    expect(errorOf(PARTS, document)).toBe(code);
   });
 
   test.each([
@@ -273,9 +279,9 @@ describe('an answer is wrong with', () => {
     ['EndFileTransfer' as const, fault11('é')],
   ])('its end missing, wherever it is cut: %s', (operation, document) => {
     const bytes = Buffer.from(document);
-    expect(typeof tryScan(operation, bytes)).toBe('object');
+    expect(typeof errorOf(operation, bytes)).toBe('object');
     for (let length = 0; length < bytes.length; length += 1) {
-      const code = tryScan(operation, bytes.subarray(0, length));
+      const code = errorOf(operation, bytes.subarray(0, length));
       expect([length, code]).toEqual([length, length === 0 ? 'unexpected-answer' : 'malformed']);
     }
   });
@@ -283,8 +289,8 @@ describe('an answer is wrong with', () => {
 
 test('a byte order mark, white space and comments may stand before and after the envelope', () => {
   const document = `\uFEFF${partsResponse(entry('x'))}\r\n<!-- end -->\n<?end?>`;
-  expect(scan(PARTS, document).texts.map(String)).toEqual(['x']);
-  expect(scan(PARTS, `\n\n${partsResponse(entry('x'))}`).texts.map(String)).toEqual(['x']);
+  expect(scanXml(PARTS, document).texts.map(String)).toEqual(['x']);
+  expect(scanXml(PARTS, `\n\n${partsResponse(entry('x'))}`).texts.map(String)).toEqual(['x']);
   const bytes = Buffer.from(document);
-  expect(scan(PARTS, bytes, 1).texts.map(String)).toEqual(['x']);
+  expect(scanXml(PARTS, bytes, 1).texts.map(String)).toEqual(['x']);
 });

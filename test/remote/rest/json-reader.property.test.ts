@@ -1,19 +1,27 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { JsonNumber } from '../../../../src/remote/rest/requests.ts';
-import { numRuns } from '../../../support/property-runs.ts';
-import { cuts, perhapsBase64, writtenBytes } from '../../../support/wire-documents.ts';
-import { FILE_RULE, LIST_RULE, PARTS_RULE, scanJson, tryScanJson } from '../../../support/wire-json.ts';
-import { partsJson, writtenJson, writtenText } from '../../../support/wire-json-documents.ts';
+import type { Value } from '../../../src/remote/content/values.ts';
+import { numRuns } from '../../support/property-runs.ts';
+import { cuts, perhapsBase64, writtenBytes } from '../../support/wire-documents.ts';
+import { partsJson, writtenJson, writtenText } from '../../support/wire-json-documents.ts';
+import { attempted, scanJson } from '../../support/wire-scan.ts';
 
 const RUNS = numRuns(10_000);
 
-/** What JSON.parse takes and the scanner does not, on purpose. */
-const STRICTER = /two members of one name|half of a surrogate pair/;
+/** What JSON.parse takes and the reader does not, on purpose. */
+const STRICTER = /two members of one name|half of a surrogate pair|nested deeper/;
 
-function parsed(document: string): { value: unknown } | undefined {
+/** Leaves as texts, names in lower case. */
+function asValue(value: unknown): Value {
+  if (value === null) return null;
+  if (Array.isArray(value)) return value.map(asValue);
+  if (typeof value !== 'object') return String(value);
+  return new Map(Object.entries(value).map(([name, inner]) => [name.toLowerCase(), asValue(inner)]));
+}
+
+function parsed(document: string): { value: Value } | undefined {
   try {
-    return { value: JSON.parse(document) as unknown };
+    return { value: asValue(JSON.parse(document)) };
   } catch {
     return undefined;
   }
@@ -24,23 +32,34 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
   test('a document means what it was written for, and what JSON.parse says, however the network cuts it', () => {
     fc.assert(
       fc.property(writtenJson, cuts, ({ json, value }, at) => {
-        const { rest } = scanJson(json, undefined, at);
-        expect(rest).toEqual(value);
-        expect(rest).toEqual(JSON.parse(json));
+        const { rest } = scanJson(json, 'nothing', at);
+        expect(rest).toEqual(asValue(value));
+        expect(rest).toEqual(asValue(JSON.parse(json)));
       }),
       RUNS,
     );
   });
 
-  test('texts come out to the byte, and the rest names each once', () => {
+  test('the items of a list are those of JSON.parse, whatever they are', () => {
+    fc.assert(
+      fc.property(fc.array(writtenJson, { maxLength: 4 }), cuts, (items, at) => {
+        const document = `[${items.map(({ json }) => json).join(' , ')}]`;
+        const scanned = scanJson(document, 'items', at);
+        expect(scanned).toMatchObject({ rest: null, items: items.map(({ value }) => asValue(value)) });
+      }),
+      RUNS,
+    );
+  });
+
+  test('texts come out to the byte, each for its item', () => {
     fc.assert(
       fc.property(partsJson, cuts, ({ json, texts }, at) => {
-        const scanned = scanJson(json, PARTS_RULE, at);
+        const scanned = scanJson(json, 'parts', at);
         expect(scanned.texts).toEqual(texts.flatMap((text) => (text === null ? [] : [Buffer.from(text)])));
         let index = 0;
-        const entries = (scanned.rest as Record<string, unknown>[]).map((entry) => Object.values(entry)[0]);
-        expect(entries.filter((value) => typeof value === 'object' && value !== null)).toEqual(
-          scanned.texts.map(() => ({ lifted: index++ })),
+        expect(scanned.contents).toEqual(texts.map((text) => (text === null ? undefined : index++)));
+        expect(scanned.items.map((item) => (item as Map<string, Value>).get('offset'))).toEqual(
+          texts.map((_, at) => String(at)),
         );
       }),
       RUNS,
@@ -83,11 +102,10 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
           document = document.slice(0, place) + added + document.slice(place + removed);
         }
         if (!document.isWellFormed() || document.startsWith('\uFEFF')) return;
-        const scanned = tryScanJson(document, undefined, at);
-        const whole = tryScanJson(document);
+        const scanned = attempted(() => scanJson(document, 'nothing', at));
+        const whole = attempted(() => scanJson(document, 'nothing'));
         const reference = parsed(document);
         if (typeof scanned === 'string') {
-          // Which of two errors of one text is told depends on where the network cut it.
           expect([scanned, whole]).toEqual([scanned, whole].map(() => expect.stringMatching(/^malformed: /)));
           if (!STRICTER.test(scanned)) expect(reference).toBeUndefined();
         } else {
@@ -103,7 +121,8 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
     fc.assert(
       fc.property(partsJson, fc.nat(), cuts, ({ json }, length, at) => {
         const bytes = Buffer.from(json);
-        expect(tryScanJson(bytes.subarray(0, length % bytes.length), PARTS_RULE, at)).toMatch(/^malformed: /);
+        const cut = bytes.subarray(0, length % bytes.length);
+        expect(attempted(() => scanJson(cut, 'parts', at))).toMatch(/^malformed: /);
       }),
       RUNS,
     );
@@ -125,7 +144,7 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
           Buffer.from(bytes),
           Buffer.from(`${behind.json.slice(1)}}]`),
         ]);
-        expect(tryScanJson(document, PARTS_RULE, at)).toMatch(/^malformed: /);
+        expect(attempted(() => scanJson(document, 'parts', at))).toMatch(/^malformed: /);
       }),
       RUNS,
     );
@@ -135,8 +154,13 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
     const long = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
     fc.assert(
       fc.property(fc.array(long, { minLength: 1, maxLength: 4 }), cuts, (numbers, at) => {
-        const { json } = scanJson(`[${numbers.join(',')}]`, undefined, at);
-        expect(json).toEqual(numbers.map((number) => new JsonNumber(String(number))));
+        const document = `{"a":[${numbers.join(',')}],"b":"${numbers.join(' \\"')}"}`;
+        expect(scanJson(document, 'nothing', at).rest).toEqual(
+          new Map<string, Value>([
+            ['a', numbers.map(String)],
+            ['b', numbers.join(' "')],
+          ]),
+        );
       }),
       RUNS,
     );
@@ -149,7 +173,7 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
         const json = escapes
           ? JSON.stringify(base64).replaceAll('+', '\\u002B').replaceAll('/', '\\/')
           : JSON.stringify(base64);
-        expect(scanJson(json, FILE_RULE, at)).toMatchObject({ texts: [bytes], rest: undefined });
+        expect(scanJson(json, 'file', at)).toMatchObject({ texts: [bytes], rest: '' });
       }),
       RUNS,
     );
@@ -158,22 +182,9 @@ describe('10,000 documents each', { timeout: 300_000 }, () => {
   test('base64 is accepted if and only if it is base64, however it is cut', () => {
     fc.assert(
       fc.property(perhapsBase64, cuts, ({ text, bytes }, at) => {
-        const scanned = tryScanJson(JSON.stringify(text), FILE_RULE, at);
+        const scanned = attempted(() => scanJson(JSON.stringify(text), 'file', at));
         if (bytes !== undefined) expect(scanned).toMatchObject({ texts: [bytes] });
         else expect(scanned).toMatch(/^malformed: /);
-      }),
-      RUNS,
-    );
-  });
-
-  test('names of a listing come as they are, in both of its forms', () => {
-    fc.assert(
-      fc.property(fc.array(fc.tuple(writtenText, fc.boolean()), { maxLength: 4 }), cuts, (names, at) => {
-        const items = names.map(([{ json }, dated]) => (dated ? `{"FileName":${json},"LastModifiedDate":null}` : json));
-        const { texts, records, rest } = scanJson(`[${items.join(',')}]`, LIST_RULE, at);
-        const found = names.map(([, dated], index) => (dated ? records[index]?.join() : String(texts[index])));
-        const expected = names.map(([{ value }, dated]) => (dated && value !== '' ? `filename=${value}` : value));
-        expect([found, rest]).toEqual([expected, []]);
       }),
       RUNS,
     );

@@ -1,0 +1,352 @@
+/**
+ * Reads a SOAP response while it arrives. The package `sax` reads the tags; the texts between them stay bytes here, and
+ * bulky ones are lifted. Elements must be where the contract defines them, in its namespace; the first violation is an
+ * error.
+ */
+import { isUtf8 } from 'node:buffer';
+import sax, { type Tag } from 'sax';
+import { endOfWholeUtf8 } from '../../bytes.ts';
+import { JobtailError } from '../../errors.ts';
+import type { Operation } from '../../operations.ts';
+import type { Secrets } from '../../redact.ts';
+import { Base64Decoder, Chunks } from '../content/chunks.ts';
+import { CONTENT, MAX_DEPTH, MAX_ITEM_BYTES, type ReaderOptions, textOf, type Value } from '../content/values.ts';
+import { malformed, tooLarge } from '../wrong-answers.ts';
+import { SOAP_NAMESPACES, serviceOf } from './contract.ts';
+import { faultWords, unexpected } from './faults.ts';
+import { endOfWholeCharacters, isWhiteSpace, Namespaces, NOT_XML, resolveReferences, reusedSpace } from './xml-text.ts';
+
+const ENVELOPES: readonly string[] = Object.values(SOAP_NAMESPACES);
+const XSI_NAMESPACE = 'http://www.w3.org/2001/XMLSchema-instance';
+
+/** Maximum length of a tag, a comment or an instruction. */
+const MAX_TAG_BYTES = 64 * 1024;
+/** Memory of an element or attribute. */
+const BYTES_PER_NAME = 64;
+const MAX_OF_NAME = 100;
+
+const LESS_THAN = 0x3c;
+const BANG = 0x21;
+const COMMENT = Buffer.from('<!--');
+const CDATA = Buffer.from('<![CDATA[');
+const END_OF_CDATA = ']]>';
+
+const WORDS_OF_FAULT = ['faultcode', 'faultstring', 'Value', 'Text'];
+
+/** The number of elements around an element. */
+const DEPTH = { body: 1, response: 2, result: 3, item: 4, member: 5 } as const;
+
+export interface XmlReaderOptions extends ReaderOptions {
+  readonly operation: Operation;
+  readonly namespace: string;
+  readonly secrets: Secrets;
+}
+
+/** `value`: the result of the operation, without items that were taken. `fault`: the words of a fault. */
+export type XmlRest = { readonly value: Value } | { readonly fault: string };
+
+interface Named {
+  readonly uri: string;
+  readonly local: string;
+  readonly isNil: boolean;
+}
+
+interface Open {
+  /** outer: the envelope and its body. lifted: a bulky text. skipped: with all that is in it. */
+  readonly kind: 'outer' | 'value' | 'nil' | 'lifted' | 'skipped';
+  readonly tag: Named;
+  readonly fields: Map<string, Value>;
+  text: string;
+}
+
+export class XmlReader {
+  readonly #options: XmlReaderOptions;
+  readonly #chunks = new Chunks();
+  readonly #take = (bytes: Buffer, at: number) => this.#step(bytes, at);
+  readonly #tags = sax.parser(true, { position: false });
+  readonly #namespaces = new Namespaces();
+  readonly #open: Open[] = [];
+  #content: Open | undefined;
+  #isFault = false;
+  #isEmpty = true;
+  #hasRoot = false;
+  #hasBody = false;
+  #isInTag = false;
+  /** Whether `sax` has reported the tag: of a comment, before its `>`. */
+  #isReported = false;
+  #tagBytes = 0;
+  #isInCdata = false;
+  #itemBytes = 0;
+  #plainBytes = 0;
+  #base64: Base64Decoder | undefined;
+  #liftedCount = 0;
+  #text: number | undefined;
+
+  constructor(options: XmlReaderOptions) {
+    this.#options = options;
+    this.#tags.onopentag = (tag) => this.#opened(tag as Tag);
+    this.#tags.onclosetag = () => this.#closed();
+    this.#tags.oncomment = () => {
+      this.#isReported = true;
+    };
+    this.#tags.onprocessinginstruction = ({ name, body }) => this.#instruction(name, body);
+    this.#tags.onerror = (error) => {
+      throw error;
+    };
+  }
+
+  /** @throws JobtailError malformed, unexpected-answer, answer-too-large */
+  push(chunk: Buffer): void {
+    this.#plainBytes += chunk.length;
+    this.#isEmpty = this.#isEmpty && isWhiteSpace(chunk);
+    this.#chunks.push(chunk, this.#take);
+    if (this.#plainBytes > this.#options.maxBytes) throw tooLarge(`more than ${this.#options.maxBytes} bytes`);
+  }
+
+  /** @throws JobtailError malformed, unexpected-answer */
+  finish(): XmlRest {
+    if (this.#isEmpty) throw this.#unexpected('it is empty');
+    const isCut = this.#open.length > 0 || this.#isInTag || this.#chunks.restBytes > 0;
+    if (isCut || !this.#hasRoot) throw malformed('it ends before its last tag');
+    if (this.#content === undefined) throw this.#unexpected('the body of its envelope is empty');
+    const { fields } = this.#content;
+    if (this.#isFault) return { fault: faultWords(fields) };
+    const value = fields.get(`${this.#options.operation}Result`.toLowerCase()) ?? null;
+    if (this.#options.onItem !== undefined && (textOf(value) ?? '').trim() !== '')
+      throw malformed('text beside elements');
+    return { value };
+  }
+
+  /** Reads one piece; returns where the next one begins; `at` if it needs more bytes. */
+  #step(bytes: Buffer, at: number): number {
+    if (this.#isInTag) return this.#tag(bytes, at);
+    if (this.#isInCdata) return this.#cdata(bytes, at);
+    if (bytes[at] !== LESS_THAN) return this.#characters(bytes, at);
+    if (bytes[at + 1] === undefined) return at;
+    if (bytes[at + 1] === BANG) {
+      const start = bytes.subarray(at, at + CDATA.length);
+      if (start.equals(CDATA)) {
+        this.#isInCdata = true;
+        return at + CDATA.length;
+      }
+      const isCut = start.length < CDATA.length && start.equals(CDATA.subarray(0, start.length));
+      if (isCut || (start.length < COMMENT.length && start.equals(COMMENT.subarray(0, start.length)))) return at;
+      if (!start.subarray(0, COMMENT.length).equals(COMMENT))
+        throw malformed('a document type or another declaration that is not allowed in SOAP');
+    }
+    this.#isInTag = true;
+    this.#isReported = false;
+    this.#tagBytes = 0;
+    if (bytes[at + 1] !== BANG) return this.#tag(bytes, at);
+    // `sax` does not report an empty comment.
+    this.#tags.write('<!-- ');
+    return at + COMMENT.length;
+  }
+
+  /** A `>` may end the tag, comment or instruction: then `sax` reports it. */
+  #tag(bytes: Buffer, at: number): number {
+    const end = bytes.indexOf('>', at) + 1;
+    const to = end === 0 ? endOfWholeUtf8(bytes, at) : end;
+    const piece = bytes.subarray(at, to);
+    this.#tagBytes += piece.length;
+    if (this.#tagBytes > MAX_TAG_BYTES) throw malformed(`a tag or a comment longer than ${MAX_TAG_BYTES} bytes`);
+    const text = piece.toString();
+    if (!isUtf8(piece) || NOT_XML.test(text)) throw malformed('bytes that are not allowed inside of markup');
+    try {
+      this.#tags.write(text);
+    } catch (error) {
+      throw error instanceof JobtailError ? error : malformed('tags that are no XML');
+    }
+    if (end > 0 && this.#isReported) this.#isInTag = false;
+    return to;
+  }
+
+  #instruction(name: string, body: string): void {
+    this.#isReported = true;
+    if (name.toLowerCase() !== 'xml') return;
+    if (this.#hasRoot) throw malformed('a wrong XML declaration');
+    const [, encoding = 'utf-8'] = /encoding\s*=\s*["']([^"']*)/.exec(body) ?? [];
+    if (!/^(?:utf-?8|us-ascii)$/i.test(encoding)) throw malformed('an encoding that is not UTF-8');
+  }
+
+  #opened({ name, attributes }: Tag): void {
+    this.#isReported = true;
+    if (this.#open.length === 0 && this.#hasRoot) throw malformed('something after the root element');
+    if (this.#open.length === MAX_DEPTH) throw malformed(`elements nested deeper than ${MAX_DEPTH}`);
+    this.#hasRoot = true;
+    this.#count(BYTES_PER_NAME * (1 + Object.keys(attributes).length));
+    this.#namespaces.open(attributes);
+    const tag = { ...this.#namespaces.resolve(name), isNil: this.#isNil(attributes) };
+    this.#open.push({ kind: this.#kindOf(tag), tag, fields: new Map(), text: '' });
+  }
+
+  #isNil(attributes: Tag['attributes']): boolean {
+    return Object.entries(attributes).some(([name, value]) => {
+      if (!name.includes(':') || name.startsWith('xmlns:')) return false;
+      const { uri, local } = this.#namespaces.resolve(name);
+      return uri === XSI_NAMESPACE && local === 'nil' && /^\s*(?:true|1)\s*$/.test(value);
+    });
+  }
+
+  #kindOf(tag: Named): Open['kind'] {
+    switch (this.#open.at(-1)?.kind) {
+      case undefined:
+        return this.#envelope(tag);
+      case 'outer':
+        return this.#open.length === DEPTH.body ? this.#headerOrBody(tag) : this.#response(tag);
+      case 'skipped':
+        return 'skipped';
+      case 'lifted':
+        throw malformed('an element inside a text');
+      case 'nil':
+        throw malformed('an element inside a nil one');
+      case 'value':
+        return this.#inner(tag);
+    }
+  }
+
+  #envelope(tag: Named): Open['kind'] {
+    if (tag.local.toLowerCase() === 'html') throw malformed('it looks like a web page');
+    if (tag.local !== 'Envelope' || !ENVELOPES.includes(tag.uri))
+      throw this.#unexpected(`it contains ${this.#nameOf(tag)} instead of a SOAP envelope`);
+    return 'outer';
+  }
+
+  #headerOrBody(tag: Named): Open['kind'] {
+    const inEnvelope = tag.uri === this.#open[0]?.tag.uri && !this.#hasBody;
+    if (inEnvelope && tag.local === 'Header') return 'skipped';
+    if (!inEnvelope || tag.local !== 'Body') throw this.#unexpected(`its envelope contains ${this.#nameOf(tag)}`);
+    this.#hasBody = true;
+    return 'outer';
+  }
+
+  #response(tag: Named): Open['kind'] {
+    const { operation, namespace } = this.#options;
+    if (this.#content !== undefined) throw this.#unexpected('the body of its envelope contains more than one element');
+    this.#isFault = tag.uri === this.#open[0]?.tag.uri && tag.local === 'Fault';
+    if (!this.#isFault && (tag.uri !== namespace || tag.local !== `${operation}Response`))
+      throw this.#unexpected(`it contains ${this.#nameOf(tag)} instead of ${operation}Response of ${namespace}`);
+    return tag.isNil ? 'nil' : 'value';
+  }
+
+  #inner(tag: Named): Open['kind'] {
+    if (!this.#isFault && tag.uri !== this.#options.namespace) {
+      if (serviceOf(this.#options.operation) === 'JobManagementWs') return 'skipped';
+      throw this.#unexpected(`its response contains ${this.#nameOf(tag)}`);
+    }
+    // A nil element counts as absent.
+    if (tag.isNil) return 'nil';
+    return !this.#isFault && this.#isBulky(tag) ? this.#beginText() : 'value';
+  }
+
+  #isBulky({ local }: Named): boolean {
+    const { lifted } = this.#options;
+    if (lifted === undefined) return false;
+    if (lifted.encoding === 'base64') return this.#open.length === DEPTH.result;
+    return this.#open.length === DEPTH.member && local === CONTENT;
+  }
+
+  #beginText(): 'lifted' {
+    if (this.#text !== undefined) throw malformed('an entry with more than one content');
+    this.#text = this.#liftedCount++;
+    this.#base64 = this.#options.lifted?.encoding === 'base64' ? new Base64Decoder() : undefined;
+    this.#options.lifted?.begin();
+    return 'lifted';
+  }
+
+  #closed(): void {
+    this.#isReported = true;
+    this.#namespaces.close();
+    const closed = this.#open.pop();
+    if (closed === undefined || closed.kind === 'skipped' || closed.kind === 'outer') return;
+    if (closed.kind === 'lifted') {
+      this.#base64?.finish();
+      this.#options.lifted?.end();
+    }
+    const depth = this.#open.length;
+    const parent = this.#open.at(-1);
+    // Words may have markup in them.
+    if (this.#isFault && parent !== undefined) parent.text += closed.text;
+    if (depth === DEPTH.response) this.#content = closed;
+    else if (depth === DEPTH.item && this.#options.onItem !== undefined && !this.#isFault) this.#endItem(closed);
+    else this.#place(closed);
+  }
+
+  #endItem(closed: Open): void {
+    this.#options.onItem?.(this.#valueOf(closed), this.#text);
+    this.#text = undefined;
+    this.#itemBytes = 0;
+  }
+
+  #place(closed: Open): void {
+    const fields = this.#open.at(-1)?.fields;
+    const name = closed.tag.local.toLowerCase();
+    const before = fields?.get(name);
+    const value = this.#valueOf(closed);
+    if (before === undefined) fields?.set(name, value);
+    else if (Array.isArray(before)) before.push(value);
+    else fields?.set(name, [before, value]);
+  }
+
+  #valueOf({ kind, tag, fields, text }: Open): Value {
+    if (kind === 'nil') return null;
+    if (fields.size === 0 || (this.#isFault && WORDS_OF_FAULT.includes(tag.local))) return text;
+    if (text.trim() !== '' && !this.#isFault) throw malformed('text beside elements');
+    return fields;
+  }
+
+  #characters(bytes: Buffer, at: number): number {
+    const tag = bytes.indexOf(LESS_THAN, at);
+    const end = tag === -1 ? endOfWholeCharacters(bytes, at) : tag;
+    if (end > at) this.#piece(bytes.subarray(at, end), false);
+    return end;
+  }
+
+  #cdata(bytes: Buffer, at: number): number {
+    const found = bytes.indexOf(END_OF_CDATA, at);
+    // The last bytes may be the start of the end mark, or of a character.
+    const max = Math.max(at, bytes.length - END_OF_CDATA.length + 1);
+    const end = found === -1 ? endOfWholeUtf8(bytes.subarray(0, max), at) : found;
+    if (end > at) this.#piece(bytes.subarray(at, end), true);
+    if (found === -1) return end;
+    this.#isInCdata = false;
+    return end + END_OF_CDATA.length;
+  }
+
+  /** `isLiteral`: references are not resolved. */
+  #piece(bytes: Buffer, isLiteral: boolean): void {
+    if (!isUtf8(bytes)) throw malformed('bytes that are not UTF-8');
+    const open = this.#open.at(-1);
+    switch (open?.kind) {
+      case 'skipped':
+        return;
+      case 'lifted': {
+        this.#plainBytes -= bytes.length;
+        const decoded = this.#base64?.push(bytes) ?? (isLiteral ? bytes : resolveReferences(bytes, reusedSpace()));
+        if (decoded.length > 0) this.#options.lifted?.bytes(decoded);
+        return;
+      }
+      case 'value':
+        this.#count(bytes.length);
+        open.text += (isLiteral ? bytes : resolveReferences(bytes)).toString();
+        return;
+      default:
+        if (!isWhiteSpace(bytes) || isLiteral) throw malformed('text where none may stand');
+    }
+  }
+
+  #count(bytes: number): void {
+    this.#itemBytes += bytes;
+    if (this.#itemBytes > MAX_ITEM_BYTES) throw tooLarge(`more than ${MAX_ITEM_BYTES} bytes in one item`);
+  }
+
+  #unexpected(what: string): JobtailError {
+    return unexpected(this.#options.operation, what);
+  }
+
+  #nameOf({ local, uri }: Named): string {
+    const { secrets } = this.#options;
+    const name = `the element ${secrets.safeText(local, MAX_OF_NAME)}`;
+    return uri === '' ? name : `${name} of ${secrets.safeText(uri)}`;
+  }
+}
