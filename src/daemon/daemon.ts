@@ -129,6 +129,8 @@ export class Daemon {
     try {
       process.on('SIGHUP', hangup);
       this.#fleet = await this.#joinFleet(config);
+      // Without the file, chokidar would watch its directory, with every write of the database.
+      store.wake();
       let at: Prepared | undefined = { config, connection: await connectBy(config) };
       reload.check({ asked: false });
       while (at !== undefined) {

@@ -1,9 +1,11 @@
 /**
- * Reports that one of some files was written, replaced, created or removed. Each is checked a few times a second: the kernel
- * reports no change on a network file system, behind a link that is swapped, or where inotify has no watch left.
+ * Reports that one of some files was written, replaced, created or removed. Each is checked when chokidar notices
+ * something, and twice a second: the kernel reports no change on a network file system, behind a link that is swapped,
+ * in a directory that is made later, or where inotify has no watch left.
  */
 import fs from 'node:fs';
 import path from 'node:path';
+import { type FSWatcher, watch } from 'chokidar';
 import type { Config } from '../config/config.ts';
 
 /** Calls back with each file that changed. */
@@ -12,6 +14,7 @@ export class FileWatch {
   /** What was seen of each file. */
   readonly #seen = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
+  #watcher: FSWatcher | undefined;
   #isChecking = false;
 
   constructor(onChange: (file: string) => void) {
@@ -26,7 +29,14 @@ export class FileWatch {
     for (const file of this.#seen.keys()) if (!files.includes(file)) this.#seen.delete(file);
     for (const file of files) if (!this.#seen.has(file)) this.#seen.set(file, stampOf(statIfThere(file)));
     clearInterval(this.#timer);
-    if (files.length > 0) this.#timer = setInterval(() => void this.#check(), CHECK_MS);
+    void this.#watcher?.close();
+    this.#watcher = undefined;
+    if (files.length === 0) return;
+    this.#timer = setInterval(() => void this.#check(), CHECK_MS);
+    this.#watcher = watch([...files], { ignoreInitial: true, atomic: false })
+      .on('all', () => void this.#check())
+      // The system has no watch left: the next check comes half a second later at most.
+      .on('error', () => {});
   }
 
   close(): void {
@@ -46,8 +56,8 @@ export class FileWatch {
   }
 }
 
-/** A command that wakes the agent waits for no longer. */
-const CHECK_MS = 200;
+/** Where chokidar notices nothing, a command that wakes the agent waits for no longer. */
+const CHECK_MS = 500;
 const EXACT = { bigint: true } as const;
 
 function statIfThere(file: string): fs.BigIntStats | undefined {
