@@ -21,8 +21,7 @@ const { dependencies, optionalDependencies } = JSON.parse(readFileSync(path.join
 const locked = { ...dependencies, ...optionalDependencies };
 const pick = (name) => ({ [name]: locked[name] });
 const wanted = {
-  // npm leaves pg-boss out where the Node.js is too old for it.
-  ...(isTooOld ? { [node]: NODE_VERSION, ...pick('better-sqlite3'), ...pick('pg-boss') } : {}),
+  ...(isTooOld ? { [node]: NODE_VERSION, ...pick('better-sqlite3'), ...pick('pg') } : {}),
   ...(findDatabasePrograms() === undefined ? { [postgres]: '18.4.0-beta.17' } : {}),
 };
 const built = ['better-sqlite3', postgres].filter((name) => name in wanted);
