@@ -6,7 +6,6 @@ import { printableLines } from '../printable.ts';
 import { packageFile } from '../system/package-file.ts';
 import {
   collect,
-  contextArgument,
   daysArgument,
   durationArgument,
   fileOption,
@@ -26,6 +25,7 @@ import {
   sinceArgument,
   taskOption,
 } from './arguments.ts';
+import { addGrep } from './grep-options.ts';
 import { completionScript, examples, exitCodesHelp, FIRST_EXAMPLES, plainError, SHELLS } from './help.ts';
 import { forEach, versionOfProgram } from './process.ts';
 
@@ -193,39 +193,7 @@ function addReading(program: Command): void {
     )
     .action(async (jobs, options) => (await import('./commands/tail.ts')).tail(jobs, options));
 
-  // Without -c for the configuration: it counts, as in grep.
-  program
-    .command('grep')
-    .description('print the lines of the mirrors that match a regular expression (exit code 1: no line matches)')
-    .argument('<pattern>', 'a regular expression of JavaScript')
-    .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument))
-    .option('-i, --ignore-case', 'ignore the case of letters')
-    .option('-v, --invert-match', 'select the lines that do not match')
-    .option('-c, --count', 'print only the number of selected lines of each file')
-    .option('-l, --files-with-matches', 'print only the paths of the mirrors with selected lines')
-    .option('-n, --line-number', 'print the numbers of the lines')
-    .option('-q, --quiet', 'print nothing, and end at the first selected line')
-    .option('-A, --after-context <lines>', 'lines to print after each selected line', contextArgument)
-    .option('-B, --before-context <lines>', 'lines to print before each selected line', contextArgument)
-    .option('-C, --context <lines>', 'lines to print before and after each selected line', contextArgument)
-    .addOption(taskOption('only this task (repeatable)', 'all'))
-    .addOption(fileOption())
-    .option('--since <time>', 'only mirrors that grew since this time: 90s, 30m, 2h, 1d or a date', sinceArgument)
-    .option('--all-generations', 'also search older generations (stdout.log.1, .2, ...)')
-    .option('--json', 'print JSON, one object on each line (format version 2)')
-    .option(
-      '--config <file>',
-      'the configuration (default: $AGENT_CONFIG, ./config.yaml, ~/.config/jobtail/config.yaml, /etc/agent/config.yaml)',
-    )
-    .addHelpText(
-      'after',
-      examples(
-        "agent grep 'CUDA out of memory'",
-        'agent grep -n -C 3 -i traceback 501 502 --file stderr',
-        'agent grep -l --since 2h "killed|oom" | xargs less',
-      ),
-    )
-    .action(async (pattern, jobs, options) => (await import('./commands/grep.ts')).grep(pattern, jobs, options));
+  addGrep(program);
 
   command(program, 'errors', 'show lines that look like errors, and group similar lines of all tasks')
     .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument))

@@ -9,12 +9,21 @@ import { hasMirrors, type MirrorChoice, type MirrorFile, mirrorsIn } from '../..
 import { expressionOf, type Pattern } from '../../search/pattern.ts';
 import type { FoundLine, Wanted } from '../../search/scan.ts';
 import { search } from '../../search/search.ts';
+import { jobArgument } from '../arguments.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { reportError } from '../process.ts';
 import { pc } from '../show/colours.ts';
 import { JSON_VERSION, jsonReport } from '../show/json.ts';
 
 export interface GrepOptions extends ConfigOption {
+  /** In place of the first argument, each line that matches one of them. */
+  readonly regexp: readonly string[];
+  readonly fixedStrings?: boolean;
+  readonly wordRegexp?: boolean;
+  /** Of each file. */
+  readonly maxCount?: number;
+  /** False: without task and file before each line. */
+  readonly filename: boolean;
   readonly ignoreCase?: boolean;
   readonly invertMatch?: boolean;
   readonly count?: boolean;
@@ -32,28 +41,45 @@ export interface GrepOptions extends ConfigOption {
   readonly json?: boolean;
 }
 
-export async function grep(source: string, jobs: readonly JobId[], options: GrepOptions): Promise<void> {
+/** `args`: the pattern, unless `regexp` has it, and ids of jobs. */
+export async function grep(args: readonly string[], options: GrepOptions): Promise<void> {
   await withExitCodeOfGrep(async () => {
+    const [patterns, ids] = options.regexp.length > 0 ? [options.regexp, args] : [args.slice(0, 1), args.slice(1)];
+    if (patterns.length === 0)
+      throw new JobtailError('usage', 'the pattern is missing', { hint: 'agent grep PATTERN [JOB...]' });
+    const source = sourceOf(patterns, options);
+    const jobs = ids.map(jobArgument);
     const { task: tasks, file, since, allGenerations } = options;
     const config = await configurationAsOwner(options);
     const files = mirrorsOrError(config.mirror.directory, { jobs, tasks, files: file, since, allGenerations });
     const pattern: Pattern = { source, ignoreCase: options.ignoreCase, invert: options.invertMatch };
     const wanted = wantedBy(options);
     const format = options.json === true ? new JsonFormat() : new TextFormat(pattern, options);
+    const limit = limitOf(options);
     let outcome: Outcome = 'nothing';
     for await (const event of search({ files, pattern, wanted })) {
-      if (event.kind === 'lines') await print(format.lines(event.file, event.lines));
+      if (event.kind === 'lines') await print(format.lines(event.file, limit(event.file, event.lines)));
       else {
         const { count, error } = event;
         if (error !== null) outcome = reportUnreadable(error);
         if (count > 0 && options.quiet === true) return 'found';
         if (count > 0 && outcome === 'nothing') outcome = 'found';
-        if (wanted.what === 'count' && error === null) await print(format.count(event.file, count));
+        if (wanted.what === 'count' && error === null)
+          await print(format.count(event.file, Math.min(count, options.maxCount ?? count)));
         if (wanted.what === 'any' && count > 0) await print(format.path(event.file));
       }
     }
     return outcome;
   });
+}
+
+/** One expression for all patterns. */
+function sourceOf(patterns: readonly string[], { fixedStrings, wordRegexp }: GrepOptions): string {
+  const sources = patterns.map((pattern) =>
+    fixedStrings === true ? pattern.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&') : pattern,
+  );
+  const any = sources.length === 1 ? (sources[0] ?? '') : sources.map((one) => `(?:${one})`).join('|');
+  return wordRegexp === true ? `(?<!\\w)(?:${any})(?!\\w)` : any;
 }
 
 export type Outcome = 'found' | 'nothing' | 'failed';
@@ -102,6 +128,20 @@ function wantedBy(options: GrepOptions): Wanted {
   return options.count === true ? { what: 'count' } : { what: 'lines', numbered, before, after };
 }
 
+/** Keeps the first `maxCount` selected lines of a file, and the context after the last of them. */
+function limitOf({ maxCount, context = 0, afterContext = context }: GrepOptions) {
+  let of: { readonly file: MirrorFile; selected: number; last: number } | undefined;
+  return (file: MirrorFile, lines: readonly FoundLine[]): readonly FoundLine[] => {
+    if (maxCount === undefined) return lines;
+    const so = of?.file === file ? of : { file, selected: 0, last: Number.POSITIVE_INFINITY };
+    of = so;
+    return lines.filter(({ number, isSelected }) => {
+      if (isSelected && ++so.selected === maxCount) so.last = number + afterContext;
+      return so.selected <= maxCount && number <= so.last;
+    });
+  };
+}
+
 /** Whether a separator is printed between groups of lines: also with a context of 0. */
 const hasGroups = ({ context, afterContext, beforeContext }: GrepOptions) =>
   (context ?? afterContext ?? beforeContext) !== undefined;
@@ -119,12 +159,14 @@ class TextFormat implements Format {
   readonly #matches: RegExp | undefined;
   readonly #isNumbered: boolean;
   readonly #separatesGroups: boolean;
+  readonly #isNamed: boolean;
   #last: { readonly file: MirrorFile; readonly number: number } | undefined;
 
   constructor(pattern: Pattern, options: GrepOptions) {
     this.#matches = pattern.invert === true ? undefined : expressionOf(pattern, 'g');
     this.#isNumbered = options.lineNumber === true;
     this.#separatesGroups = hasGroups(options);
+    this.#isNamed = options.filename;
   }
 
   lines(file: MirrorFile, lines: readonly FoundLine[]): string | Buffer {
@@ -132,15 +174,16 @@ class TextFormat implements Format {
     const label = this.#label(file);
     const text = lines.map((line) => {
       const mark = this.#colours.cyan(line.isSelected ? ':' : '-');
+      const named = this.#isNamed ? `${label}${mark}` : '';
       const number = this.#isNumbered ? `${green(line.number)}${mark}` : '';
       const bytes = this.#isTerminal ? this.#onTerminal(line) : line.bytes;
-      return `${this.#separator(file, line)}${label}${mark}${number}${bytes}\n`;
+      return `${this.#separator(file, line)}${named}${number}${bytes}\n`;
     });
     return this.#isTerminal ? text.join('') : Buffer.from(text.join(''), 'latin1');
   }
 
   count(file: MirrorFile, count: number): string {
-    return `${this.#label(file)}${this.#colours.cyan(':')}${count}\n`;
+    return this.#isNamed ? `${this.#label(file)}${this.#colours.cyan(':')}${count}\n` : `${count}\n`;
   }
 
   path({ path }: MirrorFile): string {

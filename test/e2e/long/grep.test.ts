@@ -90,6 +90,21 @@ describe('agent grep', () => {
     ]);
   });
 
+  it('takes several patterns, texts, whole words, and so many lines of each file, as grep does', () => {
+    expect(grep('-h', '-e', 'step 1', '-e', 'warning', '501').lines).toEqual(['step 1', 'warning']);
+    expect(grep('-H', '-F', 'step 1', '501').lines).toEqual(['501/9001 stdout:step 1']);
+    expect(grep('-F', 'st.p', '501')).toMatchObject({ status: 1, lines: [] });
+    expect(grep('-w', 'ste', '501')).toMatchObject({ status: 1, lines: [] });
+    expect(grep('-hw', 'memory|war', '501').lines).toEqual(['CUDA out of memory']);
+    expect(grep('-m', '1', '-A', '1', '1$|last', '501', '--task', '9001').lines).toEqual([
+      '501/9001 stdout:step 1',
+      '501/9001 stdout-step 2',
+    ]);
+    expect(grep('-ch', '-m', '2', 'step', '501', '--file', 'stdout').lines).toEqual(['2']);
+    expect(grep('step', 'no-job')).toMatchObject({ status: 2, lines: [] });
+    expect(grep()).toMatchObject({ status: 2, lines: [], stderr: expect.stringContaining('the pattern is missing') });
+  });
+
   it('searches older generations, and only what grew', () => {
     expect(grep('--all-generations', 'generation').lines).toEqual(['501/9001 stdout.1:step of the first generation']);
     const old = mirror('7', '1', 'stdout.log', 'step of long ago\n');
