@@ -20,6 +20,8 @@ export interface DirectLiveFilesOptions {
 
 export class DirectLiveFiles implements DirectBytes {
   readonly #options: DirectLiveFilesOptions;
+  /** The last download of each job that has one: the next one waits for its end, for they use one directory. */
+  readonly #last = new Map<JobId, Promise<unknown>>();
 
   constructor(options: DirectLiveFilesOptions) {
     this.#options = options;
@@ -30,6 +32,18 @@ export class DirectLiveFiles implements DirectBytes {
   }
 
   async downloadFile(jobId: JobId, name: string, sink: Sink, signal: AbortSignal): Promise<number> {
+    const before = this.#last.get(jobId) ?? Promise.resolve();
+    const download = before.catch(() => {}).then(() => this.#download(jobId, name, sink, signal));
+    this.#last.set(jobId, download);
+    try {
+      return await download;
+    } finally {
+      if (this.#last.get(jobId) === download) this.#last.delete(jobId);
+    }
+  }
+
+  async #download(jobId: JobId, name: string, sink: Sink, signal: AbortSignal): Promise<number> {
+    signal.throwIfAborted();
     const { direct, remote, reserve, resultsOf } = this.#options;
     const safe = resultPath(name);
     if ('refused' in safe) throw new JobtailError('not-found', `the service names a live file, but ${safe.refused}`);

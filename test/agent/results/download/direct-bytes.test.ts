@@ -46,9 +46,10 @@ test('a live file that the host does not have, or with an unsafe name, is one th
 });
 
 test('live files and results of a job that come at the same time share one temporary key', async () => {
-  const { place, fetch } = setUp();
+  const { place, fetch, came } = setUp();
   place.remote.set('/11/large', Buffer.alloc(5_000));
-  await Promise.all([fetch(), place.sync(), fetch()]);
+  await Promise.all([fetch(), place.sync(), fetch(), fetch()]);
+  expect(came().length).toBe(3 * CONTENT.length);
   expect(place.remote.transferCalls).toEqual(['get']);
 });
 
