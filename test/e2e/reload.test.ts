@@ -27,7 +27,10 @@ it.concurrent(
     const reported = await agent.logs('configuration changed');
     expect(reported).toMatchObject({
       level: 'info',
-      changes: ['poll.maxInterval', `watch job ${second.jobId}`],
+      changes: [
+        'poll.maxIntervalSeconds 0.5 -> 0.4',
+        `watch job ${second.jobId} nothing -> {"tasks":["${watch[1]?.tasks[0]}"],"files":["stdout","stderr","log","progress"],"results":true,"settleAfterMs":null}`,
+      ],
     });
     await place.mirrored(second, 'stdout');
 
@@ -54,7 +57,7 @@ it.concurrent(
     write('while there is no file\n');
     await place.mirrored(first, 'stdout');
     place.configure(sandbox, { watch: watch.slice(1) });
-    await agent.logs('configuration changed', { changes: `watch job ${first.jobId}` });
+    await agent.logs('configuration changed', { changes: `watch job ${first.jobId} {` });
     await agent.logs('complete pass ended', { jobId: first.jobId, state: 'ended' });
     expect((await place.status()).jobs).toMatchObject([{ jobId: second.jobId, state: 'watched', error: null }]);
     write('the second job only\n');
@@ -86,7 +89,7 @@ it.concurrent(
 
     fs.symlinkSync(versions[1] ?? '', `${current}.new`);
     fs.renameSync(`${current}.new`, current);
-    await agent.logs('configuration changed', { changes: `watch job ${job.jobId}` });
+    await agent.logs('configuration changed', { changes: `watch job ${job.jobId} nothing -> ` });
     await place.mirrored(job, 'stdout');
     agent.signal('SIGHUP');
     await agent.logs('configuration unchanged, certificates and secrets read again');
