@@ -1,4 +1,6 @@
 /** The watched jobs: requests and states, what the middleware reports of them, and requests of commands. */
+
+import { ERROR_POLICIES } from '../errors.ts';
 import type { JobId, TaskId } from '../job.ts';
 import { addFiles, tasksOf } from './live-files.ts';
 import type {
@@ -264,4 +266,10 @@ export class Requests extends AnsweredRequests<RequestRow> {
   forgetAnswered(before: number): void {
     this.sql.run('DELETE FROM requests WHERE answer IS NOT NULL AND made_at < ?', before);
   }
+}
+
+/** The last poll that the service answered, in milliseconds since 1970: the row has the last attempt. */
+export function answeredAt({ polledAt, error }: Pick<JobRow, 'polledAt' | 'error'>): number | null {
+  const isAway = polledAt !== null && error !== null && ERROR_POLICIES[error.code].isOfService;
+  return isAway ? Math.min(polledAt, error.since) : polledAt;
 }

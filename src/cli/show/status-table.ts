@@ -4,6 +4,7 @@ import { compareIds } from '../../job.ts';
 import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
+import { answeredAt } from '../../store/jobs.ts';
 import type { JobRow } from '../../store/rows.ts';
 import type { FleetReport } from '../fleet/client.ts';
 import { pc } from './colours.ts';
@@ -117,7 +118,7 @@ function failuresOf(job: JobReport, alike: readonly JobReport[]): string[] {
 export function detail(report: ShownReport, display: Display): string {
   const lines = [...whoRuns(report, display), ...agentLines(report)];
   for (const job of report.jobs) {
-    const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(job.polledAt)}`];
+    const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(answeredAt(job))}`];
     lines.push(`job ${job.jobId}: ${listed(stateOf(job), ownerText(job), ...ages, named('lag', lagOf(job)))}`);
     if (job.error !== null) lines.push(...failureLines('', job.error));
     lines.push(...jobStateLines(job), ...searchLines(job));

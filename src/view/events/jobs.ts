@@ -2,6 +2,7 @@
 import { ERROR_POLICIES } from '../../errors.ts';
 import { byTaskAndFile, type JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
+import { answeredAt } from '../../store/jobs.ts';
 import { shownLiveFile } from '../../store/live-files.ts';
 import { shownSync } from '../../store/results.ts';
 import type { JobInformationRow, JobRow, ResultCounts, StoredError } from '../../store/rows.ts';
@@ -9,12 +10,6 @@ import type { LiveSums } from '../../store/totals.ts';
 import type { ShownError } from '../contract/addresses.ts';
 import type { FileState, JobDetail, JobSummary } from '../contract/events.ts';
 import type { JobStores } from '../fleet.ts';
-
-/** The last poll that the service answered: the row has the last attempt. */
-const answeredAt = ({ polledAt, error }: JobRow): number | null =>
-  polledAt !== null && shownError(error)?.isOfService === true
-    ? Math.min(polledAt, error?.since ?? polledAt)
-    : polledAt;
 
 const NO_FILES: LiveSums = { tasks: 0, bytes: 0, error: null };
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { fittingLines } from '../../../src/cli/commands/status.ts';
 import { showTime } from '../../../src/cli/show/job-text.ts';
 import { type JobReport, jobFields, type Report, taskFields } from '../../../src/cli/show/status-report.ts';
-import { overview } from '../../../src/cli/show/status-table.ts';
+import { detail, overview } from '../../../src/cli/show/status-table.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
 
@@ -131,4 +131,14 @@ it('jobs are shown with their names, and the next list of jobs of the user with 
   const none = overview({ ...reportOf([]), watchMine, jobService }, { columns: 100, hasBoxes: false });
   expect(none).toContain('0 jobs now; the next list of jobs is due in 24 s');
   expect(none).not.toContain('agent watch JOB');
+});
+
+it('the last poll of a job is the last one that the service answered, as on the page', () => {
+  const minutes = (count: number) => Date.now() - count * 60_000;
+  const lastPollOf = (error: JobReport['error']) => {
+    const jobs = [jobOf('1', 'watched', { polledAt: minutes(1), error })];
+    return /last poll (\S+ \S+)/.exec(detail(reportOf(jobs), { columns: 200, hasBoxes: false }))?.[1];
+  };
+  expect(lastPollOf(null)).toBe(lastPollOf({ ...FAILURE, code: 'malformed', since: minutes(9) }));
+  expect(lastPollOf({ ...FAILURE, since: minutes(9) })).not.toBe(lastPollOf(null));
 });
