@@ -200,7 +200,8 @@ function parse(bytes: Buffer): Value {
 /** Whole numbers that a JavaScript number may not represent. */
 const HAS_LONG = /[0-9]{16}/;
 const LONG = /^-?[0-9]{16,}$/;
-const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9.]+(?:[eE][+-]?[0-9]+)?/g;
+/** Of valid JSON, so each string has an end. */
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?[0-9.]+(?:[eE][+-]?[0-9]+)?/g;
 
 const quoteLongs = (json: string) =>
   json.replace(STRING_OR_NUMBER, (found) => (LONG.test(found) ? `"${found}"` : found));
