@@ -66,7 +66,7 @@ async function readSuccess<Rest>(answer: HttpAnswer, reading: ResponseReading<Re
     for await (const chunk of answer.body) {
       head ??= chunk;
       count.bytes += chunk.length;
-      reader.push(chunk);
+      await pushInSlices(reader, chunk);
       await lifted?.flush();
       if (lifted?.hasEnough) return { kind: 'enough' };
     }
@@ -75,6 +75,21 @@ async function readSuccess<Rest>(answer: HttpAnswer, reading: ResponseReading<Re
     const isDamage = error instanceof JobtailError && error.code === 'malformed';
     const isOther = isDamage && (head === undefined || isWebPage(answer, head));
     throw isOther ? anotherFormat(answer, head ?? Buffer.alloc(0), reading) : error;
+  }
+}
+
+/** Of many small tags or values, this many bytes take milliseconds. */
+const SLICE_BYTES = 16 * 1024;
+const SLICE_MS = 10;
+
+/** All else of the process gets its turn while many small things are read. */
+async function pushInSlices<Rest>(reader: Reader<Rest>, chunk: Buffer): Promise<void> {
+  let beganAt = performance.now();
+  for (let at = 0; at < chunk.length; at += SLICE_BYTES) {
+    reader.push(chunk.subarray(at, at + SLICE_BYTES));
+    if (performance.now() - beganAt < SLICE_MS) continue;
+    await new Promise((resolve) => setImmediate(resolve));
+    beganAt = performance.now();
   }
 }
 
