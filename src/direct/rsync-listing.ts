@@ -26,6 +26,12 @@ interface Listed {
   readonly name: string;
 }
 
+interface Listing {
+  readonly listed: readonly Listed[];
+  /** Lines that are no entry of a list. */
+  readonly unreadLines: number;
+}
+
 interface ListingOptions {
   readonly options: readonly string[];
   /** The names to list; read with the options for that. */
@@ -37,7 +43,7 @@ interface ListingOptions {
 export async function listing(
   { access, configFile, idleMs, signal }: SshConnection,
   { options, input, arrival }: ListingOptions,
-): Promise<ProgramEnd & { readonly listed: readonly Listed[] }> {
+): Promise<ProgramEnd & Listing> {
   const places = [`${HOST_ALIAS}:${access.basePath}/`, ...(arrival === undefined ? [] : [`${path.resolve(arrival)}/`])];
   const { printed, ...end } = await printedBy({
     command: 'rsync',
@@ -47,26 +53,30 @@ export async function listing(
     maxBytes: MAX_LISTING_BYTES,
     signal,
   });
-  return { ...end, listed: listedIn(printed.toString('latin1')) };
+  return { ...end, ...readListing(printed.toString('latin1')) };
 }
 
 /** Reads ASCII: other bytes are escaped, and so is each line break of a name. */
-function listedIn(text: string): Listed[] {
-  return text.split('\n').flatMap((line) => {
+export function readListing(text: string): Listing {
+  const lines = text.split('\n').filter((line) => line !== '');
+  const listed = lines.flatMap((line) => {
     const [, kind = '', size = '', name = ''] =
       /^(.)[rwxsStT-]{9}\S* +([0-9.,]+) [0-9/]+ [0-9:]+ (.*)$/.exec(line) ?? [];
     return name === '' ? [] : [{ kind, bytes: Number(size.replaceAll(/[.,]/g, '')), name: unescaped(name) }];
   });
+  return { listed, unreadLines: lines.length - listed.length };
 }
 
-/** All files below the base path. Rejects if rsync is refused, or could not read everything. */
+/** All files below the base path. Rejects if rsync is refused or could not read everything, or if its list is unclear. */
 export async function listByRsync(connection: SshConnection): Promise<ClusterList> {
-  const { listed, ...end } = await listing(connection, { options: ['--recursive'] });
+  const { listed, unreadLines, ...end } = await listing(connection, { options: ['--recursive'] });
   if (end.code !== 0) {
     const { host } = connection.access;
     const message = `rsync lists not all files of the job on ${host}: ${lastLine(end.stderr)}`;
     throw failureOf(end, connection) ?? new JobtailError('unexpected-answer', message);
   }
+  if (unreadLines > 0)
+    throw new JobtailError('unexpected-answer', `rsync printed ${unreadLines} lines that are no list of files`);
   return {
     files: listed.filter(({ kind }) => kind === '-').map(({ name, bytes }) => ({ name, bytes })),
     links: listed.filter(({ kind }) => kind === 'l').length,
