@@ -38,8 +38,8 @@ export class Leases {
   readonly #leases = new Map<JobId, Lease>();
   /** Requests on their way: results and live files of a job share a grant. */
   readonly #taking = new Map<JobId, Promise<Lease | null>>();
-  /** Jobs whose grant is in use although they may not be followed. */
-  readonly #inUse = new Set<JobId>();
+  /** Jobs whose grant is in use although they may not be followed, with the number of users. */
+  readonly #inUse = new Map<JobId, number>();
   /** Called when a grant was made, which is to be released later. */
   onOpen: () => void = () => {};
   /** Called before a key is used: in a fleet, the next owner releases the key after a kill. */
@@ -112,11 +112,13 @@ export class Leases {
 
   /** Keeps the grant of a job while `work` runs, also if the job is not followed. */
   async during<T>(jobId: JobId, work: () => Promise<T>): Promise<T> {
-    this.#inUse.add(jobId);
+    this.#inUse.set(jobId, (this.#inUse.get(jobId) ?? 0) + 1);
     try {
       return await work();
     } finally {
-      this.#inUse.delete(jobId);
+      const others = (this.#inUse.get(jobId) ?? 1) - 1;
+      if (others > 0) this.#inUse.set(jobId, others);
+      else this.#inUse.delete(jobId);
     }
   }
 

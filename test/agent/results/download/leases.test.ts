@@ -153,6 +153,24 @@ describe('a lease', () => {
     expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'ended', reason: 'no such key' });
   });
 
+  it('that two lists of a job use is kept until the last of them has ended', async () => {
+    const place = new LeasePlace();
+    await place.leases.take(JOB, place.server, signal);
+    place.store.jobs.setState(JOB, 'settled');
+    const ends: (() => void)[] = [];
+    const [first, second] = [1, 2].map(() =>
+      place.leases.during(JOB, () => new Promise<void>((resolve) => ends.push(resolve))),
+    );
+    ends[0]?.();
+    await first;
+    await place.leases.endUnused(place.server, signal);
+    expect(place.server.open.size).toBe(1);
+    ends[1]?.();
+    await second;
+    await place.leases.endUnused(place.server, signal);
+    expect(place.server.open.size).toBe(0);
+  });
+
   it('that cannot be given back now is, later', async () => {
     const place = new LeasePlace();
     await place.leases.take(JOB, place.server, signal);
