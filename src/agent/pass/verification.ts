@@ -1,6 +1,6 @@
 /**
- * Compares every mirror and result of a job with the raw bytes of the service, which may list less than there is. A complete verification
- * also compares with the list of the cluster itself.
+ * Compares every mirror and result of a job with the raw bytes of the service, which may list less than there is. A
+ * complete verification also compares with the list of the cluster itself.
  */
 import fs from 'node:fs/promises';
 import path from 'node:path';

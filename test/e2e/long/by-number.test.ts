@@ -37,7 +37,7 @@ it.concurrent(
 const ACTS = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
 const NAME = 'heat \u001b[31m\u202e│ žluť';
 
-it.concurrent('watch, jobs, status and tail tell what the middleware tells', PATIENCE, async (context) => {
+it.concurrent('watch, jobs, status and tail show what the middleware reports', PATIENCE, async (context) => {
   const spec = { name: NAME, tasks: [{}, {}] };
   const { place, sandbox, job, mirrors, look } = await placeWithJob(context, {
     spec,
@@ -168,7 +168,7 @@ describe.concurrent('sync while no agent runs', PATIENCE, () => {
     for (const mirror of mirrors()) expect(fs.existsSync(mirror)).toBe(true);
     await place.mirrored(job, 'stdout');
     if (unreported) return;
-    // Who tells of jobs is gone, and another task came.
+    // The job service is gone, and another task came.
     const grown = await sandbox.addTask(job.jobId, {});
     fs.writeFileSync(grown.tasks[2]?.files.stdout ?? '', 'late\n');
     await sandbox.setHabits({ jobService: false });
@@ -209,7 +209,7 @@ it.concurrent('check says which way they are found, and what would be better', P
   expect(gone).toMatchObject({ code: 6, stdout: expect.stringContaining('✗ jobs') });
 });
 
-it.concurrent('init takes the service that tells of jobs if it answers', PATIENCE, async (context) => {
+it.concurrent('init takes the job service if it answers', PATIENCE, async (context) => {
   const { place, sandbox } = await placeWithJob(context);
   const { baseUrl, username, passwordFile } = sandbox;
   const flags = [

@@ -13,7 +13,7 @@ type Context = Parameters<typeof Place.make>[0];
 /** Of a job that every hour of its life is asked about, for the agent has many. */
 const SECTIONS = { poll: { minIntervalSeconds: 0.5, maxIntervalSeconds: 5 }, results: { enabled: false } };
 
-/** A sandbox that tells of jobs, and a configuration for it. */
+/** A sandbox with a job service, and a configuration for it. */
 async function placeOfUser(context: Context) {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
@@ -72,7 +72,7 @@ describe.concurrent('all jobs of the user', PATIENCE, () => {
     expect(refused).toMatchObject({ code: 7, stderr: expect.stringContaining('set watchMine: false') });
   });
 
-  it('stay ordered while no agent runs, and while nobody tells of them', async (context) => {
+  it('stay ordered while no agent runs, and while no job service answers', async (context) => {
     const { place, sandbox, followed } = await placeOfUser(context);
     const [job] = await submitJobs(sandbox, 1);
     await sandbox.setHabits({ jobService: false });
