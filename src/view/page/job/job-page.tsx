@@ -29,8 +29,6 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
         <h1>
           <span class="fine">Job</span> {jobId} {job?.name != null && <Outside text={job.name} />}
         </h1>
-        {job !== undefined && <JobState job={job} />}
-        {job !== undefined && <Times job={job} now={live.now.value} />}
         {!isMissing && (
           <nav class="tabs" aria-label="Of this job">
             <Tab isOpen={tab === 'live'} route={{ page: 'live', jobId, files: [] }}>
@@ -42,6 +40,8 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
             </Tab>
           </nav>
         )}
+        {job !== undefined && <JobState job={job} />}
+        {job !== undefined && <Times job={job} now={live.now.value} />}
       </header>
       <OwnFailure error={job?.error} />
       {job?.isElsewhere && <Elsewhere job={job} />}
