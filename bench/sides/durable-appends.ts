@@ -87,6 +87,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
     },
     timer: systemClock.timer,
   });
+  const marks = new Commits({ transaction: (work) => store.quickTransaction(work), timer: systemClock.timer });
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
@@ -104,7 +105,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
       now: Date.now,
       checkpoint: () => {},
       commit: (row) => store.transaction(() => store.liveFiles.save(row)),
-      mark: (row) => store.quickTransaction(() => store.liveFiles.save(row)),
+      mark: (row) => marks.commit(() => store.liveFiles.save(row), 0),
       bootId: readBootId(),
     },
   };

@@ -78,6 +78,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const calls = new Calls({ concurrency, maxConcurrency, share, clock, budget });
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
+  const marks = new Commits({ transaction: (work) => store.quickTransaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
   const rewrites = new OncePerMinute(monotonic);
   const whole = queuedRemote(remote, calls, 'raw');
@@ -114,7 +115,7 @@ export function buildEngine(options: EngineOptions): Engine {
       },
       checkpoint: () => {},
       commit: (row) => store.transaction(() => store.liveFiles.save(row)),
-      mark: (row) => store.quickTransaction(() => store.liveFiles.save(row)),
+      mark: (row) => marks.commit(() => store.liveFiles.save(row), 0),
       // On a network file system, written bytes can be lost without a reboot of this host: the boot id proves nothing.
       bootId: onNetwork || isOnNetworkFileSystem(store.directory) ? null : readBootId(),
     },

@@ -56,13 +56,12 @@ export class Engine {
     this.store = new Store({ directory: state, service: 'model', owner: true, now });
     this.#mirrorDirectory = path.join(directory, 'mirror');
     const openFile: Opener = (file, flags, mode) => disk.open(file, flags, mode);
-    const commits = new Commits({
-      transaction: (work) => this.store.transaction(work),
-      timer: (_, callback) => {
-        queueMicrotask(callback);
-        return () => {};
-      },
-    });
+    const timer = (_: number, callback: () => void) => {
+      queueMicrotask(callback);
+      return () => {};
+    };
+    const commits = new Commits({ transaction: (work) => this.store.transaction(work), timer });
+    const marks = new Commits({ transaction: (work) => this.store.quickTransaction(work), timer });
     const context: PollContext = {
       store: this.store,
       commit: (write, withinMs) => commits.commit(write, withinMs),
@@ -82,7 +81,7 @@ export class Engine {
         onMismatch: (_, { kind, at, generation }) => this.mismatches.push([kind, at, generation]),
         checkpoint: options.checkpoint ?? (() => {}),
         commit: (row) => this.store.transaction(() => this.store.liveFiles.save(row)),
-        mark: (row) => this.store.quickTransaction(() => this.store.liveFiles.save(row)),
+        mark: (row) => marks.commit(() => this.store.liveFiles.save(row), 0),
         bootId: options.bootId === undefined ? 'this boot' : options.bootId,
       },
     };

@@ -65,7 +65,7 @@ export class LivePlace {
       commit: (row) => this.commit(row),
       checkpoint: (step) => this.onStep(step),
       bootId: 'this boot',
-      mark: (row) => {
+      mark: async (row) => {
         this.onStep('mark');
         this.commits.push(row);
       },

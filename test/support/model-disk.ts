@@ -122,7 +122,6 @@ export class ModelDisk {
       if (onDisk.length > 0) state.lost = { from, onDisk };
       throw systemError('EIO', 'fdatasync', -5);
     }
-    await handle.datasync();
     this.#files.set(file, { ...this.#flushed(file), lost: state.lost });
   }
 }

@@ -9,8 +9,7 @@ import type { Mirrors } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { FollowContext, FollowEnd } from '../live/steps.ts';
 import type { Part } from '../ports.ts';
-import type { Batch } from './batch.ts';
-import { type FileWaits, type LoadedFile, PollEnded } from './loader.ts';
+import type { FileWaits } from './loader.ts';
 
 export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWholeFiles' | 'signal' | 'parts'> {
   readonly liveFiles: LiveFileOptions;
@@ -44,7 +43,7 @@ const MIRRORED_PART = 1 / 256;
 /** The fraction of a long backlog that later responses need, once one showed that the text is long. */
 const ENOUGH_PART = 1 / 16;
 
-export class FilePoll implements LoadedFile {
+export class FilePoll {
   readonly name: string;
   readonly row: LiveFileRow;
   end: FollowEnd | undefined;
@@ -54,7 +53,6 @@ export class FilePoll implements LoadedFile {
   readonly #memory: PollMemory;
   readonly #context: Omit<FilePollContext & FollowContext, 'parts'>;
   readonly #exchanges: Exchange[] = [];
-  #wanted = 0;
 
   constructor(
     row: LiveFileRow,
@@ -77,15 +75,10 @@ export class FilePoll implements LoadedFile {
       if (!final && failed !== undefined && failed.pause.remainingMs > 0) throw failed.error;
       this.end = await this.#follow(waits);
     } catch (thrown) {
-      if (thrown instanceof PollEnded) throw thrown;
       const error = asJobtailError(thrown);
       if (error.policy.endsPoll) throw error;
       this.error = error;
     }
-  }
-
-  take(batch: Batch): void {
-    this.#exchanges.push({ offset: this.#wanted, part: batch.parts.get(this.name) });
   }
 
   /** Flushes appended bytes and releases the texts and the mirror; never rejects. */
@@ -119,10 +112,10 @@ export class FilePoll implements LoadedFile {
 
   async #load(waits: FileWaits, offset: number): Promise<Part | undefined> {
     const { taskId, file } = this.row;
-    this.#wanted = offset;
     const batch = await waits.load({ taskId, file, offset, enoughBytes: this.#enoughBytes });
-    this.#context.signal.throwIfAborted();
     const part = batch.parts.get(this.name);
+    this.#exchanges.push({ offset, part });
+    this.#context.signal.throwIfAborted();
     const error = batch.errors.get(this.name);
     // The first response may be a text that is too long to be sent: then the raw bytes are downloaded.
     const isTooLong = part?.isBeginning === true && this.#exchanges.length === 1;
@@ -189,7 +182,7 @@ export class FilePoll implements LoadedFile {
   }
 }
 
-export interface QuietPoll {
+interface QuietPoll {
   readonly offset: number;
   /** The text of the response, one character a byte; null if the file did not exist. */
   readonly text: string | null;
@@ -222,7 +215,7 @@ async function textOf(part: Part | undefined): Promise<string | null> {
 }
 
 /** One request of a poll and its response; undefined if the file does not exist. */
-export interface Exchange {
+interface Exchange {
   readonly offset: number;
   readonly part: Part | undefined;
 }

@@ -45,6 +45,8 @@ export interface Polled {
 
 /** Maximum live files that are polled together: the system allows a process some thousands of open files. */
 export const MAX_TOGETHER = 1_000;
+/** Maximum mirrors that are flushed at a time, each in a thread of the few that this process has. */
+const MAX_FLUSHES = 4;
 
 export class JobPolls {
   readonly jobId: JobId;
@@ -125,8 +127,8 @@ export class JobPolls {
   async #finish(files: readonly FilePoll[]): Promise<void> {
     const { store, now, commit } = this.#context;
     const writes: (() => void)[] = [];
+    for (const slice of slicesOf(files, MAX_FLUSHES)) await Promise.all(slice.map((file) => file.close()));
     for (const file of files) {
-      await file.close();
       const { mirror, row } = file;
       const error = storedErrorFrom(file.error, row.error, now());
       // A mirror that failed to open may have committed a step of its rotation, so only its error is saved.

@@ -18,8 +18,8 @@ export interface LiveFileOptions extends GenerationOptions {
   readonly now: () => number;
   /** The boot id; null if unknown, or if written bytes may be lost without a reboot (network file system). */
   readonly bootId: string | null;
-  /** Commits a row so that it survives a kill, though not a power loss. */
-  readonly mark: (row: LiveFileRow) => void;
+  /** Commits a row, with those of other files, so that it survives a kill, though not a power loss. */
+  readonly mark: (row: LiveFileRow) => Promise<void>;
   /** Called once for each mismatch that was acted upon. */
   readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
 }
@@ -148,7 +148,7 @@ export class LiveFile {
     if (bootId !== null && this.#row.bootId !== bootId) {
       await this.flushToRow();
       await checkpoint('append:mark');
-      mark({ ...this.#row, bootId });
+      await mark({ ...this.#row, bootId });
       this.#set({ bootId });
     }
     this.#beginWriting();
