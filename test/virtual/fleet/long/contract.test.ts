@@ -11,8 +11,8 @@ import type { LeasedJob, Member } from '../../../../src/fleet/register.ts';
 import type { JobId } from '../../../../src/job.ts';
 import type { PortableRow } from '../../../../src/store/portable-rows.ts';
 import { systemClock } from '../../../../src/system/clock.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
 import { FleetParts, orderFor } from '../../../support/fleet-parts.ts';
+import { needs } from '../../../support/needs.ts';
 import { Chance } from '../../chance.ts';
 import { SimulatedProcess, SimulatedTime } from '../../time.ts';
 import { SimulatedPostgres } from '../postgres.ts';
@@ -182,7 +182,7 @@ function operation(chance: Chance): readonly [what: string, Operation] {
   return [`${name} ${what} ${jobId}`, all[what] as Operation];
 }
 
-test.each([1, 2, 3])('has the same results (seed %d)', { timeout: 300_000, ...needsFleet() }, async (seed) => {
+test.each([1, 2, 3])('has the same results (seed %d)', { timeout: 300_000, ...needs('postgres') }, async (seed) => {
   const [real, simulated] = [await realSide(), await simulatedSide()];
   const done: string[] = [];
   // What is drawn within an operation is drawn again for the other one.
