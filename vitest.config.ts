@@ -4,7 +4,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { FLEET_PLACE } from './bench/fleet-node.ts';
 import { PATIENCE } from './test/support/e2e-until.ts';
 import { PROPERTY_TIMES } from './test/support/property-runs.ts';
 import { RunReporter } from './test/support/run-reporter.ts';
@@ -64,9 +63,6 @@ function isRoomInMemory(): boolean {
 /** Minutes of processes: any change in a folder that their support imports would run all of them in `npm run test:near`. */
 const FAR = process.env['JOBTAIL_NEAR'] === '1' ? ['test/e2e/**', 'test/view/page/browser/**'] : [];
 
-/** Where npm left pg out, for the Node.js is too old for a fleet, the one of `npm run setup:fleet` does for its tests. */
-const OF_FLEET = path.join(FLEET_PLACE, 'node_modules', 'pg');
-
 /**
  * Random order by the seed that the end of a run prints. Files that ask for long time limits go before the others: begun
  * last, one of them would be left to a single core.
@@ -103,7 +99,6 @@ const planting = {
 
 export default defineConfig({
   plugins: [planting],
-  resolve: { alias: fs.existsSync(OF_FLEET) ? { pg: OF_FLEET } : {} },
   test: {
     // Most tests wait for processes and files, not for the processor: one more than there are keeps all of them busy.
     // Long ones are of many processes each.

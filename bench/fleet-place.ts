@@ -4,7 +4,7 @@ import path from 'node:path';
 import { type DatabasePrograms, findDatabasePrograms } from '../simulator/database/programs.ts';
 import { TemporaryDatabase } from '../simulator/database/temporary-database.ts';
 import { packageFile } from '../src/system/package-file.ts';
-import { FLEET_NODE, FLEET_PLACE, isFleetNodeThere } from './fleet-node.ts';
+import { FLEET_NODE, FLEET_PLACE } from './fleet-node.ts';
 import { query } from './fleet-query.ts';
 import { NotHere } from './measurement.ts';
 import { SESSION } from './middleware.ts';
@@ -34,7 +34,6 @@ export class FleetPlace {
   }
 
   static async make(directory: string): Promise<FleetPlace> {
-    if (!isFleetNodeThere()) throw new NotHere('Node.js is older than 22.12: npm run setup:fleet');
     const programs: DatabasePrograms | undefined = findDatabasePrograms([FLEET_PLACE]);
     if (programs === undefined) throw new NotHere('there is no PostgreSQL');
     fs.mkdirSync(directory, { recursive: true });

@@ -1,5 +1,5 @@
 /** Questions to the PostgreSQL of a fleet, past the fleet. */
-import { fleetRequire } from './fleet-node.ts';
+import { createRequire } from 'node:module';
 
 /** Of the package pg, as far as it is used here. */
 interface Client {
@@ -11,7 +11,7 @@ interface Client {
 
 /** A session of its own; `options` are those of the server. It has to be ended. */
 export async function connectTo(url: string, options?: string): Promise<Client> {
-  const { Client } = fleetRequire('pg') as { Client: new (config: object) => Client };
+  const { Client } = createRequire(import.meta.url)('pg') as { Client: new (config: object) => Client };
   const client = new Client({ connectionString: url, options });
   // One that the server ends says so by its next query.
   client.on('error', () => {});

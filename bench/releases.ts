@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { FLEET_NODE, isFleetNodeThere } from './fleet-node.ts';
+import { FLEET_NODE } from './fleet-node.ts';
 import type { Row, Unmeasured } from './rounds.ts';
 import { tableOf } from './table.ts';
 
@@ -19,7 +19,7 @@ interface Report {
 /** Node.js with its arguments before the program. */
 function releases(): readonly (readonly string[])[] {
   const here = [process.execPath];
-  return isFleetNodeThere() && FLEET_NODE[0] !== process.execPath ? [here, FLEET_NODE] : [here];
+  return FLEET_NODE[0] !== process.execPath ? [here, FLEET_NODE] : [here];
 }
 
 /** Runs this program with `args` on each release: their reports, and whether a measurement failed. */

@@ -1,10 +1,9 @@
-// For the Node.js of .fleet/ (setup-fleet.mjs), before the program: packages that are there for it.
+// For the Node.js of .fleet/ (setup-fleet.mjs), before the program: the SQLite module that is built for it.
 import { registerHooks } from 'node:module';
 
-const THERE = ['better-sqlite3', 'pg'];
 const parentURL = new URL('../.fleet/package.json', import.meta.url).href;
 
 registerHooks({
   resolve: (specifier, context, next) =>
-    next(specifier, THERE.includes(specifier) ? { ...context, parentURL } : context),
+    next(specifier, specifier === 'better-sqlite3' ? { ...context, parentURL } : context),
 });

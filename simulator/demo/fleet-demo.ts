@@ -1,6 +1,5 @@
 /** `agent demo --fleet`: three agents on a real PostgreSQL; one is killed, one stopped; every byte is compared. */
 import { pc } from '../../src/cli/show/colours.ts';
-import { requireFleetNode } from '../../src/daemon/fleet.ts';
 import { type Comparison, compareSides } from './comparison.ts';
 import { conclude, showComparison } from './conclusion.ts';
 import { FleetParts } from './fleet-parts.ts';
@@ -18,7 +17,6 @@ export interface FleetDemoOptions {
 
 /** It leaves nothing behind, also where `signal` ends it. */
 export async function demoOfFleet(options: FleetDemoOptions, signal: AbortSignal): Promise<void> {
-  requireFleetNode();
   const startedAt = performance.now();
   const parts = new FleetParts();
   try {

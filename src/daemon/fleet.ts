@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Log, Remote } from '../agent/ports.ts';
 import { type Config, type FleetConfig, serviceAddress } from '../config/config.ts';
-import { asJobtailError, JobtailError } from '../errors.ts';
+import { asJobtailError } from '../errors.ts';
 import type { Budget } from '../fleet/budget.ts';
 import type { FleetClient } from '../fleet/client.ts';
 import type { FleetCopy } from '../fleet/copy.ts';
@@ -27,8 +27,6 @@ import type { FleetRead, FleetSource, PlaceOfJob } from '../view/fleet.ts';
 import type { FleetNumbers } from './metrics.ts';
 import type { Transfers } from './transfers.ts';
 
-/** npm leaves the packages of a fleet out on older ones. */
-const NODE = [22, 12] as const;
 /** Limit for releasing the grants of a job; the next owner releases the rest. */
 const END_TRANSFER_MS = 5_000;
 
@@ -38,7 +36,6 @@ export async function fleetAddress(
   log: Pick<Log, 'warn'>,
   secrets: Secrets,
 ): Promise<FleetAddress> {
-  requireFleetNode();
   const { schema, url, urlFile, urlCredential } = fleet;
   if (url !== null) return { url, schema, secrets };
   const source =
@@ -48,16 +45,6 @@ export async function fleetAddress(
   const onWarning = (message: string) => log.warn({ scope: 'the fleet', err: message }, 'secret not protected');
   const secret = new Secret({ source, name: 'address of the database', env: process.env, onWarning });
   return { url: await secret.read(new AbortController().signal), schema, secrets };
-}
-
-/** @throws JobtailError config */
-export function requireFleetNode(): void {
-  const version = process.versions.node;
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (major > NODE[0] || (major === NODE[0] && minor >= NODE[1])) return;
-  throw new JobtailError('config', `a fleet needs Node.js ${NODE.join('.')} or newer, and this is ${version}`, {
-    hint: 'install a newer Node.js, or take the section fleet out of the configuration',
-  });
 }
 
 export interface DaemonFleetOptions {

@@ -10,8 +10,8 @@ import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
 import { liveParts, resultsParts } from '../../src/safe-names.ts';
 import { MINIMAL } from '../config/files.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needsFleet } from '../support/fleet-node.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const live = (columns: object, key = '["9001","stdout"]'): FoundRow => {
@@ -116,7 +116,7 @@ const HOSTILE = '../OUT';
 
 it.concurrent('rows that are malformed keep no other job from being followed or shown', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   const { commands } = await fleet.join('command');
@@ -162,7 +162,7 @@ it.concurrent('rows that are malformed keep no other job from being followed or 
 
 it.concurrent('nothing that another role put into the schema public is run', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (test) => {
   const fleet = await FleetParts.make(test);
   await fleet.query('CREATE TABLE public.loot (what text)');

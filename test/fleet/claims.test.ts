@@ -1,8 +1,8 @@
 /** Which jobs wait for an owner, and who acquires them. */
 import { expect, it } from 'vitest';
 import type { JobId } from '../../src/job.ts';
-import { needsFleet } from '../support/fleet-node.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { needs } from '../support/needs.ts';
 
 async function fleetWith(...jobs: readonly string[]) {
   const fleet = await FleetParts.make();
@@ -20,7 +20,7 @@ async function fleetWith(...jobs: readonly string[]) {
 }
 
 it('a job is skipped while a client places a command for it, and acquired afterwards', {
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async () => {
   const { fleet, take } = await fleetWith('1', '2');
   const session = await fleet.session();
@@ -32,7 +32,7 @@ it('a job is skipped while a client places a command for it, and acquired afterw
 });
 
 it('a job that is handed off waits for its next owner, one that is done only from its next command on', {
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async () => {
   const { commands, claims, take, waiting } = await fleetWith('1', '2');
   await take();
@@ -47,7 +47,7 @@ it('a job that is handed off waits for its next owner, one that is done only fro
   expect(await waiting()).toEqual([]);
 });
 
-it('a job with a malformed id is acquired by no agent, and waits no more', { ...needsFleet() }, async () => {
+it('a job with a malformed id is acquired by no agent, and waits no more', needs('postgres'), async () => {
   const { take, waiting } = await fleetWith('1', '../OUT');
   expect(await take()).toEqual(['1']);
   expect(await waiting()).toEqual([]);

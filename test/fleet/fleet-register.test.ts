@@ -1,10 +1,10 @@
 /** The jobs of the user that a fleet follows by a rule. */
 import { expect, it } from 'vitest';
 import { FleetRegister } from '../../src/fleet/fleet-register.ts';
-import { needsFleet } from '../support/fleet-node.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { needs } from '../support/needs.ts';
 
-it('many jobs are ordered some at a time, as many as the rule allows', { ...needsFleet() }, async () => {
+it('many jobs are ordered some at a time, as many as the rule allows', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const joined = await fleet.join('anna');
   const register = new FleetRegister(() => joined);

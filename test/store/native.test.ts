@@ -4,12 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { FLEET_NODE } from '../../bench/fleet-node.ts';
-import { needsFleet } from '../support/fleet-node.ts';
+import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const WORKER = fileURLToPath(new URL('../support/store-collected.mjs', import.meta.url));
 
-it('what is collected of a store ends no process', { ...needsFleet(), timeout: 60_000 }, async () => {
+it('what is collected of a store ends no process', { ...needs('postgres'), timeout: 60_000 }, async () => {
   const [node = '', ...args] = FLEET_NODE;
   const ran = promisify(execFile)(node, [...args, WORKER, temporaryDirectory()]);
   expect((await ran).stdout).toBe('still there\n');

@@ -3,8 +3,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { Budget } from '../../../src/fleet/budget.ts';
 import { systemClock } from '../../../src/system/clock.ts';
 import { PATIENCE } from '../../support/e2e-until.ts';
-import { needsFleet } from '../../support/fleet-node.ts';
 import { FleetParts } from '../../support/fleet-parts.ts';
+import { needs } from '../../support/needs.ts';
 
 const CALLS = 20;
 /** Longer than the database is waited for once, and a share of the minute for each call; twice would be longer. */
@@ -12,7 +12,7 @@ const LONGEST_MS = 7_500;
 
 it('a database that falls silent is asked once, and the calls go on by the share of this agent', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async () => {
   const fleet = await FleetParts.make();
   const relay = await fleet.relay();
@@ -53,7 +53,10 @@ async function budgetOf(callsPerMinute: number) {
   return { figures, call, budget };
 }
 
-it('a budget that is far from used is asked for once in some seconds', { ...PATIENCE, ...needsFleet() }, async () => {
+it('a budget that is far from used is asked for once in some seconds', {
+  ...PATIENCE,
+  ...needs('postgres'),
+}, async () => {
   const { figures, call } = await budgetOf(1_000_000);
   await call(600, 100);
   figures.asked = 0;
@@ -64,7 +67,7 @@ it('a budget that is far from used is asked for once in some seconds', { ...PATI
 
 it('an agent takes no more slots at once than half a second of the budget', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async () => {
   const { figures, budget } = await budgetOf(6_000);
   await Promise.all(Array.from({ length: 200 }, () => budget.take(new AbortController().signal)));

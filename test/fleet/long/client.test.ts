@@ -10,13 +10,13 @@ import { loadConfig } from '../../../src/config/load.ts';
 import { FleetClient } from '../../../src/fleet/client.ts';
 import { MINIMAL } from '../../config/files.ts';
 import { until } from '../../support/e2e-until.ts';
-import { needsFleet } from '../../support/fleet-node.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
+import { needs } from '../../support/needs.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const SCHEMAS = `SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname LIKE 'jobtail%'`;
 
-it('a look makes no tables and brings none up to date', { ...needsFleet() }, async () => {
+it('a look makes no tables and brings none up to date', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   await expect(FleetClient.openReadOnly(fleet.address)).rejects.toThrow(/has no tables of a fleet yet/);
   expect(await fleet.query(SCHEMAS)).toEqual([]);
@@ -27,7 +27,7 @@ it('a look makes no tables and brings none up to date', { ...needsFleet() }, asy
   expect(await fleet.query('SELECT version FROM jobtail.version')).toEqual(before);
 });
 
-it('a role with SELECT alone sees agents, jobs and commands', { ...needsFleet() }, async () => {
+it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'), async () => {
   const fleet = await FleetParts.makeWithServer();
   const { commands } = await fleet.join('command');
   await commands.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
@@ -45,7 +45,7 @@ it('a role with SELECT alone sees agents, jobs and commands', { ...needsFleet() 
   await client.close();
 });
 
-it('a command waits for its answer over a broken connection', { ...needsFleet() }, async () => {
+it('a command waits for its answer over a broken connection', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const relay = await fleet.relay();
   const { register } = await fleet.join('command');
@@ -70,7 +70,7 @@ it('a command waits for its answer over a broken connection', { ...needsFleet() 
   await client.close();
 });
 
-it('a poll that an owner did not write is shown by the lag of the owner', { ...needsFleet() }, async () => {
+it('a poll that an owner did not write is shown by the lag of the owner', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const { commands, database } = await fleet.join('command');
   await commands.give(
@@ -96,7 +96,7 @@ it('a poll that an owner did not write is shown by the lag of the owner', { ...n
 });
 
 it('a removed job has no rows, and stays known; one that is followed or owned is refused', {
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');
@@ -120,7 +120,7 @@ it('a removed job has no rows, and stays known; one that is followed or owned is
   await client.close();
 });
 
-it('status reports that the service does not decode UTF-8, once for all agents', { ...needsFleet() }, async () => {
+it('status reports that the service does not decode UTF-8, once for all agents', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   await fleet.join('command');
   const configFile = path.join(temporaryDirectory(), 'config.yaml');

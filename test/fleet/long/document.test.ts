@@ -7,8 +7,8 @@ import { fleetSection } from '../../../src/config/schema.ts';
 import { FleetClient, readFleet } from '../../../src/fleet/client.ts';
 import { packageFile } from '../../../src/system/package-file.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
-import { needsFleet } from '../../support/fleet-node.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
+import { needs } from '../../support/needs.ts';
 
 const TEXT = fs.readFileSync(packageFile('docs/fleet.md'), 'utf8');
 const BLOCKS = [...TEXT.matchAll(/^```([a-z]*)\n(.*?)^```$/gms)].map(([, kind = '', text = '']) => ({ kind, text }));
@@ -19,7 +19,7 @@ const named = (text: string) => text.replaceAll('jobtail', ROLE);
 
 it('two agents share jobs with the role, the database and the rights of the document alone', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async () => {
   const fleet = await FleetParts.makeWithServer();
   const commands = blockWith('createdb');

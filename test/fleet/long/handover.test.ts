@@ -2,11 +2,11 @@
 import { expect, it } from 'vitest';
 import { Handover } from '../../../src/fleet/handover.ts';
 import { Store } from '../../../src/store/store.ts';
-import { needsFleet } from '../../support/fleet-node.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
+import { needs } from '../../support/needs.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
-it('some of the jobs are written, whatever waits of the others', { ...needsFleet() }, async () => {
+it('some of the jobs are written, whatever waits of the others', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const { commands, claims, database } = await fleet.join('anna');
   await commands.give(
@@ -56,7 +56,7 @@ it('some of the jobs are written, whatever waits of the others', { ...needsFleet
   store.close();
 });
 
-it('a row that changes back while it is written is written again', { ...needsFleet() }, async () => {
+it('a row that changes back while it is written is written again', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const { commands, claims, database } = await fleet.join('anna');
   const { jobId } = orderFor(1);
@@ -93,7 +93,7 @@ it('a row that changes back while it is written is written again', { ...needsFle
   store.close();
 });
 
-it('rows that a killed agent had changed are written by the next process', { ...needsFleet() }, async () => {
+it('rows that a killed agent had changed are written by the next process', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const { commands, claims, database } = await fleet.join('anna');
   const { jobId } = orderFor(1);

@@ -7,15 +7,15 @@ import { commandLog } from '../../../src/cli/process.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { systemClock } from '../../../src/system/clock.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
-import { needsFleet } from '../../support/fleet-node.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
+import { needs } from '../../support/needs.ts';
 
 /** More than are ordered, and taken, at once. */
 const JOBS = 300;
 
 it('a command that comes while a job is finished is executed, and nothing fails', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');
@@ -36,7 +36,7 @@ it('a command that comes while a job is finished is executed, and nothing fails'
   expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
 });
 
-it('a burst of notifications is a few looks, not one for each', { ...PATIENCE, ...needsFleet() }, async () => {
+it('a burst of notifications is a few looks, not one for each', { ...PATIENCE, ...needs('postgres') }, async () => {
   const fleet = await FleetParts.make();
   const { log } = fleet.start('anna', {});
   await until('the agent to be in', () => log.some(({ message }) => message === 'joined the fleet'));
@@ -54,7 +54,7 @@ it('a burst of notifications is a few looks, not one for each', { ...PATIENCE, .
   expect(await count()).toBeLessThan(20);
 });
 
-it('commands that wait for their answers block no others', { ...PATIENCE, ...needsFleet() }, async () => {
+it('commands that wait for their answers block no others', { ...PATIENCE, ...needs('postgres') }, async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');
   const [{ jobId }, another] = [orderFor(1), orderFor(2)];
@@ -68,7 +68,10 @@ it('commands that wait for their answers block no others', { ...PATIENCE, ...nee
   await until('the other job to be followed', () => store.jobs.get(another.jobId) !== undefined);
 });
 
-it('an agent that stops gives nothing away that it may still write', { ...PATIENCE, ...needsFleet() }, async () => {
+it('an agent that stops gives nothing away that it may still write', {
+  ...PATIENCE,
+  ...needs('postgres'),
+}, async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');
   const { jobId } = orderFor(1);
@@ -102,7 +105,7 @@ it('an agent that stops gives nothing away that it may still write', { ...PATIEN
 
 it('jobs of a long configuration are followed while others are still to be ordered', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async () => {
   const fleet = await FleetParts.make();
   const configured = Array.from({ length: JOBS }, (_, index) => orderFor(index + 1));
@@ -117,7 +120,7 @@ it('jobs of a long configuration are followed while others are still to be order
 
 it('what goes wrong while a lost job is left alone is said, and the agent goes on', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');
@@ -143,7 +146,7 @@ it('what goes wrong while a lost job is left alone is said, and the agent goes o
   await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 3);
 });
 
-it('a temporary key is known to the next owner before it is used', { ...PATIENCE, ...needsFleet() }, async () => {
+it('a temporary key is known to the next owner before it is used', { ...PATIENCE, ...needs('postgres') }, async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');
   const numbers = Array.from({ length: 5 }, (_, index) => index + 1);

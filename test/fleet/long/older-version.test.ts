@@ -2,8 +2,8 @@
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
-import { needsFleet } from '../../support/fleet-node.ts';
 import { FleetParts } from '../../support/fleet-parts.ts';
+import { needs } from '../../support/needs.ts';
 
 const TABLES = fs.readFileSync(new URL('../tables-of-0.2.0.sql', import.meta.url), 'utf8');
 const LEASE_MS = 6_000;
@@ -16,7 +16,7 @@ const HAND_OFF = `BEGIN; UPDATE jobtail.jobs SET owner = NULL WHERE job_id = '1'
 
 it('no waiting job is lost, and the older agent loses its jobs before the newer one follows them', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async () => {
   const fleet = await FleetParts.make();
   await fleet.query(TABLES);
@@ -57,7 +57,7 @@ it('no waiting job is lost, and the older agent loses its jobs before the newer 
   ]);
 });
 
-it('upgraded tables are those of a new fleet', { ...needsFleet() }, async () => {
+it('upgraded tables are those of a new fleet', needs('postgres'), async () => {
   const [fresh, upgraded] = [await FleetParts.make(), await FleetParts.make()];
   await upgraded.query(TABLES);
   const tablesOf = async (fleet: FleetParts) => {
@@ -76,7 +76,7 @@ it('upgraded tables are those of a new fleet', { ...needsFleet() }, async () => 
   expect(await tablesOf(upgraded)).toEqual(await tablesOf(fresh));
 });
 
-it('upgraded rows have the names of this version', { ...needsFleet() }, async () => {
+it('upgraded rows have the names of this version', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   await fleet.query(TABLES);
   await fleet.join('command');
@@ -89,7 +89,7 @@ it('upgraded rows have the names of this version', { ...needsFleet() }, async ()
   expect(await fleet.query(`SELECT rule ->> 'maxJobs' AS jobs FROM jobtail.rules`)).toEqual([{ jobs: '6' }]);
 });
 
-it('tables from before 0.2.0 are refused with what to do', { ...needsFleet() }, async () => {
+it('tables from before 0.2.0 are refused with what to do', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   await fleet.query(TABLES);
   await fleet.query('UPDATE jobtail.version SET version = 3');

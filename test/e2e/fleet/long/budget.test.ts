@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual, maxCallsWithin } from '../../../support/fleet-proof.ts';
+import { needs } from '../../../support/needs.ts';
 
 const PER_MINUTE = 300;
 const WINDOW_MS = 6_000;
@@ -13,7 +13,7 @@ const SLACK = 6;
 
 it.concurrent('the budget of calls holds for all agents together', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30, sections: { service: { requestsPerMinute: PER_MINUTE } } });
   await fleet.runSpread();

@@ -3,14 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual } from '../../../support/fleet-proof.ts';
+import { needs } from '../../../support/needs.ts';
 
 const AHEAD = new URL('../../../support/fleet-clock-ahead.mjs', import.meta.url).href;
 
 it.concurrent('an agent whose clock is 20 s ahead takes nothing from anybody', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 20, agents: ['anna', 'ben'] });
   const early = await fleet.addAgent('cleo', { imports: [AHEAD], clockAheadMs: 20_000 });

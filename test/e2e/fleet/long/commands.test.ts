@@ -3,13 +3,16 @@ import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet, mustSucceed, watchWords } from '../../../support/fleet.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual } from '../../../support/fleet-proof.ts';
+import { needs } from '../../../support/needs.ts';
 
 /** Beyond a poll, with the time a command takes on a busy machine. */
 const GAP_MS = 5_000;
 
-it('takes commands at any agent, and a drained one hands over', { ...PATIENCE, ...needsFleet() }, async (context) => {
+it('takes commands at any agent, and a drained one hands over', {
+  ...PATIENCE,
+  ...needs('postgres'),
+}, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'], orderedBy: 'commands' });
   const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
   await fleet.runSpread();

@@ -5,9 +5,9 @@ import { FLEET_NODE } from '../../../../bench/fleet-node.ts';
 import { expectNothingLeft, processesIn } from '../../../support/demo-processes.ts';
 import { Program } from '../../../support/e2e-program.ts';
 import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
+import { needs } from '../../../support/needs.ts';
 
-const OPTIONS = { ...PATIENCE, ...needsFleet() };
+const OPTIONS = { ...PATIENCE, ...needs('postgres') };
 
 /** A demo whose temporary directories are below one of the test. */
 function startDemo({ onTestFinished }: TestContext, ...flags: readonly string[]) {

@@ -5,14 +5,14 @@ import { expect, it } from 'vitest';
 import { PATIENCE, until } from '../../../support/e2e-until.ts';
 import { Fleet, mustSucceed } from '../../../support/fleet.ts';
 import type { FleetAgent } from '../../../support/fleet-agent.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
+import { needs } from '../../../support/needs.ts';
 
 function configure({ configFile }: FleetAgent, change: (config: { watch: object[] }) => object): void {
   const config = JSON.parse(fs.readFileSync(configFile, 'utf8')) as { watch: object[] };
   fs.writeFileSync(configFile, JSON.stringify({ ...config, ...change(config) }));
 }
 
-it('agent forget and retention remove jobs and their files', { ...PATIENCE, ...needsFleet() }, async (context) => {
+it('agent forget and retention remove jobs and their files', { ...PATIENCE, ...needs('postgres') }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 2, agents: ['anna'] });
   const [anna] = fleet.agents as [FleetAgent];
   const settling = ({ watch }: { watch: object[] }) => ({

@@ -4,12 +4,12 @@ import { expect, it } from 'vitest';
 import { connectTo } from '../../../../bench/fleet-query.ts';
 import { PATIENCE, until } from '../../../support/e2e-until.ts';
 import { Fleet, HEARTBEAT_SECONDS } from '../../../support/fleet.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
+import { needs } from '../../../support/needs.ts';
 
 const OUTAGE_MS = 40_000;
 
-it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needsFleet() }, async (context) => {
+it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needs('postgres') }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   await fleet.runSpread();
   // What it owns and does not follow yet, it need not pause.
@@ -34,7 +34,7 @@ it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needs
 
 it.concurrent('a way to the database that is cut for a moment: nobody loses a job', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12 });
   await fleet.runSpread();
@@ -52,7 +52,7 @@ it.concurrent('a way to the database that is cut for a moment: nobody loses a jo
 
 it.concurrent('a database that is away: the same agents have the same jobs after', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   await fleet.runSpread();
@@ -88,7 +88,7 @@ it.concurrent('a database that is away: the same agents have the same jobs after
 
 it.concurrent('a session that hangs with the row of a job in its hand', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12 });
   await fleet.runSpread();

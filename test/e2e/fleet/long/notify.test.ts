@@ -5,13 +5,13 @@ import { expect, it } from 'vitest';
 import type { NotifyEvent } from '../../../../src/notification.ts';
 import { PATIENCE, until } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
+import { needs } from '../../../support/needs.ts';
 
 const JOBS = 8;
 
 it('each match is notified of, by the owner before or after a kill', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const directory = fs.mkdtempSync('/tmp/jobtail-fleet-events-');
   context.onTestFinished(() => fs.rmSync(directory, { recursive: true }));

@@ -4,12 +4,12 @@ import path from 'node:path';
 import { it } from 'vitest';
 import { PATIENCE, until } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
+import { needs } from '../../../support/needs.ts';
 
 it.concurrent('an agent that was stopped for longer than its lease', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   await fleet.runSpread();
@@ -39,7 +39,7 @@ const STEPS = {
 
 it.concurrent.for(Object.entries(STEPS))(
   'an agent that was stopped when %s',
-  { ...PATIENCE, ...needsFleet() },
+  { ...PATIENCE, ...needs('postgres') },
   async ([, isMeant], context) => {
     const fleet = await Fleet.make(context, { jobs: 4, agents: ['anna', 'ben'] });
     fleet.grow(50);

@@ -2,9 +2,9 @@
 import { expect, it } from 'vitest';
 import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
+import { needs } from '../../../support/needs.ts';
 
-it('tail and status name the agent that has the mirrors', { ...PATIENCE, ...needsFleet() }, async (context) => {
+it('tail and status name the agent that has the mirrors', { ...PATIENCE, ...needs('postgres') }, async (context) => {
   const fleet = await Fleet.make(context, {
     jobs: 1,
     agents: ['anna', 'ben'],

@@ -3,16 +3,12 @@ import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet, mustSucceed } from '../../../support/fleet.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual } from '../../../support/fleet-proof.ts';
-import { needsThat } from '../../../support/needs.ts';
-
-const [MAJOR = 0, MINOR = 0] = process.versions.node.split('.').map(Number);
-const IS_OLD = MAJOR < 22 || (MAJOR === 22 && MINOR < 12);
+import { needs } from '../../../support/needs.ts';
 
 it.concurrent('a check looks at the database, makes nothing, and names what is wrong with it', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: ['anna'] });
   const anna = fleet.agent('anna');
@@ -33,7 +29,7 @@ it.concurrent('a check looks at the database, makes nothing, and names what is w
 
 it.concurrent('two agents with one name are not both of the fleet', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: ['anna', 'ben'] });
   const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
@@ -48,7 +44,7 @@ it.concurrent('two agents with one name are not both of the fleet', {
 
 it.concurrent('an agent that is killed and back at once goes on with what it had', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 6, agents: ['anna', 'ben'] });
   await fleet.runSpread();
@@ -63,7 +59,7 @@ it.concurrent('an agent that is killed and back at once goes on with what it had
 
 it.concurrent('jobs that an agent followed alone are those of the fleet when it joins', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 2, agents: ['anna', 'ben'] });
   const anna = fleet.agent('anna');
@@ -81,16 +77,4 @@ it.concurrent('jobs that an agent followed alone are those of the fleet when it 
   fleet.grow();
   await fleet.untilEqual();
   expect((await anna.status()).jobs.map(({ jobId }) => jobId)).toEqual(fleet.jobs.map(({ jobId }) => jobId));
-});
-
-it.concurrent('Node.js that is too old for it says so', {
-  ...PATIENCE,
-  ...needsThat(IS_OLD, 'a Node.js that is too old for a fleet is not this one'),
-}, async (context) => {
-  const fleet = await Fleet.make(context, { jobs: 0, agents: ['anna'] });
-  const { configFile } = fleet.agent('anna');
-  for (const words of [['run'], ['status'], ['watch', '501']]) {
-    const { code, stderr } = await fleet.place.startAt(configFile, words).ended;
-    expect([words, code, stderr]).toEqual([words, 3, expect.stringContaining('a fleet needs Node.js 22.12 or newer')]);
-  }
 });

@@ -2,14 +2,14 @@
 import { expect, it } from 'vitest';
 import { PATIENCE, until } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual } from '../../../support/fleet-proof.ts';
+import { needs } from '../../../support/needs.ts';
 
 const SHARE_MS = 60_000;
 
 it.concurrent('a new agent gets its share within a minute, and no job wanders about', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30, agents: ['anna'] });
   fleet.grow();
@@ -27,7 +27,7 @@ it.concurrent('a new agent gets its share within a minute, and no job wanders ab
 
 it.concurrent('jobs that nobody has room for wait, and get their owner when there is room', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 10, agents: ['anna', 'ben'], sections: { fleet: { maxJobs: 4 } } });
   const [anna] = fleet.agents;

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
+import { needs } from '../../../support/needs.ts';
 
 /** As where npm left pg out: jobtail was installed under an older Node.js, or without optional packages. */
 const WITHOUT_PG = `data:text/javascript,${encodeURIComponent(`
@@ -16,7 +16,7 @@ const WITHOUT_PG = `data:text/javascript,${encodeURIComponent(`
 
 it('without pg, an agent and commands end with 3 and with what to do', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: [] });
   const anna = await fleet.addAgent('anna', { imports: [WITHOUT_PG] });
@@ -31,7 +31,7 @@ it('without pg, an agent and commands end with 3 and with what to do', {
 
 it('two agents make the tables at once, and one that is older refuses them', {
   ...PATIENCE,
-  ...needsFleet(),
+  ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: ['anna', 'ben'] });
   await Promise.all(fleet.agents.map((agent) => agent.start()));

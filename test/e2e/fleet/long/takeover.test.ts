@@ -2,13 +2,13 @@
 import { expect, it } from 'vitest';
 import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
-import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
+import { needs } from '../../../support/needs.ts';
 
 /** From the death of an agent to the last of its jobs having another owner. */
 const TAKEOVER_MS = 30_000;
 
-it('takes over the jobs of an agent that is killed', { ...PATIENCE, ...needsFleet() }, async (context) => {
+it('takes over the jobs of an agent that is killed', { ...PATIENCE, ...needs('postgres') }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   fleet.grow();
   await fleet.run();

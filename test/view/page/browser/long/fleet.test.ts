@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest';
 import { PATIENCE, until } from '../../../../support/e2e-until.ts';
 import { Fleet } from '../../../../support/fleet.ts';
 import type { FleetAgent } from '../../../../support/fleet-agent.ts';
-import { needsFleet } from '../../../../support/fleet-node.ts';
 import { needs } from '../../../../support/needs.ts';
 import { startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
 import { findings } from '../../../../support/view-varied-job.ts';
@@ -26,7 +25,7 @@ async function linkOf(agent: FleetAgent): Promise<string> {
   });
 }
 
-describe('the view of a fleet', { ...needs('chromium'), skip: needs('chromium').skip || needsFleet().skip }, () => {
+describe('the view of a fleet', needs('chromium', 'postgres'), () => {
   it('shows every job, its bytes from the shared mirror, and the agents', PATIENCE, async (context) => {
     const fleet = await Fleet.make(context, { jobs: 6, agents: ['anna', 'ben'] });
     const { view: section } = await viewSection();
