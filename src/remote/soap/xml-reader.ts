@@ -14,7 +14,14 @@ import { CONTENT, MAX_DEPTH, MAX_ITEM_BYTES, type ReaderOptions, textOf, type Va
 import { malformed, tooLarge } from '../wrong-answers.ts';
 import { SOAP_NAMESPACES, serviceOf } from './contract.ts';
 import { faultWords, unexpected } from './faults.ts';
-import { endOfWholeCharacters, isWhiteSpace, Namespaces, NOT_XML, resolveReferences, reusedSpace } from './xml-text.ts';
+import {
+  endOfWholeCharacters,
+  isWhiteSpace,
+  Namespaces,
+  NOT_MARKUP,
+  resolveReferences,
+  reusedSpace,
+} from './xml-text.ts';
 
 const ENVELOPES: readonly string[] = Object.values(SOAP_NAMESPACES);
 const XSI_NAMESPACE = 'http://www.w3.org/2001/XMLSchema-instance';
@@ -26,10 +33,15 @@ const BYTES_PER_NAME = 64;
 const MAX_OF_NAME = 100;
 
 const LESS_THAN = 0x3c;
+const GREATER_THAN = 0x3e;
 const BANG = 0x21;
 const COMMENT = Buffer.from('<!--');
 const CDATA = Buffer.from('<![CDATA[');
 const END_OF_CDATA = ']]>';
+
+const LISTED = Buffer.from('<string>');
+const END_OF_LISTED = Buffer.from('</string>');
+const LISTED_NAME = /<string>([^<&]*)<\/string>[ \t\r\n]*/gy;
 
 const WORDS_OF_FAULT = ['faultcode', 'faultstring', 'Value', 'Text'];
 
@@ -55,7 +67,7 @@ interface Open {
   /** outer: the envelope and its body. lifted: a bulky text. skipped: with all that is in it. */
   readonly kind: 'outer' | 'value' | 'nil' | 'lifted' | 'skipped';
   readonly tag: Named;
-  readonly fields: Map<string, Value>;
+  fields: Map<string, Value> | undefined;
   text: string;
 }
 
@@ -109,7 +121,7 @@ export class XmlReader {
     const isCut = this.#open.length > 0 || this.#isInTag || this.#chunks.restBytes > 0;
     if (isCut || !this.#hasRoot) throw malformed('it ends before its last tag');
     if (this.#content === undefined) throw this.#unexpected('the body of its envelope is empty');
-    const { fields } = this.#content;
+    const { fields = new Map() } = this.#content;
     if (this.#isFault) return { fault: faultWords(fields) };
     const value = fields.get(`${this.#options.operation}Result`.toLowerCase()) ?? null;
     if (this.#options.onItem !== undefined && (textOf(value) ?? '').trim() !== '')
@@ -123,6 +135,8 @@ export class XmlReader {
     if (this.#isInCdata) return this.#cdata(bytes, at);
     if (bytes[at] !== LESS_THAN) return this.#characters(bytes, at);
     if (bytes[at + 1] === undefined) return at;
+    const next = this.#names(bytes, at);
+    if (next > at) return next;
     if (bytes[at + 1] === BANG) {
       const start = bytes.subarray(at, at + CDATA.length);
       if (start.equals(CDATA)) {
@@ -143,15 +157,35 @@ export class XmlReader {
     return at + COMMENT.length;
   }
 
+  /**
+   * Reads the names of a listing in the form that most servers write, without a call of `sax` for each tag. Returns where
+   * something else begins.
+   */
+  #names(bytes: Buffer, at: number): number {
+    const { onItem, namespace } = this.#options;
+    const isInList = onItem !== undefined && !this.#isFault && this.#open.length === DEPTH.item;
+    if (!isInList || this.#open.at(-1)?.kind !== 'value' || !bytes.subarray(at, at + LISTED.length).equals(LISTED))
+      return at;
+    const piece = bytes.subarray(at, bytes.lastIndexOf(END_OF_LISTED) + END_OF_LISTED.length);
+    if (this.#namespaces.resolve('string').uri !== namespace || !isUtf8(piece)) return at;
+    const text = piece.toString();
+    let end = 0;
+    for (const { 0: all, 1: name = '' } of text.matchAll(LISTED_NAME)) {
+      onItem(name, undefined);
+      end += all.length;
+    }
+    return at + (end === text.length ? piece.length : Buffer.byteLength(text.slice(0, end)));
+  }
+
   /** A `>` may end the tag, comment or instruction: then `sax` reports it. */
   #tag(bytes: Buffer, at: number): number {
-    const end = bytes.indexOf('>', at) + 1;
+    const end = bytes.indexOf(GREATER_THAN, at) + 1;
     const to = end === 0 ? endOfWholeUtf8(bytes, at) : end;
     const piece = bytes.subarray(at, to);
     this.#tagBytes += piece.length;
     if (this.#tagBytes > MAX_TAG_BYTES) throw malformed(`a tag or a comment longer than ${MAX_TAG_BYTES} bytes`);
     const text = piece.toString();
-    if (!isUtf8(piece) || NOT_XML.test(text)) throw malformed('bytes that are not allowed inside of markup');
+    if (NOT_MARKUP.test(text)) throw malformed('bytes that are not allowed inside of markup');
     try {
       this.#tags.write(text);
     } catch (error) {
@@ -174,18 +208,18 @@ export class XmlReader {
     if (this.#open.length === 0 && this.#hasRoot) throw malformed('something after the root element');
     if (this.#open.length === MAX_DEPTH) throw malformed(`elements nested deeper than ${MAX_DEPTH}`);
     this.#hasRoot = true;
-    this.#count(BYTES_PER_NAME * (1 + Object.keys(attributes).length));
-    this.#namespaces.open(attributes);
-    const tag = { ...this.#namespaces.resolve(name), isNil: this.#isNil(attributes) };
-    this.#open.push({ kind: this.#kindOf(tag), tag, fields: new Map(), text: '' });
+    const given = Object.entries(attributes);
+    this.#count(BYTES_PER_NAME * (1 + given.length));
+    this.#namespaces.open(given);
+    const { uri, local } = this.#namespaces.resolve(name);
+    const tag = { uri, local, isNil: given.some((attribute) => this.#isNil(attribute)) };
+    this.#open.push({ kind: this.#kindOf(tag), tag, fields: undefined, text: '' });
   }
 
-  #isNil(attributes: Tag['attributes']): boolean {
-    return Object.entries(attributes).some(([name, value]) => {
-      if (!name.includes(':') || name.startsWith('xmlns:')) return false;
-      const { uri, local } = this.#namespaces.resolve(name);
-      return uri === XSI_NAMESPACE && local === 'nil' && /^\s*(?:true|1)\s*$/.test(value);
-    });
+  #isNil([name, value]: [string, string]): boolean {
+    if (!name.includes(':') || name.startsWith('xmlns:')) return false;
+    const { uri, local } = this.#namespaces.resolve(name);
+    return uri === XSI_NAMESPACE && local === 'nil' && /^\s*(?:true|1)\s*$/.test(value);
   }
 
   #kindOf(tag: Named): Open['kind'] {
@@ -279,18 +313,20 @@ export class XmlReader {
   }
 
   #place(closed: Open): void {
-    const fields = this.#open.at(-1)?.fields;
+    const parent = this.#open.at(-1);
+    if (parent === undefined) return;
+    parent.fields ??= new Map();
     const name = closed.tag.local.toLowerCase();
-    const before = fields?.get(name);
+    const before = parent.fields.get(name);
     const value = this.#valueOf(closed);
-    if (before === undefined) fields?.set(name, value);
+    if (before === undefined) parent.fields.set(name, value);
     else if (Array.isArray(before)) before.push(value);
-    else fields?.set(name, [before, value]);
+    else parent.fields.set(name, [before, value]);
   }
 
   #valueOf({ kind, tag, fields, text }: Open): Value {
     if (kind === 'nil') return null;
-    if (fields.size === 0 || (this.#isFault && WORDS_OF_FAULT.includes(tag.local))) return text;
+    if (fields === undefined || (this.#isFault && WORDS_OF_FAULT.includes(tag.local))) return text;
     if (text.trim() !== '' && !this.#isFault) throw malformed('text beside elements');
     return fields;
   }

@@ -19,6 +19,9 @@ const NEAR_BYTES = 32;
 /** Characters that XML 1.0 cannot contain, not even as a reference; a lone surrogate is no character. */
 export const NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
 
+/** Of markup that was decoded, the replacement character stands for bytes that are not UTF-8. */
+export const NOT_MARKUP = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFC\u{10000}-\u{10FFFF}]/u;
+
 /** The bytes of a name as one number. It begins with 1, so that a leading NUL counts. */
 const packed = (name: string) => Array.from(Buffer.from(name)).reduce((number, byte) => number * 256 + byte, 1);
 
@@ -140,9 +143,9 @@ export class Namespaces {
   ]);
   readonly #hidden: (readonly Hidden[])[] = [];
 
-  open(attributes: Readonly<Record<string, string>>): void {
+  open(attributes: readonly (readonly [name: string, value: string])[]): void {
     let hidden: Hidden[] | undefined;
-    for (const [name, namespace] of Object.entries(attributes)) {
+    for (const [name, namespace] of attributes) {
       if (name !== 'xmlns' && !name.startsWith('xmlns:')) continue;
       const prefix = name.slice('xmlns:'.length);
       const isXml = prefix === 'xml' && namespace === XML_NAMESPACE;
