@@ -184,7 +184,7 @@ function checkCitations() {
       for (const section of numbers.split(/[,;] /)) requireSection(`docs/dev/${document}.md`, document, section);
 }
 
-/** Links of documents lead to files and headings that exist. */
+/** Links of documents lead to files and headings that exist, those of packages to files of packages. */
 function checkLinks() {
   const anchorsOf = (text) =>
     [...text.replaceAll(/```[\s\S]*?```/g, '').matchAll(/^#+ (.+)$/gm)].map(([, title]) =>
@@ -194,10 +194,13 @@ function checkLinks() {
         .trim()
         .replaceAll(' ', '-'),
     );
+  const packed = JSON.parse(read('package.json')).files;
+  const isPacked = (file) => packed.some((one) => file === one || file.startsWith(`${one}/`));
   for (const page of [...filesIn('.', /\.md$/), ...filesIn('docs', /\.md$/), ...filesIn('bench', /\.md$/)])
     for (const [, to, anchor] of read(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
       const target = to === '' ? page : path.join(path.dirname(page), to);
       const isThere = fs.existsSync(ROOT + target);
+      if (isPacked(page) && !isPacked(target)) report(page, `the link ${to} leads to a file that no package contains`);
       if (!isThere || (anchor !== undefined && !anchorsOf(read(target)).includes(anchor)))
         report(page, `the link ${to}${anchor === undefined ? '' : `#${anchor}`} leads nowhere`);
     }

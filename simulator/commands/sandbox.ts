@@ -27,7 +27,9 @@ export function sandbox(options: SandboxCommandOptions): Promise<void> {
 }
 
 async function serve(options: SandboxCommandOptions, signal: AbortSignal): Promise<void> {
-  const { directory, port, jobs: jobService, protocol } = options;
+  const { directory, port, jobs: jobService } = options;
+  // REST always reports jobs.
+  const protocol = jobService ? options.protocol : 'soap';
   const habits = { jobService, release: releaseNamed(options.release) };
   const running = await Sandbox.start({ directory, port, habits, beforeListening: writeSecrets }).catch(
     (error: NodeJS.ErrnoException) => {

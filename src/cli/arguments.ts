@@ -116,7 +116,7 @@ export const JSON_HELP = 'print JSON (format version 2)';
 export const quietOption = () => new Option('-q, --quiet', 'print only errors');
 
 export const protocolOption = (description: string) =>
-  new Option('--protocol <name>', description).choices(['soap', 'rest'] as const).default('soap' as const);
+  new Option('--protocol <name>', description).choices(['soap', 'rest'] as const).default('rest' as const);
 
 export const taskOption = (description: string, ifLeftOut: string) =>
   new Option('--task <id>', description).argParser(collect(taskArgument)).default([], ifLeftOut);

@@ -1,29 +1,36 @@
 /** Exit codes, for help and man page, and the completion scripts of shells. */
 import type { Command, Option } from 'commander';
 import { EXIT } from '../errors.ts';
+import { wrapToColumns } from './show/terminal.ts';
 
+/** The only place of these words: help, manual page and docs/json.md have them from here. */
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
-  [EXIT.ok, 'done'],
-  [EXIT.failed, 'a mismatch, or a file not fetched or not verified; grep, errors: nothing found'],
-  [EXIT.usage, 'wrong arguments'],
-  [EXIT.config, 'wrong configuration'],
+  [EXIT.ok, 'done. grep, errors: a line was found'],
+  [
+    EXIT.failed,
+    'verify: a mismatch, or a file that is missing or not proven. sync, unwatch, wait: a file failed or is not proven. grep, errors: nothing was found. notify --test: a target failed',
+  ],
+  [EXIT.usage, 'wrong arguments. init: the file exists. grep, errors: any error'],
+  [EXIT.config, 'wrong configuration. jobs, watch --mine: service.jobsUrl is missing'],
   [EXIT.locked, 'another agent uses the state directory, or its name in the fleet'],
   [EXIT.signIn, 'the sign-in failed'],
   [EXIT.service, 'the middleware failed, or is unreachable'],
-  [EXIT.notFound, 'no such job, or the job is not followed'],
-  [EXIT.local, 'an error of this machine: permissions, disk, state'],
+  [EXIT.notFound, 'no such job, or the job is not followed. unwatch --mine: there was no watch --mine'],
+  [EXIT.local, 'an error of this machine: permissions, disk, state. The database of the fleet failed'],
   [EXIT.jobFailed, 'wait: a job failed'],
   [EXIT.jobCanceled, 'wait: a job was canceled'],
   [EXIT.timeIsUp, 'wait: the time is up'],
   [EXIT.internal, 'a defect of the program'],
-  [EXIT.interrupted, 'stopped by Ctrl-C; run, sandbox and view end with 0 after a signal'],
+  [EXIT.interrupted, 'stopped by Ctrl-C. run, sandbox, view: 0 after a signal'],
   [EXIT.terminated, 'stopped by SIGTERM'],
   [EXIT.unread, 'the reader of the output went away before the command had its result'],
 ];
 
-export function exitCodesHelp(): string {
-  const lines = EXIT_CODES.map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}`);
-  return `\nExit codes:\n${lines.join('\n')}`;
+export function exitCodesHelp(columns: number): string {
+  const lines = EXIT_CODES.flatMap(([code, meaning]) =>
+    wrapToColumns(`  ${String(code).padEnd(4)} ${meaning}`, columns, 5),
+  );
+  return `\nExit codes (check: of the first step that fails):\n${lines.join('\n')}`;
 }
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;

@@ -29,6 +29,8 @@ import { addGrep } from './grep-options.ts';
 import { completionScript, examples, exitCodesHelp, FIRST_EXAMPLES, plainError, SHELLS } from './help.ts';
 import { forEach, versionOfProgram } from './process.ts';
 
+const HELP_COLUMNS = 80;
+
 export function programOf(): Command {
   const program = new Command('agent')
     .description(
@@ -40,7 +42,7 @@ export function programOf(): Command {
     .addHelpText('before', FIRST_EXAMPLES)
     .addHelpText(
       'after',
-      `${exitCodesHelp()}\n\nDocuments: ${path.join(path.dirname(packageFile('package.json')), 'docs')}, starting with commands.md; man agent`,
+      `${exitCodesHelp(HELP_COLUMNS)}\n\nDocuments: ${path.join(path.dirname(packageFile('package.json')), 'docs')}, starting with commands.md; man agent`,
     )
     .enablePositionalOptions()
     .showHelpAfterError('(see agent --help, or agent COMMAND --help)')
@@ -340,10 +342,10 @@ function addTryOut(program: Command): void {
     .option('--port <number>', 'TCP port; any free port if omitted', portArgument, 0)
     .option('--job', 'submit the job of the demo at the start')
     .option('--seconds <number>', 'how long that job writes', secondsArgument, 600)
-    .option('--no-jobs', 'simulate a server without the service that reports jobs')
+    .option('--no-jobs', 'simulate a server of SOAP without the service that reports jobs')
     .addOption(protocolOption('protocol of the printed configuration'))
     .option('--release <version>', 'the HEAppE release to simulate, with --protocol rest', '6.3')
-    .addHelpText('after', examples('agent sandbox --port 8090 --job', 'agent sandbox --protocol rest --release 4.2'))
+    .addHelpText('after', examples('agent sandbox --port 8090 --job', 'agent sandbox --release 4.2'))
     .action(async (options) => (await import('../../simulator/commands/sandbox.ts')).sandbox(options));
 
   program
@@ -354,10 +356,7 @@ function addTryOut(program: Command): void {
     .option('--all', 'print a row for every file')
     .addOption(protocolOption('protocol between agent and sandbox'))
     .option('--release <version>', 'the HEAppE release to simulate, with --protocol rest', '6.3')
-    .addHelpText(
-      'after',
-      examples('agent demo', 'agent demo --seconds 60 --all', 'agent demo --protocol rest', 'agent demo --fleet'),
-    )
+    .addHelpText('after', examples('agent demo', 'agent demo --seconds 60 --all', 'agent demo --fleet'))
     .action(async (options) => (await import('../../simulator/commands/demo.ts')).demo(options));
 }
 

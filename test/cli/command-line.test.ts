@@ -6,9 +6,8 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { parseSince } from '../../src/cli/arguments.ts';
-import { completionScript, EXIT_CODES, SHELLS } from '../../src/cli/help.ts';
+import { completionScript, SHELLS } from '../../src/cli/help.ts';
 import { programOf } from '../../src/cli/program.ts';
-import { EXIT } from '../../src/errors.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
@@ -28,16 +27,6 @@ describe('the help', () => {
     for (const command of programOf().commands) {
       expect(helpOf(command), command.name()).toMatch(/\nExamples?:\n {2}\S/);
     }
-  });
-
-  it('names every exit code, as docs/json.md does', () => {
-    const page = fs.readFileSync(`${ROOT}docs/json.md`, 'utf8');
-    const help = helpOf(programOf());
-    for (const code of Object.values(EXIT)) {
-      expect(page).toMatch(new RegExp(`^\\| ${code} \\|`, 'm'));
-      expect(help).toMatch(new RegExp(`^ {2}${code} +\\S`, 'm'));
-    }
-    expect(EXIT_CODES.map(([code]) => code).sort()).toEqual(Object.values(EXIT).sort());
   });
 
   it('guesses what an unknown word was meant to be', () => {

@@ -31,7 +31,7 @@ const TLS_WORDS: Readonly<Record<string, readonly [why: string, hint: string]>> 
   UNABLE_TO_GET_ISSUER_CERT: ['its root CA is not trusted', ROOT_CA_HINT],
   ERR_TLS_CERT_ALTNAME_INVALID: [
     'its certificate is for another name',
-    'use the name that is in the certificate, in service.fileTransferUrl and service.baseUrl',
+    'use the name that is in the certificate, in the addresses of the section service',
   ],
 };
 const OWN_CA_HINT = 'set service.tls.caFile for a private CA, certFile and keyFile for a client certificate';
@@ -72,7 +72,7 @@ async function checkName({ host }: Place): Promise<Finding[]> {
   if (net.isIP(host) !== 0) return [ok(`${host} is an address`)];
   const found = await dns.lookup(host, { all: true }).catch((error: NodeJS.ErrnoException) => {
     throw new JobtailError('unreachable', `cannot resolve the host name ${host} (${error.code})`, {
-      hint: 'check the host in service.fileTransferUrl and service.baseUrl, and the DNS of this machine',
+      hint: 'check the addresses in the section service, and the DNS of this machine',
     });
   });
   return [ok(`${host} is ${found.map(({ address }) => address).join(', ')}`)];

@@ -17,8 +17,8 @@ export type Protocol = FoundService['protocol'];
 const SOAP_NAME = 'FileTransferWs';
 
 /**
- * The service at an address, or right below it: SOAP if it describes itself there, else REST under the path of the
- * address or under /heappe. Undefined if neither answers. `only` excludes the other protocol.
+ * The service at an address: SOAP if it describes itself there, else REST under the path of the address or under /heappe,
+ * else SOAP right below it. Undefined if neither answers. `only` excludes the other protocol.
  */
 export async function serviceAt(
   address: string,
@@ -28,16 +28,14 @@ export async function serviceAt(
   if (!URL.canParse(address)) return undefined;
   const { origin, pathname, search } = new URL(address);
   const path = pathname.replace(/\/+$/, '');
-  if (only !== 'rest') {
-    for (const url of [`${origin}${path}${search}`, `${origin}${path}/${SOAP_NAME}`]) {
-      const namespace = await serviceIn(url, signal);
-      if (namespace !== undefined) return { protocol: 'soap', fileTransferUrl: url, namespace };
-    }
-  }
-  if (only !== 'soap') {
-    for (const rest of restPlaces(origin, path)) if (await speaksRest(rest, signal)) return rest;
-  }
-  return undefined;
+  const soapAt = async (url: string): Promise<FoundService | undefined> => {
+    const namespace = only === 'rest' ? undefined : await serviceIn(url, signal);
+    return namespace === undefined ? undefined : { protocol: 'soap', fileTransferUrl: url, namespace };
+  };
+  const named = await soapAt(`${origin}${path}${search}`);
+  if (named !== undefined) return named;
+  for (const rest of only === 'soap' ? [] : restPlaces(origin, path)) if (await speaksRest(rest, signal)) return rest;
+  return await soapAt(`${origin}${path}/${SOAP_NAME}`);
 }
 
 function restPlaces(origin: string, path: string): RestService[] {

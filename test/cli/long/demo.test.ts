@@ -31,13 +31,15 @@ describe.concurrent('the demo', demoOptions(), () => {
     await expectNothingLeft(directory);
   });
 
-  // One that loses directories, and one that has all the latest habits.
-  it.for(['4.2', '6.4'])('does the same over REST of release %s', async (release, context) => {
-    const { directory, demo } = startDemo(context, 4, '--protocol', 'rest', '--release', release);
+  it.for([
+    ['REST of a release that loses directories', '--release 4.2', 'over REST, as release 4.2', 'protocol: rest'],
+    ['REST of the newest release', '--release 6.4', 'over REST, as release 6.4', 'protocol: rest'],
+    ['SOAP, with names of any characters', '--protocol soap', 'large result α.bin', 'fileTransferUrl: '],
+  ] as const)('does the same over %s', async ([, flags, ...shown], context) => {
+    const { directory, demo } = startDemo(context, 4, ...flags.split(' '));
     const { code, stdout, stderr } = await demo.ended;
     expect([stderr, code]).toEqual(['', 0]);
-    expect(stdout).toContain(`over REST, as release ${release}`);
-    expect(stdout).toContain('protocol: rest');
+    for (const text of shown) expect(stdout).toContain(text);
     expect(stdout).toMatch(/process \d+ is dead \(SIGKILL\)/);
     expect(stdout).toMatch(/^ *501 +demo +Finished /m);
     expect(stdout).toContain('8 verified against the raw bytes of the server');

@@ -10,7 +10,7 @@ import { PATIENCE, until } from '../../support/e2e-until.ts';
 it('speaks the release of REST that is asked for, and prints the configuration for it', PATIENCE, async (context) => {
   const place = Place.make(context);
   const directory = path.join(place.directory, 'cluster');
-  const options = ['--protocol', 'rest', '--release', '4.2.7'];
+  const options = ['--release', '4.2.7'];
   const program = new Program(['sandbox', '--directory', directory, ...options], { cwd: place.directory });
   context.onTestFinished(async () => void (await program.kill()));
   await until('its configuration', () => program.stdout.includes('agent run'));

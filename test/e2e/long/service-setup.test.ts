@@ -170,10 +170,10 @@ describe('agent init', () => {
     const { baseUrl, jobsUrl, restUrl } = sandbox;
     const namespace = 'http://sandbox.example.org/';
     const soap = { protocol: 'soap', fileTransferUrl: `${baseUrl}/FileTransferWs`, namespace, jobsUrl, baseUrl };
-    expect(await serviceFrom(`${baseUrl}/`)).toEqual(soap);
+    expect(await serviceFrom(`${baseUrl}/`), 'which has both').toEqual({ protocol: 'rest', baseUrl });
+    expect(await serviceFrom(baseUrl, '--protocol', 'soap')).toEqual(soap);
     expect(await serviceFrom(`${baseUrl}/FileTransferWs`)).toEqual(soap);
     expect(await serviceFrom(restUrl)).toEqual({ protocol: 'rest', baseUrl });
-    expect(await serviceFrom(baseUrl, '--protocol', 'rest')).toEqual({ protocol: 'rest', baseUrl });
     await sandbox.setHabits({ restPath: '/a/b', release: '2.0' });
     expect(await serviceFrom(`${baseUrl}/a/b/`)).toEqual({ protocol: 'rest', baseUrl, path: '/a/b' });
     await sandbox.setHabits({ restPath: '/a/heappe' });
@@ -198,7 +198,7 @@ describe('agent init', () => {
     // The questions and the answers stand on the screen together.
     await terminal.shows(/^Address of the middleware \(.*\): not an address$/m);
     await terminal.shows(/^User name: alice$/m);
-    await terminal.shows(/^ {2}found: SOAP at http/m);
+    await terminal.shows(/^ {2}found: REST at http/m);
     await answer('Password (not shown)', 'no such one');
     await answer('The secret again (not shown)', sandbox.secrets.password);
     await terminal.shows(/^next: agent jobs/m);
