@@ -17,8 +17,6 @@ export interface FleetAgentOptions {
   readonly relay: Relay;
   /** Modules that Node.js loads first. */
   readonly imports?: readonly string[];
-  /** How far its wall clock is ahead by one of these. */
-  readonly clockAheadMs?: number;
 }
 
 export class FleetAgent {
@@ -27,14 +25,12 @@ export class FleetAgent {
   readonly configFile: string;
   readonly #place: Place;
   readonly #node: readonly string[];
-  readonly #clockAheadMs: number;
   /** Its lives, the youngest last. */
   readonly #programs: Program[] = [];
   /** When it went on after it had been stopped, in ms since 1970. */
   readonly #resumedAt: number[] = [];
 
-  constructor({ name, place, configFile, relay, imports = [], clockAheadMs = 0 }: FleetAgentOptions) {
-    this.#clockAheadMs = clockAheadMs;
+  constructor({ name, place, configFile, relay, imports = [] }: FleetAgentOptions) {
     this.name = name;
     this.relay = relay;
     this.configFile = configFile;
@@ -88,7 +84,7 @@ export class FleetAgent {
     return this.#programs
       .flatMap(({ log }) => log)
       .filter(({ msg }) => msg === 'grown')
-      .map(({ jobId, time }) => ({ jobId: String(jobId), at: Date.parse(String(time)) - this.#clockAheadMs }))
+      .map(({ jobId, time }) => ({ jobId: String(jobId), at: Date.parse(String(time)) }))
       .filter(({ at }) => !this.#resumedAt.some((resumed) => at >= resumed && at < resumed + RESUMED_MS));
   }
 

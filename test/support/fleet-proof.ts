@@ -1,6 +1,5 @@
 /** What has to hold of a fleet whatever was done to it. */
 import { expect } from 'vitest';
-import type { RecordedCall } from '../../simulator/traffic.ts';
 import { until } from './e2e-until.ts';
 import type { Attempt, Fleet } from './fleet.ts';
 import type { WrittenFile } from './fleet-files.ts';
@@ -37,7 +36,7 @@ async function expectOneOwner(fleet: Fleet, when: string): Promise<void> {
 }
 
 /** Attempts of one job that do not follow one another. */
-export function overlaps(attempts: readonly Attempt[]): string[] {
+function overlaps(attempts: readonly Attempt[]): string[] {
   return attempts.flatMap((one, index) => {
     const next = attempts[index + 1];
     if (next === undefined || next.jobId !== one.jobId) return [];
@@ -47,7 +46,7 @@ export function overlaps(attempts: readonly Attempt[]): string[] {
 }
 
 /** Mirrors that grew by an agent when it had no attempt of their job, as both sides tell it by clocks that agree. */
-export function lateGrowths(
+function lateGrowths(
   name: string,
   growths: readonly { readonly jobId: string; readonly at: number }[],
   attempts: readonly Attempt[],
@@ -60,14 +59,3 @@ export function lateGrowths(
 
 const isWithin = (at: number, { takenAt, endedAt }: Attempt) =>
   at >= takenAt - NOTICE_MS && at <= (endedAt ?? Number.POSITIVE_INFINITY) + NOTICE_MS;
-
-/** The most calls in any time of `windowMs`, as the service counts them. */
-export function maxCallsWithin(calls: readonly Pick<RecordedCall, 'atMs'>[], windowMs: number): number {
-  const times = calls.map(({ atMs }) => atMs).sort((a, b) => a - b);
-  let [most, first] = [0, 0];
-  for (const [index, time] of times.entries()) {
-    while ((times[first] ?? 0) <= time - windowMs) first++;
-    most = Math.max(most, index - first + 1);
-  }
-  return most;
-}

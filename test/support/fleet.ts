@@ -14,7 +14,7 @@ import { requestOf } from './e2e-job.ts';
 import { Place, type Sections } from './e2e-place.ts';
 import type { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
-import { FleetAgent, type FleetAgentOptions } from './fleet-agent.ts';
+import { FleetAgent } from './fleet-agent.ts';
 import { filesOf, type WrittenFile } from './fleet-files.ts';
 import { Relay } from './fleet-relay.ts';
 
@@ -94,7 +94,7 @@ export class Fleet {
   }
 
   /** One more, which is not started. */
-  async addAgent(name: string, clock: Pick<FleetAgentOptions, 'imports' | 'clockAheadMs'> = {}): Promise<FleetAgent> {
+  async addAgent(name: string, imports: readonly string[] = []): Promise<FleetAgent> {
     const relay = await Relay.start(this.database.port);
     const directory = path.join(this.place.directory, name);
     fs.mkdirSync(directory);
@@ -116,7 +116,7 @@ export class Fleet {
       },
     };
     fs.writeFileSync(configFile, this.place.configText(this.sandbox, sections));
-    const agent = new FleetAgent({ name, place: this.place, configFile, relay, ...clock });
+    const agent = new FleetAgent({ name, place: this.place, configFile, relay, imports });
     this.#agents.set(name, agent);
     return agent;
   }

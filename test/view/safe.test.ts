@@ -66,15 +66,6 @@ describe('the token', () => {
     expect((await place.ask(`/?token=${place.token}`, { headers: { authorization: undefined } })).status).toBe(401);
   });
 
-  it('stays over a restart, so that programs go on', async () => {
-    const place = await placeWithSecret();
-    const { token } = place;
-    await place.view.close();
-    await place.start();
-    expect(place.token).toBe(token);
-    expect((await place.ask(LINES)).text).toBe('of the job\n');
-  });
-
   it.each([
     ['others may read it', (file: string) => fs.chmodSync(file, 0o644)],
     ['it is short', (file: string) => fs.writeFileSync(file, 'short')],
@@ -347,30 +338,5 @@ describe('too much', () => {
     expect((await place.ask(LINES)).status, 'all else goes on').toBe(200);
     for (const request of slow) request.destroy();
     await until('room', async () => (await place.ask(`/api/raw?${STDOUT}`)).status === 200);
-  });
-
-  it('of connections are turned away, and files are not left open', async () => {
-    const place = await placeWithSecret();
-    const sockets = Array.from({ length: 400 }, () => net.connect(place.view.port, '127.0.0.1').on('error', () => {}));
-    onTestFinished(() => {
-      for (const socket of sockets) socket.destroy();
-    });
-    await until('some to be turned away', () => sockets.filter((socket) => socket.closed).length >= 100);
-    for (const socket of sockets) socket.destroy();
-    await until('room', () =>
-      place.ask(LINES).then(
-        ({ status }) => status === 200,
-        () => false,
-      ),
-    );
-    const open = () =>
-      fs.readdirSync('/proc/self/fd').map((fd) => {
-        try {
-          return fs.readlinkSync(`/proc/self/fd/${fd}`);
-        } catch {
-          return '';
-        }
-      });
-    await until('no mirror to be open', () => !open().some((file) => file.startsWith(place.mirrors)));
   });
 });

@@ -54,20 +54,6 @@ describe('the numbers', () => {
     expect(to).toBe(text.length);
   });
 
-  it('go on where they ended, as the file grows', async () => {
-    const whole = lines(1, 200);
-    const half = whole.slice(0, 1_000);
-    const first = await rowsOf(half, 'residual');
-    expect(first.to, 'a line without an end is left').toBe(half.lastIndexOf('\n') + 1);
-    const rest = await rowsOf(whole, 'residual', first.to);
-    expect([...first.rows, ...rest.rows]).toEqual((await rowsOf(whole, 'residual')).rows);
-  });
-
-  it('that are none leave a gap', async () => {
-    const { rows } = await rowsOf('loss 1\nloss nan\nloss -inf\nloss 2\nother 3\n', 'loss');
-    expect(rows).toEqual([[1], [null], [null], [2]]);
-  });
-
   it('of a line that has none are refused', () => {
     const source = sourceOf(Buffer.from('words\nx 1\n'));
     expect(() => shapeAt(source, 2)).toThrow('this line has no numbers');

@@ -1,13 +1,8 @@
 /** Clients that send more than they wait for: with the token or without, they cost the view little, and lock no one out. */
 import { once } from 'node:events';
-import fs from 'node:fs';
 import net from 'node:net';
-import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
-import { Place } from '../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
-import { freePort } from '../../support/free-port.ts';
+import { until } from '../../support/e2e-until.ts';
 import { STDOUT, ViewPlace } from '../../support/view-place.ts';
 
 const LINES = `/api/lines?${STDOUT}`;
@@ -103,46 +98,3 @@ it('windows have places, which come back', async () => {
   for (const release of taken) release();
   expect(await isAnswered(place)).toBe(true);
 });
-
-it(
-  'a flood with the token or without costs the agent little memory, and the view goes on',
-  PATIENCE,
-  async (context) => {
-    const place = Place.make(context);
-    const { sandbox, job, task } = await submitQuietJob(place);
-    fs.writeFileSync(task.files.stdout, Buffer.alloc(4 * MIB, 'a line of a log\n'));
-    const port = await freePort();
-    place.configure(sandbox, { watch: [requestOf(job)], view: { listen: `127.0.0.1:${port}` } });
-    const agent = await place.run();
-    await place.mirrored(job, 'stdout');
-    const token = fs.readFileSync(path.join(place.state, 'view-token'), 'utf8').trim();
-    const target = `/api/lines?job=${job.jobId}&task=${task.taskId}&file=stdout&at=0&bytes=${MIB}`;
-    const rss = () =>
-      Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${agent.pid}/status`, 'utf8'))?.[1]) / 1024;
-    let most = 0;
-    for (const each of [token, undefined]) {
-      const flood = requestTo(target, each).repeat(200);
-      for (let round = 0; round < 4; round++) {
-        const sockets = connected(port, 60);
-        for (const socket of sockets) {
-          // Nobody reads until the view had time to make what was asked for.
-          socket.pause();
-          socket.write(flood);
-        }
-        const headers = { authorization: `Bearer ${token}` };
-        await until('an answer beside the flood', async () => {
-          most = Math.max(most, rss());
-          const answer = await fetch(`http://127.0.0.1:${port}${target}`, { headers }).catch(() => undefined);
-          return (await answer?.arrayBuffer())?.byteLength === MIB;
-        });
-        for (const socket of sockets) socket.resume();
-        await until('the end of the flood', () => {
-          most = Math.max(most, rss());
-          return sockets.every(({ closed }) => closed);
-        });
-      }
-    }
-    expect(most, 'MiB').toBeLessThan(700);
-    expect(agent.logged('cannot listen for the view').length > 0).toBe(false);
-  },
-);

@@ -32,24 +32,6 @@ it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needs
   await expectEqual(fleet);
 });
 
-it.concurrent('a way to the database that is cut for a moment: nobody loses a job', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async (context) => {
-  const fleet = await Fleet.make(context, { jobs: 12 });
-  await fleet.runSpread();
-  await fleet.untilEqual();
-  const before = await fleet.attempts();
-  for (const { relay } of fleet.agents) relay.cut();
-  fleet.grow();
-  await sleep(2_000);
-  for (const { relay } of fleet.agents) relay.open();
-  await sleep(2 * HEARTBEAT_SECONDS * 1_000);
-  expect(await fleet.attempts()).toEqual(before);
-  fleet.grow();
-  await expectEqual(fleet);
-});
-
 it.concurrent('a database that is away: the same agents have the same jobs after', {
   ...PATIENCE,
   ...needs('postgres'),

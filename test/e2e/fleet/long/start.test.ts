@@ -19,7 +19,7 @@ it('without pg, an agent and commands end with 3 and with what to do', {
   ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: [] });
-  const anna = await fleet.addAgent('anna', { imports: [WITHOUT_PG] });
+  const anna = await fleet.addAgent('anna', [WITHOUT_PG]);
   for (const words of [['run'], ['status'], ['watch', '501'], ['check']]) {
     const { code, stdout, stderr } = await anna.command(...words);
     const said = `${stdout}${stderr}`;

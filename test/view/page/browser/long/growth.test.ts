@@ -56,20 +56,6 @@ describe('a file that grows', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
-  it('is copied line by line, byte for byte', PATIENCE, async (context) => {
-    const { view, label, hash } = await viewedJob(context, lines(0, 300));
-    await view.context.grantPermissions(['clipboard-read', 'clipboard-write']);
-    await view.show(hash);
-    const pane = await view.pane(label);
-    await pane.getByText(/^299 /).waitFor();
-    await pane.getByRole('button', { name: 'line 294', exact: true }).click();
-    await pane.getByRole('button', { name: 'line 297', exact: true }).click({ modifiers: ['Shift'] });
-    await pane.locator('.scroll-keys').focus();
-    await view.page.keyboard.press('c');
-    await pane.getByText('4 lines copied').waitFor();
-    expect(await view.page.evaluate('navigator.clipboard.readText()')).toBe(lines(293, 4));
-  });
-
   it('that is rewritten with as many bytes is on the page what it is now', PATIENCE, async (context) => {
     const { task, mirror, view, label, hash } = await viewedJob(context, 'step 1 of 9\nstep 2 of 9\n');
     await view.show(hash);

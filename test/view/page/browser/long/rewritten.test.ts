@@ -7,24 +7,6 @@ import { needs } from '../../../../support/needs.ts';
 import { lines, viewedJob } from '../../../../support/view-growing-job.ts';
 
 describe('a file that grows', needs('chromium'), () => {
-  it('that is rewritten begins anew; what it was can still be read', PATIENCE, async (context) => {
-    const { place, job, task, mirror, view, label, hash } = await viewedJob(context, lines(0, 200));
-    await view.show(hash);
-    const pane = await view.pane(label);
-    await pane.getByText(/^199 /).waitFor();
-    fs.writeFileSync(task.files.stdout, 'a new beginning\n');
-    await place.mirrored(job, 'stdout');
-    await pane.getByText('a new beginning', { exact: true }).waitFor();
-    expect(await view.wholeText(pane)).toBe('a new beginning\n');
-    const former = `${mirror}.1`;
-    await pane.getByRole('link', { name: /^Before, at byte/ }).click();
-    const old = await view.pane(label);
-    await old.getByText(/^199 /).waitFor();
-    expect(await view.wholeText(old)).toBe(fs.readFileSync(former, 'utf8'));
-    await old.getByRole('link', { name: 'Generation 2, the present one' }).click();
-    await (await view.pane(label)).getByText('a new beginning', { exact: true }).waitFor();
-  });
-
   it('shows why each generation began; links lead to the generation they name', PATIENCE, async (context) => {
     const first = Array.from({ length: 60 }, (_, line) => `line ${line}\n`);
     const { place, job, task, mirror, view, label, hash } = await viewedJob(context, first.join(''));
