@@ -10,13 +10,10 @@ import { ONLY_BY_SSH } from './refusals.ts';
 
 /** A FirecREST cluster silently cuts longer files to this length. */
 const MAX_CHARACTERS = 5_242_880;
-const MAX_CHARACTER_BYTES = 4;
-
-const HINT = `the service refuses parts of this job, so the cluster may be one of FirecREST: ${ONLY_BY_SSH}`;
 
 interface Watched {
   readonly sink: Sink;
-  /** Called after the last byte. @throws JobtailError if the received bytes are not the file */
+  /** Called after the last byte. @throws JobtailError if the received bytes are perhaps not the file */
   requireBytes(): void;
 }
 
@@ -29,6 +26,12 @@ export class DecodedFiles {
   }
 
   watch(jobId: JobId, sink: Sink): Watched {
+    if (!this.#withoutParts.has(jobId)) {
+      const requireBytes = () => {
+        if (this.#withoutParts.has(jobId)) throw perhapsText('it came while the first parts were refused');
+      };
+      return { sink, requireBytes };
+    }
     let end = Buffer.alloc(0);
     let isText = false;
     let length = 0;
@@ -36,31 +39,24 @@ export class DecodedFiles {
     return {
       sink: (bytes) => {
         length += bytes.length;
-        if (length <= MAX_CHARACTERS * MAX_CHARACTER_BYTES) characters += charactersIn(bytes);
-        // A replacement character that is cut between two pieces.
-        const edge = Buffer.concat([end, bytes.subarray(0, REPLACEMENT.length - 1)]);
-        isText ||= edge.includes(REPLACEMENT) || bytes.includes(REPLACEMENT);
-        end = Buffer.concat([end, bytes.subarray(-REPLACEMENT.length)]).subarray(1 - REPLACEMENT.length);
+        // All bytes but those that continue a character of UTF-8.
+        characters += bytes.filter((byte) => (byte & 0xc0) !== 0x80).length;
+        const joined = Buffer.concat([end, bytes]);
+        isText ||= joined.includes(REPLACEMENT);
+        end = joined.subarray(1 - REPLACEMENT.length);
         return sink(bytes);
       },
       requireBytes: () => {
-        if (!this.#withoutParts.has(jobId)) return;
-        if (length === MAX_CHARACTERS || characters === MAX_CHARACTERS) {
-          const what = `what came has exactly ${MAX_CHARACTERS.toLocaleString('en')} characters, and may be cut there`;
-          throw new JobtailError('unexpected-answer', what, { hint: HINT });
-        }
-        if (isText)
-          throw new JobtailError('unexpected-answer', 'what came is text with U+FFFD in it, and perhaps not the file', {
-            hint: HINT,
-          });
+        if (length === MAX_CHARACTERS || characters === MAX_CHARACTERS)
+          throw perhapsText(`it has exactly ${MAX_CHARACTERS.toLocaleString('en')} characters, and may be cut there`);
+        if (isText) throw perhapsText('it contains U+FFFD');
       },
     };
   }
 }
 
-/** Counts all bytes except continuation bytes of UTF-8. */
-function charactersIn(bytes: Buffer): number {
-  let characters = 0;
-  for (const byte of bytes) if ((byte & 0xc0) !== 0x80) characters += 1;
-  return characters;
+function perhapsText(what: string): JobtailError {
+  return new JobtailError('unexpected-answer', `the response is perhaps text, and not the file: ${what}`, {
+    hint: `the service refuses parts of this job, so the cluster may be one of FirecREST: ${ONLY_BY_SSH}`,
+  });
 }

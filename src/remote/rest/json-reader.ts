@@ -10,6 +10,7 @@ import type { Lifted } from '../content/lifted.ts';
 import { CONTENT, MAX_DEPTH, MAX_ITEM_BYTES, type ReaderOptions, type Value } from '../content/values.ts';
 import { malformed, tooLarge } from '../wrong-answers.ts';
 
+const RAW_SPACES = [0x09, 0x0a, 0x0d];
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
@@ -250,8 +251,8 @@ function readCharacters(bytes: Buffer, start: number, isBase64: boolean, space: 
   const whole = piece.subarray(0, end);
   if (!isUtf8(whole)) throw malformed('bytes that are not UTF-8');
   // The decoder of base64 refuses all other characters that must be escaped.
-  const isPlain = isBase64 && !whole.includes('\\');
-  if (isPlain && (whole.includes('\n') || whole.includes('\r') || whole.includes('\t'))) throw wrongString();
+  const isPlain = isBase64 && !whole.includes(BACKSLASH);
+  if (isPlain && RAW_SPACES.some((space) => whole.includes(space))) throw wrongString();
   return { bytes: isPlain ? whole : resolveEscapes(whole, space()), next: start + end };
 }
 
