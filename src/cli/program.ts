@@ -25,8 +25,9 @@ import {
   sinceArgument,
   taskOption,
 } from './arguments.ts';
+import { completionScript, SHELLS } from './completion.ts';
 import { addGrep } from './grep-options.ts';
-import { completionScript, examples, exitCodesHelp, FIRST_EXAMPLES, plainError, SHELLS } from './help.ts';
+import { examples, exitCodesHelp, FIRST_EXAMPLES, plainError } from './help.ts';
 import { forEach, versionOfProgram } from './process.ts';
 
 const HELP_COLUMNS = 80;
@@ -312,7 +313,7 @@ function addSetup(program: Command): void {
         'agent completion fish > ~/.config/fish/completions/agent.fish',
       ),
     )
-    .action((shell) => void process.stdout.write(completionScript(shell, program)));
+    .action((shell) => void process.stdout.write(completionScript(shell)));
 }
 
 function addHelp(program: Command): void {

@@ -6,9 +6,14 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { parseSince } from '../../src/cli/arguments.ts';
-import { completionScript, SHELLS } from '../../src/cli/help.ts';
+import { completionScript, SHELLS } from '../../src/cli/completion.ts';
 import { programOf } from '../../src/cli/program.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { openOwnStore } from '../../src/daemon/state.ts';
+import type { JobId } from '../../src/job.ts';
+import { MINIMAL } from '../config/files.ts';
 import { needs } from '../support/needs.ts';
+import { SILENT } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
 
@@ -132,14 +137,18 @@ describe('the man page', () => {
   });
 });
 
-/** A program `agent` that knows two jobs, for a shell to find. */
-function placeWithAgent(): string {
+/** A program `agent` that follows two jobs, for a shell to find. */
+async function placeWithAgent(): Promise<string> {
   const directory = temporaryDirectory();
-  const status = JSON.stringify({ version: 1, jobs: [{ jobId: '501' }, { jobId: '502' }] }, null, 2);
-  fs.writeFileSync(path.join(directory, 'agent'), `#!/bin/sh\ncat <<'JSON'\n${status}\nJSON\n`, { mode: 0o755 });
-  for (const shell of SHELLS) {
-    fs.writeFileSync(path.join(directory, shell), completionScript(shell, programOf()));
-  }
+  const file = path.join(directory, 'config.yaml');
+  fs.writeFileSync(file, `${MINIMAL}mirror: {directory: m}\nstate: {directory: state}\n`);
+  const { store, close } = openOwnStore(await loadConfig(file), SILENT);
+  for (const jobId of ['501', '502'] as JobId[])
+    store.jobs.watch({ jobId, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' }, 1);
+  close();
+  const script = `#!/bin/sh\nAGENT_CONFIG='${file}' exec '${ROOT}bin/agent' "$@"\n`;
+  fs.writeFileSync(path.join(directory, 'agent'), script, { mode: 0o755 });
+  for (const shell of SHELLS) fs.writeFileSync(path.join(directory, shell), completionScript(shell));
   return directory;
 }
 
@@ -171,8 +180,8 @@ describe.each([
   ['bash', bashOffers],
   ['fish', fishOffers],
 ] as const)('the completion of %s', (shell, offersOf) => {
-  it('offers commands, options, choices and jobs', needs(shell), () => {
-    const offers = offersOf(placeWithAgent());
+  it('offers commands, options, choices and jobs', needs(shell), async () => {
+    const offers = offersOf(await placeWithAgent());
     const names = programOf().commands.map((command) => command.name());
     expect(offers('agent ')).toEqual(expect.arrayContaining(names));
     expect(offers('agent st')).toEqual(['status']);
@@ -216,8 +225,8 @@ cat $HOME/said
 `;
 
 describe('the completion of zsh', () => {
-  it('offers commands, options, choices and jobs', needs('zsh'), () => {
-    const directory = placeWithAgent();
+  it('offers commands, options, choices and jobs', needs('zsh'), async () => {
+    const directory = await placeWithAgent();
     fs.writeFileSync(path.join(directory, 'rc'), ZSH_RC);
     const complete = (...lines: readonly string[]) =>
       execFileSync('zsh', ['-f', '-c', ZSH_DRIVER, 'zsh', ...lines], {
