@@ -18,7 +18,7 @@ export interface Batch {
 }
 
 /** One request of a poll: first for all files of the job, later for those that need more. */
-export interface Round {
+interface Round {
   readonly wanted: readonly PartRequest[];
   readonly begins: boolean;
 }
@@ -33,7 +33,7 @@ export class BatchLimit {
   readonly #capabilities: CapabilityStore;
   #files: number;
   #worked = 0;
-  /** The size of the last call that failed although both its halves succeeded. */
+  /** The size of the last call that failed although all its parts succeeded. */
   #tooLong = Number.POSITIVE_INFINITY;
 
   constructor(capabilities: CapabilityStore) {
@@ -52,9 +52,9 @@ export class BatchLimit {
     if (this.#worked >= TRIED_AFTER) this.#limit(2 * files);
   }
 
-  /** The halves succeeded where the whole failed: it is too long, by its error or if that happens twice in a row. */
-  failed(half: number, whole: number, code: ErrorCode): void {
-    if (code === 'request-too-long' || this.#tooLong === whole) this.#limit(Math.min(this.#files, half));
+  /** The parts succeeded where the whole failed: it is too long, by its error or if that happens twice in a row. */
+  failed(part: number, whole: number, code: ErrorCode): void {
+    if (code === 'request-too-long' || this.#tooLong === whole) this.#limit(Math.min(this.#files, part));
     this.#tooLong = whole;
   }
 
@@ -65,8 +65,8 @@ export class BatchLimit {
   }
 }
 
-/** The live files of a task. */
-const MAX_UNHALVED = 4;
+/** A file that makes a call fail does so slowly: quarters find it by half as many failed calls as halves. */
+const PARTS = 4;
 
 const NONE: ReadonlySet<string> = new Set();
 
@@ -167,11 +167,9 @@ export class BatchReader {
         return;
       }
       const errorsBefore = errors.size;
-      const half = Math.ceil(wanted.length / 2);
-      // A file that makes a call fail does so slowly: the files of one task are not halved twice.
-      const slices = slicesOf(wanted, error.code !== 'request-too-long' && wanted.length <= MAX_UNHALVED ? 1 : half);
-      for (const slice of slices) await this.#divide(call, slice);
-      if (errors.size === errorsBefore) this.#limit.failed(half, wanted.length, error.code);
+      const size = Math.ceil(wanted.length / PARTS);
+      for (const slice of slicesOf(wanted, size)) await this.#divide(call, slice);
+      if (errors.size === errorsBefore) this.#limit.failed(size, wanted.length, error.code);
     }
   }
 }

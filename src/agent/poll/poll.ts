@@ -34,13 +34,13 @@ export interface PollOptions extends FilePollOptions {
 }
 
 export interface Polled {
-  readonly appended: number;
-  readonly refused: number;
+  appended: number;
+  refused: number;
   /** How the poll of each file ended, by `keyText`, except of files that failed. */
-  readonly ends: ReadonlyMap<string, FollowEnd>;
-  readonly errors: ReadonlyMap<string, JobtailError>;
+  readonly ends: Map<string, FollowEnd>;
+  readonly errors: Map<string, JobtailError>;
   /** The failure that ended the poll after some groups of files; the other fields are of the groups before. */
-  readonly failure?: JobtailError | undefined;
+  failure: JobtailError | undefined;
 }
 
 /** Maximum live files that are polled together: the system allows a process some thousands of open files. */
@@ -68,47 +68,51 @@ export class JobPolls {
     const { store, maxTogether = MAX_TOGETHER } = this.#context;
     const groups = slicesOf(store.liveFiles.ofJob(this.jobId), maxTogether);
     const first = this.#first % Math.max(1, groups.length);
-    const polled: Polled[] = [];
+    const polled: Polled = { appended: 0, refused: 0, ends: new Map(), errors: new Map(), failure: undefined };
     for (const [index, rows] of [...groups.slice(first), ...groups.slice(0, first)].entries()) {
-      const isFirst = index === 0;
       try {
-        polled.push(await this.#pollTogether(rows, isFirst, options));
+        await this.#pollTogether(rows, index === 0, options, polled);
       } catch (error) {
-        if (isFirst) this.#first += 1;
-        if (polled.length === 0) throw error;
-        return { ...joined(polled), failure: asJobtailError(error) };
+        if (index === 0) {
+          this.#first += 1;
+          throw error;
+        }
+        polled.failure = asJobtailError(error);
+        break;
       }
     }
-    return joined(polled);
+    return polled;
   }
 
-  async #pollTogether(rows: readonly LiveFileRow[], isFirst: boolean, options: PollOptions): Promise<Polled> {
-    await options.begin?.();
+  /** Adds to `polled` what it brings. */
+  async #pollTogether(
+    rows: readonly LiveFileRow[],
+    isFirst: boolean,
+    { begin, ...options }: PollOptions,
+    polled: Polled,
+  ): Promise<void> {
+    await begin?.();
     const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), this.#context, options));
-    let [refused, failure] = [0, undefined as unknown];
+    const { remote, signal } = options;
     try {
-      const { remote, signal } = options;
       await followAll(files, {
         send: async (wanted, begins) => {
           const batch = await this.#batches.read(remote, { wanted, begins: begins && isFirst }, signal);
-          refused += batch.refused;
+          polled.refused += batch.refused;
           return batch;
         },
         commit: async () => {
           for (const { mirror } of files) await mirror?.commitAppended();
         },
       });
-    } catch (error) {
-      failure = error;
+    } finally {
+      await this.#finish(files);
     }
-    await this.#finish(files);
-    if (failure !== undefined) throw failure;
-    return {
-      appended: files.reduce((sum, { mirror }) => sum + (mirror?.appended ?? 0), 0),
-      refused,
-      ends: new Map(files.flatMap(({ name, end }) => (end === undefined ? [] : [[name, end]]))),
-      errors: new Map(files.flatMap(({ name, error }) => (error === undefined ? [] : [[name, error]]))),
-    };
+    for (const { name, mirror, end, error } of files) {
+      polled.appended += mirror?.appended ?? 0;
+      if (end !== undefined) polled.ends.set(name, end);
+      if (error !== undefined) polled.errors.set(name, error);
+    }
   }
 
   /** The next poll requests the files as well that failed by themselves. */
@@ -143,15 +147,6 @@ export class JobPolls {
     if (writes.length > 0) await commit(() => writes.forEach((write) => void write()));
     for (const { mirror } of files) mirror?.noteCommitted();
   }
-}
-
-function joined(polled: readonly Polled[]): Polled {
-  return {
-    appended: polled.reduce((sum, { appended }) => sum + appended, 0),
-    refused: polled.reduce((sum, { refused }) => sum + refused, 0),
-    ends: new Map(polled.flatMap(({ ends }) => [...ends])),
-    errors: new Map(polled.flatMap(({ errors }) => [...errors])),
-  };
 }
 
 /** A failure as it is stored; `since` is when it was first seen, as long as its code is the same. */

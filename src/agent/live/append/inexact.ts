@@ -23,8 +23,8 @@ const MAX_UNCUT_REPLACED = 300;
 const FOLLOWING_BYTES = 64;
 /** Bytes of text that must be equal before and after. */
 const COMPARED_BYTES = 64 * 1024;
-/** After so many requests in one poll, the next ranges wait for the next poll. */
-const MAX_REQUESTS = 32;
+/** Maximum ranges in one poll; each takes a few requests. The others wait for the next poll. */
+const MAX_RANGES = 8;
 /** Bytes of the longest character. */
 const WIDEST_BYTES = 4;
 const TWO_MARKS = Buffer.concat([BYTE_ORDER_MARK, BYTE_ORDER_MARK]);
@@ -42,19 +42,13 @@ interface Substitution {
  * within the mirror, at `from`.
  */
 export async function substitute(file: LiveFile, from: number, how: Substitution): Promise<FollowEnd> {
-  let requests = 0;
-  const parts: FileParts = {
-    ...how.parts,
-    at(offset) {
-      requests++;
-      return how.parts.at(offset);
-    },
-  };
-  for (let start = from; requests < MAX_REQUESTS; start = file.length) {
-    const filled = await fill(file, start, { ...how, parts });
+  let start = from;
+  for (let ranges = 0; ranges < MAX_RANGES; ranges++) {
+    const filled = await fill(file, start, how);
     if (typeof filled === 'string') return filled;
     await appendCertain(file, filled.reading);
     if (filled.reading.atEnd()) return 'current';
+    start = file.length;
   }
   return 'raw';
 }
