@@ -15,7 +15,7 @@ const PATH = process.env['JOBTAIL_MODEL_PATH'];
 /** Histories that run at a time: most of each is waiting for files. */
 const LANES = 4;
 
-test(`${RUNS} histories from seed ${SEED}`, { timeout: 120_000 + RUNS * 100 }, async () => {
+test(`${RUNS} histories from seed ${SEED}`, { timeout: 120_000 + RUNS * 1_000 }, async () => {
   process.stdout.write(`${RUNS} histories from seed ${SEED}\n`);
   const lanes = Array.from({ length: PATH === undefined ? LANES : 1 }, (_, lane) => runLane(SEED + lane));
   for (const ended of await Promise.allSettled(lanes)) if (ended.status === 'rejected') throw ended.reason;

@@ -144,16 +144,4 @@ describe('the end of a job that is over', () => {
     job.refused();
     expect(job.isSettled).toBe(true);
   });
-
-  it('a job that waits is not stalled', () => {
-    const { time } = over();
-    const job = new JobStage({ now: () => time.ms, monotonic: () => time.ms, timer: () => () => {} });
-    job.follow(ROW, undefined);
-    job.report('Queued');
-    time.ms += 60 * MINUTE_MS;
-    expect(job.stalledMs(30 * MINUTE_MS)).toBeNull();
-    job.report('Running');
-    time.ms += 31 * MINUTE_MS;
-    expect(job.stalledMs(30 * MINUTE_MS)).toBe(31 * MINUTE_MS);
-  });
 });

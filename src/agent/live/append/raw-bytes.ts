@@ -13,7 +13,7 @@ import type { Difference } from '../match.ts';
 import type { FileMemory, LiveFile } from '../mirror/live-file.ts';
 import type { TextDecoding } from '../text/decoding.ts';
 import { Reading } from '../text/reading.ts';
-import { AnotherFile, RawDownload, RawEnd, type ShownPart } from './raw-download.ts';
+import { AnotherFile, proofBy, RawDownload, RawEnd, type ShownPart, type TextProof } from './raw-download.ts';
 
 /** The poll that requests raw bytes. */
 interface RawBytesPass {
@@ -161,27 +161,30 @@ export class RawBytes {
     shown: ShownPart | undefined,
     mayAppend = true,
   ): Promise<RawDownload | undefined> {
-    const compared = shown ?? (await this.#textAtEnd(file, path, pass));
-    if (compared === undefined) return undefined;
-    const download = new RawDownload(file, compared, pass.decoding.server === 'other', mayAppend);
-    const isProven = await this.#receive(file, path, download, pass.signal);
-    await this.#learn(file, download, compared, pass);
-    return isProven ? download : undefined;
+    if (shown === undefined && !(await this.#isShownAtEnd(file, path, pass))) return undefined;
+    const download = new RawDownload(file, shown, pass.decoding.server === 'other', mayAppend);
+    const isReceived = await this.#receive(file, path, download, pass.signal);
+    if (shown !== undefined) await this.#learn(file, download, shown, pass);
+    return isReceived ? download : undefined;
   }
 
-  /** The text near the end of a file that is too long to be sent as text: its raw bytes show where that is. */
-  async #textAtEnd(file: LiveFile, path: string, { parts, signal }: RawBytesPass): Promise<ShownPart | undefined> {
+  /** Whether the text near the end matches, for a file that is too long to be sent as text: a download finds its end. */
+  async #isShownAtEnd(file: LiveFile, path: string, pass: RawBytesPass): Promise<boolean> {
     const end = new RawEnd();
-    if (!(await this.#receive(file, path, end, signal))) return undefined;
-    const offset = end.offset();
-    const part = await parts.at(offset);
-    return part && { offset, text: new Reading(part.content) };
+    if (!(await this.#receive(file, path, end, pass.signal))) return false;
+    const { offset, bytes } = end.found();
+    const part = await pass.parts.at(offset);
+    if (part === undefined) return false;
+    const shown = { offset, text: new Reading(part.content) };
+    const { isShown, evidence } = await proofBy(shown, bytes, file, pass.decoding.server === 'other');
+    await this.#learn(file, { evidence, length: file.length }, shown, pass);
+    return isShown;
   }
 
   /** Learns how the server decodes. A contradiction counts only if the file stood still meanwhile. */
   async #learn(
     file: LiveFile,
-    { evidence, length }: RawDownload,
+    { evidence, length }: { readonly evidence: TextProof['evidence']; readonly length: number },
     { offset, text }: ShownPart,
     { decoding, parts }: RawBytesPass,
   ): Promise<void> {

@@ -32,7 +32,13 @@ export interface ShownPart {
   readonly text: Reading;
 }
 
-/** Finds the offset near the end of a file from which its text is compared: at a character that is no byte-order mark. */
+export interface TextProof {
+  readonly isShown: boolean;
+  /** How the server decodes, if the bytes show it. */
+  readonly evidence: Exclude<ServerDecoding, 'unknown'> | undefined;
+}
+
+/** The end of a file, from a character on that is no byte-order mark: the text from there is short enough to be sent. */
 export class RawEnd {
   #end: Buffer = Buffer.alloc(0);
   #length = 0;
@@ -44,22 +50,22 @@ export class RawEnd {
 
   async end(): Promise<void> {}
 
-  offset(): number {
+  /** Its offset and bytes. */
+  found(): { readonly offset: number; readonly bytes: Buffer } {
     let skipped = 0;
     while (skipped < this.#end.length && !startsCharacter(this.#end, skipped)) skipped++;
     if (skipped === this.#end.length) skipped = Math.min(1, skipped);
-    return this.#length - this.#end.length + skipped;
+    return { offset: this.#length - this.#end.length + skipped, bytes: this.#end.subarray(skipped) };
   }
 }
 
 export class RawDownload {
   readonly #file: LiveFile;
-  readonly #shown: ShownPart;
+  readonly #shown: ShownPart | undefined;
   /** The server does not decode UTF-8: only the ASCII characters of a text count. */
   readonly #isOtherwise: boolean;
   readonly #mayAppend: boolean;
-  /** How the server decodes, if the bytes show it. */
-  evidence: Exclude<ServerDecoding, 'unknown'> | undefined;
+  evidence: TextProof['evidence'];
   /** Length and inexact ranges of the mirror at the start. */
   readonly length: number;
   readonly #regions: readonly InexactRegion[];
@@ -69,16 +75,17 @@ export class RawDownload {
   readonly #window = new GrowingBuffer();
   /** Bytes after the mirror that wait for the proof. */
   #waiting: Buffer[] = [];
-  #isProven = false;
+  #isProven: boolean;
   #isAccepted = false;
   #differsAt: number | undefined;
   #at = 0;
   readonly #hash = createHash('sha256');
 
-  /** `mayAppend`: whether the bytes after the mirror are appended to it. */
-  constructor(file: LiveFile, shown: ShownPart, isOtherwise: boolean, mayAppend: boolean) {
+  /** `shown`: undefined if the file is proven. `mayAppend`: whether the bytes after the mirror are appended to it. */
+  constructor(file: LiveFile, shown: ShownPart | undefined, isOtherwise: boolean, mayAppend: boolean) {
     this.#file = file;
     this.#shown = shown;
+    this.#isProven = shown === undefined;
     this.#isOtherwise = isOtherwise;
     this.#mayAppend = mayAppend;
     this.length = file.length;
@@ -91,7 +98,7 @@ export class RawDownload {
     const start = this.#at;
     this.#at += bytes.length;
     if (!this.#mayAppend) this.#hash.update(bytes);
-    if (!this.#isProven) {
+    if (this.#shown !== undefined && !this.#isProven) {
       const skipped = Math.max(0, this.#shown.offset - start);
       this.#window.append(bytes.subarray(skipped, skipped + COMPARED_BYTES - this.#window.length));
     }
@@ -133,8 +140,10 @@ export class RawDownload {
   }
 
   async #prove(): Promise<void> {
-    if (this.#isProven) return;
-    if (!(await this.#isShown(this.#shown))) throw new AnotherFile();
+    if (this.#shown === undefined || this.#isProven) return;
+    const proof = await proofBy(this.#shown, Buffer.from(this.#window.view()), this.#file, this.#isOtherwise);
+    this.evidence = proof.evidence;
+    if (!proof.isShown) throw new AnotherFile();
     this.#isProven = true;
     if (this.#differsAt === undefined && this.#waiting.length > 0) await this.#append(this.#waiting);
     this.#waiting = [];
@@ -151,22 +160,27 @@ export class RawDownload {
     }
     for (const bytes of pieces) await this.#file.append(bytes);
   }
+}
 
-  /** Whether the text matches the bytes at its offset. How many U+FFFD stand for undecodable bytes proves nothing. */
-  async #isShown({ offset, text }: ShownPart): Promise<boolean> {
-    const window = Buffer.from(this.#window.view());
-    // An empty text fits only an empty file, or a file that is a stripped byte-order mark.
-    if (text.atEnd() ? window.length > 0 && this.#file.row.listedName === null : window.length === 0) return false;
-    const isUtf8 =
-      (await matches(text, window)) ||
-      (offset === 0 && standsAt(window, 0, BYTE_ORDER_MARK) && (await matches(text, window, BYTE_ORDER_MARK.length))) ||
-      (await isUtf16(text, window));
-    const isBeyondAscii = await text.isBeyondAscii();
-    const isOther = !isUtf8 && isBeyondAscii && (await matches(text.fork(true), window));
-    if (isBeyondAscii && isUtf8) this.evidence = 'utf-8';
-    if (isOther && !mayBeUtf16(window.subarray(0, 2))) this.evidence = 'other';
-    return isUtf8 || (isOther && this.#isOtherwise);
-  }
+/** Compares a text with the bytes at its offset. How many U+FFFD stand for undecodable bytes proves nothing. */
+export async function proofBy(
+  { offset, text }: ShownPart,
+  bytes: Buffer,
+  { row }: LiveFile,
+  isOtherwise: boolean,
+): Promise<TextProof> {
+  // An empty text fits only an empty file, or a file that is a stripped byte-order mark.
+  if (text.atEnd() ? bytes.length > 0 && row.listedName === null : bytes.length === 0)
+    return { isShown: false, evidence: undefined };
+  const isUtf8 =
+    (await matches(text, bytes)) ||
+    (offset === 0 && standsAt(bytes, 0, BYTE_ORDER_MARK) && (await matches(text, bytes, BYTE_ORDER_MARK.length))) ||
+    (await isUtf16(text, bytes));
+  const isBeyondAscii = await text.isBeyondAscii();
+  const isOther = !isUtf8 && isBeyondAscii && (await matches(text.fork(true), bytes));
+  const evidence =
+    isBeyondAscii && isUtf8 ? 'utf-8' : isOther && !mayBeUtf16(bytes.subarray(0, 2)) ? 'other' : undefined;
+  return { isShown: isUtf8 || (isOther && isOtherwise), evidence };
 }
 
 /** Whether a text shows the bytes from `from` on; the file may have grown after the text was requested. */

@@ -179,6 +179,22 @@ describe('a text that the service cannot send', () => {
     expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ generation: 1, error: null });
   });
 
+  test('is appended while its raw bytes arrive, so that no memory has to hold them', async () => {
+    const { remote, poll, mirror } = setUp();
+    const lengths: number[] = [];
+    remote.maxTextBytes = TEXT.length / 2;
+    const download = remote.downloadFile.bind(remote);
+    remote.downloadFile = (jobId, path, sink, signal) => {
+      const noted = async (piece: Buffer) => {
+        await sink(piece);
+        lengths.push(mirror().length);
+      };
+      return download(jobId, path, noted, signal);
+    };
+    expect(await poll()).toBe('current');
+    expect(lengths.filter((length) => length > 0 && length < TEXT.length)).not.toEqual([]);
+  });
+
   test('after the mirror comes raw as well, and only its missing bytes are appended', async () => {
     const { remote, engine, poll, mirror } = setUp();
     remote.files.set(NAME, TEXT.subarray(0, LONG_BYTES));
