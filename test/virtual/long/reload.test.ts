@@ -1,6 +1,6 @@
 /**
- * Each key of the configuration that a reload applies, in a running agent: what it does goes by the new value. Runs by
- * chance reload any of them at any moment.
+ * A reload builds the engine anew. So some keys of each kind show that the running agent goes by the new values; runs by
+ * chance reload any key at any moment.
  */
 import fs, { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -44,20 +44,6 @@ const followsAnother = (change: Change): Applied => ({ ...change, measure: follo
 
 const APPLIED: readonly Applied[] = [
   {
-    key: 'service.concurrency',
-    after: { concurrency: 1 },
-    async measure(world) {
-      for (let left = 4; left > 0; left -= 1) addResult(world, 3_000);
-      let most = 0;
-      await during(world, 5 * MINUTE_MS, () => {
-        most = Math.max(most, 1 + (world.agent.line?.running ?? 0));
-      });
-      return most;
-    },
-    from: [2, 4],
-    to: [1, 1],
-  },
-  {
     key: 'service.requestsPerMinute',
     before: { requestsPerMinute: null, minIntervalSeconds: 1 },
     after: { requestsPerMinute: 20 },
@@ -68,26 +54,6 @@ const APPLIED: readonly Applied[] = [
     },
     from: [40, 200],
     to: [10, 21],
-  },
-  {
-    key: 'service.timeoutMs',
-    after: { timeoutSeconds: 10 },
-    async measure(world) {
-      const { service, agent, time } = world;
-      service.faults.push({ code: 'silent', operations: [POLL], share: 1, until: Number.POSITIVE_INFINITY });
-      const errorOf = () => agent.store.jobs.get(JOB)?.error;
-      let calledAt: number | undefined;
-      service.onCall = ({ operation }) => {
-        if (operation === POLL) calledAt ??= time.passedMs;
-      };
-      while (errorOf() == null) await world.pass(1_000);
-      const tookMs = time.passedMs - (calledAt ?? 0);
-      service.faults = [];
-      while (errorOf() != null) await world.pass(1_000);
-      return tookMs / 1_000;
-    },
-    from: [60, 63],
-    to: [10, 13],
   },
   {
     key: 'auth.username',
@@ -101,23 +67,6 @@ const APPLIED: readonly Applied[] = [
     to: [1, 1],
   },
   {
-    key: 'mirror.keepGenerations',
-    before: { keepGenerations: 1 },
-    after: { keepGenerations: 3 },
-    async measure(world) {
-      const file = world.service.job(JOB).tasks[0]?.files.stdout;
-      for (let left = 4; left > 0; left -= 1) {
-        file?.rewrite(20);
-        await world.pass(5 * MINUTE_MS);
-      }
-      const names = fs.readdirSync(path.join(world.mirrors, JOB, 'live', '5010'));
-      return names.filter((name) => /^stdout\.log\.[0-9]+$/.test(name)).length;
-    },
-    from: [1, 1],
-    to: [3, 3],
-  },
-  endsResults({ key: 'mirror.minFreeBytes', after: { minFreeBytes: Number.MAX_SAFE_INTEGER } }),
-  {
     key: 'poll.minIntervalMs',
     before: { minIntervalSeconds: 5 },
     after: { minIntervalSeconds: 1 },
@@ -129,67 +78,8 @@ const APPLIED: readonly Applied[] = [
     from: [10, 15],
     to: [45, 75],
   },
-  {
-    key: 'poll.maxIntervalMs',
-    before: { maxIntervalSeconds: 600 },
-    after: { maxIntervalSeconds: 60 },
-    async measure(world) {
-      await world.pass(2 * HOUR_MS);
-      return during(world, HOUR_MS, () => {}, POLL);
-    },
-    from: [5, 9],
-    to: [55, 75],
-  },
-  {
-    key: 'poll.overlapBytes',
-    after: { overlapBytes: 4096 },
-    async measure(world) {
-      world.service.job(JOB).tasks[0]?.files.stdout.append(300);
-      await world.pass(10 * MINUTE_MS);
-      const committed = () => world.agent.store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stdout')?.position;
-      let overlap = 0;
-      await during(
-        world,
-        10 * MINUTE_MS,
-        ({ files }) => {
-          const offset = files[files.indexOf('5010/stdout') + 1]?.replace('from ', '');
-          overlap = (committed() ?? 0) - Number(offset);
-        },
-        POLL,
-      );
-      return overlap;
-    },
-    from: [256, 1_300],
-    to: [4_096, 5_200],
-  },
   endsResults({ key: 'results.enabled', before: { results: true, watch: [JOB] }, after: { results: false } }),
-  {
-    key: 'results.intervalMs',
-    before: { resultsIntervalSeconds: 900 },
-    after: { resultsIntervalSeconds: 60 },
-    measure: (world) => during(world, 2 * HOUR_MS, () => {}, 'ListChangedFilesForJob'),
-    from: [7, 11],
-    to: [115, 140],
-  },
   endsResults({ key: 'results.include', after: { include: ['*.txt'] } }),
-  endsResults({ key: 'results.exclude', after: { exclude: ['*.dat'] } }),
-  endsResults({ key: 'results.maxFileBytes', after: { maxFileBytes: 1_000 } }),
-  {
-    key: 'results.bandwidthLimit',
-    after: { bandwidthLimit: 20_000 },
-    async measure(world) {
-      const { time } = world;
-      const name = addResult(world, 200_000);
-      let calledAt: number | undefined;
-      world.service.onCall = ({ files }) => {
-        if (files.includes(name)) calledAt ??= time.passedMs;
-      };
-      while (world.agent.store.results.get(JOB, name)?.state !== 'synced') await world.pass(250);
-      return (time.passedMs - (calledAt ?? 0)) / 1_000;
-    },
-    from: [0, 3],
-    to: [9, 13],
-  },
   followsAnother({ key: 'watch', after: { watch: [OTHER] } }),
   followsAnother({ key: 'watchMine', after: { mine: 1 } }),
   {
@@ -227,27 +117,6 @@ const APPLIED: readonly Applied[] = [
   },
 ];
 
-/** What a reload applies, or refuses, to something that the simulation does not have. */
-const OTHERS: Readonly<Record<string, readonly string[]>> = {
-  'the HTTP client and the protocol (test/e2e/reload.test.ts, test/e2e/long/watched-files.test.ts)': [
-    ...['protocol', 'fileTransferUrl', 'namespace', 'jobsUrl', 'soapVersion', 'baseUrl', 'compression', 'proxy'],
-    ...['proxyUserFile', 'tls.caFile', 'tls.certFile', 'tls.keyFile'],
-  ].map((key) => `service.${key}`),
-  // By how `concurrency` is set.
-  'the same key': ['service.maxConcurrency'],
-  'the sign-in (test/remote/signin)': [
-    ...['method', 'path', 'operation', 'sessionCodeField', 'sessionFaultPattern'],
-    ...['secret.kind', 'secret.path'],
-  ].map((key) => `auth.${key}`),
-  'a restart': ['mirror.directory', 'state.directory', 'fleet'],
-  'direct transfers': [
-    ...['transfer', 'directAboveBytes', 'shareRoots', 'ssh.hostKeys', 'ssh.knownHostsFile', 'ssh.pinnedKeys'],
-  ].map((key) => `results.${key}`),
-  'files that the simulated disk does not remove (test/cli/forget.test.ts)': ['retention.deleteFiles'],
-  'a command, which reads it anew': ['errors.patterns'],
-  'the log and the ports of the process': ['logging.level', 'metrics.listen', 'view', 'file'],
-};
-
 test.each(APPLIED)('$key is in force after a reload', ({ before, after, measure, from, to }) =>
   withJob(
     async (world) => {
@@ -260,12 +129,6 @@ test.each(APPLIED)('$key is in force after a reload', ({ before, after, measure,
     { ...SETTINGS, ...before },
   ),
 );
-
-test('each key of the configuration is reloaded here, or named with where it is', () =>
-  withJob(async (world) => {
-    const keys = leavesOf(world.config);
-    expect([...APPLIED.map(({ key }) => key), ...Object.values(OTHERS).flat()].sort()).toEqual(keys.sort());
-  }, SETTINGS));
 
 test('a job that the configuration no longer names is ended', () =>
   withJob(async (world) => {
@@ -356,13 +219,4 @@ async function endedDaysAgo(world: World): Promise<JobId> {
 async function followed(world: World): Promise<number> {
   await world.pass(5 * MINUTE_MS);
   return world.agent.engine.agent.jobs;
-}
-
-/** The names of all values in it; a list is one value. */
-function leavesOf(of: object): string[] {
-  return Object.entries(of).flatMap(([key, value]: [string, unknown]) => {
-    const isSection = typeof value === 'object' && value !== null && !Array.isArray(value);
-    const inner = isSection ? leavesOf(value) : [];
-    return inner.length === 0 ? [key] : inner.map((name) => `${key}.${name}`);
-  });
 }
