@@ -8,7 +8,7 @@ import { type Connection, connect } from '../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
-import { FOREIGN_JOB } from '../remote/wrong-answers.ts';
+import { FOREIGN_JOB } from '../remote/refusals.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { askRunningAgent } from './ask-agent.ts';

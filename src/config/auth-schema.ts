@@ -108,7 +108,7 @@ function secretOf(keys: AuthKeys, timeoutMs: number): SecretSource {
   return { kind: 'credential', name: keys[`${name}Credential`] ?? '' };
 }
 
-/** Characters of a fault that are matched (src/remote/soap/faults.ts). */
+/** Characters of a fault that are matched (src/remote/refusals.ts). */
 const FAULT_CHARACTERS = 2048;
 
 /** Much more than a quick expression needs: a busy machine may delay the process. */

@@ -7,7 +7,7 @@ import { isIdempotent, type Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
 import { type HttpAnswer, type HttpRequest, readBeginning } from '../http/http-client.ts';
 import type { Count, ServiceCallsOptions } from '../session-calls.ts';
-import { malformed } from '../wrong-answers.ts';
+import { malformed, titleOf } from '../wrong-answers.ts';
 import type { Lifted } from './lifted.ts';
 import type { Taken } from './values.ts';
 
@@ -106,19 +106,15 @@ function anotherFormat(
 ): JobtailError {
   if (head.length === 0) return format.unexpected(operation, 'it is empty');
   if (!isWebPage(answer, head)) return malformed(`it is ${secrets.safeText(answer.contentType)} and no ${format.name}`);
-  const title = secrets.safeText(titleOf(head), MAX_TITLE_LENGTH);
+  const title = secrets.safeText(titleOf(head.toString()), MAX_TITLE_LENGTH);
   return new JobtailError('malformed', `the answer is a web page${title === '' ? '' : ` ("${title}")`}`, {
     hint: `a proxy or sign-in page stands in the way, or ${format.urlKeyOf(operation)} is the address of something else`,
   });
 }
 
-export function isWebPage({ contentType }: Pick<HttpAnswer, 'contentType'>, head: Buffer): boolean {
+function isWebPage({ contentType }: HttpAnswer, head: Buffer): boolean {
   if (contentType === 'text/html' || contentType === 'application/xhtml+xml') return true;
   return /^\s*<(?:!doctype\s+html|html)\b/i.test(head.toString('latin1', 0, 1024));
-}
-
-export function titleOf(head: Buffer): string {
-  return /<title[^<>]{0,200}>([^<]{0,1000})/i.exec(head.toString('utf8', 0, 64 * 1024))?.[1]?.trim() ?? '';
 }
 
 /** A call by either protocol. */

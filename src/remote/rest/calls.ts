@@ -5,12 +5,21 @@
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import { type ResponseFormat, type ServiceCall, sendCall } from '../content/read-response.ts';
+import { isTooLong, type Problem, problemOf, refusalOf, startOf } from '../refusals.ts';
 import { type Count, grantHeaders, type ServiceCallsOptions, SessionCalls } from '../session-calls.ts';
+import * as wrongAnswers from '../wrong-answers.ts';
 import type { RestCapabilities } from './capabilities.ts';
 import { type Address, REQUEST } from './contract.ts';
 import { JsonReader, type JsonRest } from './json-reader.ts';
-import { refusalOf, URL_KEYS, unexpected } from './refusals.ts';
 import { type Members, queryOf, writeMembers } from './requests.ts';
+
+const URL_KEYS = 'service.baseUrl and service.path';
+
+/** Names no setting, because that one may be in force. */
+export const ONLY_BY_SSH = 'only a transfer by SSH brings the file itself (docs/results.md)';
+
+export const unexpected = (what: string): JobtailError =>
+  wrongAnswers.unexpected(what, `compare ${URL_KEYS} with the address of the middleware`);
 
 const FORMAT: ResponseFormat = {
   name: 'JSON',
@@ -78,10 +87,11 @@ export class RestCalls {
         capabilities.foundAt(operation, address);
         return response.kind === 'success' ? response.rest : NOTHING;
       }
-      const refusal = refusalOf(operation, answer, response.head, this.#options);
-      if (refusal.reportsInvalid) onInvalid?.();
-      if (!refusal.isWrongAddress) throw refusal.error;
-      first ??= refusal.error;
+      const problem = problemOf(response.head.toString());
+      const error = refusalOf({ operation, ...answer, problem, urlKey: URL_KEYS }, this.#options);
+      if (reportsInvalid(answer.status, problem, error)) onInvalid?.();
+      if (!isWrongAddress(answer.status, problem)) throw error;
+      first ??= error;
     }
     throw first ?? new JobtailError('internal', `${operation} has no address`);
   }
@@ -96,4 +106,18 @@ export class RestCalls {
     if (method === 'GET') return { method, url: `${url}?${queryOf(sent)}`, headers };
     return { method, url, headers: { ...headers, 'content-type': 'application/json' }, body: writeMembers(sent) };
   }
+}
+
+/** A name that is not allowed, in contrast to a missing file (docs/dev/rest.md 3.4). */
+const INVALID = /\b(?:not valid|invalid|illegal|validation|RelativeFilePath|longer|length)\b/i;
+const NOT_THERE = /\b(?:not found|not exist|no such)\b/i;
+
+function reportsInvalid(status: number, problem: Problem, { code }: JobtailError): boolean {
+  const start = startOf(problem);
+  return isTooLong(status, problem) || (code === 'fault' && INVALID.test(start) && !NOT_THERE.test(start));
+}
+
+/** The operation or its verb does not exist there: it may have another address. */
+function isWrongAddress(status: number, { words, isOwn, isPage }: Problem): boolean {
+  return status === 405 || (status === 404 && !isOwn) || (status === 500 && words === '' && !isPage);
 }

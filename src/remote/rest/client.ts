@@ -8,11 +8,10 @@ import { StreamedFile } from '../content/lifted.ts';
 import { ListedNames } from '../content/listed-names.ts';
 import { readParts, type SpillPlace } from '../content/response-texts.ts';
 import { keepSecrets, transferMethodOf } from '../content/transfer-method.ts';
-import { type Call, RestCalls, type RestCallsOptions } from './calls.ts';
+import { type Call, ONLY_BY_SSH, RestCalls, type RestCallsOptions, unexpected } from './calls.ts';
 import type { PathForm, RestCapabilities } from './capabilities.ts';
 import { ADDRESSES, FILE_TYPES, JOB_STATES, PROTOCOLS, REQUEST } from './contract.ts';
 import { DecodedFiles } from './decoded-files.ts';
-import { ONLY_BY_SSH, unexpected } from './refusals.ts';
 import { divideByBytes, givenMethod, partsBytes, partsMembers } from './requests.ts';
 
 export interface RestRemoteOptions extends RestCallsOptions {
@@ -37,6 +36,9 @@ const LISTING_TIMES = 4;
 
 /** Characters that no release accepts in a path (docs/dev/rest.md 3.4). */
 const REFUSED_CHARACTER = /[^A-Za-z0-9_\-./\\ ~]/u;
+
+/** Parts are refused where files are not reached by SSH (docs/dev/rest.md 5.2). */
+const PERHAPS_DECODED = `if its files are listed all the same, the cluster may be one of FirecREST: ${ONLY_BY_SSH}`;
 
 type MembersOf = Call['members'];
 
@@ -71,9 +73,10 @@ export class RestRemote implements Remote {
       this.#decoded.learn(jobId, 'came');
       return { parts, refused, isCut };
     } catch (error) {
-      if (error instanceof JobtailError && error.code === 'fault') this.#decoded.learn(jobId, 'refused');
       for (const { content } of parts) await content.release();
-      throw error;
+      if (!(error instanceof JobtailError && error.code === 'fault')) throw error;
+      this.#decoded.learn(jobId, 'refused');
+      throw new JobtailError('fault', error.message, { hint: `${error.hint}; ${PERHAPS_DECODED}` });
     }
   }
 

@@ -6,7 +6,7 @@ import type { Sink } from '../../agent/ports.ts';
 import { REPLACEMENT } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { ONLY_BY_SSH } from './refusals.ts';
+import { ONLY_BY_SSH } from './calls.ts';
 
 /** A FirecREST cluster silently cuts longer files to this length. */
 const MAX_CHARACTERS = 5_242_880;

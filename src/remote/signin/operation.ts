@@ -8,7 +8,7 @@ import type { OperationSettings } from '../../auth.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
 import { type HttpClient, readBeginning, readBody } from '../http/http-client.ts';
-import { refusalOf } from './refusal.ts';
+import { signInRefusal } from './refusal.ts';
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_QUOTED_BYTES = 8192;
@@ -32,7 +32,7 @@ export interface OperationOptions {
   readonly signal: AbortSignal;
 }
 
-/** @throws JobtailError those of `readGrant`, `refusalOf` and the HTTP client; config */
+/** @throws JobtailError those of `readGrant`, `signInRefusal` and the HTTP client; config */
 export async function callOperation(auth: OperationSettings, options: OperationOptions): Promise<Grant> {
   const { baseUrl, http, secret, secretPlace, secrets, signal } = options;
   if (baseUrl === null) throw new JobtailError('config', 'service.baseUrl is missing', { hint: 'set service.baseUrl' });
@@ -41,10 +41,10 @@ export async function callOperation(auth: OperationSettings, options: OperationO
   // Refusals in English can be interpreted.
   const headers = { accept: 'application/json', 'accept-language': 'en', 'Content-Type': 'application/json' };
   const answer = await http.request({ method: 'POST', url, headers, body: bodyOf(auth, secret), signal });
-  const { status, contentType, retryAfterMs } = answer;
+  const { status, contentType } = answer;
   if (status < 200 || status > 299) {
     const text = (await readBeginning(answer, MAX_QUOTED_BYTES)).toString();
-    throw refusalOf({ status, retryAfterMs, text }, { url, secrets, secretPlace });
+    throw signInRefusal(answer, text, { url, secrets, secretPlace });
   }
   const text = new TextDecoder().decode(await readBody(answer, MAX_ANSWER_BYTES));
   return readGrant({ text, contentType }, { secret, secrets, isToken: method !== 'password', sessionCodeField });

@@ -5,12 +5,13 @@
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
-import { isWebPage, type ResponseFormat, type ServiceCall, sendCall, titleOf } from '../content/read-response.ts';
+import { type ResponseFormat, type ServiceCall, sendCall } from '../content/read-response.ts';
 import type { Taken, Value } from '../content/values.ts';
 import type { HttpAnswer } from '../http/http-client.ts';
+import { type Problem, problemOf, refusalOf } from '../refusals.ts';
 import { type Count, grantHeaders, type ServiceCallsOptions, SessionCalls } from '../session-calls.ts';
 import { Envelopes, type EnvelopesOptions, type Fields, inSession } from './envelope.ts';
-import { type Fault, faultError, unexpected, urlKeyOf } from './faults.ts';
+import { unexpected, urlKeyOf } from './faults.ts';
 import { XmlReader } from './xml-reader.ts';
 
 const FORMAT: ResponseFormat = {
@@ -61,26 +62,33 @@ export class SoapCalls {
     const reading = { format: FORMAT, reader: this.#reader(operation, call), count };
     const { answer, response } = await sendCall(call, this.#options, request, reading);
     if (response.kind === 'refusal')
-      throw faultError(operation, answer, this.#faultIn(answer, response.head, operation), this.#options);
+      throw this.#refusal(operation, answer, this.#problemIn(answer, response.head, operation));
     if (response.kind !== 'success') return null;
     const { rest } = response;
     if ('value' in rest) return rest.value;
-    throw faultError(operation, answer, { isFault: true, words: rest.fault }, this.#options);
+    throw this.#refusal(operation, answer, faultOf(rest.fault));
   }
 
-  #faultIn(answer: HttpAnswer, head: Buffer, operation: Operation): Fault {
-    const isXml = FORMAT.hasType(answer.contentType);
+  #refusal(operation: Operation, answer: HttpAnswer, problem: Problem): JobtailError {
+    const { status } = answer;
+    const fault = status === 200 || status === 500 ? 'a fault' : `a fault and status ${status}`;
+    const how = problem.isOwn ? fault : `status ${status}`;
+    return refusalOf({ operation, ...answer, problem, how, urlKey: urlKeyOf(operation) }, this.#options);
+  }
+
+  /** The fault in the body; without an envelope, only the status describes the failure. */
+  #problemIn(answer: HttpAnswer, head: Buffer, operation: Operation): Problem {
     try {
-      if (isXml) {
+      if (FORMAT.hasType(answer.contentType)) {
         const reader = this.#reader(operation, {});
         reader.push(head);
         const rest = reader.finish();
-        return 'fault' in rest ? { isFault: true, words: rest.fault } : { isFault: false, words: '' };
+        if ('fault' in rest) return faultOf(rest.fault);
       }
     } catch {
-      // Without an envelope, only the status describes the failure.
+      // No envelope.
     }
-    return { isFault: false, words: isWebPage(answer, head) ? titleOf(head) : isXml ? '' : head.toString() };
+    return { ...problemOf(head.toString()), isOwn: false };
   }
 
   #reader(operation: Operation, { lifted, onItem }: Taken): XmlReader {
@@ -88,3 +96,5 @@ export class SoapCalls {
     return new XmlReader({ operation, namespace, secrets, lifted, onItem, maxBytes: maxSmallAnswerBytes });
   }
 }
+
+const faultOf = (words: string): Problem => ({ words, title: '', isOwn: true, isPage: false });

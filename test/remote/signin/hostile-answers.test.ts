@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Secrets } from '../../../src/redact.ts';
 import { readGrant } from '../../../src/remote/signin/operation.ts';
-import { refusalOf } from '../../../src/remote/signin/refusal.ts';
+import { signInRefusal } from '../../../src/remote/signin/refusal.ts';
 import { growthOf } from '../../support/cpu-cost.ts';
 
 const repeated = (piece: string, size: number) => piece.repeat(Math.ceil(size / piece.length));
@@ -50,7 +50,7 @@ describe('of 8 KiB and of 64 KiB, in a time that grows no faster:', () => {
           }
         }
         const context = { url: 'http://127.0.0.1/', secrets, secretPlace: 'the password' };
-        const error = refusalOf({ status: 500, retryAfterMs: undefined, text }, context);
+        const error = signInRefusal({ status: 500, retryAfterMs: undefined }, text, context);
         expect(error.message.length).toBeLessThan(500);
       }
     };
