@@ -1,4 +1,4 @@
-/** `agent check`: the connection to the middleware, layer by layer, to show which one fails. */
+/** `agent check`: the connection to the middleware: name, certificate, clock, namespace. */
 import dns from 'node:dns/promises';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -34,7 +34,6 @@ const TLS_WORDS: Readonly<Record<string, readonly [why: string, hint: string]>> 
     'use the name that is in the certificate, in the addresses of the section service',
   ],
 };
-const OWN_CA_HINT = 'set service.tls.caFile for a private CA, certFile and keyFile for a client certificate';
 
 /** The target of a connection: a host of the configuration, or the proxy. */
 interface Place {
@@ -48,9 +47,7 @@ export async function checkWay(findings: Findings, config: Config): Promise<bool
   for (const place of placesOf(config)) {
     isOpen =
       (await findings.step('name', () => checkName(place))) &&
-      (await findings.step('TCP', () => checkTcp(place))) &&
-      (await findings.step('TLS', () => checkTls(config, place))) &&
-      (await findings.step('clock', () => checkClock(config, place))) &&
+      (await findings.step('connection', () => checkConnection(config, place))) &&
       isOpen;
   }
   return isOpen;
@@ -78,53 +75,71 @@ async function checkName({ host }: Place): Promise<Finding[]> {
   return [ok(`${host} is ${found.map(({ address }) => address).join(', ')}`)];
 }
 
-async function checkTcp({ host, port }: Place): Promise<Finding[]> {
+/** The connection, its certificate, and the clock of the server, by one request without content. */
+async function checkConnection(config: Config, { host, port, url }: Place): Promise<Finding[]> {
+  const found: Finding[] = url.protocol === 'https:' ? [] : [note(`${url.origin} is not encrypted`)];
+  const { request } = url.protocol === 'https:' ? https : http;
+  const material = await loadTls(config);
   const startedAt = performance.now();
-  const socket = net.connect({ host, port, timeout: TIMEOUT_MS });
-  const opened = await isOpened(socket, 'connect').catch((error: Error) => {
-    throw describeFailure(error, { host, port: String(port) });
+  let isOpen = false;
+  const date = await new Promise<string | undefined>((resolve, reject) => {
+    const call = request(url, { method: 'HEAD', timeout: TIMEOUT_MS, agent: false, ...material }, (response) => {
+      response.destroy();
+      resolve(response.headers.date);
+    });
+    call.once('socket', (socket) => {
+      socket.once('connect', () => {
+        isOpen = url.protocol === 'http:';
+        found.unshift(ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`));
+      });
+      socket.once('secureConnect', () => {
+        isOpen = true;
+        found.push(...certificateOf(socket as tls.TLSSocket));
+      });
+    });
+    call.once('timeout', () => call.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
+    // What answers nothing to this request may answer a call.
+    call.once('error', (error) => (isOpen ? resolve(undefined) : reject(failureOf(error, { host, port }))));
+    call.end();
   });
-  socket.destroy();
-  if (opened) return [ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`)];
-  throw new JobtailError('timeout', `connection to ${host}:${port} timed out`, {
-    hint: 'check the port and the firewall; set service.proxy if a proxy is needed',
-  });
+  if (date === undefined && url.protocol === 'http:' && (await speaksTls(host, port)))
+    throw new JobtailError('tls', `${host}:${port} expects TLS`, {
+      hint: `use https://${url.host} instead of http://`,
+    });
+  return [...found, config.service.proxy === null ? clockOf(date) : note('its clock is not compared: it is the proxy')];
 }
 
-async function checkTls(config: Config, { host, port, url }: Place): Promise<Finding[]> {
-  if (url.protocol !== 'https:') return [note(`${url.origin} is not encrypted`)];
-  const servername = net.isIP(host) === 0 ? { servername: host } : {};
-  const socket = tls.connect({ host, port, timeout: TIMEOUT_MS, ...servername, ...(await loadTls(config)) });
-  const refusal = (why: string, hint: string) =>
-    new JobtailError('tls', `TLS connection to ${host}:${port} failed: ${why}`, { hint });
-  try {
-    if (!(await isOpened(socket, 'secureConnect'))) throw refusal('timed out', OWN_CA_HINT);
-    const { valid_to: validTo } = socket.getPeerCertificate();
-    const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
-    const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
-    if (days < SOON_DAYS)
-      found.push(warning(`the certificate ends on ${validTo}`, 'ask the operator of the service to renew it'));
-    return found;
-  } catch (error) {
-    if (error instanceof JobtailError) throw error;
-    const { code = '', message } = error as NodeJS.ErrnoException;
-    const known = /wrong version number/i.test(message) ? 'ERR_SSL_WRONG_VERSION_NUMBER' : code;
-    const [why, hint] = TLS_WORDS[known] ?? [message.trim(), OWN_CA_HINT];
-    throw refusal(`${why} (${code})`, hint);
-  } finally {
-    socket.destroy();
-  }
+function certificateOf(socket: tls.TLSSocket): Finding[] {
+  const { valid_to: validTo } = socket.getPeerCertificate();
+  const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
+  const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
+  if (days >= SOON_DAYS) return found;
+  return [...found, warning(`the certificate ends on ${validTo}`, 'ask the operator of the service to renew it')];
+}
+
+function failureOf(error: NodeJS.ErrnoException, { host, port }: Pick<Place, 'host' | 'port'>): JobtailError {
+  const code = /wrong version number/i.test(error.message) ? 'ERR_SSL_WRONG_VERSION_NUMBER' : (error.code ?? '');
+  const known = TLS_WORDS[code];
+  if (known === undefined) return describeFailure(error, { host, port: String(port) });
+  const [why, hint] = known;
+  return new JobtailError('tls', `TLS connection to ${host}:${port} failed: ${why} (${code})`, { hint });
+}
+
+/** By the `Date` header of any response. */
+function clockOf(date: string | undefined): Finding {
+  const offMs = Date.parse(date ?? '') - Date.now();
+  if (Number.isNaN(offMs)) return note('its clock is not compared: it sends no time');
+  if (Math.abs(offMs) < CLOCK_MS) return ok('its clock is that of this machine');
+  const off = `${Math.abs(Math.round(offMs / 1000))} s ${offMs < 0 ? 'behind' : 'ahead of'} this machine`;
+  return warning(`its clock is ${off}`, 'set the clock of this machine by NTP; certificates and tokens depend on it');
 }
 
 async function speaksTls(host: string, port: number): Promise<boolean> {
   const socket = tls.connect({ host, port, timeout: TIMEOUT_MS, rejectUnauthorized: false });
-  const answers = await isOpened(socket, 'secureConnect').catch(() => false);
+  const opened = [once(socket, 'secureConnect').then(() => true), once(socket, 'timeout').then(() => false)];
+  const answers = await Promise.race(opened).catch(() => false);
   socket.destroy();
   return answers;
-}
-
-function isOpened(socket: net.Socket, event: 'connect' | 'secureConnect'): Promise<boolean> {
-  return Promise.race([once(socket, event).then(() => true), once(socket, 'timeout').then(() => false)]);
 }
 
 /** Compares the namespace with that of the service; a slash at its end counts. */
@@ -135,33 +150,4 @@ export async function checkNamespace(config: Config, signal: AbortSignal): Promi
   if (found === undefined) return [note('not compared: the service has no description (WSDL)')];
   if (found === namespace) return [ok(`${namespace}, as the service has it`)];
   return [warning(`the service has ${printable(found)}, the configuration ${namespace}`, 'correct service.namespace')];
-}
-
-/** By the `Date` header of any response. */
-async function checkClock(config: Config, { host, port, url }: Place): Promise<Finding[]> {
-  if (config.service.proxy !== null) return [note('not compared: there is a proxy in between')];
-  const material = await loadTls(config);
-  const date = await new Promise<string | undefined>((resolve) => {
-    const { request } = url.protocol === 'https:' ? https : http;
-    const call = request(url, { method: 'HEAD', timeout: TIMEOUT_MS, agent: false, ...material }, (response) => {
-      response.destroy();
-      resolve(response.headers.date);
-    });
-    call.once('timeout', () => call.destroy());
-    call.once('error', () => resolve(undefined));
-    call.end();
-  });
-  const remote = Date.parse(date ?? '');
-  if (date === undefined && url.protocol === 'http:' && (await speaksTls(host, port))) {
-    throw new JobtailError('tls', `${host}:${port} expects TLS`, {
-      hint: `use https://${url.host} instead of http://`,
-    });
-  }
-  if (Number.isNaN(remote)) return [note('not compared: the service sends no time')];
-  const offMs = remote - Date.now();
-  const off = `${Math.abs(Math.round(offMs / 1000))} s ${offMs < 0 ? 'behind' : 'ahead of'} this machine`;
-  if (Math.abs(offMs) < CLOCK_MS) return [ok('the same as the service has')];
-  return [
-    warning(`the service is ${off}`, 'set the clock of this machine by NTP; certificates and tokens depend on it'),
-  ];
 }

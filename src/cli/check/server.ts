@@ -6,15 +6,12 @@ import type { Config } from '../../config/config.ts';
 import { wayTo } from '../../daemon/connection.ts';
 import { countOf } from '../../numbers.ts';
 import {
-  byDecoder,
-  type Decoder,
   formOfNames,
   type KeptCapabilities,
   RestCapabilities,
   releasesFitting,
   spansOf,
 } from '../../remote/rest/capabilities.ts';
-import type { Store } from '../../store/store.ts';
 import { systemClock } from '../../system/clock.ts';
 import { answerOf, jobsUrlBeside } from './description.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
@@ -55,11 +52,6 @@ function jsonOf(text: string): unknown {
   }
 }
 
-const DECODERS: Readonly<Record<Decoder, string>> = {
-  blocks: 'in blocks of 1,024 bytes',
-  stream: 'by one decoder to its end',
-};
-
 const ASKED = {
   listed: 'by their listed names',
   'below the job': 'by their listed names below the id of the job',
@@ -82,17 +74,7 @@ export function restCapabilitiesOf(kept: KeptCapabilities, names: readonly strin
         : `files are requested ${ASKED[pathForm]}`,
     ),
     note(`requests for parts have at most ${partsBytes} bytes`),
-    note(decodingOf(fitting)),
   ];
-}
-
-function decodingOf(releases: readonly string[]): string {
-  const decoders = byDecoder(releases);
-  const [only] = decoders;
-  if (only === undefined) return 'the decoder of live text is detected from each response';
-  if (decoders.length === 1) return `text of live files is decoded ${DECODERS[only[0]]}`;
-  const each = decoders.map(([decoder, those]) => `${DECODERS[decoder]} (${spansOf(those)})`);
-  return `text of live files is decoded ${each.join(', or ')}: detected from each response`;
 }
 
 const BY_FILES = 'tasks are found by probes for their files, and job states are not reported';
@@ -118,16 +100,4 @@ export async function checkJobs(
     return [{ mark: 'note', text: BY_FILES, hint: `JobManagementWs answers: set service.jobsUrl to ${found}` }];
   const hint = 'set service.jobsUrl to the address of JobManagementWs, if there is one';
   return [{ mark: 'note', text: `${BY_FILES}: ${ENDS}`, hint }];
-}
-
-export function taskCapabilities({ capabilities }: Pick<Store, 'capabilities'>): Finding[] {
-  const shift = capabilities.get('task-shift');
-  const found: Finding[] = [];
-  if (shift !== undefined) {
-    const by = shift === '0' ? 'equal those of their specifications' : `are those of their specifications and ${shift}`;
-    found.push(note(`ids of tasks ${by}`));
-  }
-  if (capabilities.get('strange-tasks') === 'fault')
-    found.push(note('a request for a missing task fails the whole call: the agent probes tasks one by one'));
-  return found;
 }

@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { type ServerDecoding, TextDecoding } from '../../agent/live/text/decoding.ts';
-import type { JobService, Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
+import type { JobService, Part, Remote, Session } from '../../agent/ports.ts';
 import { REPLACEMENT } from '../../bytes.ts';
 import type { Config } from '../../config/config.ts';
 import { connect, passingCapabilities } from '../../daemon/connection.ts';
@@ -11,24 +11,15 @@ import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } f
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { Secrets } from '../../redact.ts';
-import {
-  type HttpAnswer,
-  HttpClient,
-  type HttpClientOptions,
-  type HttpRequest,
-} from '../../remote/http/http-client.ts';
 import type { Store } from '../../store/store.ts';
 import { temporaryDirectory } from '../../system/directories.ts';
 import { commandLog } from '../process.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
-import { checkJobs, healthOf, restCapabilitiesOf, taskCapabilities } from './server.ts';
+import { checkJobs, healthOf, restCapabilitiesOf } from './server.ts';
 
 const MAX_SHOWN = 200;
-/** Maximum size of a live file that is requested a second time, in bytes. */
-const MAX_AGAIN = 64 * 1024;
 const COUNTED_BYTES = 1024 * 1024;
 const MAX_LISTED = 16;
-const MAX_OVERHEARD = 64 * 1024;
 
 export interface ServiceOptions {
   /** The job of the test call; a known one if omitted. */
@@ -52,11 +43,9 @@ export async function checkService(findings: Findings, config: Config, options: 
 
 async function checkCalls(findings: Findings, config: Config, options: ServiceOptions): Promise<void> {
   const { store, signal } = options;
-  let client: OverheardClient | undefined;
   let listed: readonly string[] = [];
   const capabilities = passingCapabilities(store?.capabilities);
-  const newClient = (given: HttpClientOptions) => (client = new OverheardClient(given));
-  const connection = await connect(config, commandLog(), { capabilities, newClient });
+  const connection = await connect(config, commandLog(), { capabilities });
   const { session, remote, jobService, secrets } = connection;
   try {
     if (!(await findings.step('sign-in', () => checkSignIn(session, signal)))) return;
@@ -65,7 +54,7 @@ async function checkCalls(findings: Findings, config: Config, options: ServiceOp
     if (jobId === undefined) findings.skip('call', 'no job to test (--job ID)');
     else {
       const files = await filesOf(jobId, { ...options, config, jobService });
-      const call = { remote, jobId, secrets, files, signal, lastAnswer: () => client?.lastAnswer ?? '' };
+      const call = { remote, jobId, secrets, files, signal };
       const onListed = (names: readonly string[]) => (listed = names);
       if (await findings.step('call', () => checkListing(call, onListed)))
         await findings.step('live files', () => checkLiveFiles(call));
@@ -110,24 +99,6 @@ async function reportedTasks(
   return job?.tasks.map(({ id }) => id).slice(0, MAX_LISTED) ?? [];
 }
 
-/** An HTTP client that keeps the start of each response: capabilities only show in raw responses. */
-class OverheardClient extends HttpClient {
-  lastAnswer = '';
-
-  override async request(request: HttpRequest): Promise<HttpAnswer> {
-    const answer = await super.request(request);
-    this.lastAnswer = '';
-    return { ...answer, body: this.#overhear(answer.body) };
-  }
-
-  async *#overhear(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const bytes of body) {
-      if (this.lastAnswer.length < MAX_OVERHEARD) this.lastAnswer += bytes.toString('latin1');
-      yield bytes;
-    }
-  }
-}
-
 async function checkSignIn(session: Session, signal: AbortSignal): Promise<Finding[]> {
   const startedAt = performance.now();
   const { kind } = await session.current(signal);
@@ -144,7 +115,6 @@ interface CallOptions {
   readonly jobId: JobId;
   readonly secrets: Secrets;
   readonly files: readonly KnownFile[];
-  readonly lastAnswer: () => string;
   readonly signal: AbortSignal;
 }
 
@@ -159,25 +129,20 @@ async function checkListing(
   const found = [ok(`job ${jobId} lists ${names.length} files, in ${took}`)];
   const [first] = names;
   if (first === undefined) found.push(note('an empty list: the job may not be submitted yet, or has no files yet'));
-  else found.push(note(`names begin ${formOf(first)}: ${secrets.hide(printable(first.slice(0, MAX_SHOWN)))}`));
+  else found.push(note(`the first one: ${secrets.hide(printable(first.slice(0, MAX_SHOWN)))}`));
   return found;
 }
 
-async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signal }: CallOptions): Promise<Finding[]> {
+async function checkLiveFiles({ remote, jobId, files, signal }: CallOptions): Promise<Finding[]> {
   if (files.length === 0) return [note(`not tested: no task of job ${jobId} found (--task ID)`)];
-  const ask = async (wanted: readonly PartRequest[]) => {
-    const { parts, refused } = await remote.readParts(jobId, wanted, signal);
-    const sizes: string[] = [];
-    for (const part of parts) {
-      sizes.push(await sizeOf(part));
-      await part.content.release();
-    }
-    return { parts, refused, sizes };
-  };
   // Starts a little before the known end: no check needs gigabytes.
-  const { parts, refused, sizes } = await ask(
-    files.map(({ taskId, file, position }) => ({ taskId, file, offset: Math.max(0, position - 1) })),
-  );
+  const wanted = files.map(({ taskId, file, position }) => ({ taskId, file, offset: Math.max(0, position - 1) }));
+  const { parts, refused } = await remote.readParts(jobId, wanted, signal);
+  const sizes: string[] = [];
+  for (const part of parts) {
+    sizes.push(await sizeOf(part));
+    await part.content.release();
+  }
   const tasks = [...new Set(files.map(({ taskId }) => taskId))].join(', ');
   const found =
     parts.length === 0
@@ -191,13 +156,6 @@ async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signa
       ),
     );
   }
-  const sample = parts.find(({ offset, content }) => offset > 0 || (content.length > 1 && content.length < MAX_AGAIN));
-  if (sample !== undefined) {
-    const { taskId, file } = sample;
-    const offset = Math.max(1, sample.offset);
-    await ask([{ taskId, file, offset }]);
-    found.push(note(`the response has the offset ${secrets.hide(offsetIn(lastAnswer(), offset))}`));
-  }
   return found;
 }
 
@@ -207,14 +165,21 @@ const TEXTS: Readonly<Record<ServerDecoding, string>> = {
   other: 'text is not utf-8: live files are followed by raw downloads',
 };
 
-function capabilitiesOf({ capabilities }: Pick<Store, 'capabilities'>): Finding[] {
+function capabilitiesOf({ capabilities }: Store): Finding[] {
   const { server } = new TextDecoding(capabilities);
   const limit = capabilities.get('batch-limit');
-  return [
+  const shift = capabilities.get('task-shift');
+  const found = [
     note(TEXTS[server]),
     note(limit === undefined ? 'no limit of files per call detected' : `at most ${limit} files in one call`),
-    ...taskCapabilities({ capabilities }),
   ];
+  if (shift !== undefined) {
+    const by = shift === '0' ? 'equal those of their specifications' : `are those of their specifications and ${shift}`;
+    found.push(note(`ids of tasks ${by}`));
+  }
+  if (capabilities.get('strange-tasks') === 'fault')
+    found.push(note('a request for a missing task fails the whole call: the agent probes tasks one by one'));
+  return found;
 }
 
 /** The size in bytes. The text has three bytes for each U+FFFD. */
@@ -227,21 +192,4 @@ async function sizeOf({ taskId, file, offset, content }: Part): Promise<string> 
   }
   const bytes = offset + content.length - undecoded * (REPLACEMENT.length - 1);
   return `${taskId} ${file} ${undecoded > 0 ? 'at least ' : ''}${showBytes(bytes)}`;
-}
-
-function formOf(name: string): string {
-  if (/^\/[^/]/.test(name)) return 'with a slash';
-  return /^\d+\/{2,}/.test(name) ? 'with a number and several slashes' : 'without a slash';
-}
-
-const AS_ASKED = 'as requested';
-
-function offsetIn(answer: string, asked: number): string {
-  const inJson = /^\s*\[/.test(answer) ? /"offset"\s*:\s*(null|\d+)/i.exec(answer)?.[1] : undefined;
-  if (inJson !== undefined) return inJson === 'null' ? 'nil' : inJson === String(asked) ? AS_ASKED : `as ${inJson}`;
-  const found = /<(?:[\w.-]+:)?offset\b([^>]*)>([^<]*)/.exec(answer);
-  if (found === null) return 'not at all';
-  const [, attributes = '', value = ''] = found;
-  if (/nil\s*=\s*["'](true|1)/.test(attributes)) return 'nil';
-  return value.trim() === String(asked) ? AS_ASKED : `as ${printable(value.trim()) || 'nothing'}`;
 }

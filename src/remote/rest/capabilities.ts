@@ -146,16 +146,11 @@ const SPANS: Readonly<Record<string, readonly Span[]>> = {
   'with a leading slash': [['2.2', '6.5']],
 };
 
-export type Decoder = 'blocks' | 'stream';
-
-/** The last release that decodes text in blocks (docs/dev/rest.md 3.2). */
-const LAST_WITH_BLOCKS = '6.3';
-
 export function releasesFitting(capabilities: readonly string[]): string[] {
   const spans = capabilities.flatMap((capability) => (SPANS[capability] === undefined ? [] : [SPANS[capability]]));
   return RELEASES.filter((release) =>
     spans.every((alternatives) =>
-      alternatives.some(([from, to]) => rank(from) <= rank(release) && isUpTo(release, to)),
+      alternatives.some(([from, to]) => rank(from) <= rank(release) && rank(release) <= rank(to)),
     ),
   );
 }
@@ -177,14 +172,4 @@ export function formOfNames(names: readonly string[]): string | undefined {
   return names.some((name) => /^\d+\//.test(name)) ? 'without a leading slash' : undefined;
 }
 
-/** The releases by the decoder of live files. */
-export function byDecoder(releases: readonly string[]): [decoder: Decoder, releases: readonly string[]][] {
-  const decoders: [Decoder, string[]][] = [
-    ['blocks', releases.filter((release) => isUpTo(release, LAST_WITH_BLOCKS))],
-    ['stream', releases.filter((release) => !isUpTo(release, LAST_WITH_BLOCKS))],
-  ];
-  return decoders.filter(([, those]) => those.length > 0);
-}
-
 const rank = (release: string) => RELEASES.indexOf(release);
-const isUpTo = (release: string, last: string) => rank(release) <= rank(last);

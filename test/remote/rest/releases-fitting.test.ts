@@ -1,7 +1,7 @@
 /** The releases that fit what was found out of a server, against the table of the simulated cluster. */
 import { describe, expect, it } from 'vitest';
 import { RELEASE_NAMES, releaseOf } from '../../../simulator/rest/releases.ts';
-import { byDecoder, formOfNames, releasesFitting, spansOf } from '../../../src/remote/rest/capabilities.ts';
+import { formOfNames, releasesFitting, spansOf } from '../../../src/remote/rest/capabilities.ts';
 
 const ALL = releasesFitting([]);
 const LISTING = {
@@ -32,17 +32,11 @@ describe('the releases that fit', () => {
     // What it does not do leaves it out.
     if (read !== 'both') expect(releasesFitting(LISTING[read === 'first' ? 'second' : 'first'])).not.toContain(name);
     if (key !== 'both') expect(releasesFitting(KEY[key === 'first' ? 'second' : 'first'])).not.toContain(name);
-    expect(byDecoder([name])).toEqual([[release.decoder, [name]]]);
   });
 
   it('are told as spans, and may be none', () => {
     expect(spansOf(releasesFitting(KEY.first))).toBe('V2.0 to V3.1, V4.1');
     expect(releasesFitting(['without a leading slash', 'below the job'])).toEqual([]);
-    expect(byDecoder([])).toEqual([]);
-    expect(byDecoder(ALL).map(([decoder, those]) => [decoder, spansOf(those)])).toEqual([
-      ['blocks', 'V2.0 to V6.3'],
-      ['stream', 'V6.4 to V6.5'],
-    ]);
   });
 
   it.each([
