@@ -206,9 +206,9 @@ function checkLinks() {
     }
 }
 
-/** docs/events.md lists each log event with its levels and fields, each error code with its exit code, and no other. */
+/** docs/dev/events.md lists each log event with its levels and fields, docs/troubleshooting.md each error code with its exit code. */
 function checkEvents() {
-  const page = read('docs/events.md');
+  const page = read('docs/dev/events.md');
   const words = (cell) => cell.replaceAll('`', '').split(', ').filter(Boolean);
   const rows = [...page.matchAll(/^\| `([^`]+)` \| ([a-z, ]+) \| ([^|]*?) ?\| [^|]+ \|$/gm)];
   const listed = new Map(rows.map(([, message, ...cells]) => [message, cells.map((cell) => new Set(words(cell)))]));
@@ -217,30 +217,30 @@ function checkEvents() {
   for (const { file, message } of events) {
     if (message.includes('{}') || !/^(?:[a-z]|EndFileTransfer )/.test(message))
       report(`src/${file}`, `the log event "${message}" is no fixed phrase in lower case`);
-    if (!listed.has(message)) report('docs/events.md', `"${message}" of src/${file} is missing`);
+    if (!listed.has(message)) report('docs/dev/events.md', `"${message}" of src/${file} is missing`);
   }
   const isWithin = (some, all) => [...some].every((one) => all.has(one));
   for (const [message, [levels, fields]] of listed) {
     const found = events.filter((event) => event.message === message);
-    if (found.length === 0) report('docs/events.md', `nothing logs "${message}"`);
+    if (found.length === 0) report('docs/dev/events.md', `nothing logs "${message}"`);
     const inSource = new Set(found.flatMap(({ level }) => words(level)));
     // Where the source computes the level, an event may have one of them.
     const isComputed = found.some(({ level }) => level.includes(','));
     if (!isWithin(levels, inSource) || (!isComputed && !isWithin(inSource, levels)))
-      report('docs/events.md', `"${message}" has the levels ${[...inSource].join(', ')} in the source`);
+      report('docs/dev/events.md', `"${message}" has the levels ${[...inSource].join(', ')} in the source`);
     const named = new Set(found.flatMap((event) => event.fields));
     const isOpen = found.some(({ hasMoreFields }) => hasMoreFields);
     if (!isWithin(named, fields) || (!isOpen && !isWithin(fields, named)))
-      report('docs/events.md', `"${message}" has the fields ${[...named].join(', ')} in the source`);
+      report('docs/dev/events.md', `"${message}" has the fields ${[...named].join(', ')} in the source`);
   }
   const awaited = /(?:stderr|log|outputOf)\([^()]*\)\.includes\('([^']+)'\)/g;
   for (const file of ['bench', 'simulator'].flatMap((folder) => filesIn(folder, /\.ts$/)))
     for (const [, phrase] of read(file).matchAll(awaited))
-      if (!listed.has(phrase)) report(file, `waits for "${phrase}", which docs/events.md does not list`);
-  const codes = [...page.matchAll(/^\| `([a-z-]+)` \| ([0-9]+) \| /gm)].map(([, code, exit]) => `${code} ${exit}`);
+      if (!listed.has(phrase)) report(file, `waits for "${phrase}", which docs/dev/events.md does not list`);
+  const codes = [...read('docs/troubleshooting.md').matchAll(/^\| `([a-z-]+)` \| ([0-9]+) \| /gm)].map(([, code, exit]) => `${code} ${exit}`);
   const policies = Object.entries(ERROR_POLICIES).map(([code, { exitCode }]) => `${code} ${exitCode}`);
-  for (const code of policies) if (!codes.includes(code)) report('docs/events.md', `the error code ${code} is missing`);
-  for (const code of codes) if (!policies.includes(code)) report('docs/events.md', `there is no error code ${code}`);
+  for (const code of policies) if (!codes.includes(code)) report('docs/troubleshooting.md', `the error code ${code} is missing`);
+  for (const code of codes) if (!policies.includes(code)) report('docs/troubleshooting.md', `there is no error code ${code}`);
 }
 
 /** The smaller undici of the bundle exports what the sources import. */

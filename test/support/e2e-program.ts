@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { until } from './e2e-until.ts';
 
 export const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-const LOG_EVENTS = fs.readFileSync(fileURLToPath(new URL('../../docs/events.md', import.meta.url)), 'utf8');
+const LOG_EVENTS = fs.readFileSync(fileURLToPath(new URL('../../docs/dev/events.md', import.meta.url)), 'utf8');
 
 export interface ProgramOptions {
   readonly cwd: string;
@@ -102,9 +102,9 @@ export class Program {
     return this.#log;
   }
 
-  /** The lines of the log with this event of docs/events.md; `fields`: what they equal, or texts that they contain. */
+  /** The lines of the log with this event of docs/dev/events.md; `fields`: what they equal, or texts that they contain. */
   logged(event: string, fields: Readonly<Record<string, unknown>> = {}): LogLine[] {
-    if (!LOG_EVENTS.includes(`\n| \`${event}\` | `)) throw new Error(`docs/events.md has no log event "${event}"`);
+    if (!LOG_EVENTS.includes(`\n| \`${event}\` | `)) throw new Error(`docs/dev/events.md has no log event "${event}"`);
     const isMet = (actual: unknown, wanted: unknown) =>
       actual === wanted || (typeof wanted === 'string' && String(actual).includes(wanted));
     return this.log.filter(
