@@ -237,10 +237,14 @@ function checkEvents() {
   for (const file of ['bench', 'simulator'].flatMap((folder) => filesIn(folder, /\.ts$/)))
     for (const [, phrase] of read(file).matchAll(awaited))
       if (!listed.has(phrase)) report(file, `waits for "${phrase}", which docs/dev/events.md does not list`);
-  const codes = [...read('docs/troubleshooting.md').matchAll(/^\| `([a-z-]+)` \| ([0-9]+) \| /gm)].map(([, code, exit]) => `${code} ${exit}`);
+  const codes = [...read('docs/troubleshooting.md').matchAll(/^\| `([a-z-]+)` \| ([0-9]+) \| /gm)].map(
+    ([, code, exit]) => `${code} ${exit}`,
+  );
   const policies = Object.entries(ERROR_POLICIES).map(([code, { exitCode }]) => `${code} ${exitCode}`);
-  for (const code of policies) if (!codes.includes(code)) report('docs/troubleshooting.md', `the error code ${code} is missing`);
-  for (const code of codes) if (!policies.includes(code)) report('docs/troubleshooting.md', `there is no error code ${code}`);
+  for (const code of policies)
+    if (!codes.includes(code)) report('docs/troubleshooting.md', `the error code ${code} is missing`);
+  for (const code of codes)
+    if (!policies.includes(code)) report('docs/troubleshooting.md', `there is no error code ${code}`);
 }
 
 /** The smaller undici of the bundle exports what the sources import. */
