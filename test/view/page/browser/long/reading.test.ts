@@ -1,94 +1,85 @@
-/** The page as a person uses it: on a phone, and with results. */
+/** The page as a person uses it: what is folded and marked, and its keys. */
 import { describe, expect, it } from 'vitest';
+import type { JobId } from '../../../../../src/job.ts';
 import { PATIENCE, until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { JOB, TASK } from '../../../../support/view-place.ts';
 import { shown } from '../../../../support/view-shown.ts';
 
+const BAR = Array.from({ length: 10_000 }, (_, state) => `epoch 15: ${state} of 10000 `.padEnd(60)).join('\r');
 const LINES = Array.from({ length: 200 }, (_, line) => `step ${line}\n`).join('');
+const TRACEBACK =
+  'Traceback (most recent call last):\n  File "a.py", line 7\n    solve()\n    ^^^^^^^\nValueError: nan\n';
+const OTHER = '502' as JobId;
 const STDOUT = `#/job/${JOB}/live?file=${TASK}/stdout`;
 
 describe('the page', needs('chromium'), () => {
-  it('gives a log most of the screen of a phone, and has targets for fingers', PATIENCE, async (context) => {
-    const { view, page, stdout } = await shown(context, { stdout: LINES });
-    await page.setViewportSize({ width: 390, height: 844 });
+  it('folds progress bars and tracebacks, selects nothing, and marks what is invisible', PATIENCE, async (context) => {
+    const stdoutText = `before\n${BAR}\npass\u200bword\n${TRACEBACK}`;
+    const { view, page, keyboard, stdout } = await shown(context, { stdout: stdoutText });
     await view.show(STDOUT);
     const pane = await stdout();
-    await pane.getByText('step 199', { exact: true }).waitFor();
-    const share = async () => ((await pane.locator('.rows').boundingBox())?.height ?? 0) / 844;
-    expect(await share()).toBeGreaterThan(0.7);
-    for (const target of await page.locator('button:visible, a:visible, summary:visible').all()) {
-      if ((await target.getAttribute('class')) === 'number') continue;
-      const { height = 0, width = 0 } = (await target.boundingBox()) ?? {};
-      expect([await target.innerText(), Math.min(height, width) >= 40]).toEqual([await target.innerText(), true]);
-    }
-    const turnList = () => page.getByRole('button', { name: `stdout of task` }).click();
-    await turnList();
-    await page.locator('.file-link').first().waitFor();
-    expect(await share(), 'the unfolded list lies over the log').toBeGreaterThan(0.7);
-    await turnList();
+    const bar = pane.locator('.row', { hasText: 'epoch 15: 9999 of 10000' });
+    await bar.getByText(/earlier states$/).waitFor();
+    await pane.getByText('before', { exact: true }).waitFor();
+    const heightOf = async (part: string) => (await pane.locator(part).boundingBox())?.height;
+    expect(await heightOf('.overview'), 'the scroll bar is as high as the rows').toBe(await heightOf('.rows'));
+    expect(await pane.locator('.row').count()).toBe(5);
+    expect(await pane.locator('.row.selected').count()).toBe(0);
+    expect(await pane.locator('.row .mark').allInnerTexts()).toEqual(['U+200B']);
+    await pane.getByRole('button', { name: '… 3 lines' }).click();
+    await pane.getByText('solve()').waitFor();
+    await keyboard.press('t');
+    await pane.getByRole('button', { name: '… 3 lines' }).waitFor();
+    expect(await pane.getByText('solve()').count()).toBe(0);
+    // A search leads to a folded line.
+    await keyboard.press('/');
+    await keyboard.type('solve');
+    await pane.locator('.row.found').getByText('solve()').waitFor();
+    await keyboard.press('Escape');
+
     await pane.getByLabel('More').click();
-    await pane.getByRole('button', { name: 'Plot the numbers' }).click();
-    await pane.locator('.plot canvas').waitFor();
-    expect(await share(), 'a plot lies over the log').toBeGreaterThan(0.7);
-    // The end of the log is not under it.
-    await pane.getByText('step 199', { exact: true }).click();
-    await pane.getByRole('button', { name: 'Close the plot' }).click();
+    const [plain] = await Promise.all([
+      page.waitForEvent('popup'),
+      pane.getByRole('link', { name: 'Plain text in a tab of its own' }).click(),
+    ]);
+    await plain.waitForLoadState();
+    expect(await plain.locator('body').innerText()).toContain('pass\u200bword\nTraceback');
     expect(view.wrongs).toEqual([]);
   });
 
-  it.for([1280, 390])(
-    'keeps its tabs in place, and draws no frame round a log: %i px wide',
-    PATIENCE,
-    async (width, context) => {
-      const { place, view, page, stdout } = await shown(context, { stdout: LINES }, (place) => {
-        place.addResult('/11/a.txt', 'one');
-        place.report(JOB, { state: 'Running', name: 'wing' });
-      });
-      await page.setViewportSize({ width, height: 844 });
-      await view.show(STDOUT);
-      const tabs = page.locator('.tabs a');
-      const places = async () =>
-        (await Promise.all([0, 1].map((tab) => tabs.nth(tab).boundingBox()))).map((box) => box?.x);
-      await page.locator('.tabs .badge').waitFor({ state: 'attached' });
-      const before = await places();
-      for (let number = 0; number < 1_000; number++) place.addResult(`/11/${number}.txt`);
-      place.report(JOB, { state: 'Finished', name: 'wing', endTime: { text: '2026-01-01T10:00:00Z', ms: 1 } });
-      await page.locator('.tabs .badge', { hasText: '1,001' }).waitFor({ state: 'attached' });
-      expect(await places()).toEqual(before);
-      const pane = await stdout();
-      await pane.locator('.scroll-keys').press('ArrowUp');
-      const [outline, line] = ['.rows', '.pane-bar'].map(
-        (part) => `getComputedStyle(document.querySelector('${part}'))`,
-      );
-      expect(await page.evaluate(`[${outline}.outlineStyle, ${line}.boxShadow !== 'none']`)).toEqual(['none', true]);
-      expect(view.wrongs).toEqual([]);
-    },
-  );
-
-  it('shows the task of results, copies one at once, and goes from picture to picture', PATIENCE, async (context) => {
-    const { view, page, keyboard, hash } = await shown(context, {}, (place) => {
-      place.commit('stdout', { listedName: '/11/stdout.txt' });
-      const task = { id: TASK, name: 'solver', state: 'Running', startTime: null, endTime: null, errorMessage: null };
-      place.report(JOB, { state: 'Running', tasks: [task] });
-      place.addResult('/11/a.txt', 'one\ntwo\n');
-      for (const name of ['/11/b.png', '/11/c.png']) place.addResult(name, Buffer.from('89504e470d0a1a0a', 'hex'));
+  it('leads by keys from job to job and from file to file, and names the job in its tab', PATIENCE, async (context) => {
+    const { view, page, keyboard, stdout, hash } = await shown(context, { stdout: LINES }, (place) => {
+      place.addJob(OTHER);
+      place.report(OTHER, { state: 'Failed', name: 'wing' });
     });
-    await view.context.grantPermissions(['clipboard-read', 'clipboard-write']);
-    await view.show(`#/job/${JOB}/results`);
-    await page.locator('.entry', { hasText: '/11/' }).getByText(`task ${TASK} solver`).waitFor();
-    await page.getByRole('link', { name: 'a.txt' }).click();
-    await (await view.pane('/11/a.txt')).getByText('two').waitFor();
-    await keyboard.press('c');
-    await page.getByText('2 lines copied').waitFor();
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('one\ntwo\n');
-    await page.getByRole('link', { name: 'b.png' }).click();
-    await page.locator('iframe.preview').waitFor();
-    await keyboard.press('ArrowRight');
-    await until('the next picture', async () => (await hash()).endsWith('c.png'));
-    await page.getByTitle('/11/c.png', { exact: true }).waitFor();
-    await keyboard.press('ArrowLeft');
-    await until('the picture before', async () => (await hash()).endsWith('b.png'));
+    await page.locator('.job-row').nth(1).waitFor();
+    await keyboard.press('j');
+    await keyboard.press('Enter');
+    // What failed is first in the list.
+    await until('the state in the title', async () => (await page.title()) === 'Failed · 502 wing · jobtail');
+    const icon = () => page.locator('link[rel="icon"]').getAttribute('href');
+    await until('the state in the icon', async () => (await icon())?.includes(encodeURIComponent('#b3261e')) === true);
+    await keyboard.press('}');
+    await (await stdout()).getByText('step 199').waitFor();
+    expect(await hash()).toBe(`#/job/${JOB}/live`);
+    await until('the next title', async () => (await page.title()).startsWith(`watched · ${JOB} `));
+    expect(await icon()).not.toContain(encodeURIComponent('#b3261e'));
+    await keyboard.press('{');
+    await until('the job before', async () => (await hash()) === `#/job/${OTHER}/live`);
+    await keyboard.press('Control+k');
+    await page.locator('.jobs-page input:focus').waitFor();
+    await keyboard.type(JOB);
+    await keyboard.press('Enter');
+    await (await stdout()).getByText('step 199').waitFor();
+    await keyboard.press(']');
+    await until('the next file', async () => (await hash()) !== `#/job/${JOB}/live`);
+    await keyboard.press('[');
+    await (await stdout()).getByText('step 199').waitFor();
+    // Headings are in order: a file is below its job.
+    expect(await page.locator('h3').count()).toBe(0);
+    await keyboard.press('W');
+    await (await stdout()).getByText('nothing found').waitFor();
     expect(view.wrongs).toEqual([]);
   });
 });

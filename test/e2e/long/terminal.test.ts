@@ -2,12 +2,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { submitQuietJob } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needs } from '../support/needs.ts';
-import { ResultsE2e } from '../support/results-place.ts';
-import { Terminal } from '../support/service-terminal.ts';
+import { submitQuietJob } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { needs } from '../../support/needs.ts';
+import { ResultsE2e } from '../../support/results-place.ts';
+import { Terminal } from '../../support/service-terminal.ts';
 
 const CTRL_C = '\u0003';
 const FILES = 6;

@@ -4,11 +4,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { taskOf } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import { PROGRAM } from '../support/e2e-program.ts';
-import { PATIENCE } from '../support/e2e-until.ts';
-import { needs } from '../support/needs.ts';
+import { taskOf } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { PROGRAM } from '../../support/e2e-program.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
+import { needs } from '../../support/needs.ts';
 
 const PACKAGING = path.join(path.dirname(PROGRAM), '../../packaging');
 

@@ -3,11 +3,11 @@ import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { needs } from '../support/needs.ts';
-import { alertRules, alertsOf, promtool } from '../support/service-promtool.ts';
-import { metricsOf, scrape, TOTALS } from '../support/service-scrape.ts';
+import { needs } from '../../support/needs.ts';
+import { alertRules, alertsOf, promtool } from '../../support/service-promtool.ts';
+import { metricsOf, scrape, TOTALS } from '../../support/service-scrape.ts';
 
-const DOCS = fileURLToPath(new URL('../../docs/', import.meta.url));
+const DOCS = fileURLToPath(new URL('../../../docs/', import.meta.url));
 const TESTS_OF_RULES = fileURLToPath(new URL('alerts.test.yaml', import.meta.url));
 
 /** Names of metrics in an expression. */

@@ -3,11 +3,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
-import { EXIT } from '../../src/errors.ts';
-import { requestOf, submitQuietJob } from '../support/e2e-job.ts';
-import { NOBODY, Place } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needsThat } from '../support/needs.ts';
+import { EXIT } from '../../../src/errors.ts';
+import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { NOBODY, Place } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { needsThat } from '../../support/needs.ts';
 
 const AS_ROOT = needsThat(process.getuid?.() === 0, 'commands of root on the state of another user: they need root');
 const OPTIONS = { ...PATIENCE, ...AS_ROOT };

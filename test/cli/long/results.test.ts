@@ -2,15 +2,15 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { loadConfig } from '../../src/config/load.ts';
-import { openOwnStore } from '../../src/daemon/state.ts';
-import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
-import type { ResultRow } from '../../src/store/rows.ts';
-import { MINIMAL } from '../config/files.ts';
-import { Program } from '../support/e2e-program.ts';
-import { PATIENCE } from '../support/e2e-until.ts';
-import { SILENT } from '../support/silent-log.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { openOwnStore } from '../../../src/daemon/state.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import type { ResultRow } from '../../../src/store/rows.ts';
+import { MINIMAL } from '../../config/files.ts';
+import { Program } from '../../support/e2e-program.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
+import { SILENT } from '../../support/silent-log.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const jobId = '501' as JobId;
 
@@ -55,7 +55,7 @@ it('names path, size and checksum, and which results are complete', PATIENCE, as
       },
     ],
   });
-  const page = fs.readFileSync(new URL('../../docs/json.md', import.meta.url), 'utf8');
+  const page = fs.readFileSync(new URL('../../../docs/json.md', import.meta.url), 'utf8');
   const [, described = ''] = /^\| `results` \| (`jobId`.*) \|$/m.exec(page) ?? [];
   const keys = [...described.replaceAll(/\([^)]*\)/g, '').matchAll(/`(\w+)`/g)].map(([, key]) => key);
   const report = JSON.parse(stdout) as { results: object[] };

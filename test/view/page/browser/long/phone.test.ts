@@ -1,0 +1,94 @@
+/** The page as a person uses it: on a phone, and with results. */
+import { describe, expect, it } from 'vitest';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { JOB, TASK } from '../../../../support/view-place.ts';
+import { shown } from '../../../../support/view-shown.ts';
+
+const LINES = Array.from({ length: 200 }, (_, line) => `step ${line}\n`).join('');
+const STDOUT = `#/job/${JOB}/live?file=${TASK}/stdout`;
+
+describe('the page', needs('chromium'), () => {
+  it('gives a log most of the screen of a phone, and has targets for fingers', PATIENCE, async (context) => {
+    const { view, page, stdout } = await shown(context, { stdout: LINES });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await view.show(STDOUT);
+    const pane = await stdout();
+    await pane.getByText('step 199', { exact: true }).waitFor();
+    const share = async () => ((await pane.locator('.rows').boundingBox())?.height ?? 0) / 844;
+    expect(await share()).toBeGreaterThan(0.7);
+    for (const target of await page.locator('button:visible, a:visible, summary:visible').all()) {
+      if ((await target.getAttribute('class')) === 'number') continue;
+      const { height = 0, width = 0 } = (await target.boundingBox()) ?? {};
+      expect([await target.innerText(), Math.min(height, width) >= 40]).toEqual([await target.innerText(), true]);
+    }
+    const turnList = () => page.getByRole('button', { name: `stdout of task` }).click();
+    await turnList();
+    await page.locator('.file-link').first().waitFor();
+    expect(await share(), 'the unfolded list lies over the log').toBeGreaterThan(0.7);
+    await turnList();
+    await pane.getByLabel('More').click();
+    await pane.getByRole('button', { name: 'Plot the numbers' }).click();
+    await pane.locator('.plot canvas').waitFor();
+    expect(await share(), 'a plot lies over the log').toBeGreaterThan(0.7);
+    // The end of the log is not under it.
+    await pane.getByText('step 199', { exact: true }).click();
+    await pane.getByRole('button', { name: 'Close the plot' }).click();
+    expect(view.wrongs).toEqual([]);
+  });
+
+  it.for([1280, 390])(
+    'keeps its tabs in place, and draws no frame round a log: %i px wide',
+    PATIENCE,
+    async (width, context) => {
+      const { place, view, page, stdout } = await shown(context, { stdout: LINES }, (place) => {
+        place.addResult('/11/a.txt', 'one');
+        place.report(JOB, { state: 'Running', name: 'wing' });
+      });
+      await page.setViewportSize({ width, height: 844 });
+      await view.show(STDOUT);
+      const tabs = page.locator('.tabs a');
+      const places = async () =>
+        (await Promise.all([0, 1].map((tab) => tabs.nth(tab).boundingBox()))).map((box) => box?.x);
+      await page.locator('.tabs .badge').waitFor({ state: 'attached' });
+      const before = await places();
+      for (let number = 0; number < 1_000; number++) place.addResult(`/11/${number}.txt`);
+      place.report(JOB, { state: 'Finished', name: 'wing', endTime: { text: '2026-01-01T10:00:00Z', ms: 1 } });
+      await page.locator('.tabs .badge', { hasText: '1,001' }).waitFor({ state: 'attached' });
+      expect(await places()).toEqual(before);
+      const pane = await stdout();
+      await pane.locator('.scroll-keys').press('ArrowUp');
+      const [outline, line] = ['.rows', '.pane-bar'].map(
+        (part) => `getComputedStyle(document.querySelector('${part}'))`,
+      );
+      expect(await page.evaluate(`[${outline}.outlineStyle, ${line}.boxShadow !== 'none']`)).toEqual(['none', true]);
+      expect(view.wrongs).toEqual([]);
+    },
+  );
+
+  it('shows the task of results, copies one at once, and goes from picture to picture', PATIENCE, async (context) => {
+    const { view, page, keyboard, hash } = await shown(context, {}, (place) => {
+      place.commit('stdout', { listedName: '/11/stdout.txt' });
+      const task = { id: TASK, name: 'solver', state: 'Running', startTime: null, endTime: null, errorMessage: null };
+      place.report(JOB, { state: 'Running', tasks: [task] });
+      place.addResult('/11/a.txt', 'one\ntwo\n');
+      for (const name of ['/11/b.png', '/11/c.png']) place.addResult(name, Buffer.from('89504e470d0a1a0a', 'hex'));
+    });
+    await view.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await view.show(`#/job/${JOB}/results`);
+    await page.locator('.entry', { hasText: '/11/' }).getByText(`task ${TASK} solver`).waitFor();
+    await page.getByRole('link', { name: 'a.txt' }).click();
+    await (await view.pane('/11/a.txt')).getByText('two').waitFor();
+    await keyboard.press('c');
+    await page.getByText('2 lines copied').waitFor();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('one\ntwo\n');
+    await page.getByRole('link', { name: 'b.png' }).click();
+    await page.locator('iframe.preview').waitFor();
+    await keyboard.press('ArrowRight');
+    await until('the next picture', async () => (await hash()).endsWith('c.png'));
+    await page.getByTitle('/11/c.png', { exact: true }).waitFor();
+    await keyboard.press('ArrowLeft');
+    await until('the picture before', async () => (await hash()).endsWith('b.png'));
+    expect(view.wrongs).toEqual([]);
+  });
+});
