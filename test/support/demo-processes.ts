@@ -8,7 +8,7 @@ import { until } from './e2e-until.ts';
 import { needsThat } from './needs.ts';
 
 export const demoOptions = () => ({
-  timeout: 180_000,
+  timeout: 300_000,
   ...needsThat(fs.existsSync('/proc/self/cmdline'), 'the demo: it needs /proc'),
 });
 

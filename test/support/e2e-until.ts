@@ -8,7 +8,7 @@ export const PATIENCE = { timeout: 300_000 };
 const LOOK_MS = 25;
 const LOOKS = 4;
 /** Far beyond what anything here takes; a busy machine must not fail a test. */
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 120_000;
 
 /** What `look` finds, as soon as it is neither undefined nor false; `what` says what was waited for if it never comes. */
 export async function until<T>(what: string, look: () => T | Promise<T>): Promise<Exclude<T, undefined | false>> {
