@@ -243,8 +243,8 @@ describe('a direct transfer', () => {
 
   it('of many files costs each the same: one turn, two rows each, few transactions', async () => {
     const { place, transfer } = placeWith('auto', {}, inMemory());
-    const count = 20_000;
-    transfer.together = 2_000;
+    const count = 4_000;
+    transfer.together = 400;
     for (let number = 0; number < count; number++) place.remote.set(`/11/d${number % 50}/f${number}`, `${number}`);
     const transactions = vi.spyOn(place.store, 'transaction');
     const saves = vi.spyOn(place.store.results, 'saveAll');
