@@ -123,7 +123,7 @@ export const ERROR_POLICIES = {
 
 export type ErrorCode = keyof typeof ERROR_POLICIES;
 
-export interface JobtailErrorOptions {
+interface JobtailErrorOptions {
   /** Never an object with a request, a header or a secret. */
   readonly cause?: unknown;
   readonly hint?: string | undefined;

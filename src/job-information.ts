@@ -5,7 +5,7 @@
 import type { JobId, TaskId } from './job.ts';
 
 /** The phase of a job by its job state: more bytes will come, or only bytes that are flushed late. */
-export type JobPhase = 'active' | 'over';
+type JobPhase = 'active' | 'over';
 
 /** The words that are known (docs/dev/servers.md 10.3). One that waits for a service account is not over. */
 const PHASES: ReadonlyMap<string, JobPhase> = new Map([

@@ -10,7 +10,7 @@ export const FILE_TRANSFER_OPERATIONS = [
 export const JOB_OPERATIONS = ['GetCurrentInfoForJob', 'ListJobsForCurrentUser'] as const;
 
 export type FileTransferOperation = (typeof FILE_TRANSFER_OPERATIONS)[number];
-export type JobOperation = (typeof JOB_OPERATIONS)[number];
+type JobOperation = (typeof JOB_OPERATIONS)[number];
 export type Operation = FileTransferOperation | JobOperation;
 
 /** Whether a request may be sent twice: each transfer method uses up one of the few keys of its job. */

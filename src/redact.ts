@@ -13,7 +13,7 @@ import { printable } from './printable.ts';
  * What a secret is for. Of each kind but `configured`, the latest ones are remembered: a server may quote the session
  * before this one.
  */
-export type SecretKind = 'sign-in' | 'session' | 'transfer-key' | 'configured';
+type SecretKind = 'sign-in' | 'session' | 'transfer-key' | 'configured';
 const KEPT = 8;
 
 const DEFAULT_MAX_CHARACTERS = 200;

@@ -24,7 +24,7 @@ const CONTROL_CHARACTER = /(?![\n\t])\p{Cc}/u;
 /** No SOAP request can contain it. */
 const NOT_OF_XML = /[\uFFFE\uFFFF]/;
 
-export type ResultPath = { readonly parts: readonly string[] } | { readonly refused: string };
+type ResultPath = { readonly parts: readonly string[] } | { readonly refused: string };
 
 /** The path of a listed name below `results/`: leading slashes are dropped, doubled ones count once. */
 export function resultPath(name: string): ResultPath {

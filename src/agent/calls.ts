@@ -18,7 +18,7 @@ export interface CallBudget {
   take(signal: AbortSignal): Promise<void>;
 }
 
-export interface CallsOptions {
+interface CallsOptions {
   readonly concurrency: number;
   /** Maximum calls at a time on a connection with a long round trip; `concurrency` if omitted. */
   readonly maxConcurrency?: number;
@@ -41,7 +41,7 @@ const LANES = {
   raw: { cost: 8, isLong: true },
   patient: { cost: 8, isLong: true },
 } as const;
-export type Lane = keyof typeof LANES;
+type Lane = keyof typeof LANES;
 
 /** A queue that waits so much longer than the share requires, without a running call, is stuck. */
 const STALLED_MS = 60_000;
@@ -184,7 +184,7 @@ export class Calls {
     const { calls, at } = this.#reserved;
     this.#reserved = { calls: Math.max(this.#runningShort, calls * 2 ** ((at - now) / HALF_LIFE_MS)), at: now };
     const reserved = Math.min(Math.ceil(places / 2), Math.max(1, Math.ceil(this.#reserved.calls)));
-    const { count = 0, long = 0 } = this.#hanging ?? {};
+    const { count = 0, long = 0 } = this.#hanging?.hanging ?? {};
     setConcurrency(this.#longQueue, Math.max(1, places - reserved) + long);
     setConcurrency(this.#queue, places + count);
   }
@@ -246,7 +246,7 @@ export class CallSlot {
 }
 
 /** The service with its calls in this lane; downloads are calls that may take long in any case. */
-export function queuedRemote(remote: Remote, calls: Pick<Calls, 'run'>, lane: Lane): Remote {
+export function queuedRemote(remote: Remote, calls: Calls | CallSlot, lane: Lane): Remote {
   const ofDownload = LANES[lane].isLong ? lane : 'wanted';
   return {
     readParts: (job, wanted, signal) => calls.run(lane, signal, () => remote.readParts(job, wanted, signal)),

@@ -17,10 +17,10 @@ export interface ForgetOptions {
 }
 
 /** The last time at which the agent worked on a job: for a settled one, its last comparison. */
-export const lastWorkOn = ({ polledAt, watchedAt }: Pick<JobRow, 'polledAt' | 'watchedAt'>) =>
+export const lastWorkOn = ({ polledAt, watchedAt }: { readonly polledAt: number | null; readonly watchedAt: number }) =>
   Math.max(polledAt ?? 0, watchedAt);
 
-export const isOver = ({ state }: Pick<JobRow, 'state'>) => state === 'ended' || state === 'settled';
+export const isOver = ({ state }: { readonly state: JobRow['state'] }) => state === 'ended' || state === 'settled';
 
 /** `retention` of the configuration. */
 export interface Retention {
@@ -79,7 +79,7 @@ function requireForgettable(store: Store, jobId: JobId): void {
     });
 }
 
-export function requireOver(job: Pick<JobRow, 'jobId' | 'state'>): void {
+export function requireOver(job: { readonly jobId: string; readonly state: JobRow['state'] }): void {
   if (isOver(job)) return;
   throw new JobtailError('usage', `job ${printable(job.jobId)} is followed`, {
     hint: `end it first: agent unwatch ${printable(job.jobId)}`,

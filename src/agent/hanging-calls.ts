@@ -10,8 +10,8 @@ import type { Clock } from '../system/clock.ts';
 /** Makes one short call; it may end in any way. */
 export type ShortCall = (kind: 'parts' | 'listing', signal: AbortSignal) => Promise<unknown>;
 
-export interface HangingCallsOptions {
-  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
+interface HangingCallsOptions {
+  readonly clock: Clock;
   readonly shortCall: ShortCall;
   /** Whether other calls wait. */
   readonly isWanted: () => boolean;
@@ -53,14 +53,10 @@ export class HangingCalls {
     this.#options = options;
   }
 
-  /** Calls that hang while others work. */
-  get count(): number {
-    return this.#hanging.length;
-  }
-
-  /** Those of them that count as long. */
-  get long(): number {
-    return this.#hanging.filter(({ isLong }) => isLong).length;
+  /** The number of calls that hang while others work, and of those of them that count as long. */
+  get hanging(): { readonly count: number; readonly long: number } {
+    const hanging = [...this.#running].filter(({ hangs }) => hangs);
+    return { count: hanging.length, long: hanging.filter(({ isLong }) => isLong).length };
   }
 
   /** Records the start of a call; the returned function records its end. */
@@ -83,10 +79,6 @@ export class HangingCalls {
     this.#answeredAt = this.#options.clock.monotonic();
   }
 
-  get #hanging(): readonly Running[] {
-    return [...this.#running].filter(({ hangs }) => hangs);
-  }
-
   #arm(delayMs: number): void {
     this.#cancelTimer ??= this.#options.clock.timer(delayMs, () => {
       this.#cancelTimer = undefined;
@@ -98,7 +90,7 @@ export class HangingCalls {
   #check(): void {
     const { clock, isWanted } = this.#options;
     const now = clock.monotonic();
-    if (this.#stop !== undefined || now < this.#nextAt || this.count >= MAX_HANGING || !isWanted()) return;
+    if (this.#stop !== undefined || now < this.#nextAt || this.hanging.count >= MAX_HANGING || !isWanted()) return;
     const isUnanswered = ({ startedAt, hangs }: Running) =>
       !hangs && now - Math.max(startedAt, this.#answeredAt) >= HANGS_AFTER_MS;
     const suspects = [...this.#running].filter(isUnanswered);
@@ -106,7 +98,7 @@ export class HangingCalls {
   }
 
   async #resolve(suspects: readonly Running[]): Promise<void> {
-    const { clock, onChange, onEnd } = this.#options;
+    const { clock, shortCall, onChange, onEnd } = this.#options;
     const stop = new AbortController();
     this.#stop = stop;
     const beganAt = clock.monotonic();
@@ -116,7 +108,11 @@ export class HangingCalls {
     const isAnswered = () => this.#answeredAt >= beganAt;
     while (!isAnswered() && !stop.signal.aborted && calls < MAX_SHORT_CALLS) {
       const nextMs = calls < MAX_HANGING - 1 ? NEXT_LIMIT_MS : LAST_LIMIT_MS;
-      await this.#callShortly(kind, calls === 0 ? FIRST_LIMIT_MS : nextMs, stop.signal);
+      const limit = new LinkedAbort(stop.signal);
+      const cancel = clock.timer(calls === 0 ? FIRST_LIMIT_MS : nextMs, () => limit.abort());
+      await shortCall(kind, limit.signal).catch(() => undefined);
+      cancel();
+      limit.release();
       calls += 1;
     }
     this.#stop = undefined;
@@ -125,14 +121,5 @@ export class HangingCalls {
     else for (const one of suspects) one.hangs = this.#running.has(one);
     onEnd(calls, isAnswered());
     onChange();
-  }
-
-  async #callShortly(kind: 'parts' | 'listing', limitMs: number, signal: AbortSignal): Promise<void> {
-    const { clock, shortCall } = this.#options;
-    const limit = new LinkedAbort(signal);
-    const cancel = clock.timer(limitMs, () => limit.abort());
-    await shortCall(kind, limit.signal).catch(() => undefined);
-    cancel();
-    limit.release();
   }
 }

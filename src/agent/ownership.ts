@@ -56,9 +56,9 @@ export interface JobRegister {
 
 export class StoreRegister implements JobRegister {
   readonly #store: Store;
-  readonly #clock: Pick<Clock, 'now'>;
+  readonly #clock: Clock;
 
-  constructor(store: Store, clock: Pick<Clock, 'now'>) {
+  constructor(store: Store, clock: Clock) {
     this.#store = store;
     this.#clock = clock;
   }

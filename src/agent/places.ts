@@ -3,7 +3,6 @@
  * responses usually take twice that time, the number is halved. A lost call, or one refused for overload, sets it to
  * `min`.
  */
-import type { ServerAnswer } from './server-share.ts';
 
 const MS_PER_PLACE = 7;
 /** By one response: four times as many calls after each round trip. */
@@ -36,7 +35,10 @@ export class Places {
     return Math.min(max, Math.floor(this.#allowed));
   }
 
-  answered({ status, firstByteMs }: Pick<ServerAnswer, 'status' | 'firstByteMs'>, isWanted: boolean): void {
+  answered(
+    { status, firstByteMs }: { readonly status: number; readonly firstByteMs: number },
+    isWanted: boolean,
+  ): void {
     if (status === 429 || status === 503) {
       this.lost();
       return;

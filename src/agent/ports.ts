@@ -213,11 +213,12 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
 export interface DirectTransfer {
   fetch<File extends DirectFile>(request: DirectRequest<File>): Promise<void>;
   /** Lists the files below the base path, without following links. Rejects if the list would not be complete. */
-  list(request: Pick<DirectRequest, 'method' | 'signal'>): Promise<ClusterList>;
+  list(request: { readonly method: TransferMethod; readonly signal: AbortSignal }): Promise<ClusterList>;
 }
 
 /** Raw bytes of live files by direct transfer. `downloadFile` is as that of `Remote`. */
-export interface DirectBytes extends Pick<Remote, 'downloadFile'> {
+export interface DirectBytes {
+  readonly downloadFile: Remote['downloadFile'];
   /** Whether a direct transfer for the job may work now. */
   isOpen(jobId: JobId): boolean;
 }

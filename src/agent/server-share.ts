@@ -19,7 +19,7 @@ export interface ServerAnswer {
   readonly quota?: Quota | undefined;
 }
 
-export interface ServerShareOptions {
+interface ServerShareOptions {
   /** Null: the measured share. */
   readonly requestsPerMinute: number | null;
   /** The monotonic clock, in milliseconds. */

@@ -1,10 +1,11 @@
 /** What of a job is not proven to be here as the server has it. */
-import type { JobId } from '../job.ts';
+import type { JobId, LiveFileKey } from '../job.ts';
 import { countOf } from '../numbers.ts';
-import type { LiveFileRow, ResultCounts } from '../store/rows.ts';
+import type { LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 
-interface ShownFile extends Pick<LiveFileRow, 'taskId' | 'file' | 'error'> {
+interface ShownFile extends LiveFileKey {
+  readonly error: LiveFileRow['error'];
   readonly bytes: number;
   readonly exact: boolean;
   readonly verified: boolean;
@@ -13,7 +14,7 @@ interface ShownFile extends Pick<LiveFileRow, 'taskId' | 'file' | 'error'> {
 /** A reason for each live file, and for the results that are not complete. */
 export function unprovenOf(
   files: readonly ShownFile[],
-  results: Pick<ResultCounts, 'failed' | 'inFlux' | 'queued'>,
+  results: { readonly failed: number; readonly inFlux: number; readonly queued: number },
 ): string[] {
   const live = files.flatMap(({ taskId, file, bytes, exact, verified, error }) => {
     const why = error?.message ?? (exact ? (verified || bytes === 0 ? undefined : 'not verified') : 'inexact bytes');

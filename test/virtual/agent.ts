@@ -83,7 +83,7 @@ const TURN_MS = 5_000;
 const NOTIFY = `[{on: [finished, failed, canceled, started, results-complete, rewritten, stalled, agent-degraded], url: "${RECEIVER}"}, {on: [match], match: "řádek 7 ", url: "${RECEIVER}"}]`;
 
 /** What an agent of a fleet has of its own, and what all of them share. */
-export interface InFleet {
+interface InFleet {
   readonly name: string;
   readonly mirrors: string;
 }

@@ -2,7 +2,7 @@
 import type { JobId } from '../../src/job.ts';
 import type { World } from './world.ts';
 
-export type ClusterPlace = Pick<World, 'service' | 'chance' | 'time' | 'later'>;
+type ClusterPlace = Pick<World, 'service' | 'chance' | 'time' | 'later'>;
 type Act = (world: ClusterPlace) => void;
 type Happening = 'submit' | 'start' | 'write' | 'results' | 'task' | 'end' | 'restart' | 'delete';
 

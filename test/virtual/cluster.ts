@@ -55,7 +55,7 @@ export class SimulatedFile {
   }
 }
 
-export class SimulatedTask {
+class SimulatedTask {
   readonly id: TaskId;
   readonly files: Readonly<Record<LiveFileName, SimulatedFile>>;
 
@@ -67,7 +67,7 @@ export class SimulatedTask {
 }
 
 /** A result: its contents, the last one as it is now; and when it was written. */
-export interface SimulatedResult {
+interface SimulatedResult {
   readonly contents: Buffer[];
   writtenAt: number;
 }

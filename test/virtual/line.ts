@@ -5,7 +5,7 @@ import type { JobId } from '../../src/job.ts';
 import type { Clock } from '../../src/system/clock.ts';
 import type { Call } from './service.ts';
 
-export interface LineOptions {
+interface LineOptions {
   readonly clock: Clock;
   readonly share: ServerShare;
   readonly concurrency: number;

@@ -21,11 +21,11 @@ import type { World } from './world.ts';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 /** Live files, ends of jobs and answers to commands: a file that failed by itself waits for half an hour. */
-export const LIVE_BOUND_MS = 45 * MINUTE_MS;
+const LIVE_BOUND_MS = 45 * MINUTE_MS;
 /** Results: one that failed, or that changes rarely, waits for an hour. */
-export const RESULTS_BOUND_MS = LIVE_BOUND_MS + 75 * MINUTE_MS;
+const RESULTS_BOUND_MS = LIVE_BOUND_MS + 75 * MINUTE_MS;
 /** A result on which the service hung twice waits for a day. */
-export const HUNG_BOUND_MS = 26 * HOUR_MS;
+const HUNG_BOUND_MS = 26 * HOUR_MS;
 
 /** A part that stays broken. */
 export interface Broken {

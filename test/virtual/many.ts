@@ -8,7 +8,7 @@ import { run } from './run.ts';
 /** What runs one seed. */
 const RUNS = { single: async () => run, fleet: async () => (await import('./fleet/run.ts')).runFleet };
 
-export interface Seeds {
+interface Seeds {
   readonly of: keyof typeof RUNS;
   readonly first: number;
   /** From one seed to the next. */

@@ -13,7 +13,7 @@ import type { Fault } from './faults.ts';
 import type { Line } from './line.ts';
 import type { SimulatedService } from './service.ts';
 
-export interface PortsOptions {
+interface PortsOptions {
   readonly service: SimulatedService;
   readonly line: Line;
   readonly session: Session;

@@ -21,16 +21,24 @@ export type FollowEnd = 'current' | 'absent' | 'tail' | 'raw' | 'later' | 'refus
 /** Whether the next poll may decide more, so that it should run soon. */
 export const needsAnotherPoll = (end: FollowEnd): boolean => end === 'different' || end === 'unclear';
 
-export interface FollowContext {
-  readonly parts: FileParts;
+/** What all live files share. */
+export interface LiveParts {
   readonly decoding: TextDecoding;
   readonly debounce: Debounce;
   readonly rawBytes: RawBytes;
+}
+
+/** What the live files of one poll share. */
+export interface PollMode {
   /** Whether the server can send whole files of the job: none before it is submitted (docs/dev/rest.md 3.5). */
   readonly hasWholeFiles: boolean;
   /** The last pass of a job: raw bytes are fetched without waiting for quiet. */
   readonly final: boolean;
   readonly signal: AbortSignal;
+}
+
+export interface FollowContext extends LiveParts, PollMode {
+  readonly parts: FileParts;
 }
 
 /** A response: the text of the file from `offset` on. */

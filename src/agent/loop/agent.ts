@@ -18,7 +18,7 @@ import { jobsWithRequests } from './pass-run.ts';
 import { Scheduler } from './scheduler.ts';
 import { ServiceRequests } from './service-requests.ts';
 
-export interface AgentOptions extends AgentParts {
+interface AgentOptions extends AgentParts {
   /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
   readonly resultsOfMine: boolean;
   readonly commits: Commits;
@@ -226,19 +226,13 @@ export class Agent {
   async #callShortly(kind: 'parts' | 'listing', signal: AbortSignal): Promise<void> {
     const { remote, deps } = this.#options;
     const jobs = [...this.#jobs.values()].filter(({ isFollowed }) => isFollowed);
-    const withFile = jobs.find(({ jobId }) => deps.store.liveFiles.ofJob(jobId).length > 0) ?? jobs[0];
-    if (withFile === undefined) return;
-    const { jobId } = withFile;
-    const [file] = deps.store.liveFiles.ofJob(jobId);
-    if (kind === 'listing' || file === undefined) {
-      await remote.listChangedFiles(jobId, signal);
-      return;
-    }
-    const { parts } = await remote.readParts(
-      jobId,
-      [{ taskId: file.taskId, file: file.file, offset: BEHIND_EVERY_END }],
-      signal,
-    );
+    const filesOf = ({ jobId }: FollowedJob) => deps.store.liveFiles.ofJob(jobId);
+    const job = jobs.find((one) => filesOf(one).length > 0) ?? jobs[0];
+    if (job === undefined) return;
+    const wanted = filesOf(job).slice(0, 1);
+    if (kind === 'listing' || wanted.length === 0) return void (await remote.listChangedFiles(job.jobId, signal));
+    const request = wanted.map(({ taskId, file }) => ({ taskId, file, offset: BEHIND_EVERY_END }));
+    const { parts } = await remote.readParts(job.jobId, request, signal);
     for (const { content } of parts) await content.release();
   }
 

@@ -35,7 +35,7 @@ export function takeRule(rule: WatchMineRule | null, { store, clock }: Deps): vo
   });
 }
 
-export interface MineOptions {
+interface MineOptions {
   readonly deps: Deps;
   readonly register: JobRegister;
   readonly resultsOfMine: boolean;

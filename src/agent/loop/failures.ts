@@ -32,16 +32,11 @@ export class Failures {
 
   /**
    * Records a failure of `scope` (a job, or one file of it). `waitsUntil` (wall clock): end of a pause that the service
-   * requested and that exceeds the maximum back-off.
+   * requested and that exceeds the maximum back-off. `isAlone`: logged for `scope` also if it is one of the service.
    */
-  failed(scope: string, error: JobtailError, waitsUntil = 0): void {
-    if (error.policy.isOfService) this.#ofAll.#write(SERVICE, error, waitsUntil);
+  failed(scope: string, error: JobtailError, waitsUntil = 0, isAlone = false): void {
+    if (error.policy.isOfService && !isAlone) this.#ofAll.#write(SERVICE, error, waitsUntil);
     else this.#write(scope, error, waitsUntil);
-  }
-
-  /** The same for a failure that is logged for `scope` although it may be one of the service. */
-  failedAlone(scope: string, error: JobtailError, waitsUntil = 0): void {
-    this.#write(scope, error, waitsUntil);
   }
 
   worked(scope: string): void {

@@ -9,7 +9,7 @@ import type { JobContext } from './job-context.ts';
 
 export type ForgetAnswer = RemovedFiles | { readonly error: string; readonly code: string; readonly hint?: string };
 
-export interface ForgettingOptions {
+interface ForgettingOptions {
   readonly context: JobContext;
   readonly retention: Retention;
   /** Ends all work on a job, and its temporary keys. */

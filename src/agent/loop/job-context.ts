@@ -19,14 +19,14 @@ export interface Deps {
   readonly random: () => number;
 }
 
-export interface JobLimits {
+interface JobLimits {
   readonly intervals: IntervalLimits;
   readonly resultsIntervalMs: number;
   /** A running job without growth for this time is stalled; null: never. */
   readonly stallAfterMs: number | null;
 }
 
-export interface JobEvents {
+interface JobEvents {
   readonly onAppended: (bytes: number) => void;
   readonly onTasksFound: (tasks: number, by: FoundBy) => void;
   readonly onJobStates: (outcome: 'ok' | 'failed') => void;

@@ -133,8 +133,7 @@ export class JobRuns {
 
   /** A pass fails beside polls that work, so its failure is one of the job, not of the service. */
   #log(kind: DueRun, error: JobtailError, waitsUntil?: number): void {
-    if (kind === 'pass') this.failures.failedAlone(this.scopeOf(kind), error, waitsUntil);
-    else this.failures.failed(this.scopeOf(kind), error, waitsUntil);
+    this.failures.failed(this.scopeOf(kind), error, waitsUntil, kind === 'pass');
   }
 
   #note({ grew, refused = 0, withinMs, stalledMs }: RunEnd): Promise<void> {

@@ -198,7 +198,8 @@ export class JobStates implements Scheduled {
       const { id: jobId, state } = information;
       if (store.jobs.get(jobId) === undefined) continue;
       const before = store.jobInformation.get(jobId);
-      const isSame = before?.information.state === state && !hasOtherStart(information, startOf(before.information));
+      const isSame =
+        before?.information.state === state && !hasOtherStart(information, before.information.startTime?.text ?? null);
       store.jobInformation.save({ jobId, information, since: isSame ? before.since : reportedAt, reportedAt });
     }
   }
@@ -239,7 +240,5 @@ function runsAgain(information: JobInformation, startedBefore: string | null): b
 /** A restarted job has another start time. */
 const hasOtherStart = ({ startTime }: JobInformation, before: string | null) =>
   before !== null && startTime !== null && before !== startTime.text;
-
-const startOf = ({ startTime }: JobInformation) => startTime?.text ?? null;
 
 const NONE_TAKEN = { taken: 0, waiting: 0 };

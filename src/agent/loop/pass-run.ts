@@ -9,7 +9,7 @@ import type { JobParts } from './job-runs.ts';
 import type { PollRun } from './poll-run.ts';
 import { DUE_RUNS } from './scheduler.ts';
 
-export interface PassEnd {
+interface PassEnd {
   readonly job: JobRow;
   readonly state: WatchState;
   /** Whether another pass is needed: requested meanwhile, or because the job must end. */
@@ -22,7 +22,7 @@ const answer = ({ requests }: Store, { requestId }: RequestRow, text: PassAnswer
   requests.answer(requestId, JSON.stringify(text));
 
 /** Jobs with requests for a pass that no pass serves. A request for an unknown job is answered with an error. */
-export function jobsWithRequests({ deps, served }: Pick<JobContext, 'deps' | 'served'>): Set<JobId> {
+export function jobsWithRequests({ deps, served }: JobContext): Set<JobId> {
   const { store, clock } = deps;
   const jobs = new Set<JobId>();
   for (const request of store.requests.open('pass')) {
@@ -73,7 +73,7 @@ export class PassRun {
       const end = { job, again: false };
       if (!isLast) {
         // The command has its answer, and does not retry.
-        runs.failures.failedAlone(runs.scopeOf('pass'), failure);
+        runs.failures.failed(runs.scopeOf('pass'), failure, 0, true);
         return { ...end, state: job.state };
       }
       if (!settles || !this.#isGivenUp(failure)) throw failure;

@@ -17,11 +17,6 @@ interface Entry {
   readonly one: Scheduled;
 }
 
-interface Turn {
-  readonly everyMs: number;
-  readonly callback: () => void;
-}
-
 /** Timers have a limit of 2^31 ms; each is set again after an hour. */
 const MAX_TIMER_MS = 60 * 60_000;
 
@@ -32,7 +27,7 @@ export class Scheduler {
   readonly #current = new Map<Scheduled, Entry>();
   #cancelTimer: (() => void) | undefined;
   #armedFor = Number.POSITIVE_INFINITY;
-  #turn: Turn | undefined;
+  #turn: { readonly everyMs: number; readonly callback: () => void } | undefined;
   #stopped = false;
 
   constructor(clock: Clock) {
@@ -89,7 +84,7 @@ export class Scheduler {
 export const DUE_RUNS = ['poll', 'results', 'search', 'pass'] as const;
 export type DueRun = (typeof DUE_RUNS)[number];
 
-export interface DueRunsOptions {
+interface DueRunsOptions {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly run: (kind: DueRun) => Promise<void>;

@@ -16,7 +16,7 @@ export interface Refusal {
 /** The command that made an older request is gone, unless the request is being served. */
 const MAX_AGE_MS = 10 * 60_000;
 
-export interface ServiceCalls {
+interface ServiceCalls {
   readonly jobService: JobService | null;
   readonly verify: (jobId: JobId, isComplete: boolean, signal: AbortSignal) => Promise<Verification>;
 }
@@ -57,25 +57,20 @@ export class ServiceRequests {
   }
 
   async #answer(request: ServiceRequestRow, signal: AbortSignal): Promise<void> {
-    const { store } = this.#context.deps;
+    const { serviceRequests } = this.#context.deps.store;
     const { requestId } = request;
+    const refused = (thrown: unknown): Refusal | undefined => {
+      const { code, message, hint } = asJobtailError(thrown);
+      // The next agent serves a request that is stopped.
+      return signal.aborted ? undefined : { error: message, code, hint };
+    };
     try {
-      const answer = await this.#ask(request, signal);
-      if (answer !== undefined) store.serviceRequests.answer(requestId, JSON.stringify(answer));
+      const answer = await this.#call(request, signal).catch(refused);
+      if (answer !== undefined) serviceRequests.answer(requestId, JSON.stringify(answer));
     } catch (thrown) {
       this.#context.failures.failed(STATE, asJobtailError(thrown));
     } finally {
       this.#serving.delete(requestId);
-    }
-  }
-
-  /** Undefined if it is stopped: the next agent serves the request. */
-  async #ask(request: ServiceRequestRow, signal: AbortSignal): Promise<object | undefined> {
-    try {
-      return await this.#call(request, signal);
-    } catch (thrown) {
-      const { code, message, hint } = asJobtailError(thrown);
-      return signal.aborted ? undefined : ({ error: message, code, hint } satisfies Refusal);
     }
   }
 

@@ -28,13 +28,13 @@ export interface PassContext {
   readonly pauseMs: number;
 }
 
-export interface CompletePassOptions extends PassContext {
+interface CompletePassOptions extends PassContext {
   /** Whether the job is not followed any more after this pass. */
   readonly isLast: boolean;
   readonly signal: AbortSignal;
 }
 
-export interface OpenEnd extends LiveFileKey {
+interface OpenEnd extends LiveFileKey {
   readonly reason: string;
 }
 
@@ -135,7 +135,7 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   let quiet = quietBefore;
   for (let count = 0, growing = 0; count < maxPolls && growing < maxGrowing && quiet < 2; count++) {
     if (count > 0) await sleep(clock, pauseMs, signal);
-    const polled = await polls.poll({ remote, final: true, signal });
+    const polled = await polls.poll({ remote, final: true, hasWholeFiles: true, signal });
     if (polled.failure !== undefined) throw polled.failure;
     ({ ends, errors } = polled);
     const waits = [...ends.values()].some(needsAnotherPoll);

@@ -12,7 +12,7 @@ import type { JobService } from '../ports.ts';
 /** The job state of a deleted job. */
 export const DELETED = 'Deleted';
 
-export interface DeletedJobsOptions {
+interface DeletedJobsOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly jobService: JobService | null;
@@ -34,7 +34,7 @@ export async function isDeleted(jobId: JobId, options: DeletedJobsOptions): Prom
 
 export function saveDeleted(
   information: JobInformation,
-  { store, clock }: Pick<DeletedJobsOptions, 'store' | 'clock'>,
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
 ): void {
   const now = clock.now();
   const row = { jobId: information.id, information, since: now, reportedAt: now };

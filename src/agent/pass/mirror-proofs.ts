@@ -23,7 +23,7 @@ export interface LiveProof {
   readonly listedName: string | null;
 }
 
-export interface MirrorProofOptions extends DownloadOptions {
+interface MirrorProofOptions extends DownloadOptions {
   readonly mirrorDirectory: string;
   readonly listed: readonly string[];
   /** Whether a listed name with a matching end may be this live file, without its bytes. */

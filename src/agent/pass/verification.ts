@@ -26,12 +26,10 @@ export interface Verified {
 /** Whether the original could be deleted: every byte of it is here. */
 export const isHere = ({ proof }: Verified) => proof.outcome === 'equal' && proof.bytes === proof.remoteBytes;
 
-export interface VerificationOptions {
+interface ProofOptions {
   readonly mirrorDirectory: string;
   readonly store: Store;
   readonly remote: Remote;
-  /** The files that the cluster itself lists; undefined: only those of the service are compared. */
-  readonly cluster?: ClusterList | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -41,7 +39,7 @@ export interface Verification {
   readonly cluster: { readonly files: number; readonly links: number } | null;
 }
 
-export interface VerifyOptions extends Omit<VerificationOptions, 'cluster'> {
+export interface VerifyOptions extends ProofOptions {
   /** Asked for the files of the cluster, if the verification is complete. */
   readonly results?: Results;
   readonly isComplete: boolean;
@@ -55,7 +53,7 @@ export async function verifyJob(jobId: JobId, options: VerifyOptions): Promise<V
   // First: without it, no download is worth its time.
   const cluster = isComplete ? await results?.listCluster(jobId, remote, signal) : undefined;
   const files: Verified[] = [];
-  for await (const { name, proof } of proofs(jobId, { ...options, cluster })) {
+  for await (const { name, proof } of proofs(jobId, options, cluster)) {
     const one = { name: hide(name), proof };
     files.push(one);
     onVerified?.(one);
@@ -63,8 +61,12 @@ export async function verifyJob(jobId: JobId, options: VerifyOptions): Promise<V
   return { files, cluster: cluster === undefined ? null : { files: cluster.files.length, links: cluster.links } };
 }
 
-export async function* proofs(jobId: JobId, options: VerificationOptions): AsyncGenerator<Verified> {
-  const { mirrorDirectory, store, remote, cluster, signal } = options;
+/** `cluster`: the files that the cluster itself lists; undefined: only those of the service are compared. */
+export async function* proofs(
+  jobId: JobId,
+  { mirrorDirectory, store, remote, signal }: ProofOptions,
+  cluster?: ClusterList,
+): AsyncGenerator<Verified> {
   const listed = await remote.listChangedFiles(jobId, signal);
   const rows = store.liveFiles.ofJob(jobId).sort(byTaskAndFile);
   const download = { remote, jobId, signal };

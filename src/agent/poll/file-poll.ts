@@ -7,20 +7,16 @@ import { follow } from '../live/follow.ts';
 import type { FileMemory, LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
 import type { Mirrors } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
-import type { FollowContext, FollowEnd } from '../live/steps.ts';
+import type { FollowEnd, LiveParts, PollMode } from '../live/steps.ts';
 import type { Part } from '../ports.ts';
 import type { FileWaits } from './loader.ts';
 
-export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWholeFiles' | 'signal' | 'parts'> {
+export interface FilePollContext extends LiveParts {
   readonly liveFiles: LiveFileOptions;
   /** Bytes of text that make a backlog a long one. */
   readonly longBacklogBytes: number;
   /** Monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
-}
-
-export interface FilePollOptions extends Pick<FollowContext, 'final' | 'signal'> {
-  readonly hasWholeFiles?: boolean | undefined;
 }
 
 /** The memory of one live file from poll to poll, for as long as this process follows its job. It starts empty. */
@@ -51,19 +47,14 @@ export class FilePoll {
   /** Undefined as long as the file is quiet. */
   mirror: LiveFile | undefined;
   readonly #memory: PollMemory;
-  readonly #context: Omit<FilePollContext & FollowContext, 'parts'>;
+  readonly #context: FilePollContext & PollMode;
   readonly #exchanges: Exchange[] = [];
 
-  constructor(
-    row: LiveFileRow,
-    memory: PollMemory,
-    context: FilePollContext,
-    { final, hasWholeFiles = true, signal }: FilePollOptions,
-  ) {
+  constructor(row: LiveFileRow, memory: PollMemory, context: FilePollContext & PollMode) {
     this.name = keyText(row);
     this.row = row;
     this.#memory = memory;
-    this.#context = { ...context, final, hasWholeFiles, signal };
+    this.#context = context;
   }
 
   /** One file fails by itself; a stop, or a failure of the state or the lease, ends the whole poll. */

@@ -8,10 +8,10 @@ import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
 import type { LiveFileRow, StoredError } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { FollowEnd } from '../live/steps.ts';
+import type { FollowEnd, PollMode } from '../live/steps.ts';
 import type { Remote } from '../ports.ts';
 import { type BatchLimit, BatchReader } from './batch.ts';
-import { FilePoll, type FilePollContext, type FilePollOptions, type PollMemory } from './file-poll.ts';
+import { FilePoll, type FilePollContext, type PollMemory } from './file-poll.ts';
 import { followAll } from './loader.ts';
 
 export interface PollContext extends FilePollContext {
@@ -25,9 +25,9 @@ export interface PollContext extends FilePollContext {
 }
 
 /** Resolves when what `write` writes is on the disk, at most `withinMs` from now. */
-export type Commit = (write: () => void, withinMs?: number) => Promise<void>;
+type Commit = (write: () => void, withinMs?: number) => Promise<void>;
 
-export interface PollOptions extends FilePollOptions {
+interface PollOptions extends PollMode {
   readonly remote: Remote;
   /** Waits until requests are allowed; nothing is opened before. Called for each group of files. */
   readonly begin?: () => Promise<void>;
@@ -88,16 +88,16 @@ export class JobPolls {
   async #pollTogether(
     rows: readonly LiveFileRow[],
     isFirst: boolean,
-    { begin, ...options }: PollOptions,
+    { begin, remote, ...mode }: PollOptions,
     polled: Polled,
   ): Promise<void> {
     await begin?.();
-    const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), this.#context, options));
-    const { remote, signal } = options;
+    const context = { ...this.#context, ...mode };
+    const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), context));
     try {
       await followAll(files, {
         send: async (wanted, begins) => {
-          const batch = await this.#batches.read(remote, { wanted, begins: begins && isFirst }, signal);
+          const batch = await this.#batches.read(remote, { wanted, begins: begins && isFirst }, mode.signal);
           polled.refused += batch.refused;
           return batch;
         },

@@ -21,7 +21,7 @@ import {
   strangersFail,
 } from './probe.ts';
 
-export interface TaskSearchOptions extends FoundTasksOptions {
+interface TaskSearchOptions extends FoundTasksOptions {
   readonly clock: Clock;
   readonly capabilities: CapabilityStore;
   readonly batchLimit: { readonly files: number };
@@ -30,7 +30,7 @@ export interface TaskSearchOptions extends FoundTasksOptions {
   readonly hasJobService: boolean;
 }
 
-export interface ProbeRound {
+interface ProbeRound {
   readonly found: number;
   /** Time until the next round; null if no task is known to be missing. */
   readonly nextMs: number | null;
@@ -180,7 +180,7 @@ function shiftOf(capabilities: CapabilityStore): bigint | undefined {
   return shift === undefined ? undefined : BigInt(shift);
 }
 
-export interface FoundTasksOptions {
+interface FoundTasksOptions {
   readonly store: Store;
   readonly log: Log;
   readonly onFound?: ((tasks: number, by: FoundBy) => void) | undefined;

@@ -8,13 +8,7 @@ async function notEqual(place: ResultsPlace, files: ClusterList['files']): Promi
   const { mirror: mirrorDirectory, store, remote } = place;
   const { signal } = new AbortController();
   const lines: string[] = [];
-  for await (const { name, proof } of proofs(JOB, {
-    mirrorDirectory,
-    store,
-    remote,
-    signal,
-    cluster: { files, links: 0 },
-  }))
+  for await (const { name, proof } of proofs(JOB, { mirrorDirectory, store, remote, signal }, { files, links: 0 }))
     if (proof.outcome !== 'equal') lines.push(`${name}: ${'reason' in proof ? proof.reason : proof.outcome}`);
   return lines;
 }

@@ -34,7 +34,7 @@ const WEIGHTS = {
   restore: 1,
   nothing: 6,
 } as const;
-export type FleetHappening = keyof typeof WEIGHTS;
+type FleetHappening = keyof typeof WEIGHTS;
 
 type Act = (world: FleetWorld) => unknown;
 

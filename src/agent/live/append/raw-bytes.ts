@@ -8,6 +8,7 @@ import { asJobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { endsWith, partsOf } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
+import type { LiveFileRow } from '../../../store/rows.ts';
 import type { CapabilityStore, DirectBytes, FileParts, Part, Remote } from '../../ports.ts';
 import type { Difference } from '../match.ts';
 import type { FileMemory, LiveFile } from '../mirror/live-file.ts';
@@ -259,7 +260,7 @@ const pauseAfter = (bytes: number) => (1 + bytes / BYTES_A_SECOND) * 1_000;
 
 /** Paths below the directory of the task, whose number is that of the task, or differs by a known shift. */
 export function likelyPaths(
-  { taskId, relativePath }: Pick<Part, 'taskId' | 'relativePath'>,
+  { taskId, relativePath }: Part | LiveFileRow,
   shift: string | undefined,
 ): readonly string[] {
   const parts = partsOf(relativePath ?? '');

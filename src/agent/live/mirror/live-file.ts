@@ -130,7 +130,7 @@ export class LiveFile {
   }
 
   /** Records the paths of the file on the server. */
-  note(facts: Partial<Pick<LiveFileRow, 'relativePath' | 'listedName'>>): void {
+  note(facts: { readonly relativePath?: string | null; readonly listedName?: string | null }): void {
     const { relativePath, listedName } = this.#row;
     this.#set(facts);
     if (this.#row.relativePath !== relativePath || this.#row.listedName !== listedName) this.#changed = true;
@@ -246,7 +246,10 @@ export class LiveFile {
     await this.#flush();
     const position = this.#compared;
     const fingerprint = await this.#mirror.fingerprint(position);
-    const checksum = await this.#checksum(position);
+    const { checksum: value, position: committed } = this.row;
+    // Continued from that of the committed bytes.
+    const known = value === null || committed > position ? undefined : { position: committed, value };
+    const checksum = await this.#mirror.checksum(position, known);
     const { inode, modifiedNs } = await this.#mirror.stat();
     this.#set({ position, fingerprint, checksum, inode, modifiedNs, bootId: null });
     await this.#options.checkpoint('flush:end');
@@ -255,13 +258,6 @@ export class LiveFile {
 
   #kept(found: Mismatch, generation: number): KeptMismatch {
     return { ...found, generation, seenAt: this.#options.now() };
-  }
-
-  /** The checksum of the bytes before `position`, continued from that of the committed bytes. */
-  async #checksum(position: number): Promise<number> {
-    const { checksum: value, position: committed } = this.row;
-    const known = value === null || committed > position ? undefined : { position: committed, value };
-    return await this.#mirror.checksum(position, known);
   }
 
   /** Records that the row was committed: from now on, changes by other processes are detected. */

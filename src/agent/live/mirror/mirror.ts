@@ -47,20 +47,23 @@ const FILE_MODE = 0o640;
 const FLAGS = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** System calls for a mirror and its directories. */
-type MirrorCalls = Pick<FileCalls, 'lstat' | 'open'>;
+interface MirrorCalls {
+  readonly lstat: FileCalls['lstat'];
+  readonly open: Opener;
+}
 
 /** The mirrors of all live files. */
 export class Mirrors {
   readonly #directory: string;
   readonly #onNetwork: boolean;
   readonly #calls: MirrorCalls;
-  readonly #ownership: Pick<Ownership, 'requireLease'>;
+  readonly #ownership: Ownership;
 
   /** `onNetwork`: whether the directory is on a network file system. `ownership` checks which mirrors may be written. */
   constructor(
     directory: string,
     onNetwork: boolean,
-    ownership: Pick<Ownership, 'requireLease'> = ALONE,
+    ownership: Ownership = ALONE,
     openFile: Opener = fileCalls(onNetwork).open,
   ) {
     this.#directory = directory;

@@ -14,7 +14,7 @@ const WIDEST_BYTES = 4;
 /** Bytes at the start of a file for which a server may decode all of it as UTF-16. */
 const UTF16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
 
-export interface WholeText {
+interface WholeText {
   /** With the mark that the server stripped. */
   readonly content: Content;
   /** A response from another offset. */

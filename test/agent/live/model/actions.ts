@@ -20,7 +20,7 @@ export type Change =
   | { readonly do: 'delete'; readonly file: number };
 
 /** What a person does to a mirror. */
-export type Edit = 'append' | 'change' | 'truncate' | 'delete' | 'replace';
+type Edit = 'append' | 'change' | 'truncate' | 'delete' | 'replace';
 
 /**
  * How the service makes text of bytes: in blocks (over REST up to V6.3), perhaps on the older .NET runtime; with one
