@@ -1,10 +1,9 @@
 import fs from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { maskRegions, overlaps, regionsBefore, withRegion } from '../../../../src/agent/live/mirror/inexact-regions.ts';
+import { maskRegions, overlaps } from '../../../../src/agent/live/mirror/inexact-regions.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import { keyText } from '../../../../src/job.ts';
-import type { InexactRegion } from '../../../../src/store/rows.ts';
 import { Engine, JOB, STDOUT } from '../../../support/engine.ts';
 import { ModelRemote } from '../../../support/model-remote.ts';
 import { numRuns } from '../../../support/property-runs.ts';
@@ -161,43 +160,5 @@ describe('undecodable bytes without raw bytes', () => {
       expect(engine.store.liveFiles.ofJob(JOB)[0]?.inexact).toEqual([]);
       engine.kill();
     });
-  });
-});
-
-describe('regions', () => {
-  const regions = fc
-    .array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 5 })), { maxLength: 6 })
-    .map((gaps) => {
-      let end = 0;
-      return gaps.map(([gap, length]): InexactRegion => {
-        const start = end + gap;
-        end = start + length;
-        return { start, length };
-      });
-    });
-  const positionsOf = (list: readonly InexactRegion[]) =>
-    list.flatMap(({ start, length }) => Array.from({ length }, (_, index) => start + index));
-
-  test('are cut where the mirror ends', () => {
-    fc.assert(
-      fc.property(regions, fc.nat(70), (list, end) => {
-        expect(positionsOf(regionsBefore(list, end))).toEqual(positionsOf(list).filter((position) => position < end));
-      }),
-    );
-  });
-
-  test('are joined where one continues the other', () => {
-    expect(withRegion([{ start: 1, length: 2 }], { start: 3, length: 4 })).toEqual([{ start: 1, length: 6 }]);
-    expect(withRegion([{ start: 1, length: 2 }], { start: 4, length: 4 })).toHaveLength(2);
-  });
-
-  test('mask what is in them, wherever the bytes stand', () => {
-    fc.assert(
-      fc.property(regions, fc.nat(20), (list, at) => {
-        const masked = maskRegions(Buffer.alloc(60), at, list);
-        const inside = [...masked].flatMap((byte, index) => (byte === 0xff ? [at + index] : []));
-        expect(inside).toEqual(positionsOf(list).filter((position) => position >= at && position < at + 60));
-      }),
-    );
   });
 });
