@@ -5,7 +5,6 @@ import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import { follow } from '../live/follow.ts';
 import type { FileMemory, LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
-import type { Mirrors } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { FollowEnd, LiveParts, PollMode } from '../live/steps.ts';
 import type { Part } from '../ports.ts';
@@ -86,7 +85,13 @@ export class FilePoll {
   async #follow(waits: FileWaits): Promise<FollowEnd> {
     const { final, liveFiles } = this.#context;
     const { quiet } = this.#memory;
-    const isQuiet = !final && quiet !== undefined && (await isUnchanged(this.row, liveFiles.mirrors));
+    const { rotation, inexact } = this.row;
+    const isQuiet =
+      !final &&
+      quiet !== undefined &&
+      rotation === null &&
+      inexact.length === 0 &&
+      (await liveFiles.mirrors.isAsLeft(this.row));
     // The request of a quiet poll: if the response is the same, the poll ends in the same way.
     const received = isQuiet ? { offset: quiet.offset, part: await this.#load(waits, quiet.offset) } : undefined;
     if (isQuiet && (await isSamePart(quiet, received?.part, this.row))) return quiet.end;
@@ -139,7 +144,9 @@ export class FilePoll {
     const [exchange, ...more] = this.#exchanges;
     if (this.#context.final || this.mirror === undefined || this.mirror.changed) return;
     if (exchange === undefined || more.length > 0 || (this.end !== 'current' && this.end !== 'absent')) return;
-    this.#memory.quiet = await quietPoll(exchange, this.end);
+    const { offset, part } = exchange;
+    if (part !== undefined && part.content.length > MAX_QUIET_BYTES) return;
+    this.#memory.quiet = { offset, text: await textOf(part), end: this.end };
   }
 
   /** Requests for a file that fails are repeated with back-off. */
@@ -161,12 +168,13 @@ export class FilePoll {
     const { mirror, end } = this;
     const { debounce, rawBytes } = this.#context;
     if (mirror === undefined || this.error !== undefined) return;
-    if (!isUnfinished(end)) debounce.clear(mirror, 'stuck');
+    const reason = end && REASONS[end];
+    if (reason === undefined) debounce.clear(mirror, 'stuck');
     else if (debounce.hasPersisted(mirror, 'stuck')) {
       this.end = undefined;
       const why = end === 'unclear' ? '' : rawBytes.reasonOf(mirror);
       const because = why === '' ? '' : `: ${why}`;
-      this.error = new JobtailError('stuck', `no progress: ${REASONS[end]}${because}`, {
+      this.error = new JobtailError('stuck', `no progress: ${reason}${because}`, {
         hint: 'run `agent verify` to compare the mirror with raw bytes; if it differs, report this message',
       });
     }
@@ -180,18 +188,8 @@ interface QuietPoll {
   readonly end: 'current' | 'absent';
 }
 
-const MAX_TEXT_BYTES = 4 * 1024;
-
-/** What is kept of a poll of one request that changed nothing; undefined if its response is too long. */
-async function quietPoll({ offset, part }: Exchange, end: QuietPoll['end']): Promise<QuietPoll | undefined> {
-  if ((part?.content.length ?? 0) > MAX_TEXT_BYTES) return undefined;
-  return { offset, text: await textOf(part), end };
-}
-
-/** Whether the mirror is as the quiet poll left it. */
-async function isUnchanged(row: LiveFileRow, mirrors: Mirrors): Promise<boolean> {
-  return row.rotation === null && row.inexact.length === 0 && (await mirrors.isAsLeft(row));
-}
+/** A longer response is not kept. */
+const MAX_QUIET_BYTES = 4 * 1024;
 
 /** Whether a part is that of the quiet poll. */
 async function isSamePart({ text }: QuietPoll, part: Part | undefined, row: LiveFileRow): Promise<boolean> {
@@ -211,14 +209,9 @@ interface Exchange {
   readonly part: Part | undefined;
 }
 
-/** Why the polls of a stuck file ended early. */
+/** Why a poll with this end left work undone. */
 const REASONS: Partial<Record<FollowEnd, string>> = {
   raw: 'the next bytes are not UTF-8, and the raw download failed',
   refused: 'the service does not decode UTF-8, and the raw download failed',
   unclear: 'responses from different offsets contradict each other',
 };
-
-/** Whether a poll with this end left work undone. */
-function isUnfinished(end: FollowEnd | undefined): end is FollowEnd {
-  return end !== undefined && end in REASONS;
-}
