@@ -2,15 +2,12 @@
 import { type Answer, delay, type Exchange, sendAnswer, spoil } from './exchange.ts';
 import type { FaultRule, FaultSubject } from './faults.ts';
 import type { SandboxPlace } from './place.ts';
-import { ServiceFault } from './refusals.ts';
 import type { SandboxUser } from './signin/sessions.ts';
 
 export interface ServedCall {
   readonly subject: FaultSubject;
   /** The media type of answers. */
   readonly type: string;
-  /** It fails while another call of its user runs. */
-  readonly parallelUnsafe: boolean;
   /** Who calls. Throws what the protocol makes of a session that is lost. */
   user(): SandboxUser;
   answer(user: SandboxUser, rules: readonly FaultRule[]): Answer | Promise<Answer>;
@@ -18,23 +15,15 @@ export interface ServedCall {
 
 /** Serves it; what it throws is for the protocol to answer, unless the answer has begun. */
 export async function serveCall(exchange: Exchange, call: ServedCall, place: SandboxPlace): Promise<void> {
-  const { faults, busyUsers, traffic } = place;
+  const { faults, traffic } = place;
   traffic.begin();
   try {
     const rules = faults.take(call.subject);
     if (await spoil(exchange, rules, call.type)) return;
     const user = call.user();
     await place.pipeReads.over(user, exchange.signal);
-    if (call.parallelUnsafe && busyUsers.has(user)) {
-      throw new ServiceFault('The connection to the cluster is in use by another call.');
-    }
-    busyUsers.add(user);
-    try {
-      await delay(exchange, rules);
-      traffic.bytesSent += await sendAnswer(exchange, await call.answer(user, rules), rules);
-    } finally {
-      busyUsers.delete(user);
-    }
+    await delay(exchange, rules);
+    traffic.bytesSent += await sendAnswer(exchange, await call.answer(user, rules), rules);
   } finally {
     traffic.end();
   }

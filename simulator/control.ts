@@ -3,12 +3,11 @@
  * this machine only and with the control token only, for a job is any program.
  */
 import type { SubmittedJob } from './cluster/cluster.ts';
-import { archiveJob } from './cluster/deletion.ts';
 import type { JobSpec, TaskSpec } from './cluster/specs.ts';
 import { type Exchange, readBody, sendText } from './exchange.ts';
 import type { FaultRule } from './faults.ts';
 import { changeHabits, type SandboxHabits } from './habits.ts';
-import { countersOf, deleteFrom, type SandboxPlace, submitTo } from './place.ts';
+import { countersOf, type SandboxPlace, submitTo } from './place.ts';
 import { HttpRefusal } from './refusals.ts';
 import type { SandboxUser } from './signin/sessions.ts';
 
@@ -16,31 +15,13 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 type Action = (place: SandboxPlace, body: unknown, path: readonly string[]) => unknown;
 
-/** The other fields of a change. */
-interface ChangeDetails {
-  /** `fail`: the message of its tasks. */
-  readonly message?: string;
-  /** `state`: any text that is reported as the state of the job; null for the real one. */
-  readonly state?: string | null;
-}
-
 /** What `POST jobs/ID/` and one of these words does; `POST jobs/ID/tasks` gives it one more task. */
-const JOB_CHANGES: Readonly<
-  Record<string, (job: SubmittedJob, details: ChangeDetails, place: SandboxPlace) => unknown>
-> = {
+const JOB_CHANGES: Readonly<Record<string, (job: SubmittedJob, details: { readonly message?: string }) => unknown>> = {
   submit: (job) => job.submit(),
-  kill: (job) => job.kill(),
-  start: (job) => job.start(),
   finish: (job) => job.end('Finished'),
+  /** With the message of its tasks. */
   fail: (job, { message }) => job.end('Failed', message),
-  cancel: (job) => job.end('Canceled'),
   requeue: (job) => job.requeue(),
-  delete: (job, _, place) => deleteFrom(place, job),
-  /** What a deletion leaves behind that is refused, as that of a job that runs. */
-  archive: archiveJob,
-  state: (job, { state }) => {
-    job.reportedState = state ?? undefined;
-  },
 };
 
 /** What can be asked: `METHOD first-part-of-the-path`. */
@@ -50,13 +31,12 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     const job = jobOf(place, id);
     const change = JOB_CHANGES[verb ?? ''];
     if (verb === 'tasks') await place.cluster.addTask(job, body as TaskSpec);
-    else if (change !== undefined) await change(job, (body ?? {}) as ChangeDetails, place);
+    else if (change !== undefined) await change(job, body ?? {});
     else throw new HttpRefusal(404);
     return describeJob(job);
   },
   'GET jobs': (place, _body, [id]) =>
     id === undefined ? place.cluster.jobs.map(describeJob) : describeJob(jobOf(place, id)),
-  'GET habits': ({ habits }) => habits,
   'POST habits': ({ habits }, body) => {
     changeHabits(habits, body as Partial<SandboxHabits>);
     return habits;
@@ -122,7 +102,7 @@ function describeJob(job: SubmittedJob) {
     jobId: job.jobId,
     owner: job.owner,
     name: job.name,
-    jobState: job.reportedState ?? job.state,
+    jobState: job.state,
     directory: job.directory,
     submitted: job.submittedAtNs !== undefined,
     tasks: job.tasks.map(({ taskId, specificationId, name, run, directory, files, pid, state, exit }) => ({

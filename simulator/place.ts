@@ -1,14 +1,11 @@
 /** What the parts of a sandbox share, and what an operation on a job's files is given besides its request. */
 import type { Cluster, SubmittedJob } from './cluster/cluster.ts';
-import { deleteJob } from './cluster/deletion.ts';
 import type { Flushing } from './cluster/flushing.ts';
 import type { JobSpec } from './cluster/specs.ts';
 import type { TransferKeys } from './cluster/transfer-keys.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import type { SandboxHabits } from './habits.ts';
 import type { PipeReads } from './operations/pipe-reads.ts';
-import type { ReportedJobs } from './operations/reported-jobs.ts';
-import { releaseOf } from './rest/releases.ts';
 import type { SandboxUser, Sessions } from './signin/sessions.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -20,11 +17,8 @@ export interface SandboxPlace {
   readonly clock: () => number;
   readonly cluster: Cluster;
   readonly flushing: Flushing;
-  readonly reportedJobs: ReportedJobs;
   readonly keys: TransferKeys;
   readonly sessions: Sessions;
-  /** Users with a call in flight. */
-  readonly busyUsers: Set<SandboxUser>;
   /** Downloads that hang, and all calls of their users with them. */
   readonly pipeReads: PipeReads;
   readonly faults: Faults;
@@ -35,11 +29,6 @@ export interface SandboxPlace {
 
 export function submitTo({ cluster, users }: SandboxPlace, spec: JobSpec): Promise<SubmittedJob> {
   return cluster.submit(spec, users[0]?.username ?? '');
-}
-
-/** Deletes a job as the release does. */
-export function deleteFrom({ habits }: Pick<SandboxPlace, 'habits'>, job: SubmittedJob): Promise<void> {
-  return deleteJob(job, releaseOf(habits.release, habits.releaseHabits).deletion);
 }
 
 export type SandboxCounters = ReturnType<typeof countersOf>;

@@ -46,7 +46,7 @@ export class Router {
       return;
     }
     const service = serviceAt(pathname, habits);
-    const signIn = signInOf(pathname, habits);
+    const signIn = signInOf(pathname);
     const isRest = service === undefined && signIn === undefined && pathname.startsWith(`${habits.restPath}/`);
     this.#count(exchange, isRest);
     if (service !== undefined) await handleSoap(exchange, { service, url }, this.#place);
@@ -56,8 +56,8 @@ export class Router {
   }
 
   #count({ request, response }: Exchange, isRest: boolean): void {
-    const { requestsPerHour, release, releaseHabits } = this.#place.habits;
-    const ofRelease = isRest ? releaseOf(release, releaseHabits).requestsPerHour : null;
+    const { requestsPerHour, release } = this.#place.habits;
+    const ofRelease = isRest ? releaseOf(release).requestsPerHour : null;
     const perHour = requestsPerHour === 'release' ? ofRelease : requestsPerHour;
     if (perHour === null) return;
     response.setHeaders(this.#rateLimit.count(request.socket.remoteAddress ?? '', perHour));

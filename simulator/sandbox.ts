@@ -9,17 +9,14 @@ import { mkdir } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
-import { JobtailError } from '../src/errors.ts';
 import { Cluster, type SubmittedJob } from './cluster/cluster.ts';
-import { archiveJob } from './cluster/deletion.ts';
 import { Flushing } from './cluster/flushing.ts';
-import type { JobSpec, TaskSpec } from './cluster/specs.ts';
+import type { JobSpec } from './cluster/specs.ts';
 import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
 import { PipeReads } from './operations/pipe-reads.ts';
-import { ReportedJobs } from './operations/reported-jobs.ts';
-import { countersOf, deleteFrom, type SandboxCounters, type SandboxPlace, submitTo } from './place.ts';
+import { countersOf, type SandboxCounters, type SandboxPlace, submitTo } from './place.ts';
 import { Router } from './router.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
 import { urlOf } from './soap/addresses.ts';
@@ -58,7 +55,7 @@ export class Sandbox {
   readonly #router: Router;
   /** Exchanges that have not come to their end. */
   readonly #serving = new Set<Promise<void>>();
-  #server: Server;
+  readonly #server: Server;
   #port = 0;
 
   private constructor(options: SandboxOptions, world: Pick<SandboxPlace, 'cluster' | 'habits' | 'clock'>) {
@@ -73,10 +70,8 @@ export class Sandbox {
     this.#place = {
       ...{ ...world, namespace, users, faults, controlToken },
       flushing: new Flushing(habits, clock),
-      reportedJobs: new ReportedJobs(habits, clock),
       keys: new TransferKeys(habits, clock, options),
       sessions: new Sessions(habits, clock),
-      busyUsers: new Set(),
       pipeReads: new PipeReads(),
       traffic: new Traffic(),
     };
@@ -132,33 +127,12 @@ export class Sandbox {
     return this.#place.keys.open;
   }
 
-  get jobs(): readonly SubmittedJob[] {
-    return this.#place.cluster.jobs;
-  }
-
   job(id: string): SubmittedJob | undefined {
     return this.#place.cluster.job(id);
   }
 
   submitJob(spec: JobSpec): Promise<SubmittedJob> {
     return submitTo(this.#place, spec);
-  }
-
-  /** Gives one more task to a job. A job that does not exist is a `usage` error. */
-  async addTask(jobId: string, spec: TaskSpec): Promise<SubmittedJob> {
-    const job = this.#existing(jobId);
-    await this.#place.cluster.addTask(job, spec);
-    return job;
-  }
-
-  /** Deletes a job as the release does (docs/dev/rest.md 3.6). A job that does not exist is a `usage` error. */
-  async deleteJob(jobId: string): Promise<void> {
-    await deleteFrom(this.#place, this.#existing(jobId));
-  }
-
-  /** Archives a job, as a deletion does that is refused. A job that does not exist is a `usage` error. */
-  async archiveJob(jobId: string): Promise<void> {
-    await archiveJob(this.#existing(jobId));
   }
 
   /** Changes some quirks at once; an unknown name is a `usage` error. */
@@ -171,7 +145,7 @@ export class Sandbox {
     this.#place.sessions.expire();
   }
 
-  /** Goes away as in an outage: connections are cut and new ones refused. Jobs, sessions and keys stay. */
+  /** Goes away as in an outage: connections are cut and new ones refused. */
   async stopListening(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');
@@ -181,22 +155,9 @@ export class Sandbox {
     await Promise.all([closed, ...this.#serving]);
   }
 
-  /** Comes back on the same port. */
-  async listenAgain(): Promise<void> {
-    this.#place.pipeReads.start();
-    this.#server = this.#createServer();
-    await this.#listen(this.#port);
-  }
-
   /** Ends every process of its jobs, all calls and all connections. The files stay. */
   async close(): Promise<void> {
     await Promise.all([this.stopListening(), this.#place.cluster.close()]);
-  }
-
-  #existing(jobId: string): SubmittedJob {
-    const job = this.job(jobId);
-    if (job === undefined) throw new JobtailError('usage', `no job ${jobId}`);
-    return job;
   }
 
   #createServer(): Server {

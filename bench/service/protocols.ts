@@ -2,7 +2,7 @@
 
 import { escapeText } from '../../simulator/soap/answer.ts';
 import type { Operation } from '../../src/operations.ts';
-import { FILE_TYPES, PART } from '../../src/remote/rest/contract.ts';
+import { FILE_TYPES } from '../../src/remote/rest/contract.ts';
 import { JOB_ID, NAMESPACE, TASK_ID } from './job.ts';
 
 export type Protocol = 'soap' | 'rest';
@@ -87,12 +87,12 @@ const rest: Writing = {
   file: { before: '"', after: '"' },
   part: ({ path, offset }) => {
     const fields = {
-      [PART.relativePath]: path,
-      [PART.offset]: offset,
-      [PART.fileType]: FILE_TYPES.stdout,
-      [PART.taskId]: Number(TASK_ID),
+      RelativePath: path,
+      Offset: offset,
+      FileType: FILE_TYPES.stdout,
+      SubmittedTaskInfoId: Number(TASK_ID),
     };
-    return { before: `[{"${PART.content}":"`, after: `",${JSON.stringify(fields).slice(1)}]` };
+    return { before: `[{"Content":"`, after: `",${JSON.stringify(fields).slice(1)}]` };
   },
   listing: (names) => JSON.stringify(names),
   nothing: () => 'null',

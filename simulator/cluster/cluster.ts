@@ -91,8 +91,6 @@ export class SubmittedJob {
   /** The file system's time of submission in nanoseconds; undefined while the job is held. */
   submittedAtNs: bigint | undefined;
   submittedAtMs: number | undefined;
-  /** Reported as the state of the job in place of the real one: any text. */
-  reportedState: string | undefined;
   readonly #tasks: SubmittedTask[];
   readonly #clock: () => number;
 
@@ -148,11 +146,6 @@ export class SubmittedJob {
   async add(task: SubmittedTask): Promise<void> {
     this.#tasks.push(task);
     if (this.submittedAtMs !== undefined) await task.run.submit();
-  }
-
-  /** Starts what is queued. */
-  async start(): Promise<void> {
-    await Promise.all(this.tasks.map(({ run }) => run.start()));
   }
 
   /** Ends what has not ended, processes included, in this state. */

@@ -24,21 +24,11 @@ export async function openWithin(root: string, path: string): Promise<FileHandle
   }
 }
 
-export interface ReadOptions {
-  /** The first byte. */
-  readonly start: number;
-  /** The end; reading stops there even when the file has grown. */
-  readonly end: number;
-  /** Bytes of each read; 64 KiB by default. */
-  readonly readBytes?: () => number;
-}
-
-/** Reads a range. The buffer handed out is used again for the next read. */
-export async function* readRange(file: FileHandle, options: ReadOptions): AsyncGenerator<Buffer> {
-  const { start, end, readBytes = () => READ_BYTES } = options;
+/** Reads up to `end`, even when the file has grown. The buffer handed out is used again for the next read. */
+export async function* readRange(file: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(READ_BYTES);
   for (let position = start; position < end; ) {
-    const length = Math.min(readBytes(), READ_BYTES, end - position);
+    const length = Math.min(READ_BYTES, end - position);
     const { bytesRead } = await file.read(buffer, 0, length, position);
     if (bytesRead === 0) return;
     yield buffer.subarray(0, bytesRead);
@@ -56,29 +46,18 @@ export interface ListedFile {
   readonly modifiedMs: number;
 }
 
-export interface ListingStyle {
-  /** The time of a file counts in whole seconds: what is written within the second of the submission is not listed. */
-  readonly wholeSeconds?: boolean;
-  /** What is no directory is a file: links wherever they lead, which are not followed, and pipes. */
-  readonly everything?: boolean;
-}
-
-const SECOND_NS = 1_000_000_000n;
-
-/** All files below the tasks' directories that were modified since the job was submitted; null before that. */
-export async function changedFiles(
-  job: SubmittedJob,
-  root: string,
-  style: ListingStyle = {},
-): Promise<ListedFile[] | null> {
+/**
+ * All files below the tasks' directories that were modified since the job was submitted; null before that. `everything`:
+ * what is no directory is a file, also pipes, and links wherever they lead, which are not followed.
+ */
+export async function changedFiles(job: SubmittedJob, root: string, everything = false): Promise<ListedFile[] | null> {
   const since = job.submittedAtNs;
   if (since === undefined) return null;
-  const { wholeSeconds = false, everything = false } = style;
   const listed: ListedFile[] = [];
   for (const { specificationId, subdirectory, directory } of job.tasks) {
     const onFile = {
       ...{ root, everything },
-      isNew: (modifiedNs: bigint) => (wholeSeconds ? modifiedNs - (modifiedNs % SECOND_NS) : modifiedNs) >= since,
+      isNew: (modifiedNs: bigint) => modifiedNs >= since,
       add: (path: string, modifiedMs: number) => void listed.push({ specificationId, subdirectory, path, modifiedMs }),
     };
     await walk(Buffer.from(directory), '', [], onFile);

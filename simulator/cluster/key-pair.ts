@@ -12,20 +12,19 @@ export interface KeyPair {
   readonly publicKey: string;
 }
 
-/** A new pair. A passphrase encrypts the private key, unless it is in the format of OpenSSH. */
-export async function createKeyPair(format: KeyFormat, passphrase: string | null = null): Promise<KeyPair> {
+export async function createKeyPair(format: KeyFormat): Promise<KeyPair> {
   if (format === 'rsa-pem') {
     const pair = await generate('rsa', { modulusLength: 2048 });
     const { e, n } = pair.publicKey.export({ format: 'jwk' });
     const blob = sshStrings(Buffer.from('ssh-rsa'), sshNumber(e), sshNumber(n));
-    return { privateKey: pem(pair.privateKey, 'pkcs1', passphrase), publicKey: line('ssh-rsa', blob) };
+    return { privateKey: pem(pair.privateKey, 'pkcs1'), publicKey: line('ssh-rsa', blob) };
   }
   if (format === 'ec-pem') {
     const pair = await generate('ec', { namedCurve: 'P-256' });
     const { x, y } = pair.publicKey.export({ format: 'jwk' });
     const point = Buffer.concat([Buffer.of(4), fromBase64Url(x), fromBase64Url(y)]);
     const blob = sshStrings(Buffer.from('ecdsa-sha2-nistp256'), Buffer.from('nistp256'), point);
-    return { privateKey: pem(pair.privateKey, 'sec1', passphrase), publicKey: line('ecdsa-sha2-nistp256', blob) };
+    return { privateKey: pem(pair.privateKey, 'sec1'), publicKey: line('ecdsa-sha2-nistp256', blob) };
   }
   const pair = await generate('ed25519');
   const { d, x } = pair.privateKey.export({ format: 'jwk' });
@@ -33,10 +32,7 @@ export async function createKeyPair(format: KeyFormat, passphrase: string | null
   return { privateKey: openSsh(blob, fromBase64Url(x), fromBase64Url(d)), publicKey: line('ssh-ed25519', blob) };
 }
 
-function pem(key: KeyObject, type: 'pkcs1' | 'sec1', passphrase: string | null): string {
-  const encryption = passphrase === null ? {} : { cipher: 'aes-128-cbc', passphrase };
-  return key.export({ format: 'pem', type, ...encryption }).toString();
-}
+const pem = (key: KeyObject, type: 'pkcs1' | 'sec1') => key.export({ format: 'pem', type }).toString();
 
 function line(type: string, blob: Buffer): string {
   return `${type} ${blob.toString('base64')}`;

@@ -10,6 +10,8 @@ import { createKeyPair, type KeyFormat, type KeyPair } from './key-pair.ts';
 const MISMATCH = 'The direct transfer could not be finished due to a public key mismatch.';
 const LIMIT_REACHED = 'The maximum limit for the number of generated file transfer ssh keys was reached.';
 
+const KEY_LIFETIME_MS = 24 * 3_600_000;
+
 /** A temporary key that the cluster accepts. */
 export interface OpenKey {
   readonly jobId: string;
@@ -20,14 +22,12 @@ export interface OpenKey {
 
 /** The form of the keys of a protocol. */
 export interface KeyHabits {
-  readonly counts: SandboxHabits['maxKeysCounts'];
+  readonly counts: 'open' | 'ever';
   readonly format: KeyFormat;
 }
 
 /** Called with each key once, so that a real sshd can accept it. */
 export interface KeyHooks {
-  /** Makes the certificate of a public key; without it there is none. One line as in a `-cert.pub` file. */
-  readonly certify?: ((publicKey: string) => string | Promise<string>) | undefined;
   readonly onKeyIssued?: ((jobId: string, publicKey: string) => void | Promise<void>) | undefined;
   readonly onKeyEnded?: ((jobId: string, publicKey: string) => void | Promise<void>) | undefined;
 }
@@ -57,7 +57,7 @@ export class TransferKeys {
   }
 
   get open(): readonly OpenKey[] {
-    const oldestMs = this.#clock() - this.#habits.keyLifetimeHours * 3_600_000;
+    const oldestMs = this.#clock() - KEY_LIFETIME_MS;
     return this.#open.filter(({ issuedAtMs }) => issuedAtMs > oldestMs);
   }
 
@@ -70,20 +70,14 @@ export class TransferKeys {
    * Makes a method for a job; null where the service has none. Beyond the number of keys it is a fault. The release
    * decides which keys are counted, and their usual format.
    */
-  async issue(job: SubmittedJob, release: KeyHabits = { counts: this.#habits.maxKeysCounts, format: 'rsa-pem' }) {
-    const { transferProtocol: protocol, serverHostname, sharedRoot, transferUsername, keyPassphrase } = this.#habits;
+  async issue(job: SubmittedJob, release: KeyHabits = { counts: 'open', format: 'rsa-pem' }) {
+    const { transferProtocol: protocol, serverHostname, sharedRoot, transferUsername } = this.#habits;
     if (protocol === 'none') return null;
     const sharedBasepath = sharedRoot === null ? job.directory : join(sharedRoot, basename(job.directory));
     const place = { serverHostname, sharedBasepath, protocol };
     if (protocol === 'NetworkShare') return { ...place, credentials: null };
     const pair = await (this.#habits.accountKeys ? this.#account(job, release) : this.#temporary(job, release));
-    const credentials = {
-      username: transferUsername ?? accountName(),
-      ...pair,
-      passphrase: keyPassphrase,
-      certificate: (await this.#hooks.certify?.(pair.publicKey)) ?? null,
-    };
-    return { ...place, credentials };
+    return { ...place, credentials: { username: transferUsername ?? accountName(), ...pair } };
   }
 
   /** Ends the key with exactly this public key. One that is not open is a fault; that of the account does not end. */
@@ -119,6 +113,6 @@ export class TransferKeys {
 
   #createPair(usual: KeyFormat): Promise<KeyPair> {
     const { keyFormat } = this.#habits;
-    return createKeyPair(keyFormat === 'usual' ? usual : keyFormat, this.#habits.keyPassphrase);
+    return createKeyPair(keyFormat === 'usual' ? usual : keyFormat);
   }
 }

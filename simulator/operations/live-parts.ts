@@ -5,10 +5,9 @@ import type { LiveFileName } from '../../src/job.ts';
 import type { SubmittedJob, SubmittedTask } from '../cluster/cluster.ts';
 import { openWithin, readRange, visibleSize } from '../cluster/job-files.ts';
 import { staleBytes } from '../faults.ts';
-import type { SandboxHabits } from '../habits.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
-import { BLOCK_BYTES, type DecodingOptions, decodeBlocks } from './decoding.ts';
+import { type DecodingOptions, decodeBlocks } from './decoding.ts';
 
 /** No file of ext4 is longer, and none of its files can be read from further on: the service that tries fails. */
 const MAX_OFFSET = 2n ** 44n;
@@ -33,23 +32,12 @@ export interface OpenPart extends WantedPart {
 }
 
 /**
- * The files of this job in a request, in its order. An entry that is none of them is omitted, or is a
- * fault, as is one entry too many: the quirks decide.
+ * The files of this job in a request, in its order. An entry that is none of them is omitted.
  */
-export function wantedParts(
-  asked: readonly (AskedPart | null)[],
-  job: SubmittedJob,
-  { maxPartsEntries, unknownTask }: SandboxHabits,
-): WantedPart[] {
-  if (maxPartsEntries !== null && asked.length > maxPartsEntries) {
-    throw new ServiceFault(`The request asks for ${asked.length} files, ${maxPartsEntries} are allowed.`);
-  }
+export function wantedParts(asked: readonly (AskedPart | null)[], job: SubmittedJob): WantedPart[] {
   const tasks = new Map<string | null, SubmittedTask>(job.tasks.map((task) => [task.taskId, task]));
   return asked.flatMap((entry) => {
     const task = tasks.get(entry?.taskId ?? null);
-    if (task === undefined && entry?.taskId != null && unknownTask === 'fault') {
-      throw new ServiceFault(`Specified task with id ${entry.taskId} does not exist.`);
-    }
     if (task === undefined || entry?.file == null) return [];
     return [{ task, file: entry.file, offset: entry.offset }];
   });
@@ -87,13 +75,8 @@ export async function closeParts(open: readonly OpenPart[]): Promise<void> {
 export const hasText = ({ offset, size }: OpenPart) => offset < size;
 
 /** The text of a part in pieces. */
-export function textOf(
-  { handle, offset, size }: OpenPart,
-  decoding: DecodingOptions,
-  habits: Pick<SandboxHabits, 'shortReads'>,
-): AsyncGenerator<string> {
-  const range = { start: Number(offset), end: size, ...(habits.shortReads && { readBytes: shortReads() }) };
-  return decodeBlocks(readRange(handle, range), decoding);
+export function textOf({ handle, offset, size }: OpenPart, decoding: DecodingOptions): AsyncGenerator<string> {
+  return decodeBlocks(readRange(handle, Number(offset), size), decoding);
 }
 
 /** From the directory of its task or of its job, without a slash before it. */
@@ -117,13 +100,4 @@ async function sizeOf(handle: FileHandle, { task, file, offset }: WantedPart): P
     await handle.close();
     throw error;
   }
-}
-
-/** Lengths of irregular reads, the same each time. */
-function shortReads(): () => number {
-  let state = 1;
-  return () => {
-    state = (state * 48_271) % 2_147_483_647;
-    return 1 + (state % (3 * BLOCK_BYTES));
-  };
 }

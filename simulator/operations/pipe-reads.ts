@@ -13,7 +13,7 @@ const READ_BYTES = 64 * 1024;
 
 export class PipeReads {
   readonly #hanging = new Map<SandboxUser, Promise<Buffer>>();
-  #stop = new AbortController();
+  readonly #stop = new AbortController();
 
   /** Waits until no download of the user hangs, or `signal` fires. */
   async over(user: SandboxUser, signal: AbortSignal): Promise<void> {
@@ -37,11 +37,6 @@ export class PipeReads {
   /** Ends all that hangs, and what would hang from now on: the service goes away. */
   stop(): void {
     this.#stop.abort();
-  }
-
-  /** The service is back. */
-  start(): void {
-    this.#stop = new AbortController();
   }
 }
 

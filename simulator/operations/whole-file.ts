@@ -35,7 +35,7 @@ export async function openWhole(
 
 /** Its bytes; the buffer handed out is used again for the next ones. */
 export function bytesOf({ handle, size }: WholeFile): AsyncGenerator<Buffer> {
-  return readRange(handle, { start: 0, end: size });
+  return readRange(handle, 0, size);
 }
 
 /** Base64 without line breaks; up to two bytes wait for the next read. */

@@ -11,14 +11,12 @@ export interface RestCall extends OperationCall {
   readonly release: Release;
   readonly place: SandboxPlace;
   readonly user: SandboxUser;
-  /** Of the exchange. */
-  readonly signal: AbortSignal;
 }
 
 /** A whole value, or a text of JSON in pieces; nothing is 204. */
-export function answerOf(value: unknown, { habits }: Pick<SandboxPlace, 'habits'>): Answer {
+export function answerOf(value: unknown): Answer {
   if (value === null || value === undefined) return { status: 204, headers: {}, body: '' };
-  return { status: 200, headers: { 'content-type': JSON_TYPE }, body: jsonOf(value, habits) };
+  return { status: 200, headers: { 'content-type': JSON_TYPE }, body: jsonOf(value) };
 }
 
 export function streamed(body: AsyncIterable<string>): Answer {

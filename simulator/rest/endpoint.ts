@@ -30,7 +30,7 @@ interface RestContext {
 export async function handleRest(exchange: Exchange, url: URL, place: SandboxPlace): Promise<void> {
   const { habits, traffic } = place;
   const { request, response } = exchange;
-  const release = releaseOf(habits.release, habits.releaseHabits);
+  const release = releaseOf(habits.release);
   const context = { exchange, release, place };
   try {
     const path = decodeURIComponent(url.pathname.slice(habits.restPath.length + 1));
@@ -46,7 +46,7 @@ export async function handleRest(exchange: Exchange, url: URL, place: SandboxPla
     traffic.faults += 1;
     const { status, body } = problemFor(thrown, context);
     const headers = { 'content-type': JSON_TYPE };
-    sendText(response, { status, headers, body: jsonOf(body, { ...habits, memberCase: 'pascal' }) });
+    sendText(response, { status, headers, body: jsonOf(body) });
   }
 }
 
@@ -87,12 +87,10 @@ function record(request: RestRequest, requestBytes: number, { traffic, clock }: 
 }
 
 async function serve(request: RestRequest, context: RestContext): Promise<void> {
-  const { exchange, release, place } = context;
-  const { parallelUnsafe } = place.habits;
+  const { exchange, place } = context;
   const call = {
     subject: subjectOf(request),
     type: JSON_TYPE,
-    parallelUnsafe: parallelUnsafe === 'release' ? release.parallelUnsafe : parallelUnsafe,
     user: () => userOf(request, context),
     answer: (user: SandboxUser, rules: readonly FaultRule[]) => answer(request, { user, rules }, context),
   };
@@ -125,13 +123,13 @@ function userOf(request: RestRequest, { exchange, release, place }: RestContext)
 async function answer(
   request: RestRequest,
   { user, rules }: { readonly user: SandboxUser; readonly rules: readonly FaultRule[] },
-  { exchange, release, place }: RestContext,
+  { release, place }: RestContext,
 ): Promise<Answer> {
   const { operation } = request;
   if (operation === 'ListJobsForCurrentUser') return jobsOf(user.username, release, place);
   const job = jobOf(request, user, place);
   if (operation === 'GetCurrentInfoForJob') return currentInfo(job, release, place);
-  return runOperation(operation, request, { job, rules, release, place, user, signal: exchange.signal });
+  return runOperation(operation, request, { job, rules, release, place, user });
 }
 
 function jobOf({ operation, jobId = '' }: RestRequest, user: SandboxUser, { cluster }: SandboxPlace): SubmittedJob {

@@ -10,16 +10,13 @@ export const isHealth = (verb: string, path: string, { health }: Release) =>
   health && verb === 'GET' && path.toLowerCase() === PATH;
 
 /** The version is a text in the configuration of the deployment, and not that of the release. */
-export function healthAnswer(place: SandboxPlace): Answer {
+export function healthAnswer({ clock }: SandboxPlace): Answer {
   const Info = { Initialized: true, Sealed: false, StandBy: false, PerformanceStandby: false };
-  return answerOf(
-    {
-      IsHealthy: true,
-      Timestamp: new Date(place.clock()).toISOString(),
-      Version: 'v6.2.5',
-      InstanceIdentifier: 'sandbox',
-      Component: { Database: { IsHealthy: true }, Vault: { IsHealthy: true, Info } },
-    },
-    place,
-  );
+  return answerOf({
+    IsHealthy: true,
+    Timestamp: new Date(clock()).toISOString(),
+    Version: 'v6.2.5',
+    InstanceIdentifier: 'sandbox',
+    Component: { Database: { IsHealthy: true }, Vault: { IsHealthy: true, Info } },
+  });
 }

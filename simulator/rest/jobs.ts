@@ -1,9 +1,8 @@
 /** The reports about jobs and their tasks (docs/dev/rest.md 3.6). */
-import { JOB, JOB_STATES, TASK } from '../../src/remote/rest/contract.ts';
+import { JOB_STATES } from '../../src/remote/rest/contract.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { Answer } from '../exchange.ts';
-import type { SandboxHabits } from '../habits.ts';
-import { type ReportedJob, type ReportedTask, timeText } from '../operations/reported-jobs.ts';
+import { type ReportedJob, type ReportedTask, reportedJob } from '../operations/reported-jobs.ts';
 import type { SandboxPlace } from '../place.ts';
 import { answerOf, streamed } from './call.ts';
 import { jsonOf, membersOf } from './json.ts';
@@ -36,7 +35,7 @@ const NODE_TYPE = {
 };
 
 export function currentInfo(job: SubmittedJob, release: Release, place: SandboxPlace): Answer {
-  return answerOf(jobOf(place.reportedJobs.report(job), release, place.habits), place);
+  return answerOf(jobOf(reportedJob(job, place.clock()), release));
 }
 
 /** Job by job. */
@@ -47,65 +46,63 @@ export function jobsOf(username: string, release: Release, place: SandboxPlace):
 async function* listOf(
   username: string,
   release: Release,
-  { cluster, habits, reportedJobs }: SandboxPlace,
+  { cluster, habits, clock }: SandboxPlace,
 ): AsyncGenerator<string> {
   const jobs = cluster.jobs.filter(({ owner }) => owner === username);
   yield habits.nilEntries ? '[null' : '[';
   for (const [index, job] of jobs.entries()) {
-    const reported = jobOf(reportedJobs.report(job), release, habits);
-    yield `${index > 0 || habits.nilEntries ? ',' : ''}${jsonOf(reported, habits)}`;
+    const reported = jobOf(reportedJob(job, clock()), release);
+    yield `${index > 0 || habits.nilEntries ? ',' : ''}${jsonOf(reported)}`;
   }
   yield ']';
 }
 
-function jobOf(job: ReportedJob, release: Release, habits: SandboxHabits) {
+function jobOf(job: ReportedJob, release: Release) {
   const reported = {
-    [JOB.id]: BigInt(job.id),
-    [JOB.name]: job.name,
-    [JOB.state]: stateOf(job.state),
+    Id: BigInt(job.id),
+    Name: job.name,
+    State: JOB_STATES[job.state],
     Project: 'ACC',
-    [JOB.creationTime]: timeOf(job.creationMs, habits),
-    [JOB.submitTime]: timeOf(job.submitMs, habits),
-    ...spanOf(job, release, habits),
+    CreationTime: timeOf(job.creationMs),
+    SubmitTime: timeOf(job.submitMs),
+    ...spanOf(job, release),
     TotalAllocatedTime: job.allocatedSeconds,
-    [JOB.tasks]: job.tasks.map((task) => taskOf(task, release, habits)),
+    Tasks: job.tasks.map((task) => taskOf(task, release)),
   };
   return membersOf(reported, valueAt(JOB_MEMBERS, release.name));
 }
 
-function taskOf(task: ReportedTask, release: Release, habits: SandboxHabits) {
+function taskOf(task: ReportedTask, release: Release) {
   const reported = {
-    [TASK.id]: BigInt(task.id),
-    [TASK.name]: task.name,
-    [TASK.state]: stateOf(task.state),
+    Id: BigInt(task.id),
+    Name: task.name,
+    State: JOB_STATES[task.state],
     Priority: 4,
     AllocatedTime: task.allocatedSeconds,
     AllocatedCoreIds: [],
-    ...spanOf(task, release, habits),
+    ...spanOf(task, release),
     NodeType: NODE_TYPE,
-    [TASK.errorMessage]: task.errorMessage,
+    ErrorMessage: task.errorMessage,
   };
   return membersOf(reported, valueAt(TASK_MEMBERS, release.name));
 }
 
 /** Start and end have whole seconds: the cluster reports them. */
-function spanOf({ startMs, endMs }: Pick<ReportedTask, 'startMs' | 'endMs'>, release: Release, habits: SandboxHabits) {
+function spanOf({ startMs, endMs }: Pick<ReportedTask, 'startMs' | 'endMs'>, release: Release) {
   const end = startMs === null ? null : valueAt(NO_END, release.name);
   return {
-    [JOB.startTime]: timeOf(wholeSecond(startMs), habits),
-    [JOB.endTime]: timeOf(wholeSecond(endMs), habits) ?? end,
+    StartTime: timeOf(wholeSecond(startMs)),
+    EndTime: timeOf(wholeSecond(endMs)) ?? end,
   };
 }
 
 const wholeSecond = (atMs: number | null) => atMs && atMs - (atMs % 1000);
 
 /** No zone, and seven digits after the second unless these are all 0. */
-function timeOf(atMs: number | null, { jobTimes }: SandboxHabits): string | null {
-  if (atMs === null || jobTimes !== 'usual') return atMs === null ? null : timeText(atMs, jobTimes as 'utc');
-  return timeText(atMs, 'no-zone').replace(/\.(\d{3})$/, (_, digits) => (digits === '000' ? '' : `.${digits}1647`));
-}
-
-/** The number of a state; one that replaces the real one may be any number, too. */
-function stateOf(state: string): number {
-  return JOB_STATES[state as keyof typeof JOB_STATES] ?? Number.parseInt(state, 10);
+function timeOf(atMs: number | null): string | null {
+  if (atMs === null) return null;
+  return new Date(atMs)
+    .toISOString()
+    .slice(0, -1)
+    .replace(/\.(\d{3})$/, (_, digits) => (digits === '000' ? '' : `.${digits}1647`));
 }

@@ -1,20 +1,16 @@
 /** Writes JSON as the releases do (docs/dev/rest.md 1.3): whole values at once, and long texts in pieces. */
-import type { SandboxHabits } from '../habits.ts';
 
-type Style = Pick<SandboxHabits, 'memberCase' | 'escapesAll'>;
-
-/** What the relaxed encoder of .NET escapes besides what JSON requires, by code point; and what its default one does. */
+/** What the relaxed encoder of .NET escapes besides what JSON requires, by code point. */
 const RELAXED = /[\p{Cc}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u{10000}-\u{10ffff}]|(?! )\p{Zs}/gu;
-const ALL = /[\u007f-\uffff<>&'+`]/g;
 
 /** A value; a `bigint` is a number of 64 bits. */
-export function jsonOf(value: unknown, style: Style): string {
+export function jsonOf(value: unknown): string {
   if (typeof value === 'bigint') return String(value);
-  if (typeof value === 'string') return `"${escaped(value, style)}"`;
-  if (Array.isArray(value)) return `[${value.map((one) => jsonOf(one, style)).join(',')}]`;
+  if (typeof value === 'string') return `"${escaped(value)}"`;
+  if (Array.isArray(value)) return `[${value.map(jsonOf).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return `{${Object.entries(value)
-    .map(([name, inner]) => `${memberName(name, style)}:${jsonOf(inner, style)}`)
+    .map(([name, inner]) => `"${name}":${jsonOf(inner)}`)
     .join(',')}}`;
 }
 
@@ -24,14 +20,8 @@ export function membersOf(value: Readonly<Record<string, unknown>>, names: strin
 }
 
 /** What stands between the quotes of a string, or of a piece of one. */
-export function escaped(text: string, { escapesAll }: Style): string {
-  const json = JSON.stringify(text).slice(1, -1);
-  return json.replace(escapesAll ? ALL : RELAXED, unicodeEscapes);
-}
-
-/** A member with its quotes; written with a capital letter where it is not of ASP.NET itself. */
-export function memberName(name: string, { memberCase }: Style): string {
-  return memberCase === 'pascal' ? `"${name}"` : `"${name.charAt(0).toLowerCase()}${name.slice(1)}"`;
+export function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1).replace(RELAXED, unicodeEscapes);
 }
 
 /** Each half of a pair by itself. */

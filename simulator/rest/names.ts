@@ -7,13 +7,12 @@ import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { ListedFile } from '../cluster/job-files.ts';
 import type { Release } from './releases.ts';
 
-/** As listed; `absolute` where the scratch directory is a link. */
-export function listedName(file: ListedFile, job: SubmittedJob, { names }: Release, absolute: boolean): string {
-  const { specificationId, subdirectory, path } = file;
-  const whole = join('/', specificationId, subdirectory, path);
-  if (absolute) return join(job.directory, whole);
+/** As listed. */
+export function listedName({ specificationId, subdirectory, path }: ListedFile, { names }: Release): string {
   if (names === 'no-subdirectory') return `/${specificationId}/${path}`;
-  return names === 'slashes' ? `${specificationId}/${subdirectory}//${path}` : whole;
+  return names === 'slashes'
+    ? `${specificationId}/${subdirectory}//${path}`
+    : join('/', specificationId, subdirectory, path);
 }
 
 /**

@@ -2,7 +2,6 @@
 import type { FileTransferOperation, Operation } from '../../src/operations.ts';
 import { type Address, REQUEST } from '../../src/remote/rest/contract.ts';
 import type { Answer } from '../exchange.ts';
-import type { SandboxHabits } from '../habits.ts';
 import type { AskedPart } from '../operations/live-parts.ts';
 import type { Arguments } from './arguments.ts';
 import type { RestCall } from './call.ts';
@@ -78,7 +77,6 @@ export async function runOperation(
   request: RestRequest,
   call: RestCall,
 ): Promise<Answer> {
-  refuseAccess(operation, call.place.habits.fileAccess);
   switch (operation) {
     case 'GetFileTransferMethod':
       return requestKey(call);
@@ -94,16 +92,4 @@ export async function runOperation(
     case 'DownloadFileFromCluster':
       return wholeFile(request.name ?? '', call);
   }
-}
-
-/** What the service cannot do on clusters whose files it does not reach by SSH (docs/dev/rest.md 5.2). */
-const REFUSED: Readonly<Record<SandboxHabits['fileAccess'], readonly FileTransferOperation[]>> = {
-  ssh: [],
-  'network-share': ['DownloadPartsOfJobFilesFromCluster', 'ListChangedFilesForJob', 'DownloadFileFromCluster'],
-  firecrest: ['DownloadPartsOfJobFilesFromCluster'],
-};
-
-function refuseAccess(operation: FileTransferOperation, access: SandboxHabits['fileAccess']): void {
-  if (REFUSED[access].includes(operation))
-    throw new RestFailure('external', `${access} does not support ${operation}.`);
 }

@@ -1,6 +1,6 @@
 /** Parts of live files (docs/dev/rest.md 3.1, 3.2), in the order of the job's tasks. */
 import type { LiveFileName } from '../../src/job.ts';
-import { FILE_TYPES, PART } from '../../src/remote/rest/contract.ts';
+import { FILE_TYPES } from '../../src/remote/rest/contract.ts';
 import type { Answer } from '../exchange.ts';
 import {
   type AskedPart,
@@ -13,9 +13,8 @@ import {
   wantedParts,
 } from '../operations/live-parts.ts';
 import { type RestCall, streamed } from './call.ts';
-import { escaped, jsonOf, memberName } from './json.ts';
+import { escaped, jsonOf } from './json.ts';
 import { RestFailure } from './problems.ts';
-import type { Release } from './releases.ts';
 
 /** Opens all of them first: one that cannot be opened fails all. */
 export async function parts(asked: readonly (AskedPart | null)[], call: RestCall): Promise<Answer> {
@@ -26,32 +25,10 @@ export async function parts(asked: readonly (AskedPart | null)[], call: RestCall
     throw new RestFailure('unexpected');
   }
   const rank = new Map(job.tasks.map((task, index) => [task, index]));
-  const wanted = wantedParts(asked, job, place.habits).sort(
-    (a, b) => (rank.get(a.task) ?? 0) - (rank.get(b.task) ?? 0),
-  );
+  const wanted = wantedParts(asked, job).sort((a, b) => (rank.get(a.task) ?? 0) - (rank.get(b.task) ?? 0));
   const open = await openParts(wanted, call, place);
-  try {
-    for (const part of open) await refuseTooLong(part, call);
-  } catch (error) {
-    await closeParts(open);
-    throw error;
-  }
   return streamed(listOf(open, call));
 }
-
-/** A text value beyond the longest one that the service can write fails the whole answer. */
-async function refuseTooLong(part: OpenPart, { release, place: { habits } }: RestCall): Promise<void> {
-  const { maxTextCharacters } = habits;
-  // A byte is one character at most.
-  if (part.size - Number(part.offset) <= maxTextCharacters) return;
-  let characters = 0;
-  for await (const text of textOf(part, decodingOf(release), habits)) {
-    characters += text.length;
-    if (characters > maxTextCharacters) throw new RestFailure('unexpected');
-  }
-}
-
-const decodingOf = ({ decoder }: Release) => ({ stream: decoder === 'stream' });
 
 /** The file of a number; null for a number that is none. */
 export function fileOfType(type: string): LiveFileName | null {
@@ -75,20 +52,20 @@ async function* listOf(open: readonly OpenPart[], call: RestCall): AsyncGenerato
 
 async function* entryOf(part: OpenPart, { job, release, place }: RestCall): AsyncGenerator<string> {
   const { habits } = place;
-  yield `{${memberName(PART.content, habits)}:`;
+  yield '{"Content":';
   if (hasText(part)) {
     yield '"';
-    for await (const text of textOf(part, decodingOf(release), habits)) yield escaped(text, habits);
+    for await (const text of textOf(part, { stream: release.decoder === 'stream' })) yield escaped(text);
     yield '"';
   } else {
     yield habits.emptyContent === 'empty' ? '""' : 'null';
   }
   const { relativePath, offsetEcho } = habits;
   const members = {
-    [PART.relativePath]: relativePath === 'none' ? null : relativePathOf(part, job, relativePath),
-    [PART.offset]: offsetEcho === 'nil' ? null : offsetEcho === 'zero' ? 0 : part.offset,
-    [PART.fileType]: FILE_TYPES[part.file],
-    [PART.taskId]: BigInt(part.task.taskId),
+    RelativePath: relativePath === 'none' ? null : relativePathOf(part, job, relativePath),
+    Offset: offsetEcho === 'nil' ? null : offsetEcho === 'zero' ? 0 : part.offset,
+    FileType: FILE_TYPES[part.file],
+    SubmittedTaskInfoId: BigInt(part.task.taskId),
   };
-  yield `,${jsonOf(members, habits).slice(1)}`;
+  yield `,${jsonOf(members).slice(1)}`;
 }

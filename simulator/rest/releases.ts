@@ -61,8 +61,6 @@ export interface Release {
 
   /** How the text of live files is made (3.2). */
   readonly decoder: 'blocks' | 'stream';
-  /** Names with dates; or names alone, as an early generation that is in no release (3.3). */
-  readonly listing: 'names' | 'dates';
   /** `{spec}/{sub}//{path}`, `/{spec}/{path}`, `/{spec}/{sub}/{path}` (3.4). */
   readonly names: 'slashes' | 'no-subdirectory' | 'whole';
   /** Whether the name of a whole file begins with a slash (3.4). */
@@ -75,15 +73,6 @@ export interface Release {
   /** Characters of such a name; a longer one is refused. */
   readonly maxNameLength: number;
 
-  /**
-   * What is left of a job that was deleted (3.6). Its directory is gone in all releases. `unnoticed`: the state stays
-   * as it was; `gone`: the state is Deleted; `archive`: stdout and stderr are there besides, as they were when
-   * archived.
-   */
-  readonly deletion: 'unnoticed' | 'gone' | 'archive';
-
-  /** LocalSftpScp is there (1.3). */
-  readonly localProtocol: boolean;
   /** Of private keys (3.7). */
   readonly keyFormat: KeyFormat;
   /** The keys that count towards the number of a job (3.7). */
@@ -100,8 +89,6 @@ export interface Release {
 
   /** By default, of one address (4.5). */
   readonly requestsPerHour: number;
-  /** Parallel calls of a user fail (4.5). */
-  readonly parallelUnsafe: boolean;
 }
 
 /** Values by the release from which on they are so. */
@@ -111,7 +98,6 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
   // docs/dev/rest.md 1
   keyAddresses: { '2.0': 'first', '4.0': 'second', '4.1': 'both', '4.2.0': 'second' },
   readAddresses: { '2.0': 'first', '4.0': 'both', '4.2.0': 'second' },
-  localProtocol: { '2.0': false, '3.1': true },
   // docs/dev/rest.md 2
   maxPasswordBytes: { '2.0': 220, '2.1': 148 },
   maxTokenBytes: { '2.0': 15_000, '2.1': 2048, '4.2.0': 4096 },
@@ -125,7 +111,6 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
   validates: { '2.0': 'none', '2.1': 'bodies', '5.0': 'all' },
   // docs/dev/rest.md 3
   decoder: { '2.0': 'blocks', '6.4': 'stream' },
-  listing: { '2.0': 'dates' },
   names: { '2.0': 'slashes', '2.2': 'no-subdirectory', '4.3': 'whole' },
   slash: { '2.0': 'needed', '4.3': 'optional' },
   asked: {
@@ -136,7 +121,6 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
     '6.2': 'specification',
   },
   maxNameLength: { '2.0': 255, '2.1': 50, '4.3': 255 },
-  deletion: { '2.0': 'unnoticed', '5.0': 'gone', '6.0': 'archive' },
   keyFormat: { '2.0': 'rsa-pem', '6.0': 'ed25519-openssh' },
   keysCount: { '2.0': 'open', '5.0': 'ever', '6.4': 'open' },
   // docs/dev/rest.md 4
@@ -145,7 +129,6 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
   headers: { '2.0': false, '6.2': true },
   problem: { '2.0': 'string', '4.0': 'title', '4.2.0': 'detail' },
   requestsPerHour: { '2.0': 100, '5.0': 1000, '6.2': 1_000_000 },
-  parallelUnsafe: { '2.0': false, '6.2': true, '6.5': false },
 };
 
 /**
@@ -164,9 +147,9 @@ export function releaseNamed(version: string): ReleaseName {
 }
 
 /** All that a release does. */
-export function releaseOf(name: ReleaseName, unlike: Partial<Release> = {}): Release {
+export function releaseOf(name: ReleaseName): Release {
   const values = Object.entries(TABLE).map(([column, row]: [string, Row<unknown>]) => [column, valueAt(row, name)]);
-  return { ...(Object.fromEntries(values) as Release), ...unlike, name };
+  return { ...(Object.fromEntries(values) as Release), name };
 }
 
 /** What a release has in a row. */
@@ -176,11 +159,9 @@ export function valueAt<Value>(row: Row<Value>, name: ReleaseName): Value {
   return row[from] as Value;
 }
 
-/** A name that is none of the table, or something that no release does, is a `usage` error. */
-export function checkRelease(name: string, unlike: Partial<Release>): void {
+/** A name that is none of the table is a `usage` error. */
+export function checkRelease(name: string): void {
   if (!Object.hasOwn(BEGINNINGS, name)) throw new JobtailError('usage', `the sandbox has no release "${name}"`);
-  const unknown = Object.keys(unlike).find((column) => !Object.hasOwn(TABLE, column));
-  if (unknown !== undefined) throw new JobtailError('usage', `no release of the sandbox has a "${unknown}"`);
 }
 
 function isBefore(a: string, b: string): boolean {

@@ -40,7 +40,7 @@ export async function handleSignIn(
     await delay(exchange, rules);
     const shown = signedInBy(given, method, place);
     await place.pipeReads.over(shown.user, exchange.signal);
-    await sendAnswer(exchange, answerOf(answerTo(shown, method, release, place), place), rules);
+    await sendAnswer(exchange, answerOf(answerTo(shown, method, release, place)), rules);
   } catch (thrown) {
     traffic.signInsRefused += 1;
     throw thrown;

@@ -1,5 +1,5 @@
 /** Keys and their end (docs/dev/rest.md 3.7). */
-import { CREDENTIALS, PROTOCOLS, REQUEST, TRANSFER_METHOD } from '../../src/remote/rest/contract.ts';
+import { PROTOCOLS, REQUEST } from '../../src/remote/rest/contract.ts';
 import type { Answer } from '../exchange.ts';
 import type { Arguments } from './arguments.ts';
 import { answerOf, type RestCall } from './call.ts';
@@ -27,59 +27,54 @@ const CREDENTIALS_MEMBERS: Row<string> = {
 const CIPHER_TYPES: Readonly<Record<string, number>> = { 'ssh-rsa': 2, 'ecdsa-sha2-nistp256': 3, 'ssh-ed25519': 6 };
 
 export async function requestKey({ job, release, place }: RestCall): Promise<Answer> {
-  const { habits, keys } = place;
-  const counts = habits.maxKeysCounts === 'ever' ? 'ever' : release.keysCount;
-  const method = await keys.issue(job, { counts, format: release.keyFormat });
-  if (method === null) return answerOf(null, place);
+  const method = await place.keys.issue(job, { counts: release.keysCount, format: release.keyFormat });
+  if (method === null) return answerOf(null);
   const members = valueAt(METHOD_MEMBERS, release.name);
   const [, host = method.serverHostname, port] = /^(.*):(\d+)$/.exec(method.serverHostname) ?? [];
-  const local = habits.localTransfer && release.localProtocol && method.protocol === 'SftpScp';
   const { credentials } = method;
   const cipherType = CIPHER_TYPES[credentials?.publicKey.split(' ')[0] ?? ''];
   const reported = {
     Id: 0,
-    [TRANSFER_METHOD.hostname]: / Port /.test(members) ? host : method.serverHostname,
-    [TRANSFER_METHOD.basepath]: method.sharedBasepath,
-    [TRANSFER_METHOD.protocol]: PROTOCOLS[local ? 'LocalSftpScp' : method.protocol],
-    [TRANSFER_METHOD.port]: port === undefined ? null : Number(port),
+    ServerHostname: / Port /.test(members) ? host : method.serverHostname,
+    SharedBasepath: method.sharedBasepath,
+    Protocol: PROTOCOLS[method.protocol],
+    Port: port === undefined ? null : Number(port),
     FileTransferCipherType: cipherType,
-    [TRANSFER_METHOD.credentials]:
+    Credentials:
       credentials &&
       membersOf(
         {
           ...{ CipherType: cipherType, CredentialsAuthType: 4 },
-          [CREDENTIALS.username]: credentials.username,
-          [CREDENTIALS.privateKey]: credentials.privateKey,
-          [CREDENTIALS.certificate]: credentials.certificate,
-          [CREDENTIALS.publicKey]: credentials.publicKey,
-          [CREDENTIALS.passphrase]: credentials.passphrase,
+          Username: credentials.username,
+          PrivateKey: credentials.privateKey,
+          PublicKey: credentials.publicKey,
         },
         valueAt(CREDENTIALS_MEMBERS, release.name),
       ),
   };
-  return answerOf(membersOf(reported, members), place);
+  return answerOf(membersOf(reported, members));
 }
 
 /** EndFileTransfer, which wants the whole method back as it was. */
 export async function endTransfer(given: Arguments, { job, place }: RestCall): Promise<Answer> {
   const method = required(given.object(REQUEST.usedMethod), REQUEST.usedMethod);
-  for (const name of [TRANSFER_METHOD.hostname, TRANSFER_METHOD.basepath]) {
+  for (const name of ['ServerHostname', 'SharedBasepath']) {
     required(method.text(name), name);
   }
-  if (method.long(TRANSFER_METHOD.protocol) !== String(PROTOCOLS.NetworkShare)) {
-    const credentials = required(method.object(TRANSFER_METHOD.credentials), TRANSFER_METHOD.credentials);
-    for (const name of [CREDENTIALS.username, CREDENTIALS.privateKey, CREDENTIALS.publicKey]) {
+  if (method.long('Protocol') !== String(PROTOCOLS.NetworkShare)) {
+    const credentials = required(method.object('Credentials'), 'Credentials');
+    for (const name of ['Username', 'PrivateKey', 'PublicKey']) {
       required(credentials.text(name), name);
     }
-    await place.keys.end(job, credentials.text(CREDENTIALS.publicKey));
+    await place.keys.end(job, credentials.text('PublicKey'));
   }
-  return answerOf(ENDED, place);
+  return answerOf(ENDED);
 }
 
 /** CloseFileTransfer. */
 export async function closeTransfer(given: Arguments, { job, place }: RestCall): Promise<Answer> {
   if (place.habits.transferProtocol !== 'NetworkShare') await place.keys.end(job, given.text(REQUEST.publicKey));
-  return answerOf(ENDED, place);
+  return answerOf(ENDED);
 }
 
 function required<Value>(value: Value | undefined, name: string): Value {

@@ -14,6 +14,9 @@ export interface SandboxUser {
   projectId?: number;
 }
 
+/** A session ends after so long without a call. */
+const IDLE_MS = 15 * 60_000;
+
 interface OpenSession {
   readonly user: SandboxUser;
   readonly code: string;
@@ -73,9 +76,8 @@ export class Sessions {
   }
 
   #endIdle(): void {
-    const idleMs = this.#habits.sessionIdleMinutes * 60_000;
-    const idle = this.#open.filter(({ usedAtMs }) => usedAtMs <= this.#clock() - idleMs);
-    this.#end(idle, ({ usedAtMs }) => usedAtMs + idleMs);
+    const idle = this.#open.filter(({ usedAtMs }) => usedAtMs <= this.#clock() - IDLE_MS);
+    this.#end(idle, ({ usedAtMs }) => usedAtMs + IDLE_MS);
   }
 
   #end(sessions: readonly OpenSession[], atMs: (session: OpenSession) => number): void {

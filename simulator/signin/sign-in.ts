@@ -1,14 +1,15 @@
 /**
- * The four sign-ins (docs/dev/soap.md 4.2): exact JSON bodies in, a session code out in one of the shapes of
- * docs/dev/servers.md 3.1. Fault rules for `SignIn` apply.
+ * The four sign-ins (docs/dev/soap.md 4.2): exact JSON bodies in, a session code out. Fault rules for `SignIn` apply.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import * as z from 'zod';
 import { delay, type Exchange, readBody, readMediaType, sendAnswer, spoil } from '../exchange.ts';
-import type { SandboxHabits } from '../habits.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import { userWith } from './credentials.ts';
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const MAX_BODY_BYTES = 64 * 1024;
 
 interface SignInMethod {
   readonly secret: 'Password' | 'OpenIdAccessToken';
@@ -24,25 +25,25 @@ const SIGN_INS: Readonly<Record<string, SignInMethod>> = {
 };
 
 /** The sign-in that a path stands for, by the name in docs/dev/soap.md 4.2; undefined if it is none. */
-export function signInOf(path: string, habits: SandboxHabits): string | undefined {
-  return Object.keys(SIGN_INS).find((name) => path === `${habits.signInPath}/${habits.signInOperations[name] ?? name}`);
+export function signInOf(path: string): string | undefined {
+  return Object.keys(SIGN_INS).find((name) => path === `/service/UserAndLimitationManagement/${name}`);
 }
 
 /** Handles one sign-in; `operation` is the name in docs/dev/soap.md 4.2. */
 export async function handleSignIn(exchange: Exchange, operation: string, place: SandboxPlace): Promise<void> {
-  const { traffic, faults, habits } = place;
+  const { traffic, faults } = place;
   const method = SIGN_INS[operation];
   if (method === undefined) throw new HttpRefusal(404);
   if (exchange.request.method !== 'POST') throw new HttpRefusal(405, '', { allow: 'POST' });
   traffic.signIns += 1;
   try {
-    const body = await readBody(exchange.request, habits.maxSignInBytes);
+    const body = await readBody(exchange.request, MAX_BODY_BYTES);
     const rules = faults.take({ operation: 'SignIn' });
-    if (await spoil(exchange, rules, 'application/json; charset=utf-8')) return;
+    if (await spoil(exchange, rules, JSON_TYPE)) return;
     await delay(exchange, rules);
     checkHeaders(exchange.request.headers);
-    const { type, text } = signIn(readCredentials(body, method), method, place);
-    await sendAnswer(exchange, { status: 200, headers: { 'content-type': type }, body: text }, rules);
+    const answer = signIn(readCredentials(body, method), method, place);
+    await sendAnswer(exchange, { status: 200, headers: { 'content-type': JSON_TYPE }, body: answer }, rules);
   } catch (thrown) {
     traffic.signInsRefused += 1;
     throw thrown instanceof ServiceFault ? new HttpRefusal(400, thrown.message) : thrown;
@@ -51,20 +52,17 @@ export async function handleSignIn(exchange: Exchange, operation: string, place:
 
 type Shown = ReturnType<typeof readCredentials>;
 
-/** The response to credentials; the quirks set the one to a wrong secret. */
+/** The response to credentials. */
 function signIn({ username, secret, projectId }: Shown, method: SignInMethod, place: SandboxPlace) {
   const { habits, users, sessions } = place;
   const user = userWith({ username, secret, kind: method.secret === 'Password' ? 'password' : 'token' }, users);
   const projectFits = projectId === undefined || user?.projectId === undefined || user.projectId === projectId;
   if (user === undefined || !projectFits) {
-    throw new HttpRefusal(habits.signInRefused, 'Wrong username or password, or token not accepted');
+    throw new HttpRefusal(401, 'Wrong username or password, or token not accepted');
   }
   const byHeader = habits.signInAnswer === 'header' && method.secret === 'OpenIdAccessToken';
   const code = sessions.begin(user, byHeader ? secret : undefined);
-  if (habits.signInAnswer === 'plain-text') return { type: 'text/plain; charset=utf-8', text: code };
-  const answer = habits.signInAnswer === 'object' ? { [habits.sessionCodeField]: code } : code;
-  const text = JSON.stringify(byHeader ? 'HEADER-AUTH-NEEDED' : answer);
-  return { type: 'application/json; charset=utf-8', text };
+  return JSON.stringify(byHeader ? 'HEADER-AUTH-NEEDED' : code);
 }
 
 function checkHeaders(headers: IncomingHttpHeaders): void {

@@ -29,7 +29,7 @@ export async function* downloadParts(
   const { job } = call;
   const { habits } = place;
   const name = 'DownloadPartsOfJobFilesFromClusterResult';
-  const open = await openParts(inServerOrder(entries, job, habits), call, place);
+  const open = await openParts(inServerOrder(entries, job), call, place);
   try {
     if (open.length === 0 && !habits.nilEntries) {
       yield element(name);
@@ -44,11 +44,7 @@ export async function* downloadParts(
 }
 
 /** By file type, and the last task first: an order of the server's own. A nil offset is 0. */
-function inServerOrder(
-  entries: readonly (TaskFileOffset | null)[],
-  job: SubmittedJob,
-  habits: SandboxHabits,
-): WantedPart[] {
+function inServerOrder(entries: readonly (TaskFileOffset | null)[], job: SubmittedJob): WantedPart[] {
   const asked = entries.map(
     (entry) =>
       entry && {
@@ -59,7 +55,7 @@ function inServerOrder(
   );
   const rank = (part: WantedPart) =>
     [FILE_TYPES.indexOf(FILE_TYPE_OF[part.file]), -job.tasks.indexOf(part.task)] as const;
-  return wantedParts(asked, job, habits).sort((a, b) => {
+  return wantedParts(asked, job).sort((a, b) => {
     const [left, right] = [rank(a), rank(b)];
     return left[0] - right[0] || left[1] - right[1];
   });
@@ -69,7 +65,7 @@ async function* partElement(part: OpenPart, job: SubmittedJob, habits: SandboxHa
   yield '<JobFileContentExt>';
   if (hasText(part)) {
     yield '<content>';
-    for await (const text of textOf(part, decodingOf(habits), habits)) yield escapeText(text);
+    for await (const text of textOf(part, decodingOf(habits))) yield escapeText(text);
     yield '</content>';
   } else {
     yield habits.emptyContent === 'empty' ? element('content') : memberElement('content', null, habits.nullMembers);
@@ -82,9 +78,9 @@ async function* partElement(part: OpenPart, job: SubmittedJob, habits: SandboxHa
   yield '</JobFileContentExt>';
 }
 
-function decodingOf({ decoding, swallowBom }: SandboxHabits): DecodingOptions {
+function decodingOf({ decoding }: SandboxHabits): DecodingOptions {
   if (decoding === 'utf-8-stream') return { stream: true };
-  return { latin1: decoding === 'latin-1', olderRuntime: decoding === 'utf-8-blocks-older', swallowBom };
+  return { latin1: decoding === 'latin-1', olderRuntime: decoding === 'utf-8-blocks-older' };
 }
 
 function offsetElement({ offset }: WantedPart, { offsetEcho }: SandboxHabits): string {

@@ -4,7 +4,6 @@ import { type ServedCall, serveCall } from '../call.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import { type Exchange, readBody, sendText } from '../exchange.ts';
 import type { FaultRule, FaultSubject } from '../faults.ts';
-import type { SandboxHabits } from '../habits.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import type { SandboxUser } from '../signin/sessions.ts';
@@ -14,6 +13,8 @@ import { getCurrentInfo, listJobs } from './job-information.ts';
 import { runOperation } from './operations.ts';
 import { readCall, readHead } from './request.ts';
 import { entriesOf, jobIdOf, type SoapRequest } from './request-schema.ts';
+
+const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 
 /** A request to the address of a service: a call, or one for its WSDL. */
 export async function handleSoap(
@@ -33,9 +34,9 @@ export async function handleSoap(
 }
 
 async function handleCall(exchange: Exchange, service: ServiceName, place: SandboxPlace): Promise<void> {
-  const { traffic, habits, namespace } = place;
+  const { traffic, namespace } = place;
   const head = readHead(exchange.request.headers);
-  const body = await readBody(exchange.request, habits.maxRequestBytes);
+  const body = await readBody(exchange.request, MAX_REQUEST_BYTES);
   try {
     const request = readCall(body, head, { namespace, service });
     accept(request, { version: head.version, requestBytes: body.length }, place);
@@ -51,7 +52,7 @@ async function handleCall(exchange: Exchange, service: ServiceName, place: Sandb
 function accept(
   request: SoapRequest,
   { version, requestBytes }: { readonly version: SoapVersion; readonly requestBytes: number },
-  { traffic, habits, clock }: SandboxPlace,
+  { traffic, clock }: SandboxPlace,
 ): void {
   const { operation, body } = request;
   const isParts = operation === 'DownloadPartsOfJobFilesFromCluster';
@@ -61,8 +62,6 @@ function accept(
     ...(isParts && { entries: entriesOf(request) }),
     ...(operation === 'DownloadFileFromCluster' && { path: body.relativeFilePath }),
   });
-  const limit = habits.maxPartsRequestBytes;
-  if (isParts && limit !== null && requestBytes > limit) throw new HttpRefusal(413);
 }
 
 function serve(
@@ -70,16 +69,15 @@ function serve(
   { request, version }: { readonly request: SoapRequest; readonly version: SoapVersion },
   place: SandboxPlace,
 ): Promise<void> {
-  const { habits, sessions } = place;
+  const { sessions } = place;
   const { sessionCode } = request.body;
   const { authorization } = exchange.request.headers;
   const call: ServedCall = {
     subject: subjectOf(request),
     type: answerType(version),
-    parallelUnsafe: habits.parallelUnsafe === true,
     user: () => {
       const user = sessions.userOf({ sessionCode, authorization });
-      if (user === undefined) throw sessionLost(sessionCode, habits);
+      if (user === undefined) throw sessionLost(sessionCode);
       return user;
     },
     answer: (user, rules) => {
@@ -105,19 +103,18 @@ function run(
 function jobOf(
   jobId: string,
   { user, sessionCode }: { readonly user: SandboxUser; readonly sessionCode: string | undefined },
-  { cluster, habits }: SandboxPlace,
+  { cluster }: SandboxPlace,
 ): SubmittedJob {
   const job = cluster.job(jobId);
   if (job === undefined) throw new ServiceFault(`Specified job with id ${jobId} does not exist.`);
   if (job.owner === user.username) return job;
-  if (habits.foreignJob === 'session-lost') throw sessionLost(sessionCode, habits);
-  throw new ServiceFault(`User ${user.username} may not use job ${jobId}.`);
+  // A job of another user looks like a lost session (docs/dev/servers.md 3.3).
+  throw sessionLost(sessionCode);
 }
 
 /** The answer to a session that is not valid. */
-function sessionLost(sessionCode: string | undefined, habits: SandboxHabits): Error {
-  const text = habits.sessionLostText.replaceAll('{code}', () => sessionCode ?? '');
-  return habits.sessionLost === 'fault' ? new ServiceFault(text) : new HttpRefusal(habits.sessionLost, text);
+function sessionLost(sessionCode = ''): ServiceFault {
+  return new ServiceFault(`Session code ${sessionCode} is not valid`);
 }
 
 function headersOf(version: SoapVersion): Record<string, string> {

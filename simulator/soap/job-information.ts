@@ -1,16 +1,13 @@
 /** The two operations of JobManagementWs (docs/dev/soap.md 10): reports about jobs and their tasks, as XML. */
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
-import { type ReportedJob, type ReportedTask, timeText } from '../operations/reported-jobs.ts';
+import { type ReportedJob, type ReportedTask, reportedJob } from '../operations/reported-jobs.ts';
 import type { SandboxPlace } from '../place.ts';
 import { element, memberElement, nilElement, responseAround, textElement } from './answer.ts';
 
 /** The answer of GetCurrentInfoForJob. */
-export function getCurrentInfo(
-  job: SubmittedJob,
-  { namespace, habits, reportedJobs }: SandboxPlace,
-): AsyncGenerator<string> {
-  const result = element('GetCurrentInfoForJobResult', jobMembers(reportedJobs.report(job), habits));
+export function getCurrentInfo(job: SubmittedJob, { namespace, habits, clock }: SandboxPlace): AsyncGenerator<string> {
+  const result = element('GetCurrentInfoForJobResult', jobMembers(reportedJob(job, clock()), habits));
   return responseAround('GetCurrentInfoForJob', namespace, [result]);
 }
 
@@ -19,7 +16,7 @@ export function listJobs(username: string, place: SandboxPlace): AsyncGenerator<
   return responseAround('ListJobsForCurrentUser', place.namespace, listedJobs(username, place));
 }
 
-function* listedJobs(username: string, { cluster, habits, reportedJobs }: SandboxPlace): Generator<string> {
+function* listedJobs(username: string, { cluster, habits, clock }: SandboxPlace): Generator<string> {
   const name = 'ListJobsForCurrentUserResult';
   const jobs = cluster.jobs.filter(({ owner }) => owner === username);
   if (jobs.length === 0 && !habits.nilEntries) {
@@ -27,7 +24,7 @@ function* listedJobs(username: string, { cluster, habits, reportedJobs }: Sandbo
     return;
   }
   yield `<${name}>${habits.nilEntries ? nilElement('SubmittedJobInfoExt') : ''}`;
-  for (const job of jobs) yield element('SubmittedJobInfoExt', jobMembers(reportedJobs.report(job), habits));
+  for (const job of jobs) yield element('SubmittedJobInfoExt', jobMembers(reportedJob(job, clock()), habits));
   yield `</${name}>`;
 }
 
@@ -40,10 +37,10 @@ function jobMembers(job: ReportedJob, habits: SandboxHabits): string {
     textElement('state', job.state),
     textElement('priority', 'Average'),
     memberElement('project', null, habits.nullMembers),
-    timeElement('creationTime', job.creationMs, habits),
-    timeElement('submitTime', job.submitMs, habits),
-    timeElement('startTime', job.startMs, habits),
-    timeElement('endTime', job.endMs, habits),
+    timeElement('creationTime', job.creationMs),
+    timeElement('submitTime', job.submitMs),
+    timeElement('startTime', job.startMs),
+    timeElement('endTime', job.endMs),
     valueElement('totalAllocatedTime', job.allocatedSeconds),
     memberElement('allParameters', null, habits.nullMembers),
     // Of a type of its own, whose members have the names of those of the job.
@@ -62,16 +59,16 @@ function taskMembers(task: ReportedTask, habits: SandboxHabits): string {
     textElement('state', task.state),
     valueElement('allocatedTime', task.allocatedSeconds),
     memberElement('allocatedCoreIds', task.startMs === null ? null : '0', nullMembers),
-    timeElement('startTime', task.startMs, habits),
-    timeElement('endTime', task.endMs, habits),
+    timeElement('startTime', task.startMs),
+    timeElement('endTime', task.endMs),
     memberElement('errorMessage', task.errorMessage, nullMembers),
     memberElement('allParameters', null, nullMembers),
   ];
   return reported.join('');
 }
 
-function timeElement(name: string, atMs: number | null, { jobTimes }: SandboxHabits): string {
-  return valueElement(name, atMs === null ? null : timeText(atMs, jobTimes === 'usual' ? 'utc' : jobTimes));
+function timeElement(name: string, atMs: number | null): string {
+  return valueElement(name, atMs === null ? null : new Date(atMs).toISOString());
 }
 
 /** One that is always there, and nil without a value. */

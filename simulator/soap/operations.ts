@@ -89,7 +89,7 @@ async function* downloadFile(listed: string, call: OperationCall, place: Sandbox
     yield textElement(name, Buffer.from(extra).toString('base64'));
     return;
   }
-  const path = habits.oneLeadingSlash && !/^\/(?!\/)/.test(listed) ? undefined : pathOfListed(call.job, listed);
+  const path = pathOfListed(call.job, listed);
   const file = path === undefined ? undefined : await openWhole({ path, listed }, call, place);
   if (file === undefined) {
     if (habits.missingFile === 'fault') throw new ServiceFault(`File ${listed} does not exist.`);

@@ -68,53 +68,17 @@ export const REQUEST = {
   publicKey: 'PublicKey',
 } as const;
 
-/** Members of an entry of parts (docs/dev/rest.md 3.1). */
-export const PART = {
-  content: 'Content',
-  relativePath: 'RelativePath',
-  offset: 'Offset',
-  fileType: 'FileType',
-  taskId: 'SubmittedTaskInfoId',
-} as const;
-
-/** Members of an entry of a listing (docs/dev/rest.md 3.3). */
-export const LISTED_FILE = { name: 'FileName', modified: 'LastModifiedDate' } as const;
-
 /** Members of the method and of its credentials (docs/dev/rest.md 3.7). */
 export const TRANSFER_METHOD = {
   hostname: 'ServerHostname',
   basepath: 'SharedBasepath',
   protocol: 'Protocol',
   credentials: 'Credentials',
-  port: 'Port',
 } as const;
 export const CREDENTIALS = {
   username: 'Username',
   privateKey: 'PrivateKey',
   publicKey: 'PublicKey',
-  password: 'Password',
-  passphrase: 'Passphrase',
-  certificate: 'PrivateKeyCertificate',
-} as const;
-
-/** Members of a job and of its tasks (docs/dev/rest.md 3.6). */
-export const JOB = {
-  id: 'Id',
-  name: 'Name',
-  state: 'State',
-  creationTime: 'CreationTime',
-  submitTime: 'SubmitTime',
-  startTime: 'StartTime',
-  endTime: 'EndTime',
-  tasks: 'Tasks',
-} as const;
-export const TASK = {
-  id: 'Id',
-  name: 'Name',
-  state: 'State',
-  startTime: 'StartTime',
-  endTime: 'EndTime',
-  errorMessage: 'ErrorMessage',
 } as const;
 
 export const FILE_TYPES: Readonly<Record<LiveFileName, number>> = { log: 0, progress: 1, stderr: 2, stdout: 3 };
