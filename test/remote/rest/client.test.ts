@@ -442,14 +442,6 @@ describe('a session', () => {
     expect(made.server.asked.map(({ members }) => members['SessionCode'])).toEqual(['old', 'new']);
   });
 
-  test('that stays lost, as a job of another user looks, is renewed once and not again', async () => {
-    const made = await place(() => ({ status: 401, body: LOST }));
-    const error = await made.remote.listChangedFiles(JOB, signal).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: 'session-lost' });
-    expect([made.server.asked.length, made.session.lostGrants.length]).toEqual([2, 1]);
-    expect(String(error)).not.toContain(SESSION_CODE);
-  });
-
   test.each([
     [{ kind: 'bearer', token: 'abc.def' } as const, { authorization: 'Bearer abc.def' }],
     [{ kind: 'api-key', key: 'alice:correct horse' } as const, { 'x-api-key': 'alice:correct horse' }],

@@ -6,7 +6,7 @@ import { HttpClient } from '../../../src/remote/http/http-client.ts';
 import type { CallEvent } from '../../../src/remote/session-calls.ts';
 import { SoapJobService } from '../../../src/remote/soap/client.ts';
 import type { SoapVersion } from '../../../src/remote/soap/contract.ts';
-import { fault11, fault12, NAMESPACE, response, SOAP_1_1, SOAP_1_2 } from '../../support/wire-envelopes.ts';
+import { NAMESPACE, response, SOAP_1_1, SOAP_1_2 } from '../../support/wire-envelopes.ts';
 import { GivenSession, JOB, jobId, SESSION_CODE } from '../../support/wire-remote.ts';
 import { bodyOf, startHttpServer } from '../../support/wire-server.ts';
 
@@ -116,20 +116,6 @@ describe.each(['1.1', '1.2'] as const)('over SOAP %s', (version) => {
     ]);
     expect(asked[0]?.body).not.toContain('submittedJobInfoId');
     expect(asked[0]?.body).toContain(`<sessionCode>${SESSION_CODE}</sessionCode>`);
-  });
-
-  test('a session that is lost is renewed once', async () => {
-    const session = new GivenSession({ kind: 'session', code: SESSION_CODE }, { kind: 'session', code: 'another one' });
-    const fault = version === '1.2' ? fault12 : fault11;
-    const lost = fault(`Session code ${SESSION_CODE} is not valid.`);
-    const { service, asked } = await serve([lost, inVersion(listAnswer(row(fields('7', ''))))], version, session);
-    expect(await service.listJobs(signal)).toMatchObject([{ id: '7' }]);
-    expect(asked.map(({ body }) => body.includes('another one'))).toEqual([false, true]);
-    const again = await serve([lost], version);
-    const refused = again.service.getJob(JOB, signal);
-    await expect(refused).rejects.toMatchObject({ code: 'session-lost' });
-    await expect(refused).rejects.not.toThrow(SESSION_CODE);
-    expect(again.asked).toHaveLength(2);
   });
 });
 

@@ -89,31 +89,6 @@ async function failure(call: Promise<unknown>): Promise<JobtailError> {
 }
 
 describe('DownloadPartsOfJobFilesFromCluster', () => {
-  test('matches entries by task and file, whatever their order', async () => {
-    const other = taskId('9002');
-    const { remote, events } = await serve([
-      partsResponse(
-        entry('b', { task: '9002', offset: '5' }),
-        entry('e', { type: 'StandardErrorFile', offset: '7' }),
-        entry('&#x1B;a\r\n', { offset: '3' }),
-      ),
-    ]);
-    const wanted = [want(3), want(7, 'stderr'), want(5, 'stdout', other), want(0, 'log')];
-    const { parts, refused } = await remote.readParts(JOB, wanted, signal);
-    const read = await Promise.all(
-      parts.map(async ({ content, ...part }) => ({ ...part, text: String(await content.read(0, content.length)) })),
-    );
-    expect(refused).toBe(0);
-    expect(read).toEqual([
-      { taskId: other, file: 'stdout', offset: 5, relativePath: '/out', text: 'b' },
-      { taskId: TASK, file: 'stderr', offset: 7, relativePath: '/out', text: 'e' },
-      { taskId: TASK, file: 'stdout', offset: 3, relativePath: '/out', text: '\x1ba\r\n' },
-    ]);
-    expect(events).toMatchObject([{ operation: 'DownloadPartsOfJobFilesFromCluster', outcome: 'ok' }]);
-    expect(events[0]?.bytes).toBeGreaterThan(500);
-    await Promise.all(parts.map(({ content }) => content.release()));
-  });
-
   test.each([
     ['the offset asked for', '3', 1],
     ['a nil offset', '<!nil>', 1],
@@ -232,27 +207,6 @@ test('texts of an answer that turns out to be broken are given back', async () =
 });
 
 describe('ListChangedFilesForJob', () => {
-  test('gives the names as they are, without nil entries', async () => {
-    const { remote } = await serve([
-      listResponse(
-        '<string>/1/a &lt;b&gt;</string>',
-        '<string xsi:nil="true"/>',
-        '<string/>',
-        '<string> č\r\n</string>',
-      ),
-    ]);
-    expect(await remote.listChangedFiles(JOB, signal)).toEqual(['/1/a <b>', '', ' č\r\n']);
-  });
-
-  test.each([
-    listResponse(),
-    response('ListChangedFilesForJob', ''),
-    response('ListChangedFilesForJob', '<ListChangedFilesForJobResult xsi:nil="true"/>'),
-  ])('is empty if the list is', async (body) => {
-    const { remote } = await serve([body]);
-    expect(await remote.listChangedFiles(JOB, signal)).toEqual([]);
-  });
-
   test('takes a hundred thousand names, but no endless list', async () => {
     const names = Array.from({ length: 100_000 }, (_, index) => `<string>/501/${index}</string>`);
     const { remote } = await serve([listResponse(...names)], { maxSmallAnswerBytes: 10_000_000 });
@@ -265,18 +219,6 @@ describe('ListChangedFilesForJob', () => {
 describe('DownloadFileFromCluster', () => {
   const download = (remote: TestRemote['remote'], chunks: Buffer[] = []) =>
     remote.downloadFile(JOB, '/a', async (bytes) => void chunks.push(Buffer.from(bytes)), signal);
-
-  test('hands the bytes to the sink and tells their number', async () => {
-    const { remote } = await serve([fileResponse('AAECAw==')]);
-    const chunks: Buffer[] = [];
-    expect(await download(remote, chunks)).toBe(4);
-    expect(Buffer.concat(chunks).toString('hex')).toBe('00010203');
-  });
-
-  test('an empty file is a file', async () => {
-    const { remote } = await serve([fileResponse('')]);
-    expect(await download(remote)).toBe(0);
-  });
 
   test.each([
     response('DownloadFileFromCluster', ''),
@@ -318,23 +260,6 @@ describe('DownloadFileFromCluster', () => {
 });
 
 describe('GetFileTransferMethod and EndFileTransfer', () => {
-  test('a whole method', async () => {
-    const credentials =
-      '<username>u</username><privateKey>-----BEGIN\nA B\n-----END\n</privateKey><publicKey>ssh-rsa A\n</publicKey>';
-    const { remote } = await serve([
-      response(
-        'GetFileTransferMethod',
-        `<GetFileTransferMethodResult><serverHostname>h:22</serverHostname><sharedBasepath>/s</sharedBasepath><protocol>SftpScp</protocol><credentials>${credentials}</credentials></GetFileTransferMethodResult>`,
-      ),
-    ]);
-    expect(await remote.getTransferMethod(JOB, signal)).toEqual({
-      serverHostname: 'h:22',
-      sharedBasepath: '/s',
-      protocol: 'SftpScp',
-      credentials: { username: 'u', privateKey: '-----BEGIN\nA B\n-----END\n', publicKey: 'ssh-rsa A\n' },
-    });
-  });
-
   test('a method with everything nil or absent', async () => {
     const { remote } = await serve([
       response(
@@ -346,11 +271,6 @@ describe('GetFileTransferMethod and EndFileTransfer', () => {
     expect(await remote.getTransferMethod(JOB, signal)).toEqual(nothing);
   });
 
-  test('no method', async () => {
-    const { remote } = await serve([response('GetFileTransferMethod', '')]);
-    expect(await remote.getTransferMethod(JOB, signal)).toBeNull();
-  });
-
   test.each([
     '<protocol>Ftp</protocol>',
     '<protocol>SftpScp</protocol><protocol>SftpScp</protocol>',
@@ -360,12 +280,6 @@ describe('GetFileTransferMethod and EndFileTransfer', () => {
     const result = `<GetFileTransferMethodResult>${fields}</GetFileTransferMethodResult>`;
     const { remote } = await serve([response('GetFileTransferMethod', result)]);
     expect((await failure(remote.getTransferMethod(JOB, signal))).code).toBe('malformed');
-  });
-
-  test('the end of a transfer', async () => {
-    const { remote } = await serve([response('EndFileTransfer', '')]);
-    const method = { serverHostname: null, sharedBasepath: null, protocol: null, credentials: null };
-    await expect(remote.endTransfer(JOB, method, signal)).resolves.toBeUndefined();
   });
 });
 
@@ -443,16 +357,6 @@ describe('a session', () => {
     expect(events.map(({ outcome }) => outcome)).toEqual(['session-lost', 'ok']);
   });
 
-  test('lost again is an error that names the other causes', async () => {
-    const session = grants();
-    const { remote, asked } = await serve([fault11('Session code is not valid')], { session });
-    const error = await failure(remote.listChangedFiles(JOB, signal));
-    expect(error.code).toBe('session-lost');
-    expect(error.hint).toContain('another user');
-    expect(asked.length).toBe(2);
-    expect(session.lostGrants.length).toBe(1);
-  });
-
   test('may be lost in other words', async () => {
     const session = grants();
     const lost = fault11('Sezení vypršelo');
@@ -475,40 +379,4 @@ describe('a session', () => {
     expect((await failure(remote.listChangedFiles(JOB, signal))).code).toBe('fault');
     expect(asked.length).toBe(1);
   });
-});
-
-test('calls side by side do not mix up', async () => {
-  const server = await startHttpServer(async (request, serverResponse) => {
-    const body = await bodyOf(request);
-    const job = /<submittedJobInfoId>([0-9]+)</.exec(body)?.[1] ?? '';
-    const operation = /<(\w+) xmlns="http:\/\/middleware/.exec(body)?.[1];
-    // The later ones are answered first.
-    setTimeout(
-      () => {
-        if (operation === 'ListChangedFilesForJob') write(serverResponse, listResponse(`<string>${job}</string>`));
-        else if (operation === 'DownloadFileFromCluster')
-          write(serverResponse, fileResponse(Buffer.from(job.repeat(20_000)).toString('base64')));
-        else write(serverResponse, partsResponse(entry(job, { task: job })));
-      },
-      60 - 2 * Number(job),
-    );
-  });
-  const { remote, close } = createRemote(server.url);
-  closing.push(server, { close });
-  const numbers = Array.from({ length: 30 }, (_, index) => String(index + 1));
-  await Promise.all(
-    numbers.map(async (number) => {
-      const job = taskId(number) as unknown as typeof JOB;
-      const chunks: Buffer[] = [];
-      const [names, length, { parts }] = await Promise.all([
-        remote.listChangedFiles(job, signal),
-        remote.downloadFile(job, '/x', (bytes) => void chunks.push(Buffer.from(bytes)), signal),
-        remote.readParts(job, [want(0, 'stdout', taskId(number))], signal),
-      ]);
-      expect(names).toEqual([number]);
-      expect(Buffer.concat(chunks).toString()).toBe(number.repeat(20_000));
-      expect(length).toBe(number.length * 20_000);
-      expect(String(await parts[0]?.content.read(0, 9))).toBe(number);
-    }),
-  );
 });
