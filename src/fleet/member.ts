@@ -21,7 +21,7 @@ import { Heartbeat, LeasedJobs } from './lease.ts';
 import { Readiness } from './readiness.ts';
 import type { AgentAbout, FleetSummary, LeasedJob, Member, Report } from './register.ts';
 import { Rounds } from './rounds.ts';
-import { Notices, Wakeable } from './wakeups.ts';
+import { Wakeable } from './wakeups.ts';
 
 export interface MemberOptions
   extends FleetAddress,
@@ -49,6 +49,8 @@ interface JoinedPhase {
 const TICK_MS = 250;
 const ROUND_MS = 1_000;
 const CONNECT_AGAIN_MS = 2_000;
+/** Notifications within this time count as one. */
+const TOGETHER_MS = 20;
 const DRAIN_MS = 60_000;
 
 export class FleetMember implements Ownership {
@@ -59,7 +61,6 @@ export class FleetMember implements Ownership {
   readonly register = new FleetRegister(() => (this.#phase.kind === 'joined' ? this.#phase.joined : undefined));
   readonly #changes: RowChanges;
   readonly #wakeable: Wakeable;
-  readonly #notices: Notices;
   readonly #failing: Failing;
   readonly #readiness: Readiness;
   readonly drainAsked: Promise<void>;
@@ -69,6 +70,8 @@ export class FleetMember implements Ownership {
   #summary: FleetSummary | undefined;
   #isDraining = false;
   #isHandingOff = false;
+  /** The database reported a command, or released jobs. */
+  #isNoticed = false;
   #running: Promise<void> = Promise.resolve();
   #cancelTick = () => {};
 
@@ -87,7 +90,6 @@ export class FleetMember implements Ownership {
     };
     this.#leased = new LeasedJobs(clock, leaseMs);
     this.#wakeable = new Wakeable(clock);
-    this.#notices = new Notices(clock, () => this.#noticed());
     const { monotonic, now } = clock;
     this.#readiness = new Readiness({ ...options, monotonic, now, leaseMs });
     this.#changes = store.noteChanges();
@@ -186,7 +188,6 @@ export class FleetMember implements Ownership {
     this.#wakeable.wake();
     this.#cancelTick();
     await this.#running;
-    await this.#notices.close();
     const phase = this.#phase;
     if (phase.kind === 'joining') return;
     const { joined, heartbeat, rounds } = phase;
@@ -229,13 +230,23 @@ export class FleetMember implements Ownership {
   }
 
   async #round({ heartbeat, rounds }: JoinedPhase): Promise<boolean> {
-    return heartbeat.hasSucceeded && (await rounds.round(this.#summary, this.#isHandingOff, heartbeat.mayAcquire));
+    if (!heartbeat.hasSucceeded) return false;
+    if (this.#isNoticed) {
+      await sleep(this.#options.clock, TOGETHER_MS);
+      this.#isNoticed = false;
+      rounds.noticed();
+      await heartbeat.refresh();
+    }
+    return await rounds.round(this.#summary, this.#isHandingOff, heartbeat.mayAcquire);
   }
 
   async #join(): Promise<void> {
     const { settings, store, log, mirror, clock } = this.#options;
     const onIgnored = (what: string) => log.warn({ scope: 'the fleet', what }, 'row of the database ignored');
-    const onNotice = this.#notices.reported;
+    const onNotice = () => {
+      this.#isNoticed = true;
+      this.#wakeable.wake();
+    };
     const onConnect = () => {
       // The database may have been restored, to a moment after the last heartbeat.
       if (this.#phase.kind === 'joined') this.#phase.rounds.writeAgain();
@@ -284,14 +295,6 @@ export class FleetMember implements Ownership {
     if (agents.length === 0) return;
     const hint = 'install this version on their machines; until then the other agents follow their jobs';
     this.#options.log.warn({ scope: 'the fleet', agents, hint }, 'agents of an older version follow no jobs');
-  }
-
-  async #noticed(): Promise<void> {
-    const phase = this.#phase;
-    if (phase.kind === 'joining' || !phase.heartbeat.hasSucceeded) return;
-    phase.rounds.noticed();
-    await phase.heartbeat.refresh();
-    this.#wakeable.wake();
   }
 
   #heard(summary: FleetSummary, { database }: Joined, rounds: Rounds): void {
