@@ -1,4 +1,7 @@
-/** Patterns as in .gitignore that a name cannot hold up. */
+/** Patterns of people: a text as an expression, and patterns as in .gitignore that a name cannot hold up. */
+
+/** The expression that matches a text as it is. */
+export const literal = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
 /**
  * Whether a pattern has at most two `**` before its end. With more, some names would take seconds each: there are as many

@@ -17,7 +17,7 @@ import type { WatchMineRow, WatchRequest } from '../store/rows.ts';
  * configuration names the job any more. resume: a settled job was started again.
  */
 const COMMAND_KINDS = ['watch', 'unwatch', 'end', 'sync', 'drop', 'resume'] as const;
-export type CommandKind = (typeof COMMAND_KINDS)[number];
+type CommandKind = (typeof COMMAND_KINDS)[number];
 
 export interface Command {
   readonly jobId: JobId;

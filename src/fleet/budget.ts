@@ -7,7 +7,7 @@ import type { CallBudget } from '../agent/calls.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import type { Database } from './database.ts';
 
-export interface BudgetOptions {
+interface BudgetOptions {
   readonly name: string;
   /** Null: no fixed limit; each agent keeps its part of the measured share. */
   readonly callsPerMinute: number | null;

@@ -19,7 +19,7 @@ export type End = 'handed-over' | 'done';
 /** Maximum jobs released in one transaction. */
 const MAX_FREED = 100;
 
-export interface ClaimsOptions {
+interface ClaimsOptions {
   readonly database: Database;
   readonly register: Pick<Register, 'seenAt'>;
   readonly owner: string;

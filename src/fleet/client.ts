@@ -11,7 +11,7 @@ import { type Joined, openFleet, openFleetReadOnly } from './joined.ts';
 import { type AgentRow, Register } from './register.ts';
 import { requireKnown, versionOf } from './tables.ts';
 
-export interface OwnerRow {
+interface OwnerRow {
   readonly jobId: JobId;
   readonly state: string;
   readonly source: string;

@@ -15,7 +15,7 @@ import type { Database } from './database.ts';
 import { idsOf, type LeasedJob } from './register.ts';
 import type { Sql } from './tables.ts';
 
-export interface HandoverOptions {
+interface HandoverOptions {
   readonly store: Store;
   readonly database: Database;
   readonly claims: Pick<Claims, 'fenced'>;

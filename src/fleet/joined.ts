@@ -19,7 +19,7 @@ export interface Joined {
   readonly register: Register;
 }
 
-export type AgentConnection = Pick<Member, 'instance'> & Pick<Listener, 'onNotice' | 'onConnect'>;
+type AgentConnection = Pick<Member, 'instance'> & Pick<Listener, 'onNotice' | 'onConnect'>;
 
 /**
  * For a command, or for an agent: its heartbeats have their own connection, which receives the notices of commands and of

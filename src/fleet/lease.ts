@@ -22,10 +22,10 @@ const MARGIN_MS = 1_000;
  * taken: the agent owns the job, but its rows have not arrived. following: the agent follows it. paused: the lease may have expired;
  * the agent waits for the database. leaving: the agent releases it. returning: released before its rows arrived.
  */
-export type LeasedState = 'taken' | 'following' | 'paused' | 'leaving' | 'returning';
+type LeasedState = 'taken' | 'following' | 'paused' | 'leaving' | 'returning';
 
 /** give: release. keep: the release failed, or its result is unknown; the next heartbeat shows the owner. */
-export type LeasedEvent = 'follow' | 'pause' | 'give' | 'keep';
+type LeasedEvent = 'follow' | 'pause' | 'give' | 'keep';
 
 const NEXT: Readonly<Record<LeasedEvent, Readonly<Record<LeasedState, LeasedState>>>> = {
   follow: {
@@ -147,7 +147,7 @@ export class LeasedJobs {
   }
 }
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   readonly joined: Joined;
   readonly leased: LeasedJobs;
   readonly member: Member;

@@ -23,9 +23,7 @@ import type { AgentAbout, FleetSummary, LeasedJob, Member, Report } from './regi
 import { Rounds } from './rounds.ts';
 import { Wakeable } from './wakeups.ts';
 
-export interface MemberOptions
-  extends FleetAddress,
-    Pick<Membership, 'store' | 'log' | 'clock' | 'mirror' | 'endTransfer'> {
+interface MemberOptions extends FleetAddress, Pick<Membership, 'store' | 'log' | 'clock' | 'mirror' | 'endTransfer'> {
   readonly settings: FleetSettings;
   readonly bootId: string | null;
   readonly about: AgentAbout;

@@ -8,7 +8,7 @@ import { ERROR_POLICIES, type JobtailError } from '../errors.ts';
 import { showAge } from '../numbers.ts';
 import type { Store } from '../store/store.ts';
 
-export interface ReadinessOptions {
+interface ReadinessOptions {
   readonly store: Pick<Store, 'directory' | 'jobs'>;
   readonly log: Log;
   readonly monotonic: () => number;

@@ -51,7 +51,7 @@ export class UnderWay {
   }
 }
 
-export interface DeliveriesOptions extends SendersOptions {
+interface DeliveriesOptions extends SendersOptions {
   readonly rules: readonly Rule[];
   readonly store: Store;
   readonly clock: Clock;

@@ -12,7 +12,7 @@ const READ_BYTES = 256 * 1024;
 /** A longer line is taken in pieces. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
-export interface LinesOptions {
+interface LinesOptions {
   readonly mirrorDirectory: string;
   readonly jobId: JobId;
   readonly key: LiveFileKey;

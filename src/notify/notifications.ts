@@ -23,7 +23,7 @@ import { readLines } from './lines.ts';
 import { type Matches, MatchThread } from './match-thread.ts';
 import { Rule } from './rules.ts';
 
-export interface NotificationsOptions {
+interface NotificationsOptions {
   readonly config: Config;
   readonly store: Store;
   readonly log: Log;

@@ -32,13 +32,13 @@ const MAX_TESTED_CHARACTERS = 4096;
 const MAX_BEFORE = 150;
 const CHARACTERS_BEFORE = 50;
 
-export interface ErrorLine {
+interface ErrorLine {
   readonly file: LiveFileName;
   readonly line: number;
   readonly text: string;
 }
 
-export interface TaskErrors {
+interface TaskErrors {
   readonly jobId: JobId;
   readonly taskId: TaskId;
   /** In the order of stdout, stderr, log, progress: lines of different files have no order in time. */

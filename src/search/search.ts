@@ -7,7 +7,7 @@ import { packageFile } from '../system/package-file.ts';
 import { LineMatcher, type Pattern } from './pattern.ts';
 import { type FoundLine, LIMITS, type Limits, scanFile, type Wanted } from './scan.ts';
 
-export interface SearchSettings {
+interface SearchSettings {
   readonly pattern: Pattern;
   readonly wanted: Wanted;
   readonly limits?: Limits | undefined;
@@ -27,7 +27,7 @@ export interface SearchedFile {
 }
 
 /** Lines of a file; at its end, the number of selected lines, and an error of the file. */
-export type SearchEvent<File> =
+type SearchEvent<File> =
   | { readonly kind: 'lines'; readonly file: File; readonly lines: readonly FoundLine[] }
   | { readonly kind: 'end'; readonly file: File; readonly count: number; readonly error: string | null };
 

@@ -27,7 +27,7 @@ export function isOnNetworkFileSystem(directory: string, statfs: Statfs = fs.sta
   return NETWORK_FILE_SYSTEMS.has(statfs(directory).type >>> 0);
 }
 
-export interface OpenDatabaseOptions {
+interface OpenDatabaseOptions {
   readonly file: string;
   /** Whether to upgrade the database and rename a broken one: only with the lock of the state directory. */
   readonly owner: boolean;
@@ -35,7 +35,7 @@ export interface OpenDatabaseOptions {
   readonly statfs?: Statfs;
 }
 
-export interface OpenedDatabase {
+interface OpenedDatabase {
   readonly db: Database.Database;
   readonly quarantined: string | undefined;
 }
@@ -140,7 +140,7 @@ function requireVersion(db: Database.Database, file: string): void {
   const refused = (code: 'config' | 'store', age: string, hint: string) =>
     new JobtailError(code, `${file} was written by ${age} version of the agent (its format is ${version})`, { hint });
   if (version > NEWEST_VERSION) {
-    const hint = `this version reads up to format ${NEWEST_VERSION}: install the newer agent. To keep this version, stop the agent and ${wayBack(file)}`;
+    const hint = `this version reads up to format ${NEWEST_VERSION}: install the newer agent. To keep this version, stop the agent, and put back the copy ${file}${BACKUP}${version}.TIME (docs/install.md) or ${beginAnew(file)}`;
     throw refused('config', 'a newer', hint);
   }
   if (version === 0)
@@ -155,36 +155,6 @@ function requireVersion(db: Database.Database, file: string): void {
       'an older',
       'start or restart the agent once with this version: it brings the state up to date',
     );
-  }
-}
-
-/** The latest copy that a newer version made before its upgrade, if this version can read it. */
-function wayBack(file: string): string {
-  const names = fs.readdirSync(path.dirname(file)).filter((name) => name.startsWith(`${path.basename(file)}${BACKUP}`));
-  const copies = names
-    .filter((name) => !/\.partial(-journal)?$/.test(name))
-    .map((name) => path.join(path.dirname(file), name));
-  const copy = copies.sort(byTime).findLast(isReadable);
-  if (copy === undefined) return beginAnew(file);
-  const name = path.basename(file);
-  return `remove ${name}, ${name}-wal and ${name}-shm, then rename ${copy} to ${name}`;
-}
-
-const byTime = (one: string, other: string) => (endOf(one) < endOf(other) ? -1 : 1);
-const endOf = (name: string) => name.slice(name.lastIndexOf(BACKUP) + BACKUP.length).replace(/^\d+\./, '');
-
-function isReadable(copy: string): boolean {
-  try {
-    requireRegularDatabase(copy);
-    const db = openNative(copy, { readonly: true });
-    try {
-      const version = versionOf(db);
-      return VERSIONS.includes(version);
-    } finally {
-      db.close();
-    }
-  } catch {
-    return false;
   }
 }
 

@@ -12,7 +12,7 @@ import { printable } from '../printable.ts';
 import { asStoreError, openNative, withoutLocks } from './sql.ts';
 import { makePrivateDatabase, openStateFile, requireRegularDatabase } from './state-files.ts';
 
-export interface DirectoryLock {
+interface DirectoryLock {
   release(): void;
 }
 

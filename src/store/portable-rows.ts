@@ -218,7 +218,7 @@ function keyOf(table: PortableTable, row: string): string {
   return names.length === 0 ? "'[]'" : `json_array(${names.join(', ')})`;
 }
 
-export interface FleetLeaseRow {
+interface FleetLeaseRow {
   readonly jobId: JobId;
   readonly attempt: number;
 }

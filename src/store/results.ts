@@ -20,7 +20,7 @@ const COUNTS = `
 const MAX_COUNTED_ROWS = 20_000;
 const MAX_REASONS = 20;
 
-export interface ResultReason {
+interface ResultReason {
   readonly state: ResultRow['state'];
   readonly reason: string;
   readonly files: number;
@@ -151,7 +151,7 @@ function behind(entry: string, under: string): string {
   return entry.length > under.length && entry.endsWith('/') ? `${entry.slice(0, -1)}0` : `${entry}\0`;
 }
 
-export interface LevelQuery {
+interface LevelQuery {
   readonly under: string;
   readonly after: string;
   readonly max: number;

@@ -155,7 +155,7 @@ export interface ResultSyncRow {
  * asked: before the call of GetFileTransferMethod. open: its response was recorded. ended: EndFileTransfer was called,
  * or there was nothing to end. unknown: the agent was killed before the response was recorded.
  */
-export type LeaseState = 'asked' | 'open' | 'ended' | 'unknown';
+type LeaseState = 'asked' | 'open' | 'ended' | 'unknown';
 
 /** A transfer grant, without its private key. */
 export interface LeaseRow {

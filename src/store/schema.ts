@@ -105,7 +105,6 @@ export const UPGRADES: readonly string[] = [
    ALTER TABLE watch_mine RENAME COLUMN most_jobs TO max_jobs;
    ALTER TABLE result_counts RENAME COLUMN unkept TO without_row;
    ALTER TABLE habits RENAME TO capabilities;`,
-  `DROP TABLE service_requests; ${SERVICE_REQUESTS}`,
 ];
 
 export const SCHEMA = `

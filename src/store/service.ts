@@ -38,7 +38,7 @@ export class Capabilities {
   }
 }
 
-export type OpenedLease = Pick<LeaseRow, 'leaseId' | 'protocol' | 'host' | 'basePath' | 'username' | 'publicKey'>;
+type OpenedLease = Pick<LeaseRow, 'leaseId' | 'protocol' | 'host' | 'basePath' | 'username' | 'publicKey'>;
 
 /** The rows of ended keys stay: some services count the keys of a job over its whole life. */
 const IS_KEY = "(state = 'unknown' OR opened_at IS NOT NULL)";

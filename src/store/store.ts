@@ -16,7 +16,7 @@ import { Totals } from './totals.ts';
 /** A process that changed the store for the running agent touches this file of the state directory. */
 export const WAKE_FILE = 'wake';
 
-export interface StoreOptions {
+interface StoreOptions {
   readonly directory: string;
   /** The address of the service whose capabilities are stored. */
   readonly service: string;
@@ -139,7 +139,7 @@ function inodeOf(file: string): bigint | undefined {
   return fs.lstatSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
 }
 
-export interface CommitsOptions {
+interface CommitsOptions {
   readonly transaction: (work: () => void) => void;
   /** The returned function cancels the timer. */
   readonly timer: (delayMs: number, callback: () => void) => () => void;

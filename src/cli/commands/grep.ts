@@ -4,6 +4,7 @@ import { EXIT, JobtailError } from '../../errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
+import { literal } from '../../quick-pattern.ts';
 import { type ErrorGroup, errorsIn, groupsOf } from '../../search/errors.ts';
 import { hasMirrors, type MirrorChoice, type MirrorFile, mirrorsIn } from '../../search/mirrors.ts';
 import { expressionOf, type Pattern } from '../../search/pattern.ts';
@@ -75,9 +76,7 @@ export async function grep(args: readonly string[], options: GrepOptions): Promi
 
 /** One expression for all patterns. */
 function sourceOf(patterns: readonly string[], { fixedStrings, wordRegexp }: GrepOptions): string {
-  const sources = patterns.map((pattern) =>
-    fixedStrings === true ? pattern.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&') : pattern,
-  );
+  const sources = fixedStrings === true ? patterns.map(literal) : patterns;
   const any = sources.length === 1 ? (sources[0] ?? '') : sources.map((one) => `(?:${one})`).join('|');
   return wordRegexp === true ? `(?<!\\w)(?:${any})(?!\\w)` : any;
 }

@@ -93,7 +93,7 @@ export interface FleetAgent {
 }
 
 /** What changed of the jobs: `whole` if these are all there are. */
-export interface JobsChange {
+interface JobsChange {
   readonly whole: boolean;
   readonly jobs: readonly JobSummary[];
 }
@@ -149,7 +149,7 @@ export interface TaskDetail {
 }
 
 /** What changed of the live files of a job: `whole` if these are all there are. */
-export interface FilesChange {
+interface FilesChange {
   readonly jobId: string;
   readonly whole: boolean;
   readonly files: readonly FileState[];

@@ -1,5 +1,6 @@
 /** A search over the mirrors of all jobs, as `agent grep` does it. */
 import { asJobtailError } from '../../errors.ts';
+import { literal } from '../../quick-pattern.ts';
 import { errorsIn, groupsOf } from '../../search/errors.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
 import { search } from '../../search/search.ts';
@@ -22,8 +23,7 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
     const query = new Query(context.req.url);
     const text = query.text('text') ?? '';
     if (text === '' || text.length > MAX_TEXT) throw new Refused(400, `text is from 1 to ${MAX_TEXT} characters`);
-    const source = query.flag('regex') ? text : text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&').replaceAll('\\-', '-');
-    const pattern = { source: source.replaceAll('\\/', '/'), ignoreCase: true };
+    const pattern = { source: query.flag('regex') ? text : literal(text), ignoreCase: true };
     const files = mirrorsOf(parts);
     const stop = new AbortController();
     const limit = setTimeout(() => stop.abort(), LIMIT_MS);

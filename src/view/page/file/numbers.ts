@@ -47,7 +47,7 @@ export function kindsNear(window: TextWindow, chosenByte: number | undefined): K
 const MAX_ROWS = 20_000;
 const RETRY_MS = 2_000;
 
-export interface Series {
+interface Series {
   readonly names: readonly string[];
   /** The number of each row, counted from 1, and a column for each name. */
   readonly columns: readonly (readonly (number | null)[])[];

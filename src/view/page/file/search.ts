@@ -1,5 +1,6 @@
 /** A search over a whole content: the server runs it and reports its progress. */
 import { computed, type Signal, signal } from '@preact/signals';
+import { literal } from '../../../quick-pattern.ts';
 import type { ContentQuery, SearchLine } from '../../contract/addresses.ts';
 import { address, askLines } from '../api.ts';
 import { decode, plainLine } from '../text/terminal.ts';
@@ -194,5 +195,3 @@ const isEmpty = ({ text, errors }: Query) => text === '' && errors !== true;
 function needleOf({ text, matchesCase, regex }: Query): RegExp | undefined {
   return text === '' || regex ? undefined : new RegExp(literal(text), matchesCase ? 'gu' : 'giu');
 }
-
-const literal = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');

@@ -59,34 +59,19 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
   );
 }
 
-/** Where the bytes are that this machine does not have. Its address is the word of a shared database: text, no link. */
+/** Where the bytes are that this machine does not have. */
 function Elsewhere({ job: { jobId, owner } }: { job: JobDetail }) {
-  const agents = useLive().fleet.value?.agents ?? [];
-  const agent = agents.find(({ name }) => name === owner);
-  if (owner === null)
-    return (
-      <p class="notice">
-        The mirrors of job {jobId} are on another machine. They are shown once an agent owns the job.
-      </p>
-    );
+  const agent = useLive().fleet.value?.agents.find(({ name }) => name === owner);
   return (
     <p class="notice">
       <span>
-        The mirrors of job {jobId} are at the agent <Outside text={owner} />
-        {agent !== undefined && (
-          <>
-            {' '}
-            (host <Outside text={agent.host} />)
-          </>
-        )}
-        .{' '}
-        {agent?.view != null ? (
-          <>
-            Its view: <Outside text={agent.view} />
-          </>
+        The mirrors of job {jobId} are{' '}
+        {owner === null ? (
+          'on another machine. They are shown once an agent owns the job.'
         ) : (
           <>
-            Run <code>agent view</code> there.
+            at the agent <Outside text={owner} /> (host <Outside text={agent?.host ?? 'unknown'} />
+            ). Run <code>agent view</code> there.
           </>
         )}
       </span>

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { printable } from '../../../printable.ts';
+import { literal } from '../../../quick-pattern.ts';
 import type { ErrorGroups, FindLine, FoundFile, FoundLine } from '../../contract/addresses.ts';
 import { address, askJson, askLines, askPlace } from '../api.ts';
 import { useLive } from '../live.ts';
@@ -170,7 +171,7 @@ function Line({ place, text, needle }: { place: LinePlace; text: string; needle:
 function parts(text: string, needle: string): string[] {
   const plain = plainLine(text).replaceAll('\t', '    ');
   if (needle === '') return [plain];
-  return plain.split(new RegExp(`(${needle.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')})`, 'giu'));
+  return plain.split(new RegExp(`(${literal(needle)})`, 'giu'));
 }
 
 /** The lines of all jobs that look like errors, once they are asked for: that reads every mirror. */

@@ -3,20 +3,9 @@ import { useSignal } from '@preact/signals';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 /** How far something is, from 0 to 1. */
-export function ProgressBar({ done, label }: { done: number; label: string }) {
-  return (
-    <div
-      class="bar"
-      role="progressbar"
-      aria-label={label}
-      aria-valuemin={0}
-      aria-valuemax={100}
-      aria-valuenow={Math.round(done * 100)}
-    >
-      <span class="part done" style={{ width: `${done * 100}%` }} />
-    </div>
-  );
-}
+export const ProgressBar = ({ done, label }: { done: number; label: string }) => (
+  <progress aria-label={label} value={done} />
+);
 
 /** What the focus is on in a region that scrolls and has nothing else for it: the browser scrolls the region by keys. */
 export function ScrollKeys({ label }: { label: string }) {

@@ -10,7 +10,7 @@ const MAX_LINES = 500;
 const HEAD = /Traceback \(.* call last\)/;
 const FRAME = /^\s+at \S/;
 
-export interface Fold {
+interface Fold {
   /** The row of its first line. */
   readonly first: number;
   readonly lines: number;
