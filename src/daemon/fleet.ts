@@ -159,7 +159,7 @@ export const fleetOfViewOptions = ({ fleet, mirror, service }: FleetConfig): Fle
   ...{ fleet, mirrorDirectory: mirror.directory, service: serviceAddress(service) },
 });
 
-/** What the view shows of the fleet: a copy of its rows, by one connection of its own. */
+/** What the view shows of the fleet: a copy of its rows, by one connection of its own, which ends when it is idle. */
 export class FleetOfView implements FleetSource {
   readonly #options: FleetOfViewOptions;
   #client: FleetClient | undefined;
@@ -192,20 +192,20 @@ export class FleetOfView implements FleetSource {
       const waitingJobs = owners.filter(({ isWaiting }) => isWaiting).length;
       return { store, name: fleet.name, agents, waitingJobs, places: new Map(places) };
     } catch (error) {
-      await this.rest();
+      await this.#disconnect();
       throw error;
     }
   }
 
-  async rest(): Promise<void> {
+  async close(): Promise<void> {
+    await this.#disconnect();
+    this.#copy?.close();
+  }
+
+  async #disconnect(): Promise<void> {
     const client = this.#client;
     this.#client = undefined;
     await client?.close();
-  }
-
-  async close(): Promise<void> {
-    await this.rest();
-    this.#copy?.close();
   }
 }
 

@@ -2,12 +2,11 @@
  * How jobs are spread over the agents: the share of each, and which jobs this agent acquires or releases to reach it.
  */
 import { asJobtailError } from '../errors.ts';
-import type { TakenJob } from './claims.ts';
+import type { End, TakenJob } from './claims.ts';
 import type { Execution } from './commands.ts';
 import type { Following, Membership } from './following.ts';
 import type { Readiness } from './readiness.ts';
 import { type FleetSummary, idsOf, type LeasedJob, type Taker } from './register.ts';
-import type { Sql } from './tables.ts';
 
 /**
  * The share of each agent by its name. Shares are equal, up to each agent's maximum; the other agents share the rest. An
@@ -150,9 +149,6 @@ export class Taking {
 
 export const MAX_GIVEN = 20;
 
-/** Ends a transaction because a command arrived in the meantime. */
-class Wanted extends Error {}
-
 /** Releases jobs: those above this agent's share, and those without remaining work. */
 export class Giving {
   readonly #membership: Membership;
@@ -169,7 +165,7 @@ export class Giving {
   }
 
   async finish(): Promise<void> {
-    const { leased, store, joined } = this.#membership;
+    const { leased, store } = this.#membership;
     const states = store.jobs.states();
     // Grants of a job that another agent owns are released first.
     const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
@@ -178,13 +174,7 @@ export class Giving {
       const state = states.get(jobId);
       return state !== 'watched' && state !== 'ending' && !open.has(jobId) && !this.#execution.isAsked(jobId);
     };
-    for (const job of leased.all('following').filter(isOver).slice(0, MAX_GIVEN)) {
-      await this.#end([job], 'done', async (sql) => {
-        if (await joined.commands.hasOpen(sql, job.jobId)) throw new Wanted();
-      }).catch((error: unknown) => {
-        if (!(error instanceof Wanted)) throw error;
-      });
-    }
+    await this.#end(leased.all('following').filter(isOver).slice(0, MAX_GIVEN), 'done');
   }
 
   async giveExcess(summary: FleetSummary): Promise<void> {
@@ -204,32 +194,33 @@ export class Giving {
     if (max === 0) return;
     const jobs = leased.all('following').slice(-max);
     const stuck = leased.all('taken', 'paused').slice(0, max - jobs.length);
-    if (jobs.length + stuck.length === 0) return;
-    const given = await this.#end([...jobs, ...stuck], 'handed-over', async () => {});
+    const given = await this.#end([...jobs, ...stuck], 'handed-over');
     if (given.length === 0) return;
     this.#given += given.length;
     log.info({ jobs: given.length }, 'jobs handed off');
   }
 
   /** The agent stops following the jobs; then one transaction writes their rows and ends the ownership. */
-  async #end(
-    jobs: readonly LeasedJob[],
-    how: 'handed-over' | 'done',
-    check: (sql: Sql) => Promise<void>,
-  ): Promise<readonly LeasedJob[]> {
+  async #end(jobs: readonly LeasedJob[], how: End): Promise<readonly LeasedJob[]> {
     const { leased, joined, handover, attached, endTransfer } = this.#membership;
     const { claims, commands } = joined;
     // The agent stops, and may still write: it keeps its jobs.
-    if (attached.follower === undefined) return [];
+    if (attached.follower === undefined || jobs.length === 0) return [];
     leased.move(jobs, 'give');
     try {
       await this.#following.leave(jobs);
       await Promise.allSettled(jobs.map(({ jobId }) => endTransfer(jobId)));
-      const ended = await handover.writeAnd(jobs, async (sql, owned) => {
-        await check(sql);
-        await claims.end(sql, owned, how);
+      let ended: readonly LeasedJob[] = [];
+      const owned = await handover.writeAnd(jobs, async (sql, fenced) => {
+        // A command that arrived in the meantime is executed first.
+        ended = how === 'done' ? await commands.withoutOpen(sql, fenced) : fenced;
+        await claims.end(sql, ended, how);
         await commands.notify(sql);
       });
+      leased.move(
+        owned.filter((job) => !ended.includes(job)),
+        'keep',
+      );
       for (const { jobId } of ended) {
         leased.remove(jobId);
         this.#execution.forgetJob(jobId);
@@ -238,7 +229,7 @@ export class Giving {
       return ended;
     } catch (thrown) {
       leased.move(jobs, 'keep');
-      throw thrown instanceof Wanted ? thrown : asJobtailError(thrown);
+      throw asJobtailError(thrown);
     }
   }
 }

@@ -7,6 +7,7 @@ import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
 import type { Command, OpenCommand } from './border.ts';
 import type { Database } from './database.ts';
+import { idsOf, type LeasedJob } from './register.ts';
 import type { Sql } from './tables.ts';
 
 /** The answer of a command for which no client waits. */
@@ -109,10 +110,11 @@ export class Commands {
     });
   }
 
-  /** Within a fenced transaction, which locks the row of the job. */
-  async hasOpen(sql: Sql, jobId: JobId): Promise<boolean> {
-    const rows = await sql.query('SELECT 1 FROM {s}.orders WHERE job_id = $1 AND answer IS NULL LIMIT 1', [jobId]);
-    return rows.length > 0;
+  /** Those of the jobs without open commands, within a fenced transaction, which locks their rows. */
+  async withoutOpen(sql: Sql, jobs: readonly LeasedJob[]): Promise<LeasedJob[]> {
+    const select = 'SELECT job_id AS "jobId" FROM {s}.orders WHERE job_id = ANY($1) AND answer IS NULL';
+    const open = new Set(idsOf(await sql.query<{ readonly jobId: JobId }>(select, [idsOf(jobs)])));
+    return jobs.filter(({ jobId }) => !open.has(jobId));
   }
 }
 

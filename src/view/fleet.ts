@@ -25,8 +25,6 @@ export interface FleetRead {
 export interface FleetSource {
   /** Of the jobs `withResults`, the results are copied one by one. @throws JobtailError */
   read(withResults: readonly JobId[]): Promise<FleetRead>;
-  /** Ends its connection, until the next read. */
-  rest(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -48,7 +46,6 @@ export class JobStores {
   #reading: Promise<void> | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
   #dueAt = 0;
-  #idle: NodeJS.Timeout | undefined;
 
   constructor(own: () => Store, source: FleetSource | null) {
     this.#own = own;
@@ -115,7 +112,6 @@ export class JobStores {
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#idle);
     await this.#reading;
     await this.#source?.close();
   }
@@ -128,12 +124,8 @@ export class JobStores {
   }
 
   #readNow(source: FleetSource): Promise<void> {
-    // It would end the connection of a read that takes long.
-    clearTimeout(this.#idle);
     this.#reading ??= this.#tryRead(source).finally(() => {
       this.#reading = undefined;
-      this.#idle = setTimeout(() => void source.rest(), OLD_MS);
-      this.#idle.unref();
     });
     return this.#reading;
   }

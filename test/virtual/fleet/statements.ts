@@ -37,7 +37,6 @@ function isAfter(row: Row, last: readonly unknown[]): boolean {
   return index >= 0 && String(a[index]) > String(b[index]);
 }
 
-const isOpen = (jobId: unknown) => (order: Row) => order['job_id'] === jobId && order['answer'] === null;
 const openedBy = (order: Row) => ({
   ...{ commandId: String(order['order_id']), jobId: order['job_id'], kind: order['kind'] },
   ...{ body: order['body'], isApplied: order['is_applied'] },
@@ -128,11 +127,10 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
     }
     return [];
   },
-  'SELECT 1 FROM {s}.orders WHERE job_id = $1 AND answer IS NULL': (on, [jobId]) =>
+  'SELECT job_id AS "jobId" FROM {s}.orders WHERE job_id = ANY($1) AND answer IS NULL': (on, [ids]) =>
     on
-      .all('orders', isOpen(jobId))
-      .slice(0, 1)
-      .map(() => ({})),
+      .all('orders', (one) => one['answer'] === null && texts(ids).includes(String(one['job_id'])))
+      .map(([, { job_id: jobId }]) => ({ jobId })),
   'DELETE FROM {s}.configured': (on, [agent, ids]) => {
     const isGone = (one: Row) => one['agent'] === agent && !texts(ids).includes(String(one['job_id']));
     return on.all('configured', isGone).map(([key, { job_id: jobId }]) => {

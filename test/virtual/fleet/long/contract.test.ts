@@ -161,7 +161,7 @@ function operation(chance: Chance): readonly [what: string, Operation] {
         open.map(({ commandId }) => commandId),
         chance.is(0.5) ? {} : null,
       );
-      return [open, await commands.hasOpen(database, jobId), await commands.answerOf('1')];
+      return [open, await commands.withoutOpen(database, [{ jobId, attempt: 1 }]), await commands.answerOf('1')];
     },
     rows: async (side) => {
       const found: unknown[] = [];
