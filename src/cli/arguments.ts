@@ -15,9 +15,9 @@ function argument<T>(parse: (text: string) => T | undefined, isNone: string): (t
 
 export const jobArgument = argument(parseJobId, 'job id: a whole number from 1 to 2^63 - 1 was expected');
 export const jobsOf = (text: string, before: readonly JobId[] = []): JobId[] => [...before, jobArgument(text)];
-export const taskArgument = argument(parseTaskId, 'task id: a whole number of 64 bits was expected');
+const taskArgument = argument(parseTaskId, 'task id: a whole number of 64 bits was expected');
 export const projectArgument = argument(parseLong, 'project id: a whole number was expected');
-export const fileArgument = argument(
+const fileArgument = argument(
   (text) => LIVE_FILE_NAMES.find((name) => name === text),
   `live file: one of ${LIVE_FILE_NAMES.join(', ')} was expected`,
 );
@@ -37,7 +37,7 @@ export const secondsArgument = argument((text) => {
   const seconds = Number(text);
   return seconds >= 1 && seconds <= 3_600 ? seconds : undefined;
 }, 'number of seconds from 1 to 3600');
-export const patternArgument = argument(
+const patternArgument = argument(
   (text) => (text !== '' && isQuickPattern(text) ? text : undefined),
   'pattern: one such as heat-* was expected, with at most two ** before its end',
 );

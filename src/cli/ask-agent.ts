@@ -37,7 +37,7 @@ export async function answerOfAgent<T>(
   return undefined;
 }
 
-export interface AgentRequest {
+interface AgentRequest {
   readonly kind: ServiceRequestRow['kind'];
   readonly jobId: JobId | null;
   /** Whether the agent can answer, by its state. */

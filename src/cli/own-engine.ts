@@ -4,7 +4,7 @@ import { type Connection, connect } from '../daemon/connection.ts';
 import type { OwnedStore } from '../daemon/state.ts';
 import { commandLog } from './process.ts';
 
-export interface OwnEngine extends Engine {
+interface OwnEngine extends Engine {
   readonly connection: Connection;
 }
 

@@ -10,7 +10,7 @@ import type { Secrets } from '../redact.ts';
 import { Secret } from '../system/secret.ts';
 
 /** The part of a configuration that has secrets. */
-export interface SecretHolder {
+interface SecretHolder {
   readonly state: { readonly directory: string };
   readonly auth: { readonly method: AuthMethod; readonly secret: SecretSource };
   readonly service: {
@@ -99,7 +99,7 @@ const LIST: readonly Listed[] = [
 /** The keys of the YAML file whose value is a secret, or names one. */
 export const SECRET_KEYS = LIST.flatMap(({ keys }) => keys);
 
-export const secretsIn = (config: SecretHolder) => LIST.flatMap(({ of }) => of(config));
+const secretsIn = (config: SecretHolder) => LIST.flatMap(({ of }) => of(config));
 
 /** All files that a configuration names and that root may have to read for its agent. */
 export function filesOf(config: SecretHolder & { readonly file: string }, env: Environment): string[] {
@@ -121,7 +121,7 @@ export function secretFilesOf(config: SecretHolder, env: Environment = {}): stri
   });
 }
 
-export interface KeepOptions {
+interface KeepOptions {
   readonly env: Environment;
   readonly signal: AbortSignal;
   /** Whether programs that print a secret run. */

@@ -1,7 +1,7 @@
 /** Reads YAML text into plain values, with the position of each. */
 import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLError } from 'yaml';
 
-export interface Position {
+interface Position {
   readonly line: number;
   readonly column: number;
 }
@@ -11,7 +11,7 @@ export interface PlacedProblem {
   readonly text: string;
 }
 
-export interface YamlText {
+interface YamlText {
   /** Whole numbers beyond 2^53 are bigint, so that 64-bit ids are exact. Undefined after syntax errors. */
   readonly value: unknown;
   readonly problems: readonly PlacedProblem[];

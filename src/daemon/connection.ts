@@ -50,7 +50,7 @@ export interface Connection extends Services {
   close(): Promise<void>;
 }
 
-export interface ConnectOptions {
+interface ConnectOptions {
   readonly observer?: Observer;
   readonly newClient?: (options: HttpClientOptions) => HttpClient;
   readonly secrets?: Secrets;
@@ -139,7 +139,7 @@ export function passingCapabilities(kept?: Pick<KeptCapabilities, 'get'>): KeptC
   return { get: (name) => found.get(name) ?? kept?.get(name), set: (name, value) => void found.set(name, value) };
 }
 
-export function spillPlace(config: Config): SpillPlace {
+function spillPlace(config: Config): SpillPlace {
   const directory = spillDirectory(config);
   return {
     directory,
@@ -164,7 +164,7 @@ function sessionFaults(pattern: string, log: Log): (words: string) => boolean {
 
 const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
 
-export interface Services {
+interface Services {
   readonly remote: Remote;
   readonly jobService: JobService | null;
 }

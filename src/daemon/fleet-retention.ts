@@ -12,7 +12,7 @@ import { fleetAddress, mirrorIdentity } from './fleet.ts';
 import { notWatched } from './state.ts';
 
 /** Removes a job that no agent works on. @throws JobtailError */
-export type RemoveJob = (jobId: JobId, deleteFiles: boolean) => Promise<RemovedFiles>;
+type RemoveJob = (jobId: JobId, deleteFiles: boolean) => Promise<RemovedFiles>;
 
 /** The files are in the mirror directory of another machine. */
 export class Elsewhere extends JobtailError {}

@@ -47,7 +47,7 @@ export async function fleetAddress(
   return { url: await secret.read(new AbortController().signal), schema, secrets };
 }
 
-export interface DaemonFleetOptions {
+interface DaemonFleetOptions {
   readonly config: FleetConfig;
   readonly version: string;
   readonly store: Store;

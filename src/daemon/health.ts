@@ -83,7 +83,7 @@ export class AgentHealth {
   }
 }
 
-export interface ObservingOptions {
+interface ObservingOptions {
   readonly health: AgentHealth;
   readonly counts: AgentCounts;
   readonly metrics: () => Metrics | undefined;

@@ -10,7 +10,7 @@ import type { Log } from '../agent/ports.ts';
 import { logLine, printableLines } from '../printable.ts';
 import type { Secrets } from '../redact.ts';
 
-export interface LogOptions {
+interface LogOptions {
   readonly level: string;
   readonly secrets?: Secrets;
   readonly stream: LogStream;
@@ -50,7 +50,7 @@ export function createLog({ level, stream, secrets }: LogOptions): AdjustableLog
 }
 
 /** The used part of a stream: of `process.stderr`, or of a test. */
-export interface LineOutput {
+interface LineOutput {
   write(text: string): unknown;
   readonly writableLength: number;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -62,7 +62,7 @@ const MAX_WAITING_BYTES = 1024 * 1024;
 /** Prefixes of lines for the journal: the levels of syslog (sd-daemon(3)). */
 const PRIORITIES: Readonly<Record<string, string>> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' };
 
-export interface LogStreamOptions {
+interface LogStreamOptions {
   readonly output: LineOutput;
   readonly journal?: boolean;
 }

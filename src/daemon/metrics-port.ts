@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts';
 import type { AgentHealth } from './health.ts';
 import type { FleetNumbers, Metrics } from './metrics.ts';
 
-export interface MetricsPortOptions {
+interface MetricsPortOptions {
   readonly version: string;
   readonly store: Store;
   readonly health: AgentHealth;
@@ -87,7 +87,7 @@ export class MetricsPort {
   }
 }
 
-export interface MetricsServerOptions {
+interface MetricsServerOptions {
   readonly host: string;
   readonly port: number;
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;

@@ -12,7 +12,7 @@ import type { Store } from '../store/store.ts';
 
 export type StoreTotals = ReturnType<Store['totals']['read']>;
 
-export interface MetricsOptions {
+interface MetricsOptions {
   readonly version: string;
   readonly totals: () => StoreTotals;
   readonly callsWaiting: () => number;

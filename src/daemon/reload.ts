@@ -14,7 +14,7 @@ export interface Prepared<Made extends Closable = Connection> {
   readonly connection: Made;
 }
 
-export interface ReloadOptions<Made extends Closable> {
+interface ReloadOptions<Made extends Closable> {
   readonly current: Config;
   readonly connect: (config: Config) => Promise<Made>;
   readonly log: Log;

@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module';
 import { printable } from '../printable.ts';
 
-export type NotifyFields = Readonly<Record<string, string>>;
+type NotifyFields = Readonly<Record<string, string>>;
 
 export interface Notifier {
   /** Never throws; fields that could not be sent go with the next message. */
@@ -15,7 +15,7 @@ export interface Notifier {
   close(): void;
 }
 
-export interface NotifierOptions {
+interface NotifierOptions {
   /** Variables of the protocol are removed from it, so that no child process sends notifications. */
   readonly env: Record<string, string | undefined>;
   readonly pid: number;

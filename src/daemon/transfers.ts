@@ -24,7 +24,7 @@ const TICK_MS = 5_000;
 /** After a failure; and without a grant, for those that come from another agent of a fleet. */
 const PAUSE_MS = 60_000;
 
-export interface TransfersOptions {
+interface TransfersOptions {
   readonly store: Store;
   readonly log: Log;
   readonly secrets: Secrets;

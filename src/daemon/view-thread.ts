@@ -13,7 +13,7 @@ import { addressOf } from '../view/link.ts';
 import type { ViewSettings } from '../view/settings.ts';
 import type { FromView, ToView, ViewThreadData } from './view-worker.ts';
 
-export interface ViewThreadOptions {
+interface ViewThreadOptions {
   readonly log: Log;
   readonly onState: (lacking: string | undefined) => void;
   readonly pulseMs?: number;

@@ -78,7 +78,7 @@ function stampOf(stat: fs.BigIntStats | undefined): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
 }
 
-export interface WatchedFilesOptions {
+interface WatchedFilesOptions {
   readonly configFile: string;
   readonly wakeFile: string;
   readonly onWake: () => void;

@@ -125,7 +125,7 @@ export function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
 
-export interface FileWriterOptions {
+interface FileWriterOptions {
   /** The path of the file, for messages; one without a name has none. */
   readonly path?: string;
   /** So many at a time are flushed on the way, so that little is left to flush at the end; none if left out. */

@@ -237,7 +237,7 @@ function notStarted(command: string, code: string): JobtailError {
 
 export type Limit = { readonly totalMs: number } | IdleLimit;
 
-export interface IdleLimit {
+interface IdleLimit {
   readonly idleMs: number;
   /**
    * A number that grows while the program makes progress; default: its standard output. Standard error never counts.
@@ -249,7 +249,7 @@ export interface IdleLimit {
 const TICK_MS = 500;
 
 /** Calls back when the limit is over. */
-export class LimitClock {
+class LimitClock {
   readonly #ms: number;
   readonly #onOver: () => void;
   /** Whether the output of the program counts. */

@@ -6,7 +6,7 @@ import { pc } from '../show/colours.ts';
 import { displayOf, isUnicode, wrapToColumns } from '../show/terminal.ts';
 
 /** ok: correct. note: information. warning: it works, but may fail soon, or has a disadvantage. */
-export type Mark = 'ok' | 'note' | 'warning' | 'failure';
+type Mark = 'ok' | 'note' | 'warning' | 'failure';
 
 export interface Finding {
   readonly mark: Mark;

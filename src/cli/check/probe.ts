@@ -85,7 +85,7 @@ export interface ProbedJob {
   readonly taskIds: readonly TaskId[];
 }
 
-export interface ProbeReport {
+interface ProbeReport {
   readonly asked: number;
   readonly unexpected: readonly Unexpected[];
   /** Whether responses have the rest of a rate limit. */
@@ -95,7 +95,7 @@ export interface ProbeReport {
 }
 
 /** What the mirrors of a job rely on. A failure stands there as its code. */
-export interface JobProbe {
+interface JobProbe {
   /** The raw download of a live file by its path, without the listing. */
   readonly rawByPath: string;
   /** How the service decodes it; unknown if the file has ASCII characters only. */

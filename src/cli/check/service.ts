@@ -21,7 +21,7 @@ const MAX_SHOWN = 200;
 const COUNTED_BYTES = 1024 * 1024;
 const MAX_LISTED = 16;
 
-export interface ServiceOptions {
+interface ServiceOptions {
   /** The job of the test call; a known one if omitted. */
   readonly jobId: JobId | undefined;
   /** Its tasks; the known ones if empty. */

@@ -13,7 +13,7 @@ import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
-export interface CheckOptions extends ConfigOption {
+interface CheckOptions extends ConfigOption {
   readonly job?: JobId;
   readonly task: readonly TaskId[];
   /** Sends test requests only, and prints unknown responses as JSON. */

@@ -16,7 +16,7 @@ import { reportError } from '../process.ts';
 import { pc } from '../show/colours.ts';
 import { JSON_VERSION, jsonReport } from '../show/json.ts';
 
-export interface GrepOptions extends ConfigOption {
+interface GrepOptions extends ConfigOption {
   /** In place of the first argument, each line that matches one of them. */
   readonly regexp: readonly string[];
   readonly fixedStrings?: boolean;
@@ -114,7 +114,7 @@ export async function print(output: string | Buffer): Promise<void> {
 }
 
 /** `501/9001 stdout`, or `501/9001 stdout.1` for the generation before. */
-export const labelOf = ({ jobId, taskId, file, generation }: MirrorFile) =>
+const labelOf = ({ jobId, taskId, file, generation }: MirrorFile) =>
   `${jobId}/${taskId} ${file}${generation === 0 ? '' : `.${generation}`}`;
 
 export const decoded = (line: FoundLine) => Buffer.from(line.bytes, 'latin1').toString();
@@ -249,7 +249,7 @@ class JsonFormat implements Format {
   }
 }
 
-export interface ErrorsOptions extends ConfigOption {
+interface ErrorsOptions extends ConfigOption {
   readonly json?: boolean;
 }
 

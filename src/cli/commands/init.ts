@@ -8,7 +8,7 @@ import { type AnsweredService, configText } from '../init/config-text.ts';
 import { untilStopped } from '../process.ts';
 import { check } from './check.ts';
 
-export interface InitOptions extends InitFlags {
+interface InitOptions extends InitFlags {
   readonly output?: string;
   readonly force?: boolean;
 }

@@ -17,7 +17,7 @@ import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
-export interface NotifyOptions extends ConfigOption {
+interface NotifyOptions extends ConfigOption {
   readonly list?: boolean;
   readonly test?: boolean;
   readonly json?: boolean;

@@ -18,7 +18,7 @@ import { untilStopped } from '../process.ts';
 import { endOfFile, journalOf, printedByProgram } from '../report/sources.ts';
 import { versionReport } from './version.ts';
 
-export interface ReportOptions extends ConfigOption {
+interface ReportOptions extends ConfigOption {
   readonly output?: string;
   readonly log?: string;
 }

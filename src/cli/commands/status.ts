@@ -12,7 +12,7 @@ import { reportOf, viewLine, viewReport } from '../show/status-report.ts';
 import { detail, overview, type ShownReport } from '../show/status-table.ts';
 import { displayOf } from '../show/terminal.ts';
 
-export interface StatusOptions extends ConfigOption {
+interface StatusOptions extends ConfigOption {
   readonly json?: boolean;
   readonly watch?: boolean;
   readonly all?: boolean;

@@ -80,7 +80,7 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
   });
 }
 
-export interface PassCommand {
+interface PassCommand {
   readonly jobId: JobId;
   readonly kind: 'sync' | 'unwatch';
 }

@@ -14,7 +14,7 @@ import { jobOfState, type KnownJob } from '../show/known-job.ts';
 import { LineTail, type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { cutToColumns, displayOf } from '../show/terminal.ts';
 
-export interface TailOptions extends ConfigOption, LiveFileChoice {
+interface TailOptions extends ConfigOption, LiveFileChoice {
   readonly follow?: boolean;
   readonly lines: number;
   readonly since?: number;

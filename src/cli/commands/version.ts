@@ -8,7 +8,7 @@ import { sqliteVersion } from '../../store/sql.ts';
 import { versionOfProgram } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
-export interface VersionOptions {
+interface VersionOptions {
   readonly json?: boolean;
 }
 

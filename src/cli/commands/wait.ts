@@ -17,7 +17,7 @@ import { jsonReport } from '../show/json.ts';
 import { LineTail, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { type JobReport, reportOf } from '../show/status-report.ts';
 
-export interface WaitOptions extends ConfigOption {
+interface WaitOptions extends ConfigOption {
   readonly any?: boolean;
   readonly tail?: boolean;
   /** In milliseconds. */
@@ -149,7 +149,7 @@ class Waiting {
   readonly #config: Config;
   readonly #options: WaitOptions;
   readonly #ended = new Map<JobId, Ended>();
-  readonly #lines: Lines | undefined;
+  readonly #lines: TailedMirrors | undefined;
   readonly #startedAt = performance.now();
   #isTimeUp = false;
 
@@ -157,8 +157,10 @@ class Waiting {
     this.jobIds = jobIds;
     this.#config = config;
     this.#options = options;
+    if (options.tail !== true) return;
     const output = options.json === true ? process.stderr : process.stdout;
-    this.#lines = options.tail === true ? new Lines(config, jobIds, output) : undefined;
+    this.#lines = new TailedMirrors(new LineTail((line) => void output.write(line)), config.mirror, jobIds);
+    this.#lines.add((file) => startOfLastLines(file, FIRST_LINES));
   }
 
   get exitCode(): number {
@@ -256,29 +258,4 @@ function textOf({ job, unproven }: Ended): string {
     ...unproven.map((reason) => `  not proven: ${printable(reason)}`),
   ];
   return `${lines.join('\n')}\n`;
-}
-
-class Lines {
-  readonly #tail: LineTail;
-  readonly #mirrors: TailedMirrors;
-  #addedAt = performance.now();
-
-  constructor({ mirror }: Config, jobIds: readonly JobId[], output: NodeJS.WritableStream) {
-    this.#tail = new LineTail((line) => void output.write(line));
-    this.#mirrors = new TailedMirrors(this.#tail, mirror, jobIds);
-    this.#mirrors.add((file) => startOfLastLines(file, FIRST_LINES));
-  }
-
-  tick(): boolean {
-    if (performance.now() - this.#addedAt >= 1_000) {
-      this.#mirrors.add();
-      this.#addedAt = performance.now();
-    }
-    return this.#tail.read();
-  }
-
-  end(): void {
-    this.#mirrors.add();
-    this.#tail.end();
-  }
 }

@@ -16,7 +16,7 @@ import { progressText } from '../show/status-table.ts';
 import { BottomLines } from '../show/terminal.ts';
 
 const TICK_MS = 200;
-/** Interval for finding tasks and requesting states. */
+/** Interval for requesting states. */
 const TICKS_A_SLOW_TICK = 5;
 
 export function watchHere(config: Config, request: WatchRequest): Promise<void> {
@@ -35,12 +35,11 @@ export function watchHere(config: Config, request: WatchRequest): Promise<void> 
     const news = new News(config, store, request);
     for (let ticks = 0; !signal.aborted && store.jobs.get(jobId)?.state === 'watched'; ticks++) {
       if (ticks % TICKS_A_SLOW_TICK === 0) {
-        mirrors.add();
         const change = news.next();
         if (change !== '') bottom.clear();
         process.stderr.write(forStderr(change));
       }
-      tail.read();
+      mirrors.tick();
       writeLines();
       bottom.show([pc.dim(progressText(reportOf(config, store, jobId)))]);
       await sleep(TICK_MS, undefined, { signal }).catch(() => {});
@@ -48,8 +47,7 @@ export function watchHere(config: Config, request: WatchRequest): Promise<void> 
     bottom.clear();
     return () => {
       process.stderr.write(forStderr(news.next()));
-      mirrors.add();
-      tail.end();
+      mirrors.end();
       writeLines();
       const state = store.jobs.get(jobId)?.state ?? 'ended';
       const more = state === 'watched' ? `; agent watch ${jobId} --foreground goes on` : '';

@@ -18,7 +18,7 @@ import { searchLines } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
 import { reportOf } from '../show/status-report.ts';
 
-export interface WatchOptions extends ConfigOption {
+interface WatchOptions extends ConfigOption {
   readonly task: readonly TaskId[];
   readonly file: readonly LiveFileName[];
   readonly results: boolean;

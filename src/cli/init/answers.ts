@@ -31,7 +31,7 @@ export interface InitFlags {
 }
 
 /** An entered secret, and the file for it. */
-export interface GivenSecret {
+interface GivenSecret {
   readonly file: string;
   readonly text: string;
 }

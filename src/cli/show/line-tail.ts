@@ -8,7 +8,7 @@ import { openIfThere } from '../../system/regular-files.ts';
 import { pc } from './colours.ts';
 import { cutToColumns, terminalText } from './terminal.ts';
 
-export interface LineTailOptions {
+interface LineTailOptions {
   /** Maximum columns of a line with its prefix; no limit if omitted. */
   readonly columns?: () => number;
   readonly now?: () => number;
@@ -23,7 +23,7 @@ export interface LineTailOptions {
 }
 
 /** Receives a line, the name of its mirror, and whether its end is still to come. */
-export type WriteLine = (line: string, name: string, unfinished: boolean) => void;
+type WriteLine = (line: string, name: string, unfinished: boolean) => void;
 
 interface Tailed {
   readonly reader: MirrorReader;
@@ -147,6 +147,8 @@ export class LineTail {
   }
 }
 
+const NEW_MIRRORS_MS = 1_000;
+
 /** Empty lists mean all. */
 export interface LiveFileChoice {
   readonly task: readonly TaskId[];
@@ -159,6 +161,7 @@ export class TailedMirrors {
   readonly #jobIds: readonly JobId[];
   readonly #choice: LiveFileChoice;
   readonly #added = new Set<string>();
+  #addedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     tail: LineTail,
@@ -176,8 +179,20 @@ export class TailedMirrors {
     return this.#added.size === 0;
   }
 
+  /** Writes new lines, each second also those of new mirrors; returns whether there may be more at once. */
+  tick(): boolean {
+    if (performance.now() - this.#addedAt >= NEW_MIRRORS_MS) this.add();
+    return this.#tail.read();
+  }
+
+  end(): void {
+    this.add();
+    this.#tail.end();
+  }
+
   /** `startOf` returns the byte offset at which to begin. */
   add(startOf: (file: string) => number = () => 0): void {
+    this.#addedAt = performance.now();
     const { directory, keepGenerations } = this.#mirror;
     for (const jobId of this.#jobIds) {
       const { task: tasks, file: files } = this.#choice;
@@ -209,7 +224,7 @@ function withLastState(line: string): string {
   return line.slice(end === 0 ? 0 : line.lastIndexOf('\r', end - 1) + 1);
 }
 
-export interface MirrorReaderOptions {
+interface MirrorReaderOptions {
   readonly at?: number;
   /** Whether old generations are kept: then a mirror that becomes shorter is being repaired. */
   readonly keeps?: boolean;

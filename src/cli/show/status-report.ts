@@ -153,7 +153,7 @@ function watchMineReport(store: Store) {
   };
 }
 
-export interface ViewReport {
+interface ViewReport {
   readonly address: string;
   readonly answers: boolean;
   /** Why no link leads there, if something else listens. */
