@@ -23,7 +23,6 @@ export interface JobParts {
 }
 
 interface Failing {
-  readonly times: number;
   /** By the wall clock; undefined if it is not retried. */
   readonly retryAt: number | undefined;
   readonly error: JobtailError;
@@ -83,28 +82,25 @@ export class JobRuns {
   /** Records a failure. Returns the delay of the retry, in milliseconds. */
   failed(kind: DueRun, error: JobtailError): number {
     const { clock, log } = this.#context.deps;
-    const { maxIntervalMs: maxMs } = this.#context.limits.intervals;
     const { retryAfterMs = 0 } = error;
     if (error.code === 'internal')
       log.debug({ jobId: this.#jobId, stack: sourceStack(error) }, 'stack of an internal error');
-    const { backOff, times } = this.#failing.get(kind) ?? { backOff: this.#newBackOff(), times: 0 };
+    const backOff = this.#failing.get(kind)?.backOff ?? this.#newBackOff();
     backOff.lengthen();
     backOff.pause(retryAfterMs);
     const delayMs = backOff.remainingMs;
     const retryAt = clock.now() + Math.round(delayMs);
-    this.#failing.set(kind, { backOff, times: times + 1, retryAt, error });
-    this.#log(kind, error, retryAfterMs > maxMs ? retryAt : undefined);
-    this.inBackground(this.#note({ grew: false }));
+    const isLong = retryAfterMs > this.#context.limits.intervals.maxIntervalMs;
+    this.#record(kind, { backOff, retryAt, error }, isLong ? retryAt : undefined);
     return delayMs;
   }
 
   /** Records a failure that is not retried. */
   givenUp(kind: DueRun, error: JobtailError): void {
-    const { backOff, times } = this.#failing.get(kind) ?? { backOff: this.#newBackOff(), times: 0 };
+    const backOff = this.#failing.get(kind)?.backOff ?? this.#newBackOff();
+    backOff.lengthen();
     this.#failing.clear();
-    this.#failing.set(kind, { backOff, times: times + 1, retryAt: undefined, error });
-    this.#log(kind, error);
-    this.inBackground(this.#note({ grew: false }));
+    this.#record(kind, { backOff, retryAt: undefined, error });
   }
 
   /** Rest of the pause after a failure, in milliseconds. */
@@ -132,8 +128,10 @@ export class JobRuns {
   }
 
   /** A pass fails beside polls that work, so its failure is one of the job, not of the service. */
-  #log(kind: DueRun, error: JobtailError, waitsUntil?: number): void {
-    this.failures.failed(this.scopeOf(kind), error, waitsUntil, kind === 'pass');
+  #record(kind: DueRun, failing: Failing, waitsUntil?: number): void {
+    this.#failing.set(kind, failing);
+    this.failures.failed(this.scopeOf(kind), failing.error, waitsUntil, kind === 'pass');
+    this.inBackground(this.#note({ grew: false }));
   }
 
   #note({ grew, refused = 0, withinMs, stalledMs }: RunEnd): Promise<void> {
@@ -153,7 +151,7 @@ export class JobRuns {
         polledAt,
         grownAt,
         refused,
-        failures: first?.times ?? 0,
+        failures: first?.backOff.failures ?? 0,
         error,
         ...(stall === undefined ? {} : { stalledAt: stall }),
       });

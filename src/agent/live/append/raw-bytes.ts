@@ -4,6 +4,7 @@
  * the live file only if the text of the server shows its bytes (raw-download.ts). The likely paths come first, without
  * the listing: some files are never listed. Several listed files count only if they have the same bytes.
  */
+import { nominalPause } from '../../../back-off.ts';
 import { asJobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { endsWith, partsOf } from '../../../safe-names.ts';
@@ -41,7 +42,6 @@ const BYTES_A_SECOND = 256 * 1024;
 const MAX_WAIT_MS = 10 * 60_000;
 /** Refusals, with pauses in between, after which the poll goes on without raw bytes. */
 const REFUSALS = 2;
-const MAX_DOUBLINGS = 10;
 /** PATH_MAX of Linux. */
 const MAX_PATH_LENGTH = 4_096;
 /** Bytes of text that are compared to see that a file stood still. */
@@ -92,8 +92,8 @@ export class RawBytes {
     const found = await this.#find(file, pass, shown, mustGrow);
     if (typeof found === 'object') this.#learnShift(file, found.path);
     const textBytes = found === undefined ? (shown?.text.remaining() ?? 0) : 0;
-    const pauseMs = pauseAfter(file.length + textBytes) * 2 ** Math.min(MAX_DOUBLINGS, tries.refusals);
-    tries.next = this.#now() + Math.min(MAX_WAIT_MS, pauseMs);
+    const firstMs = (1 + (file.length + textBytes) / BYTES_A_SECOND) * 1_000;
+    tries.next = this.#now() + nominalPause(tries.refusals + 1, { firstMs, maxMs: MAX_WAIT_MS });
     tries.refusals = found === undefined ? tries.refusals + 1 : 0;
     tries.path = typeof found === 'object' ? found.path : undefined;
     return typeof found === 'object' ? found.compared : undefined;
@@ -254,9 +254,6 @@ export async function namesThatMayBe(listed: readonly string[], relativePath: st
   }
   return fitting;
 }
-
-/** Pause before a file of this size is downloaded again, in milliseconds. */
-const pauseAfter = (bytes: number) => (1 + bytes / BYTES_A_SECOND) * 1_000;
 
 /** Paths below the directory of the task, whose number is that of the task, or differs by a known shift. */
 export function likelyPaths(
