@@ -85,7 +85,7 @@ export async function match(
       continue;
     }
     if (reading.atEnd()) return { kind: 'shorter', at };
-    const end = await endOfReplaced(reading, bytes, { at, to, offset });
+    const end = await endOfReplaced(reading, bytes, { from: at, to, offset });
     if (end.position > at) onUnshown(at, end.position);
     if (end.differs && reading.atEnd()) return { kind: 'shorter', at };
     // Text that does not fit contradicts no bytes that were substituted: it shows too little of them.
@@ -107,13 +107,11 @@ interface ReplacedEnd {
   readonly differs?: boolean;
 }
 
-/**
- * Moves the reading past the U+FFFD at its cursor, as far as they stand for the bytes from `at` on.
- */
+/** Moves the reading past the U+FFFD at its cursor, as far as they stand for the bytes from `at` on. */
 async function endOfReplaced(
   reading: Reading,
   bytes: Bytes,
-  { at, to, offset }: { readonly at: number; readonly to: number; readonly offset: number },
+  { from: at, to, offset = at }: Stretch,
 ): Promise<ReplacedEnd> {
   const behind = reading.fork();
   const count = await behind.skipUncertain();

@@ -126,13 +126,12 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   const { store, remote, signal, clock, isLast } = options;
   const rows = store.liveFiles.ofJob(polls.jobId);
   const maxPolls = rows.length === 0 ? 0 : MAX_POLLS;
-  const quietBefore = !isLast && rows.every(({ verified, position }) => verified === position) ? 1 : 0;
   const maxGrowing = isLast ? MAX_POLLS : MAX_GROWING_POLLS;
   let { pauseMs } = options;
   let appended = 0;
   let ends: Polled['ends'] = new Map();
   let errors: Polled['errors'] = new Map();
-  let quiet = quietBefore;
+  let quiet = !isLast && rows.every(({ verified, position }) => verified === position) ? 1 : 0;
   for (let count = 0, growing = 0; count < maxPolls && growing < maxGrowing && quiet < 2; count++) {
     if (count > 0) await sleep(clock, pauseMs, signal);
     const polled = await polls.poll({ remote, final: true, hasWholeFiles: true, signal });

@@ -51,23 +51,16 @@ export interface Probed {
 /** Probes candidates in their order. @throws JobtailError for failures other than those of the ids */
 export async function probe(candidates: Iterator<TaskId>, options: ProbeOptions): Promise<Probed> {
   const probing = new Probing(options);
-  const next = (count: number) => {
-    const taken: TaskId[] = [];
-    while (taken.length < count && probing.asked + taken.length < MAX_CANDIDATES) {
-      const { value, done } = candidates.next();
-      if (done === true) break;
-      taken.push(value);
-    }
-    return taken;
-  };
   let waiting: TaskId[] = [];
   while (probing.calls < MAX_CALLS && !options.isEnough(probing.found)) {
-    const { entries } = probing;
-    waiting.push(...next(entries - waiting.length));
-    const slice = waiting.slice(0, entries);
+    while (waiting.length < probing.entries && probing.asked + waiting.length < MAX_CANDIDATES) {
+      const { value, done } = candidates.next();
+      if (done === true) break;
+      waiting.push(value);
+    }
+    const slice = waiting.slice(0, probing.entries);
     if (slice.length === 0) break;
-    const isDone = await probing.ask(slice);
-    if (isDone) waiting = waiting.slice(slice.length);
+    if (await probing.ask(slice)) waiting = waiting.slice(slice.length);
   }
   probing.requireAnswer();
   const answersAll = await probing.answersStrangers();
@@ -137,13 +130,8 @@ class Probing {
 
   /** Whether the service answers even an impossible id; requested only if every probed id was answered. */
   async answersStrangers(): Promise<boolean> {
-    const { capabilities } = this.#options;
-    if (
-      this.found.length === 0 ||
-      this.found.length < this.asked ||
-      capabilities.get(STRANGERS_CAPABILITY) !== undefined
-    )
-      return false;
+    const isKnown = this.#options.capabilities.get(STRANGERS_CAPABILITY) !== undefined;
+    if (isKnown || this.found.length === 0 || this.found.length < this.asked) return false;
     try {
       const answered = await this.#call([STRANGER]);
       if (answered.length > 0) return true;
