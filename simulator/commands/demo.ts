@@ -5,14 +5,12 @@ import { pc } from '../../src/cli/show/colours.ts';
 import { LinkedAbort } from '../../src/linked-abort.ts';
 import { type Comparison, compareSides } from '../demo/comparison.ts';
 import { conclude, showComparison } from '../demo/conclusion.ts';
+import { demoJob, demoNames } from '../demo/demo-job.ts';
 import { demoOfFleet } from '../demo/fleet-demo.ts';
-import { DemoParts } from '../demo/parts.ts';
+import { ALONE, DemoParts, freePort } from '../demo/parts.ts';
 import { followJob } from '../demo/story.ts';
 import type { Protocol } from '../description.ts';
 import { releaseNamed } from '../rest/releases.ts';
-
-/** Of the agent's log, shown where the demo fails. */
-const LOG_LINES = 10;
 
 const SECONDS = 15;
 /** The jobs have to go on for longer than it takes to notice that an agent is gone. */
@@ -40,58 +38,61 @@ export function demo(options: DemoOptions): Promise<void> {
     process.stdout.on('error', leave);
     // Whatever waits listens to it.
     setMaxListeners(0, left.signal);
-    const { fleet = false, seconds, all = false } = options;
-    const run = fleet
-      ? demoOfFleet({ seconds: seconds ?? FLEET_SECONDS, all }, left.signal)
-      : runAndTidyUp({ ...options, seconds: seconds ?? SECONDS, all }, left.signal);
-    await run.finally(() => process.off('SIGHUP', leave));
+    await run(options, left.signal).finally(() => process.off('SIGHUP', leave));
   });
 }
 
-type OneAgentOptions = Required<Omit<DemoOptions, 'fleet'>>;
-
-async function runAndTidyUp(options: OneAgentOptions, signal: AbortSignal): Promise<void> {
+async function run(options: DemoOptions, signal: AbortSignal): Promise<void> {
   const startedAt = performance.now();
-  const { protocol } = options;
-  const parts = new DemoParts({ protocol, release: releaseNamed(options.release) });
-  const { screen } = parts;
+  const { fleet = false, all = false } = options;
+  const { seconds = fleet ? FLEET_SECONDS : SECONDS } = options;
+  const parts = new DemoParts();
   try {
-    const comparison = await runAndCompare(parts, options, signal);
+    const comparison = fleet
+      ? await demoOfFleet(parts, { seconds, all }, signal)
+      : await demoOfOne(parts, { ...options, seconds, all }, signal);
     await parts.remove();
-    conclude(screen, comparison, performance.now() - startedAt);
+    conclude(parts.screen, comparison, performance.now() - startedAt);
   } catch (error) {
-    screen.endProgress();
-    if (signal.aborted) screen.write('\ninterrupted: everything is stopped and removed\n');
-    else {
-      const output = parts.outputOf('run').trimEnd();
-      if (output !== '') screen.quote(`the agent logged last:\n${output.split('\n').slice(-LOG_LINES).join('\n')}`);
-    }
+    parts.showFailure(signal);
     throw error;
   } finally {
     await parts.remove();
   }
 }
 
-async function runAndCompare(parts: DemoParts, options: OneAgentOptions, signal: AbortSignal): Promise<Comparison> {
+type OneAgentOptions = Required<Omit<DemoOptions, 'fleet'>>;
+
+async function demoOfOne(
+  parts: DemoParts,
+  { seconds, all, protocol, ...options }: OneAgentOptions,
+  signal: AbortSignal,
+): Promise<Comparison> {
   const { screen } = parts;
-  const { seconds, all } = options;
   screen.write(`${pc.bold('jobtail demo')}: a simulated cluster, a job, and the agent that mirrors its files.\n`);
   screen.write(`It all happens in ${parts.directory}, which is removed at the end.\n`);
 
   screen.step('A simulated cluster');
-  const sandbox = await parts.startSandbox();
-  const job = await parts.createJob(sandbox, seconds);
+  const release = releaseNamed(options.release);
+  const sandbox = await parts.startSandbox({ release });
+  const job = await sandbox.submitJob({ ...demoJob({ seconds, names: demoNames(protocol, release) }), held: true });
   const [languages, numbers] = job.tasks.map(({ taskId }) => taskId);
-  const spoken = options.protocol === 'rest' ? ` over REST, as release ${sandbox.habits.release}` : '';
+  const spoken = protocol === 'rest' ? ` over REST, as release ${release}` : '';
   screen.line(`${sandbox.baseUrl} answers as the real ones do${spoken}. Job ${job.jobId} is in its queue:`);
   screen.line(`task ${languages} writes many languages, in colour, in pieces that cut characters;`);
   screen.line(`task ${numbers} CRLF lines, progress bars, a file that is rewritten, large results.`);
 
   screen.step('The agent');
   screen.line('config.yaml is all it needs:');
-  screen.quote(await parts.configure(sandbox));
+  const sections = {
+    state: { directory: 'state' },
+    results: { intervalSeconds: 1 },
+    notify: [{ on: ['rewritten', 'match'], match: '^done', command: ['sh', '-c', 'cat >> "$0"', parts.eventsFile] }],
+    view: { listen: `127.0.0.1:${await freePort()}` },
+  };
+  screen.quote(parts.configure(sandbox, ALONE, sections, protocol));
   const sides = { jobId: job.jobId, tasks: job.tasks, mirrorDirectory: parts.mirrorDirectory };
-  await followJob({ parts, screen, sandbox, job, seconds, sides, signal });
+  await followJob({ parts, sandbox, job, jobs: [job], seconds, sides, signal });
 
   screen.step('Every file, on the cluster and here');
   const comparison = await compareSides(sides);

@@ -1,12 +1,16 @@
 /** `agent demo --fleet`: three agents on a real PostgreSQL; one is killed, one stopped; every byte is compared. */
 import { pc } from '../../src/cli/show/colours.ts';
+import type { JobSpec } from '../cluster/specs.ts';
 import { type Comparison, compareSides } from './comparison.ts';
-import { conclude, showComparison } from './conclusion.ts';
-import { FleetParts } from './fleet-parts.ts';
+import { showComparison } from './conclusion.ts';
+import { demoJob } from './demo-job.ts';
 import { AGENTS, followJobs } from './fleet-story.ts';
+import type { DemoParts } from './parts.ts';
 import type { Sides } from './sides.ts';
 
 const JOBS = 6;
+/** The shortest lease that there is: the demo is over in a minute. */
+const HEARTBEAT_SECONDS = 10;
 
 export interface FleetDemoOptions {
   /** How long the jobs write. */
@@ -15,25 +19,11 @@ export interface FleetDemoOptions {
   readonly all: boolean;
 }
 
-/** It leaves nothing behind, also where `signal` ends it. */
-export async function demoOfFleet(options: FleetDemoOptions, signal: AbortSignal): Promise<void> {
-  const startedAt = performance.now();
-  const parts = new FleetParts();
-  try {
-    const comparison = await runAndCompare(parts, options, signal);
-    await parts.remove();
-    conclude(parts.screen, comparison, performance.now() - startedAt);
-  } catch (error) {
-    parts.screen.endProgress();
-    if (signal.aborted) parts.screen.write('\ninterrupted: everything is stopped and removed\n');
-    else parts.screen.quote(parts.lastWords());
-    throw error;
-  } finally {
-    await parts.remove();
-  }
-}
-
-async function runAndCompare(parts: FleetParts, options: FleetDemoOptions, signal: AbortSignal): Promise<Comparison> {
+export async function demoOfFleet(
+  parts: DemoParts,
+  options: FleetDemoOptions,
+  signal: AbortSignal,
+): Promise<Comparison> {
   const { screen } = parts;
   screen.write(`${pc.bold('jobtail demo')}: a simulated cluster, ${JOBS} jobs, and three agents that share them.\n`);
   screen.write(`It all happens in ${parts.directory} and a PostgreSQL of its own; both are removed at the end.\n`);
@@ -46,12 +36,18 @@ async function runAndCompare(parts: FleetParts, options: FleetDemoOptions, signa
   );
   const sandbox = await parts.startSandbox();
   const numbers = Array.from({ length: JOBS }, (_, number) => number);
-  const jobs = await Promise.all(numbers.map((number) => parts.createJob(sandbox, options.seconds, number)));
+  const jobs = await Promise.all(numbers.map((number) => sandbox.submitJob(jobOf(options.seconds, number))));
   screen.line(`${sandbox.baseUrl} answers as the real ones do. ${JOBS} jobs are in its queue.`);
 
   screen.step('Three agents, one directory of mirrors');
   screen.line(`Each has a configuration like this one, with a name and a state of its own:`);
-  const [text = ''] = AGENTS.map((name) => parts.configure(sandbox, name));
+  const [text = ''] = AGENTS.map((name) =>
+    parts.configure(sandbox, name, {
+      state: { directory: `state-${name}` },
+      results: { intervalSeconds: 2 },
+      fleet: { name, urlFile: 'database-url', heartbeatSeconds: HEARTBEAT_SECONDS },
+    }),
+  );
   screen.quote(text);
   const sides = jobs.map(({ jobId, tasks }) => ({ jobId, tasks, mirrorDirectory: parts.mirrorDirectory }));
   await followJobs({ parts, jobs, sides, seconds: options.seconds, signal });
@@ -60,6 +56,12 @@ async function runAndCompare(parts: FleetParts, options: FleetDemoOptions, signa
   const comparison = await compareAll(sides);
   showComparison(screen, comparison, options.all);
   return comparison;
+}
+
+/** A job of one task that does not begin yet: one of the two tasks of the demo. */
+function jobOf(seconds: number, number: number): JobSpec {
+  const { tasks } = demoJob({ seconds, seed: number });
+  return { tasks: tasks.filter((_, index) => index === number % tasks.length), held: true };
 }
 
 /** Of all jobs, with the number of the job before each name. */

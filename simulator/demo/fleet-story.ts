@@ -5,34 +5,34 @@ import { pc } from '../../src/cli/show/colours.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { countOf } from '../../src/numbers.ts';
 import { logLine } from '../../src/printable.ts';
-import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { TaskProcess } from '../cluster/task-process.ts';
-import type { FleetParts, FleetProcess } from './fleet-parts.ts';
-import { type Growth, livePairs, type Sides, sizeOf, sum } from './sides.ts';
+import {
+  type DemoStory,
+  PROCESS_MS,
+  requireAlive,
+  requireRunning,
+  runCommand,
+  stopAgent,
+  untilEnded,
+} from './agents.ts';
+import type { AgentProcess } from './parts.ts';
+import { liveGrowth, livePairs, type Sides, sizeOf, sum } from './sides.ts';
 import { until } from './until.ts';
 
 export const AGENTS = ['anna', 'ben', 'cleo'] as const;
 type AgentName = (typeof AGENTS)[number];
 
-export interface FleetStory {
-  readonly parts: FleetParts;
-  /** Held: they have not begun. */
-  readonly jobs: readonly SubmittedJob[];
+export interface FleetStory extends DemoStory {
   readonly sides: readonly Sides[];
-  readonly seconds: number;
-  readonly signal: AbortSignal;
 }
 
-/** For a process to start or to end, on a very slow machine. */
-const PROCESS_MS = 30_000;
-const PASS_MS = 120_000;
 /** What is promised is half a minute. */
 const TAKEOVER_MS = 90_000;
 /** The share of their time after which the jobs are in the middle of their output. */
 const HARM_AT = 0.2;
 const PROGRESS_MS = 500;
 
-type Agents = ReadonlyMap<AgentName, FleetProcess>;
+type Agents = ReadonlyMap<AgentName, AgentProcess>;
 
 /**
  * Follows the jobs to their end, with one agent killed and one stopped in the middle; when it resolves, all have ended.
@@ -54,7 +54,8 @@ export async function followJobs(story: FleetStory): Promise<void> {
     });
     for (const name of AGENTS) screen.line(`${name} follows ${countOf(jobsOf(owners, name), 'job')}.`);
     await harm(story, agents);
-    await untilEnded(story, agents);
+    await untilEnded(story, { anna: processOf(agents, 'anna'), cleo: processOf(agents, 'cleo') });
+    screen.endProgress();
   } finally {
     over.abort();
     await shown;
@@ -63,7 +64,7 @@ export async function followJobs(story: FleetStory): Promise<void> {
 }
 
 async function startAgents({ parts, signal }: FleetStory): Promise<Agents> {
-  const started = new Map<AgentName, FleetProcess>();
+  const started = new Map<AgentName, AgentProcess>();
   for (const name of AGENTS) {
     parts.screen.quote(`$ agent run -c ${name}.yaml`);
     started.set(name, await parts.startAgent(name, 'run'));
@@ -78,10 +79,6 @@ async function startAgents({ parts, signal }: FleetStory): Promise<Agents> {
   return started;
 }
 
-function requireAlive(name: string, { exit }: TaskProcess): void {
-  if (exit !== undefined) throw new JobtailError('internal', `${name} ended by itself (${exit.signal ?? exit.code})`);
-}
-
 /** Each agent gets some of the commands. */
 async function watchJobs(story: FleetStory): Promise<void> {
   await Promise.all(
@@ -93,21 +90,13 @@ async function watchJobs(story: FleetStory): Promise<void> {
 }
 
 /** Runs a command with the configuration of an agent; what it printed. Another exit code than 0 is an error. */
-async function command(
-  { parts, signal }: FleetStory,
-  name: AgentName,
-  ...line: [string, ...string[]]
-): Promise<string> {
-  const running = await parts.startAgent(name, ...line);
-  const what = `agent ${line[0]} had ended`;
-  const { code } = await until(() => running.process.exit, { what, limitMs: PASS_MS, signal });
-  if (line[0] !== 'status') parts.screen.quote(`$ agent ${line.join(' ')} -c ${name}.yaml`);
-  if (code !== 0) {
-    throw new JobtailError('internal', `agent ${line.join(' ')} ended with exit code ${code}`, {
-      hint: running.log().trim() || running.output().trim(),
-    });
-  }
-  return running.output();
+async function command(story: FleetStory, name: AgentName, ...line: [string, ...string[]]): Promise<string> {
+  const { code, output, log } = await runCommand(story, name, ...line);
+  if (line[0] !== 'status') story.parts.screen.quote(`$ agent ${line.join(' ')} -c ${name}.yaml`);
+  if (code === 0) return output();
+  throw new JobtailError('internal', `agent ${line.join(' ')} ended with exit code ${code}`, {
+    hint: log().trim() || output().trim(),
+  });
 }
 
 /** By job, as `status` of any agent reports; undefined until each job has an owner, and each of `names` has jobs. */
@@ -135,11 +124,7 @@ async function harm(story: FleetStory, agents: Agents): Promise<void> {
     limitMs: PROCESS_MS,
     signal,
   });
-  if (jobs.some(({ tasks }) => tasks.some(({ state }) => state === 'ended'))) {
-    throw new JobtailError('timeout', 'a job was over before an agent could be killed in the middle of it', {
-      hint: 'the machine is too busy for jobs that short: try --seconds 60',
-    });
-  }
+  requireRunning(story);
   ben.signal('SIGKILL');
   cleo.signal('SIGSTOP');
   const harmedAt = performance.now();
@@ -174,22 +159,9 @@ function processOf(agents: Agents, name: AgentName): TaskProcess {
   return agent.process;
 }
 
-async function untilEnded({ jobs, seconds, parts, signal }: FleetStory, agents: Agents): Promise<void> {
-  const tasks = jobs.flatMap((job) => job.tasks);
-  const isOver = () => {
-    for (const name of ['anna', 'cleo'] as const) requireAlive(name, processOf(agents, name));
-    return tasks.every(({ state }) => state === 'ended') || undefined;
-  };
-  await until(isOver, { what: 'the jobs had ended', limitMs: PROCESS_MS + 3_000 * seconds, signal });
-  for (const { taskId, exit } of tasks) {
-    if (exit?.code !== 0) throw new JobtailError('internal', `task ${taskId} failed (${exit?.signal ?? exit?.code})`);
-  }
-  parts.screen.endProgress();
-}
-
 /** Each job gets its last pass, by orders to both of the agents that are left; then these stop. */
 async function finish(story: FleetStory, agents: Agents): Promise<void> {
-  const { parts, jobs, signal } = story;
+  const { parts, jobs } = story;
   parts.screen.step('The jobs have ended: one last complete pass of each');
   const left = ['anna', 'cleo'] as const;
   await Promise.all(
@@ -198,12 +170,7 @@ async function finish(story: FleetStory, agents: Agents): Promise<void> {
         await command(story, name, 'unwatch', jobId);
     }),
   );
-  for (const name of left) processOf(agents, name).signal('SIGTERM');
-  for (const name of left) {
-    const stopping = processOf(agents, name);
-    const { code } = await until(() => stopping.exit, { what: `${name} had stopped`, limitMs: PROCESS_MS, signal });
-    if (code !== 0) throw new JobtailError('internal', `${name} stopped with exit code ${code}`);
-  }
+  await Promise.all(left.map((name) => stopAgent(story, name, processOf(agents, name))));
 }
 
 /** How much of all jobs is here, until `stop` fires. */
@@ -213,14 +180,4 @@ async function showProgress({ parts, sides }: FleetStory, stop: AbortSignal): Pr
     await sleep(PROGRESS_MS, undefined, { signal: stop }).catch(() => {});
   }
   parts.screen.endProgress();
-}
-
-async function liveGrowth(sides: readonly Sides[]): Promise<Growth> {
-  const pairs = sides.flatMap(livePairs);
-  const [here, cluster] = await Promise.all([
-    Promise.all(pairs.map(({ mirror }) => sizeOf(mirror))),
-    Promise.all(pairs.map((pair) => sizeOf(pair.cluster))),
-  ]);
-  const files = { here: pairs.length, cluster: pairs.length };
-  return { title: 'live files', files, bytes: { here: sum(here), cluster: sum(cluster) } };
 }

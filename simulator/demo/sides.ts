@@ -54,17 +54,21 @@ export interface Growth {
 
 /** First the live files, then the results of each task. */
 export async function growths(sides: Sides): Promise<Growth[]> {
-  const live = await Promise.all(
-    livePairs(sides).map(async ({ cluster, mirror }) => [await sizeOf(mirror), await sizeOf(cluster)] as const),
-  );
   const results = sides.tasks.map(async ({ taskId, specificationId, directory }) => {
     const here = await sizesBelow(path.join(resultsDirectory(sides.mirrorDirectory, sides.jobId), specificationId));
     for (const name of here.keys()) if (isPartialName(path.posix.basename(name))) here.delete(name);
     const cluster = await sizesBelow(directory);
     return growthOf(`results of ${taskId}`, [...here.values()], [...cluster.values()]);
   });
-  const [here, cluster] = [live.map(([size]) => size), live.map(([, size]) => size)];
-  return [growthOf('live files', here, cluster), ...(await Promise.all(results))];
+  return [await liveGrowth([sides]), ...(await Promise.all(results))];
+}
+
+/** Of all live files. */
+export async function liveGrowth(sides: readonly Sides[]): Promise<Growth> {
+  const pairs = sides.flatMap(livePairs);
+  const here = await Promise.all(pairs.map(({ mirror }) => sizeOf(mirror)));
+  const cluster = await Promise.all(pairs.map((pair) => sizeOf(pair.cluster)));
+  return growthOf('live files', here, cluster);
 }
 
 function growthOf(title: string, here: readonly number[], cluster: readonly number[]): Growth {

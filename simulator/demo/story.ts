@@ -1,5 +1,6 @@
 /** The steps of the demo, in the order in which they are seen. */
 import fs from 'node:fs/promises';
+import path from 'node:path';
 import { commonLength } from '../../src/bytes.ts';
 import { pc } from '../../src/cli/show/colours.ts';
 import { JobtailError } from '../../src/errors.ts';
@@ -7,28 +8,28 @@ import { showBytes, showCount } from '../../src/numbers.ts';
 import { printable } from '../../src/printable.ts';
 import { lockHolder } from '../../src/store/lock.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
-import type { TaskProcess } from '../cluster/task-process.ts';
 import type { Sandbox } from '../sandbox.ts';
+import {
+  type DemoStory,
+  PROCESS_MS,
+  requireAlive,
+  requireRunning,
+  runCommand,
+  stopAgent,
+  untilEnded,
+} from './agents.ts';
 import { LiveView } from './live-view.ts';
-import type { DemoParts } from './parts.ts';
+import { type AgentProcess, ALONE } from './parts.ts';
 import type { Screen } from './screen.ts';
 import { livePairs, type Sides, sizeOf, sum } from './sides.ts';
 import { until } from './until.ts';
 
-export interface Story {
-  readonly parts: DemoParts;
-  readonly screen: Screen;
+export interface Story extends DemoStory {
   readonly sandbox: Sandbox;
-  /** Held: it has not begun. */
   readonly job: SubmittedJob;
-  readonly seconds: number;
   readonly sides: Sides;
-  readonly signal: AbortSignal;
 }
 
-/** For a process to start or to end, on a very slow machine. */
-const PROCESS_MS = 30_000;
-const PASS_MS = 120_000;
 /** The share of its time after which the job is in the middle of its output. */
 const KILL_AT = 0.4;
 const LEAST_GROWTH_BYTES = 16 * 1024;
@@ -36,7 +37,8 @@ const LEAST_GROWTH_BYTES = 16 * 1024;
 /** Follows the job from its beginning to its end, with a kill in the middle; when it resolves, the agent has ended. */
 export async function followJob(story: Story): Promise<void> {
   const agent = await startAgent(story);
-  const { screen, seconds, job } = story;
+  const { seconds, job } = story;
+  const { screen } = story.parts;
   await command(story, 'watch', job.jobId);
   await showView(story, agent);
   screen.step('The job runs: lines as they arrive in the mirrors');
@@ -55,31 +57,27 @@ export async function followJob(story: Story): Promise<void> {
   screen.line(`${showCount(arrived)} lines have arrived; ${shown} of them were shown.`);
 }
 
-async function startAgent({ screen, parts, signal }: Story): Promise<TaskProcess> {
-  screen.quote('$ agent run -c config.yaml');
-  const agent = await parts.startAgent('run');
+async function startAgent({ parts, signal }: Story): Promise<AgentProcess> {
+  parts.screen.quote('$ agent run -c config.yaml');
+  const agent = await parts.startAgent(ALONE, 'run');
   const isUp = () => {
-    requireAlive(agent);
-    return lockHolder(parts.stateDirectory) === agent.pid ? true : undefined;
+    requireAlive('the agent', agent.process);
+    return lockHolder(path.join(parts.directory, 'state')) === agent.process.pid ? true : undefined;
   };
   await until(isUp, { what: 'the agent was up', limitMs: PROCESS_MS, signal });
   return agent;
 }
 
 /** The link of the page, which goes on over the kill; it takes a moment until it is served. */
-async function showView(story: Story, agent: TaskProcess): Promise<void> {
-  const { parts, screen, signal } = story;
+async function showView(story: Story, agent: AgentProcess): Promise<void> {
+  const { parts, signal } = story;
   const isServed = () => {
-    requireAlive(agent);
-    return parts.outputOf('run').includes('view listening') ? true : undefined;
+    requireAlive('the agent', agent.process);
+    return agent.log().includes('view listening') ? true : undefined;
   };
   await until(isServed, { what: 'the view was served', limitMs: PROCESS_MS, signal });
   await command(story, 'view', '--no-open');
-  screen.line('Open this in a browser to see the job grow, over the kill as well.');
-}
-
-function requireAlive({ exit }: TaskProcess): void {
-  if (exit !== undefined) throw new JobtailError('internal', `the agent ended by itself (${exit.signal ?? exit.code})`);
+  parts.screen.line('Open this in a browser to see the job grow, over the kill as well.');
 }
 
 /** Runs a command of the agent and shows it with its output; another exit code than 0 is an error. */
@@ -91,34 +89,22 @@ async function command(story: Story, name: string, ...args: readonly string[]): 
   });
 }
 
-async function exitCodeOf(
-  { screen, parts, signal }: Story,
-  name: string,
-  ...args: readonly string[]
-): Promise<number | null> {
-  const line = ['agent', name, ...args].join(' ');
-  screen.quote(`$ ${line} -c config.yaml`);
-  const running = await parts.startAgent(name, ...args);
-  const what = `agent ${name} had ended`;
-  const { code } = await until(() => running.exit, { what, limitMs: PASS_MS, signal });
-  screen.quote(parts.outputOf(name).replaceAll(`${parts.directory}/`, ''));
+async function exitCodeOf(story: Story, name: string, ...args: readonly string[]): Promise<number | null> {
+  const { screen, directory } = story.parts;
+  screen.quote(`$ ${['agent', name, ...args].join(' ')} -c config.yaml`);
+  const { code, output, log } = await runCommand(story, ALONE, name, ...args);
+  screen.quote(`${output()}${log()}`.replaceAll(`${directory}/`, ''));
   return code;
 }
 
-async function killAndFinish(story: Story, agent: TaskProcess, view: LiveView): Promise<void> {
-  const { job, screen, seconds, signal } = story;
+async function killAndFinish(story: Story, agent: AgentProcess, view: LiveView): Promise<void> {
+  const { job, parts } = story;
+  const { screen } = parts;
   await job.submit();
   await killInTheMiddle(story, agent, view);
   const second = await startAgain(story);
   view.resume();
-  const isOver = () => {
-    requireAlive(second);
-    return job.tasks.every(({ state }) => state === 'ended') ? true : undefined;
-  };
-  await until(isOver, { what: 'the job had ended', limitMs: PROCESS_MS + 3_000 * seconds, signal });
-  for (const { taskId, exit } of job.tasks) {
-    if (exit?.code !== 0) throw new JobtailError('internal', `task ${taskId} failed (${exit?.signal ?? exit?.code})`);
-  }
+  await untilEnded(story, { 'the agent': second.process });
   screen.step('The job has ended: one last complete pass');
   await command(story, 'jobs');
   const waited = await exitCodeOf(story, 'wait', job.jobId, '--timeout', '1s');
@@ -127,14 +113,13 @@ async function killAndFinish(story: Story, agent: TaskProcess, view: LiveView): 
   );
   screen.line('Then it is 0 for Finished, 10 for Failed: a step of a script.');
   await command(story, 'unwatch', job.jobId);
-  second.signal('SIGTERM');
-  const { code } = await until(() => second.exit, { what: 'the agent had stopped', limitMs: PROCESS_MS, signal });
-  if (code !== 0) throw new JobtailError('internal', `the agent stopped with exit code ${code}`);
+  await stopAgent(story, 'the agent', second.process);
   showEvents(story);
 }
 
 /** What the rule of the configuration passed to its program. */
-function showEvents({ parts, screen }: Story): void {
+function showEvents({ parts }: Story): void {
+  const { screen } = parts;
   screen.line('Events that the rule under notify: passed to its program:');
   for (const { type, taskId, file, generation, line, text } of parts.events) {
     const where = line === undefined ? `generation ${generation}` : `line ${line}: ${printable(text ?? '')}`;
@@ -145,27 +130,24 @@ function showEvents({ parts, screen }: Story): void {
 /** Bytes of each mirror, in the order of the pairs. */
 const mirrorSizes = (sides: Sides) => Promise.all(livePairs(sides).map(({ mirror }) => sizeOf(mirror)));
 
-async function killInTheMiddle(story: Story, agent: TaskProcess, view: LiveView): Promise<void> {
-  const { job, screen, seconds, sides, signal } = story;
+async function killInTheMiddle(story: Story, agent: AgentProcess, view: LiveView): Promise<void> {
+  const { parts, seconds, sides, signal } = story;
+  const { screen } = parts;
   const startedAt = performance.now();
   await until(
     async () => {
-      requireAlive(agent);
-      if (job.tasks.some(({ state }) => state === 'ended')) {
-        throw new JobtailError('timeout', 'the job was over before the agent could be killed in the middle of it', {
-          hint: 'the machine is too busy for a job that short: try --seconds 60',
-        });
-      }
+      requireAlive('the agent', agent.process);
+      requireRunning(story);
       if (performance.now() - startedAt < KILL_AT * 1_000 * seconds) return undefined;
       return sum(await mirrorSizes(sides)) > 0 ? true : undefined;
     },
     { what: 'a line had arrived', limitMs: PROCESS_MS + 1_000 * seconds, signal },
   );
-  agent.signal('SIGKILL');
-  const end = await until(() => agent.exit, { what: 'the agent was killed', limitMs: PROCESS_MS, signal });
+  agent.process.signal('SIGKILL');
+  const end = await until(() => agent.process.exit, { what: 'the agent was killed', limitMs: PROCESS_MS, signal });
   view.pause();
   screen.step('kill -9, in the middle of the output');
-  screen.line(pc.red(`process ${agent.pid} is dead (${end.signal}): it could neither finish nor tidy up`));
+  screen.line(pc.red(`process ${agent.process.pid} is dead (${end.signal}): it could neither finish nor tidy up`));
   await checkBeginnings(screen, sides);
 }
 
@@ -193,8 +175,9 @@ async function checkBeginnings(screen: Screen, sides: Sides): Promise<void> {
   for (const name of rewritten) screen.line(`(But for ${name}: the job has just rewritten it.)`);
 }
 
-async function startAgain(story: Story): Promise<TaskProcess> {
-  const { screen, sandbox, job, sides, signal } = story;
+async function startAgain(story: Story): Promise<AgentProcess> {
+  const { parts, sandbox, job, sides, signal } = story;
+  const { screen } = parts;
   const before = await mirrorSizes(sides);
   const pairs = livePairs(sides);
   const clusterSizes = () => Promise.all(pairs.map(({ cluster }) => sizeOf(cluster)));
