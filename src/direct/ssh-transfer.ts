@@ -1,16 +1,15 @@
 /**
  * SftpScp: files over SSH with the temporary key of the method (docs/dev/soap.md 2.2). Tries what the key permits:
- * rsync, which resumes and sends only changes; then scp in its old protocol; then sftp. Many sites allow the first two
- * by a forced command, and have no SFTP (docs/dev/servers.md 5.3).
+ * rsync, which resumes and sends only changes; then sftp. Many sites allow rsync by a forced command, and have no SFTP
+ * (docs/dev/servers.md 5.3).
  */
-import type { DirectFile, DirectRequest, DirectTransfer } from '../agent/ports.ts';
+import type { DirectRequest, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { NotInstalled } from '../system/program.ts';
 import { prepareDirectory } from './arrivals.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 import { fetchByRsync } from './rsync.ts';
 import { listByRsync } from './rsync-listing.ts';
-import { fetchByScp } from './scp.ts';
 import { fetchBySftp } from './sftp.ts';
 import { accessOf, type SshOptions, type SshRequest, withConfiguration } from './ssh-access.ts';
 
@@ -25,7 +24,7 @@ const IDLE_MS = 60_000;
 /** Resolves with the reason if the key does not permit this method; rejects if none works now. Calls `onWay`. */
 type Way = (request: SshRequest) => Promise<string | undefined>;
 
-const WAYS: Readonly<Record<string, Way>> = { rsync: fetchByRsyncAndScp, scp: fetchByScp, sftp: fetchBySftp };
+const WAYS: Readonly<Record<string, Way>> = { rsync: fetchByRsync, sftp: fetchBySftp };
 
 export function sshTransfer({ idleMs = IDLE_MS, ...options }: SshTransferOptions): DirectTransfer {
   return {
@@ -46,20 +45,6 @@ export function sshTransfer({ idleMs = IDLE_MS, ...options }: SshTransferOptions
   };
 }
 
-const isUtf8 = ({ parts }: DirectFile) => parts.every((part) => !part.includes('\uFFFD'));
-
-/** U+FFFD in a name stands for unknown bytes: only wildcards find it, so scp brings such files beside rsync. */
-async function fetchByRsyncAndScp(request: SshRequest): Promise<string | undefined> {
-  const { files, signal } = request;
-  const refused = await fetchByRsync({ ...request, files: files.filter(isUtf8) });
-  const odd = files.filter((file) => !isUtf8(file));
-  if (refused !== undefined || odd.length === 0) return refused;
-  await fetchByScp({ ...request, files: odd, onWay: () => {}, onBytes: () => {} }).catch((error: unknown) => {
-    if (signal.aborted || (error instanceof JobtailError && error.code === 'store')) throw error;
-  });
-  return undefined;
-}
-
 async function tryWays(request: SshRequest): Promise<void> {
   const names = Object.keys(WAYS);
   const first = request.way !== null && names.includes(request.way) ? [request.way] : [];
@@ -73,7 +58,7 @@ async function tryWays(request: SshRequest): Promise<void> {
     if (refused === undefined) return;
     refusals.push(`${name}: ${refused}`);
   }
-  const message = `neither rsync, scp nor sftp can read the files on ${request.access.host}`;
+  const message = `neither rsync nor sftp can read the files on ${request.access.host}`;
   throw new JobtailError('unexpected-answer', message, { hint: refusals.join('; ') });
 }
 

@@ -14,10 +14,10 @@ export interface ProgramOptions {
   readonly args: readonly string[];
   /** If left out: nothing that steers a program from outside, and messages in English. */
   readonly env?: NodeJS.ProcessEnv;
-  /** All that it reads on its standard input, if `talk` does not reply. */
+  /** All that it reads on its standard input. */
   readonly input?: Buffer;
-  /** Reads its standard output as far as it wants to, and replies. What it throws stops the program. */
-  readonly talk?: (output: AsyncIterable<Buffer>, reply: (bytes: string | Buffer) => void) => Promise<void>;
+  /** Reads its standard output as far as it wants to. What it throws stops the program. */
+  readonly talk?: (output: AsyncIterable<Buffer>) => Promise<void>;
   readonly limit: Limit;
   readonly signal: AbortSignal;
 }
@@ -64,15 +64,14 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   });
   // It may end before it has read everything.
   child.stdin.on('error', () => {});
-  if (input !== undefined || talk === undefined) child.stdin.end(input);
+  child.stdin.end(input);
   const talking = async () => {
     if (talk === undefined) return void child.stdout.on('data', () => clock.go());
     try {
-      await talk(outputOf(child, clock), (bytes) => void child.stdin.write(bytes));
+      await talk(outputOf(child, clock));
     } catch (error) {
       stop.abort(error);
     }
-    child.stdin.end();
     // Its later output is dropped; its end is awaited.
     child.stdout.destroy();
     clock.go();

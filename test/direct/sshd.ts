@@ -113,50 +113,20 @@ export class Sshd {
 }
 
 /**
- * A forced command as sites have it: rsync that sends, and the sending end of `scp -O`, both below one directory only.
- * It splits the command at blanks and knows no quotes.
+ * A forced command as sites have it: rsync that sends, below one directory only, or nothing. It splits the command at
+ * blanks and knows no quotes.
  */
-export function restrictedCommand(directory: string, root: string, allowed: readonly ('rsync' | 'scp')[]): string {
-  const file = path.join(directory, `only-${allowed.join('-')}.sh`);
-  const cases = {
-    rsync: `  "rsync --server --sender "*" . ${root}/"*) ;;`,
-    scp: `  "scp -f ${root}/"*) ;;`,
-  };
+export function restrictedCommand(directory: string, root: string, allowsRsync = true): string {
+  const file = path.join(directory, 'only.sh');
   const script = [
     '#!/bin/sh',
     'case "$SSH_ORIGINAL_COMMAND" in',
     '  *..*) echo "no way up" >&2; exit 1 ;;',
-    ...allowed.map((name) => cases[name]),
+    ...(allowsRsync ? [`  "rsync --server --sender "*" . ${root}/"*) ;;`] : []),
     '  *) echo "not allowed here: $SSH_ORIGINAL_COMMAND" >&2; exit 1 ;;',
     'esac',
     'set -f',
     'exec $SSH_ORIGINAL_COMMAND',
-  ];
-  fs.writeFileSync(file, `${script.join('\n')}\n`, { mode: 0o755 });
-  return file;
-}
-
-/** How a forced command runs what was asked for, behind the middleware's checks. */
-const GATES = {
-  /** As the middleware's local scripts: split at blanks, wildcards expanded, no quotes. */
-  splits: 'exec $cmd',
-  /** As its scripts for clusters. */
-  'interprets quotes': 'eval "$cmd"',
-  /** As those were before: wildcards are expanded, then the shell reads the words again. */
-  'reads twice': 'eval $cmd',
-};
-export type Gate = keyof typeof GATES;
-export const GATE_NAMES = Object.keys(GATES) as Gate[];
-
-/** A forced command as the middleware's own scripts have it, for scp only: what it refuses ends without a word. */
-export function middlewareGate(directory: string, root: string, gate: Gate): string {
-  const file = path.join(directory, `gate-${gate.replaceAll(' ', '-')}.sh`);
-  const script = [
-    '#!/bin/sh',
-    'cmd="$SSH_ORIGINAL_COMMAND"',
-    "if printf '%s\\n' \"$cmd\" | grep -qE '\\.{2}|&|;|\\|'; then exit; fi",
-    `if ! printf '%s\\n' "$cmd" | grep -qF '${root}'; then exit; fi`,
-    `case "$cmd" in scp*) ${GATES[gate]} ;; *) exit ;; esac`,
   ];
   fs.writeFileSync(file, `${script.join('\n')}\n`, { mode: 0o755 });
   return file;

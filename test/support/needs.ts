@@ -41,7 +41,6 @@ export const PACKAGE_OF = {
   promtool: 'prometheus',
   python3: 'python3-minimal',
   rsync: 'rsync',
-  scp: 'openssh-client',
   script: 'bsdutils',
   setpriv: 'util-linux',
   sftp: 'openssh-client',
@@ -67,7 +66,7 @@ const IS_THERE: Partial<Record<Need, () => boolean>> = {
 };
 
 /** What a transfer by SSH needs. */
-export const SSH: readonly Need[] = ['ssh', 'scp', 'sftp', 'ssh-keygen', 'sshd', 'rsync'];
+export const SSH: readonly Need[] = ['ssh', 'sftp', 'ssh-keygen', 'sshd', 'rsync'];
 
 /** The options of a test or a suite that is skipped where one of these is missing. */
 export function needs(...wanted: readonly Need[]): TestOptions & { readonly skip: boolean } {

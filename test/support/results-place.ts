@@ -30,7 +30,7 @@ interface JobStatus {
 export interface ResultsPlaceOptions {
   readonly sshd?: Sshd;
   /** What the keys may do; everything if left out. */
-  readonly allowed?: readonly ('rsync' | 'scp')[];
+  readonly allowed?: 'rsync' | 'nothing';
   readonly habits?: Partial<SandboxHabits>;
   readonly results?: Sections;
   readonly sections?: Sections;
@@ -66,7 +66,10 @@ export class ResultsE2e {
       },
       onKeyIssued: (jobId, publicKey) => {
         const root = path.join(fs.realpathSync(cluster), 'jobs', jobId);
-        sshd?.allow(publicKey, allowed === undefined ? undefined : restrictedCommand(place.directory, root, allowed));
+        sshd?.allow(
+          publicKey,
+          allowed === undefined ? undefined : restrictedCommand(place.directory, root, allowed === 'rsync'),
+        );
       },
       onKeyEnded: (_, publicKey) => sshd?.refuse(publicKey),
     });

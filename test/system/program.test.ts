@@ -127,13 +127,6 @@ it.concurrent('a program that ends has ended, whatever it left in the background
   expect(printed).toMatchObject({ code: 0, printed: Buffer.from('word\n') });
 });
 
-it('a program is answered', async () => {
-  const talk = async (output: AsyncIterable<Buffer>, reply: (bytes: string) => void) => {
-    for await (const asked of output) reply(`${Number(asked) + 1}\n`);
-  };
-  expect((await script('echo 1; read a; echo $a; read b; exit $b', { talk }).running).code).toBe(3);
-});
-
 it('what a program prints is kept up to a limit', async () => {
   const options = { command: 'yes', args: [], limit, maxBytes: 1_000, signal };
   await expect(printedBy(options)).rejects.toMatchObject({ message: 'the program yes printed more than 1000 bytes' });

@@ -22,8 +22,7 @@ export async function checkResultsWay(config: Config, store: Store | undefined):
   const which = transfer === 'direct' ? 'all of them' : `files above ${size} and many at a time`;
   const found = [ok(`${which} by SSH or a mounted share where that works, else by the service`)];
   if (!hasSsh) found.push(note('ssh is not installed here'));
-  else if (!isInstalled('rsync'))
-    found.push(note('rsync is not installed here: by scp or sftp, which send whole files'));
+  else if (!isInstalled('rsync')) found.push(note('rsync is not installed here: by sftp, which sends whole files'));
   return [...found, ...(store === undefined ? [] : lastWays(store)), ...(await checkShares(config, store))];
 }
 

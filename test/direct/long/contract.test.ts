@@ -35,13 +35,12 @@ const share: Make = async (place) => ({
 });
 
 /** SSH with a key that may do only so much. */
-function ssh(allowed: readonly ('rsync' | 'scp')[] | 'all' | 'sftp'): Make {
+function ssh(allowed: 'rsync' | 'all' | 'sftp'): Make {
   return async (place) => {
     if (sshd === undefined) throw new Error('there is no sshd');
     const { privateKey, publicKey } = await createKeyPair('ed25519-openssh');
-    const command =
-      allowed === 'all' || allowed === 'sftp' ? undefined : restrictedCommand(place.directory, place.cluster, allowed);
-    sshd.allow(publicKey, allowed === 'sftp' ? 'internal-sftp' : command);
+    const only = { all: undefined, sftp: 'internal-sftp', rsync: restrictedCommand(place.directory, place.cluster) };
+    sshd.allow(publicKey, only[allowed]);
     const transfer = sshTransfer({
       hostKeys: 'accept-new',
       knownHostsFile: path.join(place.directory, 'known_hosts'),
@@ -66,8 +65,7 @@ function ssh(allowed: readonly ('rsync' | 'scp')[] | 'all' | 'sftp'): Make {
 const IMPLEMENTATIONS: [name: string, way: string, make: Make, options: TestOptions][] = [
   ['a mounted share', 'share', share, {}],
   ['SSH, any command', 'rsync', ssh('all'), WITH_SSH],
-  ['SSH, rsync only', 'rsync', ssh(['rsync']), WITH_SSH],
-  ['SSH, scp only', 'scp', ssh(['scp']), WITH_SSH],
+  ['SSH, rsync only', 'rsync', ssh('rsync'), WITH_SSH],
   ['SSH, SFTP only', 'sftp', ssh('sftp'), WITH_SSH],
 ];
 

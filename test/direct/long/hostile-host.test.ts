@@ -10,7 +10,7 @@ import { needs, SSH } from '../../support/needs.ts';
 import { commandLines, SshPlace } from '../ssh-place.ts';
 import { CuttableLine, Sshd } from '../sshd.ts';
 
-const WAYS = ['rsync', 'scp', 'sftp'] as const;
+const WAYS = ['rsync', 'sftp'] as const;
 type Way = (typeof WAYS)[number];
 
 /** Nothing of a transfer runs any more, and nothing of it lies anywhere. */
@@ -27,13 +27,13 @@ describe('a host', needs(...SSH), () => {
   });
   afterAll(() => sshd.stop());
 
-  /** What a key may do: everything, but rsync or scp only where the others are to be tried. */
+  /** What a key may do: everything, but SFTP only where that is to be tried. */
   const only = (place: SshPlace, way: Way) =>
     way === 'sftp'
       ? 'internal-sftp'
       : place.script(
           'only',
-          `case "$SSH_ORIGINAL_COMMAND" in ${way}*) exec sh -c "$SSH_ORIGINAL_COMMAND";; esac`,
+          'case "$SSH_ORIGINAL_COMMAND" in rsync*) exec sh -c "$SSH_ORIGINAL_COMMAND";; esac',
           'echo "not allowed" >&2; exit 1',
         );
 
@@ -102,17 +102,11 @@ describe('a host', needs(...SSH), () => {
   });
 
   it.each<[string, Way, string]>([
-    ['floods the standard error', 'scp', 'yes "flood flood" >&2'],
     ['floods the standard error', 'sftp', 'yes "flood flood" >&2'],
     ['floods the standard error', 'rsync', 'yes "flood flood" >&2'],
     ['says nothing', 'rsync', 'exec sleep 100'],
     ['floods with random bytes', 'rsync', 'exec cat /dev/urandom'],
-    ['floods with random bytes', 'scp', 'exec cat /dev/urandom'],
     ['floods with random bytes', 'sftp', 'exec cat /dev/urandom'],
-    ['floods with lines', 'scp', 'yes'],
-    ['says a line without an end', 'scp', `exec tr '\\0' C < /dev/zero`],
-    ['has endless refusals', 'scp', `yes "$(printf '\\001no such file')"`],
-    ['answers, and goes on saying nothing', 'scp', `trap '' PIPE; printf '\\001no\\n'; exec sleep 100`],
   ])('that %s instead of %s ends, and leaves nothing', async (_, way, command) => {
     const place = new SshPlace();
     place.put('11/a', 'a');
@@ -139,74 +133,6 @@ describe('a host', needs(...SSH), () => {
     const lent = await place.lend(sshd, { host: `127.0.0.1:${port}` });
     await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({ code: 'unreachable' });
     await expectNothingLeft(place);
-  });
-
-  describe('that answers scp', () => {
-    const file = (name: string, content: string) => `printf 'C0644 ${content.length} ${name}\\n${content}\\000'`;
-
-    it.each<[string, string]>([
-      ['with another file', file('evil', 'evil')],
-      ['with a way up', file('../evil', 'evil')],
-      ['with an absolute name', file('/tmp/evil', 'evil')],
-      ['with a directory', `printf 'D0755 0 a\\n'; ${file('a', 'evil')}`],
-      ['with a time first', `printf 'T0 0 0 0\\n'; ${file('a', 'evil')}`],
-      ['with a negative length', `printf 'C0644 -1 a\\nevil\\000'`],
-      ['with a length beyond numbers', `printf 'C0644 99999999999999999999 a\\nevil\\000'`],
-      ['with fewer bytes than it said', `printf 'C0644 100 a\\nevil'`],
-      ['with more bytes than it said', `printf 'C0644 1 a\\nevil\\000'`],
-      ['with bytes, and no end of them', `printf 'C0644 4 a\\nevil'; cat /dev/zero`.replace('cat', 'tr "\\0" x <')],
-      ['with bytes that it takes back', `printf 'C0644 4 a\\nevil\\001read error\\n'`],
-      ['with a fatal error', `printf '\\002no\\n'`],
-      ['with a greeting', 'echo welcome'],
-    ])('%s brings nothing', async (_, command) => {
-      const place = new SshPlace();
-      place.hostIs(command);
-      const lent = await place.lend(sshd, { allow: false });
-      await place.fetch(place.transfer({ idleMs: 5_000 }), lent, ['11/a'], { way: 'scp' }).catch(() => {});
-      expect(place.came.size).toBe(0);
-      expect(place.files(place.arrival)).toEqual([]);
-      expect(place.files(place.results)).toEqual([]);
-      await expectNothingLeft(place);
-    });
-
-    it('with more files than were asked for brings those that were', async () => {
-      const place = new SshPlace();
-      const command = `${file('a', 'aaa')}; while :; do ${file('b', 'evil')}; done`;
-      place.hostIs(command);
-      const lent = await place.lend(sshd, { allow: false });
-      await place.fetch(place.transfer({ idleMs: 5_000 }), lent, ['11/a'], { way: 'scp' });
-      expect([...place.came].map(([name, content]) => [name, content.toString()])).toEqual([['11/a', 'aaa']]);
-      expect(place.files(place.arrival)).toEqual([]);
-      await expectNothingLeft(place);
-    });
-
-    it('with one file at a time only, brings all of them', async () => {
-      const place = new SshPlace();
-      for (const name of ['a', 'b', 'c']) place.put(`11/${name}`, name);
-      const command = place.script(
-        'one',
-        'case "$SSH_ORIGINAL_COMMAND" in "scp -f "*" "*) echo "one at a time" >&2; exit 1;; esac',
-        'exec $SSH_ORIGINAL_COMMAND',
-      );
-      const lent = await place.lend(sshd, { command });
-      await place.fetch(place.transfer(), lent, ['11/a', '11/b', '11/missing', '11/c'], { way: 'scp' });
-      expect([...place.came.keys()]).toEqual(['11/a', '11/b', '11/c']);
-    });
-
-    it('with a petabyte is refused where that is too large, and told of while it comes where nothing is', async () => {
-      const place = new SshPlace();
-      place.hostIs(`printf 'C0644 999999999999999 a\\n'; exec cat /dev/zero`);
-      const lent = await place.lend(sshd, { allow: false });
-      await place.fetch(place.transfer(), lent, ['11/a'], { way: 'scp', maxFileBytes: 1_000 });
-      expect(place.tooLarge).toEqual(['11/a']);
-      const isFull = new Error('the reserve of the disk begins');
-      const onBytes = (bytes: number) => {
-        if (bytes > 3_000_000) throw isFull;
-      };
-      await expect(place.fetch(place.transfer(), lent, ['11/a'], { way: 'scp', onBytes })).rejects.toBe(isFull);
-      expect(place.files(place.arrival)).toEqual([]);
-      await expectNothingLeft(place);
-    });
   });
 
   it('whose file grows for ever while sftp reads it is stopped at what is allowed', async () => {

@@ -83,15 +83,14 @@ describe('a transfer by SSH', needs(...SSH), () => {
     expect(place.came.get('11/a')?.toString()).toBe('a');
   });
 
-  it('tries rsync, then scp, and begins with what worked before', async () => {
+  it('tries rsync, then sftp, and begins with what worked before', async () => {
     const place = new SshPlace();
     place.put('11/a', 'a');
     place.put('11/b', 'b');
-    const command = restrictedCommand(place.directory, place.cluster, ['scp']);
-    const lent = await method(place, { command });
+    const lent = await method(place, { command: 'internal-sftp' });
     await place.fetch(place.transfer(), lent, ['11/a']);
-    await place.fetch(place.transfer(), lent, ['11/b'], { way: 'scp' });
-    expect(place.ways).toEqual(['scp', 'scp']);
+    await place.fetch(place.transfer(), lent, ['11/b'], { way: 'sftp' });
+    expect(place.ways).toEqual(['sftp', 'sftp']);
     expect([...place.came.keys()]).toEqual(['11/a', '11/b']);
   });
 
@@ -100,13 +99,13 @@ describe('a transfer by SSH', needs(...SSH), () => {
     place.put('11/a', 'a');
     const secret = path.join(place.directory, 'cluster', 'secret');
     fs.writeFileSync(secret, 'secret');
-    const command = restrictedCommand(place.directory, place.cluster, ['rsync', 'scp']);
+    const command = restrictedCommand(place.directory, place.cluster);
     const lent = await method(place, { command });
     const elsewhere = { ...lent, sharedBasepath: path.dirname(place.cluster) };
     await expect(place.fetch(place.transfer(), elsewhere, ['a'])).rejects.toMatchObject({
       code: 'unexpected-answer',
-      message: 'neither rsync, scp nor sftp can read the files on 127.0.0.1',
-      hint: expect.stringMatching(/^rsync: .*; scp: .*; sftp: /),
+      message: 'neither rsync nor sftp can read the files on 127.0.0.1',
+      hint: expect.stringMatching(/^rsync: .*; sftp: /),
     });
     await place.fetch(place.transfer(), lent, ['11/a']);
     expect([...place.came.keys()]).toEqual(['11/a']);
@@ -118,9 +117,7 @@ describe('a transfer by SSH', needs(...SSH), () => {
     vi.stubEnv('PATH', place.directory);
     try {
       await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({
-        hint: expect.stringMatching(
-          /^rsync: .*rsync is not installed; scp: .*ssh is not installed; sftp: .*sftp is not installed/,
-        ),
+        hint: expect.stringMatching(/^rsync: .*rsync is not installed; sftp: .*sftp is not installed/),
       });
     } finally {
       vi.unstubAllEnvs();
@@ -186,7 +183,6 @@ describe('a transfer by SSH', needs(...SSH), () => {
 
   it.each([
     ['rsync', 2_000],
-    ['scp', 1_200],
     ['sftp', 1_200],
   ] as const)('brings many files in few goes, by %s', async (way, count) => {
     const place = new SshPlace();

@@ -19,7 +19,7 @@ describe('results by default', { ...PATIENCE, ...needs(...SSH) }, () => {
   afterAll(() => sshd.stop());
 
   it('come by SSH where they are large and the cluster is reached', async (context) => {
-    const e2e = await ResultsE2e.start(context, { sshd, allowed: ['rsync'], results: RESULTS });
+    const e2e = await ResultsE2e.start(context, { sshd, allowed: 'rsync', results: RESULTS });
     const { place, sandbox } = e2e;
     expect((await place.agent('check')).stdout).toContain('files above 1.0 MiB and many at a time by SSH');
     e2e.put('small.dat', 'small');
@@ -36,7 +36,7 @@ describe('results by default', { ...PATIENCE, ...needs(...SSH) }, () => {
 
   it('include a live file on which the service hangs: it comes by SSH, and no file of another job waits for it', async (context) => {
     const sections = { service: { timeoutSeconds: 15, concurrency: 1 } };
-    const e2e = await ResultsE2e.start(context, { sshd, allowed: ['rsync'], results: RESULTS, sections });
+    const e2e = await ResultsE2e.start(context, { sshd, allowed: 'rsync', results: RESULTS, sections });
     const { place, sandbox, job } = e2e;
     const other = await sandbox.submitJob({ jobId: '502', tasks: [{ taskId: '9002', specificationId: '12' }] });
     const file = onlyTask(job).files.stdout;

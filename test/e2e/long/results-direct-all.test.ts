@@ -15,7 +15,7 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
   afterAll(() => sshd.stop());
 
   it('come with one key a job, which is ended; nothing of it stays', async (context) => {
-    const e2e = await ResultsE2e.start(context, { sshd, allowed: ['rsync', 'scp'] });
+    const e2e = await ResultsE2e.start(context, { sshd, allowed: 'rsync' });
     const { place, sandbox } = e2e;
     e2e.put('large.dat', Buffer.alloc(3_000_000, 'large '));
     e2e.put('sub/a b,ü\n.dat', 'odd');

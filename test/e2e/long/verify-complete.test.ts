@@ -73,7 +73,7 @@ describe('agent verify --complete', { ...PATIENCE, ...needs(...SSH) }, () => {
   });
 
   it('fails where the keys permit no list, and where no SSH is used', async (context) => {
-    const { place } = await verified(context, { allowed: ['scp'] });
+    const { place } = await verified(context, { allowed: 'nothing' });
     const refused = await place.agent('verify', '501', '--complete');
     expect(refused.stderr).toMatch(/rsync lists not all files of the job on /);
     expect(refused).toMatchObject({ code: 6, stdout: '' });
