@@ -9,7 +9,7 @@ import path from 'node:path';
 import type { DirectArrival, DirectFile, DirectRequest } from '../agent/ports.ts';
 import { systemClock, Throttle } from '../system/clock.ts';
 import { inTheWay } from '../system/directories.ts';
-import { type FileDigest, writeNewFile } from '../system/files.ts';
+import { type FileDigest, fileCalls, writeNewFile } from '../system/files.ts';
 
 const MANY_FILES = 500;
 const MANY_BYTES = 32 * 1024 * 1024;
@@ -43,7 +43,7 @@ export class Arrivals {
   async write(file: DirectFile, to: string, pieces: AsyncIterable<Buffer>): Promise<FileDigest> {
     const { onBytes, signal } = this.#request;
     try {
-      return await writeNewFile(to, 0o600, async (write) => {
+      return await writeNewFile(fileCalls(true), to, 0o600, async (write) => {
         let bytes = 0;
         for await (const piece of pieces) {
           await write(piece);

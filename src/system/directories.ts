@@ -6,7 +6,7 @@ import fs, { constants, type Stats } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { JobtailError } from '../errors.ts';
-import type { FileCalls } from './files.ts';
+import { type FileCalls, fileCalls } from './files.ts';
 import { runProgram } from './program.ts';
 
 /** Readable for the group, which may tail what is in them. */
@@ -45,12 +45,12 @@ async function makeDirectory(directory: string): Promise<Stats> {
 }
 
 /** Waits until a file's bytes, or a directory's names, are on the disk. */
-export async function flushPath(file: string): Promise<void> {
-  const handle = await fs.promises.open(file, constants.O_RDONLY);
+export async function flushPath(file: string, onNetwork = true): Promise<void> {
+  const opened = await fileCalls(onNetwork).open(file, constants.O_RDONLY);
   try {
-    await handle.sync();
+    await opened.sync();
   } finally {
-    await handle.close();
+    await opened.close();
   }
 }
 
@@ -76,7 +76,7 @@ export async function flushAll(paths: Iterable<string>, onNetwork: boolean): Pro
   const together = left.length > MANY && !onNetwork && doesSyncfsReport();
   if (together && first !== undefined && (await flushFileSystemOf(first))) return;
   const work = async () => {
-    for (let next = left.pop(); next !== undefined; next = left.pop()) await flushPath(next);
+    for (let next = left.pop(); next !== undefined; next = left.pop()) await flushPath(next, onNetwork);
   };
   await Promise.all(Array.from({ length: Math.min(AT_A_TIME, left.length) }, work));
 }

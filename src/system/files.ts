@@ -6,7 +6,7 @@
  * nothing else does.
  */
 import { createHash } from 'node:crypto';
-import fs, { type BigIntStats, type Stats, type StatsFs } from 'node:fs';
+import fs, { type BigIntStats, constants, type Stats, type StatsFs } from 'node:fs';
 import { promisify } from 'node:util';
 import { asJobtailError, JobtailError } from '../errors.ts';
 
@@ -42,6 +42,8 @@ export interface OpenFile {
   ): Soon<{ readonly bytesWritten: number }>;
   truncate(length: number): Soon<void>;
   datasync(): Promise<void>;
+  /** Flushes names and times, too. */
+  sync(): Promise<void>;
   close(): Soon<void>;
 }
 
@@ -109,6 +111,7 @@ const localFile = (fd: number): OpenFile => ({
   }),
   truncate: (length) => byThread.truncate(fd, length),
   datasync: () => byThread.datasync(fd),
+  sync: () => byThread.sync(fd),
   close: () => fs.closeSync(fd),
 });
 
@@ -118,6 +121,7 @@ const byThread = {
     promisify(fs.read)(fd, bytes, offset, length, position),
   truncate: (fd: number, length: number) => promisify(fs.ftruncate)(fd, length),
   datasync: (fd: number) => promisify(fs.fdatasync)(fd),
+  sync: (fd: number) => promisify(fs.fsync)(fd),
 };
 
 /** For a call that fails where nothing stands there. */
@@ -196,36 +200,52 @@ const FLUSH_BYTES = 128 * 1024 * 1024;
 /** Resolves when the bytes are in the file; until then they stay as they are. */
 export type WritePiece = (bytes: Buffer) => Promise<void>;
 
+const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
+
 /**
  * Makes a file, which must not exist, of the pieces that `fill` writes one after the other; one that is not whole is
- * removed again. Not all of it is flushed at the end.
+ * removed again. A small one is written at once, by `calls`, and a larger one by threads. Not all of it is flushed at the
+ * end.
  * @throws what `fill` throws; JobtailError disk-full, permission, local-io
  */
 export async function writeNewFile(
+  calls: FileCalls,
   file: string,
   mode: number,
   fill: (write: WritePiece) => Promise<unknown>,
 ): Promise<FileDigest> {
-  const handle = await fs.promises.open(file, 'wx', mode);
-  const hash = createHash('sha256');
-  const writer = new FileWriter(handle, { path: file, flushBytes: FLUSH_BYTES });
+  const start: Buffer[] = [];
+  const sha256 = createHash('sha256');
   let bytes = 0;
+  let opened: OpenFile | undefined;
+  let writer: FileWriter | undefined;
+  const begin = async (by: FileCalls) => {
+    opened = await by.open(file, NEW, mode);
+    writer = new FileWriter(opened, { path: file, flushBytes: FLUSH_BYTES });
+    const early = Buffer.concat(start);
+    writer.begin(early);
+    sha256.update(early);
+    return writer;
+  };
   try {
-    await fill((piece) => {
-      writer.begin(piece);
-      // Meanwhile: the writing is done by another thread.
-      hash.update(piece);
+    await fill(async (piece) => {
       bytes += piece.length;
-      return writer.written();
+      if (bytes <= AT_ONCE_BYTES) return void start.push(Buffer.from(piece));
+      const large = writer ?? (await begin(ofThreads));
+      await large.written();
+      large.begin(piece);
+      // Meanwhile, a thread writes.
+      sha256.update(piece);
+      await large.written();
     });
-    await writer.finish();
-    await handle.close();
-    return { bytes, sha256: hash.digest('hex') };
+    await (writer ?? (await begin(calls))).finish();
+    await opened?.close();
+    return { bytes, sha256: sha256.digest('hex') };
   } catch (error) {
     // What fails in between does not wait for the last piece: the file is closed only after it was written.
-    await writer.settled();
-    await handle.close();
-    await fs.promises.rm(file, { force: true });
+    await writer?.settled();
+    await opened?.close();
+    if (opened !== undefined) await fs.promises.rm(file, { force: true });
     throw error;
   }
 }

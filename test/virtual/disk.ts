@@ -314,7 +314,7 @@ export class SimulatedDisk {
       };
       return Object.assign(() => {}, { [promisify.custom]: call });
     };
-    const { readSync, ftruncateSync, fdatasyncSync } = this.#real;
+    const { readSync, ftruncateSync, fdatasyncSync, fsyncSync } = this.#real;
     const read = (fd: number, bytes: Buffer, offset: number, length: number, position: number) => ({
       bytesRead: readSync(fd, bytes, offset, length, position),
       buffer: bytes,
@@ -333,6 +333,7 @@ export class SimulatedDisk {
       [cjs, 'read', onFile('read', read, fs.read)],
       [cjs, 'ftruncate', onFile('truncate', ftruncateSync as never, fs.ftruncate)],
       [cjs, 'fdatasync', onFile('datasync', fdatasyncSync as never, fs.fdatasync)],
+      [cjs, 'fsync', onFile('sync', fsyncSync as never, fs.fsync)],
     ];
   }
 

@@ -1,5 +1,4 @@
 /** The downloads of one sync: each due file comes by the transfer that suits it, within the limits, and is placed. */
-import path from 'node:path';
 import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
@@ -8,7 +7,7 @@ import type { DiskReserve } from '../../../system/files.ts';
 import type { Remote } from '../../ports.ts';
 import { type Ledger, type Progress, silence } from '../ledger.ts';
 import type { Placement } from '../place/place-files.ts';
-import { type Arrived, receive } from '../place/temporary-files.ts';
+import type { Arrived } from '../place/temporary-files.ts';
 import type { DueResult } from '../plan.ts';
 import { clearStaging, type DirectResults, reasonOf, stagingDirectory } from './by-direct.ts';
 
@@ -218,8 +217,9 @@ export class Downloads {
     await ledger.keepUp();
   }
 
-  async #download({ row, target }: DueResult, how: OneDownload, onBytes: () => void): Promise<Downloaded> {
-    const { remote, jobId, limits, progress, direct } = this.#options;
+  async #download(result: DueResult, how: OneDownload, onBytes: () => void): Promise<Downloaded> {
+    const { row } = result;
+    const { remote, jobId, limits, placement, progress, direct } = this.#options;
     const { maxFileBytes, reserve, throttle } = limits;
     const { left, silentMs, signal } = how;
     const directAboveBytes = left === undefined || direct === null ? null : direct.aboveBytes;
@@ -239,7 +239,7 @@ export class Downloads {
       if (isTime && !(await reserve.hasRoomFor(ROOM_BYTES))) stop('no-room');
     };
     try {
-      return await receive(path.dirname(target), (write) => {
+      return await placement.receive(result, (write) => {
         const sink = async (chunk: Buffer) => {
           await take(chunk.length);
           await write(chunk);

@@ -11,7 +11,7 @@ import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import type { Clock } from '../../../system/clock.ts';
 import { flushAll, inTheWay, makeDirectories } from '../../../system/directories.ts';
-import type { FileCalls, FileDigest } from '../../../system/files.ts';
+import { type FileCalls, type FileDigest, type WritePiece, writeNewFile } from '../../../system/files.ts';
 import type { Ledger } from '../ledger.ts';
 import type { DueResult } from '../plan.ts';
 import type { LiveLinks } from './live-links.ts';
@@ -84,6 +84,12 @@ export class Placement {
       });
     }
     return { files, largestPresentBytes };
+  }
+
+  /** Writes a download to a temporary file beside its target; removes an incomplete one. */
+  async receive({ target }: DueResult, download: (write: WritePiece) => Promise<unknown>): Promise<Arrived> {
+    const file = partialPath(path.dirname(target));
+    return { path: file, digest: await writeNewFile(this.#options.calls, file, FILE_MODE, download) };
   }
 
   async place(arriving: readonly Arriving[]): Promise<void> {

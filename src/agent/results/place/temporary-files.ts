@@ -3,15 +3,7 @@ import { createHash, hash, randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { isPartialName, partialName } from '../../../safe-names.ts';
-import {
-  AT_ONCE_BYTES,
-  EXACT,
-  type FileCalls,
-  type FileDigest,
-  type OpenFile,
-  type WritePiece,
-  writeNewFile,
-} from '../../../system/files.ts';
+import { AT_ONCE_BYTES, EXACT, type FileCalls, type FileDigest, type OpenFile } from '../../../system/files.ts';
 import { READ } from '../../../system/regular-files.ts';
 
 export interface Arrived {
@@ -26,12 +18,6 @@ const ENTRIES_AT_ONCE = 512;
 
 export function partialPath(directory: string): string {
   return path.join(directory, partialName(randomBytes(8).toString('hex')));
-}
-
-/** Writes a download to a temporary file in `directory`; removes an incomplete one. */
-export async function receive(directory: string, download: (write: WritePiece) => Promise<unknown>): Promise<Arrived> {
-  const file = partialPath(directory);
-  return { path: file, digest: await writeNewFile(file, FILE_MODE, download) };
 }
 
 /** Removes the temporary files and links that a kill left below `directory`; follows no link. */

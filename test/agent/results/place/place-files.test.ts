@@ -23,14 +23,24 @@ async function watchFlushes(place: ResultsPlace, fails: (file: string) => boolea
   const prototype: { sync(): Promise<void> } = Object.getPrototypeOf(handle);
   await handle.close();
   const { sync } = prototype;
+  const { fsync } = fs;
   const flushes: { readonly file: string; readonly named: number }[] = [];
-  const spy = vi.spyOn(prototype, 'sync').mockImplementation(async function flush(this: fs.promises.FileHandle) {
-    const file = fs.readlinkSync(`/proc/self/fd/${this.fd}`);
+  const failureOf = (fd: number) => {
+    const file = fs.readlinkSync(`/proc/self/fd/${fd}`);
     flushes.push({ file, named: place.tree().length });
-    if (fails(file)) throw Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' });
+    return fails(file) ? Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' }) : undefined;
+  };
+  vi.spyOn(prototype, 'sync').mockImplementation(async function flush(this: fs.promises.FileHandle) {
+    const failure = failureOf(this.fd);
+    if (failure !== undefined) throw failure;
     await sync.call(this);
   });
-  onTestFinished(() => spy.mockRestore());
+  vi.spyOn(fs, 'fsync').mockImplementation((fd, callback) => {
+    const failure = failureOf(fd);
+    if (failure === undefined) fsync(fd, callback);
+    else callback(failure);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
   return flushes;
 }
 
