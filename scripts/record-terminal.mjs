@@ -46,7 +46,7 @@ async function runBeside(line, ready) {
 }
 
 try {
-  const sandbox = await runBeside('agent sandbox --job --seconds 20', 'agent watch');
+  const sandbox = await runBeside('agent sandbox --job --seconds 60', 'agent watch');
   const [url] = /http:\/\/[\d.:]+/.exec(sandbox.text());
   const configured = await run(
     `agent init --url ${url} --username alice --secret-file sandbox/secrets/password --method password`,

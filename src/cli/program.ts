@@ -198,7 +198,7 @@ function addReading(program: Command): void {
 
   addGrep(program);
 
-  command(program, 'errors', 'show lines that look like errors, and group similar lines of all tasks')
+  command(program, 'errors', 'show the lines that look like errors, grouped by likeness (exit code 1: none)')
     .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument))
     .option('--json', `${JSON_HELP}: the first and the last error of each task, and the groups`)
     .addHelpText('after', examples('agent errors', 'agent errors 501', "agent errors --json | jq '.groups[0]'"))

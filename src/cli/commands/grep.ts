@@ -154,7 +154,6 @@ interface Format {
 /** The output of grep. The bytes of lines are unchanged, except on a terminal. */
 class TextFormat implements Format {
   readonly #isTerminal = process.stdout.isTTY;
-  readonly #colours = pc;
   readonly #matches: RegExp | undefined;
   readonly #isNumbered: boolean;
   readonly #separatesGroups: boolean;
@@ -169,12 +168,11 @@ class TextFormat implements Format {
   }
 
   lines(file: MirrorFile, lines: readonly FoundLine[]): string | Buffer {
-    const { green } = this.#colours;
     const label = this.#label(file);
     const text = lines.map((line) => {
-      const mark = this.#colours.cyan(line.isSelected ? ':' : '-');
+      const mark = pc.cyan(line.isSelected ? ':' : '-');
       const named = this.#isNamed ? `${label}${mark}` : '';
-      const number = this.#isNumbered ? `${green(line.number)}${mark}` : '';
+      const number = this.#isNumbered ? `${pc.green(line.number)}${mark}` : '';
       const bytes = this.#isTerminal ? this.#onTerminal(line) : line.bytes;
       return `${this.#separator(file, line)}${named}${number}${bytes}\n`;
     });
@@ -182,7 +180,7 @@ class TextFormat implements Format {
   }
 
   count(file: MirrorFile, count: number): string {
-    return this.#isNamed ? `${this.#label(file)}${this.#colours.cyan(':')}${count}\n` : `${count}\n`;
+    return this.#isNamed ? `${this.#label(file)}${pc.cyan(':')}${count}\n` : `${count}\n`;
   }
 
   path({ path }: MirrorFile): string {
@@ -190,7 +188,7 @@ class TextFormat implements Format {
   }
 
   #label(file: MirrorFile): string {
-    return this.#colours.magenta(labelOf(file));
+    return pc.magenta(labelOf(file));
   }
 
   #separator(file: MirrorFile, { number }: FoundLine): string {
@@ -198,12 +196,12 @@ class TextFormat implements Format {
     const last = this.#last;
     this.#last = { file, number };
     const follows = last === undefined || (last.file === file && last.number + 1 === number);
-    return follows ? '' : `${this.#colours.cyan('--')}\n`;
+    return follows ? '' : `${pc.cyan('--')}\n`;
   }
 
   #onTerminal(line: FoundLine): string {
     const text = this.#shownState(decoded(line).replace(/\r$/, ''));
-    const { isColorSupported, bold, red } = this.#colours;
+    const { isColorSupported, bold, red } = pc;
     if (!isColorSupported || !line.isSelected || this.#matches === undefined) return harmless(text);
     let shown = '';
     let end = 0;

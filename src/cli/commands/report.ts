@@ -12,10 +12,10 @@ import { keepSecrets } from '../../config/secrets.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { printableJson, printableLines } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
+import { printedBy, runProgram } from '../../system/program.ts';
 import { answerOf } from '../check/description.ts';
 import { type ConfigOption, configFileOf, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
-import { endOfFile, journalOf, printedByProgram } from '../report/sources.ts';
 import { versionReport } from './version.ts';
 
 interface ReportOptions extends ConfigOption {
@@ -23,6 +23,10 @@ interface ReportOptions extends ConfigOption {
   readonly log?: string;
 }
 
+const MAX_SECTION_BYTES = 1024 * 1024;
+const LOG_LINES = 500;
+const MAX_LOG_BYTES = 256 * 1024;
+const JOURNAL_MS = 30_000;
 const STANDARD_OUTPUT = '-';
 /** `check` waits for each step of a connection that does not answer. */
 const MAX_CHECK_MS = 120_000;
@@ -154,4 +158,71 @@ function withoutAssignments(text: string): string {
     /((?:pass(?:word|wd|phrase)?|token|secret|api[-_]?key|session[-_]?code)["']?\s{0,4}[=:]\s{0,4}["']?)[^\s"',;&]+/gi,
     '$1***',
   );
+}
+
+/**
+ * The output of a command of this program, and its exit code. A command above a limit of time or size is stopped, and
+ * its output so far is kept.
+ */
+async function printedByProgram(args: readonly string[], totalMs: number, signal: AbortSignal): Promise<string> {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  const talk = async (output: AsyncIterable<Buffer>) => {
+    for await (const piece of output) {
+      pieces.push(piece);
+      bytes += piece.length;
+      if (bytes > MAX_SECTION_BYTES) throw new JobtailError('answer-too-large', `more than ${MAX_SECTION_BYTES} bytes`);
+    }
+  };
+  const line = [...process.execArgv, process.argv[1] ?? '', ...args];
+  const env = { ...process.env, NO_COLOR: '1' };
+  const end = await runProgram({ command: process.execPath, args: line, env, talk, limit: { totalMs }, signal }).then(
+    ({ code, stderr }) => `${stderr}exit code: ${code}`,
+    (thrown: unknown) => `not complete: ${asJobtailError(thrown).message}`,
+  );
+  return `${Buffer.concat(pieces).toString('utf8').slice(0, MAX_SECTION_BYTES)}${end}`;
+}
+
+async function journalOf(configFile: string | undefined, signal: AbortSignal): Promise<string> {
+  const instance = /^\/etc\/agent\/([\w.-]+)\/config\.yaml$/.exec(configFile ?? '')?.[1];
+  const unit = instance === undefined ? 'agent.service' : `agent@${instance}.service`;
+  const args = ['--unit', unit, '--lines', String(LOG_LINES), '--no-pager', '--quiet', '--output', 'short-iso'];
+  const limit = { totalMs: JOURNAL_MS };
+  try {
+    const { code, printed, stderr } = await printedBy({
+      command: 'journalctl',
+      args,
+      limit,
+      maxBytes: 4 * MAX_SECTION_BYTES,
+      signal,
+    });
+    if (code !== 0) throw new JobtailError('local-io', `journalctl ended with exit code ${code}: ${stderr}`);
+    const text = lastLines(printed.toString('utf8'));
+    if (text !== '') return text;
+    throw new JobtailError('local-io', `the journal has no line of ${unit}`);
+  } catch (thrown) {
+    const { code, message } = asJobtailError(thrown);
+    const hint = 'if the standard error of the agent goes to a file, name it: agent report --log FILE';
+    throw new JobtailError(code, message, { hint });
+  }
+}
+
+async function endOfFile(file: string): Promise<string> {
+  const handle = await fs.open(path.resolve(file), fs.constants.O_RDONLY | fs.constants.O_NONBLOCK);
+  try {
+    const stats = await handle.stat();
+    if (!stats.isFile()) throw new JobtailError('local-io', `${file} is no regular file`);
+    const length = Math.min(stats.size, MAX_LOG_BYTES + 1);
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, stats.size - length);
+    return lastLines(buffer.toString('utf8', 0, bytesRead));
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A cut line is omitted: it may begin in the middle of a secret. */
+function lastLines(text: string): string {
+  const end = text.slice(-MAX_LOG_BYTES);
+  const lines = end.split('\n').slice(end.length < text.length ? 1 : 0);
+  return lines.slice(-LOG_LINES - 1).join('\n');
 }
