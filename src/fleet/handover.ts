@@ -230,13 +230,10 @@ export class KeptRows {
   }
 
   async shown(only: JobId | undefined): Promise<Kept[]> {
-    const order = `ORDER BY kind <> 'jobs', job_id`;
-    if (only !== undefined) {
-      const select = `SELECT ${COLUMNS} FROM {s}.rows WHERE job_id = $1 AND (${ALL_BUT_RESULTS} OR row::text LIKE '%"reason":"%') ${order}`;
-      return this.#database.border.rows(await this.#database.query<FoundRow>(select, [only]));
-    }
-    const select = `SELECT ${COLUMNS} FROM {s}.rows WHERE ${ALL_BUT_RESULTS} ${order}`;
-    return this.#database.border.rows(await this.#database.query<FoundRow>(select));
+    const ofOne = `job_id = $1 AND (${ALL_BUT_RESULTS} OR row::text LIKE '%"reason":"%')`;
+    const [where, values] = only === undefined ? [ALL_BUT_RESULTS, []] : [ofOne, [only]];
+    const select = `SELECT ${COLUMNS} FROM {s}.rows WHERE ${where} ORDER BY kind <> 'jobs', job_id`;
+    return this.#database.border.rows(await this.#database.query<FoundRow>(select, values));
   }
 
   static async write(sql: Sql, rows: readonly PortableRow[]): Promise<void> {
