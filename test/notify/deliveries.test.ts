@@ -48,6 +48,15 @@ function placeWith(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace 
   return place;
 }
 
+/** Of a job that has just started. */
+function withRunningJob(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
+  const place = placeWith(...rules);
+  place.start();
+  place.watch();
+  place.report('Running');
+  return place;
+}
+
 describe('an event', () => {
   it('is posted as a CloudEvent, with the HMAC of its body', async () => {
     const secretFile = path.join(temporaryDirectory(), 'key');
@@ -98,10 +107,7 @@ describe('an event', () => {
       refused += Number(isBroken);
       return isBroken ? 503 : 200;
     });
-    const place = placeWith(ruleOf({ on: ['started', 'finished'], url }));
-    place.start();
-    place.watch();
-    place.report('Running');
+    const place = withRunningJob(ruleOf({ on: ['started', 'finished'], url }));
     await place.tick();
     place.report('Finished');
     const begun = place.clock.now();
@@ -127,10 +133,7 @@ describe('an event', () => {
         attempts = place.store.outbox.all()[0]?.attempts;
         return code;
       });
-      const place = placeWith(ruleOf({ on: ['started'], url }));
-      place.start();
-      place.watch();
-      place.report('Running');
+      const place = withRunningJob(ruleOf({ on: ['started'], url }));
       await place.clock.passUntil('a failure', () => place.warnings.length > 0);
       expect({ received, attempts }, 'the attempt is committed before it is made').toEqual({
         received: [],
@@ -144,10 +147,7 @@ describe('an event', () => {
       for (const row of place.store.outbox.all()) place.store.outbox.remove(row);
       return 503;
     });
-    const place = placeWith(ruleOf({ on: ['started'], url }));
-    place.start();
-    place.watch();
-    place.report('Running');
+    const place = withRunningJob(ruleOf({ on: ['started'], url }));
     await place.clock.passUntil('a failure', () => place.warnings.length > 0);
     expect(place.waiting).toEqual([]);
   });
@@ -169,12 +169,9 @@ describe('an event', () => {
       server.close();
     });
     const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const place = placeWith(
+    const place = withRunningJob(
       ...['gzip', 'short', 'hang'].map((name) => ruleOf({ on: ['started'], url: `${base}/${name}` })),
     );
-    place.start();
-    place.watch();
-    place.report('Running');
     await place.clock.passUntil('all', () => asked.length >= 3 && place.waiting.length === 0);
     expect(asked.sort()).toEqual(['/gzip', '/hang', '/short']);
     expect(place.warnings).toEqual([]);
@@ -182,10 +179,7 @@ describe('an event', () => {
 
   it('that is refused keeps the words of the receiver, without parts of its address', async () => {
     const { url } = await receiver(() => 400);
-    const place = placeWith(ruleOf({ on: ['started'], url }));
-    place.start();
-    place.watch();
-    place.report('Running');
+    const place = withRunningJob(ruleOf({ on: ['started'], url }));
     await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
     expect(place.store.outbox.all()[0]?.lastError).toMatch(/answers with HTTP status 400: thank you$/);
   });
@@ -196,10 +190,7 @@ describe('an event', () => {
       const secretFile = path.join(temporaryDirectory(), 'key');
       fs.writeFileSync(secretFile, text);
       const { url, received } = await receiver();
-      const place = placeWith(ruleOf({ on: ['started'], url, secretFile }));
-      place.start();
-      place.watch();
-      place.report('Running');
+      const place = withRunningJob(ruleOf({ on: ['started'], url, secretFile }));
       await place.clock.passUntil('it', () => received.length === 1);
       const hmac = createHmac('sha256', 'the key')
         .update(received[0]?.body ?? '')
@@ -258,10 +249,7 @@ describe('an event', () => {
   });
 
   it('is given up after about a day, and listed', async () => {
-    const place = placeWith(ruleOf({ on: ['started'], command: ['false'] }));
-    place.start();
-    place.watch();
-    place.report('Running');
+    const place = withRunningJob(ruleOf({ on: ['started'], command: ['false'] }));
     // An attempt is committed before it is made, and once more with its failure.
     await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
     const [row] = place.store.outbox.all();

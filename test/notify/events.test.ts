@@ -27,11 +27,16 @@ function placeWith(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace 
   return place;
 }
 
+function withJob(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
+  const place = placeWith(...rules);
+  place.start();
+  place.watch();
+  return place;
+}
+
 describe('a job', () => {
   it('is started, stalled, failed and complete, each once', async () => {
-    const place = placeWith(ALL);
-    place.start();
-    place.watch();
+    const place = withJob(ALL);
     place.report('Queued');
     await place.tick();
     expect(place.shown).toEqual([]);
@@ -71,9 +76,7 @@ describe('a job', () => {
       },
     ],
   ])('that is %s is not complete', async (_, state, prepare) => {
-    const place = placeWith(ruleOf({ on: ['results-complete'] }));
-    place.start();
-    place.watch();
+    const place = withJob(ruleOf({ on: ['results-complete'] }));
     place.report('Running');
     await place.tick();
     prepare(place);
@@ -88,9 +91,7 @@ describe('a job', () => {
     ['Canceled', ['canceled']],
     ['Deleted', []],
   ])('that ended between two readings as %s', async (state, types) => {
-    const place = placeWith(ALL);
-    place.start();
-    place.watch();
+    const place = withJob(ALL);
     place.report('Queued');
     await place.tick();
     place.report(state);
@@ -99,9 +100,7 @@ describe('a job', () => {
   });
 
   it('is started and finished again after it was queued again', async () => {
-    const place = placeWith(ALL);
-    place.start();
-    place.watch();
+    const place = withJob(ALL);
     for (const state of ['Running', 'Finished', 'Queued', 'Running', 'Finished']) {
       place.report(state);
       await place.tick();
@@ -134,9 +133,7 @@ describe('a job', () => {
       ruleOf({ on: ['match'], match: '^out', files: ['std*', '!stderr'] }),
       ruleOf({ on: ['match'], match: '^out', files: ['stderr'] }),
     ];
-    const place = placeWith(...rules);
-    place.start();
-    place.watch();
+    const place = withJob(...rules);
     place.report('Running', { name: 'heat-7' });
     place.grow('out 1\n out 2\r\nout 3');
     await place.tick();
@@ -147,9 +144,7 @@ describe('a job', () => {
   });
 
   it('matches what follows a progress bar on its line, however long, without colours, and numbers the next line right', async () => {
-    const place = placeWith(ruleOf({ match: '\\boom_kill\\b|^Killed' }));
-    place.start();
-    place.watch();
+    const place = withJob(ruleOf({ match: '\\boom_kill\\b|^Killed' }));
     for (const count of [20, 100, 40_000]) {
       place.grow(Array.from({ length: count }, (_, at) => `\rEpoch 3: ${at}/${count} ${'#'.repeat(30)}`).join(''));
       await place.tick();
@@ -162,9 +157,7 @@ describe('a job', () => {
   });
 
   it('matches a line that is longer than a text of an event wherever the word stands, once', async () => {
-    const place = placeWith(ruleOf({ match: 'oom_kill' }));
-    place.start();
-    place.watch();
+    const place = withJob(ruleOf({ match: 'oom_kill' }));
     place.grow(`${'x'.repeat(4_092)}oom_kill${'y'.repeat(10_000)}oom_kill end\nnext oom_kill\n`);
     await place.tick();
     expect(place.waiting.map(({ line }) => line)).toEqual([1, 2]);
@@ -172,9 +165,7 @@ describe('a job', () => {
   });
 
   it('of which a line matches a million times has few deliveries, which count them', async () => {
-    const place = placeWith(ruleOf({ match: 'ERROR' }));
-    place.start();
-    place.watch();
+    const place = withJob(ruleOf({ match: 'ERROR' }));
     for (let megabytes = 0; megabytes < 10; megabytes++) place.grow('ERROR\n'.repeat(100_000));
     await place.tick();
     await place.clock.passUntil('all', () => place.waiting.reduce((sum, { count }) => sum + count, 0) === 1_000_000);
@@ -183,9 +174,7 @@ describe('a job', () => {
   });
 
   it('whose lines are long, binary or without an end is read in bounded pieces', async () => {
-    const place = placeWith(ruleOf({ match: 'END$' }), ruleOf({ match: 'BEGIN' }));
-    place.start();
-    place.watch();
+    const place = withJob(ruleOf({ match: 'END$' }), ruleOf({ match: 'BEGIN' }));
     place.grow(`BEGIN${'x'.repeat(3_000_000)}END\n`);
     place.grow(Buffer.from([0xff, 0xfe, 0x00, 0x0a]));
     place.grow('BEGIN and END\n');
@@ -194,9 +183,7 @@ describe('a job', () => {
   });
 
   it('is read on where a pattern takes too long', async () => {
-    const place = placeWith(ruleOf({ match: '^(a+)+$' }), ruleOf({ match: 'b$' }));
-    place.start();
-    place.watch();
+    const place = withJob(ruleOf({ match: '^(a+)+$' }), ruleOf({ match: 'b$' }));
     place.grow(`${'a'.repeat(60)}b\n`);
     const { matches } = place;
     place.matches = async (pattern, lines) => (pattern === '^(a+)+$' ? undefined : matches(pattern, lines));
