@@ -15,6 +15,10 @@ export interface ConfigOption {
   readonly config?: string;
 }
 
+export interface JsonOption extends ConfigOption {
+  readonly json?: boolean;
+}
+
 /** For the agent itself, which becomes no other user. */
 export function configurationOf(options: ConfigOption): Promise<Config> {
   return loadConfig(configFileOf(options));

@@ -2,7 +2,6 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { type ServerDecoding, TextDecoding } from '../../agent/live/text/decoding.ts';
 import type { JobService, Part, Remote, Session } from '../../agent/ports.ts';
 import { REPLACEMENT } from '../../bytes.ts';
 import type { Config } from '../../config/config.ts';
@@ -63,7 +62,6 @@ async function checkCalls(findings: Findings, config: Config, options: ServiceOp
       await findings.step('health', () => healthOf(config, signal));
       await findings.step('server', () => restCapabilitiesOf(capabilities, listed));
     }
-    if (jobId !== undefined && store !== undefined) await findings.step('learned', () => capabilitiesOf(store));
   } finally {
     await connection.close();
   }
@@ -156,29 +154,6 @@ async function checkLiveFiles({ remote, jobId, files, signal }: CallOptions): Pr
       ),
     );
   }
-  return found;
-}
-
-const TEXTS: Readonly<Record<ServerDecoding, string>> = {
-  unknown: 'text is undetermined: only ASCII received so far',
-  'utf-8': 'text is utf-8',
-  other: 'text is not utf-8: live files are followed by raw downloads',
-};
-
-function capabilitiesOf({ capabilities }: Store): Finding[] {
-  const { server } = new TextDecoding(capabilities);
-  const limit = capabilities.get('batch-limit');
-  const shift = capabilities.get('task-shift');
-  const found = [
-    note(TEXTS[server]),
-    note(limit === undefined ? 'no limit of files per call detected' : `at most ${limit} files in one call`),
-  ];
-  if (shift !== undefined) {
-    const by = shift === '0' ? 'equal those of their specifications' : `are those of their specifications and ${shift}`;
-    found.push(note(`ids of tasks ${by}`));
-  }
-  if (capabilities.get('strange-tasks') === 'fault')
-    found.push(note('a request for a missing task fails the whole call: the agent probes tasks one by one'));
   return found;
 }
 

@@ -11,7 +11,7 @@ import { expressionOf, type Pattern } from '../../search/pattern.ts';
 import type { FoundLine, Wanted } from '../../search/scan.ts';
 import { search } from '../../search/search.ts';
 import { jobArgument } from '../arguments.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { type ConfigOption, configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { reportError } from '../process.ts';
 import { pc } from '../show/colours.ts';
 import { JSON_VERSION, jsonReport } from '../show/json.ts';
@@ -247,13 +247,9 @@ class JsonFormat implements Format {
   }
 }
 
-interface ErrorsOptions extends ConfigOption {
-  readonly json?: boolean;
-}
-
 const MAX_SHOWN_CHARACTERS = 200;
 
-export async function errors(jobs: readonly JobId[], options: ErrorsOptions): Promise<void> {
+export async function errors(jobs: readonly JobId[], options: JsonOption): Promise<void> {
   await withExitCodeOfGrep(async () => {
     const { mirror, errors: settings } = await configurationAsOwner(options);
     let isUnreadable = false;

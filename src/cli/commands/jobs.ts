@@ -5,14 +5,14 @@ import { compareIds, type JobId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { WatchState } from '../../store/rows.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { listJobs } from '../job-service.ts';
 import { hasMessage, showJobState, showTime, taskLine } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
 import { jobFields, type TaskFields, taskFields } from '../show/status-report.ts';
 import { cutToColumns, type Display, displayOf, fitted, pageText } from '../show/terminal.ts';
 
-export async function jobs(options: ConfigOption & { readonly json?: boolean }): Promise<void> {
+export async function jobs(options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
   const reported = await listJobs(config);
   const states = hasFleet(config) ? await statesInFleet(config) : statesHere(config);

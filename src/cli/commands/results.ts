@@ -9,10 +9,10 @@ import { printable } from '../../printable.ts';
 import { resultPath } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { jsonReport } from '../show/json.ts';
 
-export async function results(jobId: JobId, options: ConfigOption & { readonly json?: boolean }): Promise<void> {
+export async function results(jobId: JobId, options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
   const work = (store: Store) => show(config, store, jobId, options.json === true);
   if (!hasFleet(config)) return await withSharedStore(config, work);

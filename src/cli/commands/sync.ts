@@ -6,12 +6,12 @@ import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Store } from '../../store/store.ts';
 import { answerOfAgent } from '../ask-agent.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { type ConfigOption, configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 import { type ResultsProgress, resultsProgress, summaryIsWhole, summaryOf, summaryText } from '../show/pass.ts';
 
-export async function sync(jobId: JobId, options: ConfigOption & { readonly json?: boolean }): Promise<void> {
+export async function sync(jobId: JobId, options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
   const summary = await runCompletePass(config, { jobId, kind: 'sync' });
   process.stdout.write(

@@ -8,10 +8,6 @@ import { sqliteVersion } from '../../store/sql.ts';
 import { versionOfProgram } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
-interface VersionOptions {
-  readonly json?: boolean;
-}
-
 interface InstalledModule {
   readonly version: string | null;
   readonly isNative: boolean;
@@ -20,7 +16,7 @@ interface InstalledModule {
 
 const require = createRequire(import.meta.url);
 
-export function version({ json }: VersionOptions): void {
+export function version({ json }: { readonly json?: boolean }): void {
   const report = versionReport();
   if (json === true) process.stdout.write(jsonReport(report));
   else process.stdout.write(textOf(report));
