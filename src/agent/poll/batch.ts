@@ -68,15 +68,16 @@ export class BatchLimit {
 /** A file that makes a call fail does so slowly: quarters find it by half as many failed calls as halves. */
 const PARTS = 4;
 
+/** While the service answers nothing of a job, a poll ends after so many failed files, or one that failed before. */
+const MAX_UNANSWERED = 2;
+
 const NONE: ReadonlySet<string> = new Set();
 
 export class BatchReader {
   readonly #jobId: JobId;
   readonly #limit: BatchLimit;
-  /** Files that failed a call by themselves. */
+  /** Files that failed a call by themselves; those that failed last come last. */
   #poisoned: ReadonlySet<string> = NONE;
-  /** While all files of the job fail: the index of the file that is requested next. */
-  #turn: number | undefined;
   /** Whether a call got no answer in time when the job was last read. */
   #hasHung = false;
 
@@ -103,46 +104,28 @@ export class BatchReader {
       if (this.#hasHung && begins)
         for (const one of wanted.slice(0, 1)) await (await withoutText(call, one))?.content.release();
       this.#hasHung = false;
-      if (this.#turn === undefined || !begins) await this.#readSlices(call, wanted);
-      else await this.#readBroken(call, wanted, this.#turn);
+      await this.#readSlices(call, wanted);
+      if (begins && !call.isAnswered) for (const error of batch.errors.values()) throw error;
     } catch (error) {
       this.#hasHung ||= asJobtailError(error).code === 'timeout';
       for (const part of batch.parts.values()) await part.content.release();
       throw error;
-    }
-    const [first] = batch.errors.values();
-    const isUnreadable = (name: string) => batch.errors.has(name) && !batch.parts.has(name);
-    const isBroken = begins && first !== undefined && wanted.map(keyText).every(isUnreadable);
-    const poisoned = new Set(this.#poisoned);
-    for (const name of wanted.map(keyText)) {
-      if (!isBroken && batch.errors.has(name)) poisoned.add(name);
-      else poisoned.delete(name);
-    }
-    // Thousands of jobs have none.
-    this.#poisoned = poisoned.size === 0 ? NONE : poisoned;
-    if (isBroken) {
-      this.#turn = 0;
-      throw first;
+    } finally {
+      const poisoned = new Set(this.#poisoned);
+      for (const name of wanted.map(keyText)) {
+        if (call.isAnswered || batch.errors.has(name)) poisoned.delete(name);
+        if (batch.errors.has(name)) poisoned.add(name);
+      }
+      // Thousands of jobs have none.
+      this.#poisoned = poisoned.size === 0 ? NONE : poisoned;
     }
     return batch;
   }
 
-  /** All files failed in the last poll: one call, for another file each time, shows whether they still do. */
-  async #readBroken(call: Call, wanted: readonly PartRequest[], turn: number): Promise<void> {
-    this.#turn = turn + 1;
-    const tried = wanted.slice(turn % wanted.length).slice(0, 1);
-    await call.readOnce(tried);
-    this.#turn = undefined;
-    await this.#readSlices(
-      call,
-      wanted.filter((request) => !tried.includes(request)),
-    );
-  }
-
   async #readSlices(call: Call, wanted: readonly PartRequest[], files = this.#limit.files): Promise<void> {
-    const isAlone = (request: PartRequest) => this.#poisoned.has(keyText(request));
-    const alone = wanted.filter(isAlone);
-    const together = alone.length === 0 ? wanted : wanted.filter((request) => !isAlone(request));
+    const poisoned = this.#poisoned;
+    const alone = [...poisoned].flatMap((name) => wanted.filter((request) => keyText(request) === name));
+    const together = alone.length === 0 ? wanted : wanted.filter((request) => !poisoned.has(keyText(request)));
     const slices = [...slicesOf(together, files).flatMap(call.divide), ...slicesOf(alone, 1)];
     for (const slice of slices) await this.#divide(call, slice);
   }
@@ -164,6 +147,8 @@ export class BatchReader {
         // If the service answers without the text, only that is too long to be sent.
         const part = call.begins ? await withoutText(call, only) : undefined;
         if (part) call.batch.parts.set(keyText(only), { ...part, offset: only.offset, isBeginning: true });
+        const isEnough = errors.size >= MAX_UNANSWERED || this.#poisoned.has(keyText(only));
+        if (isEnough && call.begins && !call.isAnswered) throw error;
         return;
       }
       const errorsBefore = errors.size;
