@@ -8,9 +8,11 @@ export interface Quota {
   readonly resetMs: number;
 }
 
-interface QuotaAnswer {
+/** What of a response shows a limit of the server. */
+export interface QuotaAnswer {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
+  /** The rest of the server's limit, if the response reports it. */
   readonly quota?: Quota | undefined;
 }
 

@@ -8,15 +8,11 @@
 
 import { nominalPause } from '../back-off.ts';
 import { type Clock, sleep } from '../system/clock.ts';
-import { CallQuota, type Quota } from './call-quota.ts';
+import { CallQuota, type QuotaAnswer } from './call-quota.ts';
 
-export interface ServerAnswer {
-  readonly status: number;
+interface ServerAnswer extends QuotaAnswer {
   readonly firstByteMs: number;
   readonly workMs: number;
-  readonly retryAfterMs: number | undefined;
-  /** The rest of the server's limit, if the response reports it. */
-  readonly quota?: Quota | undefined;
 }
 
 interface ServerShareOptions {
