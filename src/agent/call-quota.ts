@@ -2,7 +2,7 @@
  * Spreads calls over the period of a server's limit, instead of a burst and a pause: by the rest of the period that a
  * response reports, or by how many calls the server answered between two refusals (429).
  */
-export interface Quota {
+interface Quota {
   /** Calls that the server allows until then. */
   readonly remaining: number;
   readonly resetMs: number;
