@@ -5,13 +5,7 @@ import type { JobService } from '../../agent/ports.ts';
 import type { Config } from '../../config/config.ts';
 import { wayTo } from '../../daemon/connection.ts';
 import { countOf } from '../../numbers.ts';
-import {
-  formOfNames,
-  type KeptCapabilities,
-  RestCapabilities,
-  releasesFitting,
-  spansOf,
-} from '../../remote/rest/capabilities.ts';
+import { type KeptCapabilities, RestCapabilities } from '../../remote/rest/capabilities.ts';
 import { systemClock } from '../../system/clock.ts';
 import { answerOf, jobsUrlBeside } from './description.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
@@ -57,16 +51,11 @@ const ASKED = {
   'below the job': 'by their listed names below the id of the job',
 } as const;
 
-/** From the stored capabilities and the listed names. */
-export function restCapabilitiesOf(kept: KeptCapabilities, names: readonly string[]): Finding[] {
+/** From the stored capabilities. */
+export function restCapabilitiesOf(kept: KeptCapabilities): Finding[] {
   const capabilities = new RestCapabilities({ kept, onChange: () => {}, now: systemClock.monotonic });
   const { addresses, pathForm, partsBytes } = capabilities.known;
-  const form = formOfNames(names);
-  const fitting = releasesFitting([...addresses, ...[pathForm, form].filter((capability) => capability !== undefined)]);
   return [
-    fitting.length === 0
-      ? note('the responses fit no known release: the agent relies on the responses alone')
-      : ok(`the responses fit the releases ${spansOf(fitting)}`),
     ...addresses.map((address) => note(address)),
     note(
       pathForm === undefined

@@ -42,7 +42,6 @@ export async function checkService(findings: Findings, config: Config, options: 
 
 async function checkCalls(findings: Findings, config: Config, options: ServiceOptions): Promise<void> {
   const { store, signal } = options;
-  let listed: readonly string[] = [];
   const capabilities = passingCapabilities(store?.capabilities);
   const connection = await connect(config, commandLog(), { capabilities });
   const { session, remote, jobService, secrets } = connection;
@@ -54,13 +53,12 @@ async function checkCalls(findings: Findings, config: Config, options: ServiceOp
     else {
       const files = await filesOf(jobId, { ...options, config, jobService });
       const call = { remote, jobId, secrets, files, signal };
-      const onListed = (names: readonly string[]) => (listed = names);
-      if (await findings.step('call', () => checkListing(call, onListed)))
+      if (await findings.step('call', () => checkListing(call)))
         await findings.step('live files', () => checkLiveFiles(call));
     }
     if (config.service.protocol === 'rest') {
       await findings.step('health', () => healthOf(config, signal));
-      await findings.step('server', () => restCapabilitiesOf(capabilities, listed));
+      await findings.step('server', () => restCapabilitiesOf(capabilities));
     }
   } finally {
     await connection.close();
@@ -116,13 +114,9 @@ interface CallOptions {
   readonly signal: AbortSignal;
 }
 
-async function checkListing(
-  { remote, jobId, secrets, signal }: CallOptions,
-  onListed: (names: readonly string[]) => void,
-): Promise<Finding[]> {
+async function checkListing({ remote, jobId, secrets, signal }: CallOptions): Promise<Finding[]> {
   const startedAt = performance.now();
   const names = await remote.listChangedFiles(jobId, signal);
-  onListed(names);
   const took = `${Math.round(performance.now() - startedAt)} ms`;
   const found = [ok(`job ${jobId} lists ${names.length} files, in ${took}`)];
   const [first] = names;

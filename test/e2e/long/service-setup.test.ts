@@ -42,14 +42,14 @@ describe('agent check', () => {
   });
 
   it.concurrent.for([
-    ['3.1', 'V2.2 to V4.1', 'POST'],
-    ['6.4', 'V4.0 to V6.5', 'GET'],
+    ['3.1', 'POST'],
+    ['6.4', 'GET'],
   ] as const)(
-    'tells the habits of release %s, and which releases they fit',
+    'shows what it detected of a server of release %s',
     {
       timeout: 180_000,
     },
-    async ([release, span, verb], context) => {
+    async ([release, verb], context) => {
       const place = Place.make(context);
       const sandbox = await place.startSandbox();
       await sandbox.setHabits({ release });
@@ -63,8 +63,7 @@ describe('agent check', () => {
       const { code, stdout, stderr } = await place.agent('check', '--job', job.jobId);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toContain('JobManagement of REST, with nothing to configure, reports 1 job');
-      expect(stdout).toMatch(new RegExp(`^✓ server +the responses fit the releases ${span}`, 'm'));
-      expect(stdout).toContain(`· ${' '.repeat(14)}${verb} FileTransfer/ListChangedFilesForJob`);
+      expect(stdout).toMatch(new RegExp(`^· (?:server)? +${verb} FileTransfer/ListChangedFilesForJob`, 'm'));
       expect(stdout).toContain('requests for parts have at most 452 bytes');
       expect(stdout).not.toContain('service.jobsUrl');
       // It changes nothing.
