@@ -88,24 +88,21 @@ function defaultOf({ name, schema }, { value, isSet }) {
   return `*\`${value}\`*`;
 }
 
-const linked = (text) => text.replaceAll(/docs\/(\w+\.md)/g, '[$1]($1)').replaceAll(/(?=.{120})(.{1,120}) /g, '$1\n');
+const linked = (text) => text.replaceAll(/docs\/(\w+\.md)/g, '[$1]($1)');
 
 const { keys, intros } = readExample();
 const byName = new Map(leaves(configSchema('/')).map((leaf) => [leaf.name, leaf]));
 const missing = [...byName.keys()].filter((name) => !keys.has(name));
 if (missing.length > 0) throw new Error(`config.example.yaml has no ${missing.join(', ')}`);
-process.stdout.write(HEAD);
+process.stdout.write(`${HEAD}\n| key | value | expected | meaning |\n|---|---|---|---|\n`);
+const print = (...cells) =>
+  process.stdout.write(`| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`);
 let section = '';
 for (const [name, shown] of keys) {
   const leaf = byName.get(name);
   if (leaf === undefined) continue;
   const [top] = name.split('.');
-  if (top !== section) {
-    const intro = intros.get(top);
-    process.stdout.write(`\n## ${top}\n\n${intro === '' ? '' : `${linked(intro)}\n\n`}`);
-    process.stdout.write('| key | value | expected | meaning |\n|---|---|---|---|\n');
-    section = top;
-  }
-  const cells = [`\`${name.replace(/^\w+\./, '')}\``, defaultOf(leaf, shown), expectedOf(leaf.schema), shown.comment];
-  process.stdout.write(`| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |\n`);
+  if (top !== section && intros.get(top) !== '') print(`**${top}**`, '', '', linked(intros.get(top)));
+  section = top;
+  print(`\`${name}\``, defaultOf(leaf, shown), expectedOf(leaf.schema), shown.comment);
 }
