@@ -2,6 +2,7 @@
 import type { Sink } from '../../agent/ports.ts';
 import { GrowingBuffer } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
+import { untilAborted } from '../../in-turn.ts';
 import { malformed } from '../wrong-answers.ts';
 
 /** Receives the bulky texts of a response one after the other while it arrives. */
@@ -79,14 +80,14 @@ export class StreamedFile implements Lifted {
   /** Waits for the sink, at most until the caller's signal; after the end of the file the sink has everything. */
   async flush(): Promise<void> {
     if (this.#inside && this.#gathered.length < PIECE_BYTES) return;
-    await untilAborted(this.#taken, this.#signal);
+    await untilAborted(this.#taken, this.#signal, aborted);
     if (this.#gathered.length === 0) return;
     [this.#gathered, this.#handedOn] = [this.#handedOn, this.#gathered];
     this.#gathered.clear();
     this.#taken = this.#handOn(this.#handedOn.view());
     // The next await throws it.
     this.#taken.catch(() => undefined);
-    if (!this.#inside) await untilAborted(this.#taken, this.#signal);
+    if (!this.#inside) await untilAborted(this.#taken, this.#signal, aborted);
   }
 
   async #handOn(bytes: Buffer): Promise<void> {
@@ -97,21 +98,6 @@ export class StreamedFile implements Lifted {
       this.#failure = { error };
       throw error;
     }
-  }
-}
-
-async function untilAborted(taken: Promise<void>, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) throw aborted();
-  let stop: () => void = () => undefined;
-  const stopped = new Promise<never>((_, reject) => {
-    stop = () => reject(aborted());
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    await Promise.race([taken, stopped]);
-    if (signal.aborted) throw aborted();
-  } finally {
-    signal.removeEventListener('abort', stop);
   }
 }
 

@@ -23,39 +23,30 @@ describe('a transfer by SSH', needs(...SSH), () => {
 
   const method = (place: SshPlace, options: LendOptions = {}) => place.lend(sshd, options);
 
-  it.each(['rsa-pem', 'ec-pem', 'ed25519-openssh'] as const)('takes keys as servers write them: %s', async (format) => {
-    const place = new SshPlace();
-    place.put('11/a', 'a');
-    const lent = await method(place, { format });
-    const { credentials } = lent;
-    // As a server on Windows may send it.
-    const privateKey = credentials?.privateKey?.trimEnd().replaceAll('\n', '\r\n') ?? '';
-    const sent = { ...lent, credentials: { username: null, publicKey: null, ...credentials, privateKey } };
-    await place.fetch(place.transfer(), sent, ['11/a']);
-    expect(place.came.get('11/a')?.toString()).toBe('a');
-  });
-
-  it.each(['rsa-pem', 'ec-pem', 'ed25519-openssh'] as const)('takes keys that are locked: %s', async (format) => {
-    const place = new SshPlace();
-    place.put('11/a', 'a');
-    const lent = await method(place, { format });
-    const passphrase = 'pass "phrase" $HOME č';
-    const file = path.join(place.directory, 'locked');
-    fs.writeFileSync(file, lent.credentials?.privateKey ?? '', { mode: 0o600 });
-    execFileSync('ssh-keygen', ['-q', '-p', '-P', '', '-N', passphrase, '-f', file], { stdio: 'ignore' });
-    const credentials = {
-      username: null,
-      publicKey: null,
-      ...lent.credentials,
-      privateKey: fs.readFileSync(file, 'utf8'),
-    };
-    await place.fetch(place.transfer(), { ...lent, credentials: { ...credentials, passphrase } }, ['11/a']);
-    expect(place.came.get('11/a')?.toString()).toBe('a');
-    const wrong = { ...lent, credentials: { ...credentials, passphrase: 'another' } };
-    await expect(place.fetch(place.transfer(), wrong, ['11/a'])).rejects.toMatchObject({
-      message: 'the passphrase of the service does not unlock its private key',
-    });
-  });
+  it.each(['rsa-pem', 'ec-pem', 'ed25519-openssh'] as const)(
+    'takes keys as servers write them, also with Windows line ends or locked: %s',
+    async (format) => {
+      const place = new SshPlace();
+      for (const name of ['11/a', '11/b']) place.put(name, 'a');
+      const lent = await method(place, { format });
+      const fetch = async (name: string, privateKey: string, more: { passphrase?: string } = {}) => {
+        const credentials = { username: null, publicKey: null, ...lent.credentials, privateKey, ...more };
+        await place.fetch(place.transfer(), { ...lent, credentials }, [name]);
+      };
+      const given = lent.credentials?.privateKey ?? '';
+      await fetch('11/a', given.trimEnd().replaceAll('\n', '\r\n'));
+      const passphrase = 'pass "phrase" $HOME č';
+      const file = path.join(place.directory, 'locked');
+      fs.writeFileSync(file, given, { mode: 0o600 });
+      execFileSync('ssh-keygen', ['-q', '-p', '-P', '', '-N', passphrase, '-f', file], { stdio: 'ignore' });
+      const locked = fs.readFileSync(file, 'utf8');
+      await fetch('11/b', locked, { passphrase });
+      expect([...place.came.keys()]).toEqual(['11/a', '11/b']);
+      await expect(fetch('11/a', locked, { passphrase: 'another' })).rejects.toMatchObject({
+        message: 'the passphrase of the service does not unlock its private key',
+      });
+    },
+  );
 
   it('finds the port in a member of its own, unless the host names one', async () => {
     const place = new SshPlace();

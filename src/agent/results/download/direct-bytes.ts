@@ -1,6 +1,7 @@
 /** Raw bytes of live files by direct transfer: whole into a file without a name here, and from there to the mirror. */
 import fs from 'node:fs/promises';
 import { JobtailError } from '../../../errors.ts';
+import { InTurn } from '../../../in-turn.ts';
 import type { JobId } from '../../../job.ts';
 import { resultPath } from '../../../safe-names.ts';
 import { READ } from '../../../system/regular-files.ts';
@@ -20,8 +21,8 @@ export interface DirectLiveFilesOptions {
 
 export class DirectLiveFiles implements DirectBytes {
   readonly #options: DirectLiveFilesOptions;
-  /** The last download of each job that has one: the next one waits for its end, for they use one directory. */
-  readonly #last = new Map<JobId, Promise<unknown>>();
+  /** The downloads of a job use one directory. */
+  readonly #downloads = new InTurn<JobId>();
 
   constructor(options: DirectLiveFilesOptions) {
     this.#options = options;
@@ -31,19 +32,11 @@ export class DirectLiveFiles implements DirectBytes {
     return this.#options.direct.reasonAgainst(jobId) === undefined;
   }
 
-  async downloadFile(jobId: JobId, name: string, sink: Sink, signal: AbortSignal): Promise<number> {
-    const before = this.#last.get(jobId) ?? Promise.resolve();
-    const download = before.catch(() => {}).then(() => this.#download(jobId, name, sink, signal));
-    this.#last.set(jobId, download);
-    try {
-      return await download;
-    } finally {
-      if (this.#last.get(jobId) === download) this.#last.delete(jobId);
-    }
+  downloadFile(jobId: JobId, name: string, sink: Sink, signal: AbortSignal): Promise<number> {
+    return this.#downloads.run(jobId, signal, () => this.#download(jobId, name, sink, signal));
   }
 
   async #download(jobId: JobId, name: string, sink: Sink, signal: AbortSignal): Promise<number> {
-    signal.throwIfAborted();
     const { direct, remote, reserve, resultsOf } = this.#options;
     const safe = resultPath(name);
     if ('refused' in safe) throw new JobtailError('not-found', `the service names a live file, but ${safe.refused}`);

@@ -6,6 +6,7 @@
  * is stored, no process can name the key, and it expires after a day.
  */
 import { asJobtailError, JobtailError } from '../../../errors.ts';
+import { InTurn } from '../../../in-turn.ts';
 import type { JobId } from '../../../job.ts';
 import type { LeaseRow } from '../../../store/rows.ts';
 import type { Store } from '../../../store/store.ts';
@@ -36,8 +37,8 @@ const GRACE_MS = 5_000;
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #leases = new Map<JobId, Lease>();
-  /** Requests on their way: results and live files of a job share a grant. */
-  readonly #taking = new Map<JobId, Promise<Lease | null>>();
+  /** Results and live files of a job share a grant. */
+  readonly #requests = new InTurn<JobId>();
   /** Jobs whose grant is in use although they may not be followed, with the number of users. */
   readonly #inUse = new Map<JobId, number>();
   /** Called when a grant was made, which is to be released later. */
@@ -74,13 +75,8 @@ export class Leases {
 
   /** The grant of a job; requests one if there is none. Null if the service has no method for it. */
   async take(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<Lease | null> {
-    for (let other = this.#taking.get(jobId); other !== undefined; other = this.#taking.get(jobId))
-      await other.catch(() => {});
-    const current = this.inHand(jobId);
-    if (current !== undefined) return current;
-    const taking = this.#take(jobId, remote, signal).finally(() => this.#taking.delete(jobId));
-    this.#taking.set(jobId, taking);
-    return await taking;
+    const take = () => this.#take(jobId, remote, signal);
+    return await this.#requests.run(jobId, signal, async () => this.inHand(jobId) ?? (await take()));
   }
 
   async #take(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<Lease | null> {

@@ -53,6 +53,27 @@ test('live files and results of a job that come at the same time share one tempo
   expect(place.remote.transferCalls).toEqual(['get']);
 });
 
+test('a live file that waits for another one of its job ends when it is stopped, not with that one', async () => {
+  const { files, fetch, transfer, place } = setUp();
+  const together = transfer.fetch.bind(transfer);
+  let go = () => {};
+  const held = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  transfer.fetch = async (request) => {
+    await held;
+    await together(request);
+  };
+  const first = fetch();
+  const stop = new AbortController();
+  const second = files.downloadFile(JOB, NAME, () => {}, stop.signal);
+  stop.abort();
+  await expect(second).rejects.toMatchObject({ code: 'aborted' });
+  go();
+  expect(await first).toBe(CONTENT.length);
+  expect(place.remote.transferCalls).toEqual(['get']);
+});
+
 test('a transfer that failed leaves what can be resumed until the job is over, and closes the way for a while', async () => {
   const { place, transfer, files, fetch, staged } = setUp();
   const together = transfer.fetch.bind(transfer);

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Log, TransferMethod } from '../../../../src/agent/ports.ts';
 import { Leases } from '../../../../src/agent/results/download/leases.ts';
 import { JobtailError } from '../../../../src/errors.ts';
@@ -227,6 +227,22 @@ describe('a lease', () => {
     expect(place.store.leases.lastOf(JOB)?.state).toBe('open');
     await place.leases.endAll(place.server, stop.signal);
     expect(place.server.open.size).toBe(0);
+  });
+
+  it('whose request waits for another one of the job ends when it is stopped, not with that one', async () => {
+    const place = new LeasePlace();
+    const answers: (() => void)[] = [];
+    place.server.onMade = () => new Promise<void>((resolve) => void answers.push(resolve));
+    const first = place.leases.take(JOB, place.server, signal);
+    const stop = new AbortController();
+    const second = place.leases.take(JOB, place.server, stop.signal);
+    stop.abort();
+    await expect(second).rejects.toMatchObject({ code: 'aborted' });
+    const third = place.leases.take(JOB, place.server, signal);
+    await vi.waitFor(() => expect(answers).toHaveLength(1));
+    answers[0]?.();
+    expect(await third).toBe(await first);
+    expect(place.server.made).toBe(1);
   });
 
   it('is in the store without its private key', async () => {
