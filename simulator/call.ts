@@ -15,16 +15,10 @@ export interface ServedCall {
 
 /** Serves it; what it throws is for the protocol to answer, unless the answer has begun. */
 export async function serveCall(exchange: Exchange, call: ServedCall, place: SandboxPlace): Promise<void> {
-  const { faults, traffic } = place;
-  traffic.begin();
-  try {
-    const rules = faults.take(call.subject);
-    if (await spoil(exchange, rules, call.type)) return;
-    const user = call.user();
-    await place.pipeReads.over(user, exchange.signal);
-    await delay(exchange, rules);
-    traffic.bytesSent += await sendAnswer(exchange, await call.answer(user, rules), rules);
-  } finally {
-    traffic.end();
-  }
+  const rules = place.faults.take(call.subject);
+  if (await spoil(exchange, rules, call.type)) return;
+  const user = call.user();
+  await place.pipeReads.over(user, exchange.signal);
+  await delay(exchange, rules);
+  await sendAnswer(exchange, await call.answer(user, rules), rules);
 }

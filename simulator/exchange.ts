@@ -62,9 +62,8 @@ export function sendText(response: ServerResponse, { status, headers, body }: An
 /**
  * Sends an answer, changed by the rules that let it begin (drip, truncate, reset after some bytes). What its body
  * throws before the first bytes go out is thrown on; after that the connection is cut.
- * @returns the bytes of the body that were sent, as gzip where the client accepts it.
  */
-export async function sendAnswer(exchange: Exchange, answer: Answer, rules: readonly FaultRule[]): Promise<number> {
+export async function sendAnswer(exchange: Exchange, answer: Answer, rules: readonly FaultRule[]): Promise<void> {
   const { request, response } = exchange;
   const isGzip = answer.status !== 204 && /\bgzip\b/.test(String(request.headers['accept-encoding']));
   const pieces = isGzip ? gzipOf(answer.body) : bytesOf(answer.body);
@@ -74,12 +73,7 @@ export async function sendAnswer(exchange: Exchange, answer: Answer, rules: read
     const cut = rules.find((rule) => rule.kind === 'truncate' || rule.kind === 'reset');
     const drip = rules.find((rule) => rule.kind === 'drip');
     const end = cut?.afterBytes ?? Number.POSITIVE_INFINITY;
-    const announced =
-      cut?.kind === 'truncate'
-        ? cut.announcedBytes
-        : complete && !cut && answer.status !== 204
-          ? head.length
-          : undefined;
+    const announced = complete && !cut && answer.status !== 204 ? head.length : undefined;
     response.writeHead(answer.status, {
       ...answer.headers,
       ...(isGzip && { 'content-encoding': 'gzip' }),
@@ -93,9 +87,7 @@ export async function sendAnswer(exchange: Exchange, answer: Answer, rules: read
       if (sent >= end) break;
     }
     if (cut?.kind === 'reset') response.socket?.resetAndDestroy();
-    else if (cut?.announcedBytes !== undefined) response.socket?.destroySoon();
     else response.end();
-    return sent;
   } finally {
     await pieces.return(undefined);
   }
@@ -118,7 +110,7 @@ export async function spoil(exchange: Exchange, rules: readonly FaultRule[], typ
       break;
     case 'body':
       response.writeHead(rule.status ?? 200, { 'content-type': rule.contentType ?? type });
-      response.end(Buffer.from(rule.body, rule.encoding ?? 'utf8'));
+      response.end(rule.body);
       break;
     case 'stall':
       response.writeHead(200, { 'content-type': type }).flushHeaders();

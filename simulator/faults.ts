@@ -16,8 +16,6 @@ export interface FaultScope {
   readonly beforeOffset?: number;
   /** It applies to so many calls and is then spent; for ever when left out. */
   readonly times?: number;
-  /** It leaves the first so many calls alone. */
-  readonly skip?: number;
 }
 
 /** What happens to a call. */
@@ -34,11 +32,10 @@ export type FaultEffect =
       readonly headers?: Readonly<Record<string, string>>;
       readonly body?: string;
     }
-  /** Any bytes (base64 where they are no text) as the body of a response; status 200 by default. */
+  /** Any text as the body of a response; status 200 by default. */
   | {
       readonly kind: 'body';
       readonly body: string;
-      readonly encoding?: 'utf8' | 'base64';
       readonly contentType?: string;
       readonly status?: number;
     }
@@ -52,11 +49,8 @@ export type FaultEffect =
   | { readonly kind: 'reset'; readonly afterBytes?: number }
   /** The ordinary answer in small pieces. */
   | { readonly kind: 'drip'; readonly bytes: number; readonly everyMs: number }
-  /**
-   * The body ends after so many bytes. The HTTP message is then complete, or, with `announcedBytes`, shorter than its
-   * Content-Length.
-   */
-  | { readonly kind: 'truncate'; readonly afterBytes: number; readonly announcedBytes?: number }
+  /** The body ends after so many bytes; the HTTP message is complete. */
+  | { readonly kind: 'truncate'; readonly afterBytes: number }
   /** Files look as if they had only so many bytes (docs/dev/servers.md 1.6: stale sizes). */
   | { readonly kind: 'staleSize'; readonly bytes: number };
 
@@ -86,7 +80,6 @@ export interface SubjectFile {
 const KINDS = ['fault', 'http', 'body', 'delay', 'stall', 'hang', 'reset', 'drip', 'truncate', 'staleSize'];
 
 interface Entry extends AddedFault {
-  seen: number;
   applied: number;
 }
 
@@ -99,7 +92,7 @@ export class Faults {
     const remove = () => {
       this.#entries = this.#entries.filter((other) => other !== entry);
     };
-    const entry: Entry = { rule, seen: 0, applied: 0, remove };
+    const entry: Entry = { rule, applied: 0, remove };
     this.#entries.push(entry);
     return entry;
   }
@@ -119,8 +112,6 @@ export class Faults {
     for (const entry of this.#entries) {
       const { rule } = entry;
       if (!appliesTo(rule, subject) || entry.applied >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
-      entry.seen += 1;
-      if (entry.seen <= (rule.skip ?? 0)) continue;
       entry.applied += 1;
       taken.push(rule);
     }

@@ -83,8 +83,8 @@ export function defaultHabits() {
     maxKeys: 6,
 
     // Load (docs/dev/servers.md 6)
-    /** Requests an hour and address; beyond: 429 with Retry-After. Null for no limit, or that of the REST release. */
-    requestsPerHour: null as number | 'release' | null,
+    /** Requests an hour and address; beyond: 429 with Retry-After. Null for no limit. */
+    requestsPerHour: null as number | null,
   };
 }
 

@@ -8,7 +8,6 @@ import type { SandboxPlace } from './place.ts';
 import { RateLimit } from './rate-limit.ts';
 import { HttpRefusal } from './refusals.ts';
 import { handleRest } from './rest/endpoint.ts';
-import { releaseOf } from './rest/releases.ts';
 import { handleSignIn, signInOf } from './signin/sign-in.ts';
 import { serviceAt } from './soap/addresses.ts';
 import { handleSoap } from './soap/endpoint.ts';
@@ -48,19 +47,17 @@ export class Router {
     const service = serviceAt(pathname, habits);
     const signIn = signInOf(pathname);
     const isRest = service === undefined && signIn === undefined && pathname.startsWith(`${habits.restPath}/`);
-    this.#count(exchange, isRest);
+    this.#count(exchange);
     if (service !== undefined) await handleSoap(exchange, { service, url }, this.#place);
     else if (signIn !== undefined) await handleSignIn(exchange, signIn, this.#place);
     else if (isRest) await handleRest(exchange, url, this.#place);
     else throw new HttpRefusal(404);
   }
 
-  #count({ request, response }: Exchange, isRest: boolean): void {
-    const { requestsPerHour, release } = this.#place.habits;
-    const ofRelease = isRest ? releaseOf(release).requestsPerHour : null;
-    const perHour = requestsPerHour === 'release' ? ofRelease : requestsPerHour;
-    if (perHour === null) return;
-    response.setHeaders(this.#rateLimit.count(request.socket.remoteAddress ?? '', perHour));
+  #count({ request, response }: Exchange): void {
+    const { requestsPerHour } = this.#place.habits;
+    if (requestsPerHour === null) return;
+    response.setHeaders(this.#rateLimit.count(request.socket.remoteAddress ?? '', requestsPerHour));
   }
 
   async #refuse(request: IncomingMessage, response: ServerResponse, thrown: unknown): Promise<void> {

@@ -39,11 +39,6 @@ export class Traffic {
   /** Answers that were faults, and answers that were another status than 200 or 500. */
   faults = 0;
   httpRefusals = 0;
-  /** Bytes of answers. */
-  bytesSent = 0;
-  /** The most calls that ran at the same time. */
-  maxParallelCalls = 0;
-  #parallel = 0;
   /** The youngest last. */
   readonly recent: RecordedCall[] = [];
 
@@ -51,14 +46,5 @@ export class Traffic {
     this.calls[call.operation] += 1;
     this.recent.push(call);
     if (this.recent.length > KEPT_CALLS) this.recent.shift();
-  }
-
-  begin(): void {
-    this.#parallel += 1;
-    this.maxParallelCalls = Math.max(this.maxParallelCalls, this.#parallel);
-  }
-
-  end(): void {
-    this.#parallel -= 1;
   }
 }

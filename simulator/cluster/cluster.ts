@@ -33,8 +33,7 @@ export class SubmittedTask {
     ]);
     this.files = Object.fromEntries(paths) as Record<LiveFileName, string>;
     this.#spec = spec;
-    const { startDelayMs = 0 } = spec;
-    this.run = new TaskRun({ clock: place.clock, startDelayMs, launch: () => this.#launch() });
+    this.run = new TaskRun({ clock: place.clock, launch: () => this.#launch() });
   }
 
   get pid(): number | undefined {
@@ -57,9 +56,9 @@ export class SubmittedTask {
     return this.run.process?.exited;
   }
 
-  /** Makes the directory of a task that does not wait: those of a job are there before the first of them starts. */
+  /** Makes its directory: those of a job are there before the first of its tasks starts. */
   async prepare(): Promise<void> {
-    if ((this.#spec.startDelayMs ?? 0) === 0) await mkdir(this.directory, { recursive: true });
+    await mkdir(this.directory, { recursive: true });
   }
 
   async #launch(): Promise<TaskProcess | undefined> {

@@ -10,8 +10,6 @@ export interface TaskSpec {
   readonly subdirectory?: string;
   /** `task ` and its place in the job by default. */
   readonly name?: string;
-  /** It is queued for so many milliseconds before it starts; then its directory is made, too. 0 by default. */
-  readonly startDelayMs?: number;
   /** argv, no shell, run in the task's directory. Without it the task has no process: a test writes the files. */
   readonly command?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;

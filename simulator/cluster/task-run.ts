@@ -10,8 +10,6 @@ export type EndState = Extract<JobState, 'Finished' | 'Failed' | 'Canceled'>;
 interface TaskRunOptions {
   /** Milliseconds. */
   readonly clock: () => number;
-  /** Milliseconds between being queued and the start. */
-  readonly startDelayMs: number;
   /** Starts the process; undefined if the task has none, and then only an order ends it. */
   readonly launch: () => Promise<TaskProcess | undefined>;
 }
@@ -26,7 +24,6 @@ interface TaskEnd {
 export class TaskRun {
   readonly #options: TaskRunOptions;
   #isSubmitted = false;
-  #timer: NodeJS.Timeout | undefined;
   #launching: Promise<TaskProcess | undefined> | undefined;
   #end: TaskEnd | undefined;
   /** Of this run. */
@@ -53,19 +50,10 @@ export class TaskRun {
     return this.#end?.message ?? null;
   }
 
-  /** Queues it, and starts it unless it is to wait. A program that cannot be started is then a `local-io` error. */
+  /** Starts it, unless it has ended. A program that cannot be started is a `local-io` error. */
   async submit(): Promise<void> {
     this.#isSubmitted = true;
-    const { startDelayMs } = this.#options;
-    if (startDelayMs === 0) await this.start();
-    // A task that cannot be started has failed; its state shows that.
-    else this.#timer = setTimeout(() => void this.start().catch(() => undefined), startDelayMs);
-  }
-
-  /** Starts it now if it is queued. */
-  async start(): Promise<void> {
     if (this.state !== 'Queued') return;
-    clearTimeout(this.#timer);
     this.startedAtMs = this.#options.clock();
     this.#launching = this.#options.launch();
     try {
@@ -83,9 +71,8 @@ export class TaskRun {
     await this.kill();
   }
 
-  /** Ends the process and everything it started; one that is queued stays so, and is not started by itself. */
+  /** Ends the process and everything it started. */
   async kill(): Promise<void> {
-    clearTimeout(this.#timer);
     await this.#launching?.catch(() => undefined);
     await this.process?.kill();
   }

@@ -86,9 +86,6 @@ export interface Release {
   readonly headers: boolean;
   /** The body of a failure: a string, a problem with the text in its title, or with a detail (4.2). */
   readonly problem: 'string' | 'title' | 'detail';
-
-  /** By default, of one address (4.5). */
-  readonly requestsPerHour: number;
 }
 
 /** Values by the release from which on they are so. */
@@ -128,7 +125,6 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
   lexisToken: { '2.0': false, '4.2.0': true },
   headers: { '2.0': false, '6.2': true },
   problem: { '2.0': 'string', '4.0': 'title', '4.2.0': 'detail' },
-  requestsPerHour: { '2.0': 100, '5.0': 1000, '6.2': 1_000_000 },
 };
 
 /**

@@ -10,8 +10,6 @@ export interface SandboxUser {
   password: string;
   /** The token of the three token sign-ins. */
   token: string;
-  /** The only ProjectId that the cloud-platform sign-in accepts; any number when left out. */
-  projectId?: number;
 }
 
 /** A session ends after so long without a call. */

@@ -53,13 +53,10 @@ export async function handleSignIn(exchange: Exchange, operation: string, place:
 type Shown = ReturnType<typeof readCredentials>;
 
 /** The response to credentials. */
-function signIn({ username, secret, projectId }: Shown, method: SignInMethod, place: SandboxPlace) {
+function signIn({ username, secret }: Shown, method: SignInMethod, place: SandboxPlace) {
   const { habits, users, sessions } = place;
   const user = userWith({ username, secret, kind: method.secret === 'Password' ? 'password' : 'token' }, users);
-  const projectFits = projectId === undefined || user?.projectId === undefined || user.projectId === projectId;
-  if (user === undefined || !projectFits) {
-    throw new HttpRefusal(401, 'Wrong username or password, or token not accepted');
-  }
+  if (user === undefined) throw new HttpRefusal(401, 'Wrong username or password, or token not accepted');
   const byHeader = habits.signInAnswer === 'header' && method.secret === 'OpenIdAccessToken';
   const code = sessions.begin(user, byHeader ? secret : undefined);
   return JSON.stringify(byHeader ? 'HEADER-AUTH-NEEDED' : code);
@@ -81,7 +78,7 @@ function readCredentials(body: Buffer, { secret, project }: SignInMethod) {
   const { success, data, error } = schema.safeParse(parseJson(body));
   if (!success) throw wrong(z.prettifyError(error));
   const { Username: username = '', [secret]: shown = '' } = data.Credentials;
-  return { username, secret: shown, projectId: data.ProjectId };
+  return { username, secret: shown };
 }
 
 function parseJson(body: Buffer): unknown {
