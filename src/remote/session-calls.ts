@@ -39,7 +39,7 @@ export interface CallEvent {
   readonly bytes: number;
 }
 
-export interface SessionCallsOptions {
+interface SessionCallsOptions {
   readonly session: Session;
   /** Grants are added to them, so that no error shows them. */
   readonly secrets: Secrets;

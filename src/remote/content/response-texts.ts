@@ -270,7 +270,7 @@ export interface SpillPlace {
 }
 
 /** Created with its first bytes, and closed when its last user has closed it. */
-export class SpillFile {
+class SpillFile {
   readonly #place: SpillPlace;
   #handle: FileHandle | undefined;
   #length = 0;

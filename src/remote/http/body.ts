@@ -46,7 +46,7 @@ export function timeoutError(target: Target, what: string): JobtailError {
 /** Less than this within the idle limit is no progress, so a server cannot keep a call open byte by byte. */
 const PROGRESS_BYTES = 1024;
 
-export interface BodyLimits {
+interface BodyLimits {
   readonly stop: CallStop;
   readonly idleMs: number;
   readonly target: Target;

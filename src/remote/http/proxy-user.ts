@@ -1,7 +1,7 @@
 /** The user of the proxy, read anew for each connection. */
 import { Secret } from '../../system/secret.ts';
 
-export interface ProxyUserHolder {
+interface ProxyUserHolder {
   readonly proxyUserFile?: string | null;
 }
 

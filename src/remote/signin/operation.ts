@@ -23,7 +23,7 @@ const OPERATION_NAMES = {
   password: 'AuthenticateUserAndPassword',
 } as const;
 
-export interface OperationOptions {
+interface OperationOptions {
   readonly baseUrl: string | null;
   readonly http: Pick<HttpClient, 'request'>;
   readonly secret: string;
@@ -63,12 +63,12 @@ const HEADER_AUTH_NEEDED = 'HEADER-AUTH-NEEDED';
 /** Names of the session code in an object, the likeliest first; compared without case, `_` and `-`. */
 const USUAL_NAMES = ['sessioncode', 'session', 'sessionid', 'token', 'accesstoken', 'authtoken', 'sessiontoken'];
 
-export interface AnswerText {
+interface AnswerText {
   readonly text: string;
   readonly contentType: string;
 }
 
-export interface GrantRules {
+interface GrantRules {
   /** The sent secret, for servers that request the token as a bearer token. */
   readonly secret: string;
   readonly secrets: Secrets;

@@ -65,7 +65,7 @@ function meaningOf(status: number, problem: Problem): SignInMeaning {
   return status < 400 ? REDIRECTED : OTHER;
 }
 
-export interface RefusalContext {
+interface RefusalContext {
   readonly url: string;
   readonly secrets: Secrets;
   readonly secretPlace: string;

@@ -48,14 +48,14 @@ const WORDS_OF_FAULT = ['faultcode', 'faultstring', 'Value', 'Text'];
 /** The number of elements around an element. */
 const DEPTH = { body: 1, response: 2, result: 3, item: 4, member: 5 } as const;
 
-export interface XmlReaderOptions extends ReaderOptions {
+interface XmlReaderOptions extends ReaderOptions {
   readonly operation: Operation;
   readonly namespace: string;
   readonly secrets: Secrets;
 }
 
 /** `value`: the result of the operation, without items that were taken. `fault`: the words of a fault. */
-export type XmlRest = { readonly value: Value } | { readonly fault: string };
+type XmlRest = { readonly value: Value } | { readonly fault: string };
 
 interface Named {
   readonly uri: string;
