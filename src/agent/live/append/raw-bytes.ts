@@ -19,6 +19,7 @@ import { AnotherFile, proofBy, RawDownload, RawEnd, type ShownPart, type TextPro
 
 /** The poll that requests raw bytes. */
 interface RawBytesPass {
+  readonly final: boolean;
   readonly signal: AbortSignal;
   readonly decoding: TextDecoding;
   readonly parts: FileParts;
@@ -28,8 +29,10 @@ interface RawBytesPass {
 interface Tries {
   /** When raw bytes may be requested again, in milliseconds. */
   next: number;
-  /** Consecutive failures, and the reason of the last one. */
+  /** Consecutive refusals, but those of a last pass. */
   refusals: number;
+  /** Whether the last request was refused, and the reason. */
+  isRefused: boolean;
   reason: string;
   /** The path that was proven. */
   path: string | undefined;
@@ -91,17 +94,22 @@ export class RawBytes {
     tries.isForDirect ||= shown === undefined;
     const found = await this.#find(file, pass, shown, mustGrow);
     if (typeof found === 'object') this.#learnShift(file, found.path);
-    const textBytes = found === undefined ? (shown?.text.remaining() ?? 0) : 0;
-    const firstMs = (1 + (file.length + textBytes) / BYTES_A_SECOND) * 1_000;
-    tries.next = this.#now() + nominalPause(tries.refusals + 1, { firstMs, maxMs: MAX_WAIT_MS });
-    tries.refusals = found === undefined ? tries.refusals + 1 : 0;
+    tries.isRefused = found === undefined;
+    // A last pass does not wait, so its refusals set no pause.
+    if (!tries.isRefused || !pass.final) {
+      const bytes = file.length + (tries.isRefused ? (shown?.text.remaining() ?? 0) : 0);
+      const firstMs = (1 + bytes / BYTES_A_SECOND) * 1_000;
+      tries.next = this.#now() + nominalPause(tries.refusals + 1, { firstMs, maxMs: MAX_WAIT_MS });
+      tries.refusals = tries.isRefused ? tries.refusals + 1 : 0;
+    }
     tries.path = typeof found === 'object' ? found.path : undefined;
     return typeof found === 'object' ? found.compared : undefined;
   }
 
   /** Whether raw bytes were refused often enough to go on without them. */
   areRefused(file: LiveFile, final: boolean): boolean {
-    return this.#triesOf(file).refusals >= (final ? 1 : REFUSALS);
+    const { refusals, isRefused } = this.#triesOf(file);
+    return final ? isRefused : refusals >= REFUSALS;
   }
 
   /** Why raw bytes were not available. */
@@ -200,7 +208,14 @@ export class RawBytes {
   }
 
   #triesOf({ memory }: LiveFile): Tries {
-    const tries = this.#tries.get(memory) ?? { next: 0, refusals: 0, reason: '', path: undefined, isForDirect: false };
+    const tries = this.#tries.get(memory) ?? {
+      next: 0,
+      refusals: 0,
+      isRefused: false,
+      reason: '',
+      path: undefined,
+      isForDirect: false,
+    };
     this.#tries.set(memory, tries);
     return tries;
   }

@@ -180,6 +180,17 @@ describe('raw bytes', () => {
     expect(await poll(true)).toBe('current');
   });
 
+  test('that a last pass was refused are requested by a poll as soon as they are needed', async () => {
+    const { remote, poll, mirror } = setUp();
+    const bytes = Buffer.from('A\ufffd\ufffd');
+    remote.files.set(NAME, bytes);
+    remote.rawAccess = false;
+    for (let polls = 0; polls < 8; polls++) await poll(true);
+    remote.rawAccess = true;
+    for (let polls = 0; polls < 60; polls++) await poll();
+    expect(mirror()).toBe(bytes.toString('latin1'));
+  });
+
   test('that are refused twice are given up for now; a call that fails says nothing of them', async () => {
     const { remote, poll, mirror } = setUp();
     remote.downloadFile = async () => {
