@@ -52,8 +52,6 @@ export function Plot(props: PlotProps) {
   }, [shape]);
   useEffect(() => {
     plot.current?.setData(columns as uPlot.AlignedData);
-    // The legend has the last values before the pointer is over the plot.
-    plot.current?.setLegend({ idx: Math.max(0, (columns[0]?.length ?? 0) - 1) });
   }, [columns, shape]);
   return <div class="plot" ref={place} role="img" aria-label={label} />;
 }
@@ -109,6 +107,14 @@ function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
       })),
     ],
     cursor: { points: { size: 7 } },
+    hooks: {
+      // The legend has the last values before the pointer is over the plot.
+      setLegend: [
+        (plot) => {
+          if (plot.legend.idx == null) plot.setLegend({ idx: Math.max(0, plot.data[0].length - 1) }, false);
+        },
+      ],
+    },
   };
 }
 

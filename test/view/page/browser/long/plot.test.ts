@@ -1,11 +1,9 @@
 /** The plot of a log: what a person gets without choosing, and what leads back to the lines. */
-import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { requestOf, taskOf } from '../../../../support/e2e-job.ts';
-import { Place } from '../../../../support/e2e-place.ts';
 import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
-import { linkOf, startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
+import { JOB, TASK } from '../../../../support/view-place.ts';
+import { shown } from '../../../../support/view-shown.ts';
 
 /** A curve that falls, one that does not, and a step that rises. */
 const training = (steps: number) =>
@@ -13,17 +11,9 @@ const training = (steps: number) =>
 
 describe('a plot', needs('chromium'), () => {
   it('is over the column that rises, has an axis for each curve, and leads to lines', PATIENCE, async (context) => {
-    const place = Place.make(context);
-    const sandbox = await place.startSandbox();
-    const job = await sandbox.submit({ tasks: [{}] });
-    fs.writeFileSync(taskOf(job).files.stdout, training(2_000).join(''));
-    place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false }, ...(await viewSection()) });
-    await place.run();
-    await place.mirrored(job, 'stdout');
-    const view = await ViewPage.open(await startBrowser(context), await linkOf(place));
-    const { taskId } = taskOf(job);
-    await view.show(`#/job/${job.jobId}/live?file=${taskId}/stdout`);
-    const pane = await view.pane(`stdout of task ${taskId}`);
+    const { view, stdout } = await shown(context, { stdout: training(2_000).join('') });
+    await view.show(`#/job/${JOB}/live?file=${TASK}/stdout`);
+    const pane = await stdout();
     await pane.locator('.rows').press('p');
     const panel = pane.getByRole('region', { name: 'Plot' });
     await panel.getByText('2,000 points').waitFor();
@@ -31,9 +21,6 @@ describe('a plot', needs('chromium'), () => {
     // The small curve has an axis of its own: it is no line at the bottom. The legend has the last values at once.
     await panel.locator('.u-series', { hasText: 'loss' }).getByText('0.001').waitFor();
     expect(await panel.locator('.u-axis').count()).toBe(3);
-
-    const screenshots = process.env['JOBTAIL_SCREENSHOTS'];
-    if (screenshots !== undefined) await view.page.screenshot({ path: `${screenshots}/plot.png` });
 
     const over = panel.locator('.u-over');
     const box = await over.boundingBox();
