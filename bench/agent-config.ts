@@ -5,7 +5,7 @@ import { JOB_ID, NAMESPACE } from './service/job.ts';
 import type { Protocol } from './service/protocols.ts';
 
 /** Where a service is, and how it is spoken to. */
-export interface ServiceAt {
+interface ServiceAt {
   /** By SOAP; by REST it is at the root of the same server. */
   readonly url: string;
   /** SOAP if left out. */

@@ -15,7 +15,7 @@ import type { RunningMiddleware } from './watching.ts';
 export const AGENTS = ['anna', 'ben', 'cleo'] as const;
 const SCHEMA = 'jobtail';
 
-export interface FleetSetting {
+interface FleetSetting {
   readonly middleware: RunningMiddleware;
   readonly jobs: number;
   readonly intervalSeconds: number;

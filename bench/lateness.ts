@@ -12,7 +12,7 @@ export interface Growth {
 }
 
 /** How late lines were, in milliseconds. */
-export interface LateFigures {
+interface LateFigures {
   readonly [figure: string]: number;
   readonly lines: number;
   readonly medianMs: number;

@@ -51,20 +51,20 @@ interface GoalBase {
 }
 
 /** One side's figure divided by another's. */
-export interface RatioGoal extends GoalBase {
+interface RatioGoal extends GoalBase {
   readonly kind: 'ratio';
   readonly ours: string;
   readonly peer: string;
 }
 
 /** One side's figure itself. */
-export interface LimitGoal extends GoalBase {
+interface LimitGoal extends GoalBase {
   readonly kind: 'limit';
   readonly ours: string;
 }
 
 /** The largest of the sides' figures divided by the smallest: 1.2 is "flat within 20 %". */
-export interface FlatGoal extends GoalBase {
+interface FlatGoal extends GoalBase {
   readonly kind: 'flat';
   readonly sides: readonly string[];
 }

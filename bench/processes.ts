@@ -11,7 +11,7 @@ export interface RunOptions {
 }
 
 /** What a process and its children used from begin to end. */
-export interface RunFigures {
+interface RunFigures {
   readonly [figure: string]: number;
   readonly seconds: number;
   /** Processor time, user and system, of all processes. */
@@ -165,7 +165,7 @@ export function usageOf(pid: number): Usage {
 }
 
 /** Memory that a process holds alone, by what is mapped there. */
-export interface PrivateMemory {
+interface PrivateMemory {
   readonly privateBytes: number;
   /** Of the program itself and its shared objects: data, and code that was written to. */
   readonly programBytes: number;

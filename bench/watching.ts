@@ -36,7 +36,7 @@ export async function startMiddleware(setting: MiddlewareSetting): Promise<Runni
   };
 }
 
-export interface Watching {
+interface Watching {
   readonly jobs: number;
   readonly files: readonly LiveFileName[];
   /** Between polls of a job; as the agent does by itself if left out. */

@@ -4,7 +4,7 @@ import type { LiveFileName } from '../src/job.ts';
 import type { Operation } from '../src/operations.ts';
 
 /** Which calls a rule applies to: all that it names must fit. */
-export interface FaultScope {
+interface FaultScope {
   /** One operation; every operation but the sign-ins when left out. `SignIn` is all of these. */
   readonly operation?: Operation | 'SignIn';
   readonly jobId?: string;
@@ -57,7 +57,7 @@ export type FaultEffect =
 export type FaultRule = FaultScope & FaultEffect;
 
 /** A rule that was added: how often it applied, and how it is taken back. */
-export interface AddedFault {
+interface AddedFault {
   readonly rule: FaultRule;
   readonly applied: number;
   remove(): void;
@@ -71,7 +71,7 @@ export interface FaultSubject {
   readonly files?: readonly SubjectFile[];
 }
 
-export interface SubjectFile {
+interface SubjectFile {
   readonly taskId?: string;
   readonly file: string;
   readonly offset?: number;

@@ -22,7 +22,7 @@ import { type SandboxUser, Sessions } from './signin/sessions.ts';
 import { urlOf } from './soap/addresses.ts';
 import { type RecordedCall, Traffic } from './traffic.ts';
 
-export interface SandboxOptions extends KeyHooks {
+interface SandboxOptions extends KeyHooks {
   /** Holds `jobs/`; created if it is missing, never removed. */
   readonly directory: string;
   /** TCP port; any free one by default. */

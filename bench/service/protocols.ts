@@ -8,18 +8,18 @@ import { JOB_ID, NAMESPACE, TASK_ID } from './job.ts';
 export type Protocol = 'soap' | 'rest';
 
 /** What stands before and after a bulky text. */
-export interface Around {
+interface Around {
   readonly before: string;
   readonly after: string;
 }
 
 /** A part of the live file. */
-export interface LogPart {
+interface LogPart {
   readonly path: string;
   readonly offset: number;
 }
 
-export interface Writing {
+interface Writing {
   readonly contentType: string;
   /** A text as it stands in a document. */
   readonly escaped: (text: string) => string;

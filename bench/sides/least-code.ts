@@ -24,7 +24,7 @@ import { type Protocol, WRITING } from '../service/protocols.ts';
 /** By a call of the service for each name, or by a command that copies all files to its working directory. */
 export type LeastWork = ByService | { readonly command: readonly string[] };
 
-export interface ByService {
+interface ByService {
   readonly url: string;
   readonly protocol: Protocol;
   readonly names: readonly string[];

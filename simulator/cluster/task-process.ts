@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { JobtailError } from '../../src/errors.ts';
 
-export interface TaskProcessOptions {
+interface TaskProcessOptions {
   /** argv; no shell. */
   readonly command: readonly string[];
   readonly directory: string;

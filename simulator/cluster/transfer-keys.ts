@@ -21,7 +21,7 @@ export interface OpenKey {
 }
 
 /** The form of the keys of a protocol. */
-export interface KeyHabits {
+interface KeyHabits {
   readonly counts: 'open' | 'ever';
   readonly format: KeyFormat;
 }
@@ -33,7 +33,7 @@ export interface KeyHooks {
 }
 
 /** A user of a container may have a number, and no name. */
-export function accountName(read: () => { readonly username: string } = userInfo): string {
+function accountName(read: () => { readonly username: string } = userInfo): string {
   try {
     return read().username;
   } catch {

@@ -16,7 +16,7 @@ const SECONDS = 15;
 /** The jobs have to go on for longer than it takes to notice that an agent is gone. */
 const FLEET_SECONDS = 25;
 
-export interface DemoOptions {
+interface DemoOptions {
   /** How long the job writes, or the jobs of a fleet; by default `SECONDS` or `FLEET_SECONDS`. */
   readonly seconds?: number;
   /** Several agents; some are killed or stopped. */

@@ -8,7 +8,7 @@ import { describeSandbox, type Protocol, writeSecrets } from '../description.ts'
 import { releaseNamed } from '../rest/releases.ts';
 import { Sandbox } from '../sandbox.ts';
 
-export interface SandboxCommandOptions {
+interface SandboxCommandOptions {
   readonly directory: string;
   readonly port: number;
   readonly job?: boolean;

@@ -8,7 +8,7 @@ import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { JobtailError } from '../../src/errors.ts';
 
-export type KeeperWord = 'start' | 'stop' | 'kill';
+type KeeperWord = 'start' | 'stop' | 'kill';
 
 /** `$1` is the directory, the rest starts the server. It repeats each word when that is done. */
 const SCRIPT = `
@@ -32,7 +32,7 @@ end -QUIT
 rm -rf "$directory"
 `;
 
-export interface KeeperOptions {
+interface KeeperOptions {
   readonly directory: string;
   /** argv of the server; no shell reads it. */
   readonly command: readonly string[];

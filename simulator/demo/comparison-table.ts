@@ -7,7 +7,7 @@ import { showCount } from '../../src/numbers.ts';
 import { printable } from '../../src/printable.ts';
 import type { ComparedFile, Comparison } from './comparison.ts';
 
-export interface TableOptions {
+interface TableOptions {
   /** Columns of the terminal. */
   readonly columns: number;
   /** Every result gets a row of its own, however many there are. */

@@ -6,7 +6,7 @@ import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 export const DEMO_TASKS = ['languages', 'progress'] as const;
-export type DemoTask = (typeof DEMO_TASKS)[number];
+type DemoTask = (typeof DEMO_TASKS)[number];
 
 /**
  * The names of results: in all languages; of characters that every release of REST takes; and of those without
@@ -16,7 +16,7 @@ export const DEMO_NAMES = ['any', 'plain', 'flat'] as const;
 export type DemoNames = (typeof DEMO_NAMES)[number];
 
 /** What a task writes to, and how it passes the time. */
-export interface DemoWorld {
+interface DemoWorld {
   /** The task's directory. */
   readonly directory: string;
   /** A write with a flush: the bytes are in the file when it returns. */

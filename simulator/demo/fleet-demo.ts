@@ -12,7 +12,7 @@ const JOBS = 6;
 /** The shortest lease that there is: the demo is over in a minute. */
 const HEARTBEAT_SECONDS = 10;
 
-export interface FleetDemoOptions {
+interface FleetDemoOptions {
   /** How long the jobs write. */
   readonly seconds: number;
   /** Every file gets a row of its own in the table. */

@@ -22,7 +22,7 @@ import { until } from './until.ts';
 export const AGENTS = ['anna', 'ben', 'cleo'] as const;
 type AgentName = (typeof AGENTS)[number];
 
-export interface FleetStory extends DemoStory {
+interface FleetStory extends DemoStory {
   readonly sides: readonly Sides[];
 }
 

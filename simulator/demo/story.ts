@@ -24,7 +24,7 @@ import type { Screen } from './screen.ts';
 import { livePairs, type Sides, sizeOf, sum } from './sides.ts';
 import { until } from './until.ts';
 
-export interface Story extends DemoStory {
+interface Story extends DemoStory {
   readonly sandbox: Sandbox;
   readonly job: SubmittedJob;
   readonly sides: Sides;

@@ -4,7 +4,7 @@ import { JobtailError } from '../../src/errors.ts';
 
 const TICK_MS = 50;
 
-export interface UntilOptions {
+interface UntilOptions {
   /** What is waited for, to end the sentence "it took too long until ...". */
   readonly what: string;
   readonly limitMs: number;

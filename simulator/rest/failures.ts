@@ -23,7 +23,7 @@ export type FailureKind =
   | 'unexpected'
   | 'external';
 
-export interface Wording {
+interface Wording {
   readonly status: number;
   /** Of a problem with a detail; the other releases have none. */
   readonly title: string;

@@ -28,7 +28,7 @@ const BEGINNINGS = {
 export type ReleaseName = keyof typeof BEGINNINGS;
 
 /** In their order. */
-export const RELEASE_NAMES = Object.keys(BEGINNINGS) as ReleaseName[];
+const RELEASE_NAMES = Object.keys(BEGINNINGS) as ReleaseName[];
 
 /** Beyond it, nothing is known. */
 const END = '6.6.0';

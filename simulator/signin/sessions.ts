@@ -24,7 +24,7 @@ interface OpenSession {
 }
 
 /** What a call shows. */
-export interface ShownGrant {
+interface ShownGrant {
   readonly sessionCode: string | undefined;
   /** The line `Authorization`. */
   readonly authorization: string | undefined;

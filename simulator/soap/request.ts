@@ -12,7 +12,7 @@ import { readXml, type XmlElement } from './xml-tree.ts';
 export const MEDIA_TYPES = { '1.1': 'text/xml', '1.2': 'application/soap+xml' } as const;
 
 /** The header lines about a call. */
-export interface SoapCallHead {
+interface SoapCallHead {
   readonly version: SoapVersion;
   /** The action without its quotes; undefined if there is none. */
   readonly action: string | undefined;

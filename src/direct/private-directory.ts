@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { isWritableByOthers } from '../system/owners.ts';
 
-export interface PrivateDirectoryOptions {
+interface PrivateDirectoryOptions {
   /** Distinguishes the agents of one machine, and is the last fallback. */
   readonly stateDirectory: string;
   readonly environment: Readonly<Record<string, string | undefined>>;

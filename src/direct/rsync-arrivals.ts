@@ -20,7 +20,7 @@ import { unacceptable } from './failures.ts';
 
 const HAND_OVER_MS = 500;
 
-export interface RsyncArrivalsOptions
+interface RsyncArrivalsOptions
   extends Pick<DirectRequest, 'maxFileBytes' | 'onFiles' | 'onTooLarge' | 'onGrowing' | 'signal'> {
   readonly files: Map<string, DirectFile>;
   /** The directories of complete and of growing files. */
@@ -170,7 +170,7 @@ const PIECE_BYTES = 1024 * 1024;
 const FLUSH_BYTES = 64 * 1024 * 1024;
 const TICK_MS = 100;
 
-export class GrowingDigests {
+class GrowingDigests {
   readonly #directory: string;
   readonly #growing = new Map<number, Growing>();
   readonly #closing = new AbortController();

@@ -214,11 +214,11 @@ function diskFull(end: ProgramEnd): JobtailError {
 }
 
 /** The line that rsync prints for each file; the number makes it print the line after the bytes. */
-export const OUT_FORMAT = '+%b %n';
+const OUT_FORMAT = '+%b %n';
 
 const MAX_LINE = 65_536;
 
-export interface RsyncNews {
+interface RsyncNews {
   onBytes(bytes: number): void;
   /** The file may be damaged, and is then sent again. */
   onFile(name: string): void;
@@ -228,7 +228,7 @@ export interface RsyncNews {
 }
 
 /** Reads ASCII: other bytes are escaped. */
-export async function readRsyncOutput(output: AsyncIterable<Buffer>, news: RsyncNews): Promise<void> {
+async function readRsyncOutput(output: AsyncIterable<Buffer>, news: RsyncNews): Promise<void> {
   let rest = '';
   for await (const piece of output) {
     const lines = (rest + piece.toString('latin1')).split(/[\r\n]/);

@@ -19,7 +19,7 @@ export interface SshOptions {
 
 export const HOST_ALIAS = 'transfer';
 
-export interface SshAccess {
+interface SshAccess {
   readonly host: string;
   readonly port: number;
   readonly username: string;
@@ -160,7 +160,7 @@ const UNLOCK_MS = 30_000;
 const QUESTION = 'Enter old passphrase: ';
 
 /** Decrypts the key in the file. The passphrase is on no command line. @throws JobtailError unexpected-answer */
-export async function unlockKey(keyFile: string, passphrase: string, signal: AbortSignal): Promise<void> {
+async function unlockKey(keyFile: string, passphrase: string, signal: AbortSignal): Promise<void> {
   if (/[\0\r\n]/.test(passphrase)) throw refused();
   const { PATH } = process.env;
   const { code } = await runProgram({

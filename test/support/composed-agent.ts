@@ -12,7 +12,7 @@ import { MINIMAL } from '../config/files.ts';
 import type { HeldClock } from './held-clock.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 
-export interface ComposedAgent {
+interface ComposedAgent {
   readonly jobService?: JobService;
   /** The machine's by default. */
   readonly clock?: HeldClock;

@@ -7,7 +7,7 @@ type Context = Parameters<typeof Place.make>[0];
 
 const FILES = ['stdout', 'stderr', 'log', 'progress'];
 
-export interface ByNumber {
+interface ByNumber {
   readonly habits?: Partial<SandboxHabits>;
   readonly spec?: JobSpec;
   /** Without the service that tells of jobs. */

@@ -48,7 +48,7 @@ export interface Status {
   }[];
 }
 
-export interface StatusTrouble {
+interface StatusTrouble {
   readonly code: string;
   readonly message: string;
   readonly hint: string | null;
@@ -259,7 +259,7 @@ export class Place {
 }
 
 /** What a configuration has to know of the service. */
-export type ConfiguredService = Pick<SandboxService, 'baseUrl' | 'username' | 'passwordFile'>;
+type ConfiguredService = Pick<SandboxService, 'baseUrl' | 'username' | 'passwordFile'>;
 
 /** The bytes of a file; undefined if there is none. */
 export function readIfThere(file: string): Buffer | undefined {

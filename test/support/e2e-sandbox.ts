@@ -16,7 +16,7 @@ import { until } from './e2e-until.ts';
 
 const USERNAME = 'alice';
 
-export interface SandboxSecrets {
+interface SandboxSecrets {
   readonly password: string;
   readonly token: string;
   readonly controlToken: string;

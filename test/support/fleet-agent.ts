@@ -10,7 +10,7 @@ import type { Relay } from './fleet-relay.ts';
 /** So long after it went on, it may still say what was before. */
 const RESUMED_MS = 1_000;
 
-export interface FleetAgentOptions {
+interface FleetAgentOptions {
   readonly name: string;
   readonly place: Place;
   readonly configFile: string;
@@ -102,7 +102,7 @@ export class FleetAgent {
 }
 
 /** The parts of it that tests of the fleet look at. */
-export interface FleetStatus {
+interface FleetStatus {
   readonly agents: readonly { readonly name: string; readonly state: string; readonly jobs: number }[];
   readonly jobs: readonly {
     readonly jobId: string;

@@ -29,7 +29,7 @@ export interface Line {
 }
 
 /** An agent of the fleet whose jobs nobody polls. */
-export interface TestMember {
+interface TestMember {
   readonly member: FleetMember;
   readonly store: Store;
   readonly log: readonly Line[];
@@ -37,7 +37,7 @@ export interface TestMember {
   readonly followed: ReadonlySet<JobId>;
 }
 
-export interface TestMemberOptions {
+interface TestMemberOptions {
   readonly maxJobs?: number;
   readonly heartbeatMs?: number;
   readonly configured?: readonly WatchRequest[];

@@ -25,7 +25,7 @@ const SCHEMA = 'jobtail';
 const EVIDENCE_FILES = 3;
 const EVIDENCE_LINES = 30;
 
-export interface FleetOptions {
+interface FleetOptions {
   readonly jobs: number;
   /** Their names; they are not started yet. */
   readonly agents?: readonly string[];

@@ -4,7 +4,7 @@ import net from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { onTestFinished } from 'vitest';
 
-export interface HoldingWay {
+interface HoldingWay {
   readonly port: number;
   readonly goOn: () => void;
 }

@@ -22,7 +22,7 @@ declare module 'vitest' {
 export const PYTHON = '/usr/bin/python3';
 
 /** The Debian package that each thing comes in: a program, if nothing else is said below. */
-export const PACKAGE_OF = {
+const PACKAGE_OF = {
   bash: 'bash',
   chromium: 'chromium',
   curl: 'curl',

@@ -27,7 +27,7 @@ interface JobStatus {
   };
 }
 
-export interface ResultsPlaceOptions {
+interface ResultsPlaceOptions {
   readonly sshd?: Sshd;
   /** What the keys may do; everything if left out. */
   readonly allowed?: 'rsync' | 'nothing';

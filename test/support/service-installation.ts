@@ -8,7 +8,7 @@ const WRITER =
   'i=0; while [ ! -e stop ]; do i=$((i+1)); echo "line $i: příliš žluťoučký kůň"; echo "error $i" >&2; sleep 0.05; done';
 
 /** Where one of the units has its files. */
-export interface UnitPlace {
+interface UnitPlace {
   readonly unit: string;
   readonly configDirectory: string;
   readonly mirrorDirectory: string;

@@ -25,7 +25,7 @@ export function datagramsAreMissing(): boolean {
   }
 }
 
-export interface NotifySocket {
+interface NotifySocket {
   readonly path: string;
   /** What came so far. */
   readonly messages: readonly Message[];

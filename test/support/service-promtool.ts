@@ -10,7 +10,7 @@ const RULES_FILE = fileURLToPath(new URL('../../docs/alerts.yaml', import.meta.u
 /** Longer than any rule waits. */
 const HOURS = 3;
 
-export interface AlertRule {
+interface AlertRule {
   readonly alert: string;
   readonly expr: string;
   readonly annotations: Readonly<Record<string, string>>;

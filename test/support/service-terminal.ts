@@ -8,7 +8,7 @@ import { until } from './e2e-until.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
-export interface TerminalOptions {
+interface TerminalOptions {
   /** Ends it with the test. */
   readonly context: Pick<TestContext, 'onTestFinished'>;
   readonly cwd: string;

@@ -40,7 +40,7 @@ export async function linkOf(place: Place): Promise<string> {
 }
 
 /** One line of a file as the page shows it. */
-export interface ShownLine {
+interface ShownLine {
   /** From 1, or what stands in place of a number. */
   readonly number: string;
   readonly text: string;

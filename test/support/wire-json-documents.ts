@@ -82,7 +82,7 @@ export const writtenJson: fc.Arbitrary<Written> = fc.letrec<{ value: Written }>(
   ),
 })).value;
 
-export interface PartsJson {
+interface PartsJson {
   readonly json: string;
   /** The text of each entry; null if it is null or absent. */
   readonly texts: readonly (string | null)[];

@@ -20,7 +20,7 @@ export interface Answer {
   readonly page?: string;
 }
 
-export interface RestServer extends WireServer {
+interface RestServer extends WireServer {
   readonly asked: Asked[];
 }
 

@@ -10,7 +10,7 @@ import { NAMESPACE } from './wire-envelopes.ts';
 
 export const MAX_BYTES = 10_000_000;
 
-export interface Scanned<Rest> {
+interface Scanned<Rest> {
   readonly rest: Rest;
   readonly items: readonly Value[];
   /** Of each item, which text is its content. */

@@ -21,7 +21,7 @@ const DAY_MS = 24 * 60 * 60_000;
 /** Maximum interval between two fetches of an unchanged file while its job is followed. */
 export const MAX_INTERVAL_MS = 60 * 60_000;
 
-export interface LedgerOptions {
+interface LedgerOptions {
   readonly store: Store;
   readonly jobId: JobId;
   readonly clock: Clock;
@@ -226,7 +226,7 @@ export class Stamps {
   }
 }
 
-export interface ProgressOptions {
+interface ProgressOptions {
   readonly store: Store;
   readonly jobId: JobId;
   readonly clock: Clock;

@@ -12,7 +12,7 @@ export interface Skipped {
   readonly reason: string;
 }
 
-export type Verdict = { readonly kind: 'fetch'; readonly parts: readonly string[] } | Skipped;
+type Verdict = { readonly kind: 'fetch'; readonly parts: readonly string[] } | Skipped;
 
 const NOT_INCLUDED = { kind: 'left-out', reason: 'results.include does not name it' } as const;
 const EXCLUDED = { kind: 'left-out', reason: 'results.exclude names it' } as const;

@@ -35,7 +35,7 @@ export class DueResult {
   }
 }
 
-export interface ProvenLink {
+interface ProvenLink {
   readonly result: DueResult;
   readonly live: LiveFileRow;
 }
@@ -48,7 +48,7 @@ export interface Plan {
   readonly former: ReadonlyMap<string, string>;
 }
 
-export interface PlanOptions {
+interface PlanOptions {
   readonly left: Set<string>;
   readonly ledger: Ledger;
   readonly links: LiveLinks;

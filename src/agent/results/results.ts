@@ -26,7 +26,7 @@ import { type DownloadKind, Placement } from './place/place-files.ts';
 import { clearPartials, digestOf } from './place/temporary-files.ts';
 import { DueResult, distinct, planSync } from './plan.ts';
 
-export interface ResultRules extends Patterns {
+interface ResultRules extends Patterns {
   readonly intervalMs: number;
   readonly maxFileBytes: number | null;
   readonly bandwidthLimit: number | null;
@@ -54,7 +54,7 @@ export interface ResultsOptions {
   readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
 }
 
-export interface SyncOptions {
+interface SyncOptions {
   readonly remote: Remote;
   /** Whether every file is fetched, due or not, unless its date proves that it is unchanged. */
   readonly final: boolean;

@@ -10,7 +10,7 @@ import type { Clock } from '../../../system/clock.ts';
 import type { ClusterList, DirectFile, DirectRequest, DirectTransfer, Remote, Reserve } from '../../ports.ts';
 import type { Leases } from './leases.ts';
 
-export interface DirectOptions {
+interface DirectOptions {
   readonly leases: Leases;
   readonly clock: Clock;
   /** In [0, 1), for jitter. */
@@ -23,7 +23,7 @@ export interface DirectOptions {
 }
 
 /** The files to transfer; `presentDirectory` is `results/` of the job. */
-export interface DirectTurn<File extends DirectFile>
+interface DirectTurn<File extends DirectFile>
   extends Omit<DirectRequest<File>, 'method' | 'way' | 'onBytes' | 'onWay'> {
   readonly jobId: JobId;
   readonly remote: Remote;

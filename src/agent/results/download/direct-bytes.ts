@@ -10,7 +10,7 @@ import { type DirectResults, stagingDirectory } from './by-direct.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 
-export interface DirectLiveFilesOptions {
+interface DirectLiveFilesOptions {
   readonly direct: DirectResults;
   /** Grants and releases the keys. */
   readonly remote: Remote;

@@ -11,7 +11,7 @@ import type { Arrived } from '../place/temporary-files.ts';
 import type { DueResult } from '../plan.ts';
 import { clearStaging, type DirectResults, reasonOf, stagingDirectory } from './by-direct.ts';
 
-export interface DownloadsOptions {
+interface DownloadsOptions {
   readonly jobId: JobId;
   readonly directory: string;
   readonly remote: Remote;

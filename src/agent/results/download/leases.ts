@@ -13,7 +13,7 @@ import type { Store } from '../../../store/store.ts';
 import type { Clock } from '../../../system/clock.ts';
 import type { Log, Remote, TransferMethod } from '../../ports.ts';
 
-export interface LeasesOptions {
+interface LeasesOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -21,7 +21,7 @@ export interface LeasesOptions {
   readonly checkpoint?: (step: string) => void | Promise<void>;
 }
 
-export interface Lease {
+interface Lease {
   readonly leaseId: number;
   readonly method: TransferMethod;
   readonly openedAt: number;

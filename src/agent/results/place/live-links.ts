@@ -13,7 +13,7 @@ import type { FileCalls } from '../../../system/files.ts';
 import { mirrorPath } from '../../live/mirror/mirror.ts';
 import { type Arrived, digestOf, HEAD_BYTES, headOf } from './temporary-files.ts';
 
-export interface LiveLinksOptions {
+interface LiveLinksOptions {
   readonly mirrorDirectory: string;
   readonly calls: FileCalls;
   readonly liveFiles: readonly LiveFileRow[];

@@ -19,7 +19,7 @@ import { type Arrived, digestOf, FILE_MODE, partialPath } from './temporary-file
 
 export type DownloadKind = 'first' | 'changed' | 'same';
 
-export interface PlacementOptions {
+interface PlacementOptions {
   readonly jobId: JobId;
   readonly mirrorDirectory: string;
   readonly onNetwork: boolean;
