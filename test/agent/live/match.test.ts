@@ -67,6 +67,17 @@ describe('match', () => {
     }
   });
 
+  test('a character across the edge of the look-ahead window ends an undecodable run', async () => {
+    for (const before of [4_094, 4_095]) {
+      const characters = Buffer.from(`${'é'.repeat(40)}XYZ`);
+      // The window is not that of the blocks of the server.
+      const bytes = Buffer.concat([Buffer.from('beginning '), Buffer.alloc(before, 0xff), characters]);
+      const { found, reading } = await compare(bytes, bytes.subarray(0, -1));
+      expect(found).toEqual({ kind: 'same', at: bytes.length - 1, open: false });
+      expect((await reading.text(9)).toString()).toBe('Z');
+    }
+  });
+
   test('finds every beginning of a file to be the same, from every offset', async () => {
     await fc.assert(
       fc.asyncProperty(content, fc.nat(), fc.nat(), async (bytes, start, end) => {

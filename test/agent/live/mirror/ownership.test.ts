@@ -71,6 +71,18 @@ describe('a new generation', () => {
     expect(place.read(1)).toBe('one');
   });
 
+  it('renames no generation after its lease is lost between two renames', async () => {
+    const [place, ownership] = [await placeOfOne(), new Owner('1')];
+    await place.during((file) => file.startGeneration(REWRITTEN), { ownership });
+    await place.during((file) => file.append(Buffer.from('two')), { ownership });
+    place.onStep = (step) => {
+      if (step === 'rotation:moved') ownership.isOwner = false;
+    };
+    const lost = place.during((file) => file.startGeneration(REWRITTEN), { ownership });
+    await expect(lost).rejects.toMatchObject({ code: 'superseded' });
+    expect([place.read(), place.read(1), place.read(2)]).toEqual(['two', undefined, 'one']);
+  });
+
   it.each([
     ['rotation:begin', null],
     ['rotation:copy', 'copying'],
