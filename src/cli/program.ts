@@ -317,6 +317,7 @@ function addSetup(program: Command): void {
 }
 
 function addHelp(program: Command): void {
+  program.helpCommand('help [command]', 'print the help of a command');
   program
     .command('version')
     .description('print the versions of the program, Node.js, SQLite and the native modules')

@@ -99,7 +99,7 @@ describe.concurrent('wrong arguments', PATIENCE, () => {
     expectRefused(none, 2, 'jobtail follows the jobs of a cluster', 'agent --help lists all commands');
     const help = await place.plain(['--help']);
     expect(help).toMatchObject({ code: 0, stderr: '' });
-    expect(help.stdout).toContain('Exit codes:');
+    expect(help.stdout).toContain('\nExit codes');
   });
 });
 
