@@ -15,7 +15,7 @@ import { type Answer, bytesOf, resultAnswer, small } from './answers.ts';
 import { type Asked, askedBy } from './asked.ts';
 import { JOB_ID } from './job.ts';
 import { LOG_PATH, LogAnswers, rawLogAnswer } from './log-text.ts';
-import { REST_JOB, soapDocument, WRITING } from './protocols.ts';
+import { type Protocol, REST_JOB, soapDocument, WRITING } from './protocols.ts';
 
 export interface ServeOptions {
   /** Length of the live stdout; 0 if left out. */
@@ -28,6 +28,17 @@ export interface ServeOptions {
 
 const WRITE_BYTES = 1024 * 1024;
 
+const REFUSALS = {
+  soap: {
+    ...{ status: 500, contentType: 'text/xml; charset=utf-8' },
+    body: '<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><s:Fault><faultcode>s:Server</faultcode><faultstring>the path was not found</faultstring></s:Fault></s:Body></s:Envelope>',
+  },
+  rest: {
+    ...{ status: 400, contentType: 'application/problem+json' },
+    body: '{"title":"Invalid Request","status":400,"detail":"Requested path was not found."}',
+  },
+} as const;
+
 const options = JSON.parse(fs.readFileSync(process.argv[2] ?? '', 'utf8')) as ServeOptions;
 const { logBytes = 0, listed = [], transferMethod } = options;
 const logs = { soap: new LogAnswers('soap'), rest: new LogAnswers('rest') };
@@ -39,7 +50,11 @@ const server = http.createServer({ noDelay: true }, (request, response) => {
   request.on('end', () => {
     const asked = askedBy(request, Buffer.concat(pieces).toString());
     if (asked === undefined) response.writeHead(404).end();
-    else send(asked, response, request.headers['accept-encoding'] === 'gzip').catch(() => response.destroy());
+    else
+      send(asked, response, request.headers['accept-encoding'] === 'gzip').catch(() => {
+        if (response.headersSent) response.destroy();
+        else sendRefusal(response, asked.protocol);
+      });
   });
 });
 server.listen(0, '127.0.0.1', () => process.stdout.write(`port ${(server.address() as AddressInfo).port}\n`));
@@ -93,6 +108,12 @@ async function send(asked: Asked, response: http.ServerResponse, isPacked: boole
     const isLive = asked.operation === 'DownloadPartsOfJobFilesFromCluster' || asked.path === LOG_PATH;
     if (isLive) process.stdout.write(`live ${sentBytes}\n`);
   }
+}
+
+/** A path that names no file, as the agent tries where the listing is not known yet. */
+function sendRefusal(response: http.ServerResponse, protocol: Protocol): void {
+  const { status, contentType, body } = REFUSALS[protocol];
+  response.writeHead(status, { 'content-type': contentType }).end(body);
 }
 
 /** Rejects if the other side is gone. */
