@@ -7,10 +7,11 @@ import { FLEET_NODE } from '../../bench/fleet-node.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
+const TYPESCRIPT = new URL('../../scripts/typescript.mjs', import.meta.url).href;
 const WORKER = fileURLToPath(new URL('../support/store-collected.mjs', import.meta.url));
 
 it('what is collected of a store ends no process', { ...needs('postgres'), timeout: 60_000 }, async () => {
   const [node = '', ...args] = FLEET_NODE;
-  const ran = promisify(execFile)(node, [...args, WORKER, temporaryDirectory()]);
+  const ran = promisify(execFile)(node, [...args, '--import', TYPESCRIPT, WORKER, temporaryDirectory()]);
   expect((await ran).stdout).toBe('still there\n');
 });
