@@ -6,6 +6,8 @@ import type { Figures, Measurement, Place, Prepared, Side } from './measurement.
 import { privateMemoryOf, type Started, startProcess } from './processes.ts';
 import { AgentPlace, ALL_FILES, type RunningMiddleware, startMiddleware, untilAsked } from './watching.ts';
 
+/** The flags of the agent. */
+const SMALL_HEAP = new URL('../src/system/small-heap.js', import.meta.url).href;
 const FILE_BYTES = 3_000;
 /** Until what a start left behind was collected and given back. */
 const SETTLING_MS = 5_000;
@@ -63,10 +65,9 @@ export const idleMemory: Measurement = {
   prepare: async (place): Promise<Prepared> => {
     const { directory, quick } = place;
     const middleware = await startMiddleware({ fileBytes: FILE_BYTES, growingBytesPerSecond: 0 });
-    // The first flag is that of the agent.
     const script = (text: string, ...args: readonly string[]) =>
       settled(
-        startProcess(process.execPath, ['--optimize-for-size', '--input-type=module', '-e', text, ...args]),
+        startProcess(process.execPath, ['--import', SMALL_HEAP, '--input-type=module', '-e', text, ...args]),
         quick,
       );
     const database = () => path.join(fs.mkdtempSync(path.join(directory, 'db-')), 'state.db');

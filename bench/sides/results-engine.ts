@@ -2,11 +2,8 @@
  * The parts of the agent that sync results, as `agent sync` puts them together, over a store of their own that knows the
  * job, and another one by which the service was called before: the agent is a daemon.
  */
-import v8 from 'node:v8';
+import '../../src/system/small-heap.ts';
 import type { JobId } from '../../src/job.ts';
-
-// As the program does (src/cli/main.ts), before anything is loaded.
-v8.setFlagsFromString('--optimize-for-size');
 
 const { buildEngine } = await import('../../src/daemon/compose.ts');
 const { connect } = await import('../../src/daemon/connection.ts');

@@ -1,10 +1,7 @@
 #!/usr/bin/env node
 /** Turns the arguments into a command, and an error into an exit code. */
 import '../system/no-debugger.ts';
-import v8 from 'node:v8';
-
-// Before anything is loaded: files pass through in pieces, so a small heap suffices.
-v8.setFlagsFromString('--optimize-for-size');
+import '../system/small-heap.ts';
 
 const { leaveRemovedDirectory } = await import('../system/directories.ts');
 const { execute } = await import('./execute.ts');
