@@ -1,5 +1,8 @@
-/** Texts of the help: exit codes, examples, what is shown without a command. */
+/** Texts of the help: exit codes, examples, pages of the documents, what is shown without a command. */
+import fs from 'node:fs';
+import path from 'node:path';
 import { EXIT } from '../errors.ts';
+import { packageFile } from '../system/package-file.ts';
 import { wrapToColumns } from './show/terminal.ts';
 
 /** The only place of these words: help, manual page and docs/json.md have them from here. */
@@ -32,7 +35,15 @@ export function exitCodesHelp(columns: number): string {
   return `\nExit codes (check: of the first step that fails):\n${lines.join('\n')}`;
 }
 
-export const FIRST_EXAMPLES = `jobtail follows the jobs of a cluster: their output while it grows, and their results.
+export const documents = () => path.join(path.dirname(packageFile('package.json')), 'docs');
+
+/** The text of a page of the documents; undefined if there is none of this name. */
+export function pageOf(name = ''): string | undefined {
+  const file = path.join(documents(), `${name}.md`);
+  return /^[a-z-]+$/.test(name) && fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : undefined;
+}
+
+export const FIRST_EXAMPLES = `jobtail follows cluster jobs: their output while it grows, and their results.
 
   agent demo                    see it work, without a cluster
   agent init                    write a configuration for your middleware

@@ -1,9 +1,7 @@
 /** The command line: names, arguments and help of the commands. Their code in commands/ is loaded on demand. */
-import path from 'node:path';
 import { Argument, Command, Option } from 'commander';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { printableLines } from '../printable.ts';
-import { packageFile } from '../system/package-file.ts';
 import {
   collect,
   daysArgument,
@@ -27,7 +25,7 @@ import {
 } from './arguments.ts';
 import { completionScript, SHELLS } from './completion.ts';
 import { addGrep } from './grep-options.ts';
-import { examples, exitCodesHelp, FIRST_EXAMPLES, plainError } from './help.ts';
+import { documents, examples, exitCodesHelp, FIRST_EXAMPLES, pageOf, plainError } from './help.ts';
 import { forEach, versionOfProgram } from './process.ts';
 
 const HELP_COLUMNS = 80;
@@ -43,8 +41,9 @@ export function programOf(): Command {
     .addHelpText('before', FIRST_EXAMPLES)
     .addHelpText(
       'after',
-      `${exitCodesHelp(HELP_COLUMNS)}\n\nDocuments: ${path.join(path.dirname(packageFile('package.json')), 'docs')}, starting with commands.md; man agent`,
+      `${exitCodesHelp(HELP_COLUMNS)}\n\nDocuments: agent help commands, configuration, troubleshooting, ...; man agent\n(${documents()})`,
     )
+    .helpCommand(false)
     .enablePositionalOptions()
     .showHelpAfterError('(see agent --help, or agent COMMAND --help)')
     .configureOutput({ outputError: (text, write) => write(printableLines(plainError(text))) })
@@ -317,7 +316,18 @@ function addSetup(program: Command): void {
 }
 
 function addHelp(program: Command): void {
-  program.helpCommand('help [command]', 'print the help of a command');
+  program
+    .command('help')
+    .description('print the help of a command, or a page of the documents')
+    .argument('[name]', 'the command or the page: commands, configuration, json, troubleshooting, ...')
+    .addHelpText('after', examples('agent help wait', 'agent help troubleshooting'))
+    .action((name?: string) => {
+      const found = program.commands.find((one) => one.name() === name);
+      const page = found === undefined ? pageOf(name) : undefined;
+      if (page === undefined) (found ?? program).outputHelp();
+      else process.stdout.write(page);
+    });
+
   program
     .command('version')
     .description('print the versions of the program, Node.js, SQLite and the native modules')

@@ -84,7 +84,13 @@ describe('the command line', () => {
       expect(status).toBe(2);
       expect(stderr).toMatch(/^agent: unknown command 'statsu'\n\(Did you mean status\?\)/);
     }
-    expect(run(['help', 'status'])).toMatchObject({ status: 0, stderr: '' });
+    expect(run(['-c', 'x'])).toEqual(none);
+    for (const args of [['help'], ['--help'], ['help', 'help'], ['help', 'status'], ['help', 'json']]) {
+      const { stdout, ...ended } = run(args);
+      expect(ended).toEqual({ status: 0, stderr: '' });
+      expect(stdout).toContain(args[1] === 'json' ? '# Output for programs' : 'Usage: agent');
+      if (args[1] !== 'json') expect(stdout.split('\n').filter((line) => line.length > 80 && !line.startsWith('('))).toEqual([]);
+    }
   });
 
   it('takes the configuration before and after the command, and from the home of the user', () => {
