@@ -89,7 +89,8 @@ describe('the command line', () => {
       const { stdout, ...ended } = run(args);
       expect(ended).toEqual({ status: 0, stderr: '' });
       expect(stdout).toContain(args[1] === 'json' ? '# Output for programs' : 'Usage: agent');
-      if (args[1] !== 'json') expect(stdout.split('\n').filter((line) => line.length > 80 && !line.startsWith('('))).toEqual([]);
+      if (args[1] !== 'json')
+        expect(stdout.split('\n').filter((line) => line.length > 80 && !line.startsWith('('))).toEqual([]);
     }
   });
 
