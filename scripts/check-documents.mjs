@@ -8,7 +8,7 @@ import { IDLE_INTERVAL_MS, INTERVAL_MS } from '../src/agent/loop/job-states.ts';
 import { LONG_BACKLOG_BYTES } from '../src/agent/poll/file-poll.ts';
 import { MAX_INTERVAL_MS } from '../src/agent/results/ledger.ts';
 import * as share from '../src/agent/server-share.ts';
-import { FIRST_TASKS_MS } from '../src/cli/commands/watch.ts';
+import { WAITS_MS } from '../src/cli/commands/watch.ts';
 import { PACE } from '../src/cli/show/pass.ts';
 import * as metricsServer from '../src/daemon/metrics-port.ts';
 import { ERROR_POLICIES } from '../src/errors.ts';
@@ -122,7 +122,7 @@ function checkConstants() {
     ['docs/fleet.md', 'After each failed trial the pause doubles, up to {}.', time(readiness.MAX_PAUSE_MS)],
     ['docs/view.md', 'which opens the view once, within {}', time(TICKET_MS)],
     ['docs/view.md', 'a stream sends something every {}', time(HEARTBEAT_MS)],
-    ['docs/commands.md', 'waits up to {} for the first tasks', time(FIRST_TASKS_MS)],
+    ['docs/commands.md', 'waits up to {} for the first tasks', time(WAITS_MS)],
   ];
   for (const [document, phrase, value] of constants) {
     const text = read(document).replaceAll(/\s+/g, ' ');

@@ -1,6 +1,7 @@
 /**
  * An AbortController that fires with the signal of the caller, too, until it is released. Not AbortSignal.any: that one
- * is kept alive by a long-lived signal of the caller for as long as the program runs.
+ * is kept alive by a long-lived signal of the caller for as long as the program runs. And Node.js 20 collects an
+ * AbortSignal.timeout in it as garbage before it fires.
  */
 export class LinkedAbort extends AbortController {
   readonly #caller: AbortSignal;

@@ -8,6 +8,7 @@ import { type Connection, connect } from '../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
+import { LinkedAbort } from '../linked-abort.ts';
 import { FOREIGN_JOB } from '../remote/refusals.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
@@ -66,8 +67,10 @@ const NO_SUCH_JOB = /\b(?:does not exist|was not found)\b/;
 export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
   if (!hasJobService(config.service)) return false;
   return await untilStopped(async (signal) => {
+    const limit = new LinkedAbort(signal);
+    const timer = setTimeout(() => limit.abort(), MAX_CHECK_MS);
     try {
-      await reportsOf(config, jobId, AbortSignal.any([signal, AbortSignal.timeout(MAX_CHECK_MS)]));
+      await reportsOf(config, jobId, limit.signal);
       return false;
     } catch (thrown) {
       signal.throwIfAborted();
@@ -76,6 +79,9 @@ export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
         code === 'not-found' ||
         (code === 'fault' && message.includes(jobId) && (NO_SUCH_JOB.test(message) || FOREIGN_JOB.test(message)))
       );
+    } finally {
+      clearTimeout(timer);
+      limit.release();
     }
   });
 }

@@ -79,9 +79,9 @@ export class Jobs {
     return this.#ids("WHERE source = 'mine' AND state IN ('watched', 'ending')").length;
   }
 
-  /** Jobs with a command or a new state since `revision`; all since -1. */
+  /** Jobs with a command or a new state since `revision`, the oldest change first; all since -1. */
   changedSince(revision: number): JobRow[] {
-    return this.#table.all('WHERE revision > ?', revision);
+    return this.#table.all('WHERE revision > ? ORDER BY revision', revision);
   }
 
   /**

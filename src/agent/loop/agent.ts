@@ -1,6 +1,7 @@
 /** The agent: the set of followed jobs, from the store, the configuration and commands. */
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { phaseOf } from '../../job-information.ts';
 import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
 import { queuedJobService } from '../calls.ts';
@@ -32,9 +33,9 @@ interface AgentOptions extends AgentParts {
   readonly register: JobRegister | undefined;
 }
 
-/** Many jobs that start together are spread over this time. */
+/** Jobs that start together are spread over this time, in their order, with at most this time between two. */
 const SPREAD_MS = 1_000;
-const FEW_JOBS = 16;
+const STEP_MS = 10;
 const SIGN_IN = 'the sign-in';
 /** For SOAP; REST always has a job service. */
 const NO_SERVICE = 'set service.jobsUrl to the address of JobManagementWs';
@@ -146,10 +147,8 @@ export class Agent {
   }
 
   take(jobIds: readonly JobId[]): void {
-    for (const jobId of jobIds) {
-      const job = this.#options.deps.store.jobs.get(jobId);
-      if (job !== undefined) this.#update(job);
-    }
+    const { store } = this.#options.deps;
+    this.#update(jobIds.flatMap((jobId) => store.jobs.get(jobId) ?? []));
     this.refresh();
   }
 
@@ -169,12 +168,9 @@ export class Agent {
 
   #readStore(): void {
     const { store } = this.#options.deps;
-    let revision = this.#revision;
-    for (const job of store.jobs.changedSince(revision)) {
-      revision = Math.max(revision, job.revision);
-      this.#update(job);
-    }
-    this.#revision = revision;
+    const changed = store.jobs.changedSince(this.#revision);
+    this.#update(changed);
+    this.#revision = changed.at(-1)?.revision ?? this.#revision;
     // After the changes: leaving a job cancels its runs, but a requested pass runs anyway.
     for (const jobId of jobsWithRequests(this.#context)) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
     this.#updateRule();
@@ -187,13 +183,20 @@ export class Agent {
     return (only === undefined || only.has(jobId)) && ownership.owns(jobId);
   }
 
-  #update(job: JobRow): void {
-    const { jobId, state } = job;
-    if (!this.#isMine(jobId)) return;
-    const delayMs = this.#jobs.size >= FEW_JOBS ? this.#options.deps.random() * SPREAD_MS : 0;
-    if (state === 'watched') this.#jobOf(jobId).follow(job, delayMs);
-    else if (state === 'ending') this.#jobOf(jobId).startPass(false);
-    else this.#jobs.get(jobId)?.leave();
+  /** Jobs that may still run come first: their first polls do not wait for those of jobs that are over. */
+  #update(changed: readonly JobRow[]): void {
+    const { store } = this.#options.deps;
+    const isOver = ({ jobId }: JobRow) =>
+      phaseOf(store.jobInformation.get(jobId)?.information.state ?? null) === 'over';
+    const over = new Set(changed.length > 1 ? changed.filter(isOver) : []);
+    const stepMs = Math.min(STEP_MS, SPREAD_MS / changed.length);
+    for (const [index, job] of [...changed.filter((job) => !over.has(job)), ...over].entries()) {
+      const { jobId, state } = job;
+      if (!this.#isMine(jobId)) continue;
+      if (state === 'watched') this.#jobOf(jobId).follow(job, index * stepMs);
+      else if (state === 'ending') this.#jobOf(jobId).startPass(false);
+      else this.#jobs.get(jobId)?.leave();
+    }
   }
 
   /** Applies a new rule for jobs of the user; without a job service, none can apply. */

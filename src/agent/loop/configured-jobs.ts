@@ -70,9 +70,6 @@ export async function choiceOf(listed: readonly JobInformation[], rule: WatchMin
   return { fresh, fitting, taken };
 }
 
-/** The order in which jobs are taken: running, waiting, then ended ones, the newest first. */
-const RANKS = ['Running', 'Queued', 'Submitted', 'Configuring'];
-
 /** The jobs that a rule selects, in the order in which they are taken. `now` is in milliseconds since 1970. */
 export async function chooseMine(
   jobs: readonly JobInformation[],
@@ -81,13 +78,21 @@ export async function chooseMine(
 ): Promise<readonly JobInformation[]> {
   const isIncluded = patterned(rule.include);
   const isExcluded = patterned(rule.exclude);
-  const chosen: { readonly job: JobInformation; readonly rank: number; readonly endedAt: number }[] = [];
+  const chosen: JobInformation[] = [];
   for await (const job of inSlices(jobs)) {
     if (!isRecent(job, rule, now)) continue;
     const name = asPath(job.name);
-    if (isIncluded(name) && !isExcluded(name)) chosen.push({ job, rank: rankOf(job), endedAt: endOf(job) ?? 0 });
+    if (isIncluded(name) && !isExcluded(name)) chosen.push(job);
   }
-  return chosen.sort((a, b) => a.rank - b.rank || b.endedAt - a.endedAt).map(({ job }) => job);
+  return byNeed(chosen);
+}
+
+const RANKS = ['Running', 'Queued', 'Submitted', 'Configuring'];
+
+/** Jobs in the order in which they are taken and first polled: running, waiting, then ended ones, the newest first. */
+export function byNeed(jobs: readonly JobInformation[]): readonly JobInformation[] {
+  const ranked = jobs.map((job) => ({ job, rank: rankOf(job), endedAt: endOf(job) ?? 0 }));
+  return ranked.sort((a, b) => a.rank - b.rank || b.endedAt - a.endedAt).map(({ job }) => job);
 }
 
 function rankOf({ state }: JobInformation): number {

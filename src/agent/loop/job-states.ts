@@ -12,7 +12,7 @@ import type { JobRegister } from '../ownership.ts';
 import { storedErrorFrom } from '../poll/poll.ts';
 import type { JobService } from '../ports.ts';
 import { saveReported } from '../tasks/task-search.ts';
-import { takeMine } from './configured-jobs.ts';
+import { byNeed, takeMine } from './configured-jobs.ts';
 import { STATE } from './failures.ts';
 import type { FollowedJob } from './followed-job.ts';
 import type { JobContext } from './job-context.ts';
@@ -133,7 +133,7 @@ export class JobStates implements Scheduled {
     const { deps, poll } = this.#context;
     const { clock } = deps;
     if (clock.monotonic() - this.#storedAgainAt >= STORED_AGAIN_MS) this.#storeAgain();
-    const listed = only === undefined ? await service.listJobs(signal) : [];
+    const listed = only === undefined ? byNeed(await service.listJobs(signal)) : [];
     this.#listed = listed.length;
     this.#listedAt = clock.monotonic();
     const jobs = new Map(followed().map((job) => [job.jobId, job]));

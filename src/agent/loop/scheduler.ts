@@ -14,6 +14,8 @@ export interface Scheduled {
 
 interface Entry {
   readonly at: number;
+  /** Grows: of several that are due at the same time, the first arranged one starts first. */
+  readonly number: number;
   readonly one: Scheduled;
 }
 
@@ -22,7 +24,8 @@ const MAX_TIMER_MS = 60 * 60_000;
 
 export class Scheduler {
   readonly #clock: Clock;
-  readonly #heap = new Heap<Entry>((a, b) => a.at - b.at);
+  readonly #heap = new Heap<Entry>((a, b) => a.at - b.at || a.number - b.number);
+  #entries = 0;
   /** The valid entry of each; others in the heap are stale and skipped. */
   readonly #current = new Map<Scheduled, Entry>();
   #cancelTimer: (() => void) | undefined;
@@ -38,7 +41,7 @@ export class Scheduler {
   arrange(one: Scheduled): void {
     const at = one.nextDue;
     if (at >= (this.#current.get(one)?.at ?? Number.POSITIVE_INFINITY)) return;
-    const entry = { at, one };
+    const entry = { at, number: this.#entries++, one };
     this.#current.set(one, entry);
     this.#heap.push(entry);
     if (at < this.#armedFor) this.#arm();

@@ -30,14 +30,14 @@ interface WatchOptions extends ConfigOption {
   readonly stallAfter?: number;
 }
 
-/** Limits for the running agent: to create the mirrors, and to find the tasks. */
-const PICKED_UP_MS = 5_000;
-export const FIRST_TASKS_MS = 10_000;
+/** Limit for all that the command waits for: whether there is such a job, its tasks, and its mirrors. */
+export const WAITS_MS = 10_000;
 const TICK_MS = 50;
 /** On a terminal. */
 const MAX_SHOWN_PATHS = 8;
 
 export async function watch(jobId: JobId, options: WatchOptions): Promise<void> {
+  const endsAt = performance.now() + WAITS_MS;
   const config = await configurationAsOwner(options);
   const request: WatchRequest = {
     jobId,
@@ -55,8 +55,8 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
     await fleet.watchByFleet(
       config,
       { request, waitsForTasks: options.wait && request.tasks === null },
-      ({ store, note }) => {
-        const registered = { config, store, request };
+      ({ store, note, wasSettled }) => {
+        const registered = { config, store, request, wasSettled };
         print(pathsOf(registered), { ...registered, isFollowed: true }, note, options);
       },
     );
@@ -70,9 +70,9 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
     store.transaction(() => store.jobs.watch(request, Date.now()));
     if (owned === undefined) {
       store.wake();
-      if (options.wait && request.tasks === null) await firstTasks(registered);
+      if (options.wait && request.tasks === null) await firstTasks(registered, endsAt);
       const paths = pathsOf(registered);
-      await until(() => paths.every((file) => fs.existsSync(file)), PICKED_UP_MS);
+      await until(() => paths.every((file) => fs.existsSync(file)), endsAt);
       print(paths, { ...registered, isFollowed: true }, 'the running agent follows it', options);
     } else {
       const paths = pathsOf(registered);
@@ -103,16 +103,16 @@ interface Registered {
 }
 
 /** Waits until the running agent has found tasks or reports an error, or the time is up. */
-function firstTasks({ store, request: { jobId } }: Registered): Promise<void> {
+function firstTasks({ store, request: { jobId } }: Registered, endsAt: number): Promise<void> {
   const hasSearched = () => (store.taskSearches.get(jobId)?.searchedAt ?? null) !== null;
   const isOver = () =>
     (hasSearched() && store.taskSearches.knownTasks(jobId).length > 0) ||
     (store.jobs.get(jobId)?.error ?? null) !== null;
-  return until(isOver, FIRST_TASKS_MS);
+  return until(isOver, endsAt);
 }
 
-async function until(isSo: () => boolean, limitMs: number): Promise<void> {
-  for (let waitedMs = 0; waitedMs < limitMs && !isSo(); waitedMs += TICK_MS) await sleep(TICK_MS);
+async function until(isSo: () => boolean, endsAt: number): Promise<void> {
+  while (performance.now() < endsAt && !isSo()) await sleep(TICK_MS);
 }
 
 function pathsOf({ config, store, request }: Registered): string[] {

@@ -25,6 +25,7 @@ const NOT_RUNNING = 'no agent of the fleet is running: the command is stored, an
 export interface Watched {
   readonly store: Store;
   readonly note: string;
+  readonly wasSettled: boolean;
 }
 
 /** Places the command to follow a job, waits a moment for its execution, and shows the state. */
@@ -35,6 +36,7 @@ export async function watchByFleet(
 ): Promise<void> {
   await withFleet(config, async (client) => {
     const { jobId } = request;
+    const wasSettled = (await client.owners()).some((row) => row.jobId === jobId && row.state === 'settled');
     const commandId = await client.command({ jobId, kind: 'watch', body: request });
     const isAnybodyThere = (await client.agents()).some(({ state }) => state === 'alive');
     const shownState = (store: Store) => ({
@@ -52,7 +54,7 @@ export async function watchByFleet(
       : owner === null
         ? 'the next agent with room follows it'
         : `${owner} follows it`;
-    await withView({ config, client, only: jobId }, (store) => show({ store, note }));
+    await withView({ config, client, only: jobId }, (store) => show({ store, note, wasSettled }));
   });
 }
 

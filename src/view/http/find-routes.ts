@@ -1,5 +1,6 @@
 /** A search over the mirrors of all jobs, as `agent grep` does it. */
 import { asJobtailError } from '../../errors.ts';
+import { LinkedAbort } from '../../linked-abort.ts';
 import { literal } from '../../quick-pattern.ts';
 import { errorsIn, groupsOf } from '../../search/errors.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
@@ -41,9 +42,10 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
     const files = mirrorsOf(parts);
     const { errorPatterns: patterns } = parts.settings;
     const release = parts.limits.take('searches');
+    const stop = new LinkedAbort(context.req.raw.signal);
+    const limit = setTimeout(() => stop.abort(), LIMIT_MS);
     try {
-      const signal = AbortSignal.any([context.req.raw.signal, AbortSignal.timeout(LIMIT_MS)]);
-      const tasks = await errorsIn({ files, patterns, onUnreadable: () => {}, signal });
+      const tasks = await errorsIn({ files, patterns, onUnreadable: () => {}, signal: stop.signal });
       const groups = groupsOf(tasks).slice(0, MAX_GROUPS);
       const shown = groups.map(({ tasks: count, first: { jobId: job, taskId: task, file, line, text } }) => ({
         ...{ tasks: count, job, task, file, line, text: text.slice(0, MAX_CHARACTERS) },
@@ -52,6 +54,8 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
     } catch (thrown) {
       throw new Refused(503, reasonOf(thrown));
     } finally {
+      clearTimeout(limit);
+      stop.release();
       release();
     }
   });
