@@ -12,10 +12,10 @@ import { Places } from './places.ts';
 import type { JobService, Remote } from './ports.ts';
 import type { ServerShare } from './server-share.ts';
 
-/** The calls of other agents to the same service. */
-export interface CallBudget {
+/** The agents of a fleet, which share the service. */
+export interface SharedService {
   readonly sharers: number;
-  take(signal: AbortSignal): Promise<void>;
+  called(): void;
 }
 
 interface CallsOptions {
@@ -24,7 +24,7 @@ interface CallsOptions {
   readonly maxConcurrency?: number;
   readonly share: ServerShare;
   readonly clock?: Clock;
-  readonly budget?: CallBudget | undefined;
+  readonly shared?: SharedService | undefined;
 }
 
 /**
@@ -52,7 +52,7 @@ const HALF_LIFE_MS = 60_000;
 export class Calls {
   readonly #share: ServerShare;
   readonly #clock: Clock;
-  readonly #budget: CallBudget | undefined;
+  readonly #shared: SharedService | undefined;
   readonly #queue = new PQueue();
   /** Admits long calls to the queue. */
   readonly #longQueue = new PQueue();
@@ -68,10 +68,10 @@ export class Calls {
   #cancelTimer: (() => void) | undefined;
   #hanging: HangingCalls | undefined;
 
-  constructor({ concurrency, maxConcurrency = concurrency, share, clock = systemClock, budget }: CallsOptions) {
+  constructor({ concurrency, maxConcurrency = concurrency, share, clock = systemClock, shared }: CallsOptions) {
     this.#share = share;
     this.#clock = clock;
-    this.#budget = budget;
+    this.#shared = shared;
     this.#places = new Places(concurrency, maxConcurrency);
     this.#limit(concurrency);
     share.onMove((answer) => {
@@ -89,7 +89,7 @@ export class Calls {
       await this.#share.pauseOver(this.#clock, signal);
       this.#share.begun();
       try {
-        await this.#budget?.take(signal);
+        this.#shared?.called();
         await shortCall(kind, signal);
       } finally {
         this.#share.ended();
@@ -151,7 +151,7 @@ export class Calls {
     this.#share.begun();
     const ended = this.#hanging?.begun(isLong);
     try {
-      await this.#budget?.take(signal);
+      this.#shared?.called();
       return await call();
     } catch (error) {
       if (error instanceof JobtailError && LOST.has(error.code)) this.#places.lost();
@@ -168,7 +168,7 @@ export class Calls {
   #pace(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    const sharers = Math.max(1, this.#budget?.sharers ?? 1);
+    const sharers = this.#shared?.sharers ?? 1;
     this.#share.divideAmong(sharers);
     this.#limit(this.#places.among(sharers));
     const delayMs = this.#share.opensAt - this.#clock.monotonic();

@@ -36,7 +36,6 @@ const PAUSES = { firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS };
 
 export class ServerShare {
   readonly #options: ServerShareOptions;
-  readonly #costOfRequestMs: number | undefined;
   /** Until then, the next calls compensate past work. */
   #settledAt = Number.NEGATIVE_INFINITY;
   #pausedUntil = Number.NEGATIVE_INFINITY;
@@ -50,8 +49,6 @@ export class ServerShare {
 
   constructor(options: ServerShareOptions) {
     this.#options = options;
-    const { requestsPerMinute } = options;
-    this.#costOfRequestMs = requestsPerMinute === null ? undefined : 60_000 / requestsPerMinute;
   }
 
   /** Sets the callback for changes of `opensAt`, other than by the clock or by `divideAmong`, and for each response. */
@@ -61,6 +58,12 @@ export class ServerShare {
 
   divideAmong(agents: number): void {
     this.#agents = Math.max(1, agents);
+  }
+
+  /** Undefined without a fixed limit; agents share that equally. */
+  get #costOfRequestMs(): number | undefined {
+    const { requestsPerMinute } = this.#options;
+    return requestsPerMinute === null ? undefined : (60_000 / requestsPerMinute) * this.#agents;
   }
 
   get opensAt(): number {

@@ -1,5 +1,5 @@
 /** The composition root: connects the parts of the engine for one configuration. */
-import { type CallBudget, Calls, queuedJobService, queuedRemote } from '../agent/calls.ts';
+import { Calls, queuedJobService, queuedRemote, type SharedService } from '../agent/calls.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { Debounce } from '../agent/live/debounce.ts';
 import { Mirrors } from '../agent/live/mirror/mirror.ts';
@@ -65,8 +65,8 @@ export interface EngineOptions {
   readonly register?: JobRegister;
   /** Measured share of the server; if omitted, `service.requestsPerMinute` is the only limit. */
   readonly share?: ServerShare | undefined;
-  /** The budget shared with other agents; none if omitted. */
-  readonly budget?: CallBudget;
+  /** The agents of the fleet, if there is one. */
+  readonly shared?: SharedService;
 }
 
 export function buildEngine(options: EngineOptions): Engine {
@@ -74,8 +74,8 @@ export function buildEngine(options: EngineOptions): Engine {
   const { jobService = null, clock = systemClock, random = Math.random, ownership = ALONE } = options;
   const { mirror, poll, service, results } = config;
   const { requestsPerMinute, concurrency, maxConcurrency } = service;
-  const { share = new ServerShare({ requestsPerMinute, monotonic: clock.monotonic }), budget } = options;
-  const calls = new Calls({ concurrency, maxConcurrency, share, clock, budget });
+  const { share = new ServerShare({ requestsPerMinute, monotonic: clock.monotonic }), shared } = options;
+  const calls = new Calls({ concurrency, maxConcurrency, share, clock, shared });
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const marks = new Commits({ transaction: (work) => store.quickTransaction(work), timer: clock.timer });

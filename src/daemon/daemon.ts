@@ -158,7 +158,7 @@ export class Daemon {
     const fleet = this.#fleet;
     const engine = buildEngine({
       ...{ config, store, transfers, remote, jobService, share, log, observer: this.#observer },
-      ...(fleet && { ownership: fleet.member, register: fleet.member.register, budget: fleet.budget }),
+      ...(fleet && { ownership: fleet.member, register: fleet.member.register, shared: fleet.member }),
     });
     const { agent } = engine;
     if (fleet !== undefined) fleet.remote = remote;

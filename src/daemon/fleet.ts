@@ -7,9 +7,8 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Log, Remote } from '../agent/ports.ts';
-import { type Config, type FleetConfig, serviceAddress } from '../config/config.ts';
+import { type FleetConfig, serviceAddress } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
-import type { Budget } from '../fleet/budget.ts';
 import type { FleetClient } from '../fleet/client.ts';
 import type { FleetCopy } from '../fleet/copy.ts';
 import type { FleetAddress } from '../fleet/database.ts';
@@ -65,15 +64,10 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet>
   const { config, version, store, transfers, secrets, log, clock = systemClock } = options;
   const { directory } = config.mirror;
   const address = options.address ?? (await fleetAddress(config, log, secrets));
-  const [{ FleetMember }, { Budget }] = await Promise.all([import('../fleet/member.ts'), import('../fleet/budget.ts')]);
-  const budget = new Budget({
-    name: budgetNameOf(config),
-    callsPerMinute: config.service.requestsPerMinute,
-    clock,
-  });
+  const { FleetMember } = await import('../fleet/member.ts');
   const at: Pick<DaemonFleet, 'remote'> = { remote: undefined };
   const member = new FleetMember({
-    ...{ ...address, settings: config.fleet, store, log, clock, budget },
+    ...{ ...address, settings: config.fleet, store, log, clock },
     mirror: await mirrorIdentity(directory),
     bootId: isOnNetworkFileSystem(directory) ? null : readBootId(),
     about: { host: os.hostname(), pid: process.pid, version, view: config.view?.publicUrl ?? null },
@@ -90,20 +84,15 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet>
     },
   });
   transfers.leases.report = (jobId) => member.keep(jobId);
-  return Object.assign(at, { member, budget });
+  return Object.assign(at, { member });
 }
-
-/** The agents of one service and user share a budget. */
-const budgetNameOf = ({ service, auth }: Config) =>
-  `${serviceAddress(service)} ${'username' in auth ? auth.username : 'session-code'}`;
 
 export interface DaemonFleet {
   readonly member: FleetMember;
-  readonly budget: Budget;
   remote: Remote | undefined;
 }
 
-export function numbersOf({ member, budget }: Pick<DaemonFleet, 'member' | 'budget'>): () => FleetNumbers {
+export function numbersOf({ member }: DaemonFleet): () => FleetNumbers {
   return () => {
     const { summary, notFollowed, jobs: self, takeovers, lost, refusedWrites, leaseAgeSeconds, isUp } = member.numbers;
     const { jobs = 0, waiting = 0, waitingMs = 0, agents = [] } = summary ?? {};
@@ -111,8 +100,6 @@ export function numbersOf({ member, budget }: Pick<DaemonFleet, 'member' | 'budg
       ...{ isUp, notFollowed, leaseAgeSeconds, takeovers, lost, refusedWrites, agents: agents.length },
       jobs: { self, others: Math.max(0, jobs - waiting - self), nobody: waiting },
       waitingSeconds: waitingMs / 1000,
-      budgetCalls: budget.calls,
-      budgetWaitSeconds: budget.waitedMs / 1000,
     };
   };
 }

@@ -35,8 +35,6 @@ export interface FleetNumbers {
   readonly takeovers: number;
   readonly lost: number;
   readonly refusedWrites: number;
-  readonly budgetCalls: number;
-  readonly budgetWaitSeconds: number;
 }
 
 /** In seconds. */
@@ -202,8 +200,6 @@ export class Metrics {
     total('takeovers_total', 'Jobs taken over from agents that were silent', ({ takeovers }) => takeovers);
     total('jobs_lost_total', 'Jobs that other agents took over', ({ lost }) => lost);
     total('refused_writes_total', 'Writes refused because the lease was over', ({ refusedWrites }) => refusedWrites);
-    total('budget_calls_total', 'Calls by the budget of the fleet', ({ budgetCalls }) => budgetCalls);
-    total('budget_wait_seconds_total', 'Waiting for the budget', ({ budgetWaitSeconds }) => budgetWaitSeconds);
   }
 
   /** A counter whose value is counted elsewhere. */

@@ -36,8 +36,6 @@ export function excessOf(own: number, share: number, room: number): number {
 
 /** Acquired at once: their rows arrive here within about a second. */
 export const MAX_TAKEN = 50;
-/** A job that waits longer than this was passed over by the agents that have room. */
-const WAITING_MS = 4_000;
 
 export class Taking {
   readonly #membership: Membership;
@@ -45,8 +43,6 @@ export class Taking {
   readonly #readiness: Readiness;
   readonly #reclaimFrom: number;
   takeovers = 0;
-  /** The summary in which other agents had room and left jobs waiting; each summary counts once. */
-  passedOver: FleetSummary | undefined;
 
   constructor(membership: Membership, following: Following, readiness: Readiness) {
     this.#membership = membership;
@@ -70,16 +66,16 @@ export class Taking {
     this.#add(owned.filter(isMeant));
   }
 
-  /** Acquires jobs up to this agent's share, or more if other agents leave jobs waiting. Returns how many. */
+  /** Acquires jobs up to this agent's share. Returns how many. */
   async take(summary: FleetSummary | undefined): Promise<number> {
     const { leased, joined, member, log, clock } = this.#membership;
     if (summary === undefined) return 0;
     // Of a call whose response was lost.
     const isUnknown = summary.own.some(({ jobId }) => leased.get(jobId) === undefined);
     if (isUnknown && clock.monotonic() >= this.#reclaimFrom) await this.#reclaim(() => true);
-    if (summary.waiting === 0) return 0;
-    const max = Math.min(MAX_TAKEN, await this.#wanted(summary));
-    if (max <= 0) return 0;
+    const share = sharesOf(summary.jobs, summary.agents).get(member.name) ?? 0;
+    const max = Math.min(MAX_TAKEN, share - leased.size);
+    if (summary.waiting === 0 || max <= 0) return 0;
     const taken = await joined.claims.take(max);
     if (taken.length === 0) return 0;
     this.#add(taken);
@@ -87,20 +83,6 @@ export class Taking {
     this.takeovers += takeovers;
     log.info({ jobs: taken.length, takeovers, agent: member.name }, 'jobs acquired');
     return taken.length;
-  }
-
-  async #wanted(summary: FleetSummary): Promise<number> {
-    const { jobs, agents, waitingMs } = summary;
-    const { leased, joined, member } = this.#membership;
-    const shares = sharesOf(jobs, agents);
-    const missing = (shares.get(member.name) ?? 0) - leased.size;
-    const room = (agents.find(({ name }) => name === member.name)?.able ?? 0) - leased.size;
-    if (missing > 0 || room <= 0 || waitingMs <= WAITING_MS) return missing;
-    const idle = agents.filter(({ name, jobs: own }) => name !== member.name && own < (shares.get(name) ?? 0));
-    if (idle.some(({ idleMs }) => idleMs <= WAITING_MS)) return 0;
-    await joined.register.skipAgents(idle.map(({ name }) => name));
-    this.passedOver = summary;
-    return room;
   }
 
   /** Copies the rows of acquired jobs into the store. Returns the jobs whose rows are here. */

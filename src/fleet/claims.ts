@@ -75,9 +75,6 @@ export class Claims {
        SELECT job_id, attempt, owner, taken_at FROM {s}.jobs WHERE job_id = ANY($1)`,
       [idsOf(taken)],
     );
-    await sql.query('UPDATE {s}.agents SET took_at = now(), passed_over = 0, rests_until = NULL WHERE name = $1', [
-      this.#owner,
-    ]);
     return taken;
   }
 

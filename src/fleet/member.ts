@@ -3,6 +3,7 @@
  * outage it keeps its jobs until their leases expire; then it waits.
  */
 import { randomUUID } from 'node:crypto';
+import type { SharedService } from '../agent/calls.ts';
 import type { Follower, Ownership } from '../agent/ownership.ts';
 import type { Log } from '../agent/ports.ts';
 import type { FleetSettings } from '../config/schema.ts';
@@ -11,7 +12,6 @@ import type { JobId } from '../job.ts';
 import type { RowChanges } from '../store/portable-rows.ts';
 import type { LiveFileRow, WatchRequest } from '../store/rows.ts';
 import { sleep } from '../system/clock.ts';
-import type { Budget } from './budget.ts';
 import type { FleetAddress } from './database.ts';
 import { FleetRegister } from './fleet-register.ts';
 import type { Attached, Membership } from './following.ts';
@@ -27,7 +27,6 @@ interface MemberOptions extends FleetAddress, Pick<Membership, 'store' | 'log' |
   readonly settings: FleetSettings;
   readonly bootId: string | null;
   readonly about: AgentAbout;
-  readonly budget: Budget;
   /** Milliseconds since the last poll of the job that waits longest; null if there is none. */
   readonly lagMs: () => number | null;
   readonly unready: () => string | undefined;
@@ -51,7 +50,7 @@ const CONNECT_AGAIN_MS = 2_000;
 const TOGETHER_MS = 20;
 const DRAIN_MS = 60_000;
 
-export class FleetMember implements Ownership {
+export class FleetMember implements Ownership, SharedService {
   readonly #options: MemberOptions;
   readonly #member: Member;
   readonly #leased: LeasedJobs;
@@ -66,6 +65,8 @@ export class FleetMember implements Ownership {
   readonly #attached: Attached = { follower: undefined, configured: [] };
   #phase: Phase = { kind: 'joining' };
   #summary: FleetSummary | undefined;
+  /** Moments of the calls since the last report, and of a minute before. */
+  #callsAt: number[] = [];
   #isDraining = false;
   #isHandingOff = false;
   /** The database reported a command, or released jobs. */
@@ -140,6 +141,21 @@ export class FleetMember implements Ownership {
     const [job, phase] = [this.#leased.get(jobId), this.#phase];
     if (job === undefined || phase.kind === 'joining') return;
     await phase.rounds.keep(job).catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
+  }
+
+  /** Agents that share the service, this one included. */
+  get sharers(): number {
+    return this.#summary?.alive ?? 1;
+  }
+
+  called(): void {
+    this.#callsAt.push(this.#options.clock.monotonic());
+  }
+
+  get #callsLastMinute(): number {
+    const since = this.#options.clock.monotonic() - 60_000;
+    this.#callsAt = this.#callsAt.filter((at) => at > since);
+    return this.#callsAt.length;
   }
 
   copyMark(jobId: JobId): string | null {
@@ -260,7 +276,6 @@ export class FleetMember implements Ownership {
       await bringOwnJobs(store, mirror, joined, log);
       const phase = this.#parts(joined);
       await phase.rounds.begin();
-      await this.#warnOfOthers(joined);
       this.#phase = phase;
       this.#failing.begin();
       log.info({ fleet: joined.database.where, agent: settings.name }, 'joined the fleet');
@@ -283,22 +298,14 @@ export class FleetMember implements Ownership {
     const heartbeat = new Heartbeat({
       ...{ ...own, onLost, monotonic, report: () => this.#report() },
       onBeat: (roundTripMs) => this.#readiness.beat(roundTripMs),
-      onSummary: (summary) => this.#heard(summary, joined, rounds),
+      onSummary: (summary) => this.#heard(summary, rounds),
     });
     return { kind: 'joined', joined, heartbeat, handover, rounds };
   }
 
-  async #warnOfOthers({ register }: Joined): Promise<void> {
-    const agents = await register.tooOld();
-    if (agents.length === 0) return;
-    const hint = 'install this version on their machines; until then the other agents follow their jobs';
-    this.#options.log.warn({ scope: 'the fleet', agents, hint }, 'agents of an older version follow no jobs');
-  }
-
-  #heard(summary: FleetSummary, { database }: Joined, rounds: Rounds): void {
+  #heard(summary: FleetSummary, rounds: Rounds): void {
     this.#summary = summary;
     this.#failing.worked();
-    this.#options.budget.use(database, summary.agents.length);
     if (summary.isRestored) rounds.writeAgain();
     rounds.following.resumeIfValid();
     if (summary.drainAsked) this.#askToDrain();
@@ -309,10 +316,10 @@ export class FleetMember implements Ownership {
   }
 
   #report(): Report {
-    const { budget, lagMs, settings } = this.#options;
+    const { lagMs, settings } = this.#options;
     const capacity = this.#readiness.capacity(settings.maxJobs, this.#leased.size);
     return {
-      ...{ lagMs: lagMs(), callsLastMinute: budget.callsLastMinute, isDraining: this.#isDraining },
+      ...{ lagMs: lagMs(), callsLastMinute: this.#callsLastMinute, isDraining: this.#isDraining },
       ...{ capacity, lacks: this.#readiness.lacks, notFollowed: this.numbers.notFollowed },
     };
   }

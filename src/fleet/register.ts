@@ -6,7 +6,7 @@ import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
 import type { Database } from './database.ts';
-import { FORMAT, IS_ABLE } from './tables.ts';
+import { FORMAT } from './tables.ts';
 
 export interface LeasedJob {
   readonly jobId: JobId;
@@ -61,14 +61,13 @@ export interface Taker {
   readonly name: string;
   readonly mostJobs: number;
   readonly jobs: number;
-  /** Maximum jobs that it may own, also while it is offered none. */
-  readonly able: number;
-  readonly idleMs: number;
 }
 
 export interface FleetSummary {
   /** Agents that acquire jobs, this one included. */
   readonly agents: readonly Taker[];
+  /** Agents that are alive, also those that are draining. */
+  readonly alive: number;
   /** Jobs with an owner or waiting for one, jobs that wait, and how long the first of these waits. */
   readonly jobs: number;
   readonly waiting: number;
@@ -87,16 +86,12 @@ const SEEN = `NOT (${SILENT}) AND NOT is_ended`;
 
 /** The current number, not the number at the last report. */
 const JOBS = '(SELECT count(*)::int FROM {s}.jobs WHERE owner = agents.name)';
-/** An agent that left offered jobs waiting keeps its jobs and is offered none for a while. */
-const ROOM = `least(most_jobs, capacity, CASE WHEN rests_until > now() THEN ${JOBS} END)`;
-/** The first of these pauses; each is twice as long as the one before. */
-const REST = `interval '15 s'`;
-const MAX_DOUBLINGS = 6;
 
 const SUMMARY = `SELECT
-  (SELECT coalesce(json_agg(json_build_object('name', name, 'mostJobs', ${ROOM}, 'able', least(most_jobs, capacity), 'maxJobs', most_jobs, 'jobs', ${JOBS},
-     'idleMs', extract(epoch FROM now() - took_at)::float8 * 1000::float8) ORDER BY name), '[]'::json)
-   FROM {s}.agents WHERE ${SEEN} AND NOT is_draining AND ${IS_ABLE}) AS agents,
+  (SELECT coalesce(json_agg(json_build_object('name', name, 'mostJobs', least(most_jobs, capacity), 'maxJobs', most_jobs,
+     'jobs', ${JOBS}) ORDER BY name), '[]'::json)
+   FROM {s}.agents WHERE ${SEEN} AND NOT is_draining) AS agents,
+  (SELECT count(*)::int FROM {s}.agents WHERE ${SEEN}) AS alive,
   (SELECT count(*)::int FROM {s}.jobs WHERE owner IS NOT NULL) AS owned,
   (SELECT count(*)::int FROM {s}.jobs JOIN {s}.agents ON name = owner WHERE ${SILENT}) AS silent,
   (SELECT coalesce(json_agg(json_build_object('jobId', job_id, 'attempt', attempt)), '[]'::json)
@@ -125,7 +120,7 @@ export class Register {
     const rows = await this.#database.query<{ readonly seenAt: string }>(
       `INSERT INTO {s}.agents (name, state_id, instance, most_jobs, lease_ms, mirror, about, format) VALUES ($1, $2, $3, $4, $5, $6, $7, ${FORMAT})
        ON CONFLICT (name) DO UPDATE SET state_id = excluded.state_id, instance = excluded.instance, most_jobs = excluded.most_jobs,
-         lease_ms = excluded.lease_ms, mirror = excluded.mirror, format = excluded.format, about = excluded.about, started_at = now(), seen_at = now(), took_at = now(),
+         lease_ms = excluded.lease_ms, mirror = excluded.mirror, format = excluded.format, about = excluded.about, started_at = now(), seen_at = now(),
          is_ended = false, is_draining = false, drain_asked = false
        WHERE agents.state_id = excluded.state_id OR NOT (${SEEN.replaceAll('is_ended', 'agents.is_ended')})
        RETURNING seen_at::text AS "seenAt"`,
@@ -147,10 +142,8 @@ export class Register {
     if (row === undefined) throw new Error('a SELECT without FROM has a row');
     const { agents, owned, ...rest } = row;
     // Where no agent is ready, each keeps its jobs.
-    const isAnyAble = agents.some(({ able }) => able > 0);
-    const takers = agents.map(({ maxJobs, ...agent }) =>
-      isAnyAble ? agent : { ...agent, mostJobs: maxJobs, able: maxJobs },
-    );
+    const isAnyReady = agents.some(({ mostJobs }) => mostJobs > 0);
+    const takers = agents.map(({ maxJobs, ...agent }) => (isAnyReady ? agent : { ...agent, mostJobs: maxJobs }));
     return { ...rest, ...own, agents: takers, jobs: owned + row.waiting };
   }
 
@@ -178,16 +171,6 @@ export class Register {
     return { ...own, isRestored: true };
   }
 
-  /** Agents that left jobs waiting although they have room are offered none for a while, longer each time. */
-  async skipAgents(names: readonly string[]): Promise<void> {
-    await this.#database.query(
-      `UPDATE {s}.agents SET passed_over = least(passed_over + 1, ${MAX_DOUBLINGS}),
-         rests_until = now() + ${REST} * power(2::float8, passed_over::float8)
-       WHERE name = ANY($1) AND (rests_until IS NULL OR rests_until < now())`,
-      [names],
-    );
-  }
-
   /**
    * Refuses an agent that does not see the mirrors of the others: the shared directory is not mounted. @throws
    * JobtailError config
@@ -204,14 +187,6 @@ export class Register {
     });
   }
 
-  /** Agents whose version is too old for the tables: they follow no jobs. */
-  async tooOld(): Promise<string[]> {
-    const rows = await this.#database.query<{ readonly name: string }>(
-      `SELECT name FROM {s}.agents WHERE NOT (${IS_ABLE}) AND NOT is_ended AND seen_at > now() - interval '1 day' ORDER BY name`,
-    );
-    return rows.map(({ name }) => printable(name));
-  }
-
   async leave({ name, instance }: Member): Promise<void> {
     await this.#database.query('UPDATE {s}.agents SET is_ended = true WHERE name = $1 AND instance = $2', [
       name,
@@ -221,7 +196,7 @@ export class Register {
 
   async askToDrain(name: string): Promise<boolean> {
     const rows = await this.#database.query(
-      `UPDATE {s}.agents SET drain_asked = true WHERE name = $1 AND ${SEEN} AND ${IS_ABLE} RETURNING 1`,
+      `UPDATE {s}.agents SET drain_asked = true WHERE name = $1 AND ${SEEN} RETURNING 1`,
       [name],
     );
     return rows.length > 0;

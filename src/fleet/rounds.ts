@@ -54,7 +54,7 @@ export class Rounds {
     await this.#write();
     await this.#giving.finish();
     if (isDraining) await this.#giving.give(MAX_GIVEN);
-    else if (summary !== undefined && summary !== this.taking.passedOver) await this.#giving.giveExcess(summary);
+    else if (summary !== undefined) await this.#giving.giveExcess(summary);
     const isAllRequested = await this.#upkeep.round(follower);
     return taken === MAX_TAKEN || !isAllRequested;
   }

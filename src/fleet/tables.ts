@@ -118,6 +118,8 @@ const MIGRATIONS: readonly string[] = [
   UPDATE {s}.jobs SET waiting_since = now() WHERE owner IS NULL AND waiting_since IS NULL AND (state IN ('watched', 'ending')
     OR EXISTS (SELECT 1 FROM {s}.orders WHERE orders.job_id = jobs.job_id AND answer IS NULL));
   DROP SCHEMA IF EXISTS {s}_boss CASCADE;
+  DROP TABLE {s}.budgets;
+  ALTER TABLE {s}.agents DROP COLUMN took_at, DROP COLUMN passed_over, DROP COLUMN rests_until;
   -- Columns and keys have other names than in 0.2.0.
   UPDATE {s}.rows SET row = regexp_replace(row::text, '"told_at" *:', '"reported_at":')::json WHERE kind = 'job_information';
   UPDATE {s}.rows SET row = regexp_replace(row::text, '"unkept" *:', '"without_row":')::json WHERE kind = 'result_counts';
@@ -133,8 +135,6 @@ const MIGRATIONS: readonly string[] = [
 ];
 
 export const FORMAT = OLDEST_FORMAT + MIGRATIONS.length - 1;
-/** Condition on an agent: its version can follow jobs with these tables. */
-export const IS_ABLE = 'coalesce(format, 0) >= 5';
 
 /** Safe when several agents start at once: they take turns. @throws JobtailError config if the tables are newer, or too old */
 export async function migrate(tables: Tables): Promise<void> {

@@ -116,6 +116,18 @@ describe('the server works for one agent', () => {
   });
 });
 
+it('each agent of a fleet makes its equal part of a fixed number of calls', () => {
+  const { begun } = saturate(
+    { workMs: [1], roundTripMs: 0, concurrency: 4, requestsPerMinute: 60 },
+    FOR_MS,
+    (share, now) => share.divideAmong(now < FOR_MS / 2 ? 1 : 3),
+  );
+  const half = FOR_MS / 2;
+  // The first call of each half costs no time.
+  expect(begun.filter((at) => at < half).length).toBe(60 + 1);
+  expect(begun.filter((at) => at >= half).length).toBe(20 + 1);
+});
+
 describe('a server that was slow', () => {
   it('does not delay others while one call of it hangs', () => {
     const { begun } = saturate({ workMs: [10], roundTripMs: 0, concurrency: 4, lostEvery: 50 }, FOR_MS);

@@ -58,7 +58,6 @@ describe('the metrics', () => {
       jobtail_fleet_database_up: 1,
       jobtail_fleet_lease_age_seconds: 2.5,
       jobtail_fleet_takeovers_total: 4,
-      jobtail_fleet_budget_wait_seconds_total: 12,
     };
     for (const [series, value] of Object.entries(expected))
       expect(Number(seriesValue(text, series)), series).toBe(value);

@@ -7,7 +7,6 @@ import { findDatabasePrograms } from '../../simulator/database/programs.ts';
 import { TemporaryDatabase } from '../../simulator/database/temporary-database.ts';
 import type { Follower } from '../../src/agent/ownership.ts';
 import type { Log } from '../../src/agent/ports.ts';
-import { Budget } from '../../src/fleet/budget.ts';
 import { type Joined, openFleet } from '../../src/fleet/joined.ts';
 import { FleetMember } from '../../src/fleet/member.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
@@ -136,7 +135,6 @@ export class FleetParts {
       ...(options.url === undefined ? {} : { url: options.url }),
       settings: { ...settings, name, maxJobs, url: null, urlFile: null, urlCredential: null },
       about: { host: 'here', pid: process.pid, version: '0', view: null },
-      budget: new Budget({ name, callsPerMinute: 600, clock: systemClock }),
       endTransfer: async () => {},
       lagMs: options.lagMs ?? (() => null),
       unready,

@@ -27,7 +27,7 @@ const FLEET: FleetNumbers = {
     leaseAgeSeconds: 2.5,
     waitingSeconds: 7,
   },
-  ...{ takeovers: 4, lost: 1, refusedWrites: 2, budgetCalls: 100, budgetWaitSeconds: 12 },
+  ...{ takeovers: 4, lost: 1, refusedWrites: 2 },
 };
 
 export function metricsOf(totals: StoreTotals = TOTALS): Metrics {

@@ -283,7 +283,7 @@ export class SimulatedAgent {
     const fleet = this.#fleet;
     this.engine = buildEngine({
       ...{ config, store, transfers, remote: ports, jobService: ports, share, clock, random: chance.next },
-      ...(fleet && { ownership: fleet.member, register: fleet.member.register, budget: fleet.budget }),
+      ...(fleet && { ownership: fleet.member, register: fleet.member.register, shared: fleet.member }),
       log: this.#log(),
     });
     const { agent } = this.engine;

@@ -53,58 +53,6 @@ it.concurrent(
 );
 
 it.concurrent(
-  'an agent that does not take what it is offered is passed over, longer each time, and keeps what it has',
-  OPTIONS,
-  async (test) => {
-    const { fleet, database, register, soon } = await fleetWith(test, 4);
-    // Alive, with room, and deaf: it beats without rounds.
-    const about = { host: 'here', pid: 1, version: '0', view: null };
-    const deaf = {
-      name: 'deaf',
-      stateId: 'deaf',
-      instance: 'deaf',
-      mostJobs: 100,
-      leaseMs: 600_000,
-      mirror: 'shared',
-      about,
-    };
-    expect(await register.join(deaf)).toBe(true);
-    const anna = fleet.start('anna', {});
-    // What waits and what has taken nothing does so for some seconds longer than it did.
-    const later = async () => {
-      await database.query(`UPDATE {s}.jobs SET waiting_since = waiting_since - interval '5 s'`);
-      await database.query(`UPDATE {s}.agents SET took_at = took_at - interval '5 s' WHERE name = 'deaf'`);
-    };
-    await until('anna to be in', async () => (await register.all()).length === 2);
-    await later();
-    await soon('all to be followed', () => anna.followed.size === 4);
-    const row = async () => {
-      const [found] = await database.query<{ passedOver: number; restMs: number }>(
-        `SELECT passed_over AS "passedOver", extract(epoch FROM rests_until - now())::float8 * 1000 AS "restMs"
-       FROM {s}.agents WHERE name = 'deaf'`,
-      );
-      return found ?? { passedOver: 0, restMs: 0 };
-    };
-    expect((await row()).passedOver).toBe(1);
-    // Jobs are not handed over for it to take them.
-    const reported = new Set<number>();
-    await soon('some rounds', async () => {
-      for (const { name, seenAt } of await register.all()) if (name === 'anna') reported.add(seenAt);
-      return reported.size > 10;
-    });
-    expect(await database.query('SELECT 1 FROM {s}.attempts WHERE attempt > 1')).toEqual([]);
-    await database.query(`UPDATE {s}.agents SET rests_until = now() WHERE name = 'deaf'`);
-    await soon('it to be offered some again', () => anna.followed.size < 4);
-    await soon('it to be passed over again', async () => {
-      await later();
-      return (await row()).passedOver === 2;
-    });
-    await soon('all to be followed again', () => anna.followed.size === 4);
-    expect((await row()).restMs).toBeGreaterThan(15_000);
-  },
-);
-
-it.concurrent(
   'a heartbeat waits for no data: the lease is renewed while every row of jobs is held',
   OPTIONS,
   async (test) => {

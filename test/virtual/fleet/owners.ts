@@ -1,5 +1,5 @@
 /**
- * What the statements of src/fleet that concern agents, owners and the budget do to the tables of the simulated
+ * What the statements of src/fleet that concern agents and owners do to the tables of the simulated
  * PostgreSQL.
  */
 import { keyOf, type Row, type Transaction } from './tables.ts';
@@ -7,11 +7,8 @@ import { keyOf, type Row, type Transaction } from './tables.ts';
 export type Values = readonly unknown[];
 export type Statement = (on: Transaction, values: Values, text: string) => unknown[];
 
-/** As in src/fleet/claims.ts, register.ts and budget.ts. */
+/** As in src/fleet/claims.ts, register.ts. */
 const MAX_FREED = 100;
-const MAX_DOUBLINGS = 6;
-const REST_MS = 15_000;
-const SET_BACK_MS = 180_000;
 export const DAY_MS = 86_400_000;
 
 export const texts = (value: unknown) => value as readonly string[];
@@ -38,7 +35,7 @@ export function changeJobs(on: Transaction, ids: readonly string[], columnsOf: (
   });
 }
 
-const NEW_AGENT = { capacity: null, lacks: null, not_followed: 0, passed_over: 0, rests_until: null, lag_ms: null };
+const NEW_AGENT = { capacity: null, lacks: null, not_followed: 0, lag_ms: null };
 
 function summaryOf(on: Transaction, name: unknown): Row {
   const agents = on
@@ -47,10 +44,7 @@ function summaryOf(on: Transaction, name: unknown): Row {
     .map(([, agent]) => {
       const jobs = jobsOf(on, agent['name']).length;
       const [most, capacity] = [agent['most_jobs'], agent['capacity']];
-      const rests = Number(agent['rests_until'] ?? 0) > on.now ? jobs : null;
-      const idleMs = on.now - at(agent, 'took_at');
-      const able = least(most, capacity);
-      return { name: agent['name'], mostJobs: least(most, capacity, rests), able, maxJobs: most, jobs, idleMs };
+      return { name: agent['name'], mostJobs: least(most, capacity), maxJobs: most, jobs };
     });
   const owned = on.all('jobs', ({ owner }) => owner !== null);
   const silentOf = ({ owner }: Row) => {
@@ -59,7 +53,12 @@ function summaryOf(on: Transaction, name: unknown): Row {
   };
   const waiting = on.all('jobs', isWaiting).map(([, row]) => at(row, 'waiting_since'));
   return {
-    ...{ agents, owned: owned.length, silent: owned.filter(([, row]) => silentOf(row)).length },
+    ...{
+      agents,
+      alive: on.all('agents', (agent) => isSeen(on, agent)).length,
+      owned: owned.length,
+      silent: owned.filter(([, row]) => silentOf(row)).length,
+    },
     own: jobsOf(on, name).map(([, { job_id: jobId, attempt }]) => ({ jobId, attempt })),
     ...{ waiting: waiting.length, waitingMs: waiting.length === 0 ? 0 : on.now - Math.min(...waiting) },
   };
@@ -89,7 +88,7 @@ function joined(on: Transaction, values: Values): unknown[] {
   on.lock('agents', key);
   const before = on.get('agents', key);
   if (before !== undefined && before['state_id'] !== state_id && isSeen(on, before)) return [];
-  const times = { started_at: on.now, seen_at: on.now, took_at: on.now };
+  const times = { started_at: on.now, seen_at: on.now };
   const flags = { is_ended: false, is_draining: false, drain_asked: false };
   const row = { name, state_id, instance, most_jobs, lease_ms, mirror, about: JSON.parse(String(about)) as unknown };
   on.put('agents', key, { ...NEW_AGENT, calls_last_minute: 0, ...before, ...row, ...times, ...flags });
@@ -131,18 +130,6 @@ function freed(on: Transaction, heartbeat: Values): unknown[] {
   return changeJobs(on, found, () => ({ owner: null, waiting_since: on.now })).map(({ job_id: jobId }) => ({ jobId }));
 }
 
-function budgetTaken(on: Transaction, [name, spacing, max]: Values): unknown[] {
-  const key = keyOf(name);
-  on.lock('budgets', key);
-  const [now, before] = [on.clockNow, on.get('budgets', key)];
-  const next = before === undefined ? now : at(before, 'next_slot');
-  const isSetBack = next > now + SET_BACK_MS;
-  if (before !== undefined && next > now + Number(max) && !isSetBack) return [];
-  const nextSlot = Number(spacing) + (isSetBack ? now : Math.max(next, now));
-  on.put('budgets', key, { next_slot: nextSlot });
-  return [{ waitMs: nextSlot - now - Number(spacing) }];
-}
-
 /** By how they begin, without line breaks. */
 export const OF_OWNERS: Readonly<Record<string, Statement>> = {
   'WITH free AS (': taken,
@@ -151,12 +138,6 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
       const { attempt, owner, taken_at } = job(on, jobId) ?? {};
       on.put('attempts', keyOf(jobId, attempt), { job_id: jobId, agent: owner, taken_at, ended_at: null, how: null });
     }
-    return [];
-  },
-  'UPDATE {s}.agents SET took_at = now(), passed_over = 0': (on, [name]) => {
-    const agent = on.get('agents', keyOf(name));
-    if (agent !== undefined)
-      on.change('agents', keyOf(name), agent, { took_at: on.now, passed_over: 0, rests_until: null });
     return [];
   },
   'SELECT job_id AS "jobId", attempt, mirror, false AS "isTakeover"': (on, [seenAt, owner]) =>
@@ -193,23 +174,12 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
   'INSERT INTO {s}.agents': joined,
   'UPDATE {s}.agents SET seen_at = now(), is_ended = false': renewed,
   'SELECT (SELECT coalesce(json_agg(json_build_object(': (on, [name]) => [summaryOf(on, name)],
-  'UPDATE {s}.agents SET passed_over = least': (on, [names]) => {
-    for (const name of texts(names)) {
-      const agent = on.get('agents', keyOf(name));
-      if (agent === undefined || Number(agent['rests_until'] ?? 0) >= on.now) continue;
-      const before = at(agent, 'passed_over');
-      const rests_until = on.now + REST_MS * 2 ** before;
-      on.change('agents', keyOf(name), agent, { passed_over: Math.min(before + 1, MAX_DOUBLINGS), rests_until });
-    }
-    return [];
-  },
   'SELECT name FROM {s}.agents WHERE name <> $1 AND mirror <> $2': (on, [name, mirror]) =>
     on
       .all('agents', (one) => one['name'] !== name && one['mirror'] !== mirror && isSeen(on, one))
       .sort(byKey)
       .slice(0, 1)
       .map(([, one]) => ({ name: one['name'] })),
-  'SELECT name FROM {s}.agents WHERE NOT (coalesce(format': () => [],
   'SELECT name, most_jobs AS "maxJobs"': (on) =>
     on
       .all('agents', (one) => at(one, 'seen_at') > on.now - 7 * DAY_MS && one['is_ended'] !== true)
@@ -232,5 +202,4 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
     on.change('agents', keyOf(name), agent, { drain_asked: true });
     return [{}];
   },
-  'INSERT INTO {s}.budgets AS b': budgetTaken,
 };

@@ -7,7 +7,6 @@ export type Row = Readonly<Record<string, unknown>>;
 export type TableName =
   | 'agents'
   | 'attempts'
-  | 'budgets'
   | 'configured'
   | 'habits'
   | 'jobs'

@@ -3,14 +3,12 @@
  * have the same results on both.
  */
 import { expect, test } from 'vitest';
-import { Budget } from '../../../../src/fleet/budget.ts';
 import { FleetRegister } from '../../../../src/fleet/fleet-register.ts';
 import { KeptRows } from '../../../../src/fleet/handover.ts';
 import { type Joined, openFleet } from '../../../../src/fleet/joined.ts';
 import type { LeasedJob, Member } from '../../../../src/fleet/register.ts';
 import type { JobId } from '../../../../src/job.ts';
 import type { PortableRow } from '../../../../src/store/portable-rows.ts';
-import { systemClock } from '../../../../src/system/clock.ts';
 import { FleetParts, orderFor } from '../../../support/fleet-parts.ts';
 import { needs } from '../../../support/needs.ts';
 import { Chance } from '../../chance.ts';
@@ -90,7 +88,7 @@ const memberOf = (name: string, state: number): Member => ({
 /** Without what depends on the moment, and in one order. */
 function plain(found: unknown): unknown {
   const text = JSON.stringify(found, (key, value: unknown) => {
-    if (/^(idleMs|waitingMs|startedAt|seenAt|madeAt)$/.test(key)) return undefined;
+    if (/^(waitingMs|startedAt|seenAt|madeAt)$/.test(key)) return undefined;
     if (value instanceof Map || value instanceof Set) return plain([...value]);
     return Array.isArray(value) ? value.map((one) => plain(one)).sort() : value;
   });
@@ -143,9 +141,7 @@ function operation(chance: Chance): readonly [what: string, Operation] {
           () => 'same',
           (error: Error) => error.message,
         ),
-    skip: (side) => on(side).register.skipAgents([name]),
     age: (side) => side.age(name, ageMs),
-    'too old': (side) => on(side).register.tooOld(),
     take: (side) => on(side).claims.take(MAX_TAKEN),
     owned: ownedOf,
     free: (side) => on(side).claims.freeSilent(),
@@ -171,11 +167,6 @@ function operation(chance: Chance): readonly [what: string, Operation] {
     register: async (side) => {
       const register = new FleetRegister(() => on(side));
       return [await register.known(), await register.settled(), await register.follow([orderFor(number)], 3)];
-    },
-    budget: (side) => {
-      const budget = new Budget({ name: 'service', callsPerMinute: 600_000, clock: systemClock });
-      budget.use(on(side).database, 1);
-      return budget.take(new AbortController().signal);
     },
   };
   const what = chance.among(Object.keys(all));
