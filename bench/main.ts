@@ -7,9 +7,10 @@
  *     --json        all figures as JSON on the standard output instead of the table, one item a release
  *     --within S    in random order, and none begins after so many seconds
  *     --here        on this Node.js alone, as JSON
+ *     --before DIR  this checkout and the one in DIR by turns, on this Node.js: one table of both
  *     --list        names the measurements
  *
- * Without --here it runs on each release of Node.js (releases.ts), and prints a table of all.
+ * Without --here and --before it runs on each release of Node.js (releases.ts), and prints a table of all.
  *
  * `BENCH_NODE_ARGS` gives Node.js more arguments on our side, as `--cpu-prof`. The table goes to the standard output,
  * the progress to the standard error. Ends with 1 if a measurement failed, never because a goal was not met; with 2 if
@@ -18,6 +19,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import { JobtailError } from '../src/errors.ts';
+import { compareWith } from './before.ts';
 import { countOf, endInOneLine, valuesOf } from './command-line.ts';
 import { type Measurement, NotHere } from './measurement.ts';
 import { MEASUREMENTS } from './measurements.ts';
@@ -47,6 +49,7 @@ async function main(): Promise<void> {
     json: { type: 'boolean', default: false },
     within: { type: 'string' },
     here: { type: 'boolean', default: false },
+    before: { type: 'string' },
     list: { type: 'boolean', default: false },
   });
   if (values.list) {
@@ -58,6 +61,12 @@ async function main(): Promise<void> {
   const order = within === undefined ? chosen : shuffled(chosen);
   const rounds = values.rounds === undefined ? undefined : countOf('--rounds', values.rounds);
   const options = { quick: values.quick, rounds };
+  if (values.before !== undefined) {
+    const { table, failed } = await compareWith(values.before, order, options);
+    process.stdout.write(table);
+    if (failed) process.exitCode = 1;
+    return;
+  }
   if (!values.here) {
     const { reports, failed } = await runOnEach(process.argv.slice(2));
     process.stdout.write(values.json ? `${JSON.stringify(reports, null, 2)}\n` : tableOfReleases(reports));
