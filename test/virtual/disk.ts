@@ -140,7 +140,7 @@ export class SimulatedDisk {
     this.isDead = false;
   }
 
-  /** Takes what was not flushed, or a part of it. */
+  /** Takes what was not flushed, or a part of it, or leaves zeros in its place. */
   powerLoss(chance: Chance): void {
     this.boots += 1;
     this.aside(() => this.#takeUnflushed(chance));
@@ -159,7 +159,8 @@ export class SimulatedDisk {
       const written = this.#real.readFileSync(file);
       const kept = chance.whole(durable.length, Math.max(durable.length, written.length));
       const grew = written.subarray(0, durable.length).equals(durable);
-      this.#real.writeFileSync(file, grew ? written.subarray(0, kept) : durable);
+      const left = chance.is(0.3) ? Buffer.from(written).fill(0, kept) : written.subarray(0, kept);
+      this.#real.writeFileSync(file, grew ? left : durable);
     }
   }
 

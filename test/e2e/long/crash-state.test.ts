@@ -93,21 +93,6 @@ describe.concurrent('a state', PATIENCE, () => {
     await expectItGoesOn({ place, job, stdout, mirror }, inode);
   });
 
-  it('of a newer version is refused, by every command, and left as it is', async (context) => {
-    const { place, database } = await leftJob(context);
-    const db = new Database(database);
-    db.pragma('user_version = 99');
-    db.close();
-    const before = fs.readFileSync(database);
-    for (const args of [['run'], ['status'], ['watch', '502', '--task', '1']]) {
-      const ended = await place.agent(...args);
-      expect(ended).toMatchObject({ code: 3, stdout: '' });
-      expect(ended.stderr).toContain(`${database} was written by a newer version of the agent (its format is 99)`);
-      expect(ended.stderr).toContain('install the newer agent');
-    }
-    expect(fs.readFileSync(database).equals(before)).toBe(true);
-  });
-
   it('that was deleted under the running agent is begun anew', async (context) => {
     const found = await leftJob(context);
     const { place, stdout, mirror, database } = found;

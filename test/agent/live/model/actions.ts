@@ -1,7 +1,6 @@
 /** What can happen while files are followed, as data: generated, shrunk and printed by fast-check. */
 import fc from 'fast-check';
 import type { ErrorCode } from '../../../../src/errors.ts';
-import type { Tear } from '../../../support/model-disk.ts';
 import { type Piece, piece } from './content.ts';
 
 const FILES = 4;
@@ -43,19 +42,7 @@ export type Action =
   | { readonly do: 'race'; readonly calls: number; readonly change: Change }
   /** The service hands out raw bytes, or refuses to. */
   | { readonly do: 'raw-access'; readonly given: boolean }
-  /** Work that is killed at one of its steps, perhaps by a power loss; and what changes before the next start. */
-  | {
-      readonly do: 'crash';
-      readonly step: number;
-      readonly tear: Tear;
-      readonly where: number;
-      /** older: the copy of the state that was made before this work is brought back. */
-      readonly state: 'kept' | 'older';
-      readonly work: Work;
-      readonly meanwhile: readonly Change[];
-    }
   | { readonly do: 'full'; readonly room: number }
-  | { readonly do: 'flush-fails'; readonly times: number }
   | {
       readonly do: 'edit';
       readonly file: number;
@@ -118,23 +105,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('poison' as const), file }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('race' as const), calls: fc.nat(4), change }) },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      do: fc.constant('crash' as const),
-      step: fc.oneof(fc.nat(12), fc.nat(60)),
-      tear: fc.constantFrom('kept', 'kept', 'lost', 'cut', 'zeroed'),
-      where,
-      state: fc.constantFrom('kept', 'kept', 'older'),
-      work,
-      meanwhile: fc.array(change, { maxLength: 2 }),
-    }),
-  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('full' as const), room: fc.oneof(fc.nat(20), fc.nat(3000)) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ do: fc.constant('flush-fails' as const), times: fc.integer({ min: 1, max: 3 }) }),
-  },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -171,6 +142,8 @@ export interface Setting {
   readonly longBacklogBytes: number | undefined;
   /** Whether one live file is watched, and so asked for by itself, or all are. */
   readonly alone: boolean;
+  /** Whether files grow by a few characters, each of which could be anything. */
+  readonly small: boolean;
   readonly keepGenerations: number;
 }
 
@@ -186,5 +159,6 @@ export const setting: fc.Arbitrary<Setting> = fc.record({
   // Never less than what is looked at of a text (src/agent/live/text/byte-order-mark.ts).
   longBacklogBytes: fc.constantFrom(undefined, 2_000, 1_100),
   alone: fc.boolean(),
+  small: fc.boolean(),
   keepGenerations: fc.constantFrom(5, 1, 0, 2),
 });

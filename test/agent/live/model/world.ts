@@ -42,16 +42,12 @@ interface Subject {
   pending: Buffer;
   /** 0 once a poll has seen the file as it is again: two stale sizes in a row, with no other sight between, are one. */
   staleUntil: number;
-  /** Its mirror was edited or torn, and not polled with success since. */
+  /** Its mirror was edited, and not polled with success since. */
   unsettled: boolean;
   /** Its mirror was edited, or the state lost, so its generations are no longer those of the remote file. */
   edited: boolean;
   /** The committed position in each generation of the mirror, as last seen. */
   readonly promised: Map<number, number>;
-  /** Bytes that were in each generation of the mirror when a kill came that left them as they were written. */
-  readonly written: Map<number, number>;
-  /** A power loss or a flush that failed may have damaged what was written, and it was not polled with success since. */
-  mayBeDamaged: boolean;
 }
 
 export class World {
@@ -65,10 +61,6 @@ export class World {
   #now = 1_700_000_000_000;
   #letters = 0;
   #edits = 0;
-  #boots = 0;
-  /** Steps until the engine is killed; undefined while it is not to be. */
-  #stepsLeft: number | undefined;
-  #killed = false;
   #hasFailed = false;
   /** The offset from which a poll may request each file at the earliest, by its name; it is removed with the first request. */
   readonly #minOffsets = new Map<string, number>();
@@ -84,8 +76,6 @@ export class World {
     this.#decodeAs(setting.decoding);
     this.#remote.beforeCall = () => this.#beforeCall();
     this.#remote.onPartRequest = (request) => this.#checkOffset(request);
-    this.#disk.beforeStep = () => this.#step();
-    this.#disk.onFlushFailure = (file) => this.#noteDamage(file);
     this.#subjects = KEYS.slice(0, setting.alone ? 1 : KEYS.length).map((key) => ({
       key,
       name: keyText(key),
@@ -96,8 +86,6 @@ export class World {
       unsettled: false,
       edited: false,
       promised: new Map(),
-      written: new Map(),
-      mayBeDamaged: false,
     }));
     this.#engine = this.#start();
     const learned = learnedBefore(setting);
@@ -130,16 +118,11 @@ export class World {
       case 'race':
         this.#race = { calls: action.calls, change: action.change };
         return;
-      case 'crash':
-        return this.#crash(action);
       case 'raw-access':
         this.#remote.rawAccess = action.given;
         return;
       case 'full':
         this.#disk.room = action.room;
-        return;
-      case 'flush-fails':
-        this.#disk.flushFailures = action.times;
         return;
       case 'edit':
         return this.#edit(action);
@@ -272,11 +255,9 @@ export class World {
       remote: this.#remote,
       now: () => this.#now,
       disk: this.#disk,
-      checkpoint: () => this.#step(),
       overlapBytes,
       keepGenerations,
       longBacklogBytes,
-      bootId: `boot ${this.#boots}`,
     });
     engine.watch(this.#subjects.map(({ key }) => key));
     return engine;
@@ -354,6 +335,7 @@ export class World {
 
   #bytes(subject: Subject, piece: Piece): Buffer {
     const everyBytes = Math.floor(this.#setting.overlapBytes / 3);
+    if (this.#setting.small) piece = piece.slice(0, 3).map(({ atom, times }) => ({ atom, times: 1 + (times % 2) }));
     return bytesOf(piece, { letter: subject.letter, atoms: ALL_ATOMS, everyBytes });
   }
 
@@ -364,8 +346,7 @@ export class World {
     subject.staleUntil = this.#now + STALE_MS;
   }
 
-  async #beforeCall(): Promise<void> {
-    await this.#step();
+  #beforeCall(): void {
     for (const { name, staleUntil } of this.#subjects)
       if (staleUntil <= this.#now) this.#remote.staleSizes.delete(name);
     if (this.#race === undefined || this.#race.calls-- > 0) return;
@@ -379,7 +360,6 @@ export class World {
     this.#remote.failures.length = 0;
     this.#remote.poisoned.clear();
     this.#disk.room = Number.POSITIVE_INFINITY;
-    this.#disk.flushFailures = 0;
     this.#race = undefined;
   }
 
@@ -413,83 +393,8 @@ export class World {
       this.#tooFarBack ??= `${name} is requested from ${request.offset} on, ${minOffset} is enough`;
   }
 
-  async #crash({ step, tear, where, state, work, meanwhile }: Extract<Action, { do: 'crash' }>): Promise<void> {
-    const copy = path.join(this.#directory, 'copy of the state');
-    if (state === 'older') fs.cpSync(this.#state, copy, { recursive: true });
-    this.#stepsLeft = step;
-    this.#disk.shortWrites = true;
-    await this.#work(work).catch((error: unknown) => {
-      if (!this.#killed) throw error;
-    });
-    this.#stepsLeft = undefined;
-    this.#killed = false;
-    this.#disk.shortWrites = false;
-    this.#engine.kill();
-    if (tear !== 'kept') {
-      this.#boots++;
-      this.#disk.powerLoss(tear, where);
-      for (const subject of this.#subjects) {
-        subject.unsettled = true;
-        subject.mayBeDamaged = true;
-      }
-    }
-    this.#engine = this.#start();
-    if (state === 'older') {
-      const lost = this.#rows();
-      this.#engine.kill();
-      fs.rmSync(this.#state, { recursive: true });
-      fs.renameSync(copy, this.#state);
-      this.#engine = this.#start();
-      this.#noteOlderState(lost);
-    }
-    for (const row of this.#engine.store.liveFiles.ofJob(JOB)) this.#noteWritten(row);
-    for (const change of meanwhile) this.#change(change);
-  }
-
   #rows(): Map<string, LiveFileRow> {
     return new Map(this.#engine.store.liveFiles.ofJob(JOB).map((row) => [keyText(row), row]));
-  }
-
-  /** A copy of the state was brought back: it promises less, and does not have the generations that began since. */
-  #noteOlderState(lost: ReadonlyMap<string, LiveFileRow>): void {
-    const after = this.#rows();
-    for (const subject of this.#subjects) {
-      const [before, row] = [lost.get(subject.name), after.get(subject.name)];
-      if (before === undefined || row === undefined) continue;
-      subject.mayBeDamaged = true;
-      subject.promised.set(row.generation, row.position);
-      const isSameGeneration = before.generation === row.generation && before.rotation === row.rotation;
-      // What it lacks of a mirror that it does not have at all, or that is inexact, nothing else shows.
-      const isKnown = row.inode !== null && before.inexact.length === 0;
-      if (!isSameGeneration || !isKnown || subject.unsettled) this.#forgetPromises(subject);
-    }
-  }
-
-  /** After a kill: what stands in the mirror has to stay, there or in an old generation, unless it may be damaged. */
-  #noteWritten(row: LiveFileRow): void {
-    const subject = this.#subjects.find(({ name }) => name === keyText(row));
-    if (subject === undefined) return;
-    const before = subject.written.get(row.generation) ?? 0;
-    if (subject.mayBeDamaged) subject.written.delete(row.generation);
-    else subject.written.set(row.generation, Math.max(before, this.#mirror(subject).length));
-  }
-
-  #noteDamage(file: string): void {
-    const subject = this.#subjects.find(({ key }) => this.#engine.mirror(key) === file);
-    if (subject === undefined) return;
-    subject.mayBeDamaged = true;
-    subject.written.clear();
-  }
-
-  /**
-   * A step of the engine: the last one if it is to be killed here. What is killed takes no step more and commits
-   * nothing; it only comes to its end, so that it gives back what the system would take from a process.
-   */
-  async #step(): Promise<void> {
-    if (!this.#killed && (this.#stepsLeft === undefined || this.#stepsLeft-- > 0)) return;
-    this.#killed = true;
-    this.#engine.kill();
-    throw new JobtailError('aborted', 'it was killed');
   }
 
   /** What the model brings about may fail a poll, or a file; a defect may not. */
@@ -514,7 +419,6 @@ export class World {
       // is compared before it is known how the service decodes (docs/guarantees.md).
       const isDecoderKnown = this.#engine.store.capabilities.get(DECODING_CAPABILITY) !== undefined;
       if (end === 'current' || (isDecoderKnown && rows.get(subject.name)?.checksum !== null)) subject.unsettled = false;
-      subject.mayBeDamaged = false;
       if (subject.staleUntil <= this.#now) subject.staleUntil = 0;
     }
   }
@@ -525,7 +429,7 @@ export class World {
     const subject = this.#subject(file);
     const mirror = this.#engine.mirror(subject.key);
     if (!fs.existsSync(mirror)) return;
-    // What a kill left behind the position is taken for that; an edit that comes before the next poll hides in it.
+    // Bytes behind the position, as on a full disk, are committed by the next start; an edit would hide in them.
     const row = this.#engine.store.liveFiles.ofJob(JOB).find((each) => keyText(each) === subject.name);
     const bytes = fs.readFileSync(mirror);
     if (row?.position !== bytes.length) return;
@@ -543,7 +447,6 @@ export class World {
     // Writes within one tick of the system's clock would have one and the same time.
     this.#edits++;
     if (edit !== 'delete') fs.utimesSync(mirror, new Date(), new Date(Date.now() + this.#edits * 1_000));
-    this.#disk.forget(mirror);
     this.#forgetPromises(subject);
     if (restart) this.#engine = this.#start();
   }
@@ -568,8 +471,6 @@ export class World {
   #checkMirror(subject: Subject, row: LiveFileRow): void {
     const mirror = this.#mirror(subject);
     if (!subject.edited && row.position > mirror.length) fail(subject, 'is shorter than promised', row, mirror);
-    if (!subject.edited && row.rotation === null && mirror.length < (subject.written.get(row.generation) ?? 0))
-      fail(subject, 'has lost what a kill left', row, mirror, subject.generations);
     if (subject.unsettled) return;
     const regions = this.#regions(subject);
     const masked = (bytes: Buffer) => {
@@ -605,7 +506,7 @@ export class World {
       const kept = fs.existsSync(file) ? fs.readFileSync(file) : undefined;
       if (kept === undefined) fail(subject, `has lost its generation ${back}`, row);
       const number = row.generation - back;
-      const wanted = Math.max(subject.promised.get(number) ?? 0, subject.written.get(number) ?? 0);
+      const wanted = subject.promised.get(number) ?? 0;
       if (kept.length < wanted) fail(subject, `kept too little of generation ${back}: ${wanted}`, kept);
       // What stood for an undecodable byte when it was kept still does.
       const fits = (content: Buffer) => kept.every((byte, index) => byte === content[index] || byte === 0x3f);
