@@ -24,31 +24,20 @@ const WRONG_VALUES: Case[] = [
     'fileTransferUrl: 5',
     'service.fileTransferUrl: expected an address that starts with http:// or https://, without a password in it, found 5 (number)',
   ],
-  ['service', 'fileTransferUrl: ftp://m/x', 'service.fileTransferUrl: expected an address that starts with http'],
   ['service', 'fileTransferUrl: http://alice:hunter2@m/', 'found "http://***@m/" (text)'],
   ['service', 'namespace: ""', 'service.namespace: expected a text that is not empty, found "" (text)'],
-  ['service', 'namespace: null', 'service.namespace: expected a text that is not empty, found nothing (null)'],
   ['service', 'soapVersion: "1.3"', 'service.soapVersion: expected "1.1" or "1.2", found "1.3" (text)'],
-  ['service', 'soapVersion: 2', 'service.soapVersion: expected "1.1" or "1.2", found 2 (number)'],
-  ['service', 'baseUrl: middleware', 'service.baseUrl: expected an address'],
   [
     'service',
     'baseUrl: http://m/?x=1',
     'service.baseUrl: expected an address without a query (?...), found "http://m/?x=1" (text)',
   ],
   ['service', 'concurrency: 0', 'service.concurrency: expected a whole number from 1 to 1000, found 0 (number)'],
-  ['service', 'concurrency: 1.5', 'service.concurrency: expected a whole number from 1 to 1000, found 1.5 (number)'],
-  ['service', 'requestsPerMinute: 0', 'service.requestsPerMinute: expected a whole number from 1'],
   ['service', 'requestsPerMinute: 99999999999999999999', 'found 99999999999999999999 (number)'],
   [
     'service',
     'timeoutSeconds: 0',
     'service.timeoutSeconds: expected a number of seconds above 0, at most 86400, found 0 (number)',
-  ],
-  [
-    'service',
-    'timeoutSeconds: .nan',
-    'service.timeoutSeconds: expected a number of seconds above 0, at most 86400, found NaN (number)',
   ],
   ['service', 'tls: yes', 'service.tls: expected a section (keys with their values), found "yes" (text)'],
   [
@@ -61,12 +50,6 @@ const WRONG_VALUES: Case[] = [
     `directory: "${found}"`,
     `found "${found}" (text)`,
   ]),
-  ['service', 'proxy: socks5://p:1', 'service.proxy: expected an address that starts with http'],
-  [
-    'service',
-    'proxy: http://u:hunter2@p:1',
-    'service.proxy: expected an address that starts with http:// or https://, without a password in it, found "http://***@p:1" (text)',
-  ],
   ['service', 'contentEncoding: auto', 'service.contentEncoding: removed: text counts as UTF-8, and live files'],
   ['watchMine', 'mostJobs: 5', 'watchMine.mostJobs: renamed: write maxJobs'],
   ['service', 'compression: on', 'service.compression: expected one of auto, off, found "on" (text)'],
@@ -118,19 +101,8 @@ const WRONG_VALUES: Case[] = [
     'auth.passwordCommand: expected a list of texts: the program and its arguments, without a shell, found a text (not shown)',
   ],
   ['auth', 'passwordCommand: []', 'auth.passwordCommand: expected at least the name of a program, found an empty list'],
-  [
-    'auth',
-    'passwordCredential: ../hunter2',
-    'auth.passwordCredential: expected the name of a systemd credential, found a text (not shown)',
-  ],
-  [
-    'auth',
-    'commandTimeoutSeconds: 0',
-    'auth.commandTimeoutSeconds: expected a number of seconds above 0, at most 3600, found 0 (number)',
-  ],
   ['auth', 'path: a?b', 'auth.path: expected a path such as /service/UserAndLimitationManagement, found "a?b" (text)'],
   ['auth', 'operation: "Sign In"', 'auth.operation: expected the name of an operation, found "Sign In" (text)'],
-  ['auth', 'sessionCodeField: 1', 'auth.sessionCodeField: expected a text that is not empty, found 1 (number)'],
   ...['(', '(a+)+$', '(.*)*x', '(x+x+)+y', '(session|sess(ion)?)*x', '.*.*.*.*!', '([a-z]+ ?)*ended'].map(
     (pattern): [string, string, string] => [
       'auth',
@@ -139,36 +111,11 @@ const WRONG_VALUES: Case[] = [
     ],
   ),
   // the rest
-  [
-    'mirror',
-    'directory: ""',
-    'mirror.directory: expected a path (written in full: ~ is not expanded), found "" (text)',
-  ],
   ['mirror', 'directory: "a\\0b"', 'found "a\\\\u0000b" (text)'.replace('\\\\', '\\')],
-  [
-    'mirror',
-    'keepGenerations: -1',
-    'mirror.keepGenerations: expected a whole number from 0 to 1000, found -1 (number)',
-  ],
-  [
-    'state',
-    'directory: {a: 1}',
-    'state.directory: expected a path (written in full: ~ is not expanded), found a section',
-  ],
   [
     'poll',
     'minIntervalSeconds: 61',
     'poll.maxIntervalSeconds: expected a number of seconds that is not below minIntervalSeconds (61), found 60',
-  ],
-  [
-    'poll',
-    'maxIntervalSeconds: 1',
-    'poll.maxIntervalSeconds: expected a number of seconds that is not below minIntervalSeconds (2), found 1',
-  ],
-  [
-    'poll',
-    'minIntervalSeconds: fast',
-    'poll.minIntervalSeconds: expected a number of seconds above 0, at most 86400, found "fast" (text)',
   ],
   [
     'poll',
@@ -177,7 +124,6 @@ const WRONG_VALUES: Case[] = [
   ],
   ['poll', 'overlapBytes: 2 MiB', 'found "2 MiB" (text)'],
   ['results', 'enabled: "yes"', 'results.enabled: expected true or false, found "yes" (text)'],
-  ['results', 'intervalSeconds: -1', 'results.intervalSeconds: expected a number of seconds above 0'],
   ['results', 'include: "**"', 'results.include: expected a list of patterns such as ["**"], found "**" (text)'],
   [
     'results',
@@ -195,11 +141,7 @@ const WRONG_VALUES: Case[] = [
     'results.exclude[1]: expected a pattern with at most two ** before its end, found "**/a/**/b/**/c" (text)',
   ],
   ['results', 'maxFileBytes: 10 XB', 'results.maxFileBytes: expected a number of bytes from 1 to'],
-  ['results', 'maxFileBytes: lots', 'found "lots" (text)'],
-  ['results', 'bandwidthLimit: 1', 'results.bandwidthLimit: expected a number of bytes from 1024'],
-  ['results', 'directAboveBytes: some', 'found "some" (text)'],
   ['results', 'shareRoots: [a]', 'results.shareRoots: expected paths of the server with paths of this machine'],
-  ['results', 'shareRoots: {scratch: /mnt}', 'results.shareRoots: expected paths of the server with paths'],
   [
     'results',
     'shareRoots: {/scratch: /}',
@@ -216,15 +158,9 @@ const WRONG_VALUES: Case[] = [
   ['watch', '- 501', 'watch[0]: expected a section (keys with their values), found 501 (number)'],
   [
     'watch',
-    '- {job: abc}',
-    'watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found "abc" (text)',
-  ],
-  [
-    'watch',
     '- {job: 9223372036854775808}',
     'watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found 9223372036854775808 (number)',
   ],
-  ['watch', '- {job: 5.5}', 'found 5.5 (number)'],
   [
     'watch',
     '- {tasks: [1]}',
@@ -233,7 +169,6 @@ const WRONG_VALUES: Case[] = [
   ['fleet', 'name: anna', 'fleet: expected exactly one of url, urlFile, urlCredential, found none of them'],
   ['fleet', 'url: postgresql://alice:hunter2@db/x', 'found "postgresql://***@db/x" (text)'],
   ['fleet', 'url: "postgresql://db/x?password=hunter2"', 'fleet.url: expected an address such as postgresql://'],
-  ['fleet', 'url: http://db/x', 'fleet.url: expected an address such as postgresql://'],
   ['fleet', 'url: postgresql://db/x?sslmode=yes', 'fleet.url: expected an address such as postgresql://'],
   ['fleet', 'heartbeatSeconds: 5', 'fleet.heartbeatSeconds: expected a whole number from 10 to 600, found 5 (number)'],
   ['fleet', 'schema: Jobtail', 'fleet.schema: expected a name of at most 40 small letters, digits and underscores'],
@@ -243,7 +178,6 @@ const WRONG_VALUES: Case[] = [
   ['errors', 'patterns: ["(a|a)*b"]', 'errors.patterns[0]: expected a regular expression that is quick for any text'],
   ['errors', "patterns: ['(a)\\\\1']", 'errors.patterns[0]: expected a regular expression that is quick for any text'],
   ['watchMine', '5', 'watchMine: expected a section (keys with their values), found 5 (number)'],
-  ['watchMine', 'maxJobs: 0', 'watchMine.maxJobs: expected a whole number from 1 to 100000, found 0 (number)'],
   ['watchMine', 'include: []', 'watchMine.include: expected at least one pattern (watchMine: false follows none)'],
   [
     'watchMine',
@@ -268,11 +202,6 @@ const WRONG_VALUES: Case[] = [
     'notify[0].match: expected a regular expression, for the event match',
   ],
   ['notify', '- {on: [failed], match: x, mail: a@example.org}', 'notify[0].match: expected no such key without'],
-  [
-    'notify',
-    '- {on: [match], match: "([a-z]+ ?)*!", mail: a@example.org}',
-    'notify[0].match: expected a regular expression that is quick for any text',
-  ],
   ['notify', '- {on: [failed], mail: "-oQ/tmp@x"}', 'notify[0].mail: expected a mail address'],
   ['notify', '- {on: [failed], mail: a@x, secretFile: k}', 'notify[0].secretFile: expected no such key without url'],
   ['notify', '- {on: [failed], url: "ftp://example.org"}', 'notify[0].url: expected an address that starts with http'],
@@ -287,32 +216,17 @@ const WRONG_VALUES: Case[] = [
     'metrics.listen: expected an address and a port such as 127.0.0.1:9464, found 9464 (number)',
   ],
   [
-    'metrics',
-    'listen: localhost',
-    'metrics.listen: expected an address and a port such as 127.0.0.1:9464, found "localhost" (text)',
-  ],
-  [
-    'view',
-    'listen: 9470',
-    'view.listen: expected an address and a port such as 127.0.0.1:9470, or the path of a Unix socket (at most 90 bytes), found 9470 (number)',
-  ],
-  [
     'view',
     'publicUrl: https://gateway.example.org/?jobs',
     'view.publicUrl: expected an address such as https://gateway.example.org/jobs/, without a query or a password, found "https://gateway.example.org/?jobs" (text)',
   ],
-  ['view', 'publicUrl: https://a:b@gateway.example.org/', 'view.publicUrl: expected an address such as'],
   ['view', 'token: x', 'view.token: expected no secret in this file'],
 ];
 
 const UNKNOWN_KEYS: Case[] = [
   ['service', 'fileTransferURL: x', 'service.fileTransferURL: unknown key, did you mean fileTransferUrl?'],
-  ['service', 'base_url: x', 'service.base_url: unknown key, did you mean baseUrl?'],
-  ['service', 'soap-version: "1.1"', 'service.soap-version: unknown key, did you mean soapVersion?'],
   ['auth', 'pasword_file: x', 'auth.pasword_file: unknown key, did you mean passwordFile?'],
-  ['poll', 'minInterval: 5', 'poll.minInterval: unknown key, did you mean minIntervalSeconds?'],
   ['pol', 'minIntervalSeconds: 5', 'pol: unknown key, did you mean poll?'],
-  ['watc', '- 5', 'watc: unknown key, did you mean watch?'],
   [
     'colours',
     'x: 5',
@@ -343,13 +257,8 @@ describe('an unknown key', () => {
 describe('a secret in the file', () => {
   it.each([
     ['auth', 'password: hunter2', 'auth.password'],
-    ['auth', 'Password: hunter2', 'auth.Password'],
-    ['auth', 'pasword: hunter2', 'auth.pasword'],
-    ['auth', 'passwd: hunter2', 'auth.passwd'],
-    ['auth', 'token: hunter2', 'auth.token'],
     ['auth', 'access_token: {x: hunter2}', 'auth.access_token'],
     ['auth', 'sessionCode: hunter2', 'auth.sessionCode'],
-    ['auth', 'secret: [hunter2]', 'auth.secret'],
     ['service', 'password: hunter2', 'service.password'],
     ['credentials', 'x: hunter2', 'credentials'],
     ['auth', '"password:hunter2": null', 'auth."password..."'],

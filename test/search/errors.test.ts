@@ -3,9 +3,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { ERROR_PATTERNS, errorsIn, groupsOf, likenessOf } from '../../src/search/errors.ts';
+import { errorsIn, groupsOf, likenessOf } from '../../src/search/errors.ts';
 import { mirrorsIn } from '../../src/search/mirrors.ts';
-import { attackOn } from '../support/regex-steps.ts';
 
 /** The errors of mirrors, given by job, task and name. */
 async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: readonly string[] | null = null) {
@@ -77,10 +76,6 @@ it.each([
   '\u001b[1merrors\u001b[0m: \u001b[32m0',
   'critical path length 7',
 ])('takes for none: %s', async (line) => expect(await foundIn(line)).toBe(false));
-
-it('takes steps that grow as the line does', () => {
-  for (const pattern of ERROR_PATTERNS) expect(attackOn(new RegExp(pattern, 'isu')), pattern).toBeUndefined();
-});
 
 it('finds the first and the last one of each task, over its files', async () => {
   const tasks = await errorsOf({

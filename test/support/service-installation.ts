@@ -1,4 +1,4 @@
-/** The shipped unit or an instance of the template, installed as docs/service.md describes, beside a simulated cluster with a job. */
+/** The shipped unit, installed as docs/service.md describes, beside a simulated cluster with a job. */
 import { expect } from 'vitest';
 import { until } from './e2e-until.ts';
 import type { Namespace } from './service-namespace.ts';

@@ -4,16 +4,16 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { TestContext, TestOptions } from 'vitest';
 import { until } from './e2e-until.ts';
-import { type Need, needs } from './needs.ts';
+import { needs } from './needs.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SCRIPT = `${ROOT}scripts/systemd-namespace.sh`;
 const run = promisify(execFile);
 
 /** The options of a test that boots one: it needs root, for namespaces of its own. */
-export function needsSystemd(...more: readonly Need[]): TestOptions {
+export function needsSystemd(): TestOptions {
   if (process.getuid?.() !== 0) return { skip: true };
-  return needs('systemd', 'unshare', 'nsenter', 'setpriv', 'pgrep', 'ip', 'curl', ...more);
+  return needs('systemd', 'unshare', 'nsenter', 'setpriv', 'pgrep', 'ip', 'curl');
 }
 
 export class Namespace {

@@ -1,11 +1,9 @@
-/** The demo where something differs, where its agent dies, over REST, and when it is stopped in its middle. */
+/** The demo where something differs, over REST, and when it is stopped in its middle. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { demoOptions, expectNothingLeft, processesIn, startDemo } from '../../support/demo-processes.ts';
 import { until } from '../../support/e2e-until.ts';
-
-const readNumber = (file: string) => Number.parseInt(fs.readFileSync(file, 'utf8'), 10);
 
 describe.concurrent('the demo', demoOptions(), () => {
   it('ends with exit code 1 and says what differs', async (context) => {
@@ -17,17 +15,6 @@ describe.concurrent('the demo', demoOptions(), () => {
     expect(stdout).toMatch(/^results\/503\/results\/stray\.dat +32 {2}- {2,}[0-9a-f]{64} {2}NO$/m);
     expect(stdout).toContain('results/503/results/stray.dat: the cluster has no such file');
     expect(stdout).toMatch(/\n1 of \d+ files not equal, in [\d.]+ s\n$/);
-    await expectNothingLeft(directory);
-  });
-
-  it('fails, and leaves nothing behind, when the agent dies', async (context) => {
-    const { directory, demo, found } = startDemo(context, 60);
-    const pidFile = await found('state', 'agent.pid');
-    const pid = await until('its pid', () => /^\d+\n/.test(fs.readFileSync(pidFile, 'utf8')) && readNumber(pidFile));
-    process.kill(pid, 'SIGKILL');
-    const { code, stderr } = await demo.ended;
-    expect(code).not.toBe(0);
-    expect(stderr).toContain('the agent ended by itself (SIGKILL)');
     await expectNothingLeft(directory);
   });
 
@@ -60,13 +47,4 @@ describe.concurrent('the demo', demoOptions(), () => {
       await expectNothingLeft(directory);
     },
   );
-
-  it('leaves nothing behind when it is interrupted twice', async (context) => {
-    const { directory, demo } = startDemo(context, 60);
-    await until('a line to arrive', () => demo.stdout.includes('502 stdout '));
-    demo.signal('SIGINT');
-    demo.signal('SIGTERM');
-    expect((await demo.ended).code).toBe(130);
-    await expectNothingLeft(directory);
-  });
 });

@@ -20,19 +20,6 @@ describe.concurrent('watch --foreground', PATIENCE, () => {
   });
 });
 
-it.concurrent(
-  'a job of which one task was named, and is no longer, has its others looked for first',
-  PATIENCE,
-  async (context) => {
-    const { place, job, mirrors } = await placeWithJob(context);
-    await place.run();
-    const [task] = job.tasks;
-    await place.agent('watch', job.jobId, '--task', task?.taskId ?? '');
-    const watched = await place.agent('watch', job.jobId);
-    expect(watched.stdout.trim().split('\n')).toEqual(mirrors());
-  },
-);
-
 /** What would steer a terminal. */
 const ACTS = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
 const NAME = 'heat \u001b[31m\u202e│ žluť';
@@ -153,79 +140,4 @@ it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE
   expect(named.stdout.trim().split('\n')).toEqual(mirrors(undefined, job.tasks.slice(0, 1)));
   await until('its line', () => tail.stdout.includes('hello\n'));
   expect((await place.agent('status', job.jobId)).stdout).not.toContain('tasks:');
-});
-
-describe.concurrent('sync while no agent runs', PATIENCE, () => {
-  it.for([true, false])('finds the tasks first (unreported: %s)', async (unreported, context) => {
-    const { place, sandbox, job, mirrors } = await placeWithJob(context, {
-      unreported,
-      habits: { specificationIds: 0 },
-    });
-    for (const { files, taskId } of job.tasks) fs.writeFileSync(files.stdout, `from ${taskId}\n`);
-    expect(await place.agent('watch', job.jobId)).toMatchObject({ code: 0, stdout: '' });
-    const synced = await place.agent('sync', job.jobId);
-    expect(synced).toMatchObject({ code: 0, stdout: expect.stringContaining('8 live files, 8 verified') });
-    for (const mirror of mirrors()) expect(fs.existsSync(mirror)).toBe(true);
-    await place.mirrored(job, 'stdout');
-    if (unreported) return;
-    // The job service is gone, and another task came.
-    const grown = await sandbox.addTask(job.jobId, {});
-    fs.writeFileSync(grown.tasks[2]?.files.stdout ?? '', 'late\n');
-    await sandbox.setHabits({ jobService: false });
-    const again = await place.agent('sync', job.jobId);
-    expect(again).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining(`job service failed jobId=${job.jobId} `),
-    });
-    expect(again.stdout).toContain('12 live files, 12 verified');
-  });
-
-  it('says so if it finds none', async (context) => {
-    const { place, job } = await placeWithJob(context, { unreported: true });
-    expect(await place.agent('watch', job.jobId)).toMatchObject({ code: 0 });
-    const synced = await place.agent('sync', job.jobId);
-    expect(synced).toMatchObject({ code: 0, stderr: expect.stringContaining('no task found, no live files to copy') });
-    expect(synced.stdout).toContain('0 live files');
-  });
-});
-
-it.concurrent('check says which way they are found, and what would be better', PATIENCE, async (context) => {
-  const { place, sandbox, job } = await placeWithJob(context, { unreported: true });
-  for (const { files } of job.tasks) fs.writeFileSync(files.stdout, 'hello\n');
-  const unreported = await place.agent('check', '--job', job.jobId);
-  expect(unreported).toMatchObject({ code: 0, stderr: '' });
-  expect(unreported.stdout).toContain('tasks are found by probes for their files, and job states are not reported');
-  expect(unreported.stdout).toContain(`set service.jobsUrl to ${sandbox.jobsUrl}`);
-  expect(unreported.stdout).toContain('not tested: no task of job');
-  place.configure(sandbox, { service: { jobsUrl: sandbox.jobsUrl } });
-  const reported = await place.agent('check', '--job', job.jobId);
-  expect(reported).toMatchObject({ code: 0 });
-  expect(reported.stdout).toMatch(
-    /jobs +JobManagementWs reports 1 job, 1 of them running, in \d+ ms: tasks and job states/,
-  );
-  expect(reported.stdout).toContain('2 of 8 are there');
-  await sandbox.setHabits({ jobService: false });
-  const gone = await place.agent('check', '--job', job.jobId);
-  expect(gone).toMatchObject({ code: 6, stdout: expect.stringContaining('✗ jobs') });
-});
-
-it.concurrent('init takes the job service if it answers', PATIENCE, async (context) => {
-  const { place, sandbox } = await placeWithJob(context);
-  const { baseUrl, username, passwordFile } = sandbox;
-  const flags = [
-    '--url',
-    `${baseUrl}/FileTransferWs`,
-    '--namespace',
-    'http://sandbox.example.org/',
-    '--base-url',
-    baseUrl,
-  ];
-  const user = ['--method', 'password', '--username', username, '--secret-file', passwordFile];
-  const made = await place.plain(['init', '-o', 'reported.yaml', ...flags, ...user]);
-  expect(made).toMatchObject({ code: 0 });
-  expect(made.stdout).toContain('with JobManagementWs, which was found beside the file transfer');
-  expect(fs.readFileSync(`${place.directory}/reported.yaml`, 'utf8')).toContain(`  jobsUrl: "${sandbox.jobsUrl}"\n`);
-  await sandbox.setHabits({ jobService: false });
-  expect(await place.plain(['init', '-o', 'unreported.yaml', ...flags, ...user])).toMatchObject({ code: 0 });
-  expect(fs.readFileSync(`${place.directory}/unreported.yaml`, 'utf8')).toContain('  # jobsUrl: null');
 });

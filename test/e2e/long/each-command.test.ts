@@ -78,49 +78,6 @@ it.concurrent('while the agent runs', PATIENCE, async (context) => {
   expect(await agent.ended).toMatchObject({ code: 0, signal: null, stdout: '' });
 });
 
-// Keys may be added while the version is 2; none of these may go or change its meaning.
-it.concurrent('status --json keeps its contract', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  // Beyond what a JavaScript number holds exactly.
-  const [jobId, taskId] = ['9007199254740993', '9223372036854775807'];
-  const job = await sandbox.submit({ jobId, tasks: [{ taskId }] });
-  fs.writeFileSync(taskOf(job).files.stdout, HARD);
-  fs.writeFileSync(path.join(taskOf(job).directory, 'out.bin'), HARD);
-  place.configure(sandbox, { watch: [{ job: jobId, tasks: [taskId], files: ['stdout', 'log'] }] });
-  const agent = await place.run();
-  await place.mirrored(job, 'stdout');
-  const synced = await place.agent('sync', jobId);
-  expect(synced).toMatchObject({ code: 0 });
-
-  const { code, stdout, stderr } = await place.agent('status', '--json');
-  expect([code, stderr]).toEqual([0, '']);
-  const file = (name: string, bytes: number) => ({
-    taskId,
-    file: name,
-    path: place.mirrorOf(jobId, taskId, name),
-    bytes,
-    generation: 1,
-    exact: true,
-    error: null,
-  });
-  const report = JSON.parse(stdout);
-  expect(report).toMatchObject({
-    version: 2,
-    agent: { running: true, pid: agent.pid },
-    jobs: [
-      {
-        jobId,
-        state: 'watched',
-        error: null,
-        files: [file('stdout', HARD.length), file('log', 0)],
-        results: { listed: 2, synced: expect.any(Number), failed: 0, bytes: expect.any(Number) },
-      },
-    ],
-  });
-  expect(JSON.parse((await place.agent('status', jobId, '--json')).stdout).jobs).toMatchObject([{ jobId }]);
-});
-
 it.concurrent.each([['--help'], ['completion', 'bash']])(
   'ends silently when nobody reads its output: %s %s',
   PATIENCE,

@@ -63,76 +63,12 @@ describe('agent grep', () => {
     });
   });
 
-  it('takes the options of grep', () => {
-    expect(grep('-q', 'step')).toEqual({ status: 0, stderr: '', lines: [] });
-    expect(grep('-q', 'no such line').status).toBe(1);
-    expect(grep('-n', '-i', 'cuda', '501').lines).toEqual(['501/9001 stderr:2:CUDA out of memory']);
-    expect(grep('-c', 'step', '501', '--file', 'stdout', '--file', 'stderr').lines).toEqual([
-      '501/9001 stdout:3',
-      '501/9001 stderr:0',
-    ]);
-    expect(grep('-l', '^step', '60').lines).toEqual([path.join(directory, 'mirror/60/live/1/progress.log')]);
-    expect(grep('-v', 'step', '--task', '9001').lines).toEqual([
-      '501/9001 stderr:warning',
-      '501/9001 stderr:CUDA out of memory',
-    ]);
-    expect(grep('-n', '-B', '1', '2$|warning').lines).toEqual([
-      '501/9001 stdout-1-step 1',
-      '501/9001 stdout:2:step 2',
-      '--',
-      '501/9001 stderr:1:warning',
-    ]);
-    expect(grep('-C', '0', '[12]$').lines).toEqual(['501/9001 stdout:step 1', '501/9001 stdout:step 2']);
-    expect(grep('-C', '0', '^(?:step 1|last)').lines).toEqual([
-      '501/9001 stdout:step 1',
-      '--',
-      '501/9001 stdout:last step',
-    ]);
-  });
-
-  it('takes several patterns, texts, whole words, and so many lines of each file, as grep does', () => {
-    expect(grep('-h', '-e', 'step 1', '-e', 'warning', '501').lines).toEqual(['step 1', 'warning']);
-    expect(grep('-H', '-F', 'step 1', '501').lines).toEqual(['501/9001 stdout:step 1']);
-    expect(grep('-F', 'st.p', '501')).toMatchObject({ status: 1, lines: [] });
-    expect(grep('-w', 'ste', '501')).toMatchObject({ status: 1, lines: [] });
-    expect(grep('-hw', 'memory|war', '501').lines).toEqual(['CUDA out of memory']);
-    expect(grep('-m', '1', '-A', '1', '1$|last', '501', '--task', '9001').lines).toEqual([
-      '501/9001 stdout:step 1',
-      '501/9001 stdout-step 2',
-    ]);
-    expect(grep('-ch', '-m', '2', 'step', '501', '--file', 'stdout').lines).toEqual(['2']);
-    expect(grep('step', 'no-job')).toMatchObject({ status: 2, lines: [] });
-    expect(grep()).toMatchObject({ status: 2, lines: [], stderr: expect.stringContaining('the pattern is missing') });
-  });
-
   it('searches older generations, and only what grew', () => {
     expect(grep('--all-generations', 'generation').lines).toEqual(['501/9001 stdout.1:step of the first generation']);
     const old = mirror('7', '1', 'stdout.log', 'step of long ago\n');
     fs.utimesSync(old, 1_000, 1_000);
     expect(grep('long ago')).toMatchObject({ status: 0 });
     expect(grep('--since', '2h', 'long ago')).toMatchObject({ status: 1, lines: [] });
-  });
-
-  it('prints JSON lines', () => {
-    const objects = (...args: string[]) => grep('--json', ...args).lines.map((line) => JSON.parse(line) as object);
-    const common = { version: 2, jobId: '60', taskId: '1', file: 'progress', generation: 0 };
-    const bytes = Buffer.from([0x73, 0x74, 0x65, 0x70, 0xff, 0x0d]);
-    expect(objects('step', '60')).toEqual([
-      {
-        ...common,
-        type: 'match',
-        path: path.join(directory, 'mirror/60/live/1/progress.log'),
-        line: 1,
-        text: 'step\u00ef\u00bf\u00bd\r',
-        base64: bytes.toString('base64'),
-      },
-    ]);
-    expect(objects('-c', 'step', '60')).toMatchObject([{ ...common, type: 'count', count: 1 }]);
-    expect(objects('-l', 'step', '60')).toMatchObject([{ ...common, type: 'file' }]);
-    expect(objects('-A', '1', 'step 1', '501')).toMatchObject([
-      { type: 'match', line: 1, text: 'step 1' },
-      { type: 'context', line: 2, text: 'step 2' },
-    ]);
   });
 
   it('ends with 1 if nothing was found, and with 2 after an error', () => {

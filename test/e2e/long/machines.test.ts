@@ -118,14 +118,3 @@ print(os.path.exists('state/agent.pid'))`;
   const ended = await bash(place, 'python3 terminal.py $A run -c $C 2>&1');
   expect(ended.trim().split(/\s+/)).toEqual([expect.stringMatching(/^\d+$/), os.hostname(), 'False']);
 });
-
-it.concurrent('a command works in a working directory that was removed', {
-  ...PATIENCE,
-  ...needs('bash'),
-}, async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  place.configure(sandbox, { service: { jobsUrl: `${sandbox.baseUrl}/JobManagementWs` } });
-  const inRemoved = 'mkdir gone && cd gone && rmdir ../gone && $A jobs -c $C 2>&1';
-  expect(await bash(place, inRemoved)).toBe('the middleware reports no job\n');
-});

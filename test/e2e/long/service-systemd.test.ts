@@ -1,13 +1,10 @@
-/** The shipped units, unchanged, started by a real systemd: from the installation to the stop. */
+/** The shipped unit, unchanged, started by a real systemd: from the installation to the stop. */
 import { expect, it } from 'vitest';
 import { until } from '../../support/e2e-until.ts';
-import { SSH } from '../../support/needs.ts';
-import { baseConfig, control, Installation } from '../../support/service-installation.ts';
+import { baseConfig, Installation } from '../../support/service-installation.ts';
 import { Namespace, needsSystemd } from '../../support/service-namespace.ts';
 
-const PATIENT = { timeout: 300_000 };
-
-it.concurrent('agent.service does what it says', { ...PATIENT, ...needsSystemd() }, async (context) => {
+it('agent.service does what it says', { timeout: 300_000, ...needsSystemd() }, async (context) => {
   const host = await Namespace.boot(context);
   const place = { unit: 'agent', configDirectory: '/etc/agent', mirrorDirectory: '/srv/agent' };
   const installed = await Installation.make(host, place);
@@ -19,38 +16,6 @@ it.concurrent('agent.service does what it says', { ...PATIENT, ...needsSystemd()
   await reloads(installed);
   await installed.stops();
   await staysDownWithAWrongConfiguration(installed);
-});
-
-it.concurrent('an instance of agent@.service does, too: results directly, and the watchdog', {
-  ...PATIENT,
-  ...needsSystemd(...SSH),
-}, async (context) => {
-  const host = await Namespace.boot(context);
-  const place = { unit: 'agent@second', configDirectory: '/etc/agent/second', mirrorDirectory: '/srv/agent-second' };
-  const installed = await Installation.make(host, place);
-  const results = 'state: {directory: /var/lib/agent-second/state}\nresults: {intervalSeconds: 1, transfer: direct}\n';
-  await installed.configure(`${baseConfig(place.mirrorDirectory)}${results}`);
-  await acceptKeysOfTheCluster(host);
-
-  // The program can be made to hang from outside, so that the unit stays as it is.
-  const hang = '/srv/agent-second/hang';
-  await host.sh(
-    'systemctl set-environment NODE_OPTIONS=--import=/opt/app/test/support/service-hang.mjs "HANG_FILE=$1"',
-    hang,
-  );
-  await host.sh('systemctl start agent@second; systemctl unset-environment NODE_OPTIONS HANG_FILE');
-  const { jobId, taskId } = installed.job;
-  await installed.agent('watch', jobId, '--task', taskId);
-  await installed.grows();
-  await fetchesDirectly(installed);
-
-  await host.sh('touch "$1"', hang);
-  await until('the watchdog to restart it', async () => (await installed.show('NRestarts')) === '1');
-  expect(await host.sh('journalctl --no-pager -o cat -u agent@second')).toContain('Watchdog timeout');
-  await installed.isActive();
-  await installed.grows();
-  await installed.stops();
-  expect(await control(host, 'keys'), 'temporary keys').toEqual([]);
 });
 
 /** READY, STATUS and the credential, with the configuration that `agent init` wrote. */
@@ -156,34 +121,4 @@ async function staysDownWithAWrongConfiguration(installed: Installation): Promis
   expect(await installed.show('ExecMainStatus')).toBe('3');
   expect(await installed.show('NRestarts')).toBe('0');
   expect(await installed.show('StatusText')).toContain('pool: unknown key, did you mean poll?');
-}
-
-/** An SSH server that accepts the temporary keys of the simulated cluster, as long as they are valid. */
-async function acceptKeysOfTheCluster(host: Namespace): Promise<void> {
-  await host.sh(`
-    mkdir -p /run/sshd
-    ssh-keygen -q -t ed25519 -N '' -f /etc/cluster-host-key
-    printf '%s\\n' '#!/bin/sh' 'exec curl -sf -H "authorization: Bearer $(cat /var/cluster/secrets/control-token)" http://127.0.0.1:8090/sandbox/keys | grep -o "ssh-ed25519 [^\\"]*"' > /etc/cluster-keys
-    chmod 755 /etc/cluster-keys
-    printf '%s\\n' 'Port 2222' 'ListenAddress 127.0.0.1' 'HostKey /etc/cluster-host-key' 'PidFile none' 'UsePAM no' \\
-      'PermitRootLogin yes' 'PasswordAuthentication no' 'AuthorizedKeysFile none' \\
-      'AuthorizedKeysCommand /etc/cluster-keys' 'AuthorizedKeysCommandUser root' > /etc/cluster-sshd
-    systemd-run --quiet --unit=cluster-sshd /usr/sbin/sshd -D -e -f /etc/cluster-sshd`);
-  await control(host, 'habits', { serverHostname: '127.0.0.1:2222', keyFormat: 'ed25519-openssh' });
-}
-
-/** OpenSSH and rsync run in the sandbox of the unit, too. */
-async function fetchesDirectly(installed: Installation): Promise<void> {
-  const { host, job, place } = installed;
-  await host.sh('head -c 3000000 /dev/urandom > "$1/large result.dat"', job.directory);
-  const results = `${place.mirrorDirectory}/${job.jobId}/results`;
-  await until('the result', () =>
-    host.succeeds('cmp "$1" "$(find "$2" -name "large result.dat")"', `${job.directory}/large result.dat`, results),
-  );
-  const { jobs } = JSON.parse(await installed.agent('status', '--json')) as { jobs: unknown[] };
-  expect(jobs).toMatchObject([{ results: { transferMethod: { state: 'open', way: 'rsync', reason: null } } }]);
-  expect(await host.sh('journalctl -q --no-pager -o cat -p warning -u agent@second')).toBe('');
-  expect(await control(host, 'keys'), 'temporary keys').toHaveLength(1);
-  expect(await host.sh('stat -c %a /run/agent-second')).toBe('700\n');
-  expect(await host.sh('cat /var/lib/agent-second/state/known_hosts')).toContain('[127.0.0.1]:2222 ssh-ed25519');
 }

@@ -1,6 +1,6 @@
 /**
- * The state of an older program, recorded when that program was killed in the middle of its work (record-state.ts), and
- * taken up by this one: no byte is read again, no generation is made up.
+ * The state of an older program, recorded when that program was killed in the middle of its work, and taken up by this
+ * one: no byte is read again, no generation is made up.
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -15,11 +15,25 @@ import { readBootId } from '../../../src/system/directories.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { SandboxService } from '../../support/e2e-sandbox.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
-import { configOf, JOBS, remoteFile } from '../half-way.ts';
 
 const ARCHIVE = fileURLToPath(new URL('../state-of-0.2.0.tar.gz', import.meta.url));
 /** Before the committed position: the overlap (256), and blocks of the service to both sides. */
 const OVERLAP = 256 + 2 * 1024;
+
+/** 701 grows, and is watched by the configuration; 702 was unwatched. */
+const JOBS = ['701', '702'].map((jobId) => ({ jobId, tasks: [{ taskId: `9${jobId}` }] }));
+
+/** Where the first task of a job writes: a live file by its name, or another one beside them. */
+function remoteFile(job: JobDescription | undefined, file: string): string {
+  const files = job?.tasks[0]?.files;
+  if (files === undefined) throw new Error('the job has no task');
+  return file in files ? files[file as keyof typeof files] : path.join(path.dirname(files.stdout), file);
+}
+
+const configOf = (place: Place, sandbox: SandboxService) =>
+  place.configText(sandbox, {
+    watch: JOBS.slice(0, 1).map(({ jobId, tasks }) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) })),
+  });
 
 interface LiveRow {
   readonly job_id: string;
@@ -40,15 +54,14 @@ async function recorded(context: TestContext) {
     const from = path.join(place.directory, 'remote', id);
     for (const file of fs.readdirSync(from)) fs.copyFileSync(path.join(from, file), remoteFile(job, file));
   }
-  const database = path.join(place.state, 'agent.db');
-  const rows = asOnThisMachine(database, place, sandbox);
+  const rows = asOnThisMachine(place, sandbox);
   place.writeConfig(configOf(place, sandbox));
-  return { place, sandbox, jobs, database, rows };
+  return { place, sandbox, jobs, rows };
 }
 
 /** What differs from the machine of the recording: inodes, times, the boot and the address of the service. */
-function asOnThisMachine(database: string, place: Place, sandbox: SandboxService): readonly LiveRow[] {
-  const db = new Database(database);
+function asOnThisMachine(place: Place, sandbox: SandboxService): readonly LiveRow[] {
+  const db = new Database(path.join(place.state, 'agent.db'));
   try {
     const rows = db.prepare('SELECT job_id, task_id, file, position, generation FROM live_files').all() as LiveRow[];
     const change = db.prepare(
@@ -82,7 +95,7 @@ async function committed(place: Place, job: JobDescription | undefined) {
   });
 }
 
-it.concurrent('the state of 0.2.0 goes on where it was', PATIENCE, async (context) => {
+it('the state of 0.2.0 goes on where it was', PATIENCE, async (context) => {
   const { place, sandbox, jobs, rows } = await recorded(context);
   const job = jobs.get('701');
   const mirrorOf = (file: string) => place.mirrorOf('701', '9701', file);
@@ -130,20 +143,3 @@ it.concurrent('the state of 0.2.0 goes on where it was', PATIENCE, async (contex
 const ORDER = ['stdout', 'stderr', 'log', 'progress'];
 const asShown = (one: { readonly file: string }, other: { readonly file: string }) =>
   ORDER.indexOf(one.file) - ORDER.indexOf(other.file);
-
-it.concurrent('the state of 0.2.0 that is moved away is found again from the mirrors', PATIENCE, async (context) => {
-  const { place, jobs, database } = await recorded(context);
-  for (const suffix of ['', '-wal', '-shm']) fs.rmSync(database + suffix, { force: true });
-  const mirror = place.mirrorOf('701', '9701', 'stdout');
-  const { ino } = fs.statSync(mirror);
-  const stdout = remoteFile(jobs.get('701'), 'stdout');
-  fs.appendFileSync(stdout, 'and it goes on\n');
-  // The recorded log ends within a character: its mirror is behind until the character is whole.
-  const log = remoteFile(jobs.get('701'), 'log');
-  fs.appendFileSync(log, Buffer.concat([Buffer.from('Č').subarray(1), Buffer.from('as\n')]));
-  await place.run();
-  await committed(place, jobs.get('701'));
-  expect(fs.statSync(mirror).ino).toBe(ino);
-  expect(fs.existsSync(`${mirror}.2`)).toBe(false);
-  await place.verified('701');
-});

@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import { expect, it, type TestContext } from 'vitest';
 import { FLEET_NODE } from '../../../../bench/fleet-node.ts';
-import { expectNothingLeft, processesIn } from '../../../support/demo-processes.ts';
+import { expectNothingLeft } from '../../../support/demo-processes.ts';
 import { Program } from '../../../support/e2e-program.ts';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
+import { PATIENCE } from '../../../support/e2e-until.ts';
 import { needs } from '../../../support/needs.ts';
 
 const OPTIONS = { ...PATIENCE, ...needs('postgres') };
@@ -19,7 +19,7 @@ function startDemo({ onTestFinished }: TestContext, ...flags: readonly string[])
   return { directory, demo: new Program(['demo', '--fleet', ...flags], { cwd: directory, env, node: FLEET_NODE }) };
 }
 
-it.concurrent(
+it(
   'kills one of three agents, stops another one, and ends with a table in which all files are equal',
   OPTIONS,
   async (context) => {
@@ -36,36 +36,3 @@ it.concurrent(
     await expectNothingLeft(directory);
   },
 );
-
-it.concurrent.for(['SIGINT', 'SIGKILL'] as const)(
-  'leaves no server behind when %s comes in the middle',
-  OPTIONS,
-  async (signal, context) => {
-    const { directory, demo } = startDemo(context);
-    await until('the jobs to run', () => demo.stdout.includes('The jobs run'));
-    expect(processesIn(directory).filter((command) => command.includes('postgres')).length).toBeGreaterThan(0);
-    demo.signal(signal);
-    const { code } = await demo.ended;
-    if (signal === 'SIGINT') {
-      expect(code).toBe(130);
-      await expectNothingLeft(directory);
-      return;
-    }
-    // Nothing of the demo runs any more that could end its agents; its database has a keeper.
-    await until('the server to be gone', () => !processesIn(directory).some((command) => command.includes('postgres')));
-    for (const command of processesIn(directory)) expect(command).not.toContain('postgres');
-    await endProcessesIn(directory);
-  },
-);
-
-/** What a program that was killed could not end. */
-async function endProcessesIn(directory: string): Promise<void> {
-  for (const name of fs.readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-    try {
-      if (fs.readlinkSync(`/proc/${name}/cwd`).startsWith(directory)) process.kill(Number(name), 'SIGKILL');
-    } catch {
-      // It ended by itself.
-    }
-  }
-  await until('all processes to be gone', () => processesIn(directory).length === 0);
-}
