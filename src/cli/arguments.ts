@@ -14,7 +14,6 @@ function argument<T>(parse: (text: string) => T | undefined, isNone: string): (t
 }
 
 export const jobArgument = argument(parseJobId, 'job id: a whole number from 1 to 2^63 - 1 was expected');
-export const jobsOf = (text: string, before: readonly JobId[] = []): JobId[] => [...before, jobArgument(text)];
 const taskArgument = argument(parseTaskId, 'task id: a whole number of 64 bits was expected');
 export const projectArgument = argument(parseLong, 'project id: a whole number was expected');
 const fileArgument = argument(
@@ -25,32 +24,26 @@ export const linesArgument = argument((text) => {
   if (text === 'all') return Number.POSITIVE_INFINITY;
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }, 'number of lines, nor "all"');
-export const contextArgument = argument((text) => {
-  const lines = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN;
-  return lines <= 1_000 ? lines : undefined;
-}, 'number of lines up to 1000');
-export const portArgument = argument((text) => {
-  const port = Number(text);
-  return Number.isInteger(port) && port >= 0 && port <= 65_535 ? port : undefined;
-}, 'port');
-export const secondsArgument = argument((text) => {
-  const seconds = Number(text);
-  return seconds >= 1 && seconds <= 3_600 ? seconds : undefined;
-}, 'number of seconds from 1 to 3600');
+/** Whole numbers, unless `form` has others. */
+function numberArgument(what: string, [min, max]: readonly [number, number], form = /^\d{1,6}$/) {
+  const parse = (text: string) => {
+    const value = form.test(text) ? Number(text) : Number.NaN;
+    return value >= min && value <= max ? value : undefined;
+  };
+  return argument(parse, `${what} from ${min} to ${max}`);
+}
+const FRACTION = /^\d{1,6}(\.\d+)?$/;
+
+export const contextArgument = numberArgument('number of lines', [0, 1_000]);
+export const portArgument = numberArgument('port', [0, 65_535]);
+export const secondsArgument = numberArgument('number of seconds', [1, 3_600], FRACTION);
 const patternArgument = argument(
   (text) => (text !== '' && isQuickPattern(text) ? text : undefined),
   'pattern: one such as heat-* was expected, with at most two ** before its end',
 );
-/** In milliseconds. */
-export const daysArgument = argument((text) => {
-  const days = /^\d{1,5}(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
-  return days <= 3_650 ? days * 86_400_000 : undefined;
-}, 'number of days up to 3650');
+export const daysArgument = numberArgument('number of days', [0, 3_650], FRACTION);
 /** The limits are those of `watchMine.maxJobs`. */
-export const jobsArgument = argument((text) => {
-  const jobs = /^\d{1,6}$/.test(text) ? Number(text) : 0;
-  return jobs >= 1 && jobs <= 100_000 ? jobs : undefined;
-}, 'number of jobs from 1 to 100000');
+export const jobsArgument = numberArgument('number of jobs', [1, 100_000]);
 export const sinceArgument = argument((text) => {
   requireUnit(text);
   return parseSince(text, Date.now());

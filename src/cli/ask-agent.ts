@@ -1,9 +1,8 @@
 /** Requests to the running agent in its state, and its answers. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Refusal } from '../agent/loop/service-requests.ts';
 import type { Config } from '../config/config.ts';
 import { sharedStoreIfReadable } from '../daemon/state.ts';
-import { type ErrorCode, JobtailError } from '../errors.ts';
+import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { lockHolder } from '../store/lock.ts';
 import type { ServiceRequestRow } from '../store/rows.ts';
@@ -19,8 +18,21 @@ const TICKS_A_LIFE_SIGN = 10;
  */
 const MISSING_LIFE_SIGNS = 2;
 
+interface Refused {
+  readonly error: string;
+  readonly code?: string;
+  readonly hint?: string | undefined;
+}
+
+/** @throws JobtailError what the agent answers as an error */
+export function resultOf<T extends object>(answer: T | Refused): T {
+  if (!('error' in answer)) return answer;
+  const { error, code = '', hint } = answer;
+  throw new JobtailError(code in ERROR_POLICIES ? (code as ErrorCode) : 'job-unknown', error, { hint });
+}
+
 /** Undefined if the agent stopped before. `read` returns the answer once it is there. */
-export async function answerOfAgent<T>(
+async function answerOfAgent<T>(
   config: Config,
   read: () => T | undefined,
   signal: AbortSignal,
@@ -35,6 +47,32 @@ export async function answerOfAgent<T>(
     if (answer !== undefined) return answer;
   }
   return undefined;
+}
+
+interface PendingRequest {
+  readonly store: Store;
+  readonly requestId: number;
+  readonly jobId: JobId;
+  readonly onWait?: () => void;
+}
+
+/** What the running agent answers to a request about a job. @throws JobtailError, also if the agent stops before */
+export async function answerToRequest<T extends object>(
+  config: Config,
+  { store, requestId, jobId, onWait = () => {} }: PendingRequest,
+  signal: AbortSignal,
+): Promise<T> {
+  store.wake();
+  const read = () => {
+    const answer = store.requests.get(requestId)?.answer ?? undefined;
+    if (answer === undefined) onWait();
+    return answer;
+  };
+  const text = await answerOfAgent(config, read, signal);
+  if (text !== undefined) return resultOf(JSON.parse(text) as T | Refused);
+  throw new JobtailError('store', `the agent stopped before it was done with job ${jobId}`, {
+    hint: 'run the command again',
+  });
 }
 
 interface AgentRequest {
@@ -59,9 +97,7 @@ export async function askRunningAgent<T extends object>(
   try {
     if (!isForIt(store)) return undefined;
     const text = await answerTo(store, { kind, jobId }, config, signal);
-    const answer = text === undefined ? undefined : (JSON.parse(text) as T | Refusal);
-    if (answer === undefined || !('error' in answer)) return answer;
-    throw new JobtailError(answer.code as ErrorCode, answer.error, { hint: answer.hint });
+    return text === undefined ? undefined : resultOf(JSON.parse(text) as T | Refused);
   } finally {
     store.close();
   }

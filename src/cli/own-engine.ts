@@ -1,4 +1,5 @@
 /** The engine of an agent in the process of one command. */
+import type { Config } from '../config/config.ts';
 import { buildEngine, type Engine, type EngineOptions } from '../daemon/compose.ts';
 import { type Connection, connect } from '../daemon/connection.ts';
 import type { OwnedStore } from '../daemon/state.ts';
@@ -12,6 +13,12 @@ interface OwnEngineOptions extends Pick<EngineOptions, 'config' | 'only' | 'onPr
   readonly owned: OwnedStore;
   readonly signsInAgain?: boolean;
   readonly signal: AbortSignal;
+}
+
+/** Ends the temporary keys of a state without an engine. */
+export async function endGrants(config: Config, { store, transfers }: OwnedStore, signal: AbortSignal): Promise<void> {
+  const connection = await connect(config, commandLog(), { capabilities: store.capabilities });
+  await transfers.endAll(connection.remote, signal).finally(() => connection.close());
 }
 
 /** Runs `work` with an engine; afterwards, its temporary keys and its connection are ended. */

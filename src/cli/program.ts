@@ -10,7 +10,6 @@ import {
   JSON_HELP,
   jobArgument,
   jobsArgument,
-  jobsOf,
   jobsUnlessMine,
   linesArgument,
   mineOption,
@@ -173,7 +172,7 @@ function addReading(program: Command): void {
     .action(async (job, options) => (await import('./commands/results.ts')).results(job, options));
 
   command(program, 'tail', 'print the lines of the live files of a job, with or without a running agent')
-    .argument('<job...>', 'ids of jobs; with -f, one', jobsOf)
+    .argument('<job...>', 'ids of jobs; with -f, one', collect(jobArgument))
     .option('-f, --follow', 'print new lines until the job is settled or ended, or until Ctrl-C')
     .option('-n, --lines <number>', 'number of last lines of each file, or "all"', linesArgument, 10)
     .addOption(taskOption('only this task (repeatable)', 'all'))
@@ -215,7 +214,7 @@ function addPasses(program: Command): void {
     'wait',
     'wait until each job has ended and its files are verified; the exit code shows how the jobs ended',
   )
-    .argument('<job...>', 'ids of jobs; those that are not watched yet are watched', jobsOf)
+    .argument('<job...>', 'ids of jobs; those that are not watched yet are watched', collect(jobArgument))
     .option('--any', 'return when one of the jobs is over')
     .option('--tail', 'print the lines of the live files meanwhile')
     .option('--timeout <time>', 'exit with 12 after this time: 90s, 2h30m, ...', durationArgument)
@@ -228,14 +227,14 @@ function addPasses(program: Command): void {
     'sync',
     'compare and fetch all files of a followed job once, then exit (a running agent does the work)',
   )
-    .argument('<job...>', 'ids of jobs', jobsOf)
+    .argument('<job...>', 'ids of jobs', collect(jobArgument))
     .addOption(quietOption())
     .option('--json', JSON_HELP)
     .addHelpText('after', examples('agent sync 501', '*/10 * * * *  agent sync 501 -c ~/cluster/config.yaml'))
     .action((jobs, options) => forEach(jobs, async (job) => (await import('./commands/sync.ts')).sync(job, options)));
 
   command(program, 'verify', 'compare every mirror and result of a job with the raw bytes of the server')
-    .argument('<job...>', 'ids of jobs', jobsOf)
+    .argument('<job...>', 'ids of jobs', collect(jobArgument))
     .option(
       '--complete',
       'also compare with the list of the cluster itself, by SSH or a share: it finds files that the service never lists',

@@ -185,7 +185,6 @@ describe('the configuration that is written', () => {
           auth: { method: 'cloud-platform', username, projectId, tokenFile: secret[1] },
           mirror: { directory: mirrorDirectory },
           state: { directory: stateDirectory },
-          watch: [],
         });
       }),
     );

@@ -1,17 +1,16 @@
 /** `agent forget JOB...`: removes jobs that are not followed from the state, and on request their files. */
 import readline from 'node:readline/promises';
 import { forgetJob, isOver, lastWorkOn, requireOver } from '../../agent/forget.ts';
-import type { ForgetAnswer } from '../../agent/loop/forgetting.ts';
 import { unprovenIn } from '../../agent/unproven.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { notWatched, type OwnedStore, withSharedStore, withStore } from '../../daemon/state.ts';
-import { type ErrorCode, EXIT, JobtailError } from '../../errors.ts';
+import { EXIT, JobtailError } from '../../errors.ts';
 import { compareIds, type JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printableLines } from '../../printable.ts';
 import type { Store } from '../../store/store.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
-import { answerOfAgent } from '../ask-agent.ts';
+import { answerToRequest } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { commandLog, forEach, untilStopped } from '../process.ts';
 
@@ -44,7 +43,7 @@ export async function forget(jobIds: readonly JobId[], options: ForgetOptions): 
       const remove = (jobId: JobId) =>
         withStore(config, commandLog(), (writable, owned) =>
           owned === undefined
-            ? askAgent(config, writable, jobId, options, signal)
+            ? answerToRequest<RemovedFiles>(config, requested(writable, jobId, options), signal)
             : forgetHere(config, owned, jobId, options, signal),
         );
       return forgetChosen(config, jobIds, { store, remove, options, signal });
@@ -125,35 +124,17 @@ async function isAgreed(question: string, flag: string, signal: AbortSignal): Pr
 
 async function forgetHere(
   config: Config,
-  { store, transfers }: OwnedStore,
+  owned: OwnedStore,
   jobId: JobId,
   { deleteFiles = false }: ForgetOptions,
   signal: AbortSignal,
 ): Promise<RemovedFiles> {
-  if (store.leases.allOpen().some((lease) => lease.jobId === jobId)) {
-    const { connect } = await import('../../daemon/connection.ts');
-    const connection = await connect(config, commandLog(), { capabilities: store.capabilities });
-    await transfers.endAll(connection.remote, signal).finally(() => connection.close());
-  }
-  return await forgetJob(store, jobId, { mirrorDirectory: config.mirror.directory, deleteFiles, now: Date.now });
+  if (owned.store.leases.allOpen().some((lease) => lease.jobId === jobId))
+    await (await import('../own-engine.ts')).endGrants(config, owned, signal);
+  return await forgetJob(owned.store, jobId, { mirrorDirectory: config.mirror.directory, deleteFiles, now: Date.now });
 }
 
-async function askAgent(
-  config: Config,
-  store: Store,
-  jobId: JobId,
-  { deleteFiles = false }: ForgetOptions,
-  signal: AbortSignal,
-): Promise<RemovedFiles> {
+function requested(store: Store, jobId: JobId, { deleteFiles = false }: ForgetOptions) {
   const kind = deleteFiles ? 'forget-files' : 'forget';
-  const requestId = store.transaction(() => store.requests.add(jobId, kind, Date.now()));
-  store.wake();
-  const text = await answerOfAgent(config, () => store.requests.get(requestId)?.answer ?? undefined, signal);
-  if (text === undefined)
-    throw new JobtailError('store', `the agent stopped before job ${jobId} was removed`, {
-      hint: 'run the command again',
-    });
-  const answer = JSON.parse(text) as ForgetAnswer;
-  if ('error' in answer) throw new JobtailError(answer.code as ErrorCode, answer.error, { hint: answer.hint });
-  return answer;
+  return { store, jobId, requestId: store.transaction(() => store.requests.add(jobId, kind, Date.now())) };
 }

@@ -1,7 +1,6 @@
 /** `agent notify`: lists undelivered notifications, and sends test events. */
-import { type Config, hasFleet } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import { keepSecrets } from '../../config/secrets.ts';
-import { withSharedStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { newEvent } from '../../notify/events.ts';
 import { notifyHttp } from '../../notify/http.ts';
@@ -11,10 +10,9 @@ import { send } from '../../notify/senders.ts';
 import { countOf, showAge } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
-import type { DeliveryRow } from '../../store/outbox.ts';
-import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
+import { withRows } from '../rows.ts';
 import { jsonReport } from '../show/json.ts';
 
 interface NotifyOptions extends ConfigOption {
@@ -72,7 +70,7 @@ function resultText({ target, error, hint }: { target: string; error: string | n
 }
 
 async function listDeliveries(config: Config, rules: readonly Rule[], json: boolean): Promise<void> {
-  const deliveries = await deliveriesOf(config);
+  const deliveries = await withRows(config, undefined, (store) => store.outbox.all());
   const numbers = new Map(rules.map(({ id }, index) => [id, index + 1]));
   const rows = deliveries.map(({ rule, deliveryId: _, lastError: error, dueAt: nextAt, ...row }) => ({
     rule: numbers.get(rule) ?? null,
@@ -97,11 +95,4 @@ async function listDeliveries(config: Config, rules: readonly Rule[], json: bool
     return `${by}${printable(what)} to ${printable(target)}: ${showAge(Date.now() - madeAt)} old${tries}, ${next}${failed}\n`;
   });
   process.stdout.write(lines.length === 0 ? 'nothing waits to be delivered\n' : lines.join(''));
-}
-
-async function deliveriesOf(config: Config): Promise<DeliveryRow[]> {
-  const all = (store: Store) => store.outbox.all();
-  if (!hasFleet(config)) return await withSharedStore(config, all);
-  const { readFleet, withView } = await import('../fleet/client.ts');
-  return await readFleet(config, (client) => withView({ config, client }, all));
 }

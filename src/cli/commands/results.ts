@@ -1,8 +1,8 @@
 /** `agent results JOB`: each result of a job with its path, and whether it is complete. */
 import path from 'node:path';
 import { resultsDirectory } from '../../agent/results/results.ts';
-import { type Config, hasFleet } from '../../config/config.ts';
-import { requireWatched, withSharedStore } from '../../daemon/state.ts';
+import type { Config } from '../../config/config.ts';
+import { requireWatched } from '../../daemon/state.ts';
 import type { JobId } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -10,14 +10,12 @@ import { resultPath } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
+import { withRows } from '../rows.ts';
 import { jsonReport } from '../show/json.ts';
 
 export async function results(jobId: JobId, options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
-  const work = (store: Store) => show(config, store, jobId, options.json === true);
-  if (!hasFleet(config)) return await withSharedStore(config, work);
-  const { readFleet, withView } = await import('../fleet/client.ts');
-  await readFleet(config, (client) => withView({ config, client, only: jobId, withResults: true }, work));
+  await withRows(config, jobId, (store) => show(config, store, jobId, options.json === true));
 }
 
 function show(config: Config, store: Store, jobId: JobId, isJson: boolean): void {

@@ -1,15 +1,15 @@
 /** `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process if none runs. */
-import type { PassAnswer, PassSummary } from '../../agent/pass/complete-pass.ts';
+import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { type OwnedStore, sharedStoreIfReadable, watchIfConfigured, withStore } from '../../daemon/state.ts';
-import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
+import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Store } from '../../store/store.ts';
-import { answerOfAgent } from '../ask-agent.ts';
+import { answerToRequest } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
-import { type ResultsProgress, resultsProgress, summaryIsWhole, summaryOf, summaryText } from '../show/pass.ts';
+import { type ResultsProgress, resultsProgress, summaryIsWhole, summaryText } from '../show/pass.ts';
 
 export async function sync(jobId: JobId, options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
@@ -65,18 +65,13 @@ async function endWithPass(config: Config, jobId: JobId): Promise<void> {
 
 async function endNow(config: Config, jobId: JobId): Promise<void> {
   if (hasFleet(config)) return (await import('../fleet/commands.ts')).endByFleet(config, jobId);
-  const log = commandLog();
-  await withStore(config, log, async (store, owned) => {
+  await withStore(config, commandLog(), async (store, owned) => {
     watchIfConfigured(store, config, jobId);
     store.jobs.unwatch(jobId, 'ended');
     store.wake();
     // A running agent releases its grants itself.
-    if (owned !== undefined && store.leases.allOpen().length > 0) {
-      const { connect } = await import('../../daemon/connection.ts');
-      const connection = await connect(config, log, { capabilities: owned.store.capabilities });
-      await owned.transfers.endAll(connection.remote, new AbortController().signal);
-      await connection.close();
-    }
+    if (owned !== undefined && store.leases.allOpen().length > 0)
+      await (await import('../own-engine.ts')).endGrants(config, owned, new AbortController().signal);
   });
 }
 
@@ -118,19 +113,12 @@ async function askAgent({ config, store, jobId, kind, progress, signal }: Pass):
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
     return store.requests.add(jobId, kind, askedAt);
   });
-  store.wake();
-  const read = () => {
-    const answer = store.requests.get(requestId)?.answer;
-    if (typeof answer === 'string') return answer;
+  const onWait = () => {
     const progressRow = store.resultSyncs.get(jobId);
     if (progressRow !== undefined && progressRow.startedAt >= askedAt) progress.show(progressRow);
-    return undefined;
   };
-  const answer = await answerOfAgent(config, read, signal);
-  if (answer !== undefined) return summaryOf(JSON.parse(answer) as PassAnswer);
-  throw new JobtailError('store', 'the agent stopped before the complete pass ended', {
-    hint: 'run the command again',
-  });
+  const request = { store, requestId, jobId, onWait };
+  return (await answerToRequest<{ summary: PassSummary }>(config, request, signal)).summary;
 }
 
 async function passHere(

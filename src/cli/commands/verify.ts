@@ -2,7 +2,7 @@
 import { isHere, type Verification, type Verified, verifyJob } from '../../agent/pass/verification.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { connect, passingCapabilities } from '../../daemon/connection.ts';
-import { requireWatched, withSharedStore, withStore } from '../../daemon/state.ts';
+import { requireWatched, withStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
@@ -11,6 +11,7 @@ import type { Store } from '../../store/store.ts';
 import { askRunningAgent } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
+import { withRows } from '../rows.ts';
 import { jsonReport } from '../show/json.ts';
 
 /** What the listing of the service leaves out (docs/dev/rest.md 5, docs/guarantees.md). */
@@ -56,10 +57,7 @@ async function verificationOf(wanted: Wanted): Promise<Verification> {
   const answer = await askRunningAgent<Verification>(config, { kind, jobId, isForIt }, signal);
   if (answer !== undefined) return answer;
   if (isComplete) return await verifyByCluster(wanted);
-  const work = (store: Store) => verifyByService(store, wanted);
-  if (!hasFleet(config)) return await withSharedStore(config, work);
-  const { readFleet, withView } = await import('../fleet/client.ts');
-  return await readFleet(config, (client) => withView({ config, client, only: jobId, withResults: true }, work));
+  return await withRows(config, jobId, (store) => verifyByService(store, wanted));
 }
 
 async function verifyByService(store: Store, { config, jobId, ...options }: Wanted): Promise<Verification> {

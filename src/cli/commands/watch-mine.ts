@@ -30,7 +30,7 @@ export async function watchMine({ include, exclude, maxAge, maxJobs, ...options 
       source: 'command',
       include: include.length > 0 ? include : ['**'],
       exclude,
-      maxAgeMs: maxAge ?? DAY_MS,
+      maxAgeMs: (maxAge ?? 1) * DAY_MS,
       maxJobs: maxJobs ?? config.watchMine?.maxJobs ?? MAX_JOBS,
       since: store.watchMine.of('command')?.since ?? now,
     };

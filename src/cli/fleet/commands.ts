@@ -9,8 +9,8 @@ import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { resultOf } from '../ask-agent.ts';
 import { untilStopped } from '../process.ts';
-import { summaryOf } from '../show/pass.ts';
 import { withFleet, withView } from './client.ts';
 
 const TICK_MS = 100;
@@ -64,8 +64,7 @@ export function passByFleet(config: FleetConfig, jobId: JobId, kind: 'sync' | 'u
     withFleet(config, async (client) => {
       await requireKnown(client, jobId);
       const commandId = await client.command({ jobId, kind });
-      const answer = await answerTo(commandId, client, signal);
-      return summaryOf(answer);
+      return resultOf<{ summary: PassSummary }>(await answerTo(commandId, client, signal)).summary;
     }),
   );
 }

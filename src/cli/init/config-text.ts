@@ -1,9 +1,7 @@
-/** The configuration of `agent init`: config.example.yaml with the answers in place of the examples. */
-import fs from 'node:fs';
+/** The configuration of `agent init`: the answers. */
 import type { AuthMethod } from '../../auth.ts';
 import { printableJson } from '../../printable.ts';
 import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
-import { packageFile } from '../../system/package-file.ts';
 import type { RestService } from './service.ts';
 
 export type AnsweredService =
@@ -30,63 +28,24 @@ export interface Answers {
   readonly stateDirectory: string;
 }
 
-export function configText(answers: Answers): string {
-  let text = fs.readFileSync(packageFile('config.example.yaml'), 'utf8');
-  const replace: Replace = (line, lines) => {
-    if (!line.test(text)) throw new Error(`config.example.yaml has no line like ${line}`);
-    text = text.replace(line, () => lines.join('\n'));
+const HEAD = `# Configuration of jobtail (the command \`agent\`), written by \`agent init\`. Try it with \`agent check\`.
+# \`agent help configuration\` lists all keys; config.example.yaml explains them.
+`;
+
+/** Keys with their default are left out. */
+export function configText({ service, method, username, projectId, secret, ...directories }: Answers): string {
+  const path = 'path' in service && service.path !== DEFAULT_PATH ? service.path : null;
+  const [key, value] = secret;
+  const sections: Readonly<Record<string, Readonly<Record<string, string | readonly string[] | null>>>> = {
+    service: { ...service, path },
+    auth: { method, username, projectId, [key]: value },
+    mirror: { directory: directories.mirrorDirectory },
+    state: { directory: directories.stateDirectory },
   };
-  const { method, username, projectId, secret } = answers;
-  writeService(answers.service, replace);
-  replace(withComment('# method: password'), [`  method: ${method}\n`]);
-  replace(/^ {2}username: .*$/m, [
-    ...(username === null ? [] : [`  username: ${quoted(username)}`]),
-    ...(projectId === null ? [] : [`  projectId: ${quoted(projectId)}`]),
-  ]);
-  replace(/^ {2}passwordFile: .*$/m, [`  ${secret[0]}: ${quoted(secret[1])}`]);
-  for (const [section, directory] of [
-    ['mirror', answers.mirrorDirectory],
-    ['state', answers.stateDirectory],
-  ] as const) {
-    const block = new RegExp(`^# ${section}:.*\\n(?:#.*\\n)+`, 'm');
-    const [lines = ''] = block.exec(text) ?? [];
-    replace(block, [
-      lines
-        .replace(/^# /, '')
-        .replace(/^# {3}directory: \S+/m, () => `  directory: ${quoted(directory)}`)
-        .replaceAll(/^# {3}/gm, '  # '),
-    ]);
-  }
-  return text.replace(
-    /^#.*\n/,
-    '# Configuration of jobtail (the command `agent`), written by `agent init`. Try it with `agent check`.\n',
-  );
+  const texts = Object.entries(sections).map(([name, keys]) => {
+    const given = Object.entries(keys).filter(([, one]) => one !== null);
+    // JSON is valid YAML for any text.
+    return [`\n${name}:`, ...given.map(([one, text]) => `  ${one}: ${printableJson(text)}`), ''].join('\n');
+  });
+  return `${HEAD}${texts.join('')}`;
 }
-
-type Replace = (line: RegExp, lines: readonly string[]) => void;
-
-/** The keys of one protocol; those of the other one would be errors, and are omitted with their comments. */
-function writeService(service: AnsweredService, replace: Replace): void {
-  const { baseUrl } = service;
-  replace(/^ {2}baseUrl: .*$/m, [baseUrl === null ? '  # baseUrl: null' : `  baseUrl: ${quoted(baseUrl)}`]);
-  if (service.protocol === 'rest') {
-    if (service.path !== DEFAULT_PATH) replace(/^ {2}# path: .*$/m, [`  path: ${quoted(service.path)}`]);
-    replace(/^ {2}# With soap, these keys[\s\S]*?soapVersion: .*\n\n/m, ['']);
-    return;
-  }
-  const { fileTransferUrl, namespace, jobsUrl } = service;
-  replace(/^ {2}protocol: rest .*$/m, ['  protocol: soap']);
-  const concurrency = '  # concurrency: 4                # requests at a time; up to 17 if the round trip is long\n';
-  replace(withComment('# concurrency: 1'), [concurrency]);
-  replace(/^ {2}# path: \/heappe .*\n/m, ['']);
-  replace(/^ {2}# With soap, these keys.*\n/m, ['']);
-  replace(/^ {2}# fileTransferUrl: .*$/m, [`  fileTransferUrl: ${quoted(fileTransferUrl)}`]);
-  replace(/^ {2}# namespace: .*$/m, [`  namespace: ${quoted(namespace)}`]);
-  if (jobsUrl !== null) replace(/^ {2}# jobsUrl: null .*$/m, [`  jobsUrl: ${quoted(jobsUrl)}`]);
-}
-
-/** A line of a section, and those that go on with its comment. */
-const withComment = (begin: string) => new RegExp(`^ {2}${begin} .*\\n(?: {2}# {20,}#.*\\n)*`, 'm');
-
-/** JSON is valid YAML for any text. */
-const quoted = (value: string | readonly string[]) => printableJson(value);

@@ -1,6 +1,5 @@
 /** The progress and the result of a complete pass, for people. */
-import type { PassAnswer, PassSummary } from '../../agent/pass/complete-pass.ts';
-import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../../errors.ts';
+import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { JobId } from '../../job.ts';
 import { countOf, showAge, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -73,10 +72,4 @@ export function summaryText(jobId: JobId, summary: PassSummary, isWithoutBytes =
 
 export function summaryIsWhole({ openEnds, results }: PassSummary): boolean {
   return openEnds.length === 0 && (results === null || results.failed + results.refused === 0);
-}
-
-export function summaryOf(answer: PassAnswer): PassSummary {
-  if ('summary' in answer) return answer.summary;
-  const code = answer.code !== undefined && answer.code in ERROR_POLICIES ? (answer.code as ErrorCode) : 'job-unknown';
-  throw new JobtailError(code, answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
 }

@@ -88,7 +88,7 @@ describe.concurrent('a job', PATIENCE, () => {
       await until('the pass to begin', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 0);
       await agent.kill();
       expect(await asked.ended).toMatchObject({ code: 8, stdout: '' });
-      expect((await asked.ended).stderr).toContain('the agent stopped before the complete pass ended');
+      expect((await asked.ended).stderr).toContain('the agent stopped before it was done with job');
       fs.appendFileSync(stdout, 'written while no agent ran\n');
       await sandbox.clearFaults();
 
