@@ -1,6 +1,7 @@
 /** The job while it is followed: a selection of the lines that arrive in the mirrors, and how far the copies are. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LineTail } from '../../src/cli/show/line-tail.ts';
+import { cutToColumns } from '../../src/cli/show/terminal.ts';
 import type { Screen } from './screen.ts';
 import { growths, livePairs, type Sides } from './sides.ts';
 
@@ -16,8 +17,9 @@ export class LiveView {
   constructor(screen: Screen, sides: Sides) {
     this.#screen = screen;
     this.#sides = sides;
-    const columns = () => screen.columns;
-    this.#tail = new LineTail((line, name) => this.selection.offer(line, name), { columns });
+    this.#tail = new LineTail((line, name) =>
+      this.selection.offer(`${cutToColumns(line.trimEnd(), screen.columns)}\n`, name),
+    );
     const width = Math.max(...livePairs(sides).map(({ file }) => file.length));
     for (const { taskId, file, mirror } of livePairs(sides)) this.#tail.add(mirror, `${taskId} ${file.padEnd(width)}`);
   }

@@ -10,7 +10,7 @@ import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { forEach, untilStopped } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
 import { JobStateChanges } from '../show/job-text.ts';
-import { jobOfState, type KnownJob } from '../show/known-job.ts';
+import { type JobSeen, jobOfState, type SeenJob } from '../show/known-job.ts';
 import { LineTail, type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { cutToColumns, displayOf } from '../show/terminal.ts';
 
@@ -43,47 +43,49 @@ export async function tail(jobIds: readonly JobId[], options: TailOptions): Prom
 }
 
 async function tailJob(config: Config, jobId: JobId, options: TailOptions): Promise<void> {
-  const known = await knownJobOf(config, jobId);
-  const shown = new Shown({ config, jobId, known }, options);
-  shown.addFromLastLines();
-  if (known.elsewhere !== undefined)
-    process.stderr.write(
-      `agent ${printable(known.elsewhere)} has the mirrors of job ${jobId}: run this on its machine\n`,
-    );
-  if (shown.isEmpty && known.state === undefined) {
-    await known.close();
-    throw new JobtailError('job-unknown', `there are no mirrors of job ${jobId} in ${config.mirror.directory}`, {
+  const source = hasFleet(config)
+    ? (await import('../fleet/client.ts')).jobOfFleet(config, jobId)
+    : jobOfState(config, jobId);
+  try {
+    const known = await source.read();
+    const shown = new Shown({ config, jobId, source, known }, options);
+    shown.addFromLastLines();
+    requireShown(shown, known, config, jobId, options);
+    await untilStopped((signal) => (options.follow === true ? shown.follow(signal) : shown.toEnd()));
+  } finally {
+    await source.close();
+  }
+}
+
+/** @throws JobtailError without a mirror, if the job or the task is unknown */
+function requireShown(
+  { isEmpty }: Shown,
+  { elsewhere, state, tasks }: JobSeen,
+  { mirror }: Config,
+  jobId: JobId,
+  { task }: TailOptions,
+): void {
+  if (elsewhere !== undefined)
+    process.stderr.write(`agent ${printable(elsewhere)} has the mirrors of job ${jobId}: run this on its machine\n`);
+  if (!isEmpty) return;
+  if (state === undefined)
+    throw new JobtailError('job-unknown', `there are no mirrors of job ${jobId} in ${mirror.directory}`, {
       hint: `watch it first: agent watch ${jobId}`,
     });
-  }
-  const { tasks } = known;
-  const [absent] = options.task.filter((taskId) => !tasks.includes(taskId));
-  if (shown.isEmpty && absent !== undefined && tasks.length > 0) {
-    await known.close();
+  const absent = task.find((taskId) => !tasks.includes(taskId));
+  if (absent !== undefined && tasks.length > 0) {
     const few = tasks.slice(0, MAX_TASKS).join(', ');
     throw new JobtailError('job-unknown', `job ${jobId} has no task ${absent}`, {
       hint: `its tasks are ${few}${tasks.length > MAX_TASKS ? ', ...' : ''} (agent status ${jobId})`,
     });
   }
-  try {
-    await untilStopped((signal) => (options.follow === true ? shown.follow(signal) : shown.toEnd()));
-  } finally {
-    await known.close();
-  }
-}
-
-async function knownJobOf(config: Config, jobId: JobId): Promise<KnownJob> {
-  if (!hasFleet(config)) return jobOfState(config, jobId);
-  const { JobOfFleet } = await import('../fleet/client.ts');
-  const known = new JobOfFleet(config, jobId);
-  await known.refresh();
-  return known;
 }
 
 interface ShownJob {
   readonly config: Config;
   readonly jobId: JobId;
-  readonly known: KnownJob;
+  readonly source: SeenJob;
+  readonly known: JobSeen;
 }
 
 class Shown {
@@ -92,14 +94,16 @@ class Shown {
   readonly #tail: LineTail;
   readonly #mirrors: TailedMirrors;
   /** What the state has of the job. If it cannot be read, `--follow` ends only by a signal. */
-  readonly #known: KnownJob;
+  #known: JobSeen;
+  readonly #source: SeenJob;
   readonly #states = new JobStateChanges();
   /** The mirror whose unfinished line is on the terminal, to be overwritten. */
   #open: string | undefined;
 
-  constructor({ config, jobId, known }: ShownJob, options: TailOptions) {
+  constructor({ config, jobId, source, known }: ShownJob, options: TailOptions) {
     this.#jobId = jobId;
     this.#known = known;
+    this.#source = source;
     this.#options = options;
     const { raw = false, prefix } = options;
     const rewrites = process.stdout.isTTY && !raw;
@@ -111,7 +115,7 @@ class Shown {
       process.stdout.write(`${over}${shown}`, raw ? 'latin1' : 'utf8');
     };
     this.#tail = new LineTail(write, { announcement: ANNOUNCEMENT, prefixes: prefix, raw, rewrites });
-    this.#mirrors = new TailedMirrors(this.#tail, config.mirror, [jobId], options);
+    this.#mirrors = new TailedMirrors(this.#tail, { ...options, mirror: config.mirror, jobIds: [jobId] });
   }
 
   get isEmpty(): boolean {
@@ -141,7 +145,7 @@ class Shown {
     while (!signal.aborted) {
       const now = performance.now();
       const isSlowTick = now - slowTickAt >= SLOW_TICK_MS;
-      if (isSlowTick) await this.#known.refresh();
+      if (isSlowTick) this.#known = await this.#source.read();
       // Checked before the lines are read, so that no line is missed.
       const end = isSlowTick ? this.#endOfJob() : undefined;
       if (isSlowTick) {

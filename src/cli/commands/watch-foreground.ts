@@ -31,7 +31,7 @@ export function watchHere(config: Config, request: WatchRequest): Promise<void> 
       if (lines !== '') bottom.write(lines);
       lines = '';
     };
-    const mirrors = new TailedMirrors(tail, config.mirror, [jobId]);
+    const mirrors = new TailedMirrors(tail, { mirror: config.mirror, jobIds: [jobId] });
     const news = new News(config, store, request);
     for (let ticks = 0; !signal.aborted && store.jobs.get(jobId)?.state === 'watched'; ticks++) {
       if (ticks % TICKS_A_SLOW_TICK === 0) {

@@ -4,12 +4,11 @@ import { fleetAddress } from '../../daemon/fleet.ts';
 import { FleetClient } from '../../fleet/client.ts';
 import { FleetCopy } from '../../fleet/copy.ts';
 import type { AgentRow } from '../../fleet/register.ts';
-import type { JobId, TaskId } from '../../job.ts';
+import type { JobId } from '../../job.ts';
 import { Secrets } from '../../redact.ts';
-import type { JobInformationRow, WatchState } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { commandLog } from '../process.ts';
-import type { KnownJob } from '../show/known-job.ts';
+import { jobIn, type SeenJob, UNSEEN } from '../show/known-job.ts';
 import { reportOf } from '../show/status-report.ts';
 
 /** For a command that only reads. @throws JobtailError */
@@ -23,16 +22,19 @@ export async function withFleet<T>(
   work: (client: FleetClient) => Promise<T>,
   open: 'open' | 'openReadOnly' = 'open',
 ): Promise<T> {
-  const secrets = new Secrets();
-  const log = commandLog();
-  const address = await fleetAddress(config, log, secrets);
-  const onIgnored = (what: string) => log.warn({ hint: 'another program wrote it, or a newer agent' }, what);
-  const client = await FleetClient[open]({ ...address, onIgnored });
+  const client = await openClient(config, open);
   try {
     return await work(client);
   } finally {
     await client.close();
   }
+}
+
+async function openClient(config: FleetConfig, open: 'open' | 'openReadOnly'): Promise<FleetClient> {
+  const log = commandLog();
+  const address = await fleetAddress(config, log, new Secrets());
+  const onIgnored = (what: string) => log.warn({ hint: 'another program wrote it, or a newer agent' }, what);
+  return await FleetClient[open]({ ...address, onIgnored });
 }
 
 export interface ViewOptions {
@@ -86,49 +88,16 @@ function agentReport(agent: AgentRow, callsPerMinute: number | null) {
   };
 }
 
-export class JobOfFleet implements KnownJob {
-  readonly #config: FleetConfig;
-  readonly #jobId: JobId;
-  /** Undefined while the database is away: then the mirrors are shown anyway. */
-  #client: FleetClient | undefined;
-  isKnowable = false;
-  state: WatchState | undefined;
-  information: JobInformationRow | undefined;
-  tasks: readonly TaskId[] = [];
-  isFollowed = false;
-  elsewhere: string | undefined;
-
-  constructor(config: FleetConfig, jobId: JobId) {
-    this.#config = config;
-    this.#jobId = jobId;
-  }
-
-  async refresh(): Promise<void> {
-    const [config, only] = [this.#config, this.#jobId];
-    try {
-      this.#client ??= await this.#connect();
-      const client = this.#client;
-      const { name, separateMirrors } = config.fleet;
-      const owner = separateMirrors ? ((await client.owners(only))[0]?.owner ?? name) : name;
-      this.elsewhere = owner === name ? undefined : owner;
-      this.isFollowed = (await client.agents()).some(({ state }) => state !== 'gone');
-      await withView({ config, client, only }, (store) => {
-        this.state = store.jobs.get(only)?.state;
-        this.information = store.jobInformation.get(only);
-        this.tasks = store.taskSearches.knownTasks(only);
-      });
-      this.isKnowable = true;
-    } catch {
-      this.isKnowable = false;
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.#client?.close();
-  }
-
-  async #connect(): Promise<FleetClient> {
-    const address = await fleetAddress(this.#config, commandLog(), new Secrets());
-    return await FleetClient.openReadOnly(address);
-  }
+/** Unseen while the database is away: the mirrors are shown anyway. */
+export function jobOfFleet(config: FleetConfig, only: JobId): SeenJob {
+  let client: FleetClient | undefined;
+  const read = async () => {
+    client ??= await openClient(config, 'openReadOnly');
+    const { name, separateMirrors } = config.fleet;
+    const owner = separateMirrors ? ((await client.owners(only))[0]?.owner ?? name) : name;
+    const isFollowed = (await client.agents()).some(({ state }) => state !== 'gone');
+    const seen = await withView({ config, client, only }, (store) => jobIn(store, only, isFollowed));
+    return { ...seen, elsewhere: owner === name ? undefined : owner };
+  };
+  return { read: () => read().catch(() => UNSEEN), close: async () => await client?.close() };
 }

@@ -1,16 +1,15 @@
 /** Prints the mirrors as lines while they grow, each with a prefix for its source. */
 import fs from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
+import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
 import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../../job.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
 import { openIfThere } from '../../system/regular-files.ts';
 import { pc } from './colours.ts';
-import { cutToColumns, terminalText } from './terminal.ts';
+import { terminalText } from './terminal.ts';
 
 interface LineTailOptions {
-  /** Maximum columns of a line with its prefix; no limit if omitted. */
-  readonly columns?: () => number;
   readonly now?: () => number;
   /** Written at the start of a new generation of a mirror. */
   readonly announcement?: string;
@@ -87,13 +86,13 @@ export class LineTail {
 
   #read(tailed: Tailed, maxBytes: number): boolean {
     let taken = 0;
-    for (const piece of tailed.reader.read(maxBytes)) {
+    tailed.reader.read((piece) => {
       if (piece === 'generation') this.#beginGeneration(tailed);
       else {
         this.#take(tailed, tailed.decoder.write(piece));
         taken += piece.length;
       }
-    }
+    }, maxBytes);
     return taken >= maxBytes;
   }
 
@@ -141,9 +140,7 @@ export class LineTail {
   }
 
   #show({ prefix, name }: Tailed, line: string, unfinished: boolean): void {
-    const { raw, columns } = this.#options;
-    const shown = `${prefix}${raw === true ? line : terminalText(line)}`;
-    this.#write(`${columns === undefined ? shown : cutToColumns(shown, columns())}\n`, name, unfinished);
+    this.#write(`${prefix}${this.#options.raw === true ? line : terminalText(line)}\n`, name, unfinished);
   }
 }
 
@@ -155,24 +152,20 @@ export interface LiveFileChoice {
   readonly file: readonly LiveFileName[];
 }
 
+interface MirrorSource extends Partial<LiveFileChoice> {
+  readonly mirror: Config['mirror'];
+  readonly jobIds: readonly JobId[];
+}
+
 export class TailedMirrors {
   readonly #tail: LineTail;
-  readonly #mirror: Config['mirror'];
-  readonly #jobIds: readonly JobId[];
-  readonly #choice: LiveFileChoice;
+  readonly #source: MirrorSource;
   readonly #added = new Set<string>();
   #addedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(
-    tail: LineTail,
-    mirror: Config['mirror'],
-    jobIds: readonly JobId[],
-    choice: LiveFileChoice = { task: [], file: [] },
-  ) {
+  constructor(tail: LineTail, source: MirrorSource) {
     this.#tail = tail;
-    this.#mirror = mirror;
-    this.#jobIds = jobIds;
-    this.#choice = choice;
+    this.#source = source;
   }
 
   get isEmpty(): boolean {
@@ -193,15 +186,15 @@ export class TailedMirrors {
   /** `startOf` returns the byte offset at which to begin. */
   add(startOf: (file: string) => number = () => 0): void {
     this.#addedAt = performance.now();
-    const { directory, keepGenerations } = this.#mirror;
-    for (const jobId of this.#jobIds) {
-      const { task: tasks, file: files } = this.#choice;
-      const found = mirrorsIn(directory, { jobs: [jobId], tasks, files }).filter((one) => !this.#added.has(one.path));
+    const { mirror, jobIds, task: tasks = [], file: files = [] } = this.#source;
+    for (const jobId of jobIds) {
+      const choice = { jobs: [jobId], tasks, files };
+      const found = mirrorsIn(mirror.directory, choice).filter((one) => !this.#added.has(one.path));
       const names = alignedNames(found);
       for (const [index, { path: file }] of found.entries()) {
         const name = names[index] ?? '';
-        const shown = this.#jobIds.length === 1 ? name : `${jobId} ${name}`;
-        this.#tail.add(file, shown, { at: startOf(file), keeps: keepGenerations > 0 });
+        const shown = jobIds.length === 1 ? name : `${jobId} ${name}`;
+        this.#tail.add(file, shown, { at: startOf(file), keeps: mirror.keepGenerations > 0 });
         this.#added.add(file);
       }
     }
@@ -232,6 +225,8 @@ interface MirrorReaderOptions {
 
 const READ_BYTES = 64 * 1024;
 
+type TakePiece = (piece: Buffer | 'generation') => void;
+
 export class MirrorReader {
   readonly #file: string;
   readonly #keeps: boolean;
@@ -242,99 +237,83 @@ export class MirrorReader {
     this.#file = file;
     this.#keeps = keeps;
     this.#at = at;
-    this.#kept = nameOf(statIfThere(`${file}.1`));
+    this.#kept = nameOf(`${file}.1`);
   }
 
-  *read(maxBytes = Number.POSITIVE_INFINITY): Generator<Buffer | 'generation'> {
-    const handle = openIfThere(this.#file);
-    if (handle === undefined) return;
-    try {
-      const { size } = fs.fstatSync(handle);
+  read(take: TakePiece, maxBytes = Number.POSITIVE_INFINITY): void {
+    whenThere(this.#file, (handle, size) => {
       const former = `${this.#file}.1`;
-      const kept = nameOf(statIfThere(former));
+      const kept = nameOf(former);
       if (kept !== this.#kept && kept !== undefined) {
         // The rotation copies before it truncates: while both files are equal, nothing new can have come.
-        if (isSame(this.#file, former)) return;
+        if (isDeepStrictEqual(endOf(this.#file), endOf(former))) return;
         this.#kept = kept;
-        yield* this.#restOf(former);
+        whenThere(former, (rest) => this.#bytesOf(rest, take));
         this.#at = 0;
-        yield 'generation';
+        take('generation');
       } else if (size < this.#at) {
         this.#at = this.#keeps ? size : 0;
-        if (!this.#keeps) yield 'generation';
+        if (!this.#keeps) take('generation');
       }
-      yield* this.#bytesOf(handle, maxBytes);
-    } finally {
-      fs.closeSync(handle);
-    }
+      this.#bytesOf(handle, take, maxBytes);
+    });
   }
 
-  *#restOf(file: string): Generator<Buffer> {
-    const handle = openIfThere(file);
-    if (handle === undefined) return;
-    try {
-      yield* this.#bytesOf(handle, Number.POSITIVE_INFINITY);
-    } finally {
-      fs.closeSync(handle);
-    }
-  }
-
-  *#bytesOf(handle: number, maxBytes: number): Generator<Buffer> {
+  #bytesOf(handle: number, take: TakePiece, maxBytes = Number.POSITIVE_INFINITY): void {
     for (let taken = 0; taken < maxBytes; ) {
       const bytes = Buffer.allocUnsafe(READ_BYTES);
       const read = fs.readSync(handle, bytes, 0, bytes.length, this.#at);
       if (read === 0) return;
       this.#at += read;
       taken += read;
-      yield bytes.subarray(0, read);
+      take(bytes.subarray(0, read));
     }
   }
 }
 
 /** The byte offset of the last `lines` lines; an unfinished line counts. */
 export function startOfLastLines(file: string, lines: number): number {
-  const handle = lines === Number.POSITIVE_INFINITY ? undefined : openIfThere(file);
-  if (handle === undefined) return 0;
-  try {
-    const { size } = fs.fstatSync(handle);
+  if (lines === Number.POSITIVE_INFINITY) return 0;
+  const start = whenThere(file, (handle, size) => {
     if (lines <= 0) return size;
     const bytes = Buffer.allocUnsafe(READ_BYTES);
     let missing = lines;
     // The end of the last line begins no further one.
     for (let end = Math.max(0, size - 1); end > 0; ) {
-      const start = Math.max(0, end - READ_BYTES);
-      const read = fs.readSync(handle, bytes, 0, end - start, start);
+      const from = Math.max(0, end - READ_BYTES);
+      const read = fs.readSync(handle, bytes, 0, end - from, from);
       for (let index = bytes.subarray(0, read).lastIndexOf(0x0a); index >= 0; ) {
         missing--;
-        if (missing === 0) return start + index + 1;
+        if (missing === 0) return from + index + 1;
         index = index === 0 ? -1 : bytes.subarray(0, index).lastIndexOf(0x0a);
       }
-      end = start;
+      end = from;
     }
     return 0;
+  });
+  return start ?? 0;
+}
+
+const endOf = (file: string) =>
+  whenThere(file, (handle, size) => {
+    const bytes = Buffer.alloc(Math.min(size, READ_BYTES));
+    fs.readSync(handle, bytes, 0, bytes.length, size - bytes.length);
+    return { size, bytes };
+  });
+
+/** Undefined if there is no such file. */
+function whenThere<T>(file: string, work: (handle: number, size: number) => T): T | undefined {
+  const handle = openIfThere(file);
+  if (handle === undefined) return undefined;
+  try {
+    return work(handle, fs.fstatSync(handle).size);
   } finally {
     fs.closeSync(handle);
   }
 }
 
-function isSame(...files: readonly [string, string]): boolean {
-  const ends = files.map((file) => {
-    const handle = openIfThere(file);
-    if (handle === undefined) return undefined;
-    try {
-      const { size } = fs.fstatSync(handle);
-      const bytes = Buffer.alloc(Math.min(size, READ_BYTES));
-      const read = fs.readSync(handle, bytes, 0, bytes.length, size - bytes.length);
-      return { size, bytes: bytes.subarray(0, read) };
-    } finally {
-      fs.closeSync(handle);
-    }
-  });
-  const [a, b] = ends;
-  return a !== undefined && b !== undefined && a.size === b.size && a.bytes.equals(b.bytes);
-}
-
-const statIfThere = (file: string) => fs.lstatSync(file, { bigint: true, throwIfNoEntry: false });
-
 /** Identifies an old generation, whose name passes to the next one. */
-const nameOf = (stat: fs.BigIntStats | undefined) => (stat === undefined ? undefined : `${stat.ino} ${stat.mtimeNs}`);
+function nameOf(file: string): string | undefined {
+  const stat = fs.lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  return stat === undefined ? undefined : `${stat.ino} ${stat.mtimeNs}`;
+}

@@ -6,13 +6,12 @@ import { LineTail } from '../../../src/cli/show/line-tail.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 /** A tail of one file, with a clock that only the test moves. */
-function tailOf(columns?: number) {
+function tailOf() {
   const file = path.join(temporaryDirectory(), 'stdout.log');
   const lines: string[] = [];
   let nowMs = 0;
   const tail = new LineTail((line) => lines.push(stripVTControlCharacters(line)), {
     now: () => nowMs,
-    ...(columns === undefined ? {} : { columns: () => columns }),
   });
   tail.add(file, 'stdout');
   const look = (passedMs = 0) => {
@@ -92,12 +91,6 @@ describe('the lines of a mirror', () => {
     fs.truncateSync(file);
     append('new\n');
     expect(look()).toEqual(['stdout | new\n']);
-  });
-
-  it('fit into the columns of a terminal', () => {
-    const { look, append } = tailOf(15);
-    append('a line that is longer\n');
-    expect(look()).toEqual(['stdout | a lin…\n']);
   });
 
   it('do not fill the memory when a line never ends', () => {

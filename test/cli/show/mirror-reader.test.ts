@@ -10,8 +10,11 @@ import { temporaryDirectory } from '../../support/temp-directory.ts';
 const mirrorFile = () => path.join(temporaryDirectory(), 'stdout.log');
 
 /** What one look brings, as text; `|` where a generation begins. */
-const lookOf = (reader: MirrorReader, maxBytes?: number) =>
-  [...reader.read(maxBytes)].map((piece) => (piece === 'generation' ? '|' : piece.toString('latin1'))).join('');
+function lookOf(reader: MirrorReader, maxBytes?: number): string {
+  let text = '';
+  reader.read((piece) => (text += piece === 'generation' ? '|' : piece.toString('latin1')), maxBytes);
+  return text;
+}
 
 /** Keeps what is there as `.1` and cuts the mirror in place, as the agent does; `between` runs before the cut. */
 function rotate(file: string, between = () => {}): void {
