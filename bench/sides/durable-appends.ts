@@ -11,7 +11,7 @@ import { crc32 } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { Debounce } from '../../src/agent/live/debounce.ts';
-import { FINGERPRINT_BYTES, Mirrors } from '../../src/agent/live/mirror/mirror.ts';
+import { Mirrors } from '../../src/agent/live/mirror/mirror.ts';
 import { TextDecoding } from '../../src/agent/live/text/decoding.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
@@ -20,7 +20,6 @@ import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.
 import { parseJobId, parseTaskId } from '../../src/job.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
-import { readBootId } from '../../src/system/directories.ts';
 import { textOf } from '../growth.ts';
 
 const OVERLAP_BYTES = 256;
@@ -87,7 +86,6 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
     },
     timer: systemClock.timer,
   });
-  const marks = new Commits({ transaction: (work) => store.quickTransaction(work), timer: systemClock.timer });
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
@@ -105,8 +103,6 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
       now: Date.now,
       checkpoint: () => {},
       commit: (row) => store.transaction(() => store.liveFiles.save(row)),
-      mark: (row) => marks.commit(() => store.liveFiles.save(row), 0),
-      bootId: readBootId(),
     },
   };
   const polls = jobs.map(({ jobId }) => new JobPolls(jobId, context));
@@ -123,7 +119,9 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
   return { ...used, commits: commitCount };
 }
 
-/** `least`: each append compares the overlap, and marks its row before it writes, as the agent does. */
+/** `least`: each append compares the overlap, and marks its row before it writes. */
+const FINGERPRINT_BYTES = 1024;
+
 async function alone({ side, directory, files, rounds, bytes, commits }: AppendsRequest): Promise<AppendsDone> {
   const db = new Database(path.join(directory, 'positions.db'));
   db.pragma('journal_mode = WAL');

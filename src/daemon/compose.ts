@@ -23,7 +23,6 @@ import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { ResultSyncRow } from '../store/rows.ts';
 import { Commits, type Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
-import { readBootId } from '../system/directories.ts';
 import { DiskReserve, fileCalls } from '../system/files.ts';
 import type { Observer } from './connection.ts';
 import { OncePerMinute } from './once-per-minute.ts';
@@ -78,7 +77,6 @@ export function buildEngine(options: EngineOptions): Engine {
   const calls = new Calls({ concurrency, maxConcurrency, share, clock, shared });
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
-  const marks = new Commits({ transaction: (work) => store.quickTransaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
   const rewrites = new OncePerMinute(monotonic);
   const whole = queuedRemote(remote, calls, 'raw');
@@ -115,9 +113,6 @@ export function buildEngine(options: EngineOptions): Engine {
       },
       checkpoint: () => {},
       commit: (row) => store.transaction(() => store.liveFiles.save(row)),
-      mark: (row) => marks.commit(() => store.liveFiles.save(row), 0),
-      // On a network file system, written bytes can be lost without a reboot of this host: the boot id proves nothing.
-      bootId: onNetwork || isOnNetworkFileSystem(store.directory) ? null : readBootId(),
     },
   };
   const synced = new Results({

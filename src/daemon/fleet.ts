@@ -16,10 +16,9 @@ import type { FleetMember } from '../fleet/member.ts';
 import type { AgentRow } from '../fleet/register.ts';
 import type { JobId } from '../job.ts';
 import { Secrets } from '../redact.ts';
-import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
-import { flushPath, readBootId } from '../system/directories.ts';
+import { flushPath } from '../system/directories.ts';
 import { Secret } from '../system/secret.ts';
 import type { FleetAgent } from '../view/contract/events.ts';
 import type { FleetRead, FleetSource, PlaceOfJob } from '../view/fleet.ts';
@@ -69,7 +68,6 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet>
   const member = new FleetMember({
     ...{ ...address, settings: config.fleet, store, log, clock },
     mirror: await mirrorIdentity(directory),
-    bootId: isOnNetworkFileSystem(directory) ? null : readBootId(),
     about: { host: os.hostname(), pid: process.pid, version, view: config.view?.publicUrl ?? null },
     unready: options.unready,
     endTransfer: async (jobId) => {

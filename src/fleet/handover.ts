@@ -21,8 +21,6 @@ interface HandoverOptions {
   readonly claims: Pick<Claims, 'fenced'>;
   /** Id of the mirror directory: the same for agents that see the same files. */
   readonly mirror: string;
-  /** Boot id of the machine; null where bytes may be lost although they were written. */
-  readonly bootId: string | null;
   readonly onLost: (jobs: readonly LeasedJob[]) => void;
 }
 
@@ -30,8 +28,6 @@ const ROWS_AT_ONCE = 1_000;
 /** Maximum jobs removed in one transaction, which is one flush of the disk. */
 const JOBS_AT_ONCE = 20;
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
-/** A boot id that no machine has: the next owner must not trust bytes after the committed offset. */
-const NO_BOOT = 'elsewhere';
 /** Their times alone are no change; the next owner gets the last ones. */
 const TIMED_TABLES = ['jobs', 'job_information'] as const;
 const LOST_KEY = 'another agent may have requested a key: if there is one, it expires after a day';
@@ -109,7 +105,7 @@ export class Handover {
 
   /** Writes a row ahead of the store; false if the job is not owned. */
   async fence(job: LeasedJob, row: LiveFileRow): Promise<boolean> {
-    const portable = this.#outward(this.#options.store.liveFiles.portable(row));
+    const portable = this.#options.store.liveFiles.portable(row);
     const name = nameOf(portable);
     this.#ahead.add(name);
     try {
@@ -162,7 +158,7 @@ export class Handover {
       changes = this.#changesOf(fenced, max);
       const keys = [...changes, ...(max === ALL_ROWS ? this.#timesOf(fenced) : [])];
       const once = new Map(keys.map((key) => [nameOf(key), key]));
-      const rows = [...once.values()].map((key) => this.#outward(store.portableRows.read(key)));
+      const rows = [...once.values()].map((key) => store.portableRows.read(key));
       await KeptRows.write(sql, rows);
     });
     // Rows changed in the meantime have a higher number, and stay.
@@ -184,13 +180,6 @@ export class Handover {
     const { fleetLeases } = this.#options.store;
     const here = jobs.filter(({ jobId, attempt }) => fleetLeases.get(jobId)?.attempt === attempt);
     return here.flatMap(({ jobId }) => TIMED_TABLES.map((table) => ({ jobId, table, key: '[]' })));
-  }
-
-  /** The row for other agents: bytes after the committed offset count only on the same boot. */
-  #outward(one: PortableRow): PortableRow {
-    if (one.table !== 'live_files' || one.row === null) return one;
-    const row = JSON.parse(one.row) as object;
-    return { ...one, row: JSON.stringify({ ...row, boot_id: this.#options.bootId ?? NO_BOOT }) };
   }
 }
 

@@ -25,7 +25,6 @@ import { Wakeable } from './wakeups.ts';
 
 interface MemberOptions extends FleetAddress, Pick<Membership, 'store' | 'log' | 'clock' | 'mirror' | 'endTransfer'> {
   readonly settings: FleetSettings;
-  readonly bootId: string | null;
   readonly about: AgentAbout;
   /** Milliseconds since the last poll of the job that waits longest; null if there is none. */
   readonly lagMs: () => number | null;
@@ -287,12 +286,12 @@ export class FleetMember implements Ownership, SharedService {
   }
 
   #parts(joined: Joined): JoinedPhase {
-    const { store, mirror, bootId, clock } = this.#options;
+    const { store, mirror, clock } = this.#options;
     const { database, claims } = joined;
     const monotonic = () => clock.monotonic();
     const onLost = (jobs: readonly LeasedJob[]) => rounds.following.lost(jobs);
     const onFailure = (error: JobtailError) => this.#failed(error);
-    const handover = new Handover({ store, database, claims, mirror, bootId, onLost }, this.#changes);
+    const handover = new Handover({ store, database, claims, mirror, onLost }, this.#changes);
     const own = { leased: this.#leased, member: this.#member, joined, onFailure };
     const rounds = new Rounds({ ...this.#options, ...own, attached: this.#attached, handover }, this.#readiness);
     const heartbeat = new Heartbeat({

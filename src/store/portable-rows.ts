@@ -42,7 +42,7 @@ const OWN_COLUMNS = ['revision', 'lease_id'];
 const NO_NEWS = [...OWN_COLUMNS, 'polled_at', 'reported_at'];
 
 const WITHOUT_FILE = {
-  ...{ position: 0, fingerprint: null, checksum: null, inexact: '[]', inode: null, modified_ns: null, boot_id: null },
+  ...{ position: 0, checksum: null, inexact: '[]', inode: null, modified_ns: null },
   ...{ rotation: null, copy_mark: null, verified: null },
 };
 

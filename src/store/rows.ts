@@ -46,15 +46,11 @@ export interface JobRow {
   readonly revision: number;
 }
 
-/**
- * The committed state of a live mirror. `position`, the committed offset, never exceeds what is flushed; `fingerprint`
- * is of the bytes before it.
- */
+/** The committed state of a live mirror. `position`, the committed offset, never exceeds what is flushed. */
 export interface LiveFileRow extends LiveFileKey {
   readonly jobId: JobId;
   readonly position: number;
   readonly generation: number;
-  readonly fingerprint: string | null;
   /** CRC-32 of all bytes before the position; null if an earlier version committed them, or they were rewritten. */
   readonly checksum: number | null;
   /** Ranges before the position with substituted bytes, in order. */
@@ -65,8 +61,6 @@ export interface LiveFileRow extends LiveFileKey {
    */
   readonly inode: string | null;
   readonly modifiedNs: string | null;
-  /** Boot id of the machine while bytes are appended after the position. */
-  readonly bootId: string | null;
   /** The last step of a rotation under way. */
   readonly rotation: 'copying' | 'copied' | null;
   /** During a rotation in a fleet: distinguishes the copy from those of other owners. */

@@ -8,7 +8,7 @@
  * `inexact`, `mismatches`, `error` and `information` are JSON, and so are lists.
  */
 /** The formats of releases, the oldest first, and that of this version. */
-export const VERSIONS: readonly [number, number] = [12, 21];
+export const VERSIONS: readonly [number, number] = [12, 22];
 export const [OLDEST_VERSION] = VERSIONS;
 export const NEWEST_VERSION = VERSIONS[1];
 
@@ -104,7 +104,8 @@ export const UPGRADES: readonly string[] = [
    ALTER TABLE job_looks RENAME TO job_service_requests;
    ALTER TABLE watch_mine RENAME COLUMN most_jobs TO max_jobs;
    ALTER TABLE result_counts RENAME COLUMN unkept TO without_row;
-   ALTER TABLE habits RENAME TO capabilities;`,
+   ALTER TABLE habits RENAME TO capabilities;
+   ALTER TABLE live_files DROP COLUMN fingerprint; ALTER TABLE live_files DROP COLUMN boot_id;`,
 ];
 
 export const SCHEMA = `
@@ -132,12 +133,10 @@ export const SCHEMA = `
     file          TEXT NOT NULL CHECK (file IN ('stdout', 'stderr', 'log', 'progress')),
     position      INTEGER NOT NULL DEFAULT 0,
     generation    INTEGER NOT NULL DEFAULT 1,
-    fingerprint   TEXT,
     checksum      INTEGER,
     inexact       TEXT NOT NULL DEFAULT '[]',
     inode         TEXT,
     modified_ns   TEXT,
-    boot_id       TEXT,
     rotation      TEXT CHECK (rotation IN ('copying', 'copied')),
     copy_mark     TEXT,
     relative_path TEXT,

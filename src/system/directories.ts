@@ -81,18 +81,6 @@ export async function flushAll(paths: Iterable<string>, onNetwork: boolean): Pro
   await Promise.all(Array.from({ length: Math.min(AT_A_TIME, left.length) }, work));
 }
 
-/**
- * The boot id; null where the system has none. As long as it is the same, the kernel has every byte that was written to
- * a local file, flushed or not, also after a kill of the writer.
- */
-export function readBootId(file = '/proc/sys/kernel/random/boot_id'): string | null {
-  try {
-    return fs.readFileSync(file, 'latin1').trim() || null;
-  } catch {
-    return null;
-  }
-}
-
 /** Whether syncfs(2) fails if bytes could not be written: before Linux 5.8 it did not. */
 function doesSyncfsReport(): boolean {
   const [major = 0, minor = 0] = os.release().split('.').map(Number.parseFloat);

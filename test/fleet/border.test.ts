@@ -57,7 +57,7 @@ describe('the border', () => {
     ['a copy mark that is a path', live({ copy_mark: '/../../x' })],
     ['a position below zero', live({ position: -1 })],
     ['a position that is no whole number', live({ position: 0.5 })],
-    ['a column that is an object', live({ fingerprint: {} })],
+    ['a column that is an object', live({ checksum: {} })],
     ['inexact ranges that are none', live({ inexact: '[{"start":-1}]' })],
     ['no object', { ...live({}), row: '[]' }],
     ['a kind of its prototype', { ...live({}), table: 'constructor' }],

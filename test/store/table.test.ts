@@ -24,7 +24,7 @@ it('keeps what SQLite has no type for', () => {
   const row: LiveFileRow = {
     ...(fresh as LiveFileRow),
     ...{ position: 2 ** 40, inexact: [{ start: 1, length: 2 }], error: TROUBLE, rotation: 'copied', verified: 7 },
-    ...{ inode: '18446744073709551615', modifiedNs: '1', bootId: 'b', relativePath: '/a', listedName: '/1/a' },
+    ...{ inode: '18446744073709551615', modifiedNs: '1', relativePath: '/a', listedName: '/1/a' },
   };
   store.liveFiles.save(row);
   expect(store.liveFiles.ofJob(JOB)).toEqual([row]);

@@ -32,8 +32,6 @@ export interface EngineOptions {
   readonly disk?: ModelDisk;
   /** Bytes of text that make a backlog a long one. */
   readonly longBacklogBytes?: number | undefined;
-  /** The boot of the machine; null where it is not known. */
-  readonly bootId?: string | null;
   /** Live files that are polled together. */
   readonly maxTogether?: number;
   /** Brings raw bytes by direct transfer. */
@@ -61,7 +59,6 @@ export class Engine {
       return () => {};
     };
     const commits = new Commits({ transaction: (work) => this.store.transaction(work), timer });
-    const marks = new Commits({ transaction: (work) => this.store.quickTransaction(work), timer });
     const context: PollContext = {
       store: this.store,
       commit: (write, withinMs) => commits.commit(write, withinMs),
@@ -81,8 +78,6 @@ export class Engine {
         onMismatch: (_, { kind, at, generation }) => this.mismatches.push([kind, at, generation]),
         checkpoint: options.checkpoint ?? (() => {}),
         commit: (row) => this.store.transaction(() => this.store.liveFiles.save(row)),
-        mark: (row) => marks.commit(() => this.store.liveFiles.save(row), 0),
-        bootId: options.bootId === undefined ? 'this boot' : options.bootId,
       },
     };
     this.#polls = new JobPolls(JOB, context);

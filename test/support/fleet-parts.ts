@@ -131,7 +131,7 @@ export class FleetParts {
     const { heartbeatMs = HEARTBEAT_SECONDS * 1_000, clock = systemClock } = options;
     const settings = { heartbeatMs, drainOnStop: false, separateMirrors, schema: SCHEMA };
     const member = new FleetMember({
-      ...{ ...this.addressAt(port), store, log: logTo(log), clock, mirror, bootId: null },
+      ...{ ...this.addressAt(port), store, log: logTo(log), clock, mirror },
       ...(options.url === undefined ? {} : { url: options.url }),
       settings: { ...settings, name, maxJobs, url: null, urlFile: null, urlCredential: null },
       about: { host: 'here', pid: process.pid, version: '0', view: null },

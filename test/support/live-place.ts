@@ -15,12 +15,10 @@ export const NEW_ROW: LiveFileRow = {
   jobId: JOB,
   position: 0,
   generation: 1,
-  fingerprint: null,
   checksum: null,
   inexact: [],
   inode: null,
   modifiedNs: null,
-  bootId: null,
   rotation: null,
   copyMark: null,
   relativePath: null,
@@ -45,7 +43,7 @@ export class LivePlace {
   readonly commits: LiveFileRow[] = [];
   /** Called at each step and commit of the live file, by its name; what it throws ends the work there. */
   onStep: (step: string) => void = () => {};
-  memory: FileMemory = {};
+  readonly memory: FileMemory = {};
 
   get committed(): LiveFileRow {
     return this.commits.at(-1) ?? NEW_ROW;
@@ -64,11 +62,6 @@ export class LivePlace {
       now: () => 0,
       commit: (row) => this.commit(row),
       checkpoint: (step) => this.onStep(step),
-      bootId: 'this boot',
-      mark: async (row) => {
-        this.onStep('mark');
-        this.commits.push(row);
-      },
       ...options,
     });
   }
@@ -79,7 +72,6 @@ export class LivePlace {
     try {
       const result = await work(file);
       if (file.changed) this.commit(await file.flushToRow());
-      file.noteCommitted();
       return result;
     } finally {
       await file.close();
@@ -89,7 +81,6 @@ export class LivePlace {
   /** The process is gone; what it knew of its mirrors with it. */
   kill(): void {
     this.onStep = () => {};
-    this.memory = {};
   }
 
   /** The mirror, or one of its old generations; undefined if it is not there. */

@@ -25,9 +25,6 @@ interface Renamed {
   readonly before: Buffer | undefined;
 }
 
-/** The system's name of its boot. */
-const BOOT_ID = '/proc/sys/kernel/random/boot_id';
-
 /** Calls that fail on a full disk. */
 const NEEDS_ROOM = ['write', 'mkdir', 'commit'];
 
@@ -61,8 +58,6 @@ export class SimulatedDisk {
   /** Called before each call that changes a file of the mirrors. */
   onWrite: (file: string) => void = () => {};
   readonly database: SimulatedDatabase;
-  /** Which boot of the machine this is. */
-  boots = 0;
   readonly #root: string;
   readonly #mirrors: string;
   /** Calls are the machine's own. */
@@ -142,7 +137,6 @@ export class SimulatedDisk {
 
   /** Takes what was not flushed, or a part of it, or leaves zeros in its place. */
   powerLoss(chance: Chance): void {
-    this.boots += 1;
     this.aside(() => this.#takeUnflushed(chance));
     this.#durable.clear();
     this.#renamed = [];
@@ -270,13 +264,7 @@ export class SimulatedDisk {
         });
       return [cjs, `${name}Sync`, call];
     });
-    const readFileSync = (file: string, ...options: unknown[]) =>
-      file === BOOT_ID ? `boot ${this.boots}` : real['readFileSync']?.(file, ...options);
-    return [
-      ...sync,
-      [cjs, 'readFileSync', readFileSync],
-      [cjs, 'renameSync', (from: string, to: string) => this.#rename(from, to)],
-    ];
+    return [...sync, [cjs, 'renameSync', (from: string, to: string) => this.#rename(from, to)]];
   }
 
   #rename(from: string, to: string): void {

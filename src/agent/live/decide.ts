@@ -48,8 +48,7 @@ export interface Facts {
     readonly length: number;
     readonly committed: number;
     readonly integrity: Integrity;
-    /** The last bytes before the committed offset match the committed fingerprint. */
-    readonly hasFingerprint: boolean;
+    readonly hasCommittedBytes: boolean;
   };
 }
 
@@ -62,7 +61,7 @@ export type Need = 'raw-bytes' | 'all-of-the-mirror' | 'the-next-poll';
 
 export function decide(facts: Facts): Decision {
   const { shown, unshownFrom, isByAscii = false, areRawBytesRefused = false, mirror } = facts;
-  const { length, committed, integrity, hasFingerprint } = mirror;
+  const { length, committed, integrity, hasCommittedBytes } = mirror;
   const isUncommitted = length > committed && integrity !== 'unknown';
   if (shown.kind === 'same') {
     if (isUncommitted && unshownFrom !== undefined && unshownFrom >= committed)
@@ -78,7 +77,7 @@ export function decide(facts: Facts): Decision {
   const at = Math.min(shown.at, unshownFrom ?? shown.at);
   const isDifferent = shown.kind === 'different';
   const isText = facts.by === 'text';
-  const lacksCommitted = integrity === 'intact' && !hasFingerprint;
+  const lacksCommitted = integrity === 'intact' && !hasCommittedBytes;
   const isChanged = integrity === 'modified' || lacksCommitted;
   if (isText && lacksCommitted) return undetermined(0, 'all-of-the-mirror'); // 5
   if (isUncommitted && isDifferent) return cutToCommitted(at, committed); // 6

@@ -122,7 +122,7 @@ async function isAscii(at: number, file: LiveFile, reading: Reading): Promise<bo
 async function factsOf(file: LiveFile, shown: Match, by: Facts['by'], { debounce }: FollowContext): Promise<Facts> {
   const { length, committed, integrity } = file;
   const isSame = shown.kind === 'same';
-  const mirror = { length, committed, integrity, hasFingerprint: isSame || (await file.hasItsFingerprint()) };
+  const mirror = { length, committed, integrity, hasCommittedBytes: isSame || (await file.hasCommittedBytes()) };
   return { shown, by, goesOn: false, isConfirmed: !isSame && debounce.hasPersisted(file, shown.kind), mirror };
 }
 

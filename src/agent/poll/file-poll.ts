@@ -4,7 +4,7 @@ import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import { follow } from '../live/follow.ts';
-import type { FileMemory, LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
+import type { LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { FollowEnd, LiveParts, PollMode } from '../live/steps.ts';
 import type { Part } from '../ports.ts';
@@ -19,7 +19,7 @@ export interface FilePollContext extends LiveParts {
 }
 
 /** The memory of one live file from poll to poll, for as long as this process follows its job. It starts empty. */
-export interface PollMemory extends FileMemory {
+export interface PollMemory {
   /** The last poll, if it changed nothing. */
   quiet?: QuietPoll | undefined;
   /** The start of a long text did not suffice, so all of it is requested. */

@@ -145,7 +145,6 @@ export class JobPolls {
       }
     }
     if (writes.length > 0) await commit(() => writes.forEach((write) => void write()));
-    for (const { mirror } of files) mirror?.noteCommitted();
   }
 }
 

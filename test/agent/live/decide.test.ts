@@ -3,12 +3,12 @@ import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { type Decision, decide, type Facts } from '../../../src/agent/live/decide.ts';
 
-const INTACT = { length: 100, committed: 100, integrity: 'intact', hasFingerprint: true } as const;
+const INTACT = { length: 100, committed: 100, integrity: 'intact', hasCommittedBytes: true } as const;
 const UNCOMMITTED = { ...INTACT, committed: 80 } as const;
 const MODIFIED = { ...INTACT, integrity: 'modified' } as const;
 const LOST = { ...INTACT, committed: 0, integrity: 'unknown' } as const;
 const BOTH = { ...UNCOMMITTED, integrity: 'modified' } as const;
-const LACKS = { ...INTACT, hasFingerprint: false } as const;
+const LACKS = { ...INTACT, hasCommittedBytes: false } as const;
 
 const SAME: Facts['shown'] = { kind: 'same', at: 100, open: false };
 const OPEN: Facts['shown'] = { kind: 'same', at: 98, open: true };
@@ -76,7 +76,7 @@ const ROWS: readonly Row[] = [
   [6, 'raw bytes differ', { shown: DIFFERENT, mirror: UNCOMMITTED, by: 'raw bytes' }, cut(90)],
   [7, 'differs', { shown: DIFFERENT, mirror: MODIFIED }, mended(90)],
   [7, 'differs after bytes not shown', { shown: DIFFERENT, mirror: MODIFIED, unshownFrom: 7 }, mended(7)],
-  [7, 'differs', { shown: DIFFERENT, mirror: { ...MODIFIED, hasFingerprint: false } }, mended(90)],
+  [7, 'differs', { shown: DIFFERENT, mirror: { ...MODIFIED, hasCommittedBytes: false } }, mended(90)],
   [7, 'raw bytes differ', { shown: DIFFERENT, mirror: MODIFIED, by: 'raw bytes' }, mended(90)],
   [7, 'raw bytes differ from one without its bytes', { shown: DIFFERENT, mirror: LACKS, by: 'raw bytes' }, mended(90)],
   [8, 'differs', { shown: DIFFERENT, mirror: INTACT }, undetermined(90, 'the-next-poll')],

@@ -1,14 +1,12 @@
 /**
- * What a kill leaves behind the committed position. On the same boot of the machine the system has it as it was written,
- * so it counts like what was promised: if the file was rewritten meanwhile, it is kept. Else it says nothing.
+ * What a kill leaves behind the committed position was never promised: it is compared with the remote file, and cut if it
+ * differs. It starts no generation.
  */
 import fs from 'node:fs';
 import path from 'node:path';
-import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText } from '../../../src/job.ts';
-import { readBootId } from '../../../src/system/directories.ts';
 import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
 import { ModelDisk } from '../../support/model-disk.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
@@ -92,16 +90,17 @@ class Place {
 
 const LONG = 'line of the log\n'.repeat(100);
 
-describe('what a kill left in a mirror, on the same boot', () => {
+describe('what a kill left in a mirror', () => {
   test.each([
-    ['of the first poll', '', 'first content\n', ['another and longer content\n']],
-    ['of the first poll, of a file that is shorter now', '', 'first content\n', ['new\n']],
-    ['of the first poll, of a file that is empty now', '', 'first content\n', ['']],
-    ['of a later poll', LONG, `${LONG}more`, [`other ${LONG} and more`]],
-    ['of a later poll, of a file rewritten as far as it was committed', LONG, `${LONG}more`, [`${LONG}else and more`]],
-    ['of a later poll, of a file truncated to what was committed', LONG, `${LONG}more`, [LONG]],
-    ['of a later poll, of a file that was rewritten twice', LONG, `${LONG}more`, ['second', 'third and last']],
-  ])('is kept if the file was rewritten: %s', async (_, committed, written, rewritten) => {
+    ['of the first poll', '', 'first content\n', ['another and longer content\n'], undefined],
+    ['of the first poll, of a file that is shorter now', '', 'first content\n', ['new\n'], undefined],
+    ['of the first poll, of a file that is empty now', '', 'first content\n', [''], undefined],
+    ['of a later poll', LONG, `${LONG}more`, [`other ${LONG} and more`], LONG],
+    ['of a file rewritten as far as it was committed', LONG, `${LONG}more`, [`${LONG}else and more`], undefined],
+    ['of a file truncated to what was committed', LONG, `${LONG}more`, [LONG], undefined],
+    ['of a later poll, of a file that was rewritten twice', LONG, `${LONG}more`, ['second', 'third and last'], LONG],
+  ])('is cut if the file was rewritten, and what was committed is kept: %s', async (...one) => {
+    const [, committed, written, rewritten, kept] = one;
     const place = new Place();
     place.has(committed);
     await place.polls();
@@ -116,20 +115,20 @@ describe('what a kill left in a mirror, on the same boot', () => {
       await place.polls(1);
     }
     await place.polls();
-    expect([place.read(), place.read(1), place.read(2)]).toEqual([rewritten.at(-1), written, undefined]);
-    expect(place.row).toMatchObject({ generation: 2, bootId: null });
+    expect([place.read(), place.read(1), place.read(2)]).toEqual([rewritten.at(-1), kept, undefined]);
+    expect(place.row).toMatchObject({ generation: kept === undefined ? 1 : 2 });
   });
 
-  test('is kept however often it is killed before that is seen', async () => {
+  test('is cut, and what was committed is kept, however often it is killed before that is done', async () => {
     const place = new Place();
-    place.has('first content\n');
+    place.has(LONG);
+    await place.polls();
+    place.has(`${LONG}more`);
     await place.killedAt('append:written');
     place.has('another and longer content\n');
     // A new generation takes two polls; one that was begun goes on with the first.
     const kills = [
-      ['flush:begin', 0],
-      ['flush:end', 0],
-      ['rotation:begin', 1],
+      ['rotation:begin', 2],
       ['rotation:copied', 1],
       ['rotation:cut', 0],
     ] as const;
@@ -140,11 +139,7 @@ describe('what a kill left in a mirror, on the same boot', () => {
     }
     place.start();
     await place.polls();
-    expect([place.read(), place.read(1), place.read(2)]).toEqual([
-      'another and longer content\n',
-      'first content\n',
-      undefined,
-    ]);
+    expect([place.read(), place.read(1), place.read(2)]).toEqual(['another and longer content\n', LONG, undefined]);
   });
 
   test('starts no generation if the file only went on', async () => {
@@ -158,12 +153,12 @@ describe('what a kill left in a mirror, on the same boot', () => {
     const { textBytes } = place.remote;
     await place.polls(1);
     expect([place.read(), place.read(1)]).toEqual([`${LONG}more and more`, undefined]);
-    // It is promised before anything is asked, so no more than the overlap is asked for again.
+    // No more than the overlap and the tail is asked for again.
     expect(place.remote.textBytes - textBytes).toBeLessThan(300);
     expect(place.row).toMatchObject({ generation: 1, position: LONG.length + 13 });
   });
 
-  test('is kept if somebody had changed the mirror before, and it had been mended', async () => {
+  test('is cut if somebody had changed the mirror before, and it had been mended', async () => {
     const place = new Place();
     place.has(LONG);
     await place.polls();
@@ -174,7 +169,7 @@ describe('what a kill left in a mirror, on the same boot', () => {
     place.start();
     place.has('another content\n');
     await place.polls();
-    expect([place.read(), place.read(1)]).toEqual(['another content\n', `${LONG}more`]);
+    expect([place.read(), place.read(1)]).toEqual(['another content\n', LONG]);
   });
 
   test('is kept with the undecodable bytes that could be had at last', async () => {
@@ -206,21 +201,6 @@ describe('what a kill left in a mirror, on the same boot', () => {
 });
 
 describe('without a kill', () => {
-  test('what was appended, and could not be committed, is kept if the file is rewritten', async () => {
-    const place = new Place();
-    const db = new Database(path.join(place.directory, 'state', 'agent.db'));
-    db.exec(`CREATE TRIGGER broken BEFORE UPDATE ON live_files WHEN NEW.position > 0
-      BEGIN SELECT RAISE(ABORT, 'it cannot be written'); END`);
-    place.has('first content\n');
-    await expect(place.engine.poll()).rejects.toMatchObject({ code: 'store' });
-    expect(place.read()).toBe('first content\n');
-    db.exec('DROP TRIGGER broken');
-    db.close();
-    place.has('another content\n');
-    await place.polls();
-    expect([place.read(), place.read(1)]).toEqual(['another content\n', 'first content\n']);
-  });
-
   test('what fitted on a full disk is promised, and kept if the file is rewritten', async () => {
     const place = new Place();
     place.disk.room = 8;
@@ -236,48 +216,23 @@ describe('without a kill', () => {
 });
 
 describe('what may be damaged is taken back', () => {
-  async function killed(options: Partial<EngineOptions> = {}): Promise<Place> {
-    const place = new Place(options);
+  test('after a power loss, also if the next start is killed before it saw that', async () => {
+    const place = new Place();
     place.has(LONG);
     await place.polls();
     place.has(`${LONG}more`);
     await place.killedAt('append:written');
-    return place;
-  }
-
-  test.each([
-    ['after another start of the machine', undefined, 'another boot'],
-    ['where the boot is not known any more', undefined, null],
-    ['where the boot is never known', null, null],
-  ])('%s', async (_, before, after) => {
-    const place = await killed(before === undefined ? {} : { bootId: before });
-    place.start({ bootId: after });
-    place.has('another content\n');
-    await place.polls();
-    expect([place.read(), place.read(1)]).toEqual(['another content\n', LONG]);
-  });
-
-  test('after a power loss, also if the next start is killed before it saw that', async () => {
-    const place = await killed();
     fs.writeFileSync(place.engine.mirror(STDOUT), `${LONG}\0\0\0\0`);
-    const bootId = 'another boot';
     for (let starts = 0; starts < 3; starts++) {
-      place.start({ bootId }).kill();
-      place.start({ bootId });
+      place.start().kill();
+      place.start();
       place.remote.failures.push(new JobtailError('unavailable', 'it is down'));
       await expect(place.engine.poll()).rejects.toThrow('it is down');
       place.engine.kill();
     }
-    place.start({ bootId });
+    place.start();
     await place.polls();
     expect([place.read(), place.read(1)]).toEqual([`${LONG}more`, undefined]);
-    // What is appended on this boot is as safe as ever.
-    place.has(`${LONG}more and more`);
-    await place.killedAt('append:written');
-    place.start({ bootId });
-    place.has('another content\n');
-    await place.polls();
-    expect([place.read(), place.read(1)]).toEqual(['another content\n', `${LONG}more and more`]);
   });
 
   test('if somebody had changed it, and the kill came while that was taken back', async () => {
@@ -317,8 +272,8 @@ describe('bytes that were committed are requested again as far as the overlap on
   const TAIL = 'and one more\n'.repeat(100);
 
   /** Copies the state, grows and commits more, and is killed at `step` of the poll after that. */
-  async function killed(step: string, options: Partial<EngineOptions>): Promise<Place> {
-    const place = new Place(options);
+  async function killed(step: string): Promise<Place> {
+    const place = new Place();
     place.has(COMMITTED);
     await place.polls();
     fs.cpSync(path.join(place.directory, 'state'), path.join(place.directory, 'older'), { recursive: true });
@@ -329,43 +284,31 @@ describe('bytes that were committed are requested again as far as the overlap on
     return place;
   }
 
-  /** Another process writes to the mirror's directory, or the machine starts anew, before the next start. */
-  const BEFORE_START: Record<string, (place: Place) => Partial<EngineOptions> | undefined> = {
-    'a kill': () => undefined,
-    'another start of the machine': () => ({ bootId: 'another boot' }),
-    'a start that does not know the boot': () => ({ bootId: null }),
+  /** Another process writes to the state, or to the mirror's directory, before the next start. */
+  const BEFORE_START: Record<string, (place: Place) => void> = {
+    'a kill': () => {},
     'an older copy of the state': ({ directory }) => {
       fs.rmSync(path.join(directory, 'state'), { recursive: true });
       fs.renameSync(path.join(directory, 'older'), path.join(directory, 'state'));
-      return undefined;
     },
     'a copy of the mirror': ({ engine }) => {
       const mirror = engine.mirror(STDOUT);
       fs.copyFileSync(mirror, `${mirror}.copy`);
       fs.renameSync(`${mirror}.copy`, mirror);
-      return undefined;
     },
     'a mirror that was touched': ({ engine }) => {
       fs.utimesSync(engine.mirror(STDOUT), 1, 1);
-      return undefined;
     },
   };
 
-  const KILLS: readonly (readonly [step: string, bootId: string | null])[] = [
-    ['append:mark', 'this boot'],
-    ['append:written', 'this boot'],
-    ['append:written', null],
-    ['flush:begin', null],
-    ['flush:end', 'this boot'],
-    ['flush:end', null],
-  ];
+  const KILLS = ['append:written', 'flush:begin', 'flush:end'];
 
-  test.each(Object.keys(BEFORE_START).flatMap((what) => KILLS.map((kill) => [what, ...kill] as const)))(
-    'after %s, killed at %s on %s',
-    async (what, step, bootId) => {
-      const place = await killed(step, { bootId });
-      const options = BEFORE_START[what]?.(place);
-      place.start(options ?? { bootId });
+  test.each(Object.keys(BEFORE_START).flatMap((what) => KILLS.map((kill) => [what, kill] as const)))(
+    'after %s, killed at %s',
+    async (what, step) => {
+      const place = await killed(step);
+      BEFORE_START[what]?.(place);
+      place.start();
       const { length } = COMMITTED + TAIL + TAIL;
       const uncommitted = length - (place.row?.position ?? 0);
       const { textBytes, rawBytes } = place.remote;
@@ -375,27 +318,18 @@ describe('bytes that were committed are requested again as far as the overlap on
       expect([place.read(), place.read(1)]).toEqual([COMMITTED + TAIL + TAIL, undefined]);
 
       // Once that is committed, the mirror need not be read again.
-      expect(place.row).toMatchObject({ position: length, inode: expect.any(String), bootId: null });
+      expect(place.row).toMatchObject({ position: length, inode: expect.any(String) });
       const { ino, mtimeNs } = fs.statSync(place.engine.mirror(STDOUT), { bigint: true });
       expect(place.row).toMatchObject({ inode: String(ino), modifiedNs: String(mtimeNs) });
     },
   );
 
   test('but a mirror whose committed bytes were changed is compared from its beginning', async () => {
-    const place = await killed('append:written', { bootId: null });
+    const place = await killed('append:written');
     const mirror = place.engine.mirror(STDOUT);
     fs.writeFileSync(mirror, fs.readFileSync(mirror).fill('#', 700, 710));
-    place.start({ bootId: null });
+    place.start();
     await place.polls();
     expect([place.read(), place.read(1)]).toEqual([COMMITTED + TAIL + TAIL, undefined]);
   });
-});
-
-test('the boot of the machine is what the system says, and not known where it says nothing', () => {
-  const file = path.join(temporaryDirectory(), 'boot_id');
-  expect(readBootId(file)).toBeNull();
-  fs.writeFileSync(file, '\n');
-  expect(readBootId(file)).toBeNull();
-  fs.writeFileSync(file, '5c9e1d1c-3f4e-4c0e-9a3e-0d3c5a1f2b10\n');
-  expect(readBootId(file)).toBe('5c9e1d1c-3f4e-4c0e-9a3e-0d3c5a1f2b10');
 });

@@ -21,7 +21,7 @@ it('some of the jobs are written, whatever waits of the others', needs('postgres
       return claims.fenced(...args);
     },
   };
-  const shared = { mirror: 'shared', bootId: null, onLost: () => {} };
+  const shared = { mirror: 'shared', onLost: () => {} };
   const parts = { ...shared, store, database, claims: counted };
   const handover = new Handover(parts, store.noteChanges());
   store.transaction(() => [1, 2].map((number) => store.jobs.watch(orderFor(number), 0)));
@@ -69,7 +69,7 @@ it('a row that changes back while it is written is written again', needs('postgr
       await work(sql, owned);
       await meanwhile();
     });
-  const shared = { mirror: 'shared', bootId: null, onLost: () => {} };
+  const shared = { mirror: 'shared', onLost: () => {} };
   const handover = new Handover({ ...shared, store, database, claims: { fenced } }, store.noteChanges());
   store.jobs.watch(orderFor(1), 0);
   await handover.write(jobs);
@@ -102,7 +102,7 @@ it('rows that a killed agent had changed are written by the next process', needs
   const directory = temporaryDirectory();
   const begin = () => {
     const store = new Store({ directory, service: '', owner: true, now: Date.now });
-    const parts = { store, database, claims, mirror: 'shared', bootId: null, onLost: () => {} };
+    const parts = { store, database, claims, mirror: 'shared', onLost: () => {} };
     return { store, handover: new Handover(parts, store.noteChanges()) };
   };
   const killed = begin();

@@ -11,7 +11,6 @@ import { expect, it, type TestContext } from 'vitest';
 import type { JobDescription } from '../../../simulator/control.ts';
 import type { LiveFileName } from '../../../src/job.ts';
 import { FILE_TYPE_OF } from '../../../src/remote/soap/contract.ts';
-import { readBootId } from '../../../src/system/directories.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { SandboxService } from '../../support/e2e-sandbox.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
@@ -59,7 +58,7 @@ async function recorded(context: TestContext) {
   return { place, sandbox, jobs, rows };
 }
 
-/** What differs from the machine of the recording: inodes, times, the boot and the address of the service. */
+/** What differs from the machine of the recording: inodes, times and the address of the service. */
 function asOnThisMachine(place: Place, sandbox: SandboxService): readonly LiveRow[] {
   const db = new Database(path.join(place.state, 'agent.db'));
   try {
@@ -71,7 +70,6 @@ function asOnThisMachine(place: Place, sandbox: SandboxService): readonly LiveRo
       const { ino, mtimeNs } = fs.statSync(place.mirrorOf(jobId, taskId, file), { bigint: true });
       change.run(String(ino), String(mtimeNs), taskId, file);
     }
-    db.prepare('UPDATE live_files SET boot_id = ? WHERE boot_id IS NOT NULL').run(readBootId());
     db.prepare('UPDATE habits SET service = ?').run(`${sandbox.baseUrl}/FileTransferWs`);
     return rows;
   } finally {

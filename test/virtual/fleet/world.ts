@@ -37,7 +37,7 @@ const FOUND_BY_LISTING: readonly string[] = ['result_files', 'result_counts'];
 
 /** A row without what is written late, or differs for each machine. */
 const lasting = (row: unknown) =>
-  typeof row === 'string' && JSON.stringify({ ...JSON.parse(row), polled_at: null, reported_at: null, boot_id: null });
+  typeof row === 'string' && JSON.stringify({ ...JSON.parse(row), polled_at: null, reported_at: null });
 
 /** One machine of the fleet. */
 export class FleetMachine {
@@ -149,8 +149,6 @@ export class FleetWorld {
     fs.mkdirSync(directory, { recursive: true });
     const config = await configured(directory, this.settings, { name, mirrors: this.mirrors });
     const { time, service, receiver } = this;
-    // Each machine has a boot of its own, as far as the others can see.
-    this.disk.boots += 1;
     const agent = new SimulatedAgent(config, {
       ...{ directory, time, service, receiver, chance: new Chance(this.seed, `${name} ${time.passedMs}`) },
       note: (line) => this.note(`${name}: ${line}`),

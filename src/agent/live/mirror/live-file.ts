@@ -16,19 +16,12 @@ export interface LiveFileOptions extends GenerationOptions {
   readonly overlapBytes: number;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
-  /** The boot id; null if unknown, or if written bytes may be lost without a reboot (network file system). */
-  readonly bootId: string | null;
-  /** Commits a row, with those of other files, so that it survives a kill, though not a power loss. */
-  readonly mark: (row: LiveFileRow) => Promise<void>;
   /** Called once for each mismatch that was acted upon. */
   readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
 }
 
-/** The memory of one live file from poll to poll, for as long as this process follows its job. It starts empty. */
-export interface FileMemory {
-  /** This process left the mirror as it was committed, so a change by another process is detected. */
-  leftIntact?: boolean;
-}
+/** Identifies one live file from poll to poll, for as long as this process follows its job. */
+export type FileMemory = object;
 
 /**
  * intact: the mirror is as committed. modified: another process changed it, so a mismatch is mended from the remote
@@ -57,8 +50,6 @@ export class LiveFile {
     this.overlapBytes = options.overlapBytes;
     this.#options = options;
     this.#compared = this.committed;
-    // After a failed flush, no later start may trust the uncommitted tail.
-    mirror.onFlushFailure = () => this.#commit({ bootId: null });
   }
 
   get row(): LiveFileRow {
@@ -106,10 +97,10 @@ export class LiveFile {
     return region && region.start + region.length;
   }
 
-  /** Whether the last bytes before the committed offset are those that were committed. */
-  async hasItsFingerprint(): Promise<boolean> {
-    const { fingerprint, position } = this.row;
-    return fingerprint === null || (await this.#mirror.fingerprint(position)) === fingerprint;
+  /** Whether the bytes before the committed offset are those that were committed. */
+  async hasCommittedBytes(): Promise<boolean> {
+    const { checksum, position } = this.row;
+    return checksum === null || (await this.#mirror.checksum(position)) === checksum;
   }
 
   /** Records that another process changed the mirror: polls start at 0 until all of it is compared. */
@@ -142,22 +133,13 @@ export class LiveFile {
   }
 
   async append(bytes: Buffer): Promise<void> {
-    const { bootId, mark, checkpoint } = this.#options;
-    // Before the first bytes, the row is marked with the boot id, while all bytes after the committed offset are
-    // compared. After a kill, a start on the same boot trusts the uncommitted tail: the kernel has it as written.
-    if (bootId !== null && this.#row.bootId !== bootId) {
-      await this.flushToRow();
-      await checkpoint('append:mark');
-      await mark({ ...this.#row, bootId });
-      this.#set({ bootId });
-    }
-    this.#beginWriting();
+    this.#changed = true;
     try {
       await this.#mirror.append(bytes);
     } finally {
       this.#compared = this.length;
     }
-    await checkpoint('append:written');
+    await this.#options.checkpoint('append:written');
     if (this.#mirror.wantsCommit) await this.commitAppended();
     else this.#mirror.flushAhead();
   }
@@ -177,9 +159,9 @@ export class LiveFile {
 
   /** Writes the raw bytes into the inexact ranges, in order. */
   async mend(pieces: readonly Buffer[]): Promise<void> {
-    this.#beginWriting();
-    // A kill may leave some of them written: the fingerprint must not report that as a change by another process.
-    this.#commit({ fingerprint: null, checksum: null });
+    this.#changed = true;
+    // A kill may leave some of them written: the checksum must not report that as a change by another process.
+    this.#commit({ checksum: null });
     for (const [index, { start }] of this.row.inexact.entries())
       await this.#mirror.write(start, pieces[index] ?? Buffer.alloc(0));
     await this.#options.checkpoint('mend:written');
@@ -200,12 +182,11 @@ export class LiveFile {
   /** Truncates the mirror to `length`; only for bytes that the remote file does not have. */
   async cut(length: number, reason: string): Promise<void> {
     this.report({ kind: 'mirror-damaged', at: length, reason });
-    this.#beginWriting();
+    this.#changed = true;
     // A smaller offset is committed before the cut; until the rest is compared, the mirror counts as modified.
     if (length < this.row.position) {
-      const fingerprint = await this.#mirror.fingerprint(length);
       const inexact = regionsBefore(this.row.inexact, length);
-      this.#commit({ position: length, fingerprint, checksum: null, modifiedNs: null, bootId: null, inexact });
+      this.#commit({ position: length, checksum: null, modifiedNs: null, inexact });
     }
     await this.#mirror.cut(length);
     this.#compared = Math.min(this.#compared, length);
@@ -213,7 +194,7 @@ export class LiveFile {
 
   /** Rotates the mirror to `.1` and starts the next generation at 0. */
   async startGeneration(found: Mismatch): Promise<void> {
-    this.#beginWriting();
+    this.#changed = true;
     const flushed = await this.flushToRow();
     const kept = this.#kept(found, flushed.generation + 1);
     const row = { ...flushed, mismatches: withMismatch(flushed.mismatches, kept) };
@@ -226,16 +207,6 @@ export class LiveFile {
     this.#options.onMismatch?.(this.row, kept);
   }
 
-  /** Commits the uncommitted tail that a kill left on this boot: the kernel has it as it was written. */
-  async promiseWritten(): Promise<void> {
-    const ahead = this.length - this.row.position;
-    if (this.#integrity !== 'intact' || ahead <= 0 || !(await this.hasItsFingerprint())) return;
-    this.#beginWriting();
-    this.#mirror.foundUnflushed(ahead);
-    this.#compared = this.length;
-    await this.flushToRow();
-  }
-
   /**
    * Flushes the mirror and advances the row to it. The offset stays unless the mirror is intact: nothing is promised
    * about bytes that were not compared.
@@ -245,24 +216,18 @@ export class LiveFile {
     await this.#options.checkpoint('flush:begin');
     await this.#flush();
     const position = this.#compared;
-    const fingerprint = await this.#mirror.fingerprint(position);
     const { checksum: value, position: committed } = this.row;
     // Continued from that of the committed bytes.
     const known = value === null || committed > position ? undefined : { position: committed, value };
     const checksum = await this.#mirror.checksum(position, known);
     const { inode, modifiedNs } = await this.#mirror.stat();
-    this.#set({ position, fingerprint, checksum, inode, modifiedNs, bootId: null });
+    this.#set({ position, checksum, inode, modifiedNs });
     await this.#options.checkpoint('flush:end');
     return this.row;
   }
 
   #kept(found: Mismatch, generation: number): KeptMismatch {
     return { ...found, generation, seenAt: this.#options.now() };
-  }
-
-  /** Records that the row was committed: from now on, changes by other processes are detected. */
-  noteCommitted(): void {
-    if (this.#integrity === 'intact' && this.row.position === this.length) this.memory.leftIntact = true;
   }
 
   async close(): Promise<void> {
@@ -277,12 +242,6 @@ export class LiveFile {
   #commit(columns: Partial<LiveFileRow> = {}): void {
     this.#set(columns);
     this.#options.commit(this.#row);
-  }
-
-  /** Announces a write: until the next commit, a changed length does not prove a change by another process. */
-  #beginWriting(): void {
-    this.#changed = true;
-    this.memory.leftIntact = false;
   }
 
   /**

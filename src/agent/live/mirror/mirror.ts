@@ -3,7 +3,6 @@
  * directory of its path is checked first. Each poll opens it anew: on a network file system only open() revalidates
  * the attributes of a file.
  */
-import { createHash } from 'node:crypto';
 import fs, { type BigIntStats, constants } from 'node:fs';
 import path from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -14,9 +13,6 @@ import type { LiveFileRow } from '../../../store/rows.ts';
 import { flushPath, inTheWay, makeDirectories } from '../../../system/directories.ts';
 import { EXACT, type FileCalls, fileCalls, type Opener, type OpenFile, writeAll } from '../../../system/files.ts';
 import { ALONE, type Ownership } from '../../ownership.ts';
-
-/** Bytes before the committed offset that the fingerprint covers. */
-export const FINGERPRINT_BYTES = 1024;
 
 const CHECKSUM_STEP_BYTES = 1024 * 1024;
 /** Unflushed bytes that start a flush in the background. */
@@ -103,8 +99,6 @@ export class Mirror {
   /** Unflushed bytes that the background flush covers. */
   #ahead = 0;
   #flushingAhead: Promise<void> = Promise.resolve();
-  /** Called when a flush fails: from then on, unflushed bytes may be lost. */
-  onFlushFailure: () => void = () => {};
 
   private constructor(at: string, file: OpenFile, requireRight: () => void) {
     this.path = at;
@@ -203,11 +197,6 @@ export class Mirror {
     this.#length = length;
   }
 
-  /** Counts bytes that an earlier process appended and may not have flushed. */
-  foundUnflushed(bytes: number): void {
-    this.#unflushed += bytes;
-  }
-
   /** Starts a flush in the background if enough is unflushed; `flush` reports its failure. */
   flushAhead(): void {
     if (this.#unflushed - this.#ahead < AHEAD_BYTES) return;
@@ -224,13 +213,6 @@ export class Mirror {
     await ahead;
     await this.#flushAll();
     this.#unflushed = 0;
-  }
-
-  /** The fingerprint of the bytes before `position`; null at the beginning. */
-  async fingerprint(position: number): Promise<string | null> {
-    if (position === 0) return null;
-    const bytes = await this.read(Math.max(0, position - FINGERPRINT_BYTES), position);
-    return createHash('sha256').update(bytes).digest('hex');
   }
 
   /** The CRC-32 of the bytes before `position`; `known` is that of the bytes before an earlier one. */
@@ -252,13 +234,8 @@ export class Mirror {
     this.#unflushed += appended;
   }
 
-  async #flushAll(): Promise<void> {
-    try {
-      await this.#named(() => this.#file.datasync());
-    } catch (error) {
-      this.onFlushFailure();
-      throw error;
-    }
+  #flushAll(): Promise<void> {
+    return this.#named(() => this.#file.datasync());
   }
 
   #stat(): Promise<BigIntStats> {

@@ -1,5 +1,5 @@
 /**
- * Opens a live file: finishes an interrupted rotation, and commits an uncommitted tail, before anything is compared.
+ * Opens a live file: finishes an interrupted rotation, and detects changes, before anything is compared.
  */
 import type { LiveFileRow } from '../../../store/rows.ts';
 import { finishRotation } from './generations.ts';
@@ -21,16 +21,13 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
       found = { ...found, inode, modifiedNs };
       options.commit(found);
     }
-    // Inexact ranges after the committed offset exist only if the written bytes do.
-    const isWritten = found.bootId !== null && found.bootId === options.bootId;
-    const inexact = regionsBefore(found.inexact, isWritten ? length : Math.min(length, found.position));
+    const inexact = regionsBefore(found.inexact, Math.min(length, found.position));
     const hasCommittedBytes = async () =>
-      found.checksum !== null && (await mirror.checksum(found.position)) === found.checksum;
-    const integrity = await integrityOf(found, stat, memory.leftIntact === true, hasCommittedBytes);
-    const file = new LiveFile({ ...found, bootId: null, inexact }, mirror, integrity, memory, options);
+      found.position === 0 || (found.checksum !== null && (await mirror.checksum(found.position)) === found.checksum);
+    const integrity = await integrityOf(found, stat, hasCommittedBytes);
+    const file = new LiveFile({ ...found, inexact }, mirror, integrity, memory, options);
     // Avoids the checksum at the next poll.
     if (integrity === 'intact' && !isAsCommitted(found, stat)) file.markChanged();
-    if (isWritten) await file.promiseWritten();
     return file;
   } catch (error) {
     await mirror.close();
@@ -39,21 +36,17 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
 }
 
 /**
- * A mirror that is longer than committed has the uncommitted tail of a kill, if the row has a `bootId` and this process
- * did not leave it as committed (`leftIntact`). After a restored state or a power loss, the checksum of the committed
- * bytes decides (`hasCommittedBytes`). The uncommitted tail is compared with the remote file in any case.
+ * After a kill or a power loss, a mirror may be longer than committed, and other than it was left: the checksum of the
+ * committed bytes decides (`hasCommittedBytes`). The uncommitted tail is compared with the remote file in any case.
  */
 export async function integrityOf(
   row: LiveFileRow,
   stat: MirrorStat,
-  leftIntact: boolean,
   hasCommittedBytes: () => Promise<boolean>,
 ): Promise<Integrity> {
   if (row.inode === null) return stat.length > 0 ? 'unknown' : 'intact';
   if (row.modifiedNs === null || stat.length < row.position) return 'modified';
   if (isAsCommitted(row, stat)) return 'intact';
-  const wasAppending = row.bootId !== null && !leftIntact && stat.length > row.position;
-  if (wasAppending && stat.inode === row.inode) return 'intact';
   // A kill while inexact ranges were mended: all bytes are those of the remote file, in one of two states.
   if (row.checksum === null && row.position > 0) return 'unknown';
   return (await hasCommittedBytes()) ? 'intact' : 'modified';

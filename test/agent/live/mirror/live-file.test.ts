@@ -11,13 +11,12 @@ describe('what is appended', () => {
     const steps: string[] = [];
     disk.beforeStep = async (step) => void steps.push(step);
     place.onStep = (step) => {
-      if (step === 'commit' || step === 'mark') steps.push(step);
+      if (step === 'commit') steps.push(step);
     };
     const openFile = disk.open.bind(disk);
     await place.during((file) => file.append(Buffer.from('text')), { openFile });
-    // The first commit says whose file it is, before there is a byte in it; the mark, that it is being written.
-    expect(steps).toEqual(['commit', 'mark', 'write', 'datasync', 'commit']);
-    expect(place.commits.map(({ bootId }) => bootId)).toEqual([null, 'this boot', null]);
+    // The first commit says whose file it is, before there is a byte in it.
+    expect(steps).toEqual(['commit', 'write', 'datasync', 'commit']);
     expect(place.committed.position).toBe(4);
   });
 
@@ -27,8 +26,7 @@ describe('what is appended', () => {
     await place.during(async (file) => {
       for (let count = 0; count < 70; count++) await file.append(piece);
     });
-    const committed = place.commits.filter(({ bootId }) => bootId === null);
-    expect(committed.map(({ position }) => position / piece.length)).toEqual([0, 32, 64, 70]);
+    expect(place.commits.map(({ position }) => position / piece.length)).toEqual([0, 32, 64, 70]);
   });
 
   test('is taken back if it cannot be flushed: the system may hold it for clean', async () => {
@@ -140,10 +138,7 @@ describe('what could not be had', () => {
   });
 });
 
-test.each([
-  ['this boot', [{ start: 1, length: 2, reason: 'refused' }]],
-  ['another boot', []],
-])('what stood for bytes that cannot be had is believed on %s after a kill: %j', async (bootId, inexact) => {
+test('what stood for bytes that cannot be had is not believed after a kill', async () => {
   const place = new LivePlace();
   await place.during((file) => file.append(Buffer.from('a')));
   await expect(
@@ -153,45 +148,27 @@ test.each([
     }),
   ).rejects.toThrow('killed');
   expect(place.committed).toMatchObject({ position: 1, inexact: [{ start: 1, length: 2, reason: 'refused' }] });
-  if (bootId !== 'this boot') fs.writeFileSync(place.path, 'a\0\0');
   place.kill();
-  const file = await place.open({ bootId });
-  expect(file.row.inexact).toEqual(inexact);
+  const file = await place.open();
+  expect(file.row.inexact).toEqual([]);
   await file.close();
 });
 
 describe('a mirror that is opened', () => {
   const row = { ...NEW_ROW, position: 10, checksum: 5, inode: '7', modifiedNs: '100' };
-  const appending = { ...row, bootId: 'this one' };
   const look = { length: 10, inode: '7', modifiedNs: '100' };
 
   test.each([
-    ['as it was left', row, look, false, 'intact'],
-    ['longer, as a kill leaves it', appending, { ...look, length: 12, modifiedNs: '200' }, false, 'intact'],
-    [
-      'longer, though nothing was being appended',
-      row,
-      { ...look, length: 12, modifiedNs: '200' },
-      false,
-      'by its bytes',
-    ],
-    ['longer, though left in order', appending, { ...look, length: 12, modifiedNs: '200' }, true, 'by its bytes'],
-    ['changed while it was appended to', appending, { ...look, modifiedNs: '200' }, false, 'by its bytes'],
-    ['written, with the same length', row, { ...look, modifiedNs: '200' }, false, 'by its bytes'],
-    ['another file', row, { ...look, inode: '8' }, false, 'by its bytes'],
-    [
-      'another file, of which a part is not committed',
-      appending,
-      { ...look, inode: '8', length: 12 },
-      false,
-      'by its bytes',
-    ],
-    ['shorter', row, { ...look, length: 9 }, false, 'modified'],
-    ['cut, and then killed', { ...row, modifiedNs: null }, look, false, 'modified'],
-    ['new', NEW_ROW, { ...look, length: 0 }, false, 'intact'],
-    ['there, though nothing is known of it', NEW_ROW, look, false, 'unknown'],
-  ] as const)('%s', async (_, known, found, leftIntact, integrity) => {
-    const byBytes = (hasThem: boolean) => integrityOf(known, found, leftIntact, async () => hasThem);
+    ['as it was left', row, look, 'intact'],
+    ['longer, as a kill leaves it', row, { ...look, length: 12, modifiedNs: '200' }, 'by its bytes'],
+    ['written, with the same length', row, { ...look, modifiedNs: '200' }, 'by its bytes'],
+    ['another file', row, { ...look, inode: '8' }, 'by its bytes'],
+    ['shorter', row, { ...look, length: 9 }, 'modified'],
+    ['cut, and then killed', { ...row, modifiedNs: null }, look, 'modified'],
+    ['new', NEW_ROW, { ...look, length: 0 }, 'intact'],
+    ['there, though nothing is known of it', NEW_ROW, look, 'unknown'],
+  ] as const)('%s', async (_, known, found, integrity) => {
+    const byBytes = (hasThem: boolean) => integrityOf(known, found, async () => hasThem);
     const expected = integrity === 'by its bytes' ? ['intact', 'modified'] : [integrity, integrity];
     expect([await byBytes(true), await byBytes(false)]).toEqual(expected);
   });
