@@ -46,7 +46,6 @@ export async function startSshd(directory: string): Promise<LoopbackSshd> {
     'KbdInteractiveAuthentication no',
     'MaxStartups 1000',
     'MaxSessions 1000',
-    'Subsystem sftp internal-sftp',
   ];
   fs.writeFileSync(at('sshd_config'), `${settings.join('\n')}\n`);
   const sshd = startProcess(SSHD, ['-D', '-e', '-f', at('sshd_config')]);

@@ -190,7 +190,6 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
   readonly largestPresentBytes: number;
   readonly maxFileBytes: number | null;
   readonly bytesPerSecond: number | null;
-  readonly way: string | null;
   /** Takes files over while others are on their way: each of them is moved away or removed. */
   onFiles(arrivals: readonly DirectArrival<File>[]): Promise<void>;
   onTooLarge(file: File): void;
@@ -200,7 +199,8 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
   onGrowing(file: File, bytes: number | undefined): void;
   /** Bytes of files that arrived so far. */
   readonly onBytes: (bytes: number) => void;
-  readonly onWay: (way: string) => void;
+  /** Called when the host or share has shown files. */
+  readonly onReached: () => void;
   readonly signal: AbortSignal;
 }
 

@@ -52,8 +52,8 @@ function homeOfUser(): string | undefined {
   }
 }
 
-/** Whether the program of all SSH transfers is installed. */
-export const canUseSsh = () => isInstalled('ssh');
+/** Whether the programs of SSH transfers are installed. */
+export const canUseSsh = () => isInstalled('ssh') && isInstalled('rsync');
 
 export class Transfers {
   readonly leases: Leases;

@@ -42,6 +42,12 @@ export function brokeOff(stderr: string, host: string): JobtailError {
   });
 }
 
+export function refused(stderr: string, host: string): JobtailError {
+  return new JobtailError('unexpected-answer', `rsync cannot read the files on ${host}: ${lastLine(stderr)}`, {
+    hint: 'the key must permit rsync, and rsync must be installed there',
+  });
+}
+
 export function lastLine(stderr: string): string {
   const lines = stderr.split('\n').map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').trim());
   return lines.findLast((line) => line !== '')?.slice(0, 200) ?? 'ssh printed no reason';

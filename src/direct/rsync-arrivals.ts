@@ -15,7 +15,7 @@ import { LinkedAbort } from '../linked-abort.ts';
 import { inSlices } from '../slices.ts';
 import type { FileDigest } from '../system/files.ts';
 import { READ } from '../system/regular-files.ts';
-import { isPartialUnused } from './arrivals.ts';
+import { isPartialUnused } from './directories.ts';
 import { unacceptable } from './failures.ts';
 
 const HAND_OVER_MS = 500;

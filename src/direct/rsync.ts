@@ -14,8 +14,8 @@ import {
   makeOwnDirectory,
   PARTIAL_DIRECTORY,
   preparePartialDirectories,
-} from './arrivals.ts';
-import { brokeOff, lastLine, unacceptable } from './failures.ts';
+} from './directories.ts';
+import { brokeOff, lastLine, refused, unacceptable } from './failures.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
 import { failureOf, inRsh, KINDS, listing, SOME_FAILED, unescaped } from './rsync-listing.ts';
 import { HOST_ALIAS, type SshRequest } from './ssh-access.ts';
@@ -28,7 +28,7 @@ const MIN_READ_BYTES_PER_MS = 20_000;
 const MAX_CUTS = 5;
 const MAX_SHOWN = 200;
 
-export async function fetchByRsync(request: SshRequest): Promise<string | undefined> {
+export async function fetchByRsync(request: SshRequest): Promise<void> {
   const arrival = path.join(request.directory, 'rsync');
   const run = {
     request,
@@ -41,13 +41,11 @@ export async function fetchByRsync(request: SshRequest): Promise<string | undefi
   for (const directory of [run.arrival, run.growing]) await makeOwnDirectory(directory);
   try {
     for (let at = 0; at < request.files.length; at += FILES_A_RUN) {
-      const refused = await bring(request.files.slice(at, at + FILES_A_RUN), run);
-      if (refused !== undefined) return refused;
+      await bring(request.files.slice(at, at + FILES_A_RUN), run);
     }
     await reportIrregular(run).catch((error: unknown) => {
       if (request.signal.aborted) throw error;
     });
-    return undefined;
   } catch (error) {
     // Whatever it sent is not kept for resuming.
     const isHostile = error instanceof JobtailError && error.code === 'unexpected-answer';
@@ -66,8 +64,8 @@ interface Run {
   now: number;
 }
 
-/** Transfers files, through interruptions; resolves with the reason if rsync is not allowed. */
-async function bring(files: readonly DirectFile[], run: Run): Promise<string | undefined> {
+/** Transfers files, through interruptions. */
+async function bring(files: readonly DirectFile[], run: Run): Promise<void> {
   const { request } = run;
   const left = new Map(files.map((file) => [file.parts.join('/'), file]));
   let kept = await keptBytes(run);
@@ -77,19 +75,16 @@ async function bring(files: readonly DirectFile[], run: Run): Promise<string | u
     const { now } = run;
     run.before += now;
     run.now = 0;
-    if (end.code === 0 || SOME_FAILED.includes(end.code ?? -1)) {
-      request.onWay('rsync');
-      return undefined;
-    }
+    if (end.code === 0 || SOME_FAILED.includes(end.code ?? -1)) return request.onReached();
     if (/No space left on device|Disk quota exceeded/.test(end.stderr)) throw diskFull(end);
     // Progress is reported once a second; that of the first second comes from the partial file.
     const keptBefore = kept;
     kept = await keptBytes(run);
     const isCut = now > 0 || left.size < wanted || kept > keptBefore;
-    if (isCut) request.onWay('rsync');
+    if (isCut) request.onReached();
     const failure = failureOf(end, request);
-    if (!isCut && failure === undefined) return lastLine(end.stderr);
-    if (!isCut || ++cuts >= MAX_CUTS) throw failure ?? brokeOff(end.stderr, request.access.host);
+    if (isCut && ++cuts < MAX_CUTS) continue;
+    throw failure ?? (isCut ? brokeOff : refused)(end.stderr, request.access.host);
   }
 }
 

@@ -10,7 +10,8 @@ import type { ClusterList, DirectFile, DirectRequest, DirectTransfer, Irregular 
 import { JobtailError } from '../errors.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
 import { READ } from '../system/regular-files.ts';
-import { Arrivals, prepareDirectory } from './arrivals.ts';
+import { Arrivals } from './arrivals.ts';
+import { prepareDirectory } from './directories.ts';
 import { unacceptable } from './failures.ts';
 
 export interface ShareTransferOptions {
@@ -30,7 +31,8 @@ export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
     async fetch(request: DirectRequest) {
       const { base, root } = await shareOf(request.method.sharedBasepath, options);
       await prepareDirectory(request.directory);
-      const arrivals = new Arrivals(request, 'share');
+      request.onReached();
+      const arrivals = new Arrivals(request);
       for (const file of request.files) {
         const at = path.join(base, ...file.parts);
         const from = await openWithin(root, at);

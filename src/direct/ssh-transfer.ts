@@ -1,17 +1,14 @@
 /**
- * SftpScp: files over SSH with the temporary key of the method (docs/dev/soap.md 2.2). Tries what the key permits:
- * rsync, which resumes and sends only changes; then sftp. Many sites allow rsync by a forced command, and have no SFTP
- * (docs/dev/servers.md 5.3).
+ * SftpScp: files over SSH with the temporary key of the method (docs/dev/soap.md 2.2), by rsync, which resumes and sends
+ * only changes. Many sites allow it by a forced command, and have no SFTP (docs/dev/servers.md 5.3).
  */
 import type { DirectRequest, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { NotInstalled } from '../system/program.ts';
-import { prepareDirectory } from './arrivals.ts';
+import { prepareDirectory } from './directories.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 import { fetchByRsync } from './rsync.ts';
 import { listByRsync } from './rsync-listing.ts';
-import { fetchBySftp } from './sftp.ts';
-import { accessOf, type SshOptions, type SshRequest, withConfiguration } from './ssh-access.ts';
+import { accessOf, type SshOptions, withConfiguration } from './ssh-access.ts';
 
 export interface SshTransferOptions extends SshOptions {
   readonly directory: PrivateDirectory;
@@ -21,49 +18,26 @@ export interface SshTransferOptions extends SshOptions {
 /** Maximum time without a byte; then the service sends the files. */
 const IDLE_MS = 60_000;
 
-/** Resolves with the reason if the key does not permit this method; rejects if none works now. Calls `onWay`. */
-type Way = (request: SshRequest) => Promise<string | undefined>;
-
-const WAYS: Readonly<Record<string, Way>> = { rsync: fetchByRsync, sftp: fetchBySftp };
-
 export function sshTransfer({ idleMs = IDLE_MS, ...options }: SshTransferOptions): DirectTransfer {
+  const stoodStill = (error: unknown) => {
+    throw error instanceof JobtailError && error.code === 'timeout'
+      ? new JobtailError('interrupted', `the transfer stood still: ${error.message}, and was ended`, {
+          hint: 'check the host and its file system; what arrived is kept',
+        })
+      : error;
+  };
   return {
     async fetch(request: DirectRequest) {
       const access = accessOf(request.method);
       await prepareDirectory(request.directory);
       const { signal } = request;
-      const run = (configFile: string) => tryWays({ ...request, access, configFile, idleMs });
-      await withConfiguration(access, { ...options, signal }, run);
+      const run = (configFile: string) => fetchByRsync({ ...request, access, configFile, idleMs });
+      await withConfiguration(access, { ...options, signal }, run).catch(stoodStill);
     },
     async list({ method, signal }) {
       const access = accessOf(method);
       const run = (configFile: string) => listByRsync({ access, configFile, idleMs, signal });
-      return await withConfiguration(access, { ...options, signal }, run).catch((error: unknown) => {
-        throw error instanceof JobtailError && error.code === 'timeout' ? stoodStill(access.host, error) : error;
-      });
+      return await withConfiguration(access, { ...options, signal }, run).catch(stoodStill);
     },
   };
-}
-
-async function tryWays(request: SshRequest): Promise<void> {
-  const names = Object.keys(WAYS);
-  const first = request.way !== null && names.includes(request.way) ? [request.way] : [];
-  const refusals: string[] = [];
-  for (const name of new Set([...first, ...names])) {
-    const refused = await WAYS[name]?.(request).catch((error: unknown) => {
-      if (error instanceof NotInstalled) return error.message;
-      if (error instanceof JobtailError && error.code === 'timeout') throw stoodStill(request.access.host, error);
-      throw error;
-    });
-    if (refused === undefined) return;
-    refusals.push(`${name}: ${refused}`);
-  }
-  const message = `neither rsync nor sftp can read the files on ${request.access.host}`;
-  throw new JobtailError('unexpected-answer', message, { hint: refusals.join('; ') });
-}
-
-function stoodStill(host: string, { message }: JobtailError): JobtailError {
-  return new JobtailError('interrupted', `the transfer from ${host} stood still: ${message}, and was ended`, {
-    hint: 'check the host and its file system; what arrived is kept',
-  });
 }

@@ -161,7 +161,7 @@ export interface LeaseRow {
   readonly basePath: string | null;
   readonly username: string | null;
   readonly publicKey: string | null;
-  /** What the key permits, once it was tried: `rsync` or `sftp`. */
+  /** `rsync` or `share`, once it worked. */
   readonly way: string | null;
   readonly askedAt: number;
   readonly openedAt: number | null;

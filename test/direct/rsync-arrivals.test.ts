@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { PARTIAL_DIRECTORY, preparePartialDirectories } from '../../src/direct/arrivals.ts';
+import { PARTIAL_DIRECTORY, preparePartialDirectories } from '../../src/direct/directories.ts';
 import { RsyncArrivals } from '../../src/direct/rsync-arrivals.ts';
 import type { FileDigest } from '../../src/system/files.ts';
 import { until } from '../support/e2e-until.ts';

@@ -45,7 +45,6 @@ export class Sshd {
       'PasswordAuthentication no',
       'KbdInteractiveAuthentication no',
       'MaxStartups 100',
-      'Subsystem sftp internal-sftp',
     ];
     fs.writeFileSync(path.join(directory, 'config'), `${settings.join('\n')}\n`);
     const sshd = new Sshd(port, directory);

@@ -32,7 +32,8 @@ export class TransferPlace {
   readonly progress: number[] = [];
   /** Bytes of a file so far; undefined: it is not on its way any more. */
   readonly growths: [name: string, bytes: number | undefined][] = [];
-  readonly ways: string[] = [];
+  /** How often it was reported that files were seen. */
+  reached = 0;
   /** Files that came with a digest, which was right. */
   readonly digested: string[] = [];
   /** How many files were handed over together, each time. */
@@ -64,7 +65,6 @@ export class TransferPlace {
       largestPresentBytes: Math.max(0, ...names.map((name) => this.#presentBytes(name))),
       maxFileBytes: null,
       bytesPerSecond: null,
-      way: null,
       onFiles: async (arrivals) => {
         this.batches.push(arrivals.length);
         for (const arrival of arrivals) this.#take(arrival);
@@ -73,7 +73,9 @@ export class TransferPlace {
       onIrregular: ({ name }, kind) => this.irregular.set(name, kind),
       onGrowing: ({ name }, bytes) => this.growths.push([name, bytes]),
       onBytes: (bytes) => this.progress.push(bytes),
-      onWay: (way) => this.ways.push(way),
+      onReached: () => {
+        this.reached += 1;
+      },
       signal: new AbortController().signal,
       ...more,
     });

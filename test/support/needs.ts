@@ -43,7 +43,6 @@ const PACKAGE_OF = {
   rsync: 'rsync',
   script: 'bsdutils',
   setpriv: 'util-linux',
-  sftp: 'openssh-client',
   ssh: 'openssh-client',
   'ssh-keygen': 'openssh-client',
   sshd: 'openssh-server',
@@ -66,7 +65,7 @@ const IS_THERE: Partial<Record<Need, () => boolean>> = {
 };
 
 /** What a transfer by SSH needs. */
-export const SSH: readonly Need[] = ['ssh', 'sftp', 'ssh-keygen', 'sshd', 'rsync'];
+export const SSH: readonly Need[] = ['ssh', 'ssh-keygen', 'sshd', 'rsync'];
 
 /** The options of a test or a suite that is skipped where one of these is missing. */
 export function needs(...wanted: readonly Need[]): TestOptions & { readonly skip: boolean } {

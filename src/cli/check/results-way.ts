@@ -6,7 +6,6 @@ import { asJobtailError } from '../../errors.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { Store } from '../../store/store.ts';
-import { isInstalled } from '../../system/program.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 const MAX_NAMED = 3;
@@ -17,12 +16,13 @@ export async function checkResultsWay(config: Config, store: Store | undefined):
   if (transfer === 'soap') return [ok('all of them by the service (results.transfer: soap)')];
   const hasSsh = canUseSsh();
   if (!hasSsh && transfer === 'auto' && Object.keys(shareRoots).length === 0)
-    return [ok('all of them by the service: ssh is not installed here (install ssh and rsync for transfers by SSH)')];
+    return [
+      ok('all of them by the service: ssh and rsync are not both installed here (install them for transfers by SSH)'),
+    ];
   const size = showBytes(directAboveBytes);
   const which = transfer === 'direct' ? 'all of them' : `files above ${size} and many at a time`;
   const found = [ok(`${which} by SSH or a mounted share where that works, else by the service`)];
-  if (!hasSsh) found.push(note('ssh is not installed here'));
-  else if (!isInstalled('rsync')) found.push(note('rsync is not installed here: by sftp, which sends whole files'));
+  if (!hasSsh) found.push(note('ssh and rsync are not both installed here'));
   return [...found, ...(store === undefined ? [] : lastWays(store)), ...(await checkShares(config, store))];
 }
 

@@ -10,9 +10,6 @@ import { needs, SSH } from '../../support/needs.ts';
 import { commandLines, SshPlace } from '../ssh-place.ts';
 import { CuttableLine, Sshd } from '../sshd.ts';
 
-const WAYS = ['rsync', 'sftp'] as const;
-type Way = (typeof WAYS)[number];
-
 /** Nothing of a transfer runs any more, and nothing of it lies anywhere. */
 async function expectNothingLeft(place: SshPlace): Promise<void> {
   await until('its programs to end', () => !commandLines().some((line) => line.includes(place.runtime)));
@@ -27,92 +24,69 @@ describe('a host', needs(...SSH), () => {
   });
   afterAll(() => sshd.stop());
 
-  /** What a key may do: everything, but SFTP only where that is to be tried. */
-  const only = (place: SshPlace, way: Way) =>
-    way === 'sftp'
-      ? 'internal-sftp'
-      : place.script(
-          'only',
-          'case "$SSH_ORIGINAL_COMMAND" in rsync*) exec sh -c "$SSH_ORIGINAL_COMMAND";; esac',
-          'echo "not allowed" >&2; exit 1',
-        );
-
-  it('that falls silent in the middle is given up, whichever way, with words', async () => {
-    const silent = async (way: Way) => {
-      const place = new SshPlace();
-      const line = await CuttableLine.to(sshd.port);
-      line.silentAfterBytes = 1_000_000;
-      // More than several tries together bring, and nothing in it is like what came before.
-      place.put('11/large', randomBytes(20_000_000));
-      const lent = await place.lend(sshd, { host: `127.0.0.1:${line.port}`, command: only(place, way) });
-      await expect(place.fetch(place.transfer({ idleMs: 1_500 }), lent, ['11/large'], { way })).rejects.toMatchObject({
-        code: 'interrupted',
-        // One limit, whichever way, and however often the way would be tried again after a cut.
-        message: expect.stringMatching(
-          /^the transfer from 127\.0\.0\.1 stood still: the program \w+ (did|brought) nothing for (1\.5|2) s/,
-        ),
-      });
-      expect(line.connections).toBe(1);
-      expect(place.came.size).toBe(0);
-      await expectNothingLeft(place);
-    };
-    await Promise.all(WAYS.map(silent));
+  it('that falls silent in the middle is given up, with words', async () => {
+    const place = new SshPlace();
+    const line = await CuttableLine.to(sshd.port);
+    line.silentAfterBytes = 1_000_000;
+    // More than several tries together bring, and nothing in it is like what came before.
+    place.put('11/large', randomBytes(20_000_000));
+    const lent = await place.lend(sshd, { host: `127.0.0.1:${line.port}` });
+    await expect(place.fetch(place.transfer({ idleMs: 1_500 }), lent, ['11/large'])).rejects.toMatchObject({
+      code: 'interrupted',
+      // However often it would be tried again after a cut.
+      message: expect.stringMatching(/^the transfer stood still: the program \w+ (did|brought) nothing for (1\.5|2) s/),
+    });
+    expect(line.connections).toBe(1);
+    expect(place.came.size).toBe(0);
+    await expectNothingLeft(place);
   });
 
-  it('whose sshd is frozen is given up, whichever way', async () => {
+  it('whose sshd is frozen is given up', async () => {
     const frozen: number[] = [];
     onTestFinished(() => {
       for (const pid of frozen) process.kill(pid, 'SIGKILL');
     });
-    const freeze = async (way: Way) => {
-      const place = new SshPlace();
-      place.put('11/a', 'a');
-      const note = path.join(place.directory, 'parent');
-      const go = path.join(place.directory, 'go');
-      const wait = `n=0; until [ -e ${go} ] || [ $n -gt 300 ]; do sleep 0.1; n=$((n + 1)); done`;
-      const command = place.script('freezing', `echo $PPID > ${note}`, wait, 'exec sh -c "$SSH_ORIGINAL_COMMAND"');
-      const lent = await place.lend(sshd, { command });
-      const fetched = place.fetch(place.transfer({ idleMs: 1_500 }), lent, ['11/a'], { way });
-      fetched.catch(() => {});
-      await until('the session', () => fs.existsSync(note) && fs.readFileSync(note, 'utf8').endsWith('\n'));
-      const pid = Number(fs.readFileSync(note, 'utf8'));
-      frozen.push(pid);
-      process.kill(pid, 'SIGSTOP');
-      fs.writeFileSync(go, '');
-      await expect(fetched).rejects.toMatchObject({
-        message: expect.stringMatching(/^the transfer from 127\.0\.0\.1 stood still: /),
-      });
-      await expectNothingLeft(place);
-    };
-    await Promise.all(WAYS.map(freeze));
+    const place = new SshPlace();
+    place.put('11/a', 'a');
+    const note = path.join(place.directory, 'parent');
+    const go = path.join(place.directory, 'go');
+    const wait = `n=0; until [ -e ${go} ] || [ $n -gt 300 ]; do sleep 0.1; n=$((n + 1)); done`;
+    const command = place.script('freezing', `echo $PPID > ${note}`, wait, 'exec sh -c "$SSH_ORIGINAL_COMMAND"');
+    const lent = await place.lend(sshd, { command });
+    const fetched = place.fetch(place.transfer({ idleMs: 1_500 }), lent, ['11/a']);
+    fetched.catch(() => {});
+    await until('the session', () => fs.existsSync(note) && fs.readFileSync(note, 'utf8').endsWith('\n'));
+    const pid = Number(fs.readFileSync(note, 'utf8'));
+    frozen.push(pid);
+    process.kill(pid, 'SIGSTOP');
+    fs.writeFileSync(go, '');
+    await expect(fetched).rejects.toMatchObject({
+      message: expect.stringMatching(/^the transfer stood still: /),
+    });
+    await expectNothingLeft(place);
   });
 
-  it('that is slow, but goes on, may take several times as long, whichever way', async () => {
-    const slow = async (way: Way) => {
-      const place = new SshPlace();
-      place.put('11/large', Buffer.alloc(8_000_000, 'large'));
-      const lent = await place.lend(sshd, { command: only(place, way) });
-      const startedMs = performance.now();
-      const options = { way, bytesPerSecond: 1_000_000 };
-      await place.fetch(place.transfer({ idleMs: 3_000 }), lent, ['11/large'], options);
-      expect(performance.now() - startedMs).toBeGreaterThan(6_000);
-      expect(place.came.get('11/large')).toHaveLength(8_000_000);
-    };
-    await Promise.all(WAYS.map(slow));
+  it('that is slow, but goes on, may take several times as long', async () => {
+    const place = new SshPlace();
+    place.put('11/large', Buffer.alloc(8_000_000, 'large'));
+    const lent = await place.lend(sshd);
+    const startedMs = performance.now();
+    const options = { bytesPerSecond: 1_000_000 };
+    await place.fetch(place.transfer({ idleMs: 3_000 }), lent, ['11/large'], options);
+    expect(performance.now() - startedMs).toBeGreaterThan(6_000);
+    expect(place.came.get('11/large')).toHaveLength(8_000_000);
   });
 
-  it.each<[string, Way, string]>([
-    ['floods the standard error', 'sftp', 'yes "flood flood" >&2'],
-    ['floods the standard error', 'rsync', 'yes "flood flood" >&2'],
-    ['says nothing', 'rsync', 'exec sleep 100'],
-    ['floods with random bytes', 'rsync', 'exec cat /dev/urandom'],
-    ['floods with random bytes', 'sftp', 'exec cat /dev/urandom'],
-  ])('that %s instead of %s ends, and leaves nothing', async (_, way, command) => {
+  it.each<[string, string]>([
+    ['floods the standard error', 'yes "flood flood" >&2'],
+    ['says nothing', 'exec sleep 100'],
+    ['floods with random bytes', 'exec cat /dev/urandom'],
+  ])('that %s instead of rsync ends, and leaves nothing', async (_, command) => {
     const place = new SshPlace();
     place.put('11/a', 'a');
     place.hostIs(command);
     const lent = await place.lend(sshd, { allow: false });
-    await place.fetch(place.transfer({ idleMs: 400 }), lent, ['11/a'], { way }).catch(() => {});
+    await place.fetch(place.transfer({ idleMs: 400 }), lent, ['11/a']).catch(() => {});
     expect(place.came.size).toBe(0);
     expect(place.files(place.arrival)).toEqual([]);
     await expectNothingLeft(place);
@@ -133,24 +107,6 @@ describe('a host', needs(...SSH), () => {
     const lent = await place.lend(sshd, { host: `127.0.0.1:${port}` });
     await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({ code: 'unreachable' });
     await expectNothingLeft(place);
-  });
-
-  it('whose file grows for ever while sftp reads it is stopped at what is allowed', async () => {
-    const place = new SshPlace();
-    place.put('11/a', Buffer.alloc(1_000));
-    place.put('11/b', 'b');
-    const growing = fs.openSync(path.join(place.cluster, '11/a'), 'a');
-    const growth = setInterval(() => fs.writeSync(growing, Buffer.alloc(1_000_000)), 20);
-    onTestFinished(() => {
-      clearInterval(growth);
-      fs.closeSync(growing);
-    });
-    const lent = await place.lend(sshd, { command: 'internal-sftp' });
-    const options = { way: 'sftp', maxFileBytes: 2_000_000, bytesPerSecond: 4_000_000 };
-    await place.fetch(place.transfer(), lent, ['11/a', '11/b'], options);
-    expect(place.tooLarge).toEqual(['11/a']);
-    expect([...place.came.keys()]).toEqual(['11/b']);
-    expect(place.files(place.arrival)).toEqual([]);
   });
 
   describe('that sends by rsync', () => {
@@ -195,7 +151,7 @@ describe('a host', needs(...SSH), () => {
       swapping(place, from, to);
       if (isTrusting) trusting(place);
       const lent = await place.lend(sshd, { allow: false });
-      const fetched = place.fetch(place.transfer({ idleMs: 5_000 }), lent, [from], { way: 'rsync' });
+      const fetched = place.fetch(place.transfer({ idleMs: 5_000 }), lent, [from]);
       const ends = await fetched.then(
         () => 'passed over',
         (error: unknown) => String(error),
@@ -214,7 +170,7 @@ describe('a host', needs(...SSH), () => {
       swapping(place, 'asked/', 'plant/');
       trusting(place);
       const lent = await place.lend(sshd, { allow: false });
-      await expect(place.fetch(place.transfer(), lent, names, { way: 'rsync' })).rejects.toMatchObject({
+      await expect(place.fetch(place.transfer(), lent, names)).rejects.toMatchObject({
         code: 'unexpected-answer',
         message: expect.stringMatching(/^127\.0\.0\.1 sends a file that was not requested: "plant\//),
       });

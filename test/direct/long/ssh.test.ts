@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createKeyPair } from '../../../simulator/cluster/key-pair.ts';
 import type { TransferMethod } from '../../../src/agent/ports.ts';
-import { GROWING_DIRECTORY } from '../../../src/direct/arrivals.ts';
+import { GROWING_DIRECTORY } from '../../../src/direct/directories.ts';
 import { PrivateDirectory } from '../../../src/direct/private-directory.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
@@ -74,17 +74,6 @@ describe('a transfer by SSH', needs(...SSH), () => {
     expect(place.came.get('11/a')?.toString()).toBe('a');
   });
 
-  it('tries rsync, then sftp, and begins with what worked before', async () => {
-    const place = new SshPlace();
-    place.put('11/a', 'a');
-    place.put('11/b', 'b');
-    const lent = await method(place, { command: 'internal-sftp' });
-    await place.fetch(place.transfer(), lent, ['11/a']);
-    await place.fetch(place.transfer(), lent, ['11/b'], { way: 'sftp' });
-    expect(place.ways).toEqual(['sftp', 'sftp']);
-    expect([...place.came.keys()]).toEqual(['11/a', '11/b']);
-  });
-
   it('goes below the job’s directory only, where the key is restricted to it', async () => {
     const place = new SshPlace();
     place.put('11/a', 'a');
@@ -95,8 +84,7 @@ describe('a transfer by SSH', needs(...SSH), () => {
     const elsewhere = { ...lent, sharedBasepath: path.dirname(place.cluster) };
     await expect(place.fetch(place.transfer(), elsewhere, ['a'])).rejects.toMatchObject({
       code: 'unexpected-answer',
-      message: 'neither rsync nor sftp can read the files on 127.0.0.1',
-      hint: expect.stringMatching(/^rsync: .*; sftp: /),
+      message: expect.stringMatching(/^rsync cannot read the files on 127\.0\.0\.1: ./),
     });
     await place.fetch(place.transfer(), lent, ['11/a']);
     expect([...place.came.keys()]).toEqual(['11/a']);
@@ -108,7 +96,7 @@ describe('a transfer by SSH', needs(...SSH), () => {
     vi.stubEnv('PATH', place.directory);
     try {
       await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({
-        hint: expect.stringMatching(/^rsync: .*rsync is not installed; sftp: .*sftp is not installed/),
+        message: 'the program rsync is not installed',
       });
     } finally {
       vi.unstubAllEnvs();
@@ -172,17 +160,14 @@ describe('a transfer by SSH', needs(...SSH), () => {
     expect(place.came.get('12/large')).toHaveLength(8_000_000);
   });
 
-  it.each([
-    ['rsync', 2_000],
-    ['sftp', 1_200],
-  ] as const)('brings many files in few goes, by %s', async (way, count) => {
+  it('brings many files in few goes', async () => {
     const place = new SshPlace();
-    const names = Array.from({ length: count }, (_, number) => `11/d${number % 7}/f${number}`);
+    const names = Array.from({ length: 2_000 }, (_, number) => `11/d${number % 7}/f${number}`);
     for (const name of names) place.put(name, name);
     const line = await CuttableLine.to(sshd.port);
     const lent = await method(place, { host: `127.0.0.1:${line.port}` });
-    await place.fetch(place.transfer(), lent, names, { way });
-    expect(place.ways.at(-1)).toBe(way);
+    await place.fetch(place.transfer(), lent, names);
+    expect(place.reached).toBe(1);
     for (const name of names) expect(place.came.get(name)?.toString(), name).toBe(name);
     expect(line.connections).toBeLessThanOrEqual(2);
     expect(place.batches.length).toBeLessThan(100);

@@ -23,8 +23,7 @@ interface DirectOptions {
 }
 
 /** The files to transfer; `presentDirectory` is `results/` of the job. */
-interface DirectTurn<File extends DirectFile>
-  extends Omit<DirectRequest<File>, 'method' | 'way' | 'onBytes' | 'onWay'> {
+interface DirectTurn<File extends DirectFile> extends Omit<DirectRequest<File>, 'method' | 'onBytes' | 'onReached'> {
   readonly jobId: JobId;
   readonly remote: Remote;
   readonly reserve: Reserve;
@@ -48,8 +47,8 @@ const MAX_KEYS = 5;
 const FIRST_PAUSE_MS = 5 * 60_000;
 const MAX_PAUSE_MS = 4 * 60 * 60_000;
 const ROOM_MS = 1_000;
-/** After that, the ways to a host are tried anew, in their order: a better one may work by then. */
-const WAY_MS = 24 * 60 * 60_000;
+/** What `status` and `check` show of a transfer, by its protocol. */
+const WAYS = { NetworkShare: 'share', SftpScp: 'rsync' } as const;
 
 interface Closed {
   readonly backOff: BackOff;
@@ -61,8 +60,6 @@ export class DirectResults {
   readonly #jobs = new Map<JobId, Closed>();
   /** Hosts that could not be reached, for all jobs: the others do not wait for the same timeout. */
   readonly #hosts = new Map<string, Closed>();
-  /** The way that worked at a host, by the clock of when it was found: each way tried in vain costs a connection. */
-  readonly #ways = new Map<string, { readonly way: string; readonly foundAt: number }>();
   /** Whether any host was reached: a job without a known host may have that one. */
   #hasReached = false;
 
@@ -174,6 +171,7 @@ export class DirectResults {
     await reserve.require(0);
     const { lease, protocol } = await this.#takeLease(jobId, remote, signal);
     const host = lease.method.serverHostname;
+    const way = WAYS[protocol];
     const stop = new LinkedAbort(signal);
     const keepRoom = this.#roomKeeper(reserve, stop);
     let arrived = 0;
@@ -181,20 +179,17 @@ export class DirectResults {
       await transfers[protocol].fetch({
         ...request,
         method: lease.method,
-        way: lease.way ?? this.#wayAt(host),
         onBytes: (bytes) => {
           if (bytes > arrived) {
             this.#reached(host);
-            onBytes(bytes - arrived, lease.way ?? protocol);
+            onBytes(bytes - arrived, way);
           }
           arrived = Math.max(arrived, bytes);
           keepRoom();
         },
-        onWay: (way) => {
+        onReached: () => {
           this.#reached(host);
           leases.setWay(lease, way);
-          if (host !== null && this.#wayAt(host) !== way)
-            this.#ways.set(host, { way, foundAt: this.#options.clock.monotonic() });
           onBytes(0, way);
         },
         signal: stop.signal,
@@ -204,11 +199,6 @@ export class DirectResults {
     } finally {
       stop.release();
     }
-  }
-
-  #wayAt(host: string | null): string | null {
-    const last = host === null ? undefined : this.#ways.get(host);
-    return last === undefined || this.#options.clock.monotonic() - last.foundAt > WAY_MS ? null : last.way;
   }
 
   /** A callback that stops the transfer when the disk's reserve is reached. */

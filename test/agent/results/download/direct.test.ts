@@ -12,8 +12,6 @@ import { directBy, inMemory, JOB, OPTIONS, ResultsPlace } from '../place.ts';
 class ModelTransfer implements DirectTransfer {
   readonly list = () => Promise.resolve({ files: [], links: 0 });
   readonly orders: string[][] = [];
-  /** The way that each order begins with. */
-  readonly ways: (string | null)[] = [];
   failure: JobtailError | undefined;
   /** So many are handed over together. */
   together = 1;
@@ -27,7 +25,6 @@ class ModelTransfer implements DirectTransfer {
   }
 
   async fetch<File extends DirectFile>(order: DirectRequest<File>): Promise<void> {
-    this.ways.push(order.way);
     this.orders.push(order.files.map(({ parts }) => `/${parts.join('/')}`));
     fs.mkdirSync(order.directory, { recursive: true });
     this.onFetch();
@@ -51,7 +48,7 @@ class ModelTransfer implements DirectTransfer {
     }
     await order.onFiles(arrivals);
     if (this.failure !== undefined) throw this.failure;
-    order.onWay('sftp');
+    order.onReached();
   }
 }
 
@@ -89,7 +86,7 @@ describe('a direct transfer', () => {
     expect(fs.statSync(place.path('11', 'a')).mtimeMs).toBe(1000);
     expect(transfer.orders).toHaveLength(2);
     expect(place.remote.transferCalls).toEqual(['get']);
-    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'open', way: 'sftp' });
+    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'open', way: 'rsync' });
     expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, done: 2, bytes: 2, fallback: null });
   });
 
@@ -212,18 +209,6 @@ describe('a direct transfer', () => {
     expect(transfer.orders.length).toBe(3);
     expect(place.remote.transferCalls).toEqual(['get', 'get']);
     for (const jobId of [JOB, OTHER]) expect(place.store.resultSyncs.get(jobId)?.fallback).toBeNull();
-  });
-
-  it('to a host begins with the way that worked there for another job, for a day', async () => {
-    const { place, transfer } = placeWith('direct');
-    place.remote.set('/11/a', 'a');
-    await place.sync(true);
-    place.monotonic += 23 * 60 * 60_000;
-    await syncOther(place);
-    await place.results.endTransfer(OTHER, { remote: place.remote, signal: new AbortController().signal });
-    place.monotonic += 2 * 60 * 60_000;
-    await syncOther(place);
-    expect(transfer.ways).toEqual([null, 'sftp', null]);
   });
 
   it.each([
