@@ -9,7 +9,7 @@ import type { Content, Part, PartRequest, Parts, Reserve } from '../../agent/por
 import { GrowingBuffer } from '../../bytes.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { keyText, type LiveFileName, parseTaskId, type TaskId } from '../../job.ts';
-import { FileWriter } from '../../system/files.ts';
+import { writeAll } from '../../system/files.ts';
 import { malformed, tooLarge } from '../wrong-answers.ts';
 import type { Lifted } from './lifted.ts';
 import { CONTENT, fieldsOf, longOf, type Taken, textOf, type Value } from './values.ts';
@@ -62,15 +62,10 @@ export async function readParts(
     // The response names a file after its text.
     const { taskId, file, offset } = only;
     const content = await texts.endEarly();
-    if (others.length > 0) {
-      await content.release();
-      return { parts: [], refused: 0, isCut: true };
-    }
-    return {
-      parts: [{ taskId, file, offset, content, relativePath: null, isBeginning: true }],
-      refused: 0,
-      isCut: false,
-    };
+    const part = { taskId, file, offset, content, relativePath: null, isBeginning: true };
+    if (others.length === 0) return { parts: [part], refused: 0, isCut: false };
+    await content.release();
+    return { parts: [], refused: 0, isCut: true };
   } catch (error) {
     await texts.discard();
     throw error;
@@ -133,10 +128,9 @@ function requestOf(
   return offset === null || offset === '0' || offset === String(request?.offset) ? request : undefined;
 }
 
-/** When the texts of one response fill this many times `memoryBytes`, the next ones go to the file earlier. */
+/** When the texts of one response fill this many times `memoryBytes`, all that comes goes to the file. */
 const TEXTS_IN_MEMORY = 16;
-const MIN_SPILL_BYTES = 64 * 1024;
-/** Maximum memory of the texts of one response, in the same unit: short texts are never written to the file. */
+/** Maximum memory of the texts of one response, in the same unit: the shortest ones are never written to the file. */
 const MAX_IN_MEMORY = 4 * TEXTS_IN_MEMORY;
 
 /** The texts of one response, with one temporary file for all. */
@@ -146,10 +140,8 @@ export class ResponseTexts implements Lifted {
   readonly #enoughBytes: number;
   readonly #texts: ResponseText[] = [];
   readonly #file: SpillFile;
+  readonly #tail = new GrowingBuffer();
   #memoryBytes = 0;
-  #tail = new GrowingBuffer();
-  /** Collects the next bytes while the other buffer is written. */
-  #spare = new GrowingBuffer();
   #spilled = { start: 0, length: 0 };
   #inside = false;
 
@@ -163,7 +155,7 @@ export class ResponseTexts implements Lifted {
   begin(): void {
     this.#inside = true;
     this.#tail.clear();
-    this.#spilled = { start: 0, length: 0 };
+    this.#spilled = { start: this.#file.length, length: 0 };
   }
 
   bytes(bytes: Buffer): void {
@@ -181,22 +173,14 @@ export class ResponseTexts implements Lifted {
     });
   }
 
-  /**
-   * Moves bytes above the memory limit to the file, and collects the next bytes meanwhile; after the end of a text,
-   * everything is written. @throws JobtailError disk-full, permission, local-io
-   */
+  /** Moves bytes above the memory limit to the file. @throws JobtailError disk-full, permission, local-io */
   async flush(): Promise<void> {
     const { memoryBytes } = this.#place;
-    if (!this.#inside) await this.#file.written();
     const isCrowded = this.#memoryBytes + this.#tail.length > TEXTS_IN_MEMORY * memoryBytes;
-    if (this.#tail.length <= (isCrowded ? Math.min(MIN_SPILL_BYTES, memoryBytes) : memoryBytes)) return;
-    const full = this.#tail;
-    const start = await this.#file.append(full.view());
-    if (this.#spilled.length === 0) this.#spilled.start = start;
-    this.#spilled.length += full.length;
-    this.#tail = this.#spare;
+    if (this.#tail.length <= (isCrowded ? 0 : memoryBytes)) return;
+    await this.#file.append(this.#tail.view());
+    this.#spilled.length += this.#tail.length;
     this.#tail.clear();
-    this.#spare = full;
   }
 
   get hasEnough(): boolean {
@@ -207,7 +191,6 @@ export class ResponseTexts implements Lifted {
   async endEarly(): Promise<Content> {
     await this.discard();
     this.end();
-    await this.flush();
     const text = this.#texts.at(-1);
     if (text === undefined) throw new JobtailError('internal', 'no text was begun');
     return text;
@@ -231,19 +214,18 @@ class ResponseText implements Content {
   readonly length: number;
   readonly #file: SpillFile;
   readonly #spilled: { readonly start: number; readonly length: number };
-  #tail: Buffer;
-  #released = false;
+  #tail: Buffer | undefined;
 
   constructor(file: SpillFile, spilled: { readonly start: number; readonly length: number }, tail: Buffer) {
     this.#file = file;
     this.#spilled = spilled;
     this.#tail = tail;
     this.length = spilled.length + tail.length;
-    if (spilled.length > 0) file.retain();
+    file.users += 1;
   }
 
   async read(start: number, end: number, space?: Buffer): Promise<Buffer> {
-    if (this.#released) throw new JobtailError('internal', 'a text was read after it had been released');
+    if (this.#tail === undefined) throw new JobtailError('internal', 'a text was read after it had been released');
     const to = Math.min(end, this.length);
     const { start: fileStart, length: inFile } = this.#spilled;
     const fromTail = this.#tail.subarray(Math.max(0, start - inFile), Math.max(0, to - inFile));
@@ -256,10 +238,9 @@ class ResponseText implements Content {
   }
 
   async release(): Promise<void> {
-    if (this.#released) return;
-    this.#released = true;
-    this.#tail = Buffer.alloc(0);
-    if (this.#spilled.length > 0) await this.#file.close();
+    if (this.#tail === undefined) return;
+    this.#tail = undefined;
+    await this.#file.close();
   }
 }
 
@@ -274,57 +255,34 @@ class SpillFile {
   readonly #place: SpillPlace;
   #handle: FileHandle | undefined;
   #length = 0;
-  #users = 1;
-  #writer: FileWriter | undefined;
+  users = 1;
 
   constructor(place: SpillPlace) {
     this.#place = place;
   }
 
-  retain(): void {
-    this.#users += 1;
+  get length(): number {
+    return this.#length;
   }
 
   async close(): Promise<void> {
-    this.#users -= 1;
-    if (this.#users > 0) return;
-    await this.#writer?.settled();
-    const handle = this.#handle;
-    this.#handle = undefined;
-    await handle?.close();
+    this.users -= 1;
+    if (this.users === 0) await this.#handle?.close();
   }
 
-  /**
-   * Starts a write, and returns the position of the bytes; `bytes` must stay unchanged until the next call resolves.
-   */
-  async append(bytes: Buffer): Promise<number> {
-    await this.written();
+  async append(bytes: Buffer): Promise<void> {
     const { directory, reserve } = this.#place;
     try {
       await reserve.require(bytes.length);
       this.#handle ??= await openUnnamed(directory);
+      await writeAll(this.#handle, bytes, this.#length);
     } catch (error) {
       throw asJobtailError(error);
     }
-    if (this.#users === 0) {
-      // Closed while the last bytes were being written.
-      await this.#handle.close();
-      this.#handle = undefined;
-      throw new JobtailError('aborted', 'these bytes are not needed any more');
-    }
-    const start = this.#length;
     this.#length += bytes.length;
-    this.#writer ??= new FileWriter(this.#handle, {});
-    this.#writer.begin(bytes);
-    return start;
-  }
-
-  async written(): Promise<void> {
-    await this.#writer?.written();
   }
 
   async read(bytes: Buffer, start: number, length: number): Promise<void> {
-    await this.written();
     try {
       for (let done = 0; done < length; ) {
         const result = await this.#handle?.read(bytes, done, length - done, start + done);

@@ -74,8 +74,8 @@ test('so many short texts that no memory is enough are refused', async () => {
     for (; texts < 1_000; texts += 1) {
       held.begin();
       held.bytes(Buffer.alloc(900));
-      await held.flush();
       held.end();
+      await held.flush();
     }
   };
   await expect(more()).rejects.toMatchObject({ code: 'answer-too-large' });
