@@ -6,7 +6,6 @@
 import { JobtailError } from '../src/errors.ts';
 import { DEFAULT_PATH } from '../src/remote/rest/contract.ts';
 import type { KeyFormat } from './cluster/key-pair.ts';
-import type { Language } from './rest/failures.ts';
 import { checkRelease, type ReleaseName } from './rest/releases.ts';
 
 export type SandboxHabits = ReturnType<typeof defaultHabits>;
@@ -51,8 +50,6 @@ export function defaultHabits() {
     release: '6.3' as ReleaseName,
     /** The path before the controllers. */
     restPath: DEFAULT_PATH as string,
-    /** The language of problems without `Accept-Language`. */
-    language: 'cs' as Language,
 
     // XML (docs/dev/servers.md 1.7, 2)
     /** Optional members without a value are written as xsi:nil instead of being left out. */
@@ -77,8 +74,6 @@ export function defaultHabits() {
     sharedRoot: null as string | null,
     /** The format of temporary private keys; `usual` is `rsa-pem` over SOAP, and that of the release over REST. */
     keyFormat: 'usual' as 'usual' | KeyFormat,
-    /** Every key is the real one of the account: it is not counted, and does not end. */
-    accountKeys: false,
     /** Key pairs a job can have. */
     maxKeys: 6,
 

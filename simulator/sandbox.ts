@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { Cluster, type SubmittedJob } from './cluster/cluster.ts';
 import { Flushing } from './cluster/flushing.ts';
-import type { JobSpec } from './cluster/specs.ts';
+import type { JobSpec, TaskSpec } from './cluster/specs.ts';
 import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
@@ -133,6 +133,11 @@ export class Sandbox {
 
   submitJob(spec: JobSpec): Promise<SubmittedJob> {
     return submitTo(this.#place, spec);
+  }
+
+  /** Gives one more task to a job. */
+  async addTask(job: SubmittedJob, spec: TaskSpec): Promise<void> {
+    await this.#place.cluster.addTask(job, spec);
   }
 
   /** Changes some quirks at once; an unknown name is a `usage` error. */

@@ -47,8 +47,6 @@ export class TransferKeys {
   readonly #hooks: KeyHooks;
   #open: OpenKey[] = [];
   readonly #issued = new Map<string, number>();
-  /** The real key of the account, where that is what is handed out. */
-  #accountKey: Promise<KeyPair> | undefined;
 
   constructor(habits: SandboxHabits, clock: () => number, hooks: KeyHooks) {
     this.#habits = habits;
@@ -76,13 +74,12 @@ export class TransferKeys {
     const sharedBasepath = sharedRoot === null ? job.directory : join(sharedRoot, basename(job.directory));
     const place = { serverHostname, sharedBasepath, protocol };
     if (protocol === 'NetworkShare') return { ...place, credentials: null };
-    const pair = await (this.#habits.accountKeys ? this.#account(job, release) : this.#temporary(job, release));
+    const pair = await this.#temporary(job, release);
     return { ...place, credentials: { username: transferUsername ?? accountName(), ...pair } };
   }
 
-  /** Ends the key with exactly this public key. One that is not open is a fault; that of the account does not end. */
+  /** Ends the key with exactly this public key. One that is not open is a fault. */
   async end(job: SubmittedJob, publicKey: string | undefined): Promise<void> {
-    if (this.#habits.accountKeys) return;
     const key = this.open.find((open) => open.jobId === job.jobId && open.publicKey === publicKey);
     if (key === undefined) throw new ServiceFault(MISMATCH);
     this.#open = this.#open.filter((open) => open !== key);
@@ -101,14 +98,6 @@ export class TransferKeys {
     this.#open.push({ jobId: job.jobId, publicKey: pair.publicKey, issuedAtMs: this.#clock() });
     await this.#hooks.onKeyIssued?.(job.jobId, pair.publicKey);
     return pair;
-  }
-
-  #account({ jobId }: SubmittedJob, { format }: KeyHabits): Promise<KeyPair> {
-    this.#accountKey ??= this.#createPair(format).then(async (pair) => {
-      await this.#hooks.onKeyIssued?.(jobId, pair.publicKey);
-      return pair;
-    });
-    return this.#accountKey;
   }
 
   #createPair(usual: KeyFormat): Promise<KeyPair> {

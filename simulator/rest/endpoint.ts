@@ -15,7 +15,7 @@ import { healthAnswer, isHealth } from './health.ts';
 import { currentInfo, jobsOf } from './jobs.ts';
 import { jsonOf } from './json.ts';
 import { maxBytesOf, type RestRequest, readRequest, runOperation } from './operations.ts';
-import { AnsweredProblem, languageOf, type Problem, problemOf, RestFailure } from './problems.ts';
+import { AnsweredProblem, type Problem, problemOf, RestFailure } from './problems.ts';
 import { type Release, releaseOf } from './releases.ts';
 import { handleSignIn, signedIn } from './sign-in.ts';
 import { validate } from './validation.ts';
@@ -141,12 +141,11 @@ function jobOf({ operation, jobId = '' }: RestRequest, user: SandboxUser, { clus
 }
 
 /** Anything unexpected is a failure outside of the service. */
-function problemFor(thrown: unknown, { exchange, release, place }: RestContext): Problem {
+function problemFor(thrown: unknown, { release }: RestContext): Problem {
   if (thrown instanceof AnsweredProblem) return thrown.problem;
-  const language = languageOf(exchange.request.headers['accept-language'], place.habits.language);
-  if (thrown instanceof RestFailure) return problemOf(thrown, release, language);
+  if (thrown instanceof RestFailure) return problemOf(thrown, release);
   const text = thrown instanceof ServiceFault || thrown instanceof Error ? thrown.message : String(thrown);
-  return problemOf(new RestFailure('external', text), release, language);
+  return problemOf(new RestFailure('external', text), release);
 }
 
 function subjectOf({ operation, jobId, asked, name }: RestRequest): FaultSubject {

@@ -4,8 +4,6 @@
  */
 import { type ReleaseName, type Row, valueAt } from './releases.ts';
 
-export type Language = 'en' | 'cs';
-
 /** Failures that the releases answer differently. */
 export type FailureKind =
   | 'sessionUnknown'
@@ -27,77 +25,60 @@ interface Wording {
   readonly status: number;
   /** Of a problem with a detail; the other releases have none. */
   readonly title: string;
-  /** `{0}` and `{1}` stand for what the failure names. Only problems with a detail are translated. */
-  readonly text: Readonly<Record<Language, string>>;
+  /** `{0}` and `{1}` stand for what the failure names. */
+  readonly text: string;
 }
 
-const wording = (status: number, title: string, en: string, cs = en): Wording => ({ status, title, text: { en, cs } });
+const wording = (status: number, title: string, text: string): Wording => ({ status, title, text });
 const early = (text: string) => wording(400, '', text);
 const titled = (text: string) => wording(500, '', text);
 
 const EARLY_UNEXPECTED = early(
   "Exception of type 'HEAppE.BusinessLogicTier.Logic.UserAndLimitationManagement.Exceptions.InternalMiddlewareException' was thrown.",
 );
-const UNEXPECTED = wording(
-  500,
-  'Problem',
-  'Problem occured! Contact the administrators.',
-  'Nastala neočekávaná výjimka! Kontaktujte administrátora.',
-);
+const UNEXPECTED = wording(500, 'Problem', 'Problem occured! Contact the administrators.');
 const UNEXPECTED_EVER: Row<Wording> = {
   '2.0': EARLY_UNEXPECTED,
-  '4.0': titled(EARLY_UNEXPECTED.text.en),
+  '4.0': titled(EARLY_UNEXPECTED.text),
   '4.2.0': UNEXPECTED,
 };
 
-const NOT_PRESENT = [
-  "Session code '{0}' is not present in the HEAppE.",
-  "Kód relace '{0}' není přítomen v HEAppE.",
-] as const;
-const EXPIRED = ["Session code '{0}' already expired at '{1}'.", "Kód relace '{0}' již vypršel k '{1}'."] as const;
+const NOT_PRESENT = "Session code '{0}' is not present in the HEAppE.";
+const EXPIRED = "Session code '{0}' already expired at '{1}'.";
 const SESSION_TITLE = 'Session Code Authentication Problem';
-const WRONG_SECRET = [
-  "Authentication of user '{0}' was not successful.",
-  "Autentizace uživatele '{0}' nebyla úspěšná kvůli nesprávným přihlašovacím údajům.",
-] as const;
+const WRONG_SECRET = "Authentication of user '{0}' was not successful.";
 const WRONG_SECRET_EVER: Row<Wording> = {
   '2.0': early('Authentication of user {0} was not successful due to wrong credentials.'),
   '3.1': early('Authentication of user "{0}" was not successful due to wrong credentials.'),
   '4.0': titled('Authentication of user "{0}" was not successful due to wrong credentials.'),
-  '4.2.0': wording(500, 'External Problem', ...WRONG_SECRET),
-  '6.3': wording(502, 'External Service Error', ...WRONG_SECRET),
-  '6.4': wording(401, 'Authentication Failed', ...WRONG_SECRET),
+  '4.2.0': wording(500, 'External Problem', WRONG_SECRET),
+  '6.3': wording(502, 'External Service Error', WRONG_SECRET),
+  '6.4': wording(401, 'Authentication Failed', WRONG_SECRET),
 };
 const NO_JOB_STRINGS = {
   '2.0': early('Requested job info with Id={0} does not exist in the system.'),
   '3.1': early('Requested job info with Id: "{0}" does not exist in the system.'),
   '4.0': titled('Requested job info with Id: "{0}" does not exist in the system.'),
 } as const;
-const FOREIGN = [
-  "Logged user '{0}' is not authorized to query job info '{1}'.",
-  "Přihlášený uživatel: '{0}' nemá povolení pracovat s jobem '{1}'.",
-] as const;
-const PATH = [
-  "Requested path '{0}' was not found. Exception message: '{1}'.",
-  "Neexistuje žádná taková cesta: '{0}'. Zpráva o chybě: '{1}'.",
-] as const;
+const FOREIGN = "Logged user '{0}' is not authorized to query job info '{1}'.";
+const PATH = "Requested path '{0}' was not found. Exception message: '{1}'.";
 
 const FAILURES: Readonly<Record<FailureKind, Row<Wording>>> = {
   /** {0}: the code. */
   sessionUnknown: {
     '2.0': early('Session code {0} is not valid. Please go through the authentication process.'),
     '4.0': titled('Session code "{0}" is not present in the database.'),
-    '4.2.0': wording(500, 'External Problem', ...NOT_PRESENT),
-    '4.2': wording(401, SESSION_TITLE, ...NOT_PRESENT),
+    '4.2.0': wording(500, 'External Problem', NOT_PRESENT),
+    '4.2': wording(401, SESSION_TITLE, NOT_PRESENT),
     '6.2': wording(401, 'Unauthorized Access', 'Unauthorized'),
-    '6.4': wording(401, SESSION_TITLE, ...NOT_PRESENT),
+    '6.4': wording(401, SESSION_TITLE, NOT_PRESENT),
   },
   /** {0}: the code. {1}: when. */
   sessionExpired: {
     '2.0': early('Session code {0} already expired. Please repeat the authentication process.'),
     '4.0': titled('Session code "{0}" already expired at "{1}".'),
-    '4.2.0': wording(500, 'External Problem', ...EXPIRED),
-    '4.2': wording(401, SESSION_TITLE, ...EXPIRED),
+    '4.2.0': wording(500, 'External Problem', EXPIRED),
+    '4.2': wording(401, SESSION_TITLE, EXPIRED),
   },
   /** {0}: the user. */
   wrongSecret: WRONG_SECRET_EVER,
@@ -105,7 +86,7 @@ const FAILURES: Readonly<Record<FailureKind, Row<Wording>>> = {
     ...WRONG_SECRET_EVER,
     '3.1': early('Authentication of user {0} was not successful due to wrong credentials.'),
     '4.2.0': UNEXPECTED,
-    '5.0': wording(500, 'External Problem', ...WRONG_SECRET),
+    '5.0': wording(500, 'External Problem', WRONG_SECRET),
   },
   /** {0}: the text of the validators. */
   invalid: {
@@ -118,12 +99,7 @@ const FAILURES: Readonly<Record<FailureKind, Row<Wording>>> = {
   /** {0}: the job. */
   noSuchJob: {
     ...NO_JOB_STRINGS,
-    '4.2.0': wording(
-      404,
-      'Validation Problem',
-      "SubmittedJobInfoId '{0}' was not found.",
-      "SubmittedJobInfoId '{0}' nebylo nalezeno.",
-    ),
+    '4.2.0': wording(404, 'Validation Problem', "SubmittedJobInfoId '{0}' was not found."),
   },
   noSuchJobInfo: {
     ...NO_JOB_STRINGS,
@@ -134,20 +110,20 @@ const FAILURES: Readonly<Record<FailureKind, Row<Wording>>> = {
     '2.0': early('Logged user {0} is not authorized to work with job info with ID {1}'),
     '3.1': early('Logged user: "{0}" is not authorized to work with job info with id: "{1}"'),
     '4.0': titled('Logged user: "{0}" is not authorized to work with job info with id: "{1}"'),
-    '4.2.0': wording(500, 'External Problem', ...FOREIGN),
-    '6.2': wording(401, SESSION_TITLE, ...FOREIGN),
-    '6.4': wording(403, 'Access Forbidden', ...FOREIGN),
+    '4.2.0': wording(500, 'External Problem', FOREIGN),
+    '6.2': wording(401, SESSION_TITLE, FOREIGN),
+    '6.4': wording(403, 'Access Forbidden', FOREIGN),
   },
   /** {0}: the name. {1}: the text of the SFTP server. */
   noSuchFile: {
     ...UNEXPECTED_EVER,
     '3.1': early('{1}'),
     '4.0': titled('{1}'),
-    '4.2.0': wording(500, 'External Problem', ...PATH),
-    '5.0': wording(400, 'Invalid Request', ...PATH),
+    '4.2.0': wording(500, 'External Problem', PATH),
+    '5.0': wording(400, 'Invalid Request', PATH),
   },
   /** A directory, or a file without permission; the same. */
-  unreadableFile: { ...UNEXPECTED_EVER, '5.0': wording(400, 'Invalid Request', ...PATH) },
+  unreadableFile: { ...UNEXPECTED_EVER, '5.0': wording(400, 'Invalid Request', PATH) },
   emptyPath: { ...UNEXPECTED_EVER, '6.3': wording(502, 'SSH Problem', 'Failure') },
   unexpected: UNEXPECTED_EVER,
   /** {0}: what fails outside of the service. */

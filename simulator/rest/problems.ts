@@ -1,11 +1,10 @@
 /**
- * The responses to failures: those of failures.ts, in the form of the release and in a language (docs/dev/rest.md 4.2,
- * 4.3).
+ * The responses to failures: those of failures.ts, in the form of the release (docs/dev/rest.md 4.2, 4.3).
  */
 import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { HttpRefusal } from '../refusals.ts';
-import { type FailureKind, type Language, wordingOf } from './failures.ts';
+import { type FailureKind, wordingOf } from './failures.ts';
 import type { Release } from './releases.ts';
 
 /** What an operation over REST throws instead of a result. It never leaves the sandbox. */
@@ -39,9 +38,9 @@ export interface Problem {
 }
 
 /** The answer to a failure. */
-export function problemOf({ kind, subjects }: RestFailure, release: Release, language: Language): Problem {
-  const { status, title, text: texts } = wordingOf(kind, release.name);
-  const text = texts[language].replace(/\{([01])\}/g, (_, index) => subjects[index] ?? '');
+export function problemOf({ kind, subjects }: RestFailure, release: Release): Problem {
+  const { status, title, text: words } = wordingOf(kind, release.name);
+  const text = words.replace(/\{([01])\}/g, (_, index) => subjects[index] ?? '');
   if (release.problem === 'string') return { status, body: text };
   if (release.problem === 'title')
     return { status, body: { type: 'about:blank', title: text, status, traceId: traceId() } };
@@ -69,12 +68,6 @@ export function unreadable(member: string, what: string): AnsweredProblem {
   const type = 'https://tools.ietf.org/html/rfc9110#section-15.5.1';
   const body = { type, title, status: 400, errors: { [member]: [what] }, traceId: traceId() };
   return new AnsweredProblem({ status: 400, body });
-}
-
-/** The first language of `Accept-Language` that there is. */
-export function languageOf(line: string | undefined, usual: Language): Language {
-  const asked = (line ?? '').split(',').map((part) => part.trim().slice(0, 2).toLowerCase());
-  return asked.find((one): one is Language => one === 'en' || one === 'cs') ?? usual;
 }
 
 const traceId = () => `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-00`;

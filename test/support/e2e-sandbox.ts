@@ -1,10 +1,11 @@
 /**
- * The simulated cluster as a service of its own, asked by its control interface alone. It runs in the process of the test:
+ * The simulated cluster as a service of its own. It runs in the process of the test:
  * to start the program for each test takes far longer, and what `agent sandbox` does has tests of its own.
  */
 import fs from 'node:fs';
+import type { SubmittedJob } from '../../simulator/cluster/cluster.ts';
 import type { JobSpec, TaskSpec } from '../../simulator/cluster/specs.ts';
-import type { JobDescription } from '../../simulator/control.ts';
+import { describeJob, type JobDescription } from '../../simulator/control.ts';
 import { configurationFor, type Protocol, secretFile, writeSecrets } from '../../simulator/description.ts';
 import type { FaultRule } from '../../simulator/faults.ts';
 import type { SandboxHabits } from '../../simulator/habits.ts';
@@ -58,21 +59,30 @@ export class SandboxService {
   }
 
   async submit(spec: JobSpec): Promise<JobDescription> {
-    return (await this.#ask('POST', 'jobs', spec)) as JobDescription;
+    return describeJob(await this.#sandbox.submitJob(spec));
   }
 
   async job(jobId: string): Promise<JobDescription> {
-    return (await this.#ask('GET', `jobs/${jobId}`)) as JobDescription;
+    return describeJob(this.#job(jobId));
   }
 
-  /** Starts, ends or queues a job again, or has another state reported: a word of `JOB_CHANGES` in control.ts. */
-  async change(jobId: string, word: string, details: Readonly<Record<string, unknown>> = {}): Promise<JobDescription> {
-    return (await this.#ask('POST', `jobs/${jobId}/${word}`, details)) as JobDescription;
+  /** Starts, ends or queues a job again. */
+  async change(
+    jobId: string,
+    word: 'submit' | 'finish' | 'fail' | 'requeue',
+    { message }: { readonly message?: string } = {},
+  ): Promise<JobDescription> {
+    const job = this.#job(jobId);
+    if (word === 'submit') await job.submit();
+    else if (word === 'requeue') await job.requeue();
+    else await job.end(word === 'fail' ? 'Failed' : 'Finished', message);
+    return this.job(jobId);
   }
 
   /** Gives a job one more task. */
   async addTask(jobId: string, spec: TaskSpec): Promise<JobDescription> {
-    return (await this.#ask('POST', `jobs/${jobId}/tasks`, spec)) as JobDescription;
+    await this.#sandbox.addTask(this.#job(jobId), spec);
+    return this.job(jobId);
   }
 
   /** Waits until all processes of a job have ended. */
@@ -83,38 +93,39 @@ export class SandboxService {
   }
 
   async fault(rule: FaultRule): Promise<void> {
-    await this.#ask('POST', 'faults', rule);
+    this.#sandbox.faults.add(rule);
   }
 
   /** How often the rules applied, in the order in which they were added. */
   async faultsApplied(): Promise<number[]> {
-    const rules = (await this.#ask('GET', 'faults')) as { applied: number }[];
-    return rules.map(({ applied }) => applied);
+    return this.#sandbox.faults.list.map(({ applied }) => applied);
   }
 
   async clearFaults(): Promise<void> {
-    await this.#ask('DELETE', 'faults');
+    this.#sandbox.faults.clear();
   }
 
   async setHabits(habits: Partial<SandboxHabits>): Promise<void> {
-    await this.#ask('POST', 'habits', habits);
+    this.#sandbox.setHabits(habits);
   }
 
   async setUser(user: Pick<SandboxUser, 'username'> & Partial<SandboxUser>): Promise<void> {
-    await this.#ask('POST', 'users', user);
+    const known = this.#sandbox.users.find(({ username }) => username === user.username);
+    if (known === undefined) this.#sandbox.users.push({ password: '', token: '', ...user });
+    else Object.assign(known, user);
   }
 
   async expireSessions(): Promise<void> {
-    await this.#ask('DELETE', 'sessions');
+    this.#sandbox.expireSessions();
   }
 
   /** The last calls, the youngest last. */
   async calls(): Promise<RecordedCall[]> {
-    return (await this.#ask('GET', 'calls')) as RecordedCall[];
+    return [...this.#sandbox.calls];
   }
 
   async counters(): Promise<SandboxCounters> {
-    return (await this.#ask('GET', 'counters')) as SandboxCounters;
+    return this.#sandbox.counters;
   }
 
   /** The session code of its user: signing in again hands out the same one. */
@@ -138,14 +149,9 @@ export class SandboxService {
     await this.#sandbox.close();
   }
 
-  async #ask(method: string, what: string, body?: unknown): Promise<unknown> {
-    const response = await fetch(`${this.baseUrl}/sandbox/${what}`, {
-      method,
-      headers: { authorization: `Bearer ${this.secrets.controlToken}` },
-      body: body === undefined ? null : JSON.stringify(body),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${what} of the sandbox: ${response.status} ${text}`);
-    return JSON.parse(text);
+  #job(jobId: string): SubmittedJob {
+    const job = this.#sandbox.job(jobId);
+    if (job === undefined) throw new Error(`the sandbox has no job ${jobId}`);
+    return job;
   }
 }
