@@ -110,21 +110,6 @@ describe('a log that nobody takes', () => {
     expect(stream.lost).toBe(0);
   });
 
-  it('says how many were lost once that is taken', () => {
-    const taken: string[] = [];
-    let hasRoom = false;
-    const write = (text: string) => {
-      if (!hasRoom) throw new Error('ENOSPC');
-      taken.push(text);
-    };
-    const stream = new LogStream({ output: { write, writableLength: 0, on: () => {} } });
-    for (let line = 0; line < 3; line++) stream.write('lost\n');
-    hasRoom = true;
-    stream.write('again\n');
-    expect(taken).toEqual([expect.stringContaining('"lines":3'), 'again\n']);
-    expect(stream.lost).toBe(3);
-  });
-
   it('survives a reader that has gone', async () => {
     const output = new PassThrough();
     const log = createLog({ level: 'info', stream: new LogStream({ output }) });

@@ -177,28 +177,6 @@ describe('an event', () => {
     expect(place.warnings).toEqual([]);
   });
 
-  it('that is refused keeps the words of the receiver, without parts of its address', async () => {
-    const { url } = await receiver(() => 400);
-    const place = withRunningJob(ruleOf({ on: ['started'], url }));
-    await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.lastError ?? null) !== null);
-    expect(place.store.outbox.all()[0]?.lastError).toMatch(/answers with HTTP status 400: thank you$/);
-  });
-
-  it.each(['the key', 'the key\r\n', '\ufeffthe key\n'])(
-    'is signed with the key of a file that holds %j',
-    async (text) => {
-      const secretFile = path.join(temporaryDirectory(), 'key');
-      fs.writeFileSync(secretFile, text);
-      const { url, received } = await receiver();
-      const place = withRunningJob(ruleOf({ on: ['started'], url, secretFile }));
-      await place.clock.passUntil('it', () => received.length === 1);
-      const hmac = createHmac('sha256', 'the key')
-        .update(received[0]?.body ?? '')
-        .digest('hex');
-      expect(received[0]?.headers[SIGNATURE_HEADER]).toBe(`sha256=${hmac}`);
-    },
-  );
-
   it('under way delays no other configuration and is sent once, and a receiver that hangs delays no stop', async () => {
     const held: http.ServerResponse[] = [];
     const server = http.createServer((_, response) => void held.push(response));
@@ -288,21 +266,6 @@ it('many events of a rule are gathered: one a minute, with their number and jobs
   await place.clock.passUntil('them', () => place.waiting.length === 0 && events().length > 0);
   expect(events()).toHaveLength(1);
   expect(events()[0]).toMatchObject({ type: 'failed', count: 300, jobs: jobs.slice(0, 100) });
-});
-
-it('a line that matches all the time is one event a minute, and each match is counted', async () => {
-  const { url, events } = await receiver();
-  const place = placeWith(ruleOf({ match: 'ERROR', url }));
-  place.start();
-  place.watch();
-  for (let second = 0; second < 300; second++) {
-    place.grow('ERROR\n'.repeat(20));
-    await place.tick();
-  }
-  await place.clock.passUntil('the rest', () => place.waiting.length === 0);
-  const counted = events().reduce((sum, { count }) => sum + count, 0);
-  expect(counted).toBe(6_000);
-  expect(events().length).toBeLessThanOrEqual(17);
 });
 
 it('mail has nothing of a job in its headers', () => {

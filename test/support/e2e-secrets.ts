@@ -5,8 +5,6 @@ import { expect } from 'vitest';
 import type { FaultRule } from '../../simulator/faults.ts';
 import type { Place } from './e2e-place.ts';
 import type { Program } from './e2e-program.ts';
-import type { SandboxService } from './e2e-sandbox.ts';
-import { until } from './e2e-until.ts';
 
 /** With characters that are written in another way in JSON, XML and URLs; either half alone would be a leak, too. */
 export const PASSWORD = 'ključ&<"Vault">%/+ 0123456789abcdef';
@@ -32,33 +30,6 @@ export const quotationsOf = (secret: string): string[] =>
     [inPercent(secret), JSON.stringify(JSON.stringify(secret))],
   ].map((some) => some.join(' / '));
 
-/** Ways in which a call fails, with the secret of the call in what the server says. */
-export const failingCalls = (secret: string): FaultRule[] => {
-  const said = `${MARK} ${secret}`;
-  return [
-    { kind: 'fault', text: said },
-    { kind: 'fault', text: `Session code ${secret} is not valid` },
-    ...quotationsOf(secret).map((text): FaultRule => ({ kind: 'fault', text: `${MARK} ${text}` })),
-    { kind: 'http', status: 500, body: `${MARK} ${secret.slice(0, -1)}` },
-    { kind: 'body', body: `<title>${inBase64(secret)}</title>`, contentType: 'text/html' },
-    {
-      kind: 'body',
-      body: `<${hexOf(secret)} xmlns="urn:${secret.replaceAll(/[^a-z0-9-]/g, '')}"/>`,
-      contentType: 'text/xml',
-    },
-    { kind: 'body', body: 'x', contentType: `text/${hexOf(secret)}` },
-    { kind: 'http', status: 500, body: said },
-    { kind: 'http', status: 503, headers: { 'retry-after': '0' }, body: said },
-    { kind: 'http', status: 302, headers: { location: `http://127.0.0.1:9/${encodeURIComponent(said)}` } },
-    { kind: 'http', status: 404, headers: { 'content-type': 'text/html' }, body: `<html><p>${said}</p></html>` },
-    { kind: 'http', status: 401, body: said },
-    { kind: 'body', body: said },
-    { kind: 'body', body: `<a>${said}`, contentType: 'application/soap+xml' },
-    { kind: 'reset', afterBytes: 40 },
-    { kind: 'truncate', afterBytes: 60 },
-  ];
-};
-
 export const failingSignIns = (secret: string): FaultRule[] =>
   [
     { kind: 'fault', text: `${MARK} ${secret}` } as const,
@@ -67,25 +38,6 @@ export const failingSignIns = (secret: string): FaultRule[] =>
     { kind: 'body', body: JSON.stringify({ Unknown: secret, Password: secret }) } as const,
     { kind: 'body', body: `{"broken": "${secret}` } as const,
   ].map((fault) => ({ ...fault, operation: 'SignIn' as const }));
-
-/** Applies each rule until the agent has logged its failure `times` times; a refused sign-in is retried after minutes only. */
-export async function goThrough(
-  sandbox: SandboxService,
-  agent: Program,
-  rules: readonly FaultRule[],
-  times = 2,
-): Promise<void> {
-  const failures = () => agent.log.filter((line) => line['err'] !== undefined).length;
-  for (const rule of rules) {
-    const before = failures();
-    await sandbox.fault(rule);
-    await until(`${JSON.stringify(rule)} to be complained of`, async () => {
-      const [applied = 0] = await sandbox.faultsApplied();
-      return applied >= times && failures() >= before + times;
-    });
-    await sandbox.clearFaults();
-  }
-}
 
 /** What of a secret must stand nowhere: eight characters in a row, as they are or written in another way. */
 function runsOf(secret: string): Set<string> {

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import { keyText, type TaskId } from '../../../src/job.ts';
 import type { DecodeBytesOptions } from '../../support/decode-bytes.ts';
 import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
@@ -86,24 +86,6 @@ describe('text to bytes', () => {
     expect(remote.rawBytes).toBe(0);
     // U+FFFD takes as many bytes as the characters it stands for, at most three times.
     expect(remote.textBytes).toBeLessThan(text.length * 2.01);
-  });
-
-  test('a backlog full of cut characters with bytes that are not UTF-8 costs the raw bytes besides, once', async () => {
-    const { remote, poll, mirror } = setUp(AS_TEXT);
-    const line = Buffer.from('日本語のログ \xff\n'.repeat(3_000), 'utf8');
-    const text = Buffer.concat([
-      Buffer.from('日本語'.repeat(9_000)),
-      Buffer.from([0xff]),
-      line,
-      Buffer.from([0xfe, 0x0a]),
-    ]);
-    remote.files.set(NAME, text);
-    expect(await poll()).toBe('current');
-    expect(mirror().equals(text)).toBe(true);
-    // Two readings, the file.
-    expect(remote.calls).toBe(3);
-    expect(remote.textBytes).toBeLessThan(text.length * 2.01);
-    expect(remote.rawBytes).toBe(text.length);
   });
 
   test('bytes that are not UTF-8, a genuine U+FFFD and a byte-order mark come out exact', async () => {
@@ -324,20 +306,6 @@ describe('truncation and rewriting', () => {
     expect(engine.store.liveFiles.ofJob('501' as never)[0]?.generation).toBe(2);
   });
 
-  test('is found when the file has regrown beyond its old length', async () => {
-    const { remote, poll, pass, mirror, file } = setUp();
-    const old = Buffer.from('old line\n'.repeat(200));
-    remote.files.set(NAME, old);
-    await poll();
-    const regrown = Buffer.from('new and different\n'.repeat(500));
-    remote.files.set(NAME, regrown);
-    expect(await poll()).toBe('different');
-    pass(2_000);
-    expect(await poll()).toBe('current');
-    expect(mirror().equals(regrown)).toBe(true);
-    expect(fs.readFileSync(`${file}.1`).equals(old)).toBe(true);
-  });
-
   test('a file that vanishes is no error, and goes on where it was when it is there again', async () => {
     const { remote, poll, pass, mirror, engine, file } = setUp();
     remote.files.set(NAME, Buffer.from('content\n'));
@@ -355,23 +323,6 @@ describe('truncation and rewriting', () => {
     expect(fs.existsSync(`${file}.1`)).toBe(false);
   });
 
-  test('of a progress file, again and again, keeps its last state before and no more', async () => {
-    const { remote, engine, pass } = setUp();
-    const key: LiveFileKey = { ...STDOUT, file: 'progress' };
-    engine.watch([key]);
-    for (let percent = 1; percent <= 8; percent++) {
-      remote.files.set(keyText(key), Buffer.from(`${percent * 11} percent`));
-      for (let polls = 0; polls < 3; polls++) {
-        await engine.poll();
-        pass(6_000);
-      }
-    }
-    const file = engine.mirror(key);
-    expect(fs.readFileSync(file, 'utf8')).toBe('88 percent');
-    expect(fs.readFileSync(`${file}.1`, 'utf8')).toBe('77 percent');
-    expect(fs.existsSync(`${file}.2`)).toBe(false);
-  });
-
   test('a stale size is waited out', async () => {
     const { remote, poll, pass, mirror, file } = setUp();
     remote.files.set(NAME, Buffer.from('x'.repeat(1000)));
@@ -384,20 +335,6 @@ describe('truncation and rewriting', () => {
     expect(await poll()).toBe('current');
     expect(mirror().length).toBe(1000);
     expect(fs.existsSync(`${file}.1`)).toBe(false);
-  });
-
-  test('keeps as many generations as it should, the youngest first', async () => {
-    const { remote, poll, pass, file } = setUp({ keepGenerations: 3 });
-    for (let generation = 0; generation < 6; generation++) {
-      remote.files.set(NAME, Buffer.from(`generation ${generation}`));
-      await poll();
-      pass(10_000);
-      await poll();
-    }
-    const kept = [1, 2, 3, 4].map((number) =>
-      fs.existsSync(`${file}.${number}`) ? fs.readFileSync(`${file}.${number}`, 'utf8') : undefined,
-    );
-    expect(kept).toEqual(['generation 4', 'generation 3', 'generation 2', undefined]);
   });
 });
 
@@ -450,17 +387,6 @@ describe('what was never promised says nothing against what was', () => {
     }
     expect(mirror()).toEqual(committed);
     expect(fs.existsSync(`${file}.1`)).toBe(false);
-  });
-
-  test('a rewritten file keeps what was promised of its mirror, and no more', async () => {
-    const { remote, engine, pass, mirror, file } = await tornBehind(Buffer.from('promised'));
-    remote.files.set(NAME, Buffer.from('rewritten'));
-    for (let polls = 0; polls < 3; polls++) {
-      await engine.poll();
-      pass(6_000);
-    }
-    expect(mirror().toString()).toBe('rewritten');
-    expect(fs.readFileSync(`${file}.1`, 'utf8')).toBe('promised');
   });
 });
 

@@ -158,20 +158,6 @@ describe('what a kill left in a mirror', () => {
     expect(place.row).toMatchObject({ generation: 1, position: LONG.length + 13 });
   });
 
-  test('is cut if somebody had changed the mirror before, and it had been mended', async () => {
-    const place = new Place();
-    place.has(LONG);
-    await place.polls();
-    fs.truncateSync(place.engine.mirror(STDOUT), 700);
-    place.has(`${LONG}more`);
-    await place.killedAt('append:written');
-    expect(place.read()).toBe(`${LONG}more`);
-    place.start();
-    place.has('another content\n');
-    await place.polls();
-    expect([place.read(), place.read(1)]).toEqual(['another content\n', LONG]);
-  });
-
   test('is kept with the undecodable bytes that could be had at last', async () => {
     const place = new Place();
     place.remote.rawAccess = false;
@@ -233,21 +219,6 @@ describe('what may be damaged is taken back', () => {
     place.start();
     await place.polls();
     expect([place.read(), place.read(1)]).toEqual([`${LONG}more`, undefined]);
-  });
-
-  test('if somebody had changed it, and the kill came while that was taken back', async () => {
-    const place = new Place();
-    place.has(LONG);
-    await place.polls();
-    const changed = Buffer.from(LONG).fill('#', 700, 710);
-    fs.writeFileSync(place.engine.mirror(STDOUT), changed);
-    await place.killedBefore('truncate');
-    expect(place.read()).toBe(changed.toString());
-    place.start();
-    expect(place.row?.position).toBe(700);
-    place.has('another content\n');
-    await place.polls();
-    expect(place.read()).toBe('another content\n');
   });
 
   test('if its flush failed, whatever the system still shows of it', async () => {

@@ -95,15 +95,6 @@ describe('what is fetched', () => {
     expect([place.read('11', 'a'), place.read('11', 'b')]).toEqual(['right', 'right']);
   });
 
-  it('is all of it in the final pass, due or not', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/a', 'a');
-    await place.sync();
-    place.remote.set('/11/a', 'A');
-    expect(await place.sync()).toMatchObject({ fetched: 0 });
-    expect(await place.sync(true)).toMatchObject({ fetched: 1, changed: 1 });
-  });
-
   it('is what the patterns include and do not exclude, upper and lower case apart; a change of them counts', async () => {
     const patterns = { include: ['*.dat', 'logs/'], exclude: ['tmp/', 'secret*'] };
     const place = new ResultsPlace({ rules: { ...OPTIONS, ...patterns } });

@@ -1,12 +1,8 @@
-/** Every command once around, with the agent running and without. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { taskOf } from '../../support/e2e-job.ts';
 import { Place, readIfThere, resultsOf } from '../../support/e2e-place.ts';
-import { PROGRAM } from '../../support/e2e-program.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 /** Not UTF-8 in the middle; whole at its end, for the agent gives a character that is cut there time to come. */
@@ -77,23 +73,3 @@ it.concurrent('while the agent runs', PATIENCE, async (context) => {
   agent.signal('SIGTERM');
   expect(await agent.ended).toMatchObject({ code: 0, signal: null, stdout: '' });
 });
-
-it.concurrent.each([['--help'], ['completion', 'bash']])(
-  'ends silently when nobody reads its output: %s %s',
-  PATIENCE,
-  async (...args) => {
-    const child = spawn(process.execPath, [PROGRAM, ...args.filter((arg) => typeof arg === 'string')], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    // Closed long before the program has loaded.
-    child.stdout.destroy();
-    let stderr = '';
-    child.stderr.setEncoding('utf8').on('data', (text) => {
-      stderr += text;
-    });
-    const [code] = await once(child, 'close');
-    // 141: as a program that SIGPIPE ends, where some of the output was not written yet.
-    expect([0, 141]).toContain(code);
-    expect(stderr).toBe('');
-  },
-);

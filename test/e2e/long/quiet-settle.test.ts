@@ -53,23 +53,6 @@ describe.concurrent('a job', PATIENCE, () => {
     expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('was settled, and is watched again') });
     await place.mirrored(job, 'stdout');
   });
-
-  it('that is unwatched stays so, though it stands in the configuration', async (context) => {
-    const { place, job, stdout, taskId } = await quietJob(context, 60);
-    const agent = await place.run();
-    const unwatched = await place.agent('unwatch', job.jobId);
-    expect(unwatched).toMatchObject({ code: 0, stderr: '' });
-    expect(unwatched.stdout).toContain(
-      `${place.configFile} still lists it: the agent does not follow it until you run agent watch ${job.jobId}`,
-    );
-    await agent.kill();
-    const next = await place.run();
-    await next.logs('configured job not followed', { jobId: job.jobId, state: 'ended' });
-    expect((await place.status()).jobs).toEqual([]);
-    fs.appendFileSync(stdout, 'later\n');
-    expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
-    await place.mirrored(job, 'stdout');
-  });
 });
 
 describe.concurrent('a job', PATIENCE, () => {

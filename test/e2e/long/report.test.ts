@@ -33,22 +33,6 @@ async function reportOf(place: Place, args: readonly string[], env: Record<strin
   return `${text}\n${stderr}`;
 }
 
-it.concurrent('version: the program, Node.js, SQLite and the native modules', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  const { version } = JSON.parse(fs.readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
-  const report = JSON.parse((await place.plain(['version', '--json'])).stdout);
-  expect(report).toMatchObject({
-    version: 2,
-    program: { name: 'jobtail', version },
-    node: { version: process.versions.node },
-    sqlite: expect.stringMatching(/^3\.\d+\.\d+$/),
-    modules: { 'better-sqlite3': { version: expect.any(String), isNative: true, error: null } },
-  });
-  const { stdout } = await place.plain(['version']);
-  expect(stdout).toContain(`jobtail ${version}\n`);
-  expect(stdout).toContain(`SQLite ${report.sqlite}\n`);
-});
-
 it.concurrent.for([
   ['was not built', 'MODULE_NOT_FOUND', 'Could not locate the bindings file'],
   ['is of another Node.js', 'ERR_DLOPEN_FAILED', 'compiled against a different Node.js version'],

@@ -7,9 +7,7 @@ import { Place } from '../../support/e2e-place.ts';
 import type { SandboxService } from '../../support/e2e-sandbox.ts';
 import {
   expectNoSecret,
-  failingCalls,
   failingSignIns,
-  goThrough,
   MARK,
   PASSWORD,
   quotationsOf,
@@ -86,29 +84,6 @@ for (const secret of ['password', 'token'] as const) {
     expectNoSecret(found, [value]);
   });
 }
-
-it.concurrent('with a token that is shown with each call', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  await sandbox.setUser({ username: sandbox.username, token: TOKEN });
-  await sandbox.setHabits({ signInAnswer: 'header' });
-  fs.writeFileSync(sandbox.tokenFile, TOKEN);
-  const job = await sandbox.submit({ tasks: [{}] });
-  fs.writeFileSync(job.tasks[0]?.files.stdout ?? '', 'hello\n');
-  place.configure(sandbox, {
-    auth: { method: 'openid', passwordFile: undefined, tokenFile: sandbox.tokenFile },
-    watch: [{ job: job.jobId, tasks: job.tasks.map(({ taskId }) => taskId) }],
-  });
-  const agent = await place.run();
-  await place.mirrored(job, 'stdout');
-  await goThrough(sandbox, agent, failingCalls(TOKEN));
-  await place.verified(job.jobId);
-  const before = traces(place, agent);
-  await agent.kill();
-  const found = new Map([...before, ...traces(place, agent)]);
-  expect(Buffer.concat([...found.values()]).toString('latin1')).toContain(MARK);
-  expectNoSecret(found, [TOKEN, sandbox.secrets.token, sandbox.secrets.controlToken]);
-});
 
 it.concurrent('with a transfer method that quotes them', PATIENCE, async (context) => {
   const place = Place.make(context);

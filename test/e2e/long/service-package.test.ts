@@ -1,3 +1,4 @@
+/** What the built program has of its packages, and what of them it must not have. */
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
@@ -29,4 +30,12 @@ it('has the licence of each package that is built in', () => {
   });
   expect(bundled).toEqual(expect.arrayContaining([expect.stringMatching(/^undici /), expect.stringMatching(/^soap /)]));
   for (const name of bundled) expect(texts.get(name), name).toMatch(/copyright|blue oak/i);
+});
+
+it('what would fetch a contract, and what is no client, is not in it', () => {
+  const directory = `${ROOT}dist/chunks/`;
+  const chunks = fs.readdirSync(directory).filter((name) => name.endsWith('.js'));
+  const texts = chunks.map((name) => fs.readFileSync(directory + name, 'utf8'));
+  for (const module of [/node_modules\/axios/, /node_modules\/undici\/lib\/mock\//])
+    expect(texts.filter((text) => module.test(text))).toEqual([]);
 });

@@ -9,13 +9,11 @@ import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
-import { needs, needsThat } from '../../support/needs.ts';
+import { needsThat } from '../../support/needs.ts';
 import { datagramsAreMissing, notifySocket } from '../../support/service-notify-socket.ts';
-import { alertsOf, complaintsOf } from '../../support/service-promtool.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 const HANG = new URL('../../support/service-hang.mjs', import.meta.url).href;
-const WITH_PROMTOOL = needs('promtool');
 const WITH_DATAGRAMS = needsThat(!datagramsAreMissing(), 'sd_notify: the optional module unix-dgram is not installed');
 
 /** `agent run` with more in its environment. */
@@ -94,58 +92,6 @@ describe('what systemd is reported', WITH_DATAGRAMS, () => {
     const scrape = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     expect(Number(/^jobtail_scheduler_turn_age_seconds (.*)$/m.exec(scrape)?.[1])).toBeGreaterThan(2);
   });
-});
-
-it.concurrent('metrics tell what was done; an address in use costs only them', {
-  timeout: 180_000,
-  ...WITH_PROMTOOL,
-  // A part of it does without.
-  skip: false,
-}, async (context) => {
-  const place = Place.make(context);
-  const { sandbox, job, task } = await submitQuietJob(place);
-  fs.writeFileSync(task.files.stdout, 'x'.repeat(12_345));
-  const watch = [{ job: job.jobId, tasks: [task.taskId], files: ['stdout'], results: false }];
-  place.configure(sandbox, { watch, metrics: { listen: '127.0.0.1:0' } });
-  const agent = await place.run();
-  await place.mirrored(job, 'stdout');
-  const { port } = await agent.logs('metrics listening');
-  const get = async (what: string) => {
-    const response = await fetch(`http://127.0.0.1:${port}/${what}`);
-    return { status: response.status, text: await response.text() };
-  };
-  await until('the bytes to be counted', async () =>
-    /^jobtail_mirrored_bytes_total 12345$/m.test((await get('metrics')).text),
-  );
-  const scrape = (await get('metrics')).text;
-  expect(scrape).toMatch(/^jobtail_jobs\{state="watched"\} 1$/m);
-  expect(scrape).toMatch(/^jobtail_sign_ins_total\{outcome="ok"\} 1$/m);
-  expect(scrape).toMatch(/^jobtail_calls_total\{operation="DownloadPartsOfJobFilesFromCluster",outcome="ok"\} [1-9]/m);
-  expect(scrape).not.toContain(`"${job.jobId}"`);
-  if (!WITH_PROMTOOL.skip) {
-    expect(complaintsOf(scrape)).toEqual([]);
-    expect(alertsOf(scrape)).toEqual([]);
-  }
-  expect(await get('healthz')).toEqual({ status: 200, text: 'ok\n' });
-  expect(await get('readyz')).toEqual({ status: 200, text: 'ok\n' });
-  await sandbox.cut();
-  await until('it to say so', async () => (await get('readyz')).text === 'the service cannot be reached\n');
-  expect((await get('readyz')).status).toBe(503);
-  expect((await get('healthz')).status).toBe(200);
-  await until('the job to fail', async () => /^jobtail_jobs_failing 1$/m.test((await get('metrics')).text));
-  if (!WITH_PROMTOOL.skip) expect(alertsOf((await get('metrics')).text)).toEqual(['JobtailJobsFailing']);
-
-  const second = Place.make(context);
-  const other = await second.startSandbox();
-  const another = await other.submit({ tasks: [{}] });
-  fs.writeFileSync(another.tasks[0]?.files.stdout ?? '', 'hello\n');
-  second.configure(other, {
-    watch: [{ job: another.jobId, tasks: another.tasks.map(({ taskId }) => taskId) }],
-    metrics: { listen: `127.0.0.1:${port}` },
-  });
-  const without = await second.run();
-  expect(await without.logs('cannot listen for metrics')).toMatchObject({ level: 'error', code: 'config' });
-  await second.mirrored(another, 'stdout');
 });
 
 describe('a log that cannot be written', () => {

@@ -151,32 +151,6 @@ describe('agent init', () => {
     expect(fs.readFileSync(file, 'utf8')).toBe(text);
   });
 
-  it.concurrent('finds out by one address what is spoken there, and writes what fits', {
-    timeout: 180_000,
-  }, async (context) => {
-    const place = Place.make(context);
-    const sandbox = await place.startSandbox();
-    const user = ['--method', 'password', '--username', 'alice', '--secret-file', sandbox.passwordFile];
-    const serviceFrom = async (url: string, ...flags: readonly string[]) => {
-      const file = path.join(place.directory, 'found.yaml');
-      const made = await place.plain(['init', '--force', '-o', file, '--url', url, ...user, ...flags]);
-      expect(made, url).toMatchObject({ code: 0, stderr: '' });
-      expect(markOf(made.stdout, 'sign-in')).toBe('✓');
-      return parse(fs.readFileSync(file, 'utf8')).service;
-    };
-    const { baseUrl, jobsUrl, restUrl } = sandbox;
-    const namespace = 'http://sandbox.example.org/';
-    const soap = { protocol: 'soap', fileTransferUrl: `${baseUrl}/FileTransferWs`, namespace, jobsUrl, baseUrl };
-    expect(await serviceFrom(`${baseUrl}/`), 'which has both').toEqual({ protocol: 'rest', baseUrl });
-    expect(await serviceFrom(baseUrl, '--protocol', 'soap')).toEqual(soap);
-    expect(await serviceFrom(`${baseUrl}/FileTransferWs`)).toEqual(soap);
-    expect(await serviceFrom(restUrl)).toEqual({ protocol: 'rest', baseUrl });
-    await sandbox.setHabits({ restPath: '/a/b', release: '2.0' });
-    expect(await serviceFrom(`${baseUrl}/a/b/`)).toEqual({ protocol: 'rest', baseUrl, path: '/a/b' });
-    await sandbox.setHabits({ restPath: '/a/heappe' });
-    expect(await serviceFrom(`${baseUrl}/a`)).toEqual({ protocol: 'rest', baseUrl: `${baseUrl}/a` });
-  });
-
   it.concurrent('asks on a terminal, and never shows the password', {
     timeout: 180_000,
     ...needs('script'),

@@ -1,10 +1,8 @@
 import fs from 'node:fs';
-import path from 'node:path';
 import { expect, it } from 'vitest';
-import { mirroredJob, requestOf } from '../../support/e2e-job.ts';
+import { mirroredJob } from '../../support/e2e-job.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
-import { linkIn, linkOf, View, viewedJob } from '../../support/e2e-view.ts';
-import { freePort } from '../../support/free-port.ts';
+import { linkOf, View, viewedJob } from '../../support/e2e-view.ts';
 
 it('follows a mirror byte for byte, over a rewrite and over a kill of the agent', PATIENCE, async (context) => {
   const { place, agent, view, content, file, task, mirror } = await viewedJob(context);
@@ -31,23 +29,6 @@ it('follows a mirror byte for byte, over a rewrite and over a kill of the agent'
   expect((await view.bytes(`lines?${content}`)).toString()).toBe('rewritten\n');
   const { former } = JSON.parse((await view.bytes(`generations?${content}`)).toString());
   expect((await view.bytes(`raw?${content}&version=${former[0].version}`)).length).toBe(more);
-});
-
-it('is where a changed configuration says, and what is wrong with that is said', PATIENCE, async (context) => {
-  const { place, agent, view, sandbox, job, content } = await viewedJob(context);
-  const port = await freePort();
-  const listen = `0.0.0.0:${port}`;
-  place.configure(sandbox, { watch: [requestOf(job)], view: { listen } });
-  expect(await agent.logs('view not encrypted', { err: '0.0.0.0' })).toMatchObject({ level: 'warn' });
-  await until('the other address', () => agent.logged('view listening', { address: `127.0.0.1:${port}/` }).length > 0);
-  await expect(view.ask(`lines?${content}`)).rejects.toThrow();
-  const other = new View(linkIn(await place.agent('view')), place);
-  expect((await other.ask(`lines?${content}`)).status).toBe(200);
-  const checked = (await place.agent('check')).stdout;
-  expect(checked).toContain(`http://127.0.0.1:${port}/ answers; its token is in ${place.state}/view-token`);
-  expect(checked).toContain('without encryption');
-  fs.chmodSync(path.join(place.state, 'view-token'), 0o644);
-  expect(await place.agent('check')).toMatchObject({ code: 3, stdout: expect.stringContaining('chmod 600') });
 });
 
 it('is served by the command where no agent serves it, beside one or without', PATIENCE, async (context) => {

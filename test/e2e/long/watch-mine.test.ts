@@ -71,20 +71,4 @@ describe.concurrent('all jobs of the user', PATIENCE, () => {
     const refused = await place.agent('unwatch', '--mine');
     expect(refused).toMatchObject({ code: 7, stderr: expect.stringContaining('set watchMine: false') });
   });
-
-  it('stay ordered while no agent runs, and while no job service answers', async (context) => {
-    const { place, sandbox, followed } = await placeOfUser(context);
-    const [job] = await submitJobs(sandbox, 1);
-    await sandbox.setHabits({ jobService: false });
-    const watched = await place.agent('watch', '--mine');
-    expect(watched).toMatchObject({ code: 0, stderr: expect.stringContaining('no agent is running') });
-    expect(watched.stdout).toContain('how many there are now is unknown');
-    const agent = await place.run();
-    await agent.logs('operation failed', { scope: 'the job service' });
-    expect((await place.agent('status')).stdout).toContain('job states are not reported: ');
-    await agent.kill();
-    await sandbox.setHabits({ jobService: true });
-    await place.run();
-    await until('the job', async () => (await followed())[0] === job?.jobId);
-  });
 });

@@ -1,18 +1,9 @@
-/** Commands: those that look change nothing, and those that wait go on over a broken connection. */
-import fs from 'node:fs';
-import path from 'node:path';
 import { expect, it } from 'vitest';
-import { fleetReport } from '../../../src/cli/fleet/client.ts';
 import { answerTo } from '../../../src/cli/fleet/commands.ts';
-import { overview } from '../../../src/cli/show/status-table.ts';
-import { serviceAddress } from '../../../src/config/config.ts';
-import { loadConfig } from '../../../src/config/load.ts';
 import { FleetClient } from '../../../src/fleet/client.ts';
-import { MINIMAL } from '../../config/files.ts';
 import { until } from '../../support/e2e-until.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
 import { needs } from '../../support/needs.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const SCHEMAS = `SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname LIKE 'jobtail%'`;
 
@@ -117,21 +108,5 @@ it('a removed job has no rows, and stays known; one that is followed or owned is
   expect(await fleet.query('SELECT job_id FROM jobtail.rows UNION SELECT job_id FROM jobtail.orders')).toEqual([]);
   expect(await fleet.query('SELECT job_id, state FROM jobtail.jobs')).toEqual([{ job_id: '1', state: 'forgotten' }]);
   await expect(client.forget(jobId)).rejects.toThrow('job 1 is not known');
-  await client.close();
-});
-
-it('status reports that the service does not decode UTF-8, once for all agents', needs('postgres'), async () => {
-  const fleet = await FleetParts.make();
-  await fleet.join('command');
-  const configFile = path.join(temporaryDirectory(), 'config.yaml');
-  fs.writeFileSync(configFile, MINIMAL);
-  const config = await loadConfig(configFile);
-  const client = await FleetClient.openReadOnly(fleet.address);
-  const shown = async () => overview(await fleetReport(config, client, undefined), { columns: 200, hasBoxes: false });
-  const text = 'the service does not decode UTF-8: live files are followed by raw downloads alone';
-  expect(await shown()).not.toContain(text);
-  const row = [serviceAddress(config.service), 'text-encoding', 'other'];
-  await fleet.query('INSERT INTO jobtail.habits (service, name, value) VALUES ($1, $2, $3)', row);
-  expect((await shown()).split(text)).toHaveLength(2);
   await client.close();
 });

@@ -99,23 +99,6 @@ it.concurrent('an agent whose row is of an older backup, or missing, joins again
   expect(String(failure)).toContain('another agent of the fleet is called anna (host here, pid');
 });
 
-it.concurrent('a job taken by a call whose answer was lost is followed', OPTIONS, async (test) => {
-  const { fleet, soon } = await fleetWith(test, 1);
-  const anna = fleet.start('anna', {});
-  await until('one to be followed', () => anna.followed.size === 1);
-  await fleet.query(`INSERT INTO jobtail.jobs (job_id, owner, attempt) VALUES ('2', 'anna', 1)`);
-  await fleet.query(`INSERT INTO jobtail.orders (job_id, kind, body) VALUES ('2', 'watch', $1)`, [orderFor(2)]);
-  await soon('the other to be followed, too', () => anna.followed.size === 2);
-});
-
-it.concurrent('agents that start at once on an empty database log no error', OPTIONS, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const members = ['anna', 'ben', 'cleo', 'dora'].map((name) => fleet.start(name, {}));
-  for (const { log } of members)
-    await until('it to be in', () => log.some(({ message }) => message === 'joined the fleet'));
-  for (const { log } of members) expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
-});
-
 it.concurrent(
   'an agent that does not see the mirrors of the others is refused, unless each has its own',
   OPTIONS,

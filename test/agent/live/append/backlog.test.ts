@@ -78,31 +78,6 @@ describe('a long backlog full of cut characters', () => {
     expect(mirror().equals(TEXT)).toBe(true);
   });
 
-  test('waits while the text fits two listed files that differ', async () => {
-    const { remote, poll, mirror } = setUp();
-    const twin = keyText({ ...STDOUT, taskId: '9002' as TaskId });
-    remote.prefix = 'x';
-    remote.files.set(twin, TEXT.subarray(0, LONG_BYTES * 2));
-    expect(await poll()).toBe('raw');
-    expect(mirror().length).toBe(0);
-    remote.files.set(twin, TEXT);
-    for (let polls = 0; polls < 20 && mirror().length === 0; polls++) await poll();
-    expect(mirror().equals(TEXT)).toBe(true);
-  });
-
-  test('is read as text where the service does not tell the name of a file without its text', async () => {
-    const { remote, poll, mirror } = setUp();
-    const readParts = remote.readParts.bind(remote);
-    remote.readParts = async (jobId, wanted, ...rest) => {
-      if (wanted.some(({ offset }) => offset > TEXT.length)) throw new JobtailError('fault', 'no such offset');
-      return await readParts(jobId, wanted, ...rest);
-    };
-    expect(await poll()).toBe('fault');
-    expect(await poll()).toBe('current');
-    expect(mirror().equals(TEXT)).toBe(true);
-    expect(remote.rawBytes).toBe(0);
-  });
-
   test('goes on where it was when the download breaks in its midst', async () => {
     const { remote, engine, poll, mirror } = setUp();
     const download = remote.downloadFile.bind(remote);

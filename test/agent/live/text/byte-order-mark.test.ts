@@ -103,35 +103,6 @@ describe('a byte-order mark that is swallowed', () => {
     );
   });
 
-  test('is never made up of an empty file that is written meanwhile', async () => {
-    await fc.assert(
-      fc.asyncProperty(content, fc.nat(1), fc.boolean(), async (after, call, stream) => {
-        // Of a mark alone, the response is empty, too.
-        fc.pre(!after.equals(BYTE_ORDER_MARK));
-        const empty = Buffer.alloc(0);
-        const { mark } = await find(empty, { stream }, (question) => (question < call ? empty : after));
-        expect(['none', 'again']).toContain(mark);
-      }),
-      { ...numRuns(1_000), examples: [[Buffer.from('fefffeff', 'hex'), 0, false]] },
-    );
-    const alone = await find(BYTE_ORDER_MARK, { swallowBom: true });
-    expect(alone.mark).toBe('efbbbf');
-  });
-
-  test('is never made up of a file that grows meanwhile', async () => {
-    await fc.assert(
-      fc.asyncProperty(content, content, fc.nat(2), fc.boolean(), async (before, rest, call, stream) => {
-        const after = Buffer.concat([before, rest]);
-        fc.pre(!isMarked(after));
-        const { mark } = await find(before, { stream }, (question) => (question < call ? before : after));
-        expect(['none', 'again']).toContain(mark);
-      }),
-      { ...numRuns(1_000), examples: [[Buffer.from('A'), Buffer.from('\ufffd\ufffdA0'), 0, false]] },
-    );
-    const standing = await find(Buffer.from('\ufeffA'), { swallowBom: true });
-    expect(standing.mark).toBe('efbbbf');
-  });
-
   test('is put back before the text', async () => {
     const marked = withMark(new MemoryContent(Buffer.from('text')));
     expect(marked.length).toBe(7);

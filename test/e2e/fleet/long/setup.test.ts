@@ -3,7 +3,6 @@ import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet, mustSucceed } from '../../../support/fleet.ts';
-import { expectEqual } from '../../../support/fleet-proof.ts';
 import { needs } from '../../../support/needs.ts';
 
 it.concurrent('a check looks at the database, makes nothing, and names what is wrong with it', {
@@ -40,21 +39,6 @@ it.concurrent('two agents with one name are not both of the fleet', {
   const { code, stderr } = await ben.program.ended;
   expect([code, stderr]).toEqual([4, expect.stringContaining('another agent of the fleet is called anna')]);
   expect(anna.isRunning).toBe(true);
-});
-
-it.concurrent('an agent that is killed and back at once goes on with what it had', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async (context) => {
-  const fleet = await Fleet.make(context, { jobs: 6, agents: ['anna', 'ben'] });
-  await fleet.runSpread();
-  await fleet.untilEqual();
-  const before = await fleet.attempts();
-  await fleet.agent('anna').kill();
-  fleet.grow();
-  await fleet.agent('anna').start();
-  await expectEqual(fleet);
-  expect(await fleet.attempts()).toEqual(before);
 });
 
 it.concurrent('jobs that an agent followed alone are those of the fleet when it joins', {

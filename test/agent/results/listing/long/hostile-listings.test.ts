@@ -10,9 +10,6 @@ import type { ResultRow } from '../../../../../src/store/rows.ts';
 import { systemClock } from '../../../../../src/system/clock.ts';
 import { fileCalls } from '../../../../../src/system/files.ts';
 import { slowness, watchTurns } from '../../../../support/turns.ts';
-import { listResponse } from '../../../../support/wire-envelopes.ts';
-import { createRemote } from '../../../../support/wire-remote.ts';
-import { bodyOf, startHttpServer } from '../../../../support/wire-server.ts';
 import { inMemory, JOB, OPTIONS, ResultsPlace } from '../../place.ts';
 
 const PATIENCE = { timeout: 300_000 };
@@ -185,20 +182,4 @@ it.each([
   await place.sync(true);
   expect(place.reported).toHaveLength(1);
   expect(await namesThatMayBe([name, '/x/a'], '/a')).toEqual(['/x/a']);
-});
-
-it('200,000 names arrive, and are looked through for a live file', PATIENCE, async () => {
-  const names = Array.from({ length: 200_000 }, (_, index) => `<string>/${index}//s.txt</string>`).join('');
-  const server = await startHttpServer(async (request, response) => {
-    await bodyOf(request);
-    response.writeHead(200, { 'content-type': 'text/xml' }).end(listResponse(names));
-  });
-  const made = createRemote(server.url, { maxSmallAnswerBytes: 32 * 1024 * 1024 });
-  onTestFinished(() => made.close().then(() => server.close()));
-  const { signal } = new AbortController();
-  const listed = await made.remote.listChangedFiles(JOB, signal);
-  expect(listed).toHaveLength(200_000);
-  const { done } = await inSlices(() => namesThatMayBe(listed, '/s.txt'));
-  expect(done).toHaveLength(200_000);
-  expect(done[0]).toBe('/0//s.txt');
 });
