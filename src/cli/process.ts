@@ -7,7 +7,7 @@ import { asJobtailError, EXIT } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { logLine, printableLines } from '../printable.ts';
 import { packageFile, sourceStack } from '../system/package-file.ts';
-import { displayOf, wrapToColumns } from './show/terminal.ts';
+import { columnsOf, wrapToColumns } from './show/terminal.ts';
 
 /** The exit code of a command that a signal stopped. */
 let stoppedCode: number = EXIT.interrupted;
@@ -64,7 +64,7 @@ export function reportError(thrown: unknown): number {
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const error = asJobtailError(thrown);
   if (error.code === 'aborted') return stoppedCode;
-  const { columns } = displayOf(process.stderr);
+  const columns = columnsOf(process.stderr);
   const indent = ' '.repeat('agent: '.length);
   const lines = [error.message, error.hint ?? ''].flatMap((text) =>
     text === '' ? [] : printableLines(text).split('\n'),

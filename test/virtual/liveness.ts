@@ -298,7 +298,7 @@ const isSaidOf = ({ error, files, results }: JobReport) =>
   error !== null || files.some((file) => file.error !== null) || results.notSynced.length > 0;
 
 /** Of a terminal. */
-const TERMINAL = { columns: 120, hasBoxes: true };
+const TERMINAL = 120;
 
 /** What `agent status`, and `agent status JOB` of each job, show. @throws Error if a page does not show a value */
 export function shownBy({ config, store }: World['agent']): Report {

@@ -3,7 +3,7 @@
 import { asJobtailError, EXIT } from '../../errors.ts';
 import { printable, printableLines } from '../../printable.ts';
 import { pc } from '../show/colours.ts';
-import { displayOf, isUnicode, wrapToColumns } from '../show/terminal.ts';
+import { columnsOf, isUnicode, wrapToColumns } from '../show/terminal.ts';
 
 /** ok: correct. note: information. warning: it works, but may fail soon, or has a disadvantage. */
 type Mark = 'ok' | 'note' | 'warning' | 'failure';
@@ -29,17 +29,14 @@ export const warning = (text: string, hint: string): Finding => ({ mark: 'warnin
 
 export class Findings {
   readonly #write: (text: string) => void;
-  #exitCode: number = EXIT.ok;
+  /** That of the first failure. */
+  exitCode: number = EXIT.ok;
   /** Each finding, with the name of its step. */
   readonly all: (Finding & { readonly step: string })[] = [];
   #step = '';
 
   constructor(write: (text: string) => void) {
     this.#write = write;
-  }
-
-  get exitCode(): number {
-    return this.#exitCode;
   }
 
   async step(name: string, check: () => Promise<readonly Finding[]> | readonly Finding[]): Promise<boolean> {
@@ -49,7 +46,7 @@ export class Findings {
     } catch (thrown) {
       const { message, hint, policy } = asJobtailError(thrown);
       this.#print(name, { mark: 'failure', text: message, hint });
-      if (this.#exitCode === EXIT.ok) this.#exitCode = policy.exitCode;
+      this.exitCode ||= policy.exitCode;
       return false;
     }
   }
@@ -62,7 +59,7 @@ export class Findings {
     if (name !== '') this.#step = name;
     this.all.push({ step: this.#step, mark, text, hint });
     const indent = ' '.repeat(NAME_COLUMNS + 2);
-    const { columns } = displayOf();
+    const columns = columnsOf();
     const write = (start: string, line: string) => {
       for (const [index, part] of wrapToColumns(line, columns - indent.length).entries())
         this.#write(`${index === 0 ? start : indent}${part}\n`);

@@ -55,7 +55,7 @@ export async function grep(args: readonly string[], options: GrepOptions): Promi
     const files = mirrorsOrError(config.mirror.directory, { jobs, tasks, files: file, since, allGenerations });
     const pattern: Pattern = { source, ignoreCase: options.ignoreCase, invert: options.invertMatch };
     const wanted = wantedBy(options);
-    const format = options.json === true ? new JsonFormat() : new TextFormat(pattern, options);
+    const format = options.json === true ? JSON_FORMAT : textFormat(pattern, options);
     const limit = limitOf(options);
     let outcome: Outcome = 'nothing';
     for await (const event of search({ files, pattern, wanted })) {
@@ -152,100 +152,63 @@ interface Format {
 }
 
 /** The output of grep. The bytes of lines are unchanged, except on a terminal. */
-class TextFormat implements Format {
-  readonly #isTerminal = process.stdout.isTTY;
-  readonly #matches: RegExp | undefined;
-  readonly #isNumbered: boolean;
-  readonly #separatesGroups: boolean;
-  readonly #isNamed: boolean;
-  #last: { readonly file: MirrorFile; readonly number: number } | undefined;
-
-  constructor(pattern: Pattern, options: GrepOptions) {
-    this.#matches = pattern.invert === true ? undefined : expressionOf(pattern, 'g');
-    this.#isNumbered = options.lineNumber === true;
-    this.#separatesGroups = hasGroups(options);
-    this.#isNamed = options.filename;
-  }
-
-  lines(file: MirrorFile, lines: readonly FoundLine[]): string | Buffer {
-    const label = this.#label(file);
-    const text = lines.map((line) => {
-      const mark = pc.cyan(line.isSelected ? ':' : '-');
-      const named = this.#isNamed ? `${label}${mark}` : '';
-      const number = this.#isNumbered ? `${pc.green(line.number)}${mark}` : '';
-      const bytes = this.#isTerminal ? this.#onTerminal(line) : line.bytes;
-      return `${this.#separator(file, line)}${named}${number}${bytes}\n`;
-    });
-    return this.#isTerminal ? text.join('') : Buffer.from(text.join(''), 'latin1');
-  }
-
-  count(file: MirrorFile, count: number): string {
-    return this.#isNamed ? `${this.#label(file)}${pc.cyan(':')}${count}\n` : `${count}\n`;
-  }
-
-  path({ path }: MirrorFile): string {
-    return `${this.#isTerminal ? harmless(path) : path}\n`;
-  }
-
-  #label(file: MirrorFile): string {
-    return pc.magenta(labelOf(file));
-  }
-
-  #separator(file: MirrorFile, { number }: FoundLine): string {
-    if (!this.#separatesGroups) return '';
-    const last = this.#last;
-    this.#last = { file, number };
+function textFormat(pattern: Pattern, options: GrepOptions): Format {
+  const isTerminal = process.stdout.isTTY;
+  const matches = pattern.invert === true ? undefined : expressionOf(pattern, 'g');
+  let last: { readonly file: MirrorFile; readonly number: number } | undefined;
+  const separator = (file: MirrorFile, { number }: FoundLine) => {
     const follows = last === undefined || (last.file === file && last.number + 1 === number);
-    return follows ? '' : `${pc.cyan('--')}\n`;
-  }
-
-  #onTerminal(line: FoundLine): string {
-    const text = this.#shownState(decoded(line).replace(/\r$/, ''));
-    const { isColorSupported, bold, red } = pc;
-    if (!isColorSupported || !line.isSelected || this.#matches === undefined) return harmless(text);
-    let shown = '';
-    let end = 0;
-    for (const { 0: match, index } of text.matchAll(this.#matches)) {
-      if (match === '') continue;
-      shown += `${harmless(text.slice(end, index))}${bold(red(harmless(match)))}`;
-      end = index + match.length;
-    }
-    return `${shown}${harmless(text.slice(end))}`;
-  }
-
-  /** Of a progress bar, the last state that matches. */
-  #shownState(text: string): string {
-    const matches = this.#matches;
-    if (matches === undefined || !text.includes('\r')) return text;
-    return text.split('\r').findLast((state) => state.search(matches) >= 0) ?? text;
-  }
+    last = { file, number };
+    return follows || !hasGroups(options) ? '' : `${pc.cyan('--')}\n`;
+  };
+  return {
+    lines(file, lines) {
+      const label = pc.magenta(labelOf(file));
+      const text = lines.map((line) => {
+        const mark = pc.cyan(line.isSelected ? ':' : '-');
+        const named = options.filename ? `${label}${mark}` : '';
+        const number = options.lineNumber === true ? `${pc.green(line.number)}${mark}` : '';
+        const bytes = isTerminal ? onTerminal(line, matches) : line.bytes;
+        return `${separator(file, line)}${named}${number}${bytes}\n`;
+      });
+      return isTerminal ? text.join('') : Buffer.from(text.join(''), 'latin1');
+    },
+    count: (file, count) => (options.filename ? `${pc.magenta(labelOf(file))}${pc.cyan(':')}${count}\n` : `${count}\n`),
+    path: ({ path }) => `${isTerminal ? harmless(path) : path}\n`,
+  };
 }
 
-class JsonFormat implements Format {
-  lines(file: MirrorFile, lines: readonly FoundLine[]): string {
-    return lines
+/** Of a progress bar, the last state that matches. */
+function onTerminal(line: FoundLine, matches: RegExp | undefined): string {
+  const states = decoded(line).replace(/\r$/, '').split('\r');
+  const text = (matches && states.findLast((state) => state.search(matches) >= 0)) ?? states.join('\r');
+  if (!pc.isColorSupported || !line.isSelected || matches === undefined) return harmless(text);
+  let shown = '';
+  let end = 0;
+  for (const { 0: match, index } of text.matchAll(matches)) {
+    if (match === '') continue;
+    shown += `${harmless(text.slice(end, index))}${pc.bold(pc.red(harmless(match)))}`;
+    end = index + match.length;
+  }
+  return `${shown}${harmless(text.slice(end))}`;
+}
+
+const objectOf = (type: string, { jobId, taskId, file, generation, path }: MirrorFile, more: object) =>
+  `${printableJson({ version: JSON_VERSION, type, jobId, taskId, file, generation, path, ...more })}\n`;
+
+const JSON_FORMAT: Format = {
+  lines: (file, lines) =>
+    lines
       .map((line) => {
         const text = decoded(line);
-        const type = line.isSelected ? 'match' : 'context';
         const isExact = Buffer.from(text).toString('latin1') === line.bytes;
         const base64 = isExact ? {} : { base64: Buffer.from(line.bytes, 'latin1').toString('base64') };
-        return this.#object(type, file, { line: line.number, text, ...base64 });
+        return objectOf(line.isSelected ? 'match' : 'context', file, { line: line.number, text, ...base64 });
       })
-      .join('');
-  }
-
-  count(file: MirrorFile, count: number): string {
-    return this.#object('count', file, { count });
-  }
-
-  path(file: MirrorFile): string {
-    return this.#object('file', file, {});
-  }
-
-  #object(type: string, { jobId, taskId, file, generation, path }: MirrorFile, more: object): string {
-    return `${printableJson({ version: JSON_VERSION, type, jobId, taskId, file, generation, path, ...more })}\n`;
-  }
-}
+      .join(''),
+  count: (file, count) => objectOf('count', file, { count }),
+  path: (file) => objectOf('file', file, {}),
+};
 
 const MAX_SHOWN_CHARACTERS = 200;
 

@@ -10,7 +10,7 @@ import { listJobs } from '../job-service.ts';
 import { hasMessage, showJobState, showTime, taskLine } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
 import { jobFields, type TaskFields, taskFields } from '../show/status-report.ts';
-import { cutToColumns, type Display, displayOf, fitted, pageText } from '../show/terminal.ts';
+import { columnsOf, cutToColumns, fitted, pageText } from '../show/terminal.ts';
 
 export async function jobs(options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
@@ -25,7 +25,7 @@ export async function jobs(options: JsonOption): Promise<void> {
   // The newest jobs are next to the prompt.
   listed.sort((a, b) => compareIds(a.jobId, b.jobId));
   if (options.json === true) process.stdout.write(jsonReport({ jobs: listed }));
-  else process.stdout.write(jobsTable(listed satisfies readonly ListedJob[], displayOf()));
+  else process.stdout.write(jobsTable(listed satisfies readonly ListedJob[], columnsOf()));
 }
 
 function statesHere(config: Config): Map<JobId, WatchState> {
@@ -54,12 +54,12 @@ const MAX_NAME_COLUMNS = 40;
 const MAX_TASKS = 4;
 const MAX_MESSAGES = 3;
 
-export function jobsTable(jobs: readonly ListedJob[], display: Display): string {
+export function jobsTable(jobs: readonly ListedJob[], columns: number): string {
   if (jobs.length === 0) return 'the middleware reports no job\n';
   const head = ['job', 'name', 'state', 'submitted', 'started', 'ended', 'task ids', 'followed'];
-  const lines = [...fitted({ head, rows: jobs.map(rowOf) }, display)];
+  const lines = [...fitted({ head, rows: jobs.map(rowOf) }, columns)];
   for (const job of jobs) lines.push(...messagesOf(job));
-  return pageText(lines, display);
+  return pageText(lines, columns);
 }
 
 function rowOf(job: ListedJob): string[] {

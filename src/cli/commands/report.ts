@@ -2,14 +2,12 @@
  * `agent report`: one text file for a request for help: versions, configuration, the output of `status` and `check`,
  * metrics and log. Configured secrets are replaced wherever they occur, and so is what looks like one.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { keepSecrets } from '../../config/secrets.ts';
-import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
 import { printableJson, printableLines } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
 import { printedBy, runProgram } from '../../system/program.ts';
@@ -35,41 +33,29 @@ const MAX_STATUS_MS = 30_000;
 const COMMAND_KEYS = /^argv$|command$/i;
 
 export async function report(options: ReportOptions): Promise<void> {
-  if (options.output === STANDARD_OUTPUT) await untilStopped((signal) => printReport(options, signal));
-  else await writeReport(options);
-}
-
-/**
- * The file belongs to the caller: it is created before the command becomes the owner of the state, by running this
- * command again with the file as its standard output.
- */
-async function writeReport({ output, config, log }: ReportOptions): Promise<void> {
+  const text = () => untilStopped((signal) => reportText(options, signal));
+  if (options.output === STANDARD_OUTPUT) return void process.stdout.write(await text());
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  const file = path.resolve(output ?? `jobtail-report-${time}.txt`);
+  const file = path.resolve(options.output ?? `jobtail-report-${time}.txt`);
+  // Before the command becomes the owner of the state: the file belongs to the caller.
   const opened = await fs.open(file, 'wx', 0o600).catch((thrown: unknown) => {
     throw new JobtailError('local-io', `cannot write ${file}: ${asJobtailError(thrown).message}`, {
       hint: 'name another file with --output FILE',
     });
   });
   try {
-    const args = ['report', '--output', STANDARD_OUTPUT];
-    if (config !== undefined) args.push('--config', config);
-    if (log !== undefined) args.push('--log', log);
-    const line = [...process.execArgv, process.argv[1] ?? '', ...args];
-    const env = { ...process.env, NO_COLOR: '1' };
-    const child = spawn(process.execPath, line, { stdio: ['ignore', opened.fd, 'inherit'], env });
-    // Ctrl-C reaches both processes.
-    process.on('SIGINT', () => {});
-    const [code] = (await once(child, 'exit')) as [number | null];
-    if (code === 0) process.stdout.write(`${file}\n`);
-    else await fs.rm(file, { force: true });
-    process.exitCode = code ?? EXIT.interrupted;
+    await opened.writeFile(await text());
+    process.stdout.write(`${file}\n`);
+  } catch (thrown) {
+    // The file of root stays, empty, when the command has become another user.
+    await fs.rm(file, { force: true }).catch(() => {});
+    throw thrown;
   } finally {
     await opened.close();
   }
 }
 
-async function printReport(options: ReportOptions, signal: AbortSignal): Promise<void> {
+async function reportText(options: ReportOptions, signal: AbortSignal): Promise<string> {
   // As the caller: the log may be root's. The commands become the owner of the state by themselves.
   const own = (args: readonly string[], totalMs: number) =>
     textOf(() => printedByProgram([...args, '--config', configFileOf(options)], totalMs, signal));
@@ -88,12 +74,12 @@ async function printReport(options: ReportOptions, signal: AbortSignal): Promise
   const secrets = new Secrets(Number.POSITIVE_INFINITY);
   const unread =
     config === undefined ? [] : await keepSecrets(config, secrets, { env: process.env, signal, withPrograms: true });
+  let report = 'jobtail report. Read it before you send it. Secrets are replaced by ***.\n';
   const section = async (name: string, read: () => Promise<string> | string) => {
     const text = await textOf(read);
     signal.throwIfAborted();
-    process.stdout.write(`\n==== ${name} ====\n${secrets.hideAll(withoutCredentials(text)).trimEnd()}\n`);
+    report += `\n==== ${name} ====\n${secrets.hideAll(withoutCredentials(text)).trimEnd()}\n`;
   };
-  process.stdout.write('jobtail report. Read it before you send it. Secrets are replaced by ***.\n');
   await section('report', () => headOf(unread));
   await section('version', () => printableJson(versionReport(), 2));
   await section('configuration', () => {
@@ -104,6 +90,7 @@ async function printReport(options: ReportOptions, signal: AbortSignal): Promise
   await section('check', () => checked);
   await section('metrics', () => metricsOf(config, signal));
   await section('log', () => withoutAssignments(log));
+  return report;
 }
 
 /** A section that cannot be read contains the error instead. */

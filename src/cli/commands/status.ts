@@ -10,7 +10,7 @@ import { untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 import { reportOf, viewLine, viewReport } from '../show/status-report.ts';
 import { detail, overview, type ShownReport } from '../show/status-table.ts';
-import { displayOf } from '../show/terminal.ts';
+import { columnsOf } from '../show/terminal.ts';
 
 interface StatusOptions extends ConfigOption {
   readonly json?: boolean;
@@ -81,7 +81,7 @@ async function show(
   const pageOf: PageOf = async () => {
     const { view, ...rest } = await reportWithView();
     const page = wanted[0] === undefined || wanted[0] === 'all' ? overview : detail;
-    const render = (maxJobs?: number) => `${page(rest, displayOf(), maxJobs)}${viewLine(view, rest.agent.running)}`;
+    const render = (maxJobs?: number) => `${page(rest, columnsOf(), maxJobs)}${viewLine(view, rest.agent.running)}`;
     return { jobs: rest.jobs.length, render };
   };
   if (json === true) process.stdout.write(jsonReport(await reportWithView()));

@@ -12,7 +12,7 @@ import { forStderr } from '../show/colours.ts';
 import { JobStateChanges } from '../show/job-text.ts';
 import { type JobSeen, jobOfState, type SeenJob } from '../show/known-job.ts';
 import { LineTail, type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
-import { cutToColumns, displayOf } from '../show/terminal.ts';
+import { columnsOf, cutToColumns } from '../show/terminal.ts';
 
 interface TailOptions extends ConfigOption, LiveFileChoice {
   readonly follow?: boolean;
@@ -111,7 +111,7 @@ class Shown {
       const over = this.#open === undefined ? '' : this.#open === name ? CLEAR_LINE : '\n';
       this.#open = rewrites && unfinished ? name : undefined;
       // A line that is overwritten must fit into one row; the others wrap.
-      const shown = this.#open === undefined ? line : cutToColumns(line.slice(0, -1), displayOf().columns - 1);
+      const shown = this.#open === undefined ? line : cutToColumns(line.slice(0, -1), columnsOf() - 1);
       process.stdout.write(`${over}${shown}`, raw ? 'latin1' : 'utf8');
     };
     this.#tail = new LineTail(write, { announcement: ANNOUNCEMENT, prefixes: prefix, raw, rewrites });

@@ -8,12 +8,6 @@ import { sqliteVersion } from '../../store/sql.ts';
 import { versionOfProgram } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
-interface InstalledModule {
-  readonly version: string | null;
-  readonly isNative: boolean;
-  readonly error: string | null;
-}
-
 const require = createRequire(import.meta.url);
 
 export function version({ json }: { readonly json?: boolean }): void {
@@ -23,13 +17,14 @@ export function version({ json }: { readonly json?: boolean }): void {
 }
 
 export function versionReport() {
+  const sqlite = installed('better-sqlite3', () => void sqliteVersion());
   return {
     program: { name: 'jobtail', version: versionOfProgram(), file: fs.realpathSync(process.argv[1] ?? '') },
     node: { version: process.versions.node, file: process.execPath },
     platform: { system: process.platform, architecture: process.arch, glibc: glibcVersion() },
-    sqlite: unlessThrown(sqliteVersion),
+    sqlite: sqlite.error === null ? sqliteVersion() : null,
     modules: {
-      'better-sqlite3': installed('better-sqlite3', () => void sqliteVersion()),
+      'better-sqlite3': sqlite,
       // Optional: without them there are no notifications of systemd, and no fleet.
       'unix-dgram': installed('unix-dgram', () => void require('unix-dgram')),
       pg: installed('pg'),
@@ -50,23 +45,17 @@ function textOf({ program, node, platform, sqlite, modules }: ReturnType<typeof 
   return `${lines.join('\n')}\n`;
 }
 
-function unlessThrown(read: () => string): string | null {
-  try {
-    return read();
-  } catch {
-    return null;
-  }
+function installed(name: string, load?: () => void) {
+  const found = { version: packageVersion(name), isNative: load !== undefined };
+  return { ...found, error: found.version === null || load === undefined ? null : failureOf(load) };
 }
 
-function installed(name: string, load?: () => void): InstalledModule {
-  const found = packageVersion(name);
-  const module = { version: found, isNative: load !== undefined };
-  if (found === null || load === undefined) return { ...module, error: null };
+function failureOf(load: () => void): string | null {
   try {
     load();
-    return { ...module, error: null };
+    return null;
   } catch (thrown) {
-    return { ...module, error: asJobtailError(thrown).message.split('\n')[0] ?? '' };
+    return asJobtailError(thrown).message.split('\n')[0] ?? '';
   }
 }
 

@@ -32,10 +32,10 @@ export function watchHere(config: Config, request: WatchRequest): Promise<void> 
       lines = '';
     };
     const mirrors = new TailedMirrors(tail, { mirror: config.mirror, jobIds: [jobId] });
-    const news = new News(config, store, request);
+    const news = newsOf(config, store, jobId);
     for (let ticks = 0; !signal.aborted && store.jobs.get(jobId)?.state === 'watched'; ticks++) {
       if (ticks % TICKS_A_SLOW_TICK === 0) {
-        const change = news.next();
+        const change = news();
         if (change !== '') bottom.clear();
         process.stderr.write(forStderr(change));
       }
@@ -46,7 +46,7 @@ export function watchHere(config: Config, request: WatchRequest): Promise<void> 
     }
     bottom.clear();
     return () => {
-      process.stderr.write(forStderr(news.next()));
+      process.stderr.write(forStderr(news()));
       mirrors.end();
       writeLines();
       const state = store.jobs.get(jobId)?.state ?? 'ended';
@@ -99,29 +99,16 @@ export function followHere<T>(
   });
 }
 
-class News {
-  readonly #config: Config;
-  readonly #store: Store;
-  readonly #request: WatchRequest;
-  readonly #states = new JobStateChanges();
-  #tasks = '';
-
-  constructor(config: Config, store: Store, request: WatchRequest) {
-    this.#config = config;
-    this.#store = store;
-    this.#request = request;
-  }
-
-  next(): string {
-    const { jobId } = this.#request;
-    const state = this.#states.changeOf(this.#store.jobInformation.get(jobId));
-    const [job] = reportOf(this.#config, this.#store, jobId).jobs;
-    const { found, hint } = job?.tasks ?? {};
-    const key = `${found} ${hint}`;
-    if (job === undefined || key === this.#tasks) return state;
-    this.#tasks = key;
-    return `${state}${searchLines(job)
-      .map((line) => `${line}\n`)
-      .join('')}`;
-  }
+/** Returns lines about a job that are new: its state, and how many tasks are found. */
+function newsOf(config: Config, store: Store, jobId: JobId): () => string {
+  const states = new JobStateChanges();
+  let shown = '';
+  return () => {
+    const state = states.changeOf(store.jobInformation.get(jobId));
+    const [job] = reportOf(config, store, jobId).jobs;
+    const found = `${job?.tasks.found} ${job?.tasks.hint}`;
+    if (job === undefined || found === shown) return state;
+    shown = found;
+    return [state, ...searchLines(job).map((line) => `${line}\n`)].join('');
+  };
 }

@@ -10,14 +10,14 @@ import type { FleetReport } from '../fleet/client.ts';
 import { pc } from './colours.ts';
 import { agentLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
 import type { JobReport, Report } from './status-report.ts';
-import { cutToColumns, type Display, fitted, pageText } from './terminal.ts';
+import { cutToColumns, fitted, pageText } from './terminal.ts';
 
 const MAX_NAME_COLUMNS = 24;
 
 /** Fits one screen. */
-export function overview(all: ShownReport, display: Display, maxJobs = Number.POSITIVE_INFINITY): string {
+export function overview(all: ShownReport, columns: number, maxJobs = Number.POSITIVE_INFINITY): string {
   const report = { ...all, jobs: [...all.jobs].sort(asNeeded).slice(0, maxJobs) };
-  const lines = [...whoRuns(report, display), ...agentLines(report)];
+  const lines = [...whoRuns(report, columns), ...agentLines(report)];
   if (report.jobs.length === 0)
     lines.push(...(report.watchMine === null ? ['no job is watched: agent watch JOB'] : []));
   else {
@@ -41,7 +41,7 @@ export function overview(all: ShownReport, display: Display, maxJobs = Number.PO
       const name = hasNames ? [cutToColumns(printable(job.name ?? ''), MAX_NAME_COLUMNS)] : [];
       return [id, ...name, ...(isOfFleet ? [printable(job.owner ?? 'none')] : []), ...rest];
     });
-    lines.push(...fitted({ head, rows }, display));
+    lines.push(...fitted({ head, rows }, columns));
     const failing = new Map<string | undefined, JobReport[]>();
     for (const job of report.jobs) {
       const message = job.error?.message;
@@ -50,7 +50,7 @@ export function overview(all: ShownReport, display: Display, maxJobs = Number.PO
     for (const job of report.jobs)
       lines.push(...failuresOf(job, failing.get(job.error?.message) ?? []), ...hintLines(job), ...reasonLines(job));
   }
-  return pageText(lines, display);
+  return pageText(lines, columns);
 }
 
 /** Failing jobs, then followed ones, then settled ones, the newest first. */
@@ -115,8 +115,8 @@ function failuresOf(job: JobReport, alike: readonly JobReport[]): string[] {
   return [...failureLines(`job ${job.jobId}, task ${file.taskId} ${file.file}: `, file.error), ...more];
 }
 
-export function detail(report: ShownReport, display: Display): string {
-  const lines = [...whoRuns(report, display), ...agentLines(report)];
+export function detail(report: ShownReport, columns: number): string {
+  const lines = [...whoRuns(report, columns), ...agentLines(report)];
   for (const job of report.jobs) {
     const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(answeredAt(job))}`];
     lines.push(`job ${job.jobId}: ${listed(stateOf(job), ownerText(job), ...ages, named('lag', lagOf(job)))}`);
@@ -125,7 +125,7 @@ export function detail(report: ShownReport, display: Display): string {
     if (job.refusedEntries > 0) lines.push(`  entries of responses that were not requested: ${job.refusedEntries}`);
     if (job.files.length > 0) {
       const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
-      lines.push(...fitted({ head, rows: job.files.map(fileRow), numbers: ['bytes', 'generation'] }, display));
+      lines.push(...fitted({ head, rows: job.files.map(fileRow), numbers: ['bytes', 'generation'] }, columns));
     }
     for (const file of job.files) {
       if (file.error !== null) lines.push(...failureLines(`task ${file.taskId} ${file.file}: `, file.error));
@@ -140,7 +140,7 @@ export function detail(report: ShownReport, display: Display): string {
     }
     lines.push(...resultLines(job));
   }
-  return pageText(lines, display);
+  return pageText(lines, columns);
 }
 
 function fileRow(file: JobReport['files'][number]): string[] {
@@ -203,13 +203,13 @@ function failureLines(
 export type ShownReport = Omit<Report, 'jobs' | 'decoding'> &
   Partial<FleetPart & Pick<Report, 'decoding'>> & { readonly jobs: readonly OwnedJob[] };
 
-function whoRuns(report: ShownReport, display: Display): string[] {
+function whoRuns(report: ShownReport, columns: number): string[] {
   const { agents, waitingJobs = 0 } = report;
   const decoding =
     report.decoding === 'other'
       ? ['the service does not decode UTF-8: live files are followed by raw downloads alone']
       : [];
-  if (agents !== undefined) return [...fleetLines({ agents, waitingJobs }, display), ...decoding];
+  if (agents !== undefined) return [...fleetLines({ agents, waitingJobs }, columns), ...decoding];
   return [agentLine(report), ...(report.outage === null ? [] : failureLines('', report.outage)), ...decoding];
 }
 
@@ -245,7 +245,7 @@ type FleetPart = Pick<FleetReport, 'agents' | 'waitingJobs'>;
 type ShownAgent = FleetPart['agents'][number];
 type OwnedJob = JobReport & Partial<Pick<FleetReport['jobs'][number], 'owner' | 'attempt'>>;
 
-function fleetLines({ agents, waitingJobs }: FleetPart, display: Display): string[] {
+function fleetLines({ agents, waitingJobs }: FleetPart, columns: number): string[] {
   if (agents.length === 0) return [pc.yellow('no agent of the fleet is running (agent run)')];
   const head = ['agent', 'state', 'jobs', 'lag', 'calls'];
   const rows = agents.map((agent) => {
@@ -261,7 +261,7 @@ function fleetLines({ agents, waitingJobs }: FleetPart, display: Display): strin
     ];
   });
   const waiting = waitingJobs === 0 ? [] : [pc.yellow(`${countOf(waitingJobs, 'job')} without an owner`)];
-  return [...fitted({ head, rows }, display), ...agents.flatMap(lackLines), ...waiting];
+  return [...fitted({ head, rows }, columns), ...agents.flatMap(lackLines), ...waiting];
 }
 
 /** Why a running agent does not acquire or follow jobs. */

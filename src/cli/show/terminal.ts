@@ -90,24 +90,16 @@ function colouredEach(lines: readonly string[]): string[] {
   });
 }
 
-/** What an output can show. */
-export interface Display {
-  /** Without a terminal, those of `COLUMNS`, else Infinity. */
-  readonly columns: number;
-  readonly hasBoxes: boolean;
-}
-
 /** Whether the locale has characters beyond ASCII. */
 export const isUnicode = (env: NodeJS.ProcessEnv = process.env): boolean =>
   /utf-?8/i.test(env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || '');
 
-export function displayOf(stream: Partial<WriteStream> = process.stdout, env = process.env): Display {
-  const { isTTY = false, columns } = stream;
-  // Some terminals do not report their width.
-  return {
-    columns: (isTTY ? columns : Number(env['COLUMNS'])) || Number.POSITIVE_INFINITY,
-    hasBoxes: isTTY && env['TERM'] !== 'dumb' && isUnicode(env),
-  };
+/** Without a terminal, and on one that does not report its width, those of `COLUMNS`, else Infinity. */
+export function columnsOf(
+  { isTTY = false, columns }: Partial<WriteStream> = process.stdout,
+  env = process.env,
+): number {
+  return (isTTY ? columns : Number(env['COLUMNS'])) || Number.POSITIVE_INFINITY;
 }
 
 interface Fitted {
@@ -116,24 +108,14 @@ interface Fitted {
   readonly numbers?: readonly string[];
 }
 
-/** The parts of a line of a table. */
-interface Frame {
-  readonly left: string;
-  readonly between: string;
-  readonly right: string;
-}
-
-const BOX: Frame = { left: '│ ', between: ' │ ', right: ' │' };
-const PLAIN: Frame = { left: '', between: '  ', right: '' };
+const BETWEEN = '  ';
 
 /**
- * A table without rules between its rows, so that many fit on one screen. Where it is too wide, its widest columns are
- * wrapped between words; where not even the words fit, each row becomes lines.
+ * A table without rules, so that much fits on one screen. Where it is too wide, its widest columns are wrapped between
+ * words; where not even the words fit, each row becomes lines.
  */
-export function fitted({ head, rows, numbers = [] }: Fitted, { columns, hasBoxes }: Display): readonly string[] {
-  const { left, between, right } = hasBoxes ? BOX : PLAIN;
-  const room = columns - left.length - right.length - between.length * (head.length - 1);
-  const widths = widthsWithin(room, [head, ...rows]);
+export function fitted({ head, rows, numbers = [] }: Fitted, columns: number): readonly string[] {
+  const widths = widthsWithin(columns - BETWEEN.length * (head.length - 1), [head, ...rows]);
   if (widths === undefined) return rows.flatMap((row) => narrowLines(head, row, columns));
   const drawn = (row: readonly string[], change = (text: string) => text) => {
     const cells = row.map((text, column) => wrapToColumns(text, widths[column] ?? 0));
@@ -143,15 +125,10 @@ export function fitted({ head, rows, numbers = [] }: Fitted, { columns, hasBoxes
         const blank = ' '.repeat(Math.max(0, (widths[column] ?? 0) - widthOf(text)));
         return numbers.includes(head[column] ?? '') ? `${blank}${change(text)}` : `${change(text)}${blank}`;
       });
-      return `${pc.gray(left)}${parts.join(pc.gray(between))}${pc.gray(right)}`.trimEnd();
+      return parts.join(BETWEEN).trimEnd();
     });
   };
-  const lines = [drawn(head, pc.bold), ...rows.map((row) => drawn(row))];
-  if (!hasBoxes) return lines.flat();
-  const rule = (from: string, through: string, to: string) =>
-    pc.gray(`${from}${widths.map((width) => '─'.repeat(width + 2)).join(through)}${to}`);
-  const [names = [], ...others] = lines;
-  return [rule('┌', '┬', '┐'), ...names, rule('├', '┼', '┤'), ...others.flat(), rule('└', '┴', '┘')];
+  return [...drawn(head, pc.bold), ...rows.flatMap((row) => drawn(row))];
 }
 
 /** The widths of the columns; the widest is the first that is made narrower. Undefined if not even the words fit. */
@@ -189,7 +166,7 @@ function narrowLines(
 }
 
 /** A table fits already. */
-export const pageText = (lines: readonly string[], { columns }: Pick<Display, 'columns'>): string =>
+export const pageText = (lines: readonly string[], columns: number): string =>
   `${lines.flatMap((line) => wrapToColumns(line, columns, 2)).join('\n')}\n`;
 
 const CLEAR_BELOW = '\u001b[J';

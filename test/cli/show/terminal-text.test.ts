@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
 import { describe, expect, it } from 'vitest';
-import { cutToColumns, displayOf, terminalText, wrapToColumns } from '../../../src/cli/show/terminal.ts';
+import { columnsOf, cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal.ts';
 
 const ESC = '\u001b';
 
@@ -71,5 +71,5 @@ describe('columns', () => {
 });
 
 it('a terminal that reports no size has room for every line', () => {
-  expect(displayOf({ isTTY: true, columns: 0 }).columns).toBe(Number.POSITIVE_INFINITY);
+  expect(columnsOf({ isTTY: true, columns: 0 })).toBe(Number.POSITIVE_INFINITY);
 });
