@@ -2,9 +2,12 @@
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { ofFleet } from '../../src/cli/fleet/client.ts';
 import { EXIT_CODES } from '../../src/cli/help.ts';
 import { programOf } from '../../src/cli/program.ts';
+import type { JobReport } from '../../src/cli/show/status-report.ts';
 import { EXIT } from '../../src/errors.ts';
+import type { AgentRow } from '../../src/fleet/register.ts';
 
 const page = fs.readFileSync(fileURLToPath(new URL('../../docs/json.md', import.meta.url)), 'utf8');
 const [forms = '', codes = ''] = page.split('\n## Exit codes\n');
@@ -14,6 +17,15 @@ it('the page has a row or a section for each command with --json, and for no oth
   const rows = [...forms.slice(forms.indexOf('| command | keys |')).matchAll(/^\| `([a-z]+)/gm)];
   const onPage = new Set(['status', ...rows.map(([, name = '']) => name)]);
   expect([...onPage].sort()).toEqual(commands.map((command) => command.name()).sort());
+});
+
+it('the page has the keys that only a fleet prints, and no others', () => {
+  const [, text = ''] = /\nIn a \[fleet\]\S+ ([\s\S]*?)\n\n/.exec(forms) ?? [];
+  const onPage = [...text.matchAll(/`(\w+)`/g)].map(([, name]) => name);
+  const job = { jobId: '1' } as JobReport;
+  const { jobs, ...others } = ofFleet({ jobs: [job] }, [{ name: 'anna' } as AgentRow], [], null, undefined);
+  const keys = [others, ...others.agents, ...jobs].flatMap((one) => Object.keys(one));
+  expect([...new Set(onPage)].sort()).toEqual(keys.filter((key) => key !== 'jobId').sort());
 });
 
 it('the page has the exit codes of the program, in the words of the help', () => {

@@ -1,5 +1,4 @@
 /** `agent forget JOB...`: removes jobs that are not followed from the state, and on request their files. */
-import readline from 'node:readline/promises';
 import { forgetJob, isOver, lastWorkOn, requireOver } from '../../agent/forget.ts';
 import { unprovenIn } from '../../agent/unproven.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
@@ -12,6 +11,7 @@ import type { Store } from '../../store/store.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
 import { answerToRequest } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { lineTyped } from '../init/answers.ts';
 import { commandLog, forEach, untilStopped } from '../process.ts';
 
 interface ForgetOptions extends ConfigOption {
@@ -112,14 +112,8 @@ async function isAgreed(question: string, flag: string, signal: AbortSignal): Pr
     throw new JobtailError('usage', `${flag} is missing, and there is no terminal to ask on`, {
       hint: `with ${flag}, the command does not ask`,
     });
-  const lines = readline.createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
-    const answer = await Promise.race([lines.question(`${printableLines(question)} [y/N] `, { signal }), closed]);
-    return /^y(es)?$/i.test(answer.trim());
-  } finally {
-    lines.close();
-  }
+  const answer = await lineTyped(`${printableLines(question)} [y/N] `, false, signal);
+  return /^y(es)?$/i.test(answer);
 }
 
 async function forgetHere(

@@ -1,7 +1,7 @@
 /** `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process if none runs. */
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
-import { type OwnedStore, sharedStoreIfReadable, watchIfConfigured, withStore } from '../../daemon/state.ts';
+import { type OwnedStore, watchIfConfigured, withStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Store } from '../../store/store.ts';
@@ -14,11 +14,7 @@ import { type ResultsProgress, resultsProgress, summaryIsWhole, summaryText } fr
 export async function sync(jobId: JobId, options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
   const summary = await runCompletePass(config, { jobId, kind: 'sync' });
-  process.stdout.write(
-    options.json === true
-      ? jsonReport({ jobId, ...summary })
-      : summaryText(jobId, summary, isWithoutBytes(config, jobId)),
-  );
+  process.stdout.write(options.json === true ? jsonReport({ jobId, ...summary }) : summaryText(jobId, summary));
   if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
 }
 
@@ -40,18 +36,10 @@ export async function unwatch(jobId: JobId, options: ConfigOption & { readonly n
   }
 }
 
-/** Whether all mirrors of a job are empty; false if the state cannot be read here. */
-function isWithoutBytes(config: Config, jobId: JobId): boolean {
-  const store = hasFleet(config) ? undefined : sharedStoreIfReadable(config);
-  const isEmpty = store?.liveFiles.ofJob(jobId).every(({ position }) => position === 0) === true;
-  store?.close();
-  return isEmpty;
-}
-
 async function endWithPass(config: Config, jobId: JobId): Promise<void> {
   try {
     const summary = await runCompletePass(config, { jobId, kind: 'unwatch' });
-    process.stdout.write(summaryText(jobId, summary, isWithoutBytes(config, jobId)));
+    process.stdout.write(summaryText(jobId, summary));
     if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
   } catch (thrown) {
     // If the service has no such job, the last pass can never succeed, and the job would stay in the list.

@@ -9,7 +9,7 @@ import { Secrets } from '../../redact.ts';
 import type { Store } from '../../store/store.ts';
 import { commandLog } from '../process.ts';
 import { jobIn, type SeenJob, UNSEEN } from '../show/known-job.ts';
-import { reportOf } from '../show/status-report.ts';
+import { type Report, reportOf } from '../show/status-report.ts';
 
 /** For a command that only reads. @throws JobtailError */
 export async function readFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
@@ -64,13 +64,23 @@ export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 export async function fleetReport(config: Config, client: FleetClient, only: JobId | undefined) {
   const [agents, owners] = [await client.agents(), await client.owners()];
   const report = await withView({ config, client, only }, (store) => reportOf(config, store, only));
+  return { ...report, ...ofFleet(report, agents, owners, config.service.requestsPerMinute, only) };
+}
+
+/** What the report of a fleet has besides that of one agent. */
+export function ofFleet(
+  { jobs }: Pick<Report, 'jobs'>,
+  agents: readonly AgentRow[],
+  owners: Awaited<ReturnType<FleetClient['owners']>>,
+  callsPerMinute: number | null,
+  only: JobId | undefined,
+) {
   const byJob = new Map(owners.map((row) => [row.jobId, row]));
   const waiting = owners.filter(({ isWaiting, jobId }) => isWaiting && (only ?? jobId) === jobId);
   return {
-    ...report,
-    agents: agents.map((agent) => agentReport(agent, config.service.requestsPerMinute)),
+    agents: agents.map((agent) => agentReport(agent, callsPerMinute)),
     waitingJobs: waiting.length,
-    jobs: report.jobs.map((job) => {
+    jobs: jobs.map((job) => {
       const { owner = null, attempt = null } = byJob.get(job.jobId) ?? {};
       return { ...job, owner, attempt };
     }),

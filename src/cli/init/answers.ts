@@ -211,7 +211,8 @@ export function askerOf(signal: AbortSignal): Ask {
   };
 }
 
-async function lineTyped(prompt: string, secret: boolean, signal: AbortSignal): Promise<string> {
+/** A line of the terminal. @throws JobtailError aborted without one */
+export async function lineTyped(prompt: string, secret: boolean, signal: AbortSignal): Promise<string> {
   const hidden = new Writable({ write: (_bytes, _encoding, done) => done() });
   const lines = readline.createInterface({
     input: process.stdin,

@@ -45,13 +45,12 @@ function timeLeft({ startedAt, updatedAt, done, wanted, bytes, wantedBytes }: Re
   return seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`;
 }
 
-/** `isWithoutBytes`: whether all mirrors are empty. */
-export function summaryText(jobId: JobId, summary: PassSummary, isWithoutBytes = false): string {
+export function summaryText(jobId: JobId, summary: PassSummary): string {
   const { appended, liveFiles, verified, openEnds, results } = summary;
-  const isEmpty = liveFiles > 0 && results?.listed === 0 && appended === 0 && isWithoutBytes;
+  const isEmpty = liveFiles > 0 && results?.listed === 0 && appended === 0 && verified === 0;
   const live = `${countOf(liveFiles, 'live file')}, ${verified} verified against the raw bytes of the server`;
   const lines = [
-    isEmpty ? `job ${jobId}: the server has no files of it yet` : `job ${jobId}: ${live}; ${showBytes(appended)} new`,
+    isEmpty ? `job ${jobId}: the server lists no files of it` : `job ${jobId}: ${live}; ${showBytes(appended)} new`,
   ];
   for (const { taskId, file, reason } of openEnds)
     lines.push(`  task ${taskId} ${file}: not verified: ${printable(reason)}`);
