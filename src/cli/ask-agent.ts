@@ -104,13 +104,13 @@ export async function askRunningAgent<T extends object>(
 }
 
 async function answerTo(store: Store, { kind, jobId }: AgentRequest, config: Config, signal: AbortSignal) {
-  const { serviceRequests } = store;
-  const requestId = serviceRequests.add(kind, jobId, systemClock.now());
+  const { requests } = store;
+  const requestId = requests.add(jobId, kind, systemClock.now());
   store.wake();
   try {
-    return await answerOfAgent(config, () => serviceRequests.get(requestId)?.answer ?? undefined, signal);
+    return await answerOfAgent(config, () => requests.get(requestId)?.answer ?? undefined, signal);
   } finally {
-    serviceRequests.remove(requestId);
+    requests.remove(requestId);
     // An interrupted request is stopped.
     if (signal.aborted) store.wake();
   }

@@ -1,8 +1,7 @@
-/** Joins an agent to its fleet: opens the database, takes the agent's name, and brings its own jobs. */
+/** Joins an agent to its fleet: opens the database, and brings the agent's own jobs. */
 import type { Log } from '../agent/ports.ts';
 import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
-import { type Clock, sleep } from '../system/clock.ts';
 import { Claims } from './claims.ts';
 import { COMMANDS_CHANNEL, Commands } from './commands.ts';
 import type { Listener } from './connections.ts';
@@ -57,29 +56,6 @@ function joinedBy(database: Database, owner: string, instance = '', heartbeats =
   const close = async () => void (await Promise.all([...new Set([database, heartbeats])].map((one) => one.close())));
   return { database, claims, commands, register, close };
 }
-
-/**
- * Takes the name of an agent, and with it the lease; waits while another process has it. Returns the moment before the
- * successful call. @throws JobtailError locked
- */
-export async function takeName<Moment>(
-  register: Register,
-  member: Member,
-  clock: Pick<Clock, 'monotonic' | 'timer'>,
-  moment: () => Moment,
-  signal: AbortSignal,
-): Promise<Moment> {
-  const endsAt = clock.monotonic() + member.leaseMs + TICK_MS;
-  let sentAt = moment();
-  while (!(await register.join(member))) {
-    if (clock.monotonic() > endsAt) throw await register.nameTaken(member.name);
-    await sleep(clock, TICK_MS, signal);
-    sentAt = moment();
-  }
-  return sentAt;
-}
-
-const TICK_MS = 1_000;
 
 /** Jobs that this agent followed before it joined become jobs of the fleet. */
 export async function bringOwnJobs(

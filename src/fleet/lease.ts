@@ -153,7 +153,6 @@ interface HeartbeatOptions {
   readonly member: Member;
   readonly monotonic: () => number;
   readonly report: () => Report;
-  readonly onBeat: (roundTripMs: number) => void;
   readonly onSummary: (summary: FleetSummary) => void;
   readonly onLost: (jobs: readonly LeasedJob[]) => void;
   readonly onFailure: (error: JobtailError) => void;
@@ -242,12 +241,11 @@ export class Heartbeat {
 
   /** Renews the lease: in the database by `Register.report`, then here by `LeasedJobs.prolong`. */
   async #renew(): Promise<void> {
-    const { joined, leased, member, monotonic, report, onBeat, onLost } = this.#options;
+    const { joined, leased, member, monotonic, report, onLost } = this.#options;
     const sentAt = leased.moment();
     this.#nextAt = sentAt.monotonic + member.leaseMs / BEATS;
     const jobs = leased.all();
     const summary = await joined.register.report(member, report());
-    onBeat(monotonic() - sentAt.monotonic);
     const owned = new Map(summary.own.map(({ jobId, attempt }) => [jobId, attempt]));
     // Skips jobs that were released or acquired again in the meantime.
     const current = jobs.filter((job) => leased.get(job.jobId) === job);

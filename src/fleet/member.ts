@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { SharedService } from '../agent/calls.ts';
+import { Failures } from '../agent/failures.ts';
 import type { Follower, Ownership } from '../agent/ownership.ts';
-import type { Log } from '../agent/ports.ts';
 import type { FleetSettings } from '../config/schema.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
@@ -16,12 +16,11 @@ import type { FleetAddress } from './database.ts';
 import { FleetRegister } from './fleet-register.ts';
 import type { Attached, Membership } from './following.ts';
 import { Handover } from './handover.ts';
-import { bringOwnJobs, type Joined, openFleet, takeName } from './joined.ts';
+import { bringOwnJobs, type Joined, openFleet } from './joined.ts';
 import { Heartbeat, LeasedJobs } from './lease.ts';
 import { Readiness } from './readiness.ts';
 import type { AgentAbout, FleetSummary, LeasedJob, Member, Report } from './register.ts';
 import { Rounds } from './rounds.ts';
-import { Wakeable } from './wakeups.ts';
 
 interface MemberOptions extends FleetAddress, Pick<Membership, 'store' | 'log' | 'clock' | 'mirror' | 'endTransfer'> {
   readonly settings: FleetSettings;
@@ -42,6 +41,7 @@ interface JoinedPhase {
   readonly rounds: Rounds;
 }
 
+const SCOPE = 'the fleet';
 const TICK_MS = 250;
 const ROUND_MS = 1_000;
 const CONNECT_AGAIN_MS = 2_000;
@@ -56,11 +56,15 @@ export class FleetMember implements Ownership, SharedService {
   readonly #stop = new AbortController();
   readonly register = new FleetRegister(() => (this.#phase.kind === 'joined' ? this.#phase.joined : undefined));
   readonly #changes: RowChanges;
-  readonly #wakeable: Wakeable;
-  readonly #failing: Failing;
+  readonly #failures: Failures;
   readonly #readiness: Readiness;
   readonly drainAsked: Promise<void>;
   #askToDrain: () => void = () => {};
+  /** Rejects if the agent cannot join: its name is taken, or the tables are those of a newer version. */
+  readonly failed: Promise<never>;
+  #fail: (error: JobtailError) => void = () => {};
+  /** Ends the pause between two rounds. */
+  #woken = new AbortController();
   readonly #attached: Attached = { follower: undefined, configured: [] };
   #phase: Phase = { kind: 'joining' };
   #summary: FleetSummary | undefined;
@@ -87,11 +91,14 @@ export class FleetMember implements Ownership, SharedService {
       about,
     };
     this.#leased = new LeasedJobs(clock, leaseMs);
-    this.#wakeable = new Wakeable(clock);
     const { monotonic, now } = clock;
-    this.#readiness = new Readiness({ ...options, monotonic, now, leaseMs });
+    this.#readiness = new Readiness({ ...options, monotonic, now });
     this.#changes = store.noteChanges();
-    this.#failing = new Failing(options.log);
+    this.#failures = new Failures(options.log);
+    this.failed = new Promise((_, reject) => {
+      this.#fail = reject;
+    });
+    this.failed.catch(() => {});
     this.drainAsked = new Promise((resolve) => {
       this.#askToDrain = resolve;
     });
@@ -106,17 +113,12 @@ export class FleetMember implements Ownership, SharedService {
   attach(follower: Follower, configured: readonly WatchRequest[]): void {
     this.#attached.follower = follower;
     this.#attached.configured = configured;
-    this.#wakeable.wake();
+    this.#woken.abort();
   }
 
   /** The agent stops, or restarts in this process: it keeps its jobs. */
   detach(): void {
     this.#attached.follower = undefined;
-  }
-
-  /** Rejects if the agent cannot join: its name is taken, or the tables are those of a newer version. */
-  get failed(): Promise<never> {
-    return this.#failing.forGood;
   }
 
   owns(jobId: JobId): boolean {
@@ -187,7 +189,7 @@ export class FleetMember implements Ownership, SharedService {
     this.#isHandingOff = true;
     const endsAt = clock.monotonic() + DRAIN_MS;
     while (this.#leased.size > 0 && clock.monotonic() < endsAt && this.#phase.kind === 'joined') {
-      this.#wakeable.wake();
+      this.#woken.abort();
       await sleep(clock, TICK_MS);
     }
     const left = this.#leased.size;
@@ -198,7 +200,7 @@ export class FleetMember implements Ownership, SharedService {
   /** Writes the rows of the owned jobs and leaves. The next start within a lease continues with them. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#wakeable.wake();
+    this.#woken.abort();
     this.#cancelTick();
     await this.#running;
     const phase = this.#phase;
@@ -238,7 +240,8 @@ export class FleetMember implements Ownership, SharedService {
         this.#failed(asJobtailError(thrown));
         if (this.#phase.kind === 'joining') pauseMs = CONNECT_AGAIN_MS;
       }
-      await this.#wakeable.pause(pauseMs);
+      await sleep(this.#options.clock, pauseMs, this.#woken.signal).catch(() => {});
+      this.#woken = new AbortController();
     }
   }
 
@@ -254,11 +257,11 @@ export class FleetMember implements Ownership, SharedService {
   }
 
   async #join(): Promise<void> {
-    const { settings, store, log, mirror, clock } = this.#options;
+    const { settings, store, log, mirror } = this.#options;
     const onIgnored = (what: string) => log.warn({ scope: 'the fleet', what }, 'row of the database ignored');
     const onNotice = () => {
       this.#isNoticed = true;
-      this.#wakeable.wake();
+      this.#woken.abort();
     };
     const onConnect = () => {
       // The database may have been restored, to a moment after the last heartbeat.
@@ -269,16 +272,16 @@ export class FleetMember implements Ownership, SharedService {
     const joined = await openFleet({ ...this.#options, onIgnored }, settings.name, { instance, onNotice, onConnect });
     try {
       if (!settings.separateMirrors) await joined.register.requireSameMirror(this.#member);
-      this.#leased.prolong(
-        await takeName(joined.register, this.#member, clock, () => this.#leased.moment(), this.#stop.signal),
-      );
+      const sentAt = this.#leased.moment();
+      if (!(await joined.register.join(this.#member))) throw await joined.register.nameTaken(settings.name);
+      this.#leased.prolong(sentAt);
       await bringOwnJobs(store, mirror, joined, log);
       const phase = this.#parts(joined);
-      await phase.rounds.begin();
+      await phase.rounds.taking.begin();
       this.#phase = phase;
-      this.#failing.begin();
+      this.#failures.cleared(SCOPE);
       log.info({ fleet: joined.database.where, agent: settings.name }, 'joined the fleet');
-      this.#wakeable.wake();
+      this.#woken.abort();
     } catch (error) {
       await joined.close();
       throw error;
@@ -296,7 +299,6 @@ export class FleetMember implements Ownership, SharedService {
     const rounds = new Rounds({ ...this.#options, ...own, attached: this.#attached, handover }, this.#readiness);
     const heartbeat = new Heartbeat({
       ...{ ...own, onLost, monotonic, report: () => this.#report() },
-      onBeat: (roundTripMs) => this.#readiness.beat(roundTripMs),
       onSummary: (summary) => this.#heard(summary, rounds),
     });
     return { kind: 'joined', joined, heartbeat, handover, rounds };
@@ -304,14 +306,16 @@ export class FleetMember implements Ownership, SharedService {
 
   #heard(summary: FleetSummary, rounds: Rounds): void {
     this.#summary = summary;
-    this.#failing.worked();
+    this.#failures.cleared(SCOPE);
     if (summary.isRestored) rounds.writeAgain();
     rounds.following.resumeIfValid();
     if (summary.drainAsked) this.#askToDrain();
   }
 
   #failed(error: JobtailError): void {
-    if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failing.failed(error);
+    if (error.code === 'aborted' && this.#stop.signal.aborted) return;
+    this.#failures.failed(SCOPE, error, 0, true);
+    if (error.code === 'config' || error.code === 'locked') this.#fail(error);
   }
 
   #report(): Report {
@@ -321,41 +325,5 @@ export class FleetMember implements Ownership, SharedService {
       ...{ lagMs: lagMs(), callsLastMinute: this.#callsLastMinute, isDraining: this.#isDraining },
       ...{ capacity, lacks: this.#readiness.lacks, notFollowed: this.numbers.notFollowed },
     };
-  }
-}
-
-const SCOPE = 'the fleet';
-
-/** Logs each failure of the fleet when it starts and when it clears. */
-class Failing {
-  /** Rejects if the agent cannot join: its name is taken, or the tables are those of a newer version. */
-  readonly forGood: Promise<never>;
-  readonly #log: Log;
-  #end: (error: JobtailError) => void = () => {};
-  #isFailing = false;
-
-  constructor(log: Log) {
-    this.#log = log;
-    this.forGood = new Promise((_, reject) => {
-      this.#end = reject;
-    });
-    this.forGood.catch(() => {});
-  }
-
-  failed(error: JobtailError): void {
-    const { code, message, hint } = error;
-    if (code === 'config' || code === 'locked') this.#end(error);
-    if (this.#isFailing) this.#log.debug({ scope: SCOPE, code, err: message }, 'operation still failing');
-    else this.#log.error({ scope: SCOPE, code, err: message, hint }, 'operation failed');
-    this.#isFailing = true;
-  }
-
-  begin(): void {
-    this.#isFailing = false;
-  }
-
-  worked(): void {
-    if (this.#isFailing) this.#log.info({ scope: SCOPE }, 'operation recovered');
-    this.#isFailing = false;
   }
 }

@@ -4,6 +4,7 @@
  */
 import fs from 'node:fs';
 import type { Log } from '../agent/ports.ts';
+import { nominalPause } from '../back-off.ts';
 import { ERROR_POLICIES, type JobtailError } from '../errors.ts';
 import { showAge } from '../numbers.ts';
 import type { Store } from '../store/store.ts';
@@ -13,30 +14,25 @@ interface ReadinessOptions {
   readonly log: Log;
   readonly monotonic: () => number;
   readonly now: () => number;
-  readonly leaseMs: number;
   readonly unready: () => string | undefined;
 }
 
 /** Shorter failures move no jobs. */
 export const PERSISTS_MS = 10_000;
-/** Pause before the first trial; doubles with each failed trial. */
-export const PAUSE_MS = 30_000;
-export const MAX_PAUSE_MS = 15 * 60_000;
+/** Pauses before trials. */
+export const PAUSES = { firstMs: 30_000, maxMs: 15 * 60_000 };
 const TRIAL_MS = 30_000;
 /** After so long without a failure, the pauses start again at the minimum. */
 const SOUND_MS = 10 * 60_000;
 /** The state needs this much space to be written. */
 const MIN_FREE_BYTES = 2 ** 20;
-/** Heartbeats whose round trips are measured: a single slow one does not count. */
-const BEATS = 3;
 const STATE_CODES: readonly string[] = ['disk-full', 'store', 'permission', 'local-io'];
 
 export class Readiness {
   readonly #options: ReadinessOptions;
-  #roundTrips: number[] = [];
   #stateError: string | undefined;
   #unreadySince: number | undefined;
-  #pauseMs = PAUSE_MS;
+  #failures = 0;
   #trialAt = 0;
   #soundSince = 0;
   /** Why this agent is not ready; null if it is ready. */
@@ -44,10 +40,6 @@ export class Readiness {
 
   constructor(options: ReadinessOptions) {
     this.#options = options;
-  }
-
-  beat(roundTripMs: number): void {
-    this.#roundTrips = [...this.#roundTrips, roundTripMs].slice(-BEATS);
   }
 
   /** Records that rows could not be stored; returns whether that is already logged as the missing thing. */
@@ -64,10 +56,10 @@ export class Readiness {
   /** Maximum jobs that this agent may own now, while it owns `jobs`. */
   capacity(mostJobs: number, jobs: number): number {
     const now = this.#options.monotonic();
-    const obstacle = this.#obstacle(now);
+    const obstacle = this.#noState() ?? this.#noService(now);
     if (this.lacks === null) {
       if (obstacle !== undefined) this.#pause(obstacle, now);
-      else if (now - this.#soundSince > SOUND_MS) this.#pauseMs = PAUSE_MS;
+      else if (now - this.#soundSince > SOUND_MS) this.#failures = 0;
     } else if (now >= this.#trialAt) {
       // Without a job, the last result of the service is old.
       const isOver = now >= this.#trialAt + TRIAL_MS;
@@ -80,29 +72,17 @@ export class Readiness {
 
   #pause(obstacle: string, now: number): void {
     const { log } = this.#options;
-    if (this.lacks === null) {
-      const hint = 'mend what it lacks; it takes jobs again by itself';
-      log.warn({ scope: 'the fleet', reason: obstacle, hint }, 'agent not ready');
-    } else this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+    const hint = 'mend what it lacks; it takes jobs again by itself';
+    if (this.lacks === null) log.warn({ scope: 'the fleet', reason: obstacle, hint }, 'agent not ready');
     this.lacks = obstacle;
-    this.#trialAt = now + this.#pauseMs;
+    this.#failures += 1;
+    this.#trialAt = now + nominalPause(this.#failures, PAUSES);
   }
 
   #resume(now: number): void {
     this.lacks = null;
     this.#soundSince = now;
     this.#options.log.info({ scope: 'the fleet' }, 'agent takes jobs again');
-  }
-
-  #obstacle(now: number): string | undefined {
-    return this.#slowness() ?? this.#noState() ?? this.#noService(now);
-  }
-
-  #slowness(): string | undefined {
-    const { leaseMs } = this.#options;
-    const fastest = Math.min(...this.#roundTrips);
-    if (this.#roundTrips.length < BEATS || fastest <= leaseMs / 10) return undefined;
-    return `the database takes ${(fastest / 1000).toFixed(1)} s for a heartbeat`;
   }
 
   #noState(): string | undefined {

@@ -37,12 +37,6 @@ export class Rounds {
     this.#upkeep.noticed();
   }
 
-  /** Continues with the jobs of the process before this one. */
-  async begin(): Promise<void> {
-    await this.taking.begin();
-    await this.#upkeep.begin();
-  }
-
   /** Runs a round; returns whether the next one is due at once: more jobs or commands wait. */
   async round(summary: FleetSummary | undefined, isDraining: boolean, mayAcquire: boolean): Promise<boolean> {
     const { follower } = this.#membership.attached;

@@ -3,7 +3,6 @@
  * other one upgrades them by one. A released entry is never changed. `{s}` is the schema. Columns are `json`, never
  * `jsonb`: names may contain U+0000, which jsonb refuses.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { JobtailError } from '../errors.ts';
 
 export interface Sql {
@@ -15,10 +14,6 @@ export interface Tables extends Sql {
   readonly where: string;
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
 }
-
-/** Maximum wait for another agent that creates the tables. */
-const MAX_WAIT_MS = 60_000;
-const TICK_MS = 200;
 
 const OLDEST_FORMAT = 4;
 const MIGRATIONS: readonly string[] = [
@@ -141,20 +136,8 @@ export async function migrate(tables: Tables): Promise<void> {
   const version = await versionOf(tables);
   requireKnown(tables, version);
   if (version === FORMAT) return;
-  const endsAt = performance.now() + MAX_WAIT_MS;
-  while (!(await migrateAlone(tables))) {
-    if (performance.now() > endsAt)
-      throw new JobtailError('fleet', `another agent still makes the tables (${tables.where})`);
-    await sleep(TICK_MS);
-  }
-}
-
-function migrateAlone(tables: Tables): Promise<boolean> {
-  return tables.transaction(async ({ query }) => {
-    const [lock] = await query<{ readonly isOurs: boolean }>(
-      `SELECT pg_try_advisory_xact_lock(hashtextextended('jobtail {s}'::text, 0::bigint)) AS "isOurs"`,
-    );
-    if (lock?.isOurs !== true) return false;
+  await tables.transaction(async ({ query }) => {
+    await query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s}'::text, 0::bigint))`);
     await query(`CREATE SCHEMA IF NOT EXISTS {s}`);
     await query(
       `CREATE TABLE IF NOT EXISTS {s}.version (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL)`,
@@ -167,7 +150,6 @@ function migrateAlone(tables: Tables): Promise<boolean> {
       'INSERT INTO {s}.version (one, version) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET version = excluded.version',
       [FORMAT],
     );
-    return true;
   });
 }
 

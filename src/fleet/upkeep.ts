@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Follower } from '../agent/ownership.ts';
 import type { JobId } from '../job.ts';
 import type { WatchRequest } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
 import type { Command } from './border.ts';
 import { COMMANDS_AT_ONCE } from './commands.ts';
 import type { Membership } from './following.ts';
@@ -26,14 +25,9 @@ export class Upkeep {
   #placing: { readonly configured: readonly WatchRequest[]; readonly count: number } | undefined;
   #doneAt = Number.NEGATIVE_INFINITY;
   #isNoticed = false;
-  #capabilities: ReadonlyMap<string, string> | undefined;
 
   constructor(membership: Membership) {
     this.#membership = membership;
-  }
-
-  async begin(): Promise<void> {
-    await this.#exchangeCapabilities();
   }
 
   noticed(): void {
@@ -56,8 +50,7 @@ export class Upkeep {
     if (await this.#applyRule()) follower.refresh();
     if (!isDue) return;
     this.#doneAt = now;
-    await this.#exchangeCapabilities();
-    await this.#releaseOfUnknown();
+    await this.#reportCapabilities();
     await this.#deleteOldRows();
   }
 
@@ -145,35 +138,14 @@ export class Upkeep {
     return true;
   }
 
-  /**
-   * Shares the detected server capabilities: stores the new values of this agent, and adopts those that it lacks. A value
-   * that this agent has is never replaced.
-   */
-  async #exchangeCapabilities(): Promise<void> {
+  /** Writes what this agent detected of the service, for displays. */
+  async #reportCapabilities(): Promise<void> {
     const { joined, store } = this.#membership;
-    const { database } = joined;
-    const { service } = store.capabilities;
-    const own = capabilitiesIn(store);
-    const fresh = [...own].filter(([name, value]) => this.#capabilities?.get(name) !== value);
-    if (fresh.length > 0) {
-      // Values from before this agent joined replace none of the fleet.
-      const onConflict = this.#capabilities === undefined ? 'NOTHING' : 'UPDATE SET value = excluded.value';
-      await database.query(
-        `INSERT INTO {s}.habits (service, name, value) SELECT $1, * FROM unnest($2::text[], $3::text[])
-         ON CONFLICT (service, name) DO ${onConflict}`,
-        [service, fresh.map(([name]) => name), fresh.map(([, value]) => value)],
-      );
-    }
-    for (const { name, value } of await database.capabilities(service))
-      if (!own.has(name)) store.capabilities.set(name, value);
-    this.#capabilities = capabilitiesIn(store);
-  }
-
-  /** A row of an agent may have been deleted by hand. */
-  async #releaseOfUnknown(): Promise<void> {
-    await this.#membership.joined.database.query(
-      `UPDATE {s}.jobs SET owner = NULL, waiting_since = now()
-       WHERE owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {s}.agents WHERE name = owner)`,
+    const own = store.capabilities.all();
+    await joined.database.query(
+      `INSERT INTO {s}.habits AS known (service, name, value) SELECT $1, * FROM unnest($2::text[], $3::text[])
+       ON CONFLICT (service, name) DO UPDATE SET value = excluded.value WHERE known.value <> excluded.value`,
+      [store.capabilities.service, own.map(({ name }) => name), own.map(({ value }) => value)],
     );
   }
 
@@ -183,5 +155,3 @@ export class Upkeep {
     await database.query(`DELETE FROM {s}.attempts WHERE ended_at < now() - interval '30 days'`);
   }
 }
-
-const capabilitiesIn = ({ capabilities }: Store) => new Map(capabilities.all().map(({ name, value }) => [name, value]));

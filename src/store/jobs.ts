@@ -14,7 +14,7 @@ import type {
   WatchRequest,
   WatchState,
 } from './rows.ts';
-import { JobTable, jsonOf, type KeptOtherwise, type Sql, Table } from './sql.ts';
+import { JobTable, jsonOf, type Sql, Table } from './sql.ts';
 
 /**
  * The result of a poll or pass of a job. `grownAt` is set if a live file grew; without `stalledAt`, the stored one
@@ -206,65 +206,53 @@ export class WatchMine {
   }
 }
 
-/** Requests of commands to the running agent, which answers them. */
-class AnsweredRequests<Row extends { readonly answer: string | null }> {
-  protected readonly sql: Sql;
-  protected readonly table: Table<Row>;
-  readonly #name: string;
+const KINDS = {
+  pass: "'sync', 'unwatch'",
+  forget: "'forget', 'forget-files'",
+  service: "'report', 'verify', 'verify-complete'",
+};
 
-  protected constructor(sql: Sql, name: string, kept: KeptOtherwise<Row>) {
-    this.sql = sql;
-    this.table = new Table(sql, name, kept);
-    this.#name = name;
-  }
+/** Requests of commands to the running agent. The wake file only makes the agent read them sooner. */
+export class Requests {
+  readonly #sql: Sql;
+  readonly #table: Table<RequestRow | ServiceRequestRow>;
 
-  get(requestId: number): Row | undefined {
-    return this.table.get('WHERE request_id = ?', requestId);
-  }
-
-  answer(requestId: number, answer: string): void {
-    this.sql.run(`UPDATE ${this.#name} SET answer = ? WHERE request_id = ?`, answer, requestId);
-  }
-}
-
-/** For calls to the service. A command removes its request with the answer. */
-export class ServiceRequests extends AnsweredRequests<ServiceRequestRow> {
   constructor(sql: Sql) {
-    super(sql, 'service_requests', {});
+    this.#sql = sql;
+    this.#table = new Table(sql, 'requests', {});
   }
 
-  add(kind: ServiceRequestRow['kind'], aboutJob: JobId | null, now: number): number {
-    const insert = 'INSERT INTO service_requests (kind, about_job, made_at) VALUES (?, ?, ?)';
-    return Number(this.sql.run(insert, kind, aboutJob, now).lastInsertRowid);
-  }
-
-  open(): ServiceRequestRow[] {
-    return this.table.all('WHERE answer IS NULL ORDER BY request_id');
-  }
-
-  remove(requestId: number): void {
-    this.sql.run('DELETE FROM service_requests WHERE request_id = ?', requestId);
-  }
-}
-
-/** For work on a job. The wake file only makes the agent read them sooner. */
-export class Requests extends AnsweredRequests<RequestRow> {
-  constructor(sql: Sql) {
-    super(sql, 'requests', {});
-  }
-
-  add(jobId: JobId, kind: RequestRow['kind'], now: number): number {
+  add(jobId: JobId | null, kind: RequestRow['kind'] | ServiceRequestRow['kind'], now: number): number {
     const insert = 'INSERT INTO requests (job_id, kind, made_at) VALUES (?, ?, ?)';
-    return Number(this.sql.run(insert, jobId, kind, now).lastInsertRowid);
+    return Number(this.#sql.run(insert, jobId, kind, now).lastInsertRowid);
+  }
+
+  get(requestId: number): RequestRow | ServiceRequestRow | undefined {
+    return this.#table.get('WHERE request_id = ?', requestId);
   }
 
   open(work: 'pass' | 'forget'): RequestRow[] {
-    const kinds = work === 'pass' ? "'sync', 'unwatch'" : "'forget', 'forget-files'";
-    return this.table.all(`WHERE answer IS NULL AND kind IN (${kinds}) ORDER BY request_id`);
+    return this.#open(work) as RequestRow[];
+  }
+
+  openOfService(): ServiceRequestRow[] {
+    return this.#open('service') as ServiceRequestRow[];
+  }
+
+  #open(work: keyof typeof KINDS) {
+    return this.#table.all(`WHERE answer IS NULL AND kind IN (${KINDS[work]}) ORDER BY request_id`);
+  }
+
+  answer(requestId: number, answer: string): void {
+    this.#sql.run('UPDATE requests SET answer = ? WHERE request_id = ?', answer, requestId);
+  }
+
+  remove(requestId: number): void {
+    this.#sql.run('DELETE FROM requests WHERE request_id = ?', requestId);
   }
 
   forgetAnswered(before: number): void {
-    this.sql.run('DELETE FROM requests WHERE answer IS NOT NULL AND made_at < ?', before);
+    this.#sql.run('DELETE FROM requests WHERE answer IS NOT NULL AND made_at < ?', before);
   }
 }
 

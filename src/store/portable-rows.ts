@@ -104,7 +104,7 @@ export class PortableRows {
   }
 
   forget(jobId: JobId): void {
-    this.#sql.run('DELETE FROM requests WHERE job_id = ?', jobId);
+    this.#sql.run(`DELETE FROM requests WHERE job_id = ? AND kind IN ('sync', 'unwatch')`, jobId);
     this.#sql.run('DELETE FROM jobs WHERE job_id = ?', jobId);
   }
 

@@ -170,23 +170,24 @@ export interface LeaseRow {
   readonly reason: string | null;
 }
 
-export interface RequestRow {
+/** A request of a command to the running agent. */
+interface Request {
   readonly requestId: number;
-  readonly jobId: JobId;
-  readonly kind: 'sync' | 'unwatch' | 'forget' | 'forget-files';
   readonly madeAt: number;
   readonly answer: string | null;
 }
 
-/** A request of a command for calls of the running agent to the service. */
-export interface ServiceRequestRow {
-  readonly requestId: number;
+export interface RequestRow extends Request {
+  readonly jobId: JobId;
+  readonly kind: 'sync' | 'unwatch' | 'forget' | 'forget-files';
+}
+
+/** For calls to the service. */
+export interface ServiceRequestRow extends Request {
   /** What the job service reports, or the verification of a job: of what the service lists, or all of the cluster. */
   readonly kind: 'report' | 'verify' | 'verify-complete';
   /** Null: the reports of all jobs. */
-  readonly aboutJob: JobId | null;
-  readonly madeAt: number;
-  readonly answer: string | null;
+  readonly jobId: JobId | null;
 }
 
 export type FoundBy = 'job-service' | 'probes';

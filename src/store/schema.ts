@@ -58,23 +58,12 @@ const FORGOTTEN = `
   END;
 `;
 
-/** Requests of commands for calls to the service by the running agent; `about_job` is null for the list of jobs. */
-const SERVICE_REQUESTS = `
-  CREATE TABLE service_requests (
-    request_id INTEGER PRIMARY KEY AUTOINCREMENT,
-    kind       TEXT NOT NULL,
-    about_job  TEXT,
-    made_at    INTEGER NOT NULL,
-    answer     TEXT
-  ) STRICT;
-`;
-
-/** Requests of commands for work on a job by the running agent. */
+/** Requests of commands to the running agent; `job_id` is null for the list of jobs. */
 const REQUESTS = `
   CREATE TABLE requests (
     request_id INTEGER PRIMARY KEY AUTOINCREMENT,
-    job_id     TEXT NOT NULL,
-    kind       TEXT NOT NULL CHECK (kind IN ('sync', 'unwatch', 'forget', 'forget-files')),
+    job_id     TEXT,
+    kind       TEXT NOT NULL,
     made_at    INTEGER NOT NULL,
     answer     TEXT
   ) STRICT;
@@ -93,7 +82,7 @@ const FORMER = `
 export const UPGRADES: readonly string[] = [
   `ALTER TABLE jobs ADD COLUMN stall_after_ms INTEGER; ALTER TABLE jobs ADD COLUMN stalled_at INTEGER;
    ALTER TABLE result_passes ADD COLUMN arriving TEXT NOT NULL DEFAULT '[]';
-   ${NOTIFICATIONS}${FORGOTTEN}${SERVICE_REQUESTS}${FORMER}
+   ${NOTIFICATIONS}${FORGOTTEN}${FORMER}
    DROP INDEX requests_open; ALTER TABLE requests RENAME TO old_requests; ${REQUESTS}
    INSERT INTO requests SELECT * FROM old_requests; DROP TABLE old_requests;
    ALTER TABLE job_information RENAME COLUMN told_at TO reported_at;
@@ -276,4 +265,4 @@ export const SCHEMA = `
     one      INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     state_id TEXT NOT NULL
   ) STRICT;
-${NOTIFICATIONS}${FORGOTTEN}${SERVICE_REQUESTS}${REQUESTS}${FORMER}`;
+${NOTIFICATIONS}${FORGOTTEN}${REQUESTS}${FORMER}`;

@@ -2,7 +2,7 @@
 import fs, { constants } from 'node:fs';
 import path from 'node:path';
 import { openDatabase } from './database.ts';
-import { JobInformations, Jobs, Requests, ServiceRequests, TaskSearches, WatchMine } from './jobs.ts';
+import { JobInformations, Jobs, Requests, TaskSearches, WatchMine } from './jobs.ts';
 import { LiveFiles } from './live-files.ts';
 import { Outbox } from './outbox.ts';
 import { FleetLeases, PortableRows, RowChanges } from './portable-rows.ts';
@@ -36,7 +36,6 @@ export class Store {
   readonly resultSyncs: JobTable<ResultSyncRow>;
   readonly leases: TransferLeases;
   readonly requests: Requests;
-  readonly serviceRequests: ServiceRequests;
   readonly capabilities: Capabilities;
   readonly fleetLeases: FleetLeases;
   readonly portableRows: PortableRows;
@@ -66,7 +65,6 @@ export class Store {
       this.resultSyncs = new JobTable<ResultSyncRow>(sql, 'result_passes', { arriving: 'json' });
       this.leases = new TransferLeases(sql);
       this.requests = new Requests(sql);
-      this.serviceRequests = new ServiceRequests(sql);
       this.capabilities = new Capabilities(sql, service);
       this.fleetLeases = new FleetLeases(sql);
       this.portableRows = new PortableRows(sql);

@@ -3,8 +3,8 @@ import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { RequestRow } from '../../store/rows.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
+import { STATE } from '../failures.ts';
 import { forgetJob, isOver, OldJobs, type Retention } from '../forget.ts';
-import { STATE } from './failures.ts';
 import type { JobContext } from './job-context.ts';
 
 export type ForgetAnswer = RemovedFiles | { readonly error: string; readonly code: string; readonly hint?: string };

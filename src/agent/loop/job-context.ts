@@ -3,10 +3,10 @@ import type { FoundBy } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
 import type { Calls } from '../calls.ts';
+import type { Failures } from '../failures.ts';
 import type { PassContext } from '../pass/complete-pass.ts';
 import type { PollContext } from '../poll/poll.ts';
 import type { JobService, Log, Remote } from '../ports.ts';
-import type { Failures } from './failures.ts';
 import type { IntervalLimits } from './pace.ts';
 import type { Scheduler } from './scheduler.ts';
 

@@ -2,9 +2,9 @@
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { ServiceRequestRow } from '../../store/rows.ts';
+import { STATE } from '../failures.ts';
 import type { Verification } from '../pass/verification.ts';
 import type { JobService } from '../ports.ts';
-import { STATE } from './failures.ts';
 import type { JobContext } from './job-context.ts';
 
 export interface Refusal {
@@ -34,13 +34,12 @@ export class ServiceRequests {
   /** Serves the open requests of the store, and stops those whose command was interrupted. */
   serve(): void {
     const { store, clock } = this.#context.deps;
-    const { serviceRequests } = store;
-    for (const [requestId, { stop }] of this.#serving) if (serviceRequests.get(requestId) === undefined) stop.abort();
-    const requests = serviceRequests.open().filter(({ requestId }) => !this.#serving.has(requestId));
+    for (const [requestId, { stop }] of this.#serving) if (store.requests.get(requestId) === undefined) stop.abort();
+    const requests = store.requests.openOfService().filter(({ requestId }) => !this.#serving.has(requestId));
     if (requests.length === 0) return;
     const oldest = clock.now() - MAX_AGE_MS;
     for (const request of requests) {
-      if (request.madeAt < oldest) serviceRequests.remove(request.requestId);
+      if (request.madeAt < oldest) store.requests.remove(request.requestId);
       else this.#begin(request);
     }
   }
@@ -57,7 +56,7 @@ export class ServiceRequests {
   }
 
   async #answer(request: ServiceRequestRow, signal: AbortSignal): Promise<void> {
-    const { serviceRequests } = this.#context.deps.store;
+    const { requests } = this.#context.deps.store;
     const { requestId } = request;
     const refused = (thrown: unknown): Refusal | undefined => {
       const { code, message, hint } = asJobtailError(thrown);
@@ -66,7 +65,7 @@ export class ServiceRequests {
     };
     try {
       const answer = await this.#call(request, signal).catch(refused);
-      if (answer !== undefined) serviceRequests.answer(requestId, JSON.stringify(answer));
+      if (answer !== undefined) requests.answer(requestId, JSON.stringify(answer));
     } catch (thrown) {
       this.#context.failures.failed(STATE, asJobtailError(thrown));
     } finally {
@@ -74,12 +73,12 @@ export class ServiceRequests {
     }
   }
 
-  async #call({ kind, aboutJob }: ServiceRequestRow, signal: AbortSignal): Promise<object> {
+  async #call({ kind, jobId }: ServiceRequestRow, signal: AbortSignal): Promise<object> {
     const { jobService, verify } = this.#calls;
-    if (kind !== 'report' && aboutJob !== null) return await verify(aboutJob, kind === 'verify-complete', signal);
+    if (kind !== 'report' && jobId !== null) return await verify(jobId, kind === 'verify-complete', signal);
     if (jobService === null) return { jobs: [] };
     return {
-      jobs: aboutJob === null ? await jobService.listJobs(signal) : [await jobService.getJob(aboutJob, signal)],
+      jobs: jobId === null ? await jobService.listJobs(signal) : [await jobService.getJob(jobId, signal)],
     };
   }
 }

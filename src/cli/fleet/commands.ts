@@ -17,8 +17,6 @@ const TICK_MS = 100;
 /** Ticks between two checks that an agent is there to answer. */
 const TICKS_A_LIFE_SIGN = 50;
 const EXECUTED_MS = 10_000;
-/** Maximum time without a response of the database. */
-const MAX_BROKEN_MS = 120_000;
 
 const NOT_RUNNING = 'no agent of the fleet is running: the command is stored, and executed when one starts (agent run)';
 
@@ -88,35 +86,24 @@ async function requireKnown(client: FleetClient, jobId: JobId): Promise<void> {
   throw notWatched(jobId);
 }
 
-/** Also waits over a broken connection: the command is stored. */
+/** A broken connection ends the wait, not the command. */
 export async function answerTo(commandId: string, client: FleetClient, signal: AbortSignal): Promise<PassAnswer> {
-  let brokenAt: number | undefined;
+  const hint = 'wait: the command is stored, and an agent executes it';
   for (let ticks = 0; ; ticks += 1) {
-    try {
-      const answer = await client.answerOf(commandId);
-      if (answer !== undefined) return answer as PassAnswer;
-      if (ticks % TICKS_A_LIFE_SIGN === 0 && !(await client.agents()).some(({ state }) => state !== 'gone')) {
-        throw new NoAgent('fleet', NOT_RUNNING);
-      }
-      brokenAt = undefined;
-    } catch (thrown) {
-      const error = asJobtailError(thrown);
-      if (error.code !== 'fleet' || error instanceof NoAgent) throw error;
-      if (brokenAt === undefined) process.stderr.write(`${error.message}: waiting; the command is stored\n`);
-      brokenAt ??= performance.now();
-      if (performance.now() - brokenAt > MAX_BROKEN_MS)
-        throw new JobtailError('fleet', error.message, {
-          hint: 'wait: the command is stored, and an agent executes it',
-          cause: error,
-        });
-    }
+    const read = async () => ({
+      answer: await client.answerOf(commandId),
+      isAnswered: ticks % TICKS_A_LIFE_SIGN > 0 || (await client.agents()).some(({ state }) => state !== 'gone'),
+    });
+    const { answer, isAnswered } = await read().catch((thrown: unknown) => {
+      throw new JobtailError('fleet', asJobtailError(thrown).message, { hint, cause: thrown });
+    });
+    if (answer !== undefined) return answer as PassAnswer;
+    if (!isAnswered) throw new JobtailError('fleet', NOT_RUNNING);
     await sleep(TICK_MS, undefined, { signal }).catch(() => {
       throw new JobtailError('aborted', 'it was stopped; the command is stored');
     });
   }
 }
-
-class NoAgent extends JobtailError {}
 
 const DRAIN_POLL_MS = 200;
 

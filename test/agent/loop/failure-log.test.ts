@@ -1,6 +1,6 @@
 /** What the log says of a service that wants to be left alone: each wait once, however many jobs meet it. */
 import { expect, it } from 'vitest';
-import { Failures } from '../../../src/agent/loop/failures.ts';
+import { Failures } from '../../../src/agent/failures.ts';
 import { JobtailError } from '../../../src/errors.ts';
 
 const HOUR_MS = 3_600_000;

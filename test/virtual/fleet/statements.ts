@@ -167,15 +167,9 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
     on.put('rules', keyOf(1), { rule: JSON.parse(String(rule)) as unknown });
     return [];
   },
-  'INSERT INTO {s}.habits': (on, [service, names, values]) => habits(on, service, names, values, true),
-  'INSERT INTO {s}.habits (service, name, value) SELECT $1, * FROM unnest($2::text[], $3::text[]) ON CONFLICT (service, name) DO NOTHING':
-    (on, [service, names, values]) => habits(on, service, names, values, false),
-  'SELECT name, value FROM {s}.habits': (on, [service]) =>
-    on.all('habits', (one) => one['service'] === service).map(([, { name, value }]) => ({ name, value })),
-  'UPDATE {s}.jobs SET owner = NULL, waiting_since = now() WHERE': (on) => {
-    const isStray = ({ owner }: Row) => owner !== null && on.get('agents', keyOf(owner)) === undefined;
-    for (const [key, row] of on.all('jobs', isStray))
-      on.change('jobs', key, row, { owner: null, waiting_since: on.now });
+  'INSERT INTO {s}.habits': (on, [service, names, values]) => {
+    for (const [index, name] of texts(names).entries())
+      on.put('habits', keyOf(service, name), { service, name, value: texts(values)[index] });
     return [];
   },
   'DELETE FROM {s}.orders WHERE answer IS NOT NULL': (on) => {
@@ -211,14 +205,6 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
     ];
   },
 };
-
-function habits(on: Transaction, service: unknown, names: unknown, values: unknown, isLatest: boolean): unknown[] {
-  for (const [index, name] of texts(names).entries()) {
-    const row = { service, name, value: texts(values)[index] };
-    if (!insert(on, 'habits', keyOf(service, name), row) && isLatest) on.put('habits', keyOf(service, name), row);
-  }
-  return [];
-}
 
 const known = new Map<string, Statement>();
 
