@@ -1,53 +1,36 @@
-/** The differences between two configurations, for the log of a reload. */
-import { type SecretSource, secretNameOf } from '../auth.ts';
-import { countOf } from '../numbers.ts';
+/** The keys that differ between two configurations, for the log of a reload. Values may contain secrets. */
+import { secretNameOf } from '../auth.ts';
 import type { Config } from './config.ts';
 
 /** Keys that take effect only at a start. */
 const RESTART_KEYS = ['mirror.directory', 'state.directory', 'fleet'];
 
-export interface Changes {
-  /** One for each changed key: `poll.maxIntervalSeconds 60 -> 30`. */
-  readonly lines: string[];
-  /** Changed keys that need a restart. */
+interface Changes {
+  /** As in the file, such as `poll.maxIntervalSeconds`; of `watch`, one for each job. */
+  readonly keys: string[];
+  /** Those that need a restart. */
   readonly restart: string[];
 }
 
 export function changesOf(before: Config, after: Config): Changes {
   const [old, fresh] = [entriesOf(before), entriesOf(after)];
-  const keys = [...new Set([...old.keys(), ...fresh.keys()])];
-  const changed = keys.filter((key) => old.get(key)?.compared !== fresh.get(key)?.compared);
-  const lines = changed.map((key) => {
-    const [from, to] = [old.get(key)?.shown ?? 'nothing', fresh.get(key)?.shown ?? 'nothing'];
-    return from === to ? `${key} changed` : `${key} ${from} -> ${to}`;
-  });
-  const isChanged = (fixed: string) => changed.some((key) => key === fixed || key.startsWith(`${fixed}.`));
-  return { lines, restart: RESTART_KEYS.filter(isChanged) };
+  const keys = [...new Set([...old.keys(), ...fresh.keys()])].filter((key) => old.get(key) !== fresh.get(key));
+  const isChanged = (fixed: string) => keys.some((key) => key === fixed || key.startsWith(`${fixed}.`));
+  return { keys, restart: RESTART_KEYS.filter(isChanged) };
 }
 
-/** The compared value, and the shown one: a command may contain secrets. */
-interface Entry {
-  readonly compared: string;
-  readonly shown: string;
-}
-
-function entriesOf(config: Config): Map<string, Entry> {
-  const { file: _, auth, watch, notify, ...sections } = config;
+function entriesOf({ file: _, auth, watch, ...sections }: Config): ReadonlyMap<string, string> {
   const { secret, ...authRest } = auth;
-  const entries = new Map<string, Entry>();
-  const add = (key: string, shown: string, compared = shown) => entries.set(key, { shown, compared });
-
-  for (const [key, value] of leaves({ ...sections, auth: authRest })) add(...inWordsOfFile(key, value));
   const source = { file: 'File', command: 'Command', credential: 'Credential' }[secret.kind];
-  add(`auth.${secretNameOf(auth.method)}${source}`, ...secretTexts(secret));
-  if (secret.kind === 'command') add(...inWordsOfFile('auth.commandTimeoutMs', secret.timeoutMs));
-  // A rule may contain a secret address.
-  add('notify', countOf(notify.length, 'rule'), JSON.stringify(notify));
-  for (const { job, ...request } of watch) add(`watch job ${job}`, JSON.stringify(request));
-  return entries;
+  const entries = [
+    ...leaves({ ...sections, auth: authRest }).map(([key, value]) => [nameInFile(key), value] as const),
+    [`auth.${secretNameOf(auth.method)}${source}`, secret] as const,
+    ...watch.map(({ job, ...request }) => [`watch job ${job}`, request] as const),
+  ];
+  return new Map(entries.map(([key, value]) => [key, JSON.stringify(value)]));
 }
 
-/** Sections that are shown as a whole. */
+/** Sections that count as a whole. */
 const WHOLE = ['metrics.listen', 'view', 'watchMine'];
 
 function leaves(value: object, prefix = ''): [key: string, value: unknown][] {
@@ -59,24 +42,6 @@ function leaves(value: object, prefix = ''): [key: string, value: unknown][] {
 }
 
 /** Of durations that are not in seconds. */
-const UNITS: Readonly<Record<string, readonly [unit: string, ms: number]>> = {
-  stallAfterMs: ['Minutes', 60_000],
-  'retention.settledMs': ['Days', 86_400_000],
-};
+const UNITS: Readonly<Record<string, string>> = { stallAfterMs: 'Minutes', 'retention.settledMs': 'Days' };
 
-function inWordsOfFile(key: string, value: unknown): [key: string, shown: string] {
-  const [unit, ms] = UNITS[key] ?? ['Seconds', 1000];
-  const shown = typeof value === 'number' && key.endsWith('Ms') ? value / ms : value;
-  return [key.replace(/Ms$/, unit), typeof shown === 'string' ? shown : JSON.stringify(shown)];
-}
-
-function secretTexts(secret: SecretSource): [shown: string, compared: string] {
-  switch (secret.kind) {
-    case 'file':
-      return [secret.path, secret.path];
-    case 'command':
-      return [`[${secret.argv[0]}, ...]`, JSON.stringify(secret.argv)];
-    case 'credential':
-      return [secret.name, secret.name];
-  }
-}
+const nameInFile = (key: string) => key.replace(/Ms$/, UNITS[key] ?? 'Seconds');

@@ -100,7 +100,7 @@ async function reloads(installed: Installation): Promise<void> {
   };
   await reload(`${config}results: {intervalSeconds: 7}\n`);
   await until('the change to be taken', async () =>
-    /results\.intervalSeconds 60 -> 7.*configuration changed/.test(await host.journal('agent')),
+    /results\.intervalSeconds.*configuration changed/.test(await host.journal('agent')),
   );
   await reload(`${config}results: {intervalSeconds: often}\n`);
   await until('the change to be refused', async () =>
