@@ -115,7 +115,7 @@ export class ViewPage {
 
   /** Scrolls from the beginning to the end, as a reader does; what stood there, by the numbers of the lines. */
   async wholeText(pane: Locator): Promise<string> {
-    await pane.locator('.scroll-keys').focus();
+    await pane.locator('.rows').focus();
     await this.page.keyboard.press('g');
     const lines = new Map<string, string>();
     await until('the beginning on the page', async () =>

@@ -5,7 +5,6 @@ import type { FileState } from '../../contract/events.ts';
 import { askStretch } from '../api.ts';
 import { countsOf, FAILED_FIRST, type Group } from '../jobs/list.ts';
 import { useLive } from '../live.ts';
-import { ProgressBar } from '../parts/bar.tsx';
 import { Check, Icon } from '../parts/button.tsx';
 import { useAnswer } from '../parts/hooks.ts';
 import type { Sort } from '../parts/sort.ts';
@@ -225,7 +224,7 @@ function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefi
   const { done, words } = answer;
   return (
     <div class="task-progress">
-      <ProgressBar done={done} label={`Progress of task ${taskId}`} />
+      <progress aria-label={`Progress of task ${taskId}`} value={done} />
       <span class="fine" title={words.slice(0, MAX_CHARACTERS)}>
         <Outside text={words.slice(0, MAX_CHARACTERS)} />
       </span>

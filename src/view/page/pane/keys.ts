@@ -36,7 +36,7 @@ function toggle(signal: { value: boolean }): void {
 }
 
 /** Puts the focus on a part of the pane. */
-export function focusOn(pane: HTMLElement | null, part: '.search-bar input' | '.goto' | '.scroll-keys'): void {
+export function focusOn(pane: HTMLElement | null, part: '.search-bar input' | '.goto' | '.rows'): void {
   const element = pane?.querySelector<HTMLElement>(part);
   element?.focus({ preventScroll: true });
   // What was typed before gives way to what is typed now.

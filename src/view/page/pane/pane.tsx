@@ -41,7 +41,7 @@ export function Pane({ content, opening, label, canGrow = false, watch, onSelect
     const pane = element.current;
     if (pane === null) return;
     // The reader scrolls by keys at once, unless the focus is elsewhere.
-    if (document.activeElement === document.body) focusOn(pane, '.scroll-keys');
+    if (document.activeElement === document.body) focusOn(pane, '.rows');
     return takeKeys(pane, opened);
   }, [opened]);
   useEffect(() => watch?.(file), [file, watch]);
@@ -62,7 +62,7 @@ export function Pane({ content, opening, label, canGrow = false, watch, onSelect
         title={title}
         canGrow={canGrow}
         onSearch={() => openSearch(opened, element.current)}
-        onGone={() => focusOn(element.current, '.scroll-keys')}
+        onGone={() => focusOn(element.current, '.rows')}
       />
       {children}
       {opened.isSearching.value && (
@@ -70,7 +70,7 @@ export function Pane({ content, opening, label, canGrow = false, watch, onSelect
           opened={opened}
           onClose={() => {
             opened.closeSearch();
-            focusOn(element.current, '.scroll-keys');
+            focusOn(element.current, '.rows');
           }}
         />
       )}

@@ -5,8 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { OpenFile } from '../file/open-file.ts';
 import type { Search } from '../file/search.ts';
 import { forgetSizes, MAX_BYTES, MAX_HELD_BYTES } from '../file/text-window.ts';
-import { ScrollKeys } from '../parts/bar.tsx';
-import { useVirtual } from '../parts/hooks.ts';
+import { SCROLLED_BY_KEYS, useVirtual } from '../parts/hooks.ts';
 import { decode, plainLine } from '../text/terminal.ts';
 import { foldOf } from '../text/tracebacks.ts';
 import { counted } from '../text/units.ts';
@@ -81,8 +80,8 @@ export function Rows({ opened, label, found, search }: RowsProps) {
       aria-live="off"
       aria-label={label}
       onCopy={copySelected}
+      {...SCROLLED_BY_KEYS}
     >
-      <ScrollKeys label={label} />
       <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
         <div class="rows-shown" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
           {items.map(({ index, key }) => {

@@ -13,6 +13,9 @@ type Chosen = 'count' | 'getScrollElement' | 'estimateSize';
 type Options = Pick<VirtualizerOptions<HTMLElement, HTMLElement>, Chosen> &
   Partial<VirtualizerOptions<HTMLElement, HTMLElement>>;
 
+/** Of a region that scrolls and has nothing else for the focus: the browser scrolls it by keys. */
+export const SCROLLED_BY_KEYS = { tabIndex: 0 };
+
 /** The component draws `getVirtualItems()` within an element as high as `getTotalSize()`. */
 export function useVirtual(options: Options): Virtualizer<HTMLElement, HTMLElement> {
   const [, redraw] = useReducer((times: number, _: undefined) => times + 1, 0);

@@ -4,7 +4,6 @@ import { useEffect } from 'preact/hooks';
 import type { ResultDirectory, ResultEntries, ResultFile, ResultState } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
 import { useLive } from '../live.ts';
-import { ProgressBar } from '../parts/bar.tsx';
 import { Icon } from '../parts/button.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
@@ -177,7 +176,7 @@ function Arriving({ arrived, file }: { arrived: number; file: ResultFile }) {
     <>
       <span class="state active">on its way</span>
       {file.bytes !== null && (
-        <ProgressBar done={Math.min(1, arrived / Math.max(1, file.bytes))} label={`${file.name} on its way`} />
+        <progress aria-label={`${file.name} on its way`} max={Math.max(1, file.bytes)} value={arrived} />
       )}
       <span class="fine">
         {bytes(arrived)}

@@ -6,7 +6,6 @@ import { address, askJson } from '../api.ts';
 import { useLive } from '../live.ts';
 import { isLoose } from '../pane/keys.ts';
 import { Pane } from '../pane/pane.tsx';
-import { ProgressBar } from '../parts/bar.tsx';
 import { Icon } from '../parts/button.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
@@ -110,9 +109,10 @@ export function LastSync({ job: { lastSync } }: { job: Pick<JobDetail, 'lastSync
   return (
     <>
       {endedAt === null && wanted > 0 && (
-        <ProgressBar
-          done={wantedBytes === null ? done / wanted : Math.min(1, lastSync.bytes / Math.max(1, wantedBytes))}
-          label="Results on the way"
+        <progress
+          aria-label="Results on the way"
+          max={wantedBytes === null ? wanted : Math.max(1, wantedBytes)}
+          value={wantedBytes === null ? done : lastSync.bytes}
         />
       )}
       <span class="fine">

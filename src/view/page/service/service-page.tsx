@@ -2,7 +2,7 @@
 import { useEffect } from 'preact/hooks';
 import type { AgentState, Figure, ServiceState } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
-import { ScrollKeys } from '../parts/bar.tsx';
+import { SCROLLED_BY_KEYS } from '../parts/hooks.ts';
 import { Plot } from '../parts/plot.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { numberText } from '../text/plotted.ts';
@@ -20,8 +20,7 @@ export function ServicePage() {
       <div class="page-head">
         <h1>Service</h1>
       </div>
-      <section class="scrolls" aria-label="Facts">
-        <ScrollKeys label="facts" />
+      <section class="scrolls" aria-label="Facts" {...SCROLLED_BY_KEYS}>
         {fleet !== undefined && <Agents fleet={fleet} now={now} />}
         {service !== undefined && <Facts service={service} agent={live.agent.value} now={now} />}
         <Charts figures={live.figures.value} />

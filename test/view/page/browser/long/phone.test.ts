@@ -57,7 +57,7 @@ describe('the page', needs('chromium'), () => {
       await page.locator('.tabs .badge', { hasText: '1,001' }).waitFor({ state: 'attached' });
       expect(await places()).toEqual(before);
       const pane = await stdout();
-      await pane.locator('.scroll-keys').press('ArrowUp');
+      await pane.locator('.rows').press('ArrowUp');
       const [outline, line] = ['.rows', '.pane-bar'].map(
         (part) => `getComputedStyle(document.querySelector('${part}'))`,
       );
