@@ -55,12 +55,7 @@ export function tokenOf(file: string): string {
   const partial = `${file}.${process.pid}.new`;
   try {
     fs.rmSync(partial, { force: true });
-    const made = fs.openSync(partial, 'wx', 0o600);
-    try {
-      fs.writeSync(made, `${token}\n`);
-    } finally {
-      fs.closeSync(made);
-    }
+    fs.writeFileSync(partial, `${token}\n`, { flag: 'wx', mode: 0o600 });
     fs.renameSync(partial, file);
   } catch (error) {
     throw asJobtailError(error);

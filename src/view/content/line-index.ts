@@ -1,7 +1,6 @@
 /**
  * Which line is where: the line ends before each block of a content are counted once, and the rest within a block when
- * it is requested. A file of 2 GiB has 2,048 numbers. The indexes of the contents that were opened last are kept, and
- * made in the background while a page is open.
+ * it is requested. A file of 2 GiB has 2,048 numbers. The indexes of the contents that were opened last are kept.
  */
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';

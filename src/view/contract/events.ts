@@ -180,8 +180,6 @@ export interface FileLength {
   readonly file: string;
   readonly version: string;
   readonly bytes: number;
-  /** Lines are counted up to this byte. */
-  readonly counted: number;
 }
 
 export interface ServiceState {

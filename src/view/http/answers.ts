@@ -12,7 +12,7 @@ export type ViewContext = Context<WithBindings>;
 
 interface StreamedOptions {
   readonly headers: Readonly<Record<string, string>>;
-  /** Called once, however it ends: also if the page goes before the first piece. */
+  /** Called however it ends: also if the page goes before the first piece. */
   readonly end: () => void;
 }
 
@@ -27,11 +27,7 @@ export function streamed(
   { headers, end }: StreamedOptions,
 ): Response {
   const iterator = Symbol.asyncIterator in pieces ? pieces[Symbol.asyncIterator]() : pieces[Symbol.iterator]();
-  let isOver = false;
-  const endOnce = () => {
-    if (!isOver) end();
-    isOver = true;
-  };
+  let isCancelled = false;
   const source = {
     async pull(controller: ReadableStreamDefaultController<Uint8Array>) {
       try {
@@ -39,14 +35,15 @@ export function streamed(
         if (!done) return controller.enqueue(value);
       } catch (error) {
         // What was cancelled ends anyhow.
-        if (!isOver && !(error instanceof Refused)) onFailure(error);
-        if (!isOver) env.outgoing.destroy();
+        if (!isCancelled && !(error instanceof Refused)) onFailure(error);
+        if (!isCancelled) env.outgoing.destroy();
       }
-      endOnce();
+      end();
       controller.close();
     },
     async cancel() {
-      endOnce();
+      isCancelled = true;
+      end();
       await iterator.return?.();
     },
   };

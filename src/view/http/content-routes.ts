@@ -3,7 +3,6 @@ import { keyText } from '../../job.ts';
 import { errorExpression } from '../../search/errors.ts';
 import { type Content, piecesOf, windowOf } from '../content/content.ts';
 import type { ContentName } from '../content/contents.ts';
-import type { LineIndex } from '../content/line-index.ts';
 import { shapeAt, thinnedRows } from '../content/numbers.ts';
 import { expressionPattern, matchesOf, patternOf } from '../content/search.ts';
 import type { Place } from '../contract/addresses.ts';
@@ -14,8 +13,6 @@ import { PREVIEW_POLICY } from './gate.ts';
 import { Query } from './query.ts';
 
 const WINDOW = { min: 4 * 1024, usual: 256 * 1024, max: 1024 * 1024 } as const;
-/** Of a window, passed to the socket at a time. */
-const PIECE_BYTES = 64 * 1024;
 const NDJSON = { 'content-type': 'application/x-ndjson' } as const;
 
 export function addContents(app: ViewApp, parts: ViewParts): void {
@@ -41,19 +38,27 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
         ...(line === undefined ? {} : { 'view-line': String(line) }),
       };
       const length = { 'content-length': String(window.bytes.length), 'content-type': 'application/octet-stream' };
-      return streamed(parts, context, slicesOf(window.bytes), { headers: { ...headers, ...length }, end });
+      return streamed(parts, context, [window.bytes], { headers: { ...headers, ...length }, end });
     });
   });
 
-  app.get('/api/place', async (context) => {
+  app.get('/api/place', (context) => {
     const query = new Query(context.req.url);
     const [line, byte] = [query.number('line'), query.number('byte')];
     if ((line === undefined) === (byte === undefined)) throw new Refused(400, 'line or byte, and not both');
-    return await counted(parts, context, query.content(), async (index, content) => {
-      const wanted = line ?? index.lineOf(content, Math.min(byte ?? 0, content.bytes)) ?? 0;
-      const found = Math.min(wanted, index.lines);
+    return opened(parts, context, 'searches', async (content, end) => {
       const { version, bytes } = content;
-      return context.json({ version, line: found, byte: index.startOf(content, found) ?? 0, bytes } satisfies Place);
+      const name = { ...query.content(), version };
+      const index = indexes.of(indexKey(name, content));
+      try {
+        // Counting closes what it is given.
+        await indexes.count(indexKey(name, content), contents.open(name), context.req.raw.signal);
+        const wanted = line ?? index.lineOf(content, Math.min(byte ?? 0, bytes)) ?? 0;
+        const found = Math.min(wanted, index.lines);
+        return context.json({ version, line: found, byte: index.startOf(content, found) ?? 0, bytes } satisfies Place);
+      } finally {
+        end();
+      }
     });
   });
 
@@ -101,22 +106,18 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
   });
 }
 
-function* slicesOf(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
-}
-
 /** Under which the lines of a version of a content are counted. */
 function indexKey(name: ContentName, { version }: Content): string {
   return `${name.jobId}/${'live' in name ? keyText(name.live) : `results/${name.result}`}/${version}`;
 }
 
 /** Opens the requested content and acquires a slot for it; both are released with the response. */
-function opened(
+function opened<Answer extends Response | Promise<Response>>(
   { contents, limits }: ViewParts,
   { req }: ViewContext,
   kind: Limited,
-  answer: (content: Content, end: () => void) => Response,
-): Response {
+  answer: (content: Content, end: () => void) => Answer,
+): Answer {
   const name = new Query(req.url).content();
   const release = limits.take(kind);
   let content: Content | undefined;
@@ -155,25 +156,4 @@ function sent(
     const headers = { ...headersOf(content), 'content-length': String(bytes), 'view-version': version };
     return streamed(parts, context, piecesOf(content, 0, bytes), { headers, end });
   });
-}
-
-/** Runs `use` on a content whose lines are counted. */
-async function counted(
-  { contents, indexes, limits }: ViewParts,
-  context: ViewContext,
-  name: ContentName,
-  use: (index: LineIndex, content: Content) => Promise<Response>,
-): Promise<Response> {
-  const release = limits.take('searches');
-  let content: Content | undefined;
-  try {
-    content = contents.open(name);
-    const key = indexKey(name, content);
-    // Counting closes what it is given.
-    await indexes.count(key, contents.open({ ...name, version: content.version }), context.req.raw.signal);
-    return await use(indexes.of(key), content);
-  } finally {
-    content?.close();
-    release();
-  }
 }

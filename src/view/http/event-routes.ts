@@ -1,9 +1,10 @@
 /** The streams of events: what a page looks at, as it changes. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Events, FileState, JobSummary } from '../contract/events.ts';
-import { MirrorLength } from '../events/mirror-length.ts';
+import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
+import type { Events, FileLength, FileState, JobSummary } from '../contract/events.ts';
 import type { Snapshots } from '../events/snapshots.ts';
 import type { ViewParts } from '../parts.ts';
+import { Refused } from '../refused.ts';
 import { streamed, type ViewApp } from './answers.ts';
 import { Query } from './query.ts';
 
@@ -17,7 +18,7 @@ export const HEARTBEAT_MS = 15_000;
 export function addEvents(app: ViewApp, parts: ViewParts): void {
   app.get('/api/events', (context) => {
     const query = new Query(context.req.url);
-    const mirrors = query.liveFiles(MAX_FILES).map(({ jobId, live }) => new MirrorLength(parts, jobId, live));
+    const mirrors = query.liveFiles(MAX_FILES);
     const jobs = query.jobs(MAX_JOBS);
     const { snapshots, limits, stores } = parts;
     const release = limits.take('streams');
@@ -27,13 +28,12 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
       whenOther('fleet', () => stores.state),
       ...(query.flag('jobs') ? [jobsTopic(snapshots)] : []),
       ...jobs.map((jobId) => jobTopic(snapshots, jobId)),
-      ...mirrors.map((mirror) => whenOther('length', () => mirror.now())),
+      ...mirrors.map((mirror) => whenOther('length', () => lengthOf(parts, mirror))),
       ...(query.flag('service') ? [whenOther('service', () => snapshots.service()), figuresTopic(parts)] : []),
     ];
     const over = new AbortController();
     const end = () => {
       over.abort();
-      for (const mirror of mirrors) mirror.close();
       release();
     };
     const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
@@ -79,6 +79,22 @@ function whenOther<Name extends keyof Events>(
     sent = text;
     return [[name, now] as unknown as Message];
   };
+}
+
+/** How long a mirror is; undefined while there is none. */
+function lengthOf(
+  { contents, snapshots }: ViewParts,
+  { jobId, live }: { readonly jobId: JobId; readonly live: LiveFileKey },
+): FileLength | undefined {
+  try {
+    const content = contents.open({ jobId, live, version: undefined });
+    content.close();
+    return { file: `${jobId}/${keyText(live)}`, version: content.version, bytes: content.bytes };
+  } catch (error) {
+    // It does not exist yet, or the state cannot be read now: the stream reports that.
+    if (!(error instanceof Refused)) snapshots.failed(error);
+    return undefined;
+  }
 }
 
 /** All figures at the first call, then newer ones. */

@@ -33,7 +33,10 @@ export class Query {
   /** A whole number. */
   number(name: string): number | undefined {
     const text = this.#parameters.get(name);
-    return text === null ? undefined : wholeNumber(name, text);
+    if (text === null) return undefined;
+    const number = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
+    if (!Number.isSafeInteger(number)) throw wrong(name);
+    return number;
   }
 
   job(): JobId {
@@ -76,12 +79,6 @@ export class Query {
     if (value === undefined) throw wrong(name);
     return value;
   }
-}
-
-function wholeNumber(name: string, text: string): number {
-  const number = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  if (!Number.isSafeInteger(number)) throw wrong(name);
-  return number;
 }
 
 const liveName = (text: string) => (isLiveFileName(text) ? text : undefined);

@@ -29,7 +29,7 @@ export function address(name: string, parameters: object): string {
 }
 
 /** An answer that is a success; throws `Refused` for any other. */
-export async function ask(to: string, { signal }: AskOptions = {}): Promise<Response> {
+export async function ask(to: string, signal?: AbortSignal): Promise<Response> {
   const response = await fetch(to, { signal: signal ?? null });
   if (response.ok) return response;
   const refusal = (await response.json().catch(() => ({}))) as Partial<Refusal>;
@@ -37,17 +37,13 @@ export async function ask(to: string, { signal }: AskOptions = {}): Promise<Resp
   throw new Refused(response.status, refusal, retryAfter > 0 ? retryAfter * 1000 : undefined);
 }
 
-export interface AskOptions {
-  readonly signal?: AbortSignal | undefined;
-}
-
-export async function askJson<T>(to: string, options?: AskOptions): Promise<T> {
-  return (await (await ask(to, options)).json()) as T;
+export async function askJson<T>(to: string, signal?: AbortSignal): Promise<T> {
+  return (await (await ask(to, signal)).json()) as T;
 }
 
 /** The lines of an answer that is one JSON value a line, as they come. */
-export async function* askLines<T>(to: string, options?: AskOptions): AsyncGenerator<T> {
-  const { body } = await ask(to, options);
+export async function* askLines<T>(to: string, signal: AbortSignal): AsyncGenerator<T> {
+  const { body } = await ask(to, signal);
   if (body === null) return;
   let rest = '';
   for await (const text of body.pipeThrough(new TextDecoderStream())) {
@@ -69,7 +65,7 @@ export interface Stretch {
 }
 
 export async function askStretch(content: ContentQuery, where: LinesQuery, signal?: AbortSignal): Promise<Stretch> {
-  const response = await ask(address('lines', { ...content, ...where }), { signal });
+  const response = await ask(address('lines', { ...content, ...where }), signal);
   const { headers } = response;
   const line = headers.get('view-line');
   return {
@@ -95,5 +91,18 @@ export async function askBytes(content: ContentQuery, from: number, to: number):
 }
 
 export function askPlace(content: ContentQuery, at: { line: number } | { byte: number }, signal?: AbortSignal) {
-  return askJson<Place>(address('place', { ...content, ...at }), { signal });
+  return askJson<Place>(address('place', { ...content, ...at }), signal);
+}
+
+/** Resolves after so long, or when the signal fires. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+  });
 }

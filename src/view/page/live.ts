@@ -2,6 +2,7 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
+import { nominalPause } from '../../back-off.ts';
 import type {
   AgentState,
   Events,
@@ -14,10 +15,10 @@ import type {
   ServiceState,
   StreamTopics,
 } from '../contract/events.ts';
-import { address } from './api.ts';
+import { address, pause } from './api.ts';
 import { type Connection, conditionOf } from './condition.ts';
 
-const MAX_RECONNECT_MS = 5_000;
+const RECONNECTS = { firstMs: 250, maxMs: 5_000 };
 /** Of two hours. */
 const MAX_FIGURES = 1_440;
 
@@ -100,8 +101,7 @@ export class Live {
   /** Opens the stream; what is returned closes it. `again` is called when the browser has given up. */
   #listen(to: string, again: () => void): () => void {
     const stream = new EventSource(to);
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let isOver = false;
+    const over = new AbortController();
     stream.onerror = () => {
       if (this.connection.value !== 'refused') {
         this.#lostAt.value ??= this.now.value;
@@ -110,15 +110,19 @@ export class Live {
       if (stream.readyState === EventSource.CLOSED) void goOn();
     };
     const goOn = async () => {
-      if (await this.#isRefused()) this.connection.value = 'refused';
-      else if (!isOver) timer = setTimeout(again, Math.min(MAX_RECONNECT_MS, 250 * 2 ** this.#failures++));
+      if (await this.#isRefused()) {
+        this.connection.value = 'refused';
+        return;
+      }
+      this.#failures++;
+      await pause(nominalPause(this.#failures, RECONNECTS), over.signal);
+      if (!over.signal.aborted) again();
     };
     const take = <K extends keyof Events>(name: K, taken: (data: Events[K]) => void) =>
       stream.addEventListener(name, ({ data }: MessageEvent<string>) => taken(JSON.parse(data) as Events[K]));
     this.#take(take);
     return () => {
-      isOver = true;
-      clearTimeout(timer);
+      over.abort();
       stream.close();
     };
   }

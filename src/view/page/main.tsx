@@ -89,7 +89,7 @@ function Top({ page }: { page: Route['page'] }) {
           </a>
         ))}
       </nav>
-      <span class={`connection ${connection}`} role="status">
+      <span class={`fine connection ${connection}`} role="status">
         <span class="pulse" />
         {CONDITION_WORDS[live.condition.value.kind]}
       </span>

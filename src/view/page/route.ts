@@ -83,7 +83,8 @@ const FILE = new RegExp(
     '(?::(?<version>.{1,200}))?$',
 );
 
-function openedFile(text: string): OpenedFile[] {
+/** What `fileText` wrote; nothing if it is none. */
+export function openedFile(text: string): OpenedFile[] {
   const { taskId, file, at, to, version } = FILE.exec(text)?.groups ?? {};
   if (taskId === undefined || file === undefined) return [];
   const number = (digits: string | undefined) => (digits === undefined ? undefined : Number(digits));

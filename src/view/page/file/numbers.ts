@@ -53,18 +53,11 @@ interface Series {
   readonly columns: readonly (readonly (number | null)[])[];
   /** The byte at which the line of each row begins. */
   readonly at: readonly number[];
-  readonly isDone: boolean;
   readonly problem: string | undefined;
 }
 
 export class Numbers {
-  readonly series: Signal<Series> = signal({
-    names: [],
-    columns: [],
-    at: [],
-    isDone: false,
-    problem: undefined,
-  });
+  readonly series: Signal<Series> = signal({ names: [], columns: [], at: [], problem: undefined });
   readonly #content: () => ContentQuery;
   readonly #like: number;
   readonly #closed = new AbortController();
@@ -93,7 +86,7 @@ export class Numbers {
     const { signal } = this.#closed;
     try {
       const to = address('numbers', { ...this.#content(), like: this.#like, from: this.#to });
-      for await (const line of askLines<NumbersLine>(to, { signal })) this.#take(line);
+      for await (const line of askLines<NumbersLine>(to, signal)) this.#take(line);
     } catch (error) {
       if (!signal.aborted) this.#failed(error as Error & Partial<Refused>);
     } finally {
@@ -103,7 +96,7 @@ export class Numbers {
 
   /** What is no word of the server about the content is tried again. */
   #failed({ message, status = 503, retryAfterMs = RETRY_MS }: Error & Partial<Refused>): void {
-    this.series.value = { ...this.series.value, isDone: true, problem: message };
+    this.series.value = { ...this.series.value, problem: message };
     if (status === 429 || status >= 500) setTimeout(() => void this.grow(), retryAfterMs);
   }
 
@@ -128,6 +121,6 @@ export class Numbers {
     const width = Math.max(names.length, this.#rows[0]?.values.length ?? 0);
     const columns = Array.from({ length: width }, (_, index) => this.#rows.map(({ values }) => values[index] ?? null));
     const at = this.#rows.map((row) => row.at);
-    this.series.value = { names, columns, at, isDone: true, problem: undefined };
+    this.series.value = { names, columns, at, problem: undefined };
   }
 }

@@ -3,6 +3,8 @@
  * followed. One request at a time; what grows faster than it can be shown is skipped, never queued.
  */
 import { computed, type Signal, signal } from '@preact/signals';
+import { nominalPause } from '../../../back-off.ts';
+import type { LinesQuery } from '../../contract/addresses.ts';
 import type { FileLength } from '../../contract/events.ts';
 import type { Refused, Stretch } from '../api.ts';
 import { TextWindow } from './text-window.ts';
@@ -13,22 +15,17 @@ const STRETCH_BYTES = 128 * 1024;
 const BEFORE_BYTES = 16 * 1024;
 /** Further behind the end than this, following begins anew at the end. */
 const FAR_BEHIND_BYTES = 256 * 1024;
-const FIRST_WAIT_MS = 500;
-const MAX_WAIT_MS = 10_000;
+const WAITS = { firstMs: 500, maxMs: 10_000 };
 
 /** Where the bytes come from. `version` undefined: what stands there now. */
 export interface ByteSource {
-  stretch(where: Where, version: string | undefined, signal: AbortSignal): Promise<Stretch>;
-  /** From the first byte, up to the second one or a bit further. */
-  bytes(range: readonly [number, number], version: string, signal: AbortSignal): Promise<Uint8Array>;
+  stretch(where: LinesQuery, version: string | undefined, signal: AbortSignal): Promise<Stretch>;
   /** The number of the line that a byte is in, once it is counted. */
   line(byte: number, version: string, signal: AbortSignal): Promise<number>;
   /** Before what came is taken in: the next frame of the screen. */
   frame(): Promise<void>;
   wait(ms: number, signal: AbortSignal): Promise<void>;
 }
-
-export type Where = { readonly from?: number; readonly to?: number; readonly bytes: number };
 
 /**
  * What the page shows of the content:
@@ -57,8 +54,6 @@ export interface Condition {
   readonly version: string | undefined;
   /** The length of the content. */
   readonly bytes: number;
-  /** Lines are counted up to here. */
-  readonly counted: number;
   readonly problem: Error | undefined;
 }
 
@@ -71,8 +66,6 @@ type Wish = { readonly around: number } | 'before' | 'behind' | undefined;
 /** Where the rows are to be scrolled to; each object is one wish. */
 export type Target = { readonly byte: number } | 'end';
 
-type Changed = Pick<FileLength, 'version' | 'bytes'> & Partial<Pick<FileLength, 'counted'>>;
-
 export interface Opening {
   /** Undefined: what stands there now. */
   readonly version?: string | undefined;
@@ -81,8 +74,6 @@ export interface Opening {
   /** The last line of a marked range begins here. */
   readonly to?: number | undefined;
   readonly follows: boolean;
-  /** Whether the server reports changes of this content. */
-  readonly isWatched: boolean;
 }
 
 export class OpenFile {
@@ -96,19 +87,17 @@ export class OpenFile {
   readonly followedTo: Signal<number> = signal(0);
   readonly #source: ByteSource;
   readonly #closed = new AbortController();
-  readonly #isWatched: boolean;
   #wish: Wish;
   #isRunning = false;
   #isCounting = false;
   #failures = 0;
 
-  constructor(source: ByteSource, { version, at, follows, isWatched }: Opening) {
+  constructor(source: ByteSource, { version, at, follows }: Opening) {
     this.#source = source;
-    this.#isWatched = isWatched;
     const first = at ?? (follows || version !== undefined ? undefined : 0);
     if (first !== undefined) this.#wish = { around: first };
     const phase = follows ? 'coming' : 'sought';
-    this.condition = signal({ phase, version, bytes: 0, counted: 0, problem: undefined });
+    this.condition = signal({ phase, version, bytes: 0, problem: undefined });
     void this.#run();
   }
 
@@ -117,7 +106,7 @@ export class OpenFile {
   }
 
   /** The content, as the server reports it now. */
-  announce({ version, bytes, counted }: Changed): void {
+  announce({ version, bytes }: Pick<FileLength, 'version' | 'bytes'>): void {
     const now = this.condition.value;
     if (now.version !== undefined && version !== now.version) {
       this.#send('rewritten', version, bytes);
@@ -127,7 +116,7 @@ export class OpenFile {
       this.window.cutBack(bytes);
       this.changes.value++;
     }
-    this.#set({ bytes, counted: counted ?? now.counted });
+    this.#set({ bytes });
     void this.#countLine();
     void this.#run();
   }
@@ -201,7 +190,7 @@ export class OpenFile {
       this.#set({ phase });
       return;
     }
-    this.#set({ phase: 'coming', version, bytes, counted: 0 });
+    this.#set({ phase: 'coming', version, bytes });
     this.#wish = undefined;
     void this.#run();
   }
@@ -235,8 +224,8 @@ export class OpenFile {
       return;
     }
     this.#set({ problem: error });
-    const wait = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures++);
-    await this.#source.wait(retryAfterMs ?? wait, signal).catch(() => undefined);
+    this.#failures++;
+    await this.#source.wait(retryAfterMs ?? nominalPause(this.#failures, WAITS), signal);
   }
 
   /** What is to be fetched now; undefined if there is nothing. */
@@ -289,14 +278,14 @@ export class OpenFile {
   async #loadBehind(signal: AbortSignal): Promise<void> {
     const { version = '', bytes } = this.condition.value;
     const from = this.window.end;
-    const range = [from, Math.min(bytes, from + STRETCH_BYTES)] as const;
-    const fetched = await this.#source.bytes(range, version, signal);
+    const where = { at: from, bytes: Math.min(bytes - from, STRETCH_BYTES) };
+    const fetched = await this.#source.stretch(where, version, signal);
     await this.#source.frame();
     if (this.#wish === 'behind') this.#wish = undefined;
     // Bytes that were dropped meanwhile are requested again.
     if (this.window.end !== from || this.condition.value.version !== version) return;
     // Some may have arrived since; the next report counts from after them.
-    this.window.append(fetched);
+    this.window.append(fetched.bytes);
     this.#set({ bytes: Math.max(this.condition.value.bytes, this.window.end) });
     this.changes.value++;
   }
@@ -314,10 +303,9 @@ export class OpenFile {
 
   /** Apart from the rest: the server may have to count through gigabytes first. */
   async #countLine(): Promise<void> {
-    const { version, counted } = this.condition.value;
+    const { version } = this.condition.value;
     const { start, line } = this.window;
     if (this.#isCounting || !this.isLoaded || version === undefined || line !== undefined) return;
-    if (this.#isWatched && counted < start) return;
     this.#isCounting = true;
     try {
       const found = await this.#source.line(start, version, this.#closed.signal);

@@ -134,7 +134,7 @@ export class Search {
       ...(errors === true ? { errors: '1' } : { text, ...flags }),
       ...where,
     });
-    return askLines<SearchLine>(to, { signal: this.#running.signal });
+    return askLines<SearchLine>(to, this.#running.signal);
   }
 
   async #run(near: number): Promise<void> {

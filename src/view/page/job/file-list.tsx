@@ -125,7 +125,9 @@ export function FileList({ jobId, tasks, opened }: FileListProps) {
           )
         }
       >
-        {tasks.length === 0 && <p class="fine">The agent has found no live file yet.</p>}
+        {tasks.length === 0 && (
+          <p class="fine">The agent has found no live file yet: they appear when a task starts.</p>
+        )}
         {tasks.length > 0 && shown.length === 0 && <p class="fine">No task matches: clear the filter.</p>}
       </Table>
     </nav>
@@ -211,14 +213,13 @@ const MAX_CHARACTERS = 120;
 /** How far a task is: the last line of its progress file, as a bar. */
 function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefined }) {
   const { taskId, version, bytes: length = 0 } = file ?? {};
-  const ask = async (signal: AbortSignal) => {
+  const ask = async () => {
     if (taskId === undefined || version === undefined || length === 0) return undefined;
     const content = { job: jobId, task: taskId, file: 'progress', version } as const;
-    const tail = await askStretch(content, { bytes: TAIL_BYTES }, signal);
+    const tail = await askStretch(content, { bytes: TAIL_BYTES });
     const line = decode(tail.bytes).trimEnd().split('\n').at(-1) ?? '';
     return progressOf(plainLine(line));
   };
-  // After a failure, the next change of the file asks again.
   const { answer } = useAnswer(ask, [jobId, taskId, version, length]);
   if (answer === undefined || length === 0) return null;
   const { done, words } = answer;

@@ -14,7 +14,7 @@ export function useGenerations(
 ): Generations | undefined {
   const isNeeded = generation > 1 || version !== undefined;
   const to = address('generations', { job: jobId, task: taskId, file });
-  const ask = async (signal: AbortSignal) => (isNeeded ? await askJson<Generations>(to, { signal }) : undefined);
+  const ask = async () => (isNeeded ? await askJson<Generations>(to) : undefined);
   return useAnswer(ask, [to, generation, isNeeded]).answer;
 }
 
@@ -37,14 +37,6 @@ export function resolved(opened: OpenedFile, generations: Generations | undefine
     : { opened: { ...place, version: former.version }, isGone: false };
 }
 
-const presentOf = ({ now }: Generations) => Number(now.slice(1));
-
-/** The generation of a version; undefined: the present one. */
-function numberOf(generations: Generations, version: string | undefined): number | undefined {
-  if (version === undefined || version === generations.now) return presentOf(generations);
-  return generations.former.find((one) => one.version === version)?.generation;
-}
-
 interface WhyProps {
   readonly jobId: string;
   readonly opened: OpenedFile;
@@ -53,8 +45,9 @@ interface WhyProps {
 
 /** Why the shown generation began, with links to the bytes before and after, and to the present generation. */
 export function Why({ jobId, opened: { taskId, file, version }, generations }: WhyProps) {
-  const { former, began } = generations;
-  const [shown, present] = [numberOf(generations, version), presentOf(generations)];
+  const { now, former, began } = generations;
+  const present = Number(now.slice(1));
+  const shown = version === undefined ? present : former.find((one) => one.version === version)?.generation;
   if (shown === undefined || present < 2) return null;
   const reason = began.find(({ generation }) => generation === shown);
   const before = former.find(({ generation }) => generation === shown - 1);

@@ -45,10 +45,6 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
             }}
           />
         ))}
-        {job?.isElsewhere === true && <p class="empty">The bytes of these files are not on this machine.</p>}
-        {files !== undefined && opened.length === 0 && (
-          <p class="empty">The agent has found no live file yet: they appear when a task starts.</p>
-        )}
       </div>
     </div>
   );
@@ -90,7 +86,7 @@ function FoundPane({ jobId, opened, canGrow, state, generations, isGone, onSelec
   return (
     <Pane
       content={content}
-      opening={{ version, at, to, follows: isWatched && at === undefined, isWatched }}
+      opening={{ version, at, to, follows: isWatched && at === undefined }}
       label={`${file} of task ${taskId}`}
       canGrow={isWatched && canGrow}
       {...(isWatched ? { watch } : {})}

@@ -1,7 +1,7 @@
 /** One job of the table. */
 import type { ComponentChildren } from 'preact';
 import type { JobSummary, ResultCounts } from '../../contract/events.ts';
-import { JobState, Outside, OwnFailure, Time } from '../parts/words.tsx';
+import { JobState, MEANINGS, Outside, OwnFailure, Time } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { ago, bytes, duration, grouped } from '../text/units.ts';
 import { type ColumnName, runTime } from './list.ts';
@@ -34,7 +34,9 @@ export function JobRow({ job, now, hasError }: JobRowProps) {
       <Cell of="tasks">{job.searchingTasks && job.tasks === 0 ? 'searching' : grouped(job.tasks)}</Cell>
       <Cell of="grown">{grownAt === null ? 'no output yet' : ago(grownAt, now)}</Cell>
       <Cell of="size">{job.liveBytes > 0 && bytes(job.liveBytes)}</Cell>
-      <Cell of="polled">{polled(job, now)}</Cell>
+      <Cell of="polled">
+        <span title={MEANINGS[job.state]}>{polled(job, now)}</span>
+      </Cell>
       <Cell of="results">
         <ResultsCell job={job} />
       </Cell>

@@ -41,7 +41,7 @@ export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
     const timer = setInterval(show, SHOW_MS);
     const search = async () => {
       const to = address('find', { text, ...(regex ? { regex: '1' } : {}) });
-      for await (const line of askLines<FindLine>(to, { signal: stop.signal })) {
+      for await (const line of askLines<FindLine>(to, stop.signal)) {
         if ('done' in line) outcome.value = { files: line.files, cut: line.cut };
         else found.push(line);
       }
@@ -208,7 +208,7 @@ function Errors() {
         <Found
           key={`${first.job}/${first.task}/${first.file}/${first.line}`}
           hits={{ ...first, lines: [first] }}
-          note={`the first of ${counted(tasks, 'task')}`}
+          note={`in ${counted(tasks, 'task')}`}
           needle=""
         />
       ))}

@@ -1,7 +1,7 @@
 /** One opened content: its loaded part, the search in it, the selection in it. */
 import { effect, signal } from '@preact/signals';
 import type { ContentQuery } from '../../contract/addresses.ts';
-import { askBytes, askPlace, askStretch, Refused } from '../api.ts';
+import { askBytes, askPlace, askStretch, pause, Refused } from '../api.ts';
 import { type Kind, kindsNear } from '../file/numbers.ts';
 import { type ByteSource, OpenFile, type Opening } from '../file/open-file.ts';
 import { type Query, Search } from '../file/search.ts';
@@ -170,22 +170,8 @@ function browserSource(content: ContentQuery): ByteSource {
   const at = (version: string | undefined) => (version === undefined ? content : { ...content, version });
   return {
     stretch: (where, version, signal) => askStretch(at(version), where, signal),
-    bytes: async ([from, to], version, signal) =>
-      (await askStretch(at(version), { at: from, bytes: to - from }, signal)).bytes,
     line: async (byte, version, signal) => (await askPlace(at(version), { byte }, signal)).line,
     frame: () => new Promise((resolve) => requestAnimationFrame(() => resolve())),
-    wait,
+    wait: pause,
   };
-}
-
-function wait(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener('abort', end);
-  });
 }

@@ -9,7 +9,6 @@ import { Failure } from '../parts/words.tsx';
 import { bytes } from '../text/units.ts';
 import { focusOn, openSearch, takeKeys } from './keys.ts';
 import { Opened } from './opened.ts';
-import { Overview } from './overview.tsx';
 import { PlotPanel } from './plot-panel.tsx';
 import { Rows } from './rows.tsx';
 import { SearchBar } from './search-bar.tsx';
@@ -84,24 +83,11 @@ export function Pane({ content, opening, label, canGrow = false, watch, onSelect
         />
       )}
       <Notices file={file} />
-      <Content opened={opened} label={label} />
+      <div class="content">
+        <Rows opened={opened} label={label} />
+        <Overview opened={opened} />
+      </div>
     </section>
-  );
-}
-
-/** The rows, and the scroll bar of all bytes beside them. */
-function Content({ opened, label }: { opened: Opened; label: string }) {
-  const { search, isSearching } = opened;
-  return (
-    <div class="content">
-      <Rows
-        opened={opened}
-        label={label}
-        found={isSearching.value ? search.current.value?.[0] : undefined}
-        search={isSearching.value ? search : undefined}
-      />
-      <Overview opened={opened} />
-    </div>
   );
 }
 
@@ -132,5 +118,24 @@ function Notices({ file }: { file: OpenFile }) {
         </button>
       )}
     </>
+  );
+}
+
+/** The scroll bar of a content of any size: what is on the screen as a place in all bytes. */
+function Overview({ opened: { file, seen } }: { opened: Opened }) {
+  const { bytes: total } = file.condition.value;
+  const { from, to } = seen.value;
+  return (
+    <input
+      class="overview"
+      type="range"
+      aria-label="Place in the file"
+      aria-orientation="vertical"
+      aria-valuetext={`${bytes(from)} of ${bytes(total)}`}
+      max={Math.max(0, total - (to - from))}
+      step="any"
+      value={from}
+      onInput={(event) => file.jumpTo(Math.round(event.currentTarget.valueAsNumber))}
+    />
   );
 }

@@ -3,7 +3,6 @@ import { effect } from '@preact/signals';
 import type { Virtualizer } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { OpenFile } from '../file/open-file.ts';
-import type { Search } from '../file/search.ts';
 import { forgetSizes, MAX_BYTES, MAX_HELD_BYTES } from '../file/text-window.ts';
 import { SCROLLED_BY_KEYS, useVirtual } from '../parts/hooks.ts';
 import { decode, plainLine } from '../text/terminal.ts';
@@ -24,17 +23,9 @@ const COLOURS_BYTES = 4_096;
 /** A move of the reader that leads to the end means: follow. */
 const INTENT_MS = 700;
 
-interface RowsProps {
-  readonly opened: Opened;
-  readonly label: string;
-  /** The byte of the match that is shown. */
-  readonly found: number | undefined;
-  /** What is looked for; undefined if nothing is. */
-  readonly search: Search | undefined;
-}
-
-export function Rows({ opened, label, found, search }: RowsProps) {
+export function Rows({ opened, label }: { opened: Opened; label: string }) {
   const { file, selection, foldsTracebacks } = opened;
+  const search = opened.isSearching.value ? opened.search : undefined;
   const scroller = useRef<HTMLDivElement>(null);
   void file.changes.value;
   void search?.found.value;
@@ -53,7 +44,8 @@ export function Rows({ opened, label, found, search }: RowsProps) {
   useTarget(opened, list, aim);
   useIntent(file, list, scroller, aim);
   const items = list.getVirtualItems();
-  const foundRow = found === undefined ? undefined : window.rowAt(found);
+  const found = search?.current.value;
+  const foundRow = found && window.rowAt(found[0]);
   const selected = selection.value;
   useLayoutEffect(() => {
     const [first, last] = visible(list);

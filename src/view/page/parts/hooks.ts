@@ -7,7 +7,8 @@ import {
   Virtualizer,
   type VirtualizerOptions,
 } from '@tanstack/virtual-core';
-import { useEffect, useLayoutEffect, useReducer, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks';
+import { pause } from '../api.ts';
 
 type Chosen = 'count' | 'getScrollElement' | 'estimateSize';
 type Options = Pick<VirtualizerOptions<HTMLElement, HTMLElement>, Chosen> &
@@ -33,22 +34,33 @@ export function useVirtual(options: Options): Virtualizer<HTMLElement, HTMLEleme
   return virtualizer;
 }
 
-/** The last answer, and why there is none to the present question; asked anew when one of `of` changes. */
-export function useAnswer<T>(ask: (signal: AbortSignal) => Promise<T>, of: readonly unknown[]) {
+const RETRY_MS = 3_000;
+
+/**
+ * The last answer, and why there is none to the present question. It is asked anew when one of `of` changes, and a while
+ * after a failure; one request at a time.
+ */
+export function useAnswer<T>(ask: () => Promise<T>, of: readonly unknown[]) {
   const answer = useSignal<T | undefined>(undefined);
   const problem = useSignal<Error | undefined>(undefined);
+  const failures = useSignal(0);
+  const before = useRef(Promise.resolve());
   useEffect(() => {
     const over = new AbortController();
-    ask(over.signal)
-      .then((found) => {
-        if (over.signal.aborted) return;
-        answer.value = found;
+    const { signal } = over;
+    const asked = async () => {
+      if (signal.aborted) return;
+      try {
+        answer.value = await ask();
         problem.value = undefined;
-      })
-      .catch((error: Error) => {
-        if (!over.signal.aborted) problem.value = error;
-      });
+      } catch (error) {
+        problem.value = error as Error;
+        await pause(RETRY_MS, signal);
+        if (!signal.aborted) failures.value++;
+      }
+    };
+    before.current = before.current.then(asked);
     return () => over.abort();
-  }, of);
+  }, [...of, failures.value]);
   return { answer: answer.value, problem: problem.value };
 }

@@ -5,7 +5,7 @@ import type { ShownError } from '../../contract/addresses.ts';
 import type { JobSummary, ReportedTime } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
 import { useLive } from '../live.ts';
-import { moment } from '../text/units.ts';
+import { moment, shortened } from '../text/units.ts';
 import { Icon } from './button.tsx';
 
 /** A name or a message: one line of text that nothing in it turns round. */
@@ -24,13 +24,18 @@ export function Hint({ text }: { text: string }) {
   );
 }
 
+interface FailureProps {
+  readonly error: Pick<ShownError, 'message' | 'hint'>;
+  readonly children?: ComponentChildren;
+}
+
 /** What is wrong, and what to do. */
-export function Failure({ error }: { error: Pick<ShownError, 'message' | 'hint'> }) {
+export function Failure({ error, children }: FailureProps) {
   return (
     <p class="failure">
       <Icon name="warning" />
       <span>
-        <Outside text={error.message} />
+        <Outside text={error.message} /> {children}
         {error.hint !== null && <Hint text={error.hint} />}
       </span>
     </p>
@@ -44,7 +49,7 @@ export function OwnFailure({ error }: { error: ShownError | null | undefined }) 
 }
 
 /** What the agent does about a job in each state. */
-const MEANINGS: Readonly<Record<JobSummary['state'], string>> = {
+export const MEANINGS: Readonly<Record<JobSummary['state'], string>> = {
   watched: 'The agent follows it.',
   ending: 'The job is over: the agent compares all files with the server.',
   ended: 'It is not followed any more: agent unwatch.',
@@ -86,7 +91,7 @@ export function Time({ time, now }: { time: ReportedTime; now: number }) {
   if (time.ms !== null) return <time title={time.text}>{moment(time.ms, now)}</time>;
   return (
     <span title={`${time.text} (reported without a time zone)`}>
-      <Outside text={time.text.replace('T', ' ').slice(0, 16)} />
+      <Outside text={shortened(time.text.replace('T', ' '), now)} />
     </span>
   );
 }

@@ -1,10 +1,10 @@
 /** One directory of the results, and its opened subdirectories. */
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
 import type { ResultDirectory, ResultEntries, ResultFile, ResultState } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
 import { useLive } from '../live.ts';
 import { Icon } from '../parts/button.tsx';
+import { useAnswer } from '../parts/hooks.ts';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { bytes, clock, counted, grouped } from '../text/units.ts';
@@ -21,42 +21,25 @@ interface DirectoryProps {
   readonly arriving: ReadonlyMap<string, number>;
 }
 
-/** Changes are collected for this time before the directory is requested again. */
-const PAUSE_MS = 500;
-const RETRY_MS = 3_000;
-
 export function Directory(props: DirectoryProps) {
   const { jobId, under, changed } = props;
-  const pages = useSignal<readonly ResultEntries[]>([]);
-  const problem = useSignal<Error | undefined>(undefined);
-  /** Counts the failures: each is followed by another attempt. */
-  const attempt = useSignal(0);
+  const count = useSignal(1);
   /** So many pages, as they are now. */
-  const load = async (count: number) => {
+  const load = async () => {
     const all: ResultEntries[] = [];
-    try {
-      while (all.length < count && all.at(-1)?.more !== false) {
-        const after = all.at(-1)?.entries.at(-1)?.name;
-        all.push(await askJson<ResultEntries>(address('results', { job: jobId, under, after })));
-      }
-      pages.value = all;
-      problem.value = undefined;
-    } catch (error) {
-      problem.value = error as Error;
-      attempt.value++;
+    while (all.length < count.value && all.at(-1)?.more !== false) {
+      const after = all.at(-1)?.entries.at(-1)?.name;
+      all.push(await askJson<ResultEntries>(address('results', { job: jobId, under, after })));
     }
+    return all;
   };
-  useEffect(() => {
-    const pause = attempt.value > 0 ? RETRY_MS : pages.peek().length === 0 ? 0 : PAUSE_MS;
-    const timer = setTimeout(() => void load(Math.max(1, pages.peek().length)), pause);
-    return () => clearTimeout(timer);
-  }, [jobId, under, changed, attempt.value]);
-  const entries = pages.value.flatMap((page) => page.entries);
+  const { answer: pages = [], problem } = useAnswer(load, [changed, count.value]);
+  const entries = pages.flatMap((page) => page.entries);
   return (
     <ul class="entries">
-      {problem.value !== undefined && (
+      {problem !== undefined && (
         <li>
-          <Failure error={{ message: problem.value.message, hint: null }} />
+          <Failure error={{ message: problem.message, hint: null }} />
         </li>
       )}
       {entries.map((entry) => (
@@ -68,14 +51,14 @@ export function Directory(props: DirectoryProps) {
           )}
         </li>
       ))}
-      {pages.value.at(-1)?.more === true && (
+      {pages.at(-1)?.more === true && (
         <li>
-          <button type="button" class="button" onClick={() => void load(pages.value.length + 1)}>
+          <button type="button" class="button" onClick={() => count.value++}>
             More
           </button>
         </li>
       )}
-      {pages.value.length > 0 && entries.length === 0 && <li class="fine">The agent has listed no result yet.</li>}
+      {pages.length > 0 && entries.length === 0 && <li class="fine">The agent has listed no result yet.</li>}
     </ul>
   );
 }

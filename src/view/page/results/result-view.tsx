@@ -8,7 +8,7 @@ import { isLoose } from '../pane/keys.ts';
 import { Pane } from '../pane/pane.tsx';
 import { Icon } from '../parts/button.tsx';
 import { Fact, Failure, Outside } from '../parts/words.tsx';
-import { hashOf } from '../route.ts';
+import { hashOf, openedFile } from '../route.ts';
 import { bytes, clock, counted, grouped } from '../text/units.ts';
 import { STATES } from './directory.tsx';
 
@@ -45,7 +45,7 @@ export function ResultView({ jobId, file }: ResultViewProps) {
         {file.fetchedAt !== null && <Fact word="fetched">{clock(file.fetchedAt)}</Fact>}
         {file.live !== null && (
           <Fact word="is the live file">
-            <LiveLink jobId={jobId} live={file.live} />
+            <a href={hashOf({ page: 'live', jobId, files: openedFile(file.live) })}>{file.live}</a>
           </Fact>
         )}
       </dl>
@@ -61,15 +61,10 @@ export function ResultView({ jobId, file }: ResultViewProps) {
   );
 }
 
-function LiveLink({ jobId, live }: { jobId: string; live: string }) {
-  const [taskId = '', file = ''] = live.split('/');
-  return <a href={hashOf({ page: 'live', jobId, files: [{ taskId, file }] })}>{live}</a>;
-}
-
 function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
   const content = useMemo(() => ({ job: jobId, result: file.name }), [jobId, file.name]);
   if (file.preview !== 'text') return <Frame jobId={jobId} file={file} />;
-  return <Pane content={content} opening={{ follows: false, isWatched: false }} label={file.name} />;
+  return <Pane content={content} opening={{ follows: false }} label={file.name} />;
 }
 
 /** What the browser draws by itself, where nothing of it runs: the answer is in a sandbox, too. */
@@ -77,11 +72,7 @@ function Frame({ jobId, file: { name, preview } }: Pick<ResultViewProps, 'jobId'
   useEffect(() => (preview === 'image' ? takeArrows(jobId, name) : undefined), [jobId, name, preview]);
   const to = address('preview', { job: jobId, result: name });
   // Chromium shows no PDF in a frame with this attribute; the sandbox of its answer it takes.
-  return preview === 'pdf' ? (
-    <iframe class="preview" title={name} src={to} />
-  ) : (
-    <iframe class="preview" title={name} src={to} sandbox="" />
-  );
+  return <iframe class="preview" title={name} src={to} {...(preview === 'pdf' ? {} : { sandbox: '' })} />;
 }
 
 /** The arrow keys lead to the next picture of the directory, and to the one before; what is returned ends that. */

@@ -36,7 +36,7 @@ export function ResultsPage({ route: { jobId, name } }: { route: ResultsRoute })
 
 /** The result that the address names, as it is now. */
 function Opened({ jobId, name, changed }: { jobId: string; name: string; changed: string }) {
-  const ask = (signal: AbortSignal) => askJson<ResultEntries>(address('results', { job: jobId, name }), { signal });
+  const ask = () => askJson<ResultEntries>(address('results', { job: jobId, name }));
   const { answer, problem } = useAnswer(ask, [jobId, name, changed]);
   const [file] = answer?.entries ?? [];
   // The same bytes that were fetched again leave what a reader does with them as it is.

@@ -33,8 +33,11 @@ export function duration(ms: number): string {
 export const ago = (at: number, now: number): string => `${duration(now - at)} ago`;
 
 /** `07:35` of the same day, `11-22 07:35` of the same year, else `2026-11-22 07:35`. */
-export function moment(at: number, now: number): string {
-  const [text, today] = [clock(at), clock(now)];
+export const moment = (at: number, now: number): string => shortened(clock(at), now);
+
+/** The same of a time that is text already. */
+export function shortened(text: string, now: number): string {
+  const today = clock(now);
   const same = text.slice(0, 10) === today.slice(0, 10) ? 11 : text.slice(0, 4) === today.slice(0, 4) ? 5 : 0;
   return text.slice(same, 16);
 }

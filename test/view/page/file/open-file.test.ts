@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import type { LinesQuery } from '../../../../src/view/contract/addresses.ts';
 import { Refused } from '../../../../src/view/page/api.ts';
-import { type ByteSource, OpenFile, type Where } from '../../../../src/view/page/file/open-file.ts';
+import { type ByteSource, OpenFile } from '../../../../src/view/page/file/open-file.ts';
 import { MAX_BYTES } from '../../../../src/view/page/file/text-window.ts';
 
 /** A content in memory, as the server would hand it out; each answer waits until `answer` is called. */
@@ -20,18 +21,18 @@ class MemoryContent implements ByteSource {
     return this.versions.get(this.now) ?? Buffer.alloc(0);
   }
 
-  async stretch({ from, to, bytes }: Where, version: string | undefined) {
-    const content = this.#content(`${from ?? ''}-${to ?? ''}`, version);
+  async stretch({ from, at, to, bytes = 0 }: LinesQuery, version: string | undefined) {
+    const content = this.#content(at === undefined ? `${from ?? ''}-${to ?? ''}` : `${at}..${at + bytes}`, version);
+    if (at !== undefined) {
+      const exactly = { version: version ?? this.now, start: at, total: content.length, beginsLine: false };
+      return { ...exactly, line: undefined, bytes: content.subarray(at, at + bytes) };
+    }
     const lineBegin = (at: number) => (at === 0 ? 0 : content.lastIndexOf('\n', at - 1) + 1);
     const end = to ?? (from === undefined ? content.length : Math.min(content.length, from + bytes));
     const start = from === undefined ? (end <= bytes ? 0 : content.indexOf('\n', end - bytes) + 1) : lineBegin(from);
     const line = content.subarray(0, start).toString().split('\n').length - 1;
     const whole = { version: version ?? this.now, start, total: content.length, beginsLine: true, line };
     return { ...whole, bytes: content.subarray(start, end) };
-  }
-
-  async bytes([from, to]: readonly [number, number], version: string) {
-    return this.#content(`${from}..${to}`, version).subarray(from, to);
   }
 
   async line(byte: number, version: string) {
@@ -67,7 +68,7 @@ async function settled(file: OpenFile): Promise<void> {
 }
 
 async function opened(content: MemoryContent, options: { at?: number; follows?: boolean } = {}) {
-  const file = new OpenFile(content, { at: options.at, follows: options.follows ?? true, isWatched: true });
+  const file = new OpenFile(content, { at: options.at, follows: options.follows ?? true });
   await settled(file);
   return file;
 }
@@ -212,7 +213,7 @@ describe('an opened content', () => {
     const content = new MemoryContent(lines(10));
     content.versions = new Map([['two', Buffer.from('anew\n')]]);
     content.now = 'two';
-    const file = new OpenFile(content, { version: 'one', follows: false, isWatched: false });
+    const file = new OpenFile(content, { version: 'one', follows: false });
     await settled(file);
     expect(content.asked).toHaveLength(1);
     expect(file.condition.value.problem?.message).toBe('it is another by now');
@@ -242,7 +243,7 @@ describe('an opened content', () => {
     const content = new MemoryContent(lines(3));
     content.failures = [new Error('no answer'), new Error('no answer'), new Refused(429, { message: 'busy' }, 3_000)];
     const problems: (string | undefined)[] = [];
-    const file = new OpenFile(content, { follows: true, isWatched: true });
+    const file = new OpenFile(content, { follows: true });
     file.condition.subscribe(({ problem }) => problems.push(problem?.message));
     await settled(file);
     expect(problems).toContain('no answer');

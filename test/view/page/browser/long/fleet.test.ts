@@ -123,7 +123,6 @@ describe('the view of a fleet', needs('chromium', 'postgres'), () => {
     await page.show(`#/job/${jobOfAnna}/live?file=${task}/stdout`);
     await page.page.getByText(`The mirrors of job ${jobOfAnna} are at the agent anna (host `).waitFor();
     await page.page.getByText('Run agent view there.').waitFor();
-    await page.page.getByText('The bytes of these files are not on this machine.').waitFor();
     expect(await page.page.locator('.pane, .failure').count()).toBe(0);
     // Nor does a request get bytes that another life of this machine left.
     const left = path.join(fleet.place.directory, 'own', jobOfAnna, task, 'stdout.log');

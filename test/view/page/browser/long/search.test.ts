@@ -18,7 +18,7 @@ describe('the search over all jobs', needs('chromium'), () => {
     });
     await view.page.getByRole('link', { name: 'Search' }).click();
     await view.page.getByRole('button', { name: 'Show errors of all jobs' }).click();
-    await view.page.getByText('the first of 2 tasks').waitFor();
+    await view.page.getByText('in 2 tasks').waitFor();
     await view.page.getByRole('searchbox', { name: 'Search all jobs' }).fill('error</b>');
     await view.page.keyboard.press('Enter');
     await view.page.getByText('2 lines in 2 files of 8').waitFor();
