@@ -78,11 +78,10 @@ export class Snapshots {
 
   service(): ServiceState | undefined {
     return this.#once('service', () => {
-      const { service } = this.#store.settings;
+      const { hasJobService, ...service } = this.#store.settings.service;
       const { capabilities, jobInformation } = this.#store.get();
-      const { address, protocol, concurrency, requestsPerMinute, hasJobService } = service;
       return {
-        ...{ address, protocol, concurrency, requestsPerMinute },
+        ...service,
         learned: capabilities.all(),
         jobService: hasJobService ? shownJobService(jobInformation.lastListing()) : null,
       };

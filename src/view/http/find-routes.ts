@@ -61,13 +61,7 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
   });
 }
 
-function mirrorsOf({ settings }: ViewParts): ReturnType<typeof mirrorsIn> {
-  try {
-    return mirrorsIn(settings.mirrorDirectory, { jobs: [] });
-  } catch (thrown) {
-    throw new Refused(503, asJobtailError(thrown).message);
-  }
-}
+const mirrorsOf = ({ settings }: ViewParts) => mirrorsIn(settings.mirrorDirectory, { jobs: [] });
 
 interface Find {
   readonly files: ReturnType<typeof mirrorsIn>;

@@ -14,17 +14,18 @@ const MAX_ENTRIES = 500;
 export function addResults(app: ViewApp, parts: ViewParts): void {
   app.get('/api/results', (context) => {
     const query = new Query(context.req.url);
+    const jobId = query.job();
     const name = query.text('name');
-    if (name !== undefined) return context.json({ entries: [entryNamed(parts, query.job(), name)], more: false });
-    return context.json(entriesOf(parts, query.job(), directoryOf(query), query.text('after') ?? ''));
+    if (name !== undefined) {
+      const row = parts.stores.of(jobId).results.get(jobId, name);
+      if (row === undefined) throw notThere('result of this name');
+      return context.json({ entries: [fileEntry(parts, row)], more: false });
+    }
+    // '' for the top.
+    const under = query.text('under') ?? '';
+    if (under !== '' && !under.endsWith('/')) throw new Refused(400, 'a directory ends in a slash');
+    return context.json(entriesOf(parts, jobId, under, query.text('after') ?? ''));
   });
-}
-
-/** '' for the top. */
-function directoryOf(query: Query): string {
-  const under = query.text('under') ?? '';
-  if (under !== '' && !under.endsWith('/')) throw new Refused(400, 'a directory ends in a slash');
-  return under;
 }
 
 function entriesOf(parts: ViewParts, jobId: JobId, under: string, after: string): ResultEntries {
@@ -56,13 +57,6 @@ function directoryEntry(name: string, rows: readonly LevelEntry[], task: string 
     bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
     states: Object.fromEntries(rows.map(({ state, files }) => [state, files])),
   };
-}
-
-/** @throws Refused (404) */
-function entryNamed(parts: ViewParts, jobId: JobId, name: string): ResultFile {
-  const row = parts.stores.of(jobId).results.get(jobId, name);
-  if (row === undefined) throw notThere('result of this name');
-  return fileEntry(parts, row);
 }
 
 function fileEntry({ stores }: ViewParts, { jobId, name, state, reason, sha256, fetchedAt, live, ...row }: ResultRow) {

@@ -5,12 +5,14 @@ import type { AgentState, Events, FleetState } from '../contract/events.ts';
 /** `open`: everything is current. `lost`: it is tried again. `refused`: the session is over, or there was none. */
 export type Connection = 'connecting' | 'open' | 'lost' | 'refused';
 
-export type Condition =
-  | { readonly kind: 'current' | 'connecting' }
-  | {
-      readonly kind: 'view-lost' | 'refused' | 'agent-stopped' | 'state-unreadable' | 'fleet-lost' | 'service-down';
-      readonly problem: Problem;
-    };
+type Kind =
+  | ('current' | 'connecting')
+  | ('view-lost' | 'refused' | 'agent-stopped' | 'state-unreadable' | 'fleet-lost' | 'service-down');
+
+export interface Condition {
+  readonly kind: Kind;
+  readonly problem?: Problem;
+}
 
 /** What the banner shows. */
 export interface Problem {
@@ -67,13 +69,10 @@ export function conditionOf({ connection, lostAt, agent, fleet, stateError }: Kn
   return { kind: 'current' };
 }
 
-const problem = (kind: (Condition & { problem: Problem })['kind'], shown: Problem): Condition => ({
-  kind,
-  problem: shown,
-});
+const problem = (kind: Kind, shown: Problem): Condition => ({ kind, problem: shown });
 
 /** What the corner of the page shows. */
-export const CONDITION_WORDS: Readonly<Record<Condition['kind'], string>> = {
+export const CONDITION_WORDS: Readonly<Record<Kind, string>> = {
   connecting: 'connecting',
   current: 'live',
   'view-lost': 'view lost',

@@ -7,12 +7,10 @@ import { JobPage } from './job/job-page.tsx';
 import { LiveFiles } from './job/live-files.tsx';
 import { JobsPage } from './jobs/jobs-page.tsx';
 import { SearchPage } from './jobs/search-page.tsx';
-
 import { Live, ProvideLive, useLive } from './live.ts';
 import { showInTab, takePageKeys } from './navigation.ts';
 import { KeyList } from './pane/key-list.tsx';
 import { Banner } from './parts/banner.tsx';
-
 import { IconButton } from './parts/button.tsx';
 import { startTheme, theme, toggleTheme } from './parts/theme.ts';
 import { ResultsPage } from './results/results-page.tsx';

@@ -152,9 +152,14 @@ export class TextWindow {
 
   /** Where the line of a row begins, or what is here of it. */
   lineStartOf(index: number): number {
+    return this.#rows[this.#firstOf(index)] ?? this.start;
+  }
+
+  /** The first row here of the line that a row is part of. */
+  #firstOf(index: number): number {
     let first = index;
     while (first > 0 && this.isContinued(first)) first--;
-    return this.#rows[first] ?? this.start;
+    return first;
   }
 
   isContinued(index: number): boolean {
@@ -223,7 +228,8 @@ export class TextWindow {
   }
 
   #dropBefore(start: number, row: number, beginsLine: boolean): void {
-    const line = this.#lineFrom(row);
+    const first = this.#firstOf(row);
+    const line = first === 0 ? this.line : this.lineOf(first);
     this.replace({ start, line, beginsLine }, this.#bytes.subarray(start - this.start, this.#length));
   }
 
@@ -233,13 +239,6 @@ export class TextWindow {
     for (; last > 1 && (last > MAX_ROWS || shown > MAX_BYTES); last--) shown -= this.bytesOf(last - 1).length;
     const end = this.#rows[last];
     if (end !== undefined) this.cutBack(end);
-  }
-
-  /** The number of the line that a row is part of. */
-  #lineFrom(index: number): number | undefined {
-    let from = index;
-    while (from > 0 && this.isContinued(from)) from--;
-    return from === 0 ? this.line : this.lineOf(from);
   }
 }
 

@@ -52,6 +52,9 @@ export function JobsPage() {
     [matching, group.value, sort.value, live],
   );
   noteJobOrder(shown);
+  const condition = live.condition.value;
+  const now = live.now.value;
+  const hasError = ({ error }: JobSummary) => error !== null && isOwn(error, condition);
   return (
     <main class="jobs-page">
       <div class="page-head">
@@ -80,30 +83,24 @@ export function JobsPage() {
               : `${grouped(shown.length)} of ${counted(all.size, 'job')}`}
         </span>
       </div>
-      {all?.size === 0 ? <Nothing /> : <JobTable jobs={shown} />}
+      {all?.size === 0 ? (
+        <Nothing />
+      ) : (
+        <div class={`jobs ${live.fleet.value === undefined ? '' : 'in-fleet'}`}>
+          <Table
+            kind="job"
+            label="Jobs"
+            columns={COLUMNS}
+            sort={sort}
+            rows={shown}
+            rowPx={ROW_PX}
+            keyOf={({ jobId }) => jobId}
+            classOf={(job) => `job-cells ${hasError(job) ? 'has-error' : ''}`}
+            cells={(job) => <JobRow job={job} now={now} hasError={hasError(job)} />}
+          />
+        </div>
+      )}
     </main>
-  );
-}
-
-function JobTable({ jobs }: { jobs: readonly JobSummary[] }) {
-  const live = useLive();
-  const condition = live.condition.value;
-  const now = live.now.value;
-  const hasError = ({ error }: JobSummary) => error !== null && isOwn(error, condition);
-  return (
-    <div class={`jobs ${live.fleet.value === undefined ? '' : 'in-fleet'}`}>
-      <Table
-        kind="job"
-        label="Jobs"
-        columns={COLUMNS}
-        sort={chosen.sort}
-        rows={jobs}
-        rowPx={ROW_PX}
-        keyOf={({ jobId }) => jobId}
-        classOf={(job) => `job-cells ${hasError(job) ? 'has-error' : ''}`}
-        cells={(job) => <JobRow job={job} now={now} hasError={hasError(job)} />}
-      />
-    </div>
   );
 }
 

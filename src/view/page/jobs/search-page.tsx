@@ -6,6 +6,7 @@ import { literal } from '../../../quick-pattern.ts';
 import type { ErrorGroups, FindLine, FoundFile, FoundLine } from '../../contract/addresses.ts';
 import { address, askJson, askLines, askPlace } from '../api.ts';
 import { useLive } from '../live.ts';
+import { useAnswer } from '../parts/hooks.ts';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
 import { plainLine } from '../text/terminal.ts';
@@ -146,14 +147,20 @@ type LinePlace = Pick<FoundLine, 'job' | 'task' | 'file' | 'line'>;
 /** A line with its number, in the colour of its level; a click leads to its place. */
 function Line({ place, text, needle }: { place: LinePlace; text: string; needle: string }) {
   const { job, task, file, line } = place;
+  const linkTo = (at?: number) => hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file, at }] });
   return (
     <li class={`row level-${levelOf(text) ?? 'none'}`}>
       <a
         class="found-line"
-        href={hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file }] })}
+        href={linkTo()}
         onClick={(event) => {
           event.preventDefault();
-          void openLine(place);
+          // Where a line begins is asked when it is opened; a file that is another one by now is shown from its end.
+          void askPlace({ job, task, file }, { line: line - 1 })
+            .catch(() => undefined)
+            .then((at) => {
+              location.hash = linkTo(at?.byte);
+            });
         }}
       >
         <span class="number">{grouped(line)}</span>{' '}
@@ -176,34 +183,25 @@ function parts(text: string, needle: string): string[] {
 
 /** The lines of all jobs that look like errors, once they are asked for: that reads every mirror. */
 function Errors() {
-  const found = useSignal<ErrorGroups | undefined>(undefined);
-  const problem = useSignal<string | undefined>(undefined);
-  const isReading = useSignal(false);
+  const times = useSignal(0);
+  const ask = async () => (times.value > 0 ? await askJson<ErrorGroups>(address('errors', {})) : undefined);
+  const { answer, problem } = useAnswer(ask, [times.value]);
   const jobs = useLive().jobs.value;
-  const read = async () => {
-    isReading.value = true;
-    problem.value = undefined;
-    found.value = await askJson<ErrorGroups>(address('errors', {})).catch((error: Error) => {
-      problem.value = error.message;
-      return undefined;
-    });
-    isReading.value = false;
-  };
   const hasFailed = ({ job }: { job: string }) => {
     const summary = jobs?.get(job);
     return summary !== undefined && groupOf(summary) === 'failed';
   };
   /** What failed is looked for first, however few tasks it has. */
-  const groups = [...(found.value?.groups ?? [])].sort((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
+  const groups = [...(answer?.groups ?? [])].sort((a, b) => Number(hasFailed(b)) - Number(hasFailed(a)));
   return (
     <section class="found-errors" aria-label="Errors">
-      <button type="button" class="button" disabled={isReading.value} onClick={() => void read()}>
+      <button type="button" class="button" onClick={() => times.value++}>
         Show errors of all jobs
       </button>
       <span class="fine" role="status">
-        {isReading.value ? 'reading' : found.value !== undefined && counted(found.value.tasks, 'task')}
+        {answer !== undefined ? counted(answer.tasks, 'task') : times.value > 0 && 'reading'}
       </span>
-      {problem.value !== undefined && <Failure error={{ message: problem.value, hint: null }} />}
+      {problem !== undefined && <Failure error={{ message: problem.message, hint: null }} />}
       {groups.map(({ tasks, ...first }) => (
         <Found
           key={`${first.job}/${first.task}/${first.file}/${first.line}`}
@@ -214,11 +212,4 @@ function Errors() {
       ))}
     </section>
   );
-}
-
-/** Where a line begins is asked when it is opened; a file that is another one by now is shown from its end. */
-async function openLine({ job, task, file, line }: LinePlace): Promise<void> {
-  const content = { job, task, file };
-  const place = await askPlace(content, { line: line - 1 }).catch(() => undefined);
-  location.hash = hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file, at: place?.byte }] });
 }

@@ -19,7 +19,7 @@ export function KeyList() {
     <>
       <IconButton icon="keys" label="Keys" keyName="?" kind="keys" onClick={() => dialog.current?.showModal()} />
       <dialog class="key-list" ref={dialog} aria-label="Keys">
-        <header>
+        <div class="key-head">
           <h2>Keys</h2>
           <IconButton
             icon="close"
@@ -27,7 +27,7 @@ export function KeyList() {
             keyName="Esc"
             onClick={() => dialog.current?.close()}
           />
-        </header>
+        </div>
         <dl>
           {[...PANE_KEYS, ...PAGE_KEYS].map(({ keys, words }) => (
             <div key={words}>

@@ -14,11 +14,7 @@ export const PANE_KEYS: readonly PaneKey[] = [
   { keys: ['g', 'Home'], words: 'to the beginning', act: ({ file }) => file.jumpTo(0) },
   { keys: ['G'], words: 'to the end', act: ({ file }) => file.jumpToEnd() },
   { keys: ['End'], words: 'to the end, and follow', act: ({ file }) => file.follow() },
-  {
-    keys: ['l'],
-    words: 'to a line',
-    act: (_, pane) => focusOn(pane, '.goto'),
-  },
+  { keys: ['l'], words: 'to a line', act: (_, pane) => focusOn(pane, '.goto') },
   { keys: ['/'], words: 'search; in the list of jobs: filter', act: openSearch },
   { keys: ['n'], words: 'the next match', act: (opened) => opened.step(false) },
   { keys: ['N'], words: 'the previous match', act: (opened) => opened.step(true) },

@@ -9,7 +9,7 @@ export function Banner() {
   const live = useLive();
   const condition = live.condition.value;
   const stale = isStale(condition);
-  const problem = 'problem' in condition ? condition.problem : undefined;
+  const { problem } = condition;
   const now = live.now.value;
   // States and colours turn grey by this (base.css).
   useEffect(() => {
@@ -22,9 +22,9 @@ export function Banner() {
         <Failure error={problem}>
           {problem.since !== null && (
             <span class="since">
-              Since {moment(problem.since, now)} ({duration(now - problem.since)}).{' '}
+              Since {moment(problem.since, now)} ({duration(now - problem.since)}).
             </span>
-          )}
+          )}{' '}
           {problem.next !== null && <span class="since">Next attempt {whenOf(problem.next, now)}.</span>}
         </Failure>
       )}

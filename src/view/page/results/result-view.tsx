@@ -1,5 +1,5 @@
 /** One result: what is known of it, what is in it, and the sync that brings it. */
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import type { ResultEntries, ResultFile } from '../../contract/addresses.ts';
 import type { JobDetail } from '../../contract/events.ts';
 import { address, askJson } from '../api.ts';
@@ -50,7 +50,13 @@ export function ResultView({ jobId, file }: ResultViewProps) {
         )}
       </dl>
       {file.reason !== null && <Failure error={{ message: file.reason, hint: null }} />}
-      {isHere && file.live === null && <Preview jobId={jobId} file={file} />}
+      {isHere &&
+        file.live === null &&
+        (file.preview === 'text' ? (
+          <Pane content={{ job: jobId, result: file.name }} opening={{ follows: false }} label={file.name} />
+        ) : (
+          <Frame jobId={jobId} file={file} />
+        ))}
       {!isHere && (
         <div class="empty">
           <p>The agent has not fetched it yet.</p>
@@ -61,14 +67,8 @@ export function ResultView({ jobId, file }: ResultViewProps) {
   );
 }
 
-function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
-  const content = useMemo(() => ({ job: jobId, result: file.name }), [jobId, file.name]);
-  if (file.preview !== 'text') return <Frame jobId={jobId} file={file} />;
-  return <Pane content={content} opening={{ follows: false }} label={file.name} />;
-}
-
 /** What the browser draws by itself, where nothing of it runs: the answer is in a sandbox, too. */
-function Frame({ jobId, file: { name, preview } }: Pick<ResultViewProps, 'jobId' | 'file'>) {
+function Frame({ jobId, file: { name, preview } }: ResultViewProps) {
   useEffect(() => (preview === 'image' ? takeArrows(jobId, name) : undefined), [jobId, name, preview]);
   const to = address('preview', { job: jobId, result: name });
   // Chromium shows no PDF in a frame with this attribute; the sandbox of its answer it takes.

@@ -28,6 +28,8 @@ describe('the page', needs('chromium'), () => {
     expect(await share(), 'the unfolded list lies over the log').toBeGreaterThan(0.7);
     await turnList();
     await pane.getByLabel('More').click();
+    const { x = -1, width = 0 } = (await pane.locator('.menu-items').boundingBox()) ?? {};
+    expect([x >= 0, x + width <= 390], 'all of the menu is on the screen').toEqual([true, true]);
     await pane.getByRole('button', { name: 'Plot the numbers' }).click();
     await pane.locator('.plot canvas').waitFor();
     expect(await share(), 'a plot lies over the log').toBeGreaterThan(0.7);
