@@ -20,11 +20,7 @@ const PHASES: ReadonlyMap<string, JobPhase> = new Map([
   ['Deleted', 'over'],
 ]);
 
-/** A job that was created, and not submitted. */
-const UNSUBMITTED = 'Configuring';
-
 export const isRunning = (jobState: string | null): boolean => jobState === 'Running';
-export const isUnsubmitted = (jobState: string | null): boolean => jobState === UNSUBMITTED;
 
 /** Undefined for a word that is not known, and for none: nothing is concluded from it. */
 export function phaseOf(jobState: string | null): JobPhase | undefined {

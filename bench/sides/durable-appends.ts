@@ -109,7 +109,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
   const signal = new AbortController().signal;
   const round = async () => {
     texts.length += bytes;
-    await Promise.all(polls.map((each) => each.poll({ remote, final: false, hasWholeFiles: true, signal })));
+    await Promise.all(polls.map((each) => each.poll({ remote, final: false, signal })));
   };
   // The first one makes the files.
   await round();

@@ -93,7 +93,7 @@ export class Engine {
   }
 
   poll(final = false, signal: AbortSignal = new AbortController().signal): Promise<Polled> {
-    return this.#polls.poll({ remote: this.#options.remote, final, hasWholeFiles: true, signal });
+    return this.#polls.poll({ remote: this.#options.remote, final, signal });
   }
 
   /** The complete pass; `clock` makes its pauses. */

@@ -9,24 +9,23 @@
  *   3  ends where the mirror ends          -                             unchanged
  *   4  continues after the mirror          -                             grown
  *   it differs from the mirror, or ends before the mirror does (`different`, `shorter`):
- *   5  text                                lacks its committed bytes     undetermined: the file from byte 0
- *   6  differs                             has uncommitted bytes         mirror-damaged: cut these
- *   7  differs                             was changed                   mirror-damaged: cut to equal bytes
- *   8  first poll, or shorter under 5 s    -                             undetermined: the next poll
- *   9  ends before                         has uncommitted bytes         mirror-damaged: cut these
- *   10 raw ends before                     was changed                   mirror-damaged: cut to equal bytes
- *   11 text, not by ASCII alone            -                             undetermined: raw bytes
- *   12 differs                             -                             rewritten: a new generation
- *   13 ends before                         -                             truncated: a new generation
+ *   5  differs                             has uncommitted bytes         mirror-damaged: cut these
+ *   6  differs                             was changed                   mirror-damaged: cut to equal bytes
+ *   7  first poll, or shorter under 5 s    -                             undetermined: the next poll
+ *   8  ends before                         has uncommitted bytes         mirror-damaged: cut these
+ *   9  raw ends before                     was changed                   mirror-damaged: cut to equal bytes
+ *   10 text, not by ASCII alone            -                             undetermined: raw bytes
+ *   11 differs                             -                             rewritten: a new generation
+ *   12 ends before                         -                             truncated: a new generation
  *
  * ";" stands for "and". "Not shown": the text has U+FFFD in place of bytes that must be compared. "Raw": the raw bytes
  * of the file, which are authoritative; after they were refused, the text alone decides. "Not by ASCII alone": the text
  * does not show all bytes before the difference, or either side has another character there. "Was changed": by another
  * process, so that its bytes are no generation worth keeping. If the state was lost, no bytes are known to be uncommitted.
  *
- * The rows of uncommitted bytes come first (6 before 7, 9 before 10), because these bytes were never guaranteed. A cut
+ * The rows of uncommitted bytes come first (5 before 6, 8 before 9), because these bytes were never guaranteed. A cut
  * loses nothing: the remote file still has these bytes. So a cut waits for another poll only if the size may be stale
- * (9). A new generation always waits. `byte-order-mark.ts` has already added a mark that the server stripped.
+ * (8). A new generation always waits. `byte-order-mark.ts` has already added a mark that the server stripped.
  */
 import type { Match } from './match.ts';
 import type { Integrity } from './mirror/live-file.ts';
@@ -48,7 +47,6 @@ export interface Facts {
     readonly length: number;
     readonly committed: number;
     readonly integrity: Integrity;
-    readonly hasCommittedBytes: boolean;
   };
 }
 
@@ -57,11 +55,11 @@ export type Decision =
   | { readonly kind: 'truncated' | 'rewritten' | 'mirror-damaged'; readonly at: number; readonly reason: string }
   | { readonly kind: 'undetermined'; readonly at: number; readonly needs: Need };
 
-export type Need = 'raw-bytes' | 'all-of-the-mirror' | 'the-next-poll';
+export type Need = 'raw-bytes' | 'the-next-poll';
 
 export function decide(facts: Facts): Decision {
   const { shown, unshownFrom, isByAscii = false, areRawBytesRefused = false, mirror } = facts;
-  const { length, committed, integrity, hasCommittedBytes } = mirror;
+  const { length, committed, integrity } = mirror;
   const isUncommitted = length > committed && integrity !== 'unknown';
   if (shown.kind === 'same') {
     if (isUncommitted && unshownFrom !== undefined && unshownFrom >= committed)
@@ -77,19 +75,17 @@ export function decide(facts: Facts): Decision {
   const at = Math.min(shown.at, unshownFrom ?? shown.at);
   const isDifferent = shown.kind === 'different';
   const isText = facts.by === 'text';
-  const lacksCommitted = integrity === 'intact' && !hasCommittedBytes;
-  const isChanged = integrity === 'modified' || lacksCommitted;
-  if (isText && lacksCommitted) return undetermined(0, 'all-of-the-mirror'); // 5
-  if (isUncommitted && isDifferent) return cutToCommitted(at, committed); // 6
-  if (isChanged && isDifferent) return cutToEqual(at); // 7
-  if (!facts.isConfirmed) return undetermined(at, 'the-next-poll'); // 8
-  if (isUncommitted) return cutToCommitted(at, committed); // 9
-  if (isChanged && !isText) return cutToEqual(at); // 10
-  if (isText && !isByAscii && !areRawBytesRefused) return undetermined(at, 'raw-bytes'); // 11
+  const isChanged = integrity === 'modified';
+  if (isUncommitted && isDifferent) return cutToCommitted(at, committed); // 5
+  if (isChanged && isDifferent) return cutToEqual(at); // 6
+  if (!facts.isConfirmed) return undetermined(at, 'the-next-poll'); // 7
+  if (isUncommitted) return cutToCommitted(at, committed); // 8
+  if (isChanged && !isText) return cutToEqual(at); // 9
+  if (isText && !isByAscii && !areRawBytesRefused) return undetermined(at, 'raw-bytes'); // 10
   const seen = isText ? '' : ', as its raw bytes show';
   const how = integrity === 'unknown' ? `${seen}; the state of the mirror was lost` : seen;
-  if (isDifferent) return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${how}` }; // 12
-  return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${length}${how}` }; // 13
+  if (isDifferent) return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${how}` }; // 11
+  return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${length}${how}` }; // 12
 }
 
 const undetermined = (at: number, needs: Need): Decision => ({ kind: 'undetermined', at, needs });

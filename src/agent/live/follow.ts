@@ -21,7 +21,6 @@ const MAX_ATTEMPTS = 4;
 const KNOWN_BYTES = 4;
 /** Bytes of text after a character that are compared. */
 const FOLLOWING_BYTES = 64;
-const UNSUBMITTED = 'the service sends no whole files of a job that is not submitted';
 
 /** Follows a file by its decoded text; by its raw bytes where the text stays undetermined, or in the last pass. */
 export async function follow(file: LiveFile, context: FollowContext): Promise<FollowEnd> {
@@ -107,7 +106,7 @@ async function compareText(
     const open = Math.max(start, file.undisputed);
     if (open < end) unshown.push({ start: open, length: end - open });
   });
-  const facts = await factsOf(file, shown, 'text', context);
+  const facts = factsOf(file, shown, 'text', context);
   const isByAscii = isAllShown && (shown.kind === 'shorter' || (await isAscii(shown.at, file, reading)));
   return { facts: { ...facts, unshownFrom: unshown[0]?.start, isByAscii, goesOn: !reading.atEnd() }, unshown };
 }
@@ -119,20 +118,14 @@ async function isAscii(at: number, file: LiveFile, reading: Reading): Promise<bo
 }
 
 /** Records a difference, so that the next poll confirms it. */
-async function factsOf(file: LiveFile, shown: Match, by: Facts['by'], { debounce }: FollowContext): Promise<Facts> {
-  const { length, committed, integrity } = file;
-  const isSame = shown.kind === 'same';
-  const mirror = { length, committed, integrity, hasCommittedBytes: isSame || (await file.hasCommittedBytes()) };
-  return { shown, by, goesOn: false, isConfirmed: !isSame && debounce.hasPersisted(file, shown.kind), mirror };
+function factsOf(file: LiveFile, shown: Match, by: Facts['by'], { debounce }: FollowContext): Facts {
+  const isConfirmed = shown.kind !== 'same' && debounce.hasPersisted(file, shown.kind);
+  return { shown, by, goesOn: false, isConfirmed, mirror: file };
 }
 
 /** Executes a decision. Returns whether the mirror changed, so that the file can be requested again. */
 async function act(decision: Decision, file: LiveFile, { debounce }: FollowContext): Promise<boolean> {
-  if (decision.kind === 'undetermined') {
-    if (decision.needs !== 'all-of-the-mirror') return false;
-    file.markModified();
-    return true;
-  }
+  if (decision.kind === 'undetermined') return false;
   debounce.clear(file, 'shorter', 'different');
   if (!('reason' in decision)) return false;
   if (decision.kind === 'mirror-damaged') await file.cut(decision.at, decision.reason);
@@ -142,7 +135,7 @@ async function act(decision: Decision, file: LiveFile, { debounce }: FollowConte
 
 /** Appends what follows the mirror, which the text shows up to its end unless `shown` is open. */
 async function append(file: LiveFile, first: FirstResponse, shown: Match, context: FollowContext): Promise<FollowEnd> {
-  const { rawBytes, hasWholeFiles, parts } = context;
+  const { rawBytes, parts } = context;
   // An open end was shown to the raw bytes before (decide.ts).
   const isOpen = shown.kind === 'same' && shown.open;
   if (!isOpen) {
@@ -152,8 +145,7 @@ async function append(file: LiveFile, first: FirstResponse, shown: Match, contex
     const end = await requestRawBytes(file, first, appended.reading, context, true);
     if (end !== undefined) return end;
   }
-  const reason = hasWholeFiles ? rawBytes.reasonOf(file) : UNSUBMITTED;
-  return await substitute(file, isOpen ? shown.at : file.length, { first, parts, reason });
+  return await substitute(file, isOpen ? shown.at : file.length, { first, parts, reason: rawBytes.reasonOf(file) });
 }
 
 /**
@@ -165,7 +157,7 @@ async function identify(
   { offset, content }: Part,
   context: FollowContext,
 ): Promise<FollowEnd | undefined> {
-  const { parts, decoding, rawBytes, hasWholeFiles, final } = context;
+  const { parts, decoding, rawBytes, final } = context;
   const text = new Reading(content);
   const isUtf8 = async (shown: Reading) => (await shown.skipUncertain(1)) > 0;
   const rest = text.fork(true);
@@ -178,7 +170,7 @@ async function identify(
   if (await isUtf8(rest.fork(false))) return undefined;
   const end = await compareRawBytes(file, context, { offset, text }, true);
   if (end !== undefined || decoding.server !== 'unknown') return end;
-  if (hasWholeFiles && !rawBytes.areRefused(file, final)) return 'raw';
+  if (!rawBytes.areRefused(file, final)) return 'raw';
   const within = await parts.at(at + 1);
   const again = await parts.at(offset);
   if (within === undefined || again === undefined) return 'absent';
@@ -205,14 +197,14 @@ async function requestRawBytes(
   context: FollowContext,
   mustGrow = false,
 ): Promise<FollowEnd | undefined> {
-  const { debounce, rawBytes, hasWholeFiles, final } = context;
+  const { debounce, rawBytes, final } = context;
   const rest = reading.fork();
   // A character that the end of a growing file cuts arrives with the next bytes.
   const isTail = (await rest.skipUncertain()) > 0 && rest.atEnd();
   if (isTail && !final && !debounce.hasPersisted(file, 'tail')) return 'tail';
   const end = await compareRawBytes(file, context, firstShown(first), mustGrow);
   if (end === 'current') debounce.clear(file, 'tail');
-  if (end !== undefined || !hasWholeFiles || rawBytes.areRefused(file, final)) return end;
+  if (end !== undefined || rawBytes.areRefused(file, final)) return end;
   return isTail ? 'tail' : 'raw';
 }
 
@@ -250,13 +242,13 @@ async function compareRawBytes(
   shown: ShownPart | undefined,
   mustGrow = false,
 ): Promise<FollowEnd | undefined> {
-  const { rawBytes, hasWholeFiles, final, parts } = context;
-  if (!hasWholeFiles || !rawBytes.isDue(file, final)) return undefined;
+  const { rawBytes, final, parts } = context;
+  if (!rawBytes.isDue(file, final)) return undefined;
   await parts.settle();
   const before = file.length;
   const found = await rawBytes.compare(file, context, shown, mustGrow);
   if (found === undefined) return undefined;
   if (found === 'same') return mustGrow && file.length === before ? undefined : 'current';
-  await act(decide(await factsOf(file, found, 'raw bytes', context)), file, context);
+  await act(decide(factsOf(file, found, 'raw bytes', context)), file, context);
   return 'different';
 }

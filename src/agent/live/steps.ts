@@ -30,8 +30,6 @@ export interface LiveParts {
 
 /** What the live files of one poll share. */
 export interface PollMode {
-  /** Whether the server can send whole files of the job: none before it is submitted (docs/dev/rest.md 3.5). */
-  readonly hasWholeFiles: boolean;
   /** The last pass of a job: raw bytes are fetched without waiting for quiet. */
   readonly final: boolean;
   readonly signal: AbortSignal;

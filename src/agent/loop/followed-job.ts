@@ -104,7 +104,7 @@ export class FollowedJob {
 
   /** Applies a report of the middleware; `newTasks` of its tasks are new. */
   reported(information: JobInformation, newTasks: number): void {
-    const { stage, pace, polls, due, context } = this.#job;
+    const { stage, pace, due, context } = this.#job;
     const { jobId } = this;
     const { state: jobState, tasks } = information;
     if (!this.isFollowed) return;
@@ -119,12 +119,9 @@ export class FollowedJob {
       return;
     }
     const before = stage.report(jobState);
-    const { current } = stage;
-    const isNewlyOver = current === 'over' && before !== 'over';
-    const isNewlySubmitted = before === 'unsubmitted' && current !== before;
-    if (isNewlyOver || isNewlySubmitted) pace.quicken();
-    if (isNewlySubmitted) polls.retryFailed();
-    if (isNewlyOver || isNewlySubmitted || newTasks > 0) due.plan('poll', 0);
+    const isNewlyOver = stage.current === 'over' && before !== 'over';
+    if (isNewlyOver) pace.quicken();
+    if (isNewlyOver || newTasks > 0) due.plan('poll', 0);
     if (isNewlyOver) due.plan('results', 0);
   }
 

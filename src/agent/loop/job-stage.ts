@@ -2,19 +2,18 @@
  * The stage of a job in this agent, and when the job may be settled:
  *   unfollowed   not polled; its last pass may run
  *   unclear      its job state is not known: settled after the quiet time of its command, once the service was asked
- *   unsubmitted  created, and not submitted: as if active
  *   active       not settled; as if unclear when its state was not reported for ten minutes
  *   over         settled after a quiet minute, because files may be flushed late, once the state was reported again
  *   deleted      settled at once, and its files stay as they are
  *   stopped      the agent stops, or does not own the job any more: nothing is begun
  * Times use the monotonic clock. The time before a start counts. Failing files delay the end.
  */
-import { isRunning, isUnsubmitted, phaseOf } from '../../job-information.ts';
+import { isRunning, phaseOf } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';
 import type { Clock } from '../../system/clock.ts';
 import { DELETED } from '../pass/deleted-jobs.ts';
 
-export type Stage = 'unfollowed' | 'unclear' | 'unsubmitted' | 'active' | 'over' | 'deleted' | 'stopped';
+export type Stage = 'unfollowed' | 'unclear' | 'active' | 'over' | 'deleted' | 'stopped';
 
 /** Files are flushed after the job state is final (docs/dev/servers.md 10.3). */
 const FLUSH_MS = 60_000;
@@ -161,6 +160,5 @@ export class JobStage {
 }
 
 function stageOf(jobState: string | null): Stage {
-  if (jobState === DELETED) return 'deleted';
-  return isUnsubmitted(jobState) ? 'unsubmitted' : (phaseOf(jobState) ?? 'unclear');
+  return jobState === DELETED ? 'deleted' : (phaseOf(jobState) ?? 'unclear');
 }

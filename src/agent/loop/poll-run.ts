@@ -44,7 +44,6 @@ export class PollRun {
       // The first results come with the first live files.
       due.plan('results', 0);
     }
-    if (polled.failure !== undefined) throw polled.failure;
     if (isAnswered) runs.worked('poll');
 
     if (!stage.isFollowed) return true;
@@ -82,7 +81,7 @@ export class PollRun {
   }
 
   async #poll(): Promise<{ readonly polled: Polled; readonly startedAt: number }> {
-    const { context, polls, stage, runs, pace, signal } = this.#job;
+    const { context, polls, runs, pace, signal } = this.#job;
     const { calls, remote } = context;
     const { clock } = context.deps;
     // A slow or failing job must not delay the others.
@@ -97,14 +96,12 @@ export class PollRun {
       if (!hasBegun) startedAt = clock.monotonic();
       hasBegun = true;
     };
-    const hasWholeFiles = stage.current !== 'unsubmitted';
-    const options = { remote: slotted, begin, final: false, hasWholeFiles, signal };
-    const polled = await polls.poll(options).finally(() => slot.end());
+    const polled = await polls.poll({ remote: slotted, begin, final: false, signal }).finally(() => slot.end());
     return { polled, startedAt };
   }
 
   /** Logs and stores the result of a poll; waits for the commit only if there was news. */
-  async #note({ appended, refused, errors, ends, failure }: Polled): Promise<void> {
+  async #note({ appended, refused, errors, ends }: Polled): Promise<void> {
     const { jobId, context, runs } = this.#job;
     const { log } = context.deps;
     for (const [file, error] of errors) runs.failures.failed(`job ${jobId} ${file}`, error);
@@ -114,8 +111,6 @@ export class PollRun {
     this.grew(appended);
     if (refused > 0) log.warn({ jobId, refused }, 'unrequested entries ignored');
     const failed = runs.isFailing('poll');
-    // An interrupted poll is no success, so its back-off continues.
-    if (failure !== undefined) return await runs.succeeded([], { grew, refused });
     const stalledMs = this.#noteStall();
     if (grew || refused > 0 || failed) await runs.succeeded(['poll'], { grew, refused, stalledMs });
     else runs.inBackground(runs.succeeded(['poll'], { grew, withinMs: QUIET_COMMIT_MS, stalledMs }));

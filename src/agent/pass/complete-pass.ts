@@ -134,8 +134,7 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   let quiet = !isLast && rows.every(({ verified, position }) => verified === position) ? 1 : 0;
   for (let count = 0, growing = 0; count < maxPolls && growing < maxGrowing && quiet < 2; count++) {
     if (count > 0) await sleep(clock, pauseMs, signal);
-    const polled = await polls.poll({ remote, final: true, hasWholeFiles: true, signal });
-    if (polled.failure !== undefined) throw polled.failure;
+    const polled = await polls.poll({ remote, final: true, signal });
     ({ ends, errors } = polled);
     const waits = [...ends.values()].some(needsAnotherPoll);
     quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;

@@ -3,7 +3,7 @@
  * (file-poll.ts), until none waits. Then one transaction commits what was appended. At most a thousand files are polled
  * together, because each may have an open mirror.
  */
-import { asJobtailError, type JobtailError } from '../../errors.ts';
+import type { JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
 import type { LiveFileRow, StoredError } from '../../store/rows.ts';
@@ -39,8 +39,6 @@ export interface Polled {
   /** How the poll of each file ended, by `keyText`, except of files that failed. */
   readonly ends: Map<string, FollowEnd>;
   readonly errors: Map<string, JobtailError>;
-  /** The failure that ended the poll after some groups of files; the other fields are of the groups before. */
-  failure: JobtailError | undefined;
 }
 
 /** Maximum live files that are polled together: the system allows a process some thousands of open files. */
@@ -54,8 +52,6 @@ export class JobPolls {
   readonly #batches: BatchReader;
   /** By `keyText`, of each live file that was polled. */
   readonly #memories = new Map<string, PollMemory>();
-  /** Number of the group that comes first: another one after the poll of the first group failed. */
-  #first = 0;
 
   constructor(jobId: JobId, context: PollContext) {
     this.jobId = jobId;
@@ -63,24 +59,12 @@ export class JobPolls {
     this.#batches = new BatchReader(jobId, context.batchLimit);
   }
 
-  /** Throws if no group of files could be polled; what was appended is committed. */
+  /** Throws if a group of files could not be polled; what was appended until then is committed. */
   async poll(options: PollOptions): Promise<Polled> {
     const { store, maxTogether = MAX_TOGETHER } = this.#context;
+    const polled: Polled = { appended: 0, refused: 0, ends: new Map(), errors: new Map() };
     const groups = slicesOf(store.liveFiles.ofJob(this.jobId), maxTogether);
-    const first = this.#first % Math.max(1, groups.length);
-    const polled: Polled = { appended: 0, refused: 0, ends: new Map(), errors: new Map(), failure: undefined };
-    for (const [index, rows] of [...groups.slice(first), ...groups.slice(0, first)].entries()) {
-      try {
-        await this.#pollTogether(rows, index === 0, options, polled);
-      } catch (error) {
-        if (index === 0) {
-          this.#first += 1;
-          throw error;
-        }
-        polled.failure = asJobtailError(error);
-        break;
-      }
-    }
+    for (const [index, rows] of groups.entries()) await this.#pollTogether(rows, index === 0, options, polled);
     return polled;
   }
 
@@ -113,11 +97,6 @@ export class JobPolls {
       if (end !== undefined) polled.ends.set(name, end);
       if (error !== undefined) polled.errors.set(name, error);
     }
-  }
-
-  /** The next poll requests the files as well that failed by themselves. */
-  retryFailed(): void {
-    for (const memory of this.#memories.values()) memory.failed = undefined;
   }
 
   #memoryOf(key: LiveFileKey): PollMemory {

@@ -3,12 +3,11 @@ import fs from 'node:fs';
 import { expect, test } from 'vitest';
 import { type Decision, decide, type Facts } from '../../../src/agent/live/decide.ts';
 
-const INTACT = { length: 100, committed: 100, integrity: 'intact', hasCommittedBytes: true } as const;
+const INTACT = { length: 100, committed: 100, integrity: 'intact' } as const;
 const UNCOMMITTED = { ...INTACT, committed: 80 } as const;
 const MODIFIED = { ...INTACT, integrity: 'modified' } as const;
 const LOST = { ...INTACT, committed: 0, integrity: 'unknown' } as const;
 const BOTH = { ...UNCOMMITTED, integrity: 'modified' } as const;
-const LACKS = { ...INTACT, hasCommittedBytes: false } as const;
 
 const SAME: Facts['shown'] = { kind: 'same', at: 100, open: false };
 const OPEN: Facts['shown'] = { kind: 'same', at: 98, open: true };
@@ -67,71 +66,67 @@ const ROWS: readonly Row[] = [
     { shown: OPEN, mirror: INTACT, goesOn: true, areRawBytesRefused },
     { kind: 'grown', at: 100 },
   ],
-  [5, 'differs', { shown: DIFFERENT, mirror: LACKS, isConfirmed }, undetermined(0, 'all-of-the-mirror')],
-  [5, 'ends before', { shown: SHORTER, mirror: LACKS, isConfirmed }, undetermined(0, 'all-of-the-mirror')],
-  [6, 'differs in uncommitted bytes', { shown: DIFFERENT, mirror: UNCOMMITTED }, cut(90)],
-  [6, 'differs before others', { shown: { kind: 'different', at: 70 }, mirror: UNCOMMITTED }, cut(80)],
-  [6, 'differs after bytes not shown', { shown: DIFFERENT, mirror: UNCOMMITTED, unshownFrom: 85 }, cut(85)],
-  [6, 'differs from one that was changed, too', { shown: DIFFERENT, mirror: BOTH }, cut(90)],
-  [6, 'raw bytes differ', { shown: DIFFERENT, mirror: UNCOMMITTED, by: 'raw bytes' }, cut(90)],
-  [7, 'differs', { shown: DIFFERENT, mirror: MODIFIED }, mended(90)],
-  [7, 'differs after bytes not shown', { shown: DIFFERENT, mirror: MODIFIED, unshownFrom: 7 }, mended(7)],
-  [7, 'differs', { shown: DIFFERENT, mirror: { ...MODIFIED, hasCommittedBytes: false } }, mended(90)],
-  [7, 'raw bytes differ', { shown: DIFFERENT, mirror: MODIFIED, by: 'raw bytes' }, mended(90)],
-  [7, 'raw bytes differ from one without its bytes', { shown: DIFFERENT, mirror: LACKS, by: 'raw bytes' }, mended(90)],
-  [8, 'differs', { shown: DIFFERENT, mirror: INTACT }, undetermined(90, 'the-next-poll')],
-  [8, 'differs, and the state was lost', { shown: DIFFERENT, mirror: LOST }, undetermined(90, 'the-next-poll')],
-  [8, 'ends before', { shown: SHORTER, mirror: INTACT }, undetermined(90, 'the-next-poll')],
-  [8, 'ends before uncommitted bytes', { shown: SHORTER, mirror: UNCOMMITTED }, undetermined(90, 'the-next-poll')],
-  [8, 'ends before others', { shown: SHORTER, mirror: MODIFIED }, undetermined(90, 'the-next-poll')],
-  [8, 'raw bytes differ', { shown: DIFFERENT, mirror: INTACT, by: 'raw bytes' }, undetermined(90, 'the-next-poll')],
-  [9, 'ends before', { shown: SHORTER, mirror: UNCOMMITTED, isConfirmed }, cut(90)],
-  [9, 'ends before those of one that was changed, too', { shown: SHORTER, mirror: BOTH, isConfirmed }, cut(90)],
-  [10, 'end before', { shown: SHORTER, mirror: MODIFIED, isConfirmed, by: 'raw bytes' }, mended(90)],
+  [5, 'differs in uncommitted bytes', { shown: DIFFERENT, mirror: UNCOMMITTED }, cut(90)],
+  [5, 'differs before others', { shown: { kind: 'different', at: 70 }, mirror: UNCOMMITTED }, cut(80)],
+  [5, 'differs after bytes not shown', { shown: DIFFERENT, mirror: UNCOMMITTED, unshownFrom: 85 }, cut(85)],
+  [5, 'differs from one that was changed, too', { shown: DIFFERENT, mirror: BOTH }, cut(90)],
+  [5, 'raw bytes differ', { shown: DIFFERENT, mirror: UNCOMMITTED, by: 'raw bytes' }, cut(90)],
+  [6, 'differs', { shown: DIFFERENT, mirror: MODIFIED }, mended(90)],
+  [6, 'differs after bytes not shown', { shown: DIFFERENT, mirror: MODIFIED, unshownFrom: 7 }, mended(7)],
+  [6, 'raw bytes differ', { shown: DIFFERENT, mirror: MODIFIED, by: 'raw bytes' }, mended(90)],
+  [7, 'differs', { shown: DIFFERENT, mirror: INTACT }, undetermined(90, 'the-next-poll')],
+  [7, 'differs, and the state was lost', { shown: DIFFERENT, mirror: LOST }, undetermined(90, 'the-next-poll')],
+  [7, 'ends before', { shown: SHORTER, mirror: INTACT }, undetermined(90, 'the-next-poll')],
+  [7, 'ends before uncommitted bytes', { shown: SHORTER, mirror: UNCOMMITTED }, undetermined(90, 'the-next-poll')],
+  [7, 'ends before others', { shown: SHORTER, mirror: MODIFIED }, undetermined(90, 'the-next-poll')],
+  [7, 'raw bytes differ', { shown: DIFFERENT, mirror: INTACT, by: 'raw bytes' }, undetermined(90, 'the-next-poll')],
+  [8, 'ends before', { shown: SHORTER, mirror: UNCOMMITTED, isConfirmed }, cut(90)],
+  [8, 'ends before those of one that was changed, too', { shown: SHORTER, mirror: BOTH, isConfirmed }, cut(90)],
+  [9, 'end before', { shown: SHORTER, mirror: MODIFIED, isConfirmed, by: 'raw bytes' }, mended(90)],
   [
-    11,
+    10,
     'differs, and not by ASCII alone',
     { shown: DIFFERENT, mirror: INTACT, isByAscii: false, isConfirmed },
     undetermined(90, 'raw-bytes'),
   ],
   [
-    11,
+    10,
     'ends after bytes that it does not show',
     { shown: SHORTER, mirror: LOST, unshownFrom: 7, isByAscii: false, isConfirmed },
     undetermined(7, 'raw-bytes'),
   ],
   [
-    12,
+    11,
     'differs',
     { shown: DIFFERENT, mirror: INTACT, isConfirmed },
     { kind: 'rewritten', at: 90, reason: reason(/^its byte 90 differs from the mirror$/) },
   ],
   [
-    12,
+    11,
     'differs after disputed bytes, and the state was lost',
     { shown: DIFFERENT, mirror: LOST, unshownFrom: 7, areRawBytesRefused, isConfirmed },
     { kind: 'rewritten', at: 7, reason: reason(/; the state of the mirror was lost$/) },
   ],
   [
-    12,
+    11,
     'raw bytes differ',
     { shown: DIFFERENT, mirror: INTACT, by: 'raw bytes', isConfirmed },
     { kind: 'rewritten', at: 90, reason: reason(/, as its raw bytes show$/) },
   ],
   [
-    13,
+    12,
     'ends before',
     { shown: SHORTER, mirror: INTACT, isConfirmed },
     { kind: 'truncated', at: 90, reason: reason(/^it has at most 90 bytes, the mirror has 100$/) },
   ],
   [
-    13,
+    12,
     'ends after disputed bytes, and the state was lost',
     { shown: SHORTER, mirror: LOST, unshownFrom: 7, areRawBytesRefused, isConfirmed },
     { kind: 'truncated', at: 7, reason: reason(/; the state of the mirror was lost$/) },
   ],
   [
-    13,
+    12,
     'ends before the end of one that was changed',
     { shown: SHORTER, mirror: MODIFIED, isConfirmed },
     { kind: 'truncated', at: 90, reason: reason(/^it has at most 90 bytes/) },

@@ -10,7 +10,7 @@ const ROW: JobRow = {
   ...{ watchedAt: 0, grownAt: null, polledAt: null, refused: 0, failures: 0, error: null, revision: 1 },
 };
 
-const STATES = { unclear: 'A new word', unsubmitted: 'Configuring', active: 'Running', over: 'Finished' } as const;
+const STATES = { unclear: 'A new word', active: 'Running', over: 'Finished' } as const;
 
 /** A job that was brought to a stage by the events that lead there. */
 function jobIn(stage: Stage): JobStage {
@@ -22,15 +22,15 @@ function jobIn(stage: Stage): JobStage {
   return job;
 }
 
-const STAGES: Stage[] = ['unfollowed', 'unclear', 'unsubmitted', 'active', 'over', 'deleted', 'stopped'];
+const STAGES: Stage[] = ['unfollowed', 'unclear', 'active', 'over', 'deleted', 'stopped'];
 const EVENTS: Readonly<Record<string, (job: JobStage) => void>> = {
   ...{
     follow: (job) => job.follow(ROW, undefined),
     leave: (job) => job.leave(),
     stop: (job) => job.stop(),
   },
-  ...{ null: (job) => job.report(null), Configuring: (job) => job.report('Configuring') },
-  ...{ Running: (job) => job.report('Running'), Finished: (job) => job.report('Finished') },
+  ...{ null: (job) => job.report(null), Running: (job) => job.report('Running') },
+  Finished: (job) => job.report('Finished'),
   Deleted: (job) => job.report('Deleted'),
 };
 
@@ -52,14 +52,13 @@ describe('a job', () => {
       return [stage, ...reached];
     });
     expect([['', ...Object.keys(EVENTS)], ...table]).toEqual([
-      ['', 'follow', 'leave', 'stop', 'null', 'Configuring', 'Running', 'Finished', 'Deleted'],
-      ['unfollowed', 'unclear', 'unfollowed', 'stopped', ...Array(5).fill('unfollowed')],
-      ['unclear', 'unclear', 'unfollowed', 'stopped', 'unclear', 'unsubmitted', 'active', 'over', 'deleted'],
-      ['unsubmitted', 'unsubmitted', 'unfollowed', 'stopped', 'unclear', 'unsubmitted', 'active', 'over', 'deleted'],
-      ['active', 'active', 'unfollowed', 'stopped', 'unclear', 'unsubmitted', 'active', 'over', 'deleted'],
-      ['over', 'over', 'unfollowed', 'stopped', 'unclear', 'unsubmitted', 'active', 'over', 'deleted'],
-      ['deleted', 'deleted', 'unfollowed', 'stopped', ...Array(5).fill('deleted')],
-      ['stopped', ...Array(8).fill('stopped')],
+      ['', 'follow', 'leave', 'stop', 'null', 'Running', 'Finished', 'Deleted'],
+      ['unfollowed', 'unclear', 'unfollowed', 'stopped', ...Array(4).fill('unfollowed')],
+      ['unclear', 'unclear', 'unfollowed', 'stopped', 'unclear', 'active', 'over', 'deleted'],
+      ['active', 'active', 'unfollowed', 'stopped', 'unclear', 'active', 'over', 'deleted'],
+      ['over', 'over', 'unfollowed', 'stopped', 'unclear', 'active', 'over', 'deleted'],
+      ['deleted', 'deleted', 'unfollowed', 'stopped', ...Array(4).fill('deleted')],
+      ['stopped', ...Array(7).fill('stopped')],
     ]);
   });
 

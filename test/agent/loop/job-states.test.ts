@@ -119,7 +119,7 @@ describe('a job of which the middleware says that it is over', () => {
   });
 });
 
-it('a job that is not submitted goes on with substituted bytes, and ends exact', async () => {
+it('a job that is not submitted, so that its raw bytes are refused, goes on with substituted bytes, and ends exact', async () => {
   const { clock, remote, store, reported, tell, grow, mirror, watchState } = await follow({ state: 'Configuring' });
   await reported('Configuring');
   remote.rawAccess = false;

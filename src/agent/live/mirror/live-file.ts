@@ -97,17 +97,6 @@ export class LiveFile {
     return region && region.start + region.length;
   }
 
-  /** Whether the bytes before the committed offset are those that were committed. */
-  async hasCommittedBytes(): Promise<boolean> {
-    const { checksum, position } = this.row;
-    return checksum === null || (await this.#mirror.checksum(position)) === checksum;
-  }
-
-  /** Records that another process changed the mirror: polls start at 0 until all of it is compared. */
-  markModified(): void {
-    this.#integrity = 'modified';
-  }
-
   /** Records that the mirror is the beginning of the remote file, except perhaps the ranges `undetermined`. */
   markCompared(undetermined: readonly InexactRegion[]): void {
     if (this.length < this.row.position) {
