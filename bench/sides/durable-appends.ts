@@ -93,7 +93,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
     debounce: new Debounce(systemClock.monotonic),
     rawBytes: new RawBytes(remote, store.capabilities, systemClock.monotonic),
     longBacklogBytes: LONG_BACKLOG_BYTES,
-    batchLimit: new BatchLimit(store.capabilities),
+    batchLimit: new BatchLimit(),
     now: Date.now,
     monotonic: systemClock.monotonic,
     liveFiles: {

@@ -1,6 +1,5 @@
 /** The job service, and the search for the tasks of one job, for one command. */
 
-import { BatchLimit } from '../agent/poll/batch.ts';
 import type { Log } from '../agent/ports.ts';
 import { saveReported, TaskSearch } from '../agent/tasks/task-search.ts';
 import { type Config, hasJobService } from '../config/config.ts';
@@ -102,7 +101,7 @@ export async function findTasks(jobId: JobId, options: FindTasksOptions): Promis
     const { capabilities } = store;
     const search = new TaskSearch(jobId, {
       ...{ store, log, clock: systemClock, capabilities, remote, hasJobService: jobService !== null },
-      batchLimit: new BatchLimit(capabilities),
+      batchLimit: { files: Number.POSITIVE_INFINITY },
     });
     await search.probe(false, signal);
   }

@@ -91,7 +91,7 @@ export function buildEngine(options: EngineOptions): Engine {
     debounce: new Debounce(monotonic),
     rawBytes: new RawBytes(whole, store.capabilities, monotonic, directBytes),
     longBacklogBytes: LONG_BACKLOG_BYTES,
-    batchLimit: new BatchLimit(store.capabilities),
+    batchLimit: new BatchLimit(),
     now,
     monotonic,
     liveFiles: {

@@ -66,7 +66,7 @@ export class Engine {
       debounce: new Debounce(now),
       rawBytes: new RawBytes(remote, this.store.capabilities, now, options.direct),
       longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
-      batchLimit: new BatchLimit(this.store.capabilities),
+      batchLimit: new BatchLimit(),
       maxTogether: options.maxTogether,
       now,
       monotonic: now,

@@ -5,7 +5,7 @@
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
-import { BEHIND_EVERY_END, type CapabilityStore, type Part, type PartRequest, type Remote } from '../ports.ts';
+import { BEHIND_EVERY_END, type Part, type PartRequest, type Remote } from '../ports.ts';
 
 /**
  * The responses of one round, by `keyText`: a part, an error of that file alone, or neither (the file does not exist).
@@ -23,23 +23,15 @@ interface Round {
   readonly begins: boolean;
 }
 
-const LIMIT_CAPABILITY = 'batch-limit';
-
 /** After so many calls of the largest size, a larger one is tried: a service that failed for a while sets no limit. */
 const TRIED_AFTER = 100;
 
 /** How many files one call may request, as far as calls have shown it. */
 export class BatchLimit {
-  readonly #capabilities: CapabilityStore;
-  #files: number;
+  #files = Number.POSITIVE_INFINITY;
   #worked = 0;
   /** The size of the last call that failed although all its parts succeeded. */
   #tooLong = Number.POSITIVE_INFINITY;
-
-  constructor(capabilities: CapabilityStore) {
-    this.#capabilities = capabilities;
-    this.#files = Number(capabilities.get(LIMIT_CAPABILITY) ?? Number.POSITIVE_INFINITY);
-  }
 
   get files(): number {
     return this.#files;
@@ -61,7 +53,6 @@ export class BatchLimit {
   #limit(files: number): void {
     this.#files = files;
     this.#worked = 0;
-    this.#capabilities.set(LIMIT_CAPABILITY, String(files));
   }
 }
 

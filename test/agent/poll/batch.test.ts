@@ -27,16 +27,9 @@ const WANTED = Array.from({ length: 8 }, (_, task): PartRequest => {
 function setUp() {
   const remote = new LimitedRemote();
   for (const request of WANTED) remote.files.set(keyText(request), Buffer.from('text'));
-  const habits = new Map<string, string>();
-  const reader = () =>
-    new BatchReader(
-      JOB,
-      new BatchLimit({ get: (name) => habits.get(name), set: (name, value) => habits.set(name, value) }),
-    );
-  const batches = reader();
+  const batches = new BatchReader(JOB, new BatchLimit());
   return {
     remote,
-    reader,
     batches,
     /** What one read brings, and how many calls it took. */
     read: async (from: BatchReader = batches, wanted: readonly PartRequest[] = WANTED, begins = true) => {
@@ -64,7 +57,7 @@ describe('a call for many files', () => {
   });
 
   test('that fails half-way leaves no text of its first half', async () => {
-    const { remote, reader, read } = setUp();
+    const { remote, read } = setUp();
     Object.assign(remote, {
       divide: (_: JobId, requests: readonly PartRequest[]) => [requests.slice(0, 4), requests.slice(4)],
     });
@@ -75,7 +68,7 @@ describe('a call for many files', () => {
       if (calls === 2) throw new JobtailError('unreachable', 'connection refused');
       return await readParts(...args);
     };
-    expect(await read(reader())).toMatchObject({ thrown: 'unreachable' });
+    expect(await read()).toMatchObject({ thrown: 'unreachable' });
     expect(calls).toBe(2);
   });
 
@@ -165,14 +158,6 @@ describe('a request that is too long', () => {
     remote.most = 8;
     await hundreds();
     expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
-  });
-
-  test('makes the batches smaller, also after a restart', async () => {
-    const { remote, reader, read } = setUp();
-    remote.most = 3;
-    expect(await read()).toMatchObject({ read: ALL, failed: [] });
-    expect(await read()).toEqual({ read: ALL, failed: [], calls: 4 });
-    expect(await read(reader())).toEqual({ read: ALL, failed: [], calls: 4 });
   });
 
   test('may be hidden behind a fault: then it has to come twice in a row', async () => {
