@@ -121,33 +121,4 @@ describe('the table', () => {
       expect(note).toMatch(/\(\d\d of 64 digits are shown, all were compared\)/);
     }
   });
-
-  it('folds many small results into a row for each directory, but neither live files nor differences', async () => {
-    const { sides, mirror } = equalSides(many);
-    fs.writeFileSync(path.join(mirror, 'results/503', many[4] ?? ''), 'something else');
-    const comparison = await compareSides(sides);
-    const text = comparisonTable(comparison, { columns: 200, all: false }).lines;
-    const lines = linesOf(text).map((line) => line.split(/ {2,}/));
-    expect(lines.map(([name]) => name)).toEqual([
-      'file',
-      'live/502/stdout.log',
-      'live/502/stderr.log',
-      'live/502/log.log',
-      'live/502/progress.log',
-      'results/503/',
-      'results/503/results/part 0/',
-      'results/503/results/part 1/',
-      `results/503/${many[4]}`,
-      'results/503/results/part 2/',
-    ]);
-    expect(lines.find(([name]) => name === 'results/503/results/part 1/')?.slice(2)).toEqual([
-      '12 files',
-      '12 files',
-      'yes',
-    ]);
-    expect(lines.at(-2)?.at(-1)).toBe('NO');
-    expect(linesOf(comparisonTable(comparison, { columns: 200, all: true }).lines)).toHaveLength(
-      1 + comparison.files.length,
-    );
-  });
 });

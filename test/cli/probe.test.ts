@@ -31,7 +31,7 @@ async function reportOf(baseUrl: string, job?: ProbedJob) {
 }
 
 it('a response of very many members is a short line', () => {
-  const members = Object.fromEntries(Array.from({ length: 400_000 }, (_, each) => [`m${each}`, 1]));
+  const members = Object.fromEntries(Array.from({ length: 40_000 }, (_, each) => [`m${each}`, 1]));
   expect(signatureOf({ status: 200, text: JSON.stringify(members) }).length).toBeLessThan(1_000);
 });
 

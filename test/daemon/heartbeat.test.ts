@@ -107,16 +107,6 @@ describe('calls that get no turn', () => {
     await waiting;
   });
 
-  it('are no stall while the server asks for the pause', async () => {
-    const { clock, calls, share } = callsOf(60_000);
-    share.answered({ status: 429, firstByteMs: 0, workMs: 0, retryAfterMs: 900_000 });
-    const waiting = calls.run('live', signal, async () => {});
-    await pass(clock, 899, () => expect(calls.stalled).toBe(false));
-    expect(calls.waiting).toBe(1);
-    await pass(clock, 2);
-    await waiting;
-  });
-
   it('are a stall when nothing runs for long', async () => {
     const { clock, calls } = callsOf(1);
     const all = [1, 2].map(() => calls.run('live', signal, async () => {}));

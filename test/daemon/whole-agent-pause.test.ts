@@ -2,12 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { Sandbox } from '../../simulator/sandbox.ts';
 import { Calls, queuedRemote } from '../../src/agent/calls.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { connect } from '../../src/daemon/connection.ts';
 import { JobtailError } from '../../src/errors.ts';
-import { systemClock } from '../../src/system/clock.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { jobId } from '../support/wire-remote.ts';
 import { startHttpServer } from '../support/wire-server.ts';
@@ -61,27 +59,4 @@ test.each([429, 503])('no call of any job is made while a pause of status %i hol
   expect(codes).toHaveLength(1);
   expect(Math.min(...askedAt.slice(REFUSED)) - refusedAt).toBeGreaterThanOrEqual(1_000);
   expect(warnings).toEqual([`all calls paused by the service {"status":${status},"pauseMs":1000}`]);
-});
-
-test('calls are spread over the hour whose rest the service reports', async () => {
-  const directory = temporaryDirectory();
-  const users = [{ username: 'alice', password: 'correct horse', token: 'alices.token' }];
-  const habits = { release: '6.3', requestsPerHour: 720 } as const;
-  const sandbox = await Sandbox.start({ directory: path.join(directory, 'cluster'), users, habits });
-  onTestFinished(() => sandbox.close());
-  await sandbox.submitJob({ jobId: '501', tasks: [{}] });
-  fs.writeFileSync(path.join(directory, 'secret'), 'correct horse', { mode: 0o600 });
-  const file = path.join(directory, 'config.yaml');
-  const auth = { method: 'password', username: 'alice', passwordFile: 'secret' };
-  const service = { protocol: 'rest', baseUrl: sandbox.baseUrl };
-  fs.writeFileSync(file, JSON.stringify({ service, auth, state: { directory } }));
-  const quiet = () => {};
-  const { share, remote, close } = await connect(await loadConfig(file), {
-    ...{ debug: quiet, info: quiet, warn: quiet, error: quiet },
-  });
-  onTestFinished(close);
-  await remote.listChangedFiles(jobId('501'), new AbortController().signal);
-  const waitMs = share.opensAt - systemClock.monotonic();
-  expect(waitMs).toBeGreaterThan(3_000);
-  expect(waitMs).toBeLessThan(10_100);
 });

@@ -255,13 +255,7 @@ describe('how a service decodes', () => {
 });
 
 describe('a mirror that ends within a character behind undecodable bytes', () => {
-  const contents = [
-    '41 e282 efbb efbbbf 30',
-    '41 e282 efbbbf 30',
-    '41 e282 efbb efbbbf efbbbf 30',
-    '41 efbb efbbbf efbb efbbbf',
-    '41 c3 e282ac e282 e282ac 30',
-  ];
+  const contents = ['41 e282 efbb efbbbf 30', '41 efbb efbbbf efbb efbbbf', '41 c3 e282ac e282 e282ac 30'];
   const cases = contents.flatMap((hex) =>
     [false, true].flatMap((swallowBom) => [false, true].map((promised) => ({ hex, swallowBom, promised }))),
   );

@@ -67,7 +67,7 @@ it('keeps its mirrors while the service returns older copies, before its state i
   expectUnchanged();
   expect(warnings).toContainEqual(`job deleted, its files stay here jobId=${JOB}`);
   const { calls } = remote;
-  await clock.pass(60 * MINUTE_MS);
+  await clock.pass(20 * MINUTE_MS);
   expect(remote.calls).toBe(calls);
 });
 
@@ -80,7 +80,7 @@ it('keeps them also when a command asks for a pass over the settled job', async 
   expect(JSON.parse(await ask())).toMatchObject({ summary: { appended: 0, liveFiles: 4, results: null } });
   expectUnchanged();
   const { calls } = remote;
-  await clock.pass(60 * MINUTE_MS);
+  await clock.pass(20 * MINUTE_MS);
   expect(remote.calls).toBe(calls);
 });
 
@@ -93,7 +93,7 @@ it('is at its end where its state stays Canceled, but its live files and its lis
   expect(store.jobInformation.get(JOB)?.information.state).toBe('Canceled');
   expectUnchanged();
   const { calls, listings } = remote;
-  await clock.pass(120 * MINUTE_MS);
+  await clock.pass(30 * MINUTE_MS);
   expect([remote.calls, remote.listings]).toEqual([calls, listings]);
 });
 
@@ -123,7 +123,7 @@ it('rests again, settled and without a failure, after a sync that failed', async
   remote.refuses = true;
   expect(JSON.parse(await ask())).toMatchObject({ code: 'http-status' });
   const { listings } = remote;
-  await clock.pass(60 * MINUTE_MS);
+  await clock.pass(20 * MINUTE_MS);
   expect(remote.listings).toBe(listings);
   expect(store.jobs.get(JOB)).toMatchObject({ state: 'settled', error: null });
 });

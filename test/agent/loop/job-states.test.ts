@@ -159,14 +159,14 @@ describe('a job that is not over', () => {
     async (word) => {
       const { clock, tell, watchState } = await follow();
       tell(word);
-      await clock.pass(30 * MINUTE_MS);
+      await clock.pass(10 * MINUTE_MS);
       expect(watchState()).toBe('watched');
     },
   );
 
   it('is not settled because it is quiet, while its state is reported', async () => {
     const { clock, watchState, service } = await follow({ settleAfterMs: 5 * MINUTE_MS });
-    await clock.pass(60 * MINUTE_MS);
+    await clock.pass(20 * MINUTE_MS);
     expect(watchState()).toBe('watched');
     service.failure = DOWN;
     await clock.passUntil('its end', () => watchState() === 'settled');

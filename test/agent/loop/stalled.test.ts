@@ -71,7 +71,7 @@ describe('a running job', () => {
     const { clock, remote, isStalled } = await follow();
     await clock.pass(20 * MINUTE_MS);
     remote.failures.push(...Array.from({ length: 10_000 }, () => new JobtailError('unavailable', 'it is down')));
-    await clock.pass(60 * MINUTE_MS);
+    await clock.pass(35 * MINUTE_MS);
     expect(isStalled()).toBe(false);
     remote.failures.length = 0;
     await clock.passUntil('the stall', isStalled, 10 * MINUTE_MS);
@@ -97,7 +97,7 @@ describe('a running job', () => {
 
 it('a job that waits in the queue is never stalled, and counts from its start', async () => {
   const { clock, isStalled, report, reported } = await follow({ state: 'Queued' });
-  await clock.pass(90 * MINUTE_MS);
+  await clock.pass(45 * MINUTE_MS);
   expect(isStalled()).toBe(false);
   report('Running');
   await reported('Running');

@@ -91,13 +91,6 @@ it.each([
   expect(mirror()).toBe(FIRST);
 });
 
-it('finds a file that was rewritten', async () => {
-  write('another one\n');
-  for (let polls = 0; polls < 3; polls += 1) await engine.poll();
-  expect(mirror()).toBe('another one\n');
-  expect(fs.readFileSync(`${engine.mirror(STDOUT)}.1`, 'utf8')).toBe(FIRST);
-});
-
 it('fails with the service, and goes on being quiet', async () => {
   remote.poisoned.add(keyText(STDOUT));
   expect((await engine.poll()).errors.has(keyText(STDOUT))).toBe(true);

@@ -41,36 +41,6 @@ describe('agent check', () => {
     expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
   });
 
-  it.concurrent.for([
-    ['3.1', 'POST'],
-    ['6.4', 'GET'],
-  ] as const)(
-    'shows what it detected of a server of release %s',
-    {
-      timeout: 180_000,
-    },
-    async ([release, verb], context) => {
-      const place = Place.make(context);
-      const sandbox = await place.startSandbox();
-      await sandbox.setHabits({ release });
-      const job = await sandbox.submit({ tasks: [{}] });
-      const { files } = taskOf(job);
-      fs.writeFileSync(files.stdout, 'hello\n');
-      fs.mkdirSync(path.join(path.dirname(files.stdout), 'results'));
-      fs.writeFileSync(path.join(path.dirname(files.stdout), 'results', 'a.bin'), 'x');
-      const directories = { mirror: { directory: place.mirror }, state: { directory: place.state } };
-      place.writeConfig(JSON.stringify({ ...sandbox.configuration('rest'), ...directories }));
-      const { code, stdout, stderr } = await place.agent('check', '--job', job.jobId);
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toContain('JobManagement of REST, with nothing to configure, reports 1 job');
-      expect(stdout).toMatch(new RegExp(`^· (?:server)? +${verb} FileTransfer/ListChangedFilesForJob`, 'm'));
-      expect(stdout).toContain('requests for parts have at most 452 bytes');
-      expect(stdout).not.toContain('service.jobsUrl');
-      // It changes nothing.
-      expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
-    },
-  );
-
   it.concurrent('says what is wrong, what to do, and ends with the code of it', {
     timeout: 180_000,
   }, async (context) => {

@@ -127,9 +127,3 @@ it('watches a job that is not watched yet, by the running agent, and ends at a s
   // The agent goes on.
   expect((await place.status()).jobs).toMatchObject([{ jobId: job.jobId, state: 'watched' }]);
 });
-
-it('refuses to wait for an end that cannot be seen', PATIENCE, async (context) => {
-  const { place, job } = await placeWithJob(context, { unreported: true });
-  const refused = await place.agent('wait', job.jobId, '--timeout', '20s');
-  expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining('there is no job service') });
-});

@@ -36,24 +36,6 @@ it('a command that comes while a job is finished is executed, and nothing fails'
   expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
 });
 
-it('a burst of notifications is a few looks, not one for each', { ...PATIENCE, ...needs('postgres') }, async () => {
-  const fleet = await FleetParts.make();
-  const { log } = fleet.start('anna', {});
-  await until('the agent to be in', () => log.some(({ message }) => message === 'joined the fleet'));
-  await fleet.query('CREATE TABLE public.looks (at timestamptz DEFAULT clock_timestamp())');
-  await fleet.query(
-    `CREATE FUNCTION note_look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.looks DEFAULT VALUES; RETURN NEW; END $$`,
-  );
-  await fleet.query('CREATE TRIGGER looked AFTER UPDATE ON jobtail.agents FOR EACH ROW EXECUTE FUNCTION note_look()');
-  // As from so many transactions: those of one that say the same are one.
-  await fleet.query(`SELECT pg_notify('jobtail_orders', number::text) FROM generate_series(1, 500) AS number`);
-  const count = async () =>
-    (await fleet.query<{ count: number }>('SELECT count(*)::int AS count FROM public.looks'))[0]?.count ?? 0;
-  await until('a look', async () => (await count()) > 0);
-  await sleep(1_000);
-  expect(await count()).toBeLessThan(20);
-});
-
 it('commands that wait for their answers block no others', { ...PATIENCE, ...needs('postgres') }, async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');

@@ -153,29 +153,6 @@ describe('one file', () => {
     expect(await linesOf(content, 'late', { invert: true })).toHaveLength(2);
   });
 
-  it('counts and numbers the lines of a file with long lines as grep does, with their context', async () => {
-    const bar = Array.from({ length: 100 }, (_, at) => `\r${at} ${'#'.repeat(20)}`).join('');
-    const files = [written('bars', `a\n${bar}\rkilled\nb\n${bar}killed\nc\nkilled`)];
-    const wanted = { ...LINES, before: 1, after: 1 };
-    const { lines, counts } = await resultsOf({
-      files,
-      pattern: { source: 'killed' },
-      wanted,
-      limits: SMALL,
-      threads: 0,
-    });
-    expect(counts).toEqual([3]);
-    expect(lines.map(({ number, isSelected }) => `${number}${isSelected ? ':' : '-'}`)).toEqual([
-      '1-',
-      '2:',
-      '3-',
-      '4:',
-      '5-',
-      '6:',
-    ]);
-    expect(lines[1]?.bytes).toMatch(/\rkilled$/);
-  });
-
   it('returns only so many lines of each file, and counts all', async () => {
     const files = ['many', 'few'].map((name, index) => written(name, `no\n${'yes\n'.repeat(index === 0 ? 1_000 : 2)}`));
     const wanted = { ...LINES, maxLines: 3 };

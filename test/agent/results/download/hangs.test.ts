@@ -64,16 +64,6 @@ describe('a file on which the service hangs', () => {
     expect(place.remote.downloads).toEqual(['/11/a', '/11/z', '/11/pipe']);
   });
 
-  it('is like any other once it came', async () => {
-    const place = placeWithPipe();
-    await place.sync();
-    place.remote.set('/11/pipe', 'it was large');
-    place.now += 2 * MINUTE_MS;
-    expect(await place.sync()).toMatchObject({ failed: 0 });
-    expect(place.row('/11/pipe')).toMatchObject({ state: 'synced', hangs: 0, reason: null });
-    expect(place.read('11', 'pipe')).toBe('it was large');
-  });
-
   it('is not taken for one that only waits behind it', async () => {
     const place = placeWithPipe();
     place.remote.files.set('/11/z', SILENT);

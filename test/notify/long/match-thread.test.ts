@@ -1,6 +1,6 @@
 /** The thread that tests lines: what an expression costs, the agent does not pay. */
 import { expect, it, onTestFinished } from 'vitest';
-import { MatchThread } from '../../src/notify/match-thread.ts';
+import { MatchThread } from '../../../src/notify/match-thread.ts';
 
 const OPTIONS = { timeout: 120_000 };
 
