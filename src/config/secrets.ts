@@ -7,7 +7,7 @@ import path from 'node:path';
 import { type AuthMethod, SECRET_NAMES, type SecretSource, secretNameOf } from '../auth.ts';
 import { asJobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
-import { Secret } from '../system/secret.ts';
+import { Secret, secretFileOf } from '../system/secret.ts';
 
 /** The part of a configuration that has secrets. */
 interface SecretHolder {
@@ -113,12 +113,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The files with a secret. */
 export function secretFilesOf(config: SecretHolder, env: Environment = {}): string[] {
-  const credentials = env['CREDENTIALS_DIRECTORY'];
-  return secretsIn(config).flatMap(({ source }) => {
-    if (typeof source === 'string' || source.kind === 'command') return [];
-    if (source.kind === 'file') return [source.path];
-    return credentials ? [path.resolve(credentials, source.name)] : [];
-  });
+  return secretsIn(config).flatMap(({ source }) =>
+    typeof source === 'string' ? [] : (secretFileOf(source, env) ?? []),
+  );
 }
 
 interface KeepOptions {

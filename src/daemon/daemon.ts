@@ -16,7 +16,7 @@ import { type Outage, saveOutage } from '../store/outage.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
-import { type DaemonFleet, fleetOf, fleetOfViewOptions, numbersOf } from './fleet.ts';
+import { type DaemonFleet, fleetOf, fleetOfViewOptions } from './fleet.ts';
 import { removeOldJobs } from './fleet-retention.ts';
 import { AgentHealth, observing } from './health.ts';
 import type { AdjustableLog } from './log.ts';
@@ -89,7 +89,7 @@ export class Daemon {
       ...options,
       health: this.#health,
       callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
-      fleetNumbers: () => this.#fleet && numbersOf(this.#fleet),
+      fleetMember: () => this.#fleet?.member,
     });
     this.#observer = observing({
       health: this.#health,

@@ -22,7 +22,6 @@ import { flushPath } from '../system/directories.ts';
 import { Secret } from '../system/secret.ts';
 import type { FleetAgent } from '../view/contract/events.ts';
 import type { FleetRead, FleetSource, PlaceOfJob } from '../view/fleet.ts';
-import type { FleetNumbers } from './metrics.ts';
 import type { Transfers } from './transfers.ts';
 
 /** Limit for releasing the grants of a job; the next owner releases the rest. */
@@ -88,18 +87,6 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet>
 export interface DaemonFleet {
   readonly member: FleetMember;
   remote: Remote | undefined;
-}
-
-export function numbersOf({ member }: DaemonFleet): () => FleetNumbers {
-  return () => {
-    const { summary, notFollowed, jobs: self, takeovers, lost, refusedWrites, leaseAgeSeconds, isUp } = member.numbers;
-    const { jobs = 0, waiting = 0, waitingMs = 0, agents = [] } = summary ?? {};
-    return {
-      ...{ isUp, notFollowed, leaseAgeSeconds, takeovers, lost, refusedWrites, agents: agents.length },
-      jobs: { self, others: Math.max(0, jobs - waiting - self), nobody: waiting },
-      waitingSeconds: waitingMs / 1000,
-    };
-  };
 }
 
 const FILE = '.jobtail-mirror';

@@ -6,9 +6,10 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Log } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
+import type { FleetMember } from '../fleet/member.ts';
 import type { Store } from '../store/store.ts';
 import type { AgentHealth } from './health.ts';
-import type { FleetNumbers, Metrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
 
 interface MetricsPortOptions {
   readonly version: string;
@@ -17,7 +18,7 @@ interface MetricsPortOptions {
   readonly log: Log;
   readonly logLinesLost: () => number;
   readonly callsWaiting: () => number;
-  readonly fleetNumbers: () => (() => FleetNumbers) | undefined;
+  readonly fleetMember: () => FleetMember | undefined;
 }
 
 export class MetricsPort {
@@ -65,15 +66,16 @@ export class MetricsPort {
   }
 
   async #newMetrics(): Promise<Metrics> {
-    const { version, store, logLinesLost, callsWaiting, health, fleetNumbers } = this.#options;
+    const { version, store, logLinesLost, callsWaiting, health, fleetMember } = this.#options;
     const { Metrics } = await import('./metrics.ts');
+    const member = fleetMember();
     return new Metrics({
       ...{ version, logLinesLost, callsWaiting },
       totals: () => store.totals.read(),
       turnAgeSeconds: () => health.turnAgeMs / 1000,
       freeBytes: () => this.#freeBytes(),
       now: Date.now,
-      fleet: fleetNumbers(),
+      fleet: member && (() => member.numbers),
     });
   }
 

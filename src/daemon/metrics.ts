@@ -5,6 +5,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { DownloadKind } from '../agent/results/place/place-files.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { FleetMember } from '../fleet/member.ts';
 import { MISMATCH_KINDS, type MismatchKind } from '../mismatch.ts';
 import type { CallEvent } from '../remote/session-calls.ts';
 import type { FoundBy } from '../store/rows.ts';
@@ -23,19 +24,7 @@ interface MetricsOptions {
   readonly fleet?: (() => FleetNumbers) | undefined;
 }
 
-export interface FleetNumbers {
-  readonly isUp: boolean;
-  readonly notFollowed: number;
-  /** Jobs that this agent owns, that others own, and that wait for an owner. */
-  readonly jobs: Readonly<Record<'self' | 'others' | 'nobody', number>>;
-  readonly agents: number;
-  /** Since the last renewal of the lease. */
-  readonly leaseAgeSeconds: number;
-  readonly waitingSeconds: number;
-  readonly takeovers: number;
-  readonly lost: number;
-  readonly refusedWrites: number;
-}
+export type FleetNumbers = FleetMember['numbers'];
 
 /** In seconds. */
 const CALL_BUCKETS = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 120, 600];

@@ -4,9 +4,10 @@
  * in a directory that is made later, or where inotify has no watch left.
  */
 import fs from 'node:fs';
-import path from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
 import type { Config } from '../config/config.ts';
+import { EXACT, stampOf } from '../system/files.ts';
+import { secretFileOf } from '../system/secret.ts';
 
 /** Calls back with each file that changed. */
 export class FileWatch {
@@ -58,7 +59,6 @@ export class FileWatch {
 
 /** Where chokidar notices nothing, a command that wakes the agent waits for no longer. */
 const CHECK_MS = 500;
-const EXACT = { bigint: true } as const;
 
 function statIfThere(file: string): fs.BigIntStats | undefined {
   try {
@@ -70,13 +70,6 @@ function statIfThere(file: string): fs.BigIntStats | undefined {
 
 /** Not in the loop: a network file system may hang. */
 const stampNow = async (file: string) => stampOf(await fs.promises.stat(file, EXACT).catch(() => undefined));
-
-/** What is another when a file was written, replaced, made or removed, or its rights were changed. */
-function stampOf(stat: fs.BigIntStats | undefined): string {
-  if (stat === undefined) return '';
-  const { dev, ino, size, mtimeNs, ctimeNs } = stat;
-  return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
-}
 
 interface WatchedFilesOptions {
   readonly configFile: string;
@@ -106,7 +99,8 @@ export class WatchedFiles {
     const { configFile, wakeFile, onWake, onConfig } = this.#options;
     const reporterOf = new Map<string, () => void>();
     for (const config of configs) {
-      for (const file of secretFilesOf(config)) reporterOf.set(file, () => this.#secretChanged());
+      const secretFile = secretFileOf(config.auth.secret, process.env);
+      if (secretFile !== undefined) reporterOf.set(secretFile, () => this.#secretChanged());
       const { caFile, certFile, keyFile } = config.service.tls;
       for (const file of [caFile, certFile, keyFile])
         if (file !== null) reporterOf.set(file, () => onConfig({ asked: true }));
@@ -124,11 +118,4 @@ export class WatchedFiles {
     clearTimeout(this.#secretTimer);
     this.#secretTimer = setTimeout(this.#options.onSecret, QUIET_MS);
   }
-}
-
-/** Where the secret of the sign-in is read from; a program's is not known. */
-function secretFilesOf({ auth: { secret } }: Config): string[] {
-  const credentials = process.env['CREDENTIALS_DIRECTORY'];
-  if (secret.kind === 'file') return [secret.path];
-  return secret.kind === 'credential' && credentials ? [path.resolve(credentials, secret.name)] : [];
 }

@@ -54,7 +54,7 @@ interface Entry {
   state: LeasedState;
 }
 
-export interface Moment {
+interface Moment {
   readonly monotonic: number;
   readonly wall: number;
 }

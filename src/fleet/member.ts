@@ -166,14 +166,18 @@ export class FleetMember implements Ownership, SharedService {
   get numbers() {
     const phase = this.#phase;
     const isJoined = phase.kind === 'joined';
+    const self = this.#leased.size;
+    const { jobs = 0, waiting = 0, waitingMs = 0, agents = [] } = this.#summary ?? {};
     return {
       isUp: isJoined && phase.heartbeat.hasSucceeded,
       leaseAgeSeconds: this.#leased.leaseAgeMs / 1000,
       takeovers: isJoined ? phase.rounds.taking.takeovers : 0,
       lost: isJoined ? phase.rounds.following.lostJobs : 0,
       refusedWrites: this.#leased.refused,
-      summary: this.#summary,
-      jobs: this.#leased.size,
+      agents: agents.length,
+      /** Jobs that this agent owns, that others own, and that wait for an owner. */
+      jobs: { self, others: Math.max(0, jobs - waiting - self), nobody: waiting },
+      waitingSeconds: waitingMs / 1000,
       notFollowed: this.#leased.all('taken', 'paused').length,
     };
   }

@@ -7,7 +7,7 @@ import type { FoundLine } from './scan.ts';
 import { search } from './search.ts';
 
 /** Defaults of `errors.patterns`; case is ignored. */
-export const ERROR_PATTERNS = [
+const ERROR_PATTERNS = [
   // Neither "no errors", "errors: 0", nor the error of a computation, which is a fraction.
   '(?<!\\b(?:no|0|without) |\\bt)errors?\\b(?! {0,9}[=:]? {0,9}[-+]?\\d{0,9}(?:\\.\\d|e[-+]\\d)| {0,9}[=:] {0,9}0\\b)',
   '\\bfatal\\b',

@@ -70,7 +70,7 @@ export class Sql {
 type OfSqlite = string | number | null;
 
 /** The members of a row that are kept as something else: true and false as 1 and 0, all others as JSON. */
-export type KeptOtherwise<Row> = {
+type KeptOtherwise<Row> = {
   readonly [Name in keyof Row as [Row[Name]] extends [OfSqlite] ? never : Name]: [Row[Name]] extends [boolean]
     ? 'flag'
     : 'json';

@@ -50,6 +50,13 @@ export interface OpenFile {
 /** Lengths, inodes and times without rounding. */
 export const EXACT = { bigint: true } as const;
 
+/** Changes when a file is written, replaced, made or removed, or its rights change. */
+export function stampOf(stat: BigIntStats | undefined): string {
+  if (stat === undefined) return '';
+  const { dev, ino, size, mtimeNs, ctimeNs } = stat;
+  return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+}
+
 /**
  * A larger read runs in a thread on a local file system too, because it may wait for the disk more than once. A larger
  * write is split: the kernel allocates larger blocks for it, and a virtual machine that returned its free memory to the
@@ -136,7 +143,7 @@ interface FileWriterOptions {
   readonly flushBytes?: number;
 }
 
-export class FileWriter {
+class FileWriter {
   readonly #file: Pick<OpenFile, 'write' | 'datasync'>;
   readonly #options: FileWriterOptions;
   #unflushedBytes = 0;

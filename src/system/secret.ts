@@ -1,10 +1,11 @@
 /** Reads a configured secret each time that it is needed, and stores it nowhere. */
 import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 import type { SecretSource } from '../auth.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import { safeText } from '../redact.ts';
+import { EXACT, stampOf } from './files.ts';
 import { keptFile } from './kept-files.ts';
 import { MAX_STDERR, printedBy } from './program.ts';
 
@@ -57,9 +58,8 @@ export class Secret {
 
   #path(): string {
     const { source, env } = this.#options;
-    if (source.kind === 'file') return source.path;
-    const directory = env['CREDENTIALS_DIRECTORY'];
-    if (source.kind === 'credential' && directory) return join(directory, source.name);
+    const file = secretFileOf(source, env);
+    if (file !== undefined) return file;
     throw this.#unavailable('cannot be read: $CREDENTIALS_DIRECTORY is not set', 'set LoadCredential= in the unit');
   }
 
@@ -106,6 +106,13 @@ export class Secret {
   }
 }
 
+/** The file that a secret is read from; undefined for a program, and for a credential without systemd. */
+export function secretFileOf(source: SecretSource, env: SecretOptions['env']): string | undefined {
+  if (source.kind === 'file') return source.path;
+  const directory = env['CREDENTIALS_DIRECTORY'];
+  return source.kind === 'credential' && directory ? resolve(directory, source.name) : undefined;
+}
+
 function placeOf({ name, source }: SecretOptions): string {
   switch (source.kind) {
     case 'file':
@@ -119,15 +126,7 @@ function placeOf({ name, source }: SecretOptions): string {
 
 const ONE_LINE = 'what is expected is the secret alone, on one line';
 
-/** Changes when the file is replaced, written, touched or removed, or changes its mode. */
-async function fingerprintOf(path: string): Promise<string> {
-  try {
-    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-    return [dev, ino, size, mtimeNs, ctimeNs].join(':');
-  } catch (error) {
-    return String((error as NodeJS.ErrnoException).code);
-  }
-}
+const fingerprintOf = async (path: string) => stampOf(await stat(path, EXACT).catch(() => undefined));
 
 const HINTS: Partial<Record<ErrorCode, string>> = {
   timeout: 'run it by hand; see auth.commandTimeoutSeconds',

@@ -70,7 +70,7 @@ it.concurrent(
       const before = (await seenAt())?.getTime();
       await until('the lease to be renewed', async () => (await seenAt())?.getTime() !== before);
     }
-    expect(anna.member.numbers).toMatchObject({ lost: 0, jobs: 3 });
+    expect(anna.member.numbers).toMatchObject({ lost: 0, jobs: { self: 3 } });
     expect(anna.followed.size).toBe(3);
     await session.query('COMMIT');
   },
