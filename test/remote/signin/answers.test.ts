@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { AuthSettings } from '../../../src/auth.ts';
 import type { ErrorCode } from '../../../src/errors.ts';
+import { Secrets } from '../../../src/redact.ts';
+import { readGrant } from '../../../src/remote/signin/operation.ts';
 import { secretDirectory } from './files.ts';
 import { type Answer, CODE, failureOf, NEVER, passwordSettings, signInService } from './server.ts';
 
@@ -230,4 +232,12 @@ describe('a failed sign-in as real servers answer it', () => {
     const { message } = await failureOf(signIn(await settings()).session.current(NEVER), [SECRET]);
     expect(message).toContain('validation errors occurred. Username must be at most 20 characters.');
   });
+});
+
+it('names keys of an answer only if they are words', () => {
+  const text = '{"Status":1,"x81f3-9a7b.c0":{"Reason_Code":2},"\\u001b[2J":3}';
+  const rules = { secret: 'x', secrets: new Secrets(), isToken: false, sessionCodeField: null };
+  expect(() => readGrant({ text, contentType: 'application/json' }, rules)).toThrow(
+    'an object with "Status" (a number), a key of 13 characters (an object with "Reason_Code" (a number)), a key of 4 characters (a number)',
+  );
 });

@@ -127,19 +127,6 @@ describe('DownloadPartsOfJobFilesFromCluster', () => {
   });
 
   test.each([
-    ['nil entries', partsResponse('<JobFileContentExt xsi:nil="true"/>', '<JobFileContentExt/>')],
-    ['no entries', partsResponse()],
-    ['no result', response('DownloadPartsOfJobFilesFromCluster', '')],
-    [
-      'a nil result',
-      response('DownloadPartsOfJobFilesFromCluster', '<DownloadPartsOfJobFilesFromClusterResult xsi:nil="true"/>'),
-    ],
-  ])('with %s brings nothing', async (_, body) => {
-    const { remote } = await serve([body]);
-    expect(await remote.readParts(JOB, [want(0)], signal)).toEqual({ parts: [], refused: 0, isCut: false });
-  });
-
-  test.each([
     ['nil', '<content xsi:nil="true" />', ''],
     ['absent', '', ''],
     ['empty', '<content/>', ''],
@@ -220,25 +207,10 @@ describe('DownloadFileFromCluster', () => {
   const download = (remote: TestRemote['remote'], chunks: Buffer[] = []) =>
     remote.downloadFile(JOB, '/a', async (bytes) => void chunks.push(Buffer.from(bytes)), signal);
 
-  test.each([
-    response('DownloadFileFromCluster', ''),
-    response('DownloadFileFromCluster', '<DownloadFileFromClusterResult xsi:nil="true"/>'),
-  ])('a nil result is a missing file', async (body) => {
-    const { remote } = await serve([body]);
-    expect((await failure(download(remote))).code).toBe('not-found');
-  });
-
   test('two results are one too many', async () => {
     const result = '<DownloadFileFromClusterResult>AAAA</DownloadFileFromClusterResult>';
     const { remote } = await serve([response('DownloadFileFromCluster', result.repeat(2))]);
     expect((await failure(download(remote))).code).toBe('malformed');
-  });
-
-  test('what the sink throws ends the call', async () => {
-    const { remote } = await serve([fileResponse('AAAA')]);
-    const full = new JobtailError('disk-full', 'no room');
-    const call = remote.downloadFile(JOB, '/a', () => Promise.reject(full), signal);
-    expect(await failure(call)).toBe(full);
   });
 
   test('that is broken off, being the wrong one, is no failure where calls are counted', async () => {

@@ -2,8 +2,7 @@ import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Grant } from '../../../src/agent/ports.ts';
 import type { SoapRemote } from '../../../src/remote/soap/client.ts';
-import { NAMESPACE } from '../../support/wire-envelopes.ts';
-import { createRemote, GivenSession, JOB, jobId, SESSION_CODE, TASK, taskId } from '../../support/wire-remote.ts';
+import { createRemote, GivenSession, JOB, SESSION_CODE, TASK } from '../../support/wire-remote.ts';
 import { startTcpServer } from '../../support/wire-server.ts';
 
 const signal = new AbortController().signal;
@@ -38,92 +37,6 @@ async function sent(
 }
 
 const SESSION: Grant = { kind: 'session', code: SESSION_CODE };
-const METHOD = {
-  serverHostname: 'login.example:22',
-  sharedBasepath: '/scratch/a & b',
-  protocol: 'SftpScp',
-  credentials: { username: 'u', privateKey: null, publicKey: 'ssh-rsa AAAA "x"\r\n' },
-} as const;
-
-/** Each operation and its body as recorded. */
-const RECORDED: readonly [string, (remote: SoapRemote) => Promise<unknown>, string][] = [
-  [
-    'GetFileTransferMethod',
-    (remote) => remote.getTransferMethod(JOB, signal),
-    `<submittedJobInfoId>501</submittedJobInfoId>`,
-  ],
-  [
-    'EndFileTransfer',
-    (remote) => remote.endTransfer(JOB, METHOD, signal),
-    '<submittedJobInfoId>501</submittedJobInfoId><usedTransferMethod><serverHostname>login.example:22</serverHostname><sharedBasepath>/scratch/a &amp; b</sharedBasepath><protocol>SftpScp</protocol><credentials><username>u</username><publicKey>ssh-rsa AAAA &quot;x&quot;&#xD;&#xA;</publicKey></credentials></usedTransferMethod>',
-  ],
-  [
-    'DownloadPartsOfJobFilesFromCluster',
-    (remote) =>
-      remote.readParts(
-        jobId('9223372036854775807'),
-        [
-          { taskId: TASK, file: 'stdout', offset: 0 },
-          { taskId: taskId('-9223372036854775808'), file: 'stderr', offset: Number.MAX_SAFE_INTEGER },
-          { taskId: TASK, file: 'log', offset: 1e15 },
-          { taskId: TASK, file: 'progress', offset: 7 },
-        ],
-        signal,
-      ),
-    '<submittedJobInfoId>9223372036854775807</submittedJobInfoId><taskFileOffsets><TaskFileOffsetExt><submittedTaskInfoId>9001</submittedTaskInfoId><fileType>StandardOutputFile</fileType><offset>0</offset></TaskFileOffsetExt><TaskFileOffsetExt><submittedTaskInfoId>-9223372036854775808</submittedTaskInfoId><fileType>StandardErrorFile</fileType><offset>9007199254740991</offset></TaskFileOffsetExt><TaskFileOffsetExt><submittedTaskInfoId>9001</submittedTaskInfoId><fileType>LogFile</fileType><offset>1000000000000000</offset></TaskFileOffsetExt><TaskFileOffsetExt><submittedTaskInfoId>9001</submittedTaskInfoId><fileType>ProgressFile</fileType><offset>7</offset></TaskFileOffsetExt></taskFileOffsets>',
-  ],
-  [
-    'ListChangedFilesForJob',
-    (remote) => remote.listChangedFiles(JOB, signal),
-    '<submittedJobInfoId>501</submittedJobInfoId>',
-  ],
-  [
-    'DownloadFileFromCluster',
-    (remote) => remote.downloadFile(JOB, ' /9001/výsledek <1>&"\'\t\r\n😀.txt', () => undefined, signal),
-    '<submittedJobInfoId>501</submittedJobInfoId><relativeFilePath> /9001/výsledek &lt;1&gt;&amp;&quot;&apos;&#x9;&#xD;&#xA;😀.txt</relativeFilePath>',
-  ],
-];
-
-const ENVELOPES = {
-  '1.1': 'http://schemas.xmlsoap.org/soap/envelope/',
-  '1.2': 'http://www.w3.org/2003/05/soap-envelope',
-} as const;
-
-function recorded(version: '1.1' | '1.2', operation: string, fields: string, authorization = ''): string {
-  const body = `<?xml version="1.0" encoding="utf-8"?><soap:Envelope xmlns:soap="${ENVELOPES[version]}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"  xmlns:tns="${NAMESPACE}"><soap:Body><${operation} xmlns="${NAMESPACE}">${fields}</${operation}></soap:Body></soap:Envelope>`;
-  const own =
-    version === '1.1'
-      ? ['Content-Type: text/xml; charset=utf-8', `SOAPAction: "${NAMESPACE}${operation}"`, 'accept: text/xml']
-      : [
-          `Content-Type: application/soap+xml; charset=utf-8; action="${NAMESPACE}${operation}"`,
-          'accept: application/soap+xml',
-        ];
-  return [
-    'POST /FileTransferWs HTTP/1.1',
-    'host: PORT',
-    'connection: keep-alive',
-    'accept-encoding: identity',
-    ...own,
-    'user-agent: jobtail',
-    ...(authorization === '' ? [] : [`authorization: ${authorization}`]),
-    `content-length: ${Buffer.byteLength(body)}`,
-    '',
-    body,
-  ].join('\r\n');
-}
-
-describe.each(['1.1', '1.2'] as const)('over SOAP %s', (version) => {
-  test.each(RECORDED)('%s is sent as recorded', async (operation, call, fields) => {
-    const withSession = `${fields}<sessionCode>${SESSION_CODE}</sessionCode>`;
-    expect(await sent(version, SESSION, call)).toBe(recorded(version, operation, withSession));
-  });
-
-  test.each(RECORDED)('%s is sent as recorded with a token', async (operation, call, fields) => {
-    const bytes = await sent(version, { kind: 'bearer', token: 'abc.def' }, call);
-    expect(bytes).toBe(recorded(version, operation, fields, 'Bearer abc.def'));
-  });
-});
-
 test('what the method does not have is left out, and nil where the contract wants it', async () => {
   const nothing = { serverHostname: null, sharedBasepath: null, protocol: null, credentials: null };
   const bytes = await sent('1.1', SESSION, (remote) => remote.endTransfer(JOB, nothing, signal));
