@@ -3,16 +3,13 @@ import { pc } from '../../src/cli/show/colours.ts';
 import { EXIT } from '../../src/errors.ts';
 import { countOf, showBytes } from '../../src/numbers.ts';
 import type { Comparison } from './comparison.ts';
-import { comparisonTable, differences } from './comparison-table.ts';
+import { comparisonTable, differences, TABLE_NOTE } from './comparison-table.ts';
 import type { Screen } from './screen.ts';
-
-const MAX_COLUMNS = 200;
 
 /** With `all`, every file has a row of its own. */
 export function showComparison(screen: Screen, comparison: Comparison, all: boolean): void {
-  const { lines, note } = comparisonTable(comparison, { columns: Math.min(screen.columns, MAX_COLUMNS), all });
-  screen.write(`${lines}\n\n`);
-  screen.line(pc.dim(note));
+  screen.write(`${comparisonTable(comparison, { columns: screen.columns, all })}\n\n`);
+  screen.line(pc.dim(TABLE_NOTE));
   for (const name of comparison.generations)
     screen.line(pc.dim(`Kept besides: ${name}, from before the job rewrote it.`));
 }
