@@ -82,25 +82,17 @@ export class RoundTrip {
   }
 }
 
-function delegateTo(
-  handler: Handler,
-  before: Readonly<Partial<Record<'onRequestStart' | 'onResponseStart' | 'onRequestUpgrade', () => void>>>,
-): Handler {
-  return {
-    onRequestStart: (...all) => {
-      before.onRequestStart?.();
-      handler.onRequestStart?.(...all);
+/** `handler`, whose methods call those of `before` first. */
+function delegateTo(handler: Handler, before: Readonly<Partial<Record<keyof Handler, () => void>>>): Handler {
+  return new Proxy(handler, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name);
+      const first = before[name as keyof Handler];
+      if (first === undefined && typeof method !== 'function') return method;
+      return (...all: unknown[]): unknown => {
+        first?.();
+        return typeof method === 'function' ? Reflect.apply(method, target, all) : undefined;
+      };
     },
-    onRequestUpgrade: (...all) => {
-      before.onRequestUpgrade?.();
-      handler.onRequestUpgrade?.(...all);
-    },
-    onResponseStart: (...all) => {
-      before.onResponseStart?.();
-      handler.onResponseStart?.(...all);
-    },
-    onResponseData: (...all) => handler.onResponseData?.(...all),
-    onResponseEnd: (...all) => handler.onResponseEnd?.(...all),
-    onResponseError: (...all) => handler.onResponseError?.(...all),
-  };
+  });
 }

@@ -151,15 +151,14 @@ export class HttpClient {
     this.#onAnswer?.({ status: response.statusCode, firstByteMs, workMs, retryAfterMs, quota });
     const measure = this.#compression?.measuring();
     const wire = new LimitedBody(response.body, { stop, idleMs: limits.idleMs, target, measure });
-    const body = await this.#decoded(wire, headerOf(response.headers, 'content-encoding'), { ...sending, ...request });
-    const contentType = headerOf(response.headers, 'content-type');
-    const location = headerOf(response.headers, 'location');
+    const body = await this.#decoded(wire, header('content-encoding'), sending, request);
+    const contentType = header('content-type');
     return {
       status: response.statusCode,
       contentType: mediaTypeOf(contentType),
       charset: charsetOf(contentType),
       retryAfterMs,
-      location,
+      location: header('location'),
       body,
     };
   }
@@ -167,12 +166,8 @@ export class HttpClient {
   async #decoded(
     body: LimitedBody,
     contentEncoding: string,
-    {
-      encoding,
-      target,
-      signal,
-      takesAnyBody = false,
-    }: Pick<Sending, 'encoding' | 'target'> & Pick<HttpRequest, 'signal' | 'takesAnyBody'>,
+    { encoding, target }: Pick<Sending, 'encoding' | 'target'>,
+    { signal, takesAnyBody = false }: HttpRequest,
   ): Promise<AsyncIterable<Buffer>> {
     const coding = contentEncoding.trim().toLowerCase();
     if (coding === '' || coding === 'identity') return body;

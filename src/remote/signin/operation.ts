@@ -87,13 +87,13 @@ export function readGrant(answer: AnswerText, rules: GrantRules): Grant {
   if (code === HEADER_AUTH_NEEDED) return bearerGrant(rules);
   // Visible ASCII without blanks: a sentence such as "wrong password" is no session code.
   if (code !== undefined && /^[!-~]+$/.test(code)) return { kind: 'session', code };
-  throw new JobtailError(
-    'unexpected-answer',
-    `the sign-in answered with no session code but ${shapeOf(value, rules)}`,
-    {
-      hint: 'set auth.sessionCodeField to the field with the session code, or check service.baseUrl and auth.path',
-    },
-  );
+  throw noCode(shapeOf(value, rules));
+}
+
+function noCode(what: string): JobtailError {
+  return new JobtailError('unexpected-answer', `the sign-in answered with no session code but ${what}`, {
+    hint: 'set auth.sessionCodeField to the field with the session code, or check service.baseUrl and auth.path',
+  });
 }
 
 function bearerGrant({ secret, isToken }: GrantRules): Grant {
@@ -114,22 +114,15 @@ function bearerGrant({ secret, isToken }: GrantRules): Grant {
   return { kind: 'bearer', token: secret };
 }
 
-class NoJson {
-  readonly words: string;
-  constructor(words: string) {
-    this.words = words;
-  }
-}
-
 function parsed({ text, contentType }: AnswerText): unknown {
   const body = text.trim();
   try {
     return JSON.parse(body) as unknown;
   } catch {
     if (isBareCode(body)) return body;
-    if (body === '') return new NoJson('nothing');
-    if (body.startsWith('<')) return new NoJson('a page of HTML or XML');
-    if (!contentType.includes('json')) return new NoJson(`text of ${body.length} characters that is no JSON`);
+    if (body === '') throw noCode('nothing');
+    if (body.startsWith('<')) throw noCode('a page of HTML or XML');
+    if (!contentType.includes('json')) throw noCode(`text of ${body.length} characters that is no JSON`);
   }
   throw new JobtailError('malformed', `the sign-in answered with ${body.length} characters that are broken JSON`, {
     hint: 'the answer may have been cut on its way; check the service',
@@ -142,7 +135,7 @@ function isBareCode(body: string): boolean {
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof NoJson);
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function codeIn(value: unknown, field: string | null): string | undefined {
   if (!isObject(value)) return undefined;
@@ -172,7 +165,6 @@ const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? 
 
 /** Types and names of keys, two levels deep. */
 function shapeOf(value: unknown, rules: GrantRules, depth = 0): string {
-  if (value instanceof NoJson) return value.words;
   if (value === null) return 'null';
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === 'string') return value === '' ? 'an empty text' : `a text of ${value.length} characters`;
