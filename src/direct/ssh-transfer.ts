@@ -19,25 +19,25 @@ export interface SshTransferOptions extends SshOptions {
 const IDLE_MS = 60_000;
 
 export function sshTransfer({ idleMs = IDLE_MS, ...options }: SshTransferOptions): DirectTransfer {
-  const stoodStill = (error: unknown) => {
-    throw error instanceof JobtailError && error.code === 'timeout'
-      ? new JobtailError('interrupted', `the transfer stood still: ${error.message}, and was ended`, {
-          hint: 'check the host and its file system; what arrived is kept',
-        })
-      : error;
-  };
   return {
     async fetch(request: DirectRequest) {
       const access = accessOf(request.method);
       await prepareDirectory(request.directory);
       const { signal } = request;
       const run = (configFile: string) => fetchByRsync({ ...request, access, configFile, idleMs });
-      await withConfiguration(access, { ...options, signal }, run).catch(stoodStill);
+      await withConfiguration(access, { ...options, signal }, run).catch(stoodStill(access.host));
     },
     async list({ method, signal }) {
       const access = accessOf(method);
       const run = (configFile: string) => listByRsync({ access, configFile, idleMs, signal });
-      return await withConfiguration(access, { ...options, signal }, run).catch(stoodStill);
+      return await withConfiguration(access, { ...options, signal }, run).catch(stoodStill(access.host));
     },
   };
 }
+
+const stoodStill = (host: string) => (error: unknown) => {
+  if (!(error instanceof JobtailError) || error.code !== 'timeout') throw error;
+  throw new JobtailError('interrupted', `the transfer from ${host} stood still: ${error.message}, and was ended`, {
+    hint: 'check the host and its file system; what arrived is kept',
+  });
+};

@@ -1,13 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { numRuns } from '../../support/property-runs.ts';
-import {
-  cuts,
-  type PartsDocument,
-  partsDocument,
-  perhapsBase64,
-  writtenText,
-} from '../../support/wire-documents.ts';
+import { cuts, type PartsDocument, partsDocument, perhapsBase64, writtenText } from '../../support/wire-documents.ts';
 import { entry, fileResponse, listResponse, partsResponse } from '../../support/wire-envelopes.ts';
 import { textsOf } from '../../support/wire-reference.ts';
 import { attempted, scanXml } from '../../support/wire-scan.ts';
