@@ -3,7 +3,7 @@ import path from 'node:path';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { requireWatched } from '../../daemon/state.ts';
-import type { JobId } from '../../job.ts';
+import { type JobId, keyText } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { resultPath } from '../../safe-names.ts';
@@ -21,7 +21,11 @@ export async function results(jobId: JobId, options: JsonOption): Promise<void> 
 function show(config: Config, store: Store, jobId: JobId, isJson: boolean): void {
   const state = requireWatched(store, jobId);
   const directory = resultsDirectory(config.mirror.directory, jobId);
-  const rows = [...store.results.ofJob(jobId)].map((row) => shownResult(directory, row));
+  // A link is as long as its live file.
+  const lengths = new Map(store.liveFiles.ofJob(jobId).map((live) => [keyText(live), live.position]));
+  const rows = [...store.results.ofJob(jobId)].map((row) =>
+    shownResult(directory, row.live === null ? row : { ...row, bytes: lengths.get(row.live) ?? null }),
+  );
   if (isJson) process.stdout.write(jsonReport({ jobId, state, results: rows }));
   else process.stdout.write(rows.map(lineOf).join(''));
 }

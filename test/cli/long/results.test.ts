@@ -4,11 +4,12 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/load.ts';
 import { openOwnStore } from '../../../src/daemon/state.ts';
-import { type JobId, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import type { ResultRow } from '../../../src/store/rows.ts';
 import { MINIMAL } from '../../config/files.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { PATIENCE } from '../../support/e2e-until.ts';
+import { NEW_ROW } from '../../support/live-place.ts';
 import { SILENT } from '../../support/silent-log.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
@@ -31,8 +32,10 @@ it('names path, size and checksum, and which results are complete', PATIENCE, as
   store.results.saveAll([
     row('/9001/a.dat', 'synced', { bytes: 4, sha256: 'ab', fetchedAt: 2 }),
     row('/9001/b.dat', 'in-flux', { bytes: 5, sha256: 'cd', fetchedAt: 3 }),
+    row('/9001/d.txt', 'linked', { live: '9001/stdout', fetchedAt: 4 }),
     row('/9001/../c', 'refused', { reason: 'it has the part ..' }),
   ]);
+  store.liveFiles.save({ ...NEW_ROW, jobId, taskId: '9001' as TaskId, file: 'stdout', position: 7 });
   close();
   const agent = async (...args: string[]) => await new Program([...args, '-c', configFile], { cwd: directory }).ended;
   const { code, stdout } = await agent('results', jobId, '--json');
@@ -52,6 +55,10 @@ it('names path, size and checksum, and which results are complete', PATIENCE, as
       {
         ...{ name: '/9001/b.dat', path: fileOf('b.dat'), complete: false, state: 'in-flux', bytes: 5, sha256: 'cd' },
         ...{ fetchedAt: 3, listedAt: 1, reason: null },
+      },
+      {
+        ...{ name: '/9001/d.txt', path: fileOf('d.txt'), complete: true, state: 'linked', bytes: 7, sha256: null },
+        ...{ fetchedAt: 4, listedAt: 1, reason: null },
       },
     ],
   });
