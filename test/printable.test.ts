@@ -36,7 +36,7 @@ describe('text from outside', () => {
     );
   });
 
-  it('is the same text in JSON, whoever looks at it', () => {
+  it('is the same text in JSON for each reader', () => {
     fc.assert(
       fc.property(fc.dictionary(anything, fc.array(anything)), fc.constantFrom(undefined, 2), (value, indent) => {
         const json = printableJson(value, indent);

@@ -168,7 +168,7 @@ describe('the server', () => {
     'reads no answer': 'GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n'.repeat(100),
   };
 
-  it.for(Object.entries(HELD))('has a place for a health check whoever %s', async ([, sent]) => {
+  it.for(Object.entries(HELD))('has a place for a health check although each other client %s', async ([, sent]) => {
     const server = await start();
     for (let round = 0; round < 3; round++) {
       await Promise.all(Array.from({ length: 100 }, () => holdConnection(server, sent)));
@@ -188,7 +188,7 @@ describe('the server', () => {
     await vi.waitFor(areEnded, { timeout: 20_000 });
   });
 
-  it('ends at once, also while somebody holds a connection, and gives the port back', async () => {
+  it('ends at once, also while a client holds a connection, and frees the port', async () => {
     const first = await start();
     await get(first, '/healthz');
     await first.close();

@@ -46,7 +46,7 @@ describe('the notifier', MODULE, () => {
     expect(made).toEqual([30_000, 30_000, undefined]);
   });
 
-  it('says once that nobody listens, and sends what got lost with the next message', async (context) => {
+  it('logs once that nothing listens at the socket, and sends what was lost with the next message', async (context) => {
     const socket = notifySocket(context);
     const onProblem = vi.fn();
     const env = { NOTIFY_SOCKET: `${socket.path}.later` };

@@ -147,7 +147,7 @@ function lookAt(file: string): string {
   }
 }
 
-test('another file beside it is nobody’s business', async (context) => {
+test('a change of another file in the directory is not reported', async (context) => {
   const { directory, start } = place(context);
   const [file, other] = [path.join(directory, 'wake'), path.join(directory, 'other')];
   const { changed } = start([file]);

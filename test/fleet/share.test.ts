@@ -14,7 +14,7 @@ const agents = fc.uniqueArray(
 );
 
 describe('the shares', () => {
-  it('are all the jobs, if there is room, and nobody has more than there is room for', () => {
+  it('are all the jobs, if there is room, and no agent has more than its room', () => {
     fc.assert(
       fc.property(fc.nat(200), agents, (jobs, all) => {
         const shares = sharesOf(jobs, all);
@@ -47,7 +47,7 @@ describe('the shares', () => {
     );
   });
 
-  it('are the same whoever reckons', () => {
+  it('are the same at each agent that computes them', () => {
     fc.assert(
       fc.property(fc.nat(200), agents, (jobs, all) => {
         expect(sharesOf(jobs, all.toReversed())).toEqual(sharesOf(jobs, all));

@@ -150,7 +150,7 @@ it.each([
   ['key "a b" is missing', 'key "c" is missing'],
 ])('takes for alike: %s', (one, other) => expect(likenessOf(one)).toBe(likenessOf(other)));
 
-it('tells different errors apart', () => {
+it('different errors are in different groups', () => {
   expect(likenessOf('out of memory')).not.toBe(likenessOf('out of time'));
   expect(likenessOf('facade failed')).toBe('facade failed');
 });

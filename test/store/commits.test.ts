@@ -56,7 +56,7 @@ it('takes what may wait along with what is waited for', async () => {
   expect(transactions).toEqual([['lazy', 'waited', 'late']]);
 });
 
-it('tells everybody of a transaction that failed, and goes on with the next one', async () => {
+it('rejects all writes of a transaction that failed, and continues with the next one', async () => {
   const { add, pass, fail, transactions } = setUp();
   const all = [add('a'), add('b')];
   fail(new Error('no room'));

@@ -97,7 +97,7 @@ describe('the rows of a job', () => {
     expect(to.results.counts(JOB)).toEqual(from.results.counts(JOB));
   });
 
-  it('may have columns that only one of both stores knows', () => {
+  it('may have columns that only one of the two stores has', () => {
     const [from, to] = [filled(), newStore()];
     const rows = rowsOf(from, JOB).map((one) => ({
       ...one,
@@ -180,7 +180,7 @@ describe('changes of rows', () => {
   });
 });
 
-it('a state knows itself again', () => {
+it('a state keeps its id over a restart, and another state has another id', () => {
   const directory = path.join(temporaryDirectory());
   const open = () => new Store({ directory, service: 'model', owner: true, now: () => 0 });
   const first = open();

@@ -32,7 +32,7 @@ it('keeps what SQLite has no type for', () => {
   expect(store.liveFiles.ofJob(JOB)).toEqual([{ ...row, error: null }]);
 });
 
-it('tells true from false, and nothing from something', () => {
+it('stores true, false and null apart', () => {
   const store = openStore();
   store.jobs.endRun(JOB, { polledAt: 3, grownAt: null, refused: 2, failures: 1, error: TROUBLE });
   expect(store.jobs.get(JOB)).toMatchObject({ results: true, settleAfterMs: null, grownAt: null, error: TROUBLE });

@@ -95,7 +95,7 @@ it.concurrent('where progress is reported otherwise, what the program says is no
   expect((await growing.running).code).toBe(0);
 });
 
-it.concurrent('a program whose output somebody else still holds, beyond its group, is given up', async () => {
+it.concurrent('a program whose output a process outside its group still holds is given up', async () => {
   const stop = new AbortController();
   const { running, pids } = script('setsid sleep 30 & echo $!', { signal: stop.signal });
   await until('it to be begun', () => pids().length === 1);
@@ -142,7 +142,7 @@ it('a program whose interpreter is not there is not said to be missing', async (
   });
 });
 
-it('no error tells the arguments', async () => {
+it('no error contains the arguments of the program', async () => {
   for (const [command, argument] of [
     ['sh', 'a secret\0'],
     ['no-such-program', 'a secret'],

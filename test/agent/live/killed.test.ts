@@ -174,7 +174,7 @@ describe('what a kill left in a mirror', () => {
     expect(place.row).toMatchObject({ generation: 2, inexact: [] });
   });
 
-  test('is not what somebody appended while no agent ran', async () => {
+  test('is not what another process appended while no agent ran', async () => {
     const place = new Place();
     place.has(LONG);
     await place.polls();

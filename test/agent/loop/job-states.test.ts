@@ -199,7 +199,7 @@ describe('while the service that tells of jobs is down', () => {
     expect(store.jobInformation.lastListing()).toMatchObject({ failures: 0, error: null });
   });
 
-  it('a job with tasks that nobody reported is searched for them', async () => {
+  it('a job whose tasks are not reported is searched for them', async () => {
     const clock = new HeldClock();
     const remote = new ModelRemote();
     const service = new ModelJobService();

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { chooseMine } from '../../../src/agent/loop/configured-jobs.ts';
 import { keyText, type TaskId } from '../../../src/job.ts';
-import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
+import type { JobInformation } from '../../../src/job-information.ts';
 import type { WatchMineRow } from '../../../src/store/rows.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -37,15 +37,6 @@ describe('a job of the user', () => {
     expect(await choose({}, ...jobs)).toEqual(['3', '2']);
     expect(await choose({ since: NOW - 2 * DAY_MS }, ...jobs)).toEqual(['3', '2', '1']);
     expect(await choose({ maxAgeMs: 1 }, ...jobs)).toEqual(['3']);
-  });
-
-  it('that does not say in which zone its time is, gets the benefit of the doubt, and one without a time none', async () => {
-    const reported = (id: string, text: string) => jobOf(id, 'Finished', { endTime: jobTimeOf(text) });
-    const nearly = reported('1', '2026-11-03T12:00:00');
-    const old = reported('2', '2026-11-03T11:59:59');
-    expect(await choose({}, nearly, old, jobOf('3', 'Finished'), reported('4', 'yesterday'))).toEqual(['1']);
-    const created = jobOf('5', 'Finished', { creationTime: at(NOW - 2 * DAY_MS) });
-    expect(await choose({}, created)).toEqual([]);
   });
 
   it('is taken by its name', async () => {

@@ -72,7 +72,7 @@ it('does not wait for the end of files that go on growing, unless the pass is th
   expect(pauses.length).toBeGreaterThan(10);
 });
 
-it('comes without a pause where nothing came since the mirrors were proven, unless nobody looks again', async () => {
+it('comes without a pause where nothing came since the mirrors were proven, unless it is the last one', async () => {
   engine.watch([STDOUT]);
   remote.files.set(NAME, Buffer.from('one\n'));
   await engine.pass(clock);
@@ -103,7 +103,7 @@ it('is not waited for where no live file is followed: the results are all there 
   expect(remote.calls).toBe(2);
 });
 
-it('fetches a result once more that changed since its last fetch, and proves it if nobody looks again', async () => {
+it('fetches a result once more that changed since its last fetch, and proves it if no later pass does', async () => {
   const nothing = { tasks: [], files: [], settleAfterMs: null, source: 'command' } as const;
   engine.store.jobs.watch({ ...nothing, jobId: JOB, results: true }, now);
   for (const name of ['grown', 'same']) remote.files.set(name, Buffer.from('a'));

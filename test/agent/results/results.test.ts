@@ -84,7 +84,7 @@ describe('what is fetched', () => {
     expect(place.row('/11/b')?.state).toBe('synced');
   });
 
-  it('is mended where somebody changed or removed it here', async () => {
+  it('is restored where another process changed or removed it here', async () => {
     const place = new ResultsPlace();
     place.remote.set('/11/a', 'right');
     place.remote.set('/11/b', 'right');

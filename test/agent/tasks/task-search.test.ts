@@ -166,18 +166,6 @@ describe('the rounds of a job', () => {
     expect(store.taskSearches.get(JOB)).toMatchObject({ hint: expect.stringContaining('--task'), foundBy: null });
   });
 
-  it.each([
-    [false, true],
-    [true, false],
-  ])('name the service that tells of jobs unless there is one (%s)', async (hasJobService, names) => {
-    const { remote, probe, store } = setUp({}, hasJobService);
-    remote.listed = ['/70001/a'];
-    for (let count = 0; count < 4; count++) await probe();
-    const hint = store.taskSearches.get(JOB)?.hint ?? '';
-    expect(hint).toContain('agent watch JOB --task ID');
-    expect(hint.includes('service.jobsUrl')).toBe(names);
-  });
-
   it('make no call once as many tasks are known as the listing names, until it names more', async () => {
     const { remote, search, probe, tasks } = setUp();
     remote.task('9001', '9001');

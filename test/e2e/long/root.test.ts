@@ -114,7 +114,7 @@ describe('a command of root', { ...PATIENCE, ...AS_ROOT, concurrent: true }, () 
     expect(fs.readFileSync(mirror, 'utf8')).toBe('hello\n');
   });
 
-  it('is refused where the way to the state is by a link of somebody else', async (context) => {
+  it('is refused where the path of the state leads through a link of another user', async (context) => {
     const { place, sandbox } = await foreignPlace(context);
     const root = treasure(context);
     const elsewhere = path.join(root.directory, 'state');

@@ -117,7 +117,7 @@ describe('a log that cannot be written', () => {
     return { agent, grows, stops };
   }
 
-  it.concurrent('full, and nobody reads: the agent goes on, and stops in time', {
+  it.concurrent('the agent continues and stops in time although its log is a full pipe without a reader', {
     timeout: 180_000,
   }, async (context) => {
     const place = Place.make(context);

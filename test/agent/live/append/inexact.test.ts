@@ -119,32 +119,6 @@ describe('undecodable bytes without raw bytes', () => {
     );
   });
 
-  test.each([509, 511, 512, 513, 979, 1_020, 1_024, 1_536])(
-    'are no characters because a service takes some of them for a mark of UTF-16, behind %i bytes',
-    async (length) => {
-      for (const undecodable of ['fffefffe', 'fffefffefffe', 'feff41', 'fffe410042']) {
-        const bytes = Buffer.concat([Buffer.alloc(length, 'text '), Buffer.from(undecodable, 'hex')]);
-        const { inexact, exact } = await followInexact(bytes, { stream: true });
-        expect(maskRegions(inexact.mirror, 0, inexact.regions)).toEqual(
-          maskRegions(bytes.subarray(0, inexact.mirror.length), 0, inexact.regions),
-        );
-        expect(inexact.row?.generation).toBe(1);
-        expect(exact).toMatchObject({ mirror: bytes, regions: [] });
-      }
-    },
-  );
-
-  test('wait for raw bytes where the service swallows a byte-order mark of several among them', async () => {
-    const bytes = Buffer.from('41e282e282e282e282efbbbffeefbbbfefbbbfefbfbd41efbfbdefbfbd41', 'hex');
-    const { inexact, exact } = await followInexact(bytes, { swallowBom: true, readLengths: [700] });
-    expect(inexact.row?.error?.code).toBe('stuck');
-    expect(maskRegions(inexact.mirror, 0, inexact.regions)).toEqual(
-      maskRegions(bytes.subarray(0, inexact.mirror.length), 0, inexact.regions),
-    );
-    expect(inexact.row?.generation).toBe(1);
-    expect(exact.mirror).toEqual(bytes);
-  });
-
   test('of a service that fails for a while stay open', async () => {
     await removedDirectory(async (directory) => {
       const remote = new ModelRemote();

@@ -44,7 +44,7 @@ describe('what is appended', () => {
     expect(disk.openHandles).toBe(0);
   });
 
-  test('is taken back, too, if a flush failed that nobody waited for', async () => {
+  test('is taken back, too, if a flush in the background failed', async () => {
     const place = new LivePlace();
     const disk = new ModelDisk();
     const openFile = disk.open.bind(disk);

@@ -183,7 +183,7 @@ describe('a lease', () => {
     expect(place.server.open.size).toBe(0);
   });
 
-  it('that is refused leaves nothing open; after an answer that was lost nobody knows', async () => {
+  it('that is refused leaves nothing open; after a lost response it is recorded as unknown', async () => {
     const place = new LeasePlace();
     place.server.failure = new JobtailError('fault', 'it has reached its number of 6 temporary keys');
     await expect(place.leases.take(JOB, place.server, signal)).rejects.toMatchObject({ code: 'fault' });
@@ -284,7 +284,7 @@ describe('killed', () => {
     expect(place.steps).toEqual(STEPS);
   });
 
-  it('while the answer is on its way, nobody can name the key: it is reported, and ends by itself', async () => {
+  it('a key whose response was lost in a kill is reported, and ends by itself', async () => {
     const place = new LeasePlace();
     place.server.onMade = () => {
       throw new Killed();

@@ -25,7 +25,7 @@ it.concurrent('a new agent gets its share within a minute, and no job wanders ab
   await expectEqual(fleet);
 });
 
-it.concurrent('jobs that nobody has room for wait, and get their owner when there is room', {
+it.concurrent('jobs for which no agent has room wait, and get their owner when there is room', {
   ...PATIENCE,
   ...needs('postgres'),
 }, async (context) => {
