@@ -63,8 +63,8 @@ const lines = [
   '.PP',
   plain(
     'The mirrors of a job are <mirror>/<job>/live/<task>/{stdout,stderr,log,progress}.log, its results are below ' +
-      '<mirror>/<job>/results. A live mirror is only ever appended to; when the remote file was rewritten, the old ' +
-      'bytes are kept as stdout.log.1, .2, ... first.',
+      '<mirror>/<job>/results. When the remote file was truncated or rewritten, the old bytes are copied to ' +
+      'stdout.log.1, .2, ..., and the mirror starts again in place.',
   ),
   '.SH COMMANDS',
   ...program.commands.flatMap(section),

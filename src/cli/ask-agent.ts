@@ -94,24 +94,19 @@ export async function askRunningAgent<T extends object>(
   if (lockHolder(config.state.directory) === undefined) return undefined;
   const store = sharedStoreIfReadable(config);
   if (store === undefined) return undefined;
+  const { requests } = store;
+  let requestId: number | undefined;
   try {
     if (!isForIt(store)) return undefined;
-    const text = await answerTo(store, { kind, jobId }, config, signal);
+    const added = requests.add(jobId, kind, systemClock.now());
+    requestId = added;
+    store.wake();
+    const text = await answerOfAgent(config, () => requests.get(added)?.answer ?? undefined, signal);
     return text === undefined ? undefined : resultOf(JSON.parse(text) as T | Refused);
   } finally {
-    store.close();
-  }
-}
-
-async function answerTo(store: Store, { kind, jobId }: AgentRequest, config: Config, signal: AbortSignal) {
-  const { requests } = store;
-  const requestId = requests.add(jobId, kind, systemClock.now());
-  store.wake();
-  try {
-    return await answerOfAgent(config, () => requests.get(requestId)?.answer ?? undefined, signal);
-  } finally {
-    requests.remove(requestId);
+    if (requestId !== undefined) requests.remove(requestId);
     // An interrupted request is stopped.
     if (signal.aborted) store.wake();
+    store.close();
   }
 }

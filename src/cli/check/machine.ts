@@ -29,7 +29,7 @@ export function checkConfigFile(config: Config): Finding[] {
     );
   }
   for (const secret of secretFilesOf(config)) {
-    const readable = modeOf(secret) ?? 0;
+    const readable = modeOf(secret);
     if ((readable & 0o044) === 0) continue;
     const who = (readable & 0o004) === 0 ? 'the group of it' : 'every user';
     found.push(
@@ -72,7 +72,7 @@ export function checkDirectory(directory: string, key: string, agentRuns: boolea
     found.push(
       warning(`room for ${ffree} more files only (df -i)`, `remove files, or set ${key} to another directory`),
     );
-  if (key === 'state.directory' && nearest === directory && ((modeOf(directory) ?? 0) & 0o077) !== 0) {
+  if (key === 'state.directory' && nearest === directory && (modeOf(directory) & 0o077) !== 0) {
     found.push(warning('other users can enter it, and could lock its files', `run chmod 700 ${directory}`));
   }
   if (key === 'state.directory' && isOnNetworkFileSystem(nearest)) {
@@ -81,12 +81,12 @@ export function checkDirectory(directory: string, key: string, agentRuns: boolea
   return found;
 }
 
-/** Of a file that this user may not even find: unknown. */
-function modeOf(file: string): number | undefined {
+/** Of a file that this user may not even find: 0. */
+function modeOf(file: string): number {
   try {
-    return fs.statSync(file, { throwIfNoEntry: false })?.mode;
+    return fs.statSync(file).mode;
   } catch {
-    return undefined;
+    return 0;
   }
 }
 

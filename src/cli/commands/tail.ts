@@ -9,7 +9,7 @@ import { printable } from '../../printable.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { forEach, untilStopped } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
-import { JobStateChanges } from '../show/job-text.ts';
+import { jobStateChanges } from '../show/job-text.ts';
 import { type JobSeen, jobOfState, type SeenJob } from '../show/known-job.ts';
 import { LineTail, type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { columnsOf, cutToColumns } from '../show/terminal.ts';
@@ -96,7 +96,7 @@ class Shown {
   /** What the state has of the job. If it cannot be read, `--follow` ends only by a signal. */
   #known: JobSeen;
   readonly #source: SeenJob;
-  readonly #states = new JobStateChanges();
+  readonly #stateChange = jobStateChanges();
   /** The mirror whose unfinished line is on the terminal, to be overwritten. */
   #open: string | undefined;
 
@@ -177,7 +177,7 @@ class Shown {
 
   /** To the standard error: a pipe gets only lines of the job. */
   #printState(): void {
-    const change = this.#states.changeOf(this.#known.information);
+    const change = this.#stateChange(this.#known.information);
     if (change === '') return;
     this.#endLine();
     process.stderr.write(forStderr(change));

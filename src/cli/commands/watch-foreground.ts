@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts';
 import { withEngine } from '../own-engine.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { forStderr, pc } from '../show/colours.ts';
-import { JobStateChanges, searchLines } from '../show/job-text.ts';
+import { jobStateChanges, searchLines } from '../show/job-text.ts';
 import { LineTail, TailedMirrors } from '../show/line-tail.ts';
 import { reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
@@ -101,10 +101,10 @@ export function followHere<T>(
 
 /** Returns lines about a job that are new: its state, and how many tasks are found. */
 function newsOf(config: Config, store: Store, jobId: JobId): () => string {
-  const states = new JobStateChanges();
+  const stateChange = jobStateChanges();
   let shown = '';
   return () => {
-    const state = states.changeOf(store.jobInformation.get(jobId));
+    const state = stateChange(store.jobInformation.get(jobId));
     const [job] = reportOf(config, store, jobId).jobs;
     const found = `${job?.tasks.found} ${job?.tasks.hint}`;
     if (job === undefined || found === shown) return state;

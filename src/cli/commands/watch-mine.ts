@@ -48,12 +48,11 @@ async function countOfTaken(config: Config, store: Store, rule: WatchMineRow, is
     const reported = await listJobs(config, isAlone);
     const { fresh, fitting, taken } = await choiceOf(reported, rule, store, Date.now());
     const running = taken.filter(({ state }) => state === 'Running').length;
-    const counts: readonly (readonly [count: number, what: string])[] = [
+    const others = [
       [reported.length - fresh.length, 'watched before'],
       [fresh.length - fitting.length, 'ignored (too old, or another name)'],
       [fitting.length - taken.length, `waiting (at most ${rule.maxJobs} at a time)`],
-    ];
-    const others = counts.flatMap(([count, what]) => (count === 0 ? [] : [`, ${showCount(count)} ${what}`]));
+    ].flatMap(([count, what]) => (count === 0 ? [] : [`, ${showCount(Number(count))} ${what}`]));
     const now = `${showCount(taken.length)} taken now (${showCount(running)} running)`;
     return `${countOf(reported.length, 'job')} of the user: ${now}${others.join('')}`;
   } catch (thrown) {

@@ -121,16 +121,15 @@ const inTime = (at: number) => (at <= Date.now() ? 'now' : `in ${showAge(at - Da
 
 const MAX_MESSAGES = 5;
 
-export class JobStateChanges {
-  #shown: string | null = null;
-
-  /** Lines about changes since the last call. */
-  changeOf(row: JobInformationRow | undefined): string {
+/** Returns lines about changes of the job state since the last call. */
+export function jobStateChanges(): (row: JobInformationRow | undefined) => string {
+  let shown: string | null = null;
+  return (row) => {
     const information = row?.information;
-    if (information === undefined || information.state === null || information.state === this.#shown) return '';
-    this.#shown = information.state;
+    if (information === undefined || information.state === null || information.state === shown) return '';
+    shown = information.state;
     return [lineOf(information), ...messagesOf(information)].map((line) => `${line}\n`).join('');
-  }
+  };
 }
 
 function lineOf({ id, state }: JobInformation): string {

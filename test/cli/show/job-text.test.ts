@@ -1,7 +1,7 @@
 /** What the middleware tells of jobs, in lines and tables for people. */
 import { describe, expect, it } from 'vitest';
 import { jobsTable, type ListedJob } from '../../../src/cli/commands/jobs.ts';
-import { JobStateChanges, showJobState, showTime, taskLine } from '../../../src/cli/show/job-text.ts';
+import { jobStateChanges, showJobState, showTime, taskLine } from '../../../src/cli/show/job-text.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf, type TaskInformation } from '../../../src/job-information.ts';
 
@@ -45,16 +45,16 @@ describe('changes of a job state', () => {
   };
 
   it('are said once each, and the end with its reasons', () => {
-    const changes = new JobStateChanges();
-    expect(changes.changeOf(undefined)).toBe('');
-    expect(changes.changeOf(row(null))).toBe('');
-    expect(changes.changeOf(row('Running', [taskOf('7', 'not yet')]))).toBe('job 501 is Running\n');
-    expect(changes.changeOf(row('Running'))).toBe('');
+    const changes = jobStateChanges();
+    expect(changes(undefined)).toBe('');
+    expect(changes(row(null))).toBe('');
+    expect(changes(row('Running', [taskOf('7', 'not yet')]))).toBe('job 501 is Running\n');
+    expect(changes(row('Running'))).toBe('');
     const failed = Array.from({ length: 50 }, (_, index) => taskOf(String(index), 'gone'));
-    const end = changes.changeOf(row('Failed', [taskOf('99'), ...failed])).split('\n');
+    const end = changes(row('Failed', [taskOf('99'), ...failed])).split('\n');
     expect(end.slice(0, 2)).toEqual(['job 501 is Failed; what it wrote last may still come', '  task 0: gone']);
     expect(end.length).toBeLessThan(10);
-    expect(changes.changeOf(row('Queued')), 'it was started again').toBe('job 501 is Queued\n');
+    expect(changes(row('Queued')), 'it was started again').toBe('job 501 is Queued\n');
   });
 });
 
