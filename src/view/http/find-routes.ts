@@ -24,7 +24,6 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
     const query = new Query(context.req.url);
     const text = query.text('text') ?? '';
     if (text === '' || text.length > MAX_TEXT) throw new Refused(400, `text is from 1 to ${MAX_TEXT} characters`);
-    const pattern = { source: query.flag('regex') ? text : literal(text), ignoreCase: true };
     const files = mirrorsOf(parts);
     const stop = new AbortController();
     const limit = setTimeout(() => stop.abort(), LIMIT_MS);
@@ -34,7 +33,7 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
       stop.abort();
       release();
     };
-    const lines = found({ files, pattern, signal: stop.signal });
+    const lines = found(files, query.flag('regex') ? text : literal(text), stop.signal);
     return streamed(parts, context, jsonLines(lines), { headers: { 'content-type': 'application/x-ndjson' }, end });
   });
 
@@ -63,13 +62,10 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
 
 const mirrorsOf = ({ settings }: ViewParts) => mirrorsIn(settings.mirrorDirectory, { jobs: [] });
 
-interface Find {
-  readonly files: ReturnType<typeof mirrorsIn>;
-  readonly pattern: { readonly source: string; readonly ignoreCase: boolean };
-  readonly signal: AbortSignal;
-}
+type Files = ReturnType<typeof mirrorsIn>;
 
-async function* found({ files, pattern, signal }: Find): AsyncGenerator<FindLine> {
+/** Lines that match the expression, whatever their case. */
+async function* found(files: Files, source: string, signal: AbortSignal): AsyncGenerator<FindLine> {
   let hits = 0;
   let filesDone = 0;
   let lines: { line: number; text: string }[] = [];
@@ -77,7 +73,7 @@ async function* found({ files, pattern, signal }: Find): AsyncGenerator<FindLine
     // In a thread of its own, also where there is little to search: an expression may never end.
     for await (const event of search({
       files,
-      pattern,
+      pattern: { source, ignoreCase: true },
       wanted: { what: 'lines', maxLines: MAX_HITS_OF_FILE, numbered: true },
       signal,
       threads: 1,
