@@ -64,7 +64,9 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 /** The session is the last field (docs/dev/soap.md 4.1). */
 export function inSession(fields: Fields, grant: Grant): Fields {
-  return grant.kind === 'session' ? { ...fields, sessionCode: secretArgument(grant.code) } : fields;
+  return grant.kind === 'session'
+    ? { ...fields, sessionCode: textArgument(grant.code, 'session code', 'config') }
+    : fields;
 }
 
 /** ArrayOfTaskFileOffsetExt (docs/dev/soap.md 2.5). @throws JobtailError usage */
@@ -98,21 +100,11 @@ export function transferMethodArgument(method: TransferMethod): Fields {
   };
 }
 
-export function textArgument(text: string, name: string): string {
-  if (isWritable(text)) return text;
-  throw new JobtailError('usage', `the ${name} contains characters that are not allowed in a SOAP request`, {
-    hint: 'the service cannot send it',
+/** The text as it is. @throws JobtailError `code` for one that no request can carry */
+export function textArgument(text: string, name: string, code: 'usage' | 'config' = 'usage'): string {
+  // The package does not escape a text that looks like a CDATA section.
+  if (!NOT_XML.test(text) && !text.startsWith('<![CDATA[')) return text;
+  throw new JobtailError(code, `the ${name} contains characters that are not allowed in a SOAP request`, {
+    hint: code === 'usage' ? 'the service cannot send it' : 'check where the session code comes from: section auth',
   });
-}
-
-function secretArgument(code: string): string {
-  if (isWritable(code)) return code;
-  throw new JobtailError('config', 'the session code contains characters that are not allowed in a SOAP request', {
-    hint: 'check auth.sessionCodeFile, or at auth.sessionCodeField if the code comes from a sign-in',
-  });
-}
-
-/** The package does not escape a text that looks like a CDATA section. */
-function isWritable(text: string): boolean {
-  return !NOT_XML.test(text) && !text.startsWith('<![CDATA[');
 }
