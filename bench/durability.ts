@@ -16,7 +16,7 @@ export const durability: Measurement = {
       ...{ kind: 'ratio', figure: 'seconds', ours: 'agent', peer: 'alone', atMost: 1.5 },
     },
     {
-      what: 'the same, against the least code that also compares the overlap and marks each append before it',
+      what: 'the same, against the least code that also compares the overlap',
       ...{ kind: 'ratio', figure: 'seconds', ours: 'agent', peer: 'least', atMost: 1.5 },
     },
   ],

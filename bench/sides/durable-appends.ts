@@ -3,7 +3,6 @@
  * time, by nothing but the flushes of the file system and of SQLite that such polls come down to, or by the least code
  * that gives the same guarantees.
  */
-import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -119,17 +118,13 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
   return { ...used, commits: commitCount };
 }
 
-/** `least`: each append compares the overlap, and marks its row before it writes. */
-const FINGERPRINT_BYTES = 1024;
-
+/** `least`: each append compares the overlap. */
 async function alone({ side, directory, files, rounds, bytes, commits }: AppendsRequest): Promise<AppendsDone> {
   const db = new Database(path.join(directory, 'positions.db'));
   db.pragma('journal_mode = WAL');
   db.pragma('synchronous = FULL');
-  db.exec(
-    'CREATE TABLE positions (file INTEGER PRIMARY KEY, position INTEGER, state TEXT, checksum INTEGER, fingerprint TEXT) STRICT',
-  );
-  const update = db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?, ?)');
+  db.exec('CREATE TABLE positions (file INTEGER PRIMARY KEY, position INTEGER, checksum INTEGER) STRICT');
+  const update = db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?, ?)');
   const paths = Array.from({ length: files }, (_, index) => path.join(directory, `${index}.log`));
   for (const file of paths) fs.writeFileSync(file, '');
   const descriptors = paths.map((file) => fs.openSync(file, 'r+'));
@@ -140,25 +135,20 @@ async function alone({ side, directory, files, rounds, bytes, commits }: Appends
     fs.writeSync(descriptor, text, 0, bytes, length);
     await promisify(fs.fdatasync)(descriptor);
   };
-  /** Returns the fingerprint of the last bytes. */
   const appendChecked = async (file: number, text: Buffer, overlap: Buffer) => {
     const descriptor = fs.openSync(paths[file] ?? '', 'r+');
     const { size } = fs.fstatSync(descriptor);
     const before = Buffer.alloc(overlap.length);
     fs.readSync(descriptor, before, 0, before.length, length - before.length);
     if (size !== length || !before.equals(overlap)) throw new Error('the mirror is another one');
-    db.pragma('synchronous = NORMAL');
-    db.transaction(() => update.run(file, length, 'appends', checksums[file], null)).immediate();
-    db.pragma('synchronous = FULL');
     await append(descriptor, text);
     checksums[file] = crc32(text, checksums[file]);
     fs.closeSync(descriptor);
-    return createHash('sha256').update(text.subarray(-FINGERPRINT_BYTES)).digest('hex');
   };
   const round = async () => {
     const text = Buffer.from(textOf(length, length + bytes));
     const overlap = Buffer.from(textOf(Math.max(0, length - OVERLAP_BYTES), length));
-    const prints = await Promise.all(
+    await Promise.all(
       descriptors.map((descriptor, file) =>
         side === 'least' ? appendChecked(file, text, overlap) : append(descriptor, text),
       ),
@@ -166,8 +156,7 @@ async function alone({ side, directory, files, rounds, bytes, commits }: Appends
     length += bytes;
     for (let commit = 0; commit < perRound; commit += 1) {
       db.transaction(() => {
-        for (let file = commit; file < files; file += perRound)
-          update.run(file, length, 'promised', checksums[file], prints[file] ?? null);
+        for (let file = commit; file < files; file += perRound) update.run(file, length, checksums[file]);
       }).immediate();
     }
   };
