@@ -268,6 +268,21 @@ it('many events of a rule are gathered: one a minute, with their number and jobs
   expect(events()[0]).toMatchObject({ type: 'failed', count: 300, jobs: jobs.slice(0, 100) });
 });
 
+it('a line that matches all the time is one event a minute, and each match is counted', async () => {
+  const { url, events } = await receiver();
+  const place = placeWith(ruleOf({ match: 'ERROR', url }));
+  place.start();
+  place.watch();
+  for (let second = 0; second < 300; second++) {
+    place.grow('ERROR\n'.repeat(20));
+    await place.tick();
+  }
+  await place.clock.passUntil('the rest', () => place.waiting.length === 0);
+  const counted = events().reduce((sum, { count }) => sum + count, 0);
+  expect(counted).toBe(6_000);
+  expect(events().length).toBeLessThanOrEqual(17);
+});
+
 it('mail has nothing of a job in its headers', () => {
   const text = mailText('me@example.org', {
     ...newEvent('match', 0, { jobId: JOB, jobName: 'x\nBcc: evil@example.org', text: 'a\r\n.\r\nb', count: 3 }),
