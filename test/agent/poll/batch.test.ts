@@ -160,6 +160,19 @@ describe('a request that is too long', () => {
     expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
   });
 
+  test('of one file that is always refused makes the batches of the others no smaller', async () => {
+    const { remote, read } = setUp();
+    const readParts = remote.readParts.bind(remote);
+    remote.readParts = async (job, wanted, signal) => {
+      if (wanted.every(({ taskId }) => taskId !== '3')) return await readParts(job, wanted, signal);
+      remote.calls += 1;
+      throw new JobtailError('request-too-long', 'the request is too long');
+    };
+    await read();
+    // The others, the text of that file, and whether it can be read at all.
+    expect(await read()).toEqual({ read: without('3/stdout'), failed: ['3/stdout'], calls: 3 });
+  });
+
   test('may be hidden behind a fault: then it has to come twice in a row', async () => {
     const { remote, read } = setUp();
     remote.code = 'fault';
