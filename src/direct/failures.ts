@@ -3,6 +3,8 @@
  */
 import { JobtailError } from '../errors.ts';
 
+const LOST = /^ssh: |^kex_exchange_identification|Connection (?:timed out|refused|closed by|reset by)/m;
+
 /** The service, or a host that it names, sent something unsafe or unknown. */
 export function unacceptable(message: string): JobtailError {
   return new JobtailError('unexpected-answer', message, {
@@ -26,29 +28,30 @@ export function connectionFailure(stderr: string, host: string): JobtailError | 
   if (is(/invalid format|error in libcrypto|incorrect passphrase/)) {
     return unacceptable('OpenSSH cannot read the private key of the service');
   }
-  const isLost = is(/^ssh: |^kex_exchange_identification|Connection (?:timed out|refused|closed by|reset by)/m);
-  return isLost ? unreachable(stderr, host) : undefined;
+  return is(LOST) ? unreachable(stderr, host) : undefined;
 }
 
 export function unreachable(stderr: string, host: string): JobtailError {
-  return new JobtailError('unreachable', `${host} cannot be reached by SSH: ${lastLine(stderr)}`, {
+  return new JobtailError('unreachable', `${host} cannot be reached by SSH: ${causeOf(stderr)}`, {
     hint: 'check the network and the firewall between this machine and the cluster',
   });
 }
 
 export function brokeOff(stderr: string, host: string): JobtailError {
-  return new JobtailError('interrupted', `the transfer from ${host} broke off: ${lastLine(stderr)}`, {
+  return new JobtailError('interrupted', `the transfer from ${host} broke off: ${causeOf(stderr)}`, {
     hint: 'what arrived is kept, and the next attempt continues from there',
   });
 }
 
 export function refused(stderr: string, host: string): JobtailError {
-  return new JobtailError('unexpected-answer', `rsync cannot read the files on ${host}: ${lastLine(stderr)}`, {
+  return new JobtailError('unexpected-answer', `rsync cannot read the files on ${host}: ${causeOf(stderr)}`, {
     hint: 'the key must permit rsync, and rsync must be installed there',
   });
 }
 
-export function lastLine(stderr: string): string {
+/** The line that names the cause: of ssh, else the last one that is not the sum of rsync, `rsync error: ...`. */
+export function causeOf(stderr: string): string {
   const lines = stderr.split('\n').map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').trim());
-  return lines.findLast((line) => line !== '')?.slice(0, 200) ?? 'ssh printed no reason';
+  const last = (pattern: RegExp) => lines.findLast((line) => pattern.test(line));
+  return (last(LOST) ?? last(/^(?!rsync error:)./) ?? last(/./))?.slice(0, 200) ?? 'ssh printed no reason';
 }

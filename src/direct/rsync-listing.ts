@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { ClusterList, Irregular } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { type ProgramEnd, printedBy } from '../system/program.ts';
-import { connectionFailure, lastLine, unreachable } from './failures.ts';
+import { causeOf, connectionFailure, unreachable } from './failures.ts';
 import { HOST_ALIAS, type SshConnection } from './ssh-access.ts';
 
 export const SOME_FAILED = [23, 24];
@@ -72,7 +72,7 @@ export async function listByRsync(connection: SshConnection): Promise<ClusterLis
   const { listed, unreadLines, ...end } = await listing(connection, { options: ['--recursive'] });
   if (end.code !== 0) {
     const { host } = connection.access;
-    const message = `rsync lists not all files of the job on ${host}: ${lastLine(end.stderr)}`;
+    const message = `rsync lists not all files of the job on ${host}: ${causeOf(end.stderr)}`;
     throw failureOf(end, connection) ?? new JobtailError('unexpected-answer', message);
   }
   if (unreadLines > 0)

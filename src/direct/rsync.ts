@@ -15,7 +15,7 @@ import {
   PARTIAL_DIRECTORY,
   preparePartialDirectories,
 } from './directories.ts';
-import { brokeOff, lastLine, refused, unacceptable } from './failures.ts';
+import { brokeOff, causeOf, refused, unacceptable } from './failures.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
 import { failureOf, inRsh, KINDS, listing, SOME_FAILED, unescaped } from './rsync-listing.ts';
 import { HOST_ALIAS, type SshRequest } from './ssh-access.ts';
@@ -203,7 +203,7 @@ function argsOf({ request, arrival }: Run): string[] {
 }
 
 function diskFull(end: ProgramEnd): JobtailError {
-  return new JobtailError('disk-full', `no room left for a transfer: ${lastLine(end.stderr)}`, {
+  return new JobtailError('disk-full', `no room left for a transfer: ${causeOf(end.stderr)}`, {
     hint: 'free some space; the agent goes on by itself',
   });
 }
