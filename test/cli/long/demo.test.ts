@@ -12,7 +12,7 @@ describe.concurrent('the demo', demoOptions(), () => {
     fs.writeFileSync(path.join(mirrored, 'stray.dat'), 'nobody wrote this on the cluster');
     const { code, stdout } = await demo.ended;
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^results\/503\/results\/stray\.dat +32 {2}- {2,}[0-9a-f]{64} {2}NO$/m);
+    expect(stdout).toMatch(/^results\/503\/results\/stray\.dat +32 {2}- {2,}[0-9a-f]{12} {2}NO$/m);
     expect(stdout).toContain('results/503/results/stray.dat: the cluster has no such file');
     expect(stdout).toMatch(/\n1 of \d+ files not equal, in [\d.]+ s\n$/);
     await expectNothingLeft(directory);

@@ -112,7 +112,7 @@ describe('agent init', () => {
       mirror: { directory: './mirror' },
       state: { directory: './state' },
     });
-    expect(text).toContain('# concurrency: 4');
+    expect(text).toContain('`agent help configuration` lists all keys');
     expect(text).not.toContain(sandbox.secrets.password);
 
     const again = await place.plain(['init', ...flags, ...rest, ...namespace]);
