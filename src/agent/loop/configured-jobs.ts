@@ -1,5 +1,5 @@
 /** The jobs that the configuration names, and the jobs of the user that its rule selects. */
-import { LIVE_FILE_NAMES } from '../../job.ts';
+import { compareIds, LIVE_FILE_NAMES } from '../../job.ts';
 import { type JobInformation, latestMsOf, phaseOf } from '../../job-information.ts';
 import { inSlices } from '../../slices.ts';
 import type { WatchMineRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
@@ -89,10 +89,12 @@ export async function chooseMine(
 
 const RANKS = ['Running', 'Queued', 'Submitted', 'Configuring'];
 
-/** Jobs in the order in which they are taken and first polled: running, waiting, then ended ones, the newest first. */
+/** Jobs in the order in which they are taken and first polled: running, waiting, then ended ones; of each, the newest first. */
 export function byNeed(jobs: readonly JobInformation[]): readonly JobInformation[] {
   const ranked = jobs.map((job) => ({ job, rank: rankOf(job), endedAt: endOf(job) ?? 0 }));
-  return ranked.sort((a, b) => a.rank - b.rank || b.endedAt - a.endedAt).map(({ job }) => job);
+  return ranked
+    .sort((a, b) => a.rank - b.rank || b.endedAt - a.endedAt || compareIds(b.job.id, a.job.id))
+    .map(({ job }) => job);
 }
 
 function rankOf({ state }: JobInformation): number {

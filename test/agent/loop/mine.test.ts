@@ -23,12 +23,13 @@ describe('a job of the user', () => {
     const jobs = [
       ended('1', NOW - 2 * MINUTE_MS),
       ended('2', NOW - MINUTE_MS),
+      ended('7', NOW - MINUTE_MS),
       jobOf('3', 'Configuring'),
       jobOf('4', 'Queued'),
       jobOf('5', 'Somehow'),
       jobOf('6', 'Running'),
     ];
-    expect(await choose({}, ...jobs)).toEqual(['6', '4', '3', '5', '2', '1']);
+    expect(await choose({}, ...jobs)).toEqual(['6', '4', '3', '5', '7', '2', '1']);
   });
 
   it('that ended before the rule began, and longer ago than it says, is left alone', async () => {
@@ -45,9 +46,9 @@ describe('a job of the user', () => {
     const hostile = ['../x', '/train-5', './', '', '..', 'a/train-6', '\u001b[31m'].map((name, index) =>
       named(`1${index}`, name),
     );
-    expect(await choose({ include: ['train-*'], exclude: ['*-test'] }, ...jobs, ...hostile)).toEqual(['1', '11', '15']);
-    expect(await choose({ exclude: ['train-*'] }, ...jobs)).toEqual(['3', '4']);
-    expect(await choose({ include: ['**', '!train-*'] }, ...jobs)).toEqual(['3', '4']);
+    expect(await choose({ include: ['train-*'], exclude: ['*-test'] }, ...jobs, ...hostile)).toEqual(['15', '11', '1']);
+    expect(await choose({ exclude: ['train-*'] }, ...jobs)).toEqual(['4', '3']);
+    expect(await choose({ include: ['**', '!train-*'] }, ...jobs)).toEqual(['4', '3']);
   });
 });
 

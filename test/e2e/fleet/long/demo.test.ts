@@ -31,7 +31,7 @@ it(
     expect(stdout).toMatch(/\nall \d+ files equal \([\d.]+ MiB\), in [\d.]+ s\n$/);
     for (const file of ['stdout', 'stderr', 'log', 'progress'])
       expect(
-        stdout.match(new RegExp(`^\\d+/live/\\d+/${file}\\.log +[\\d,]+ {2}([0-9a-f]{64}) {2}\\1 {2}yes$`, 'gm')),
+        stdout.match(new RegExp(`^\\d+/live/\\d+/${file}\\.log +[\\d,]+ {2}([0-9a-f]{12}) {2}\\1 {2}yes$`, 'gm')),
       ).toHaveLength(6);
     await expectNothingLeft(directory);
   },
