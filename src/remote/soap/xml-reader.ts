@@ -4,7 +4,7 @@
  * error.
  */
 import { isUtf8 } from 'node:buffer';
-import sax, { type QualifiedTag } from 'sax';
+import sax, { type Tag } from 'sax';
 import { endOfWholeUtf8 } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
@@ -14,7 +14,14 @@ import { CONTENT, MAX_DEPTH, MAX_ITEM_BYTES, type ReaderOptions, textOf, type Va
 import { malformed, tooLarge } from '../wrong-answers.ts';
 import { SOAP_NAMESPACES, serviceOf } from './contract.ts';
 import { faultWords, unexpected } from './faults.ts';
-import { endOfWholeCharacters, isWhiteSpace, NOT_MARKUP, resolveReferences, reusedSpace } from './xml-text.ts';
+import {
+  endOfWholeCharacters,
+  isWhiteSpace,
+  Namespaces,
+  NOT_MARKUP,
+  resolveReferences,
+  reusedSpace,
+} from './xml-text.ts';
 
 const ENVELOPES: readonly string[] = Object.values(SOAP_NAMESPACES);
 const XSI_NAMESPACE = 'http://www.w3.org/2001/XMLSchema-instance';
@@ -24,8 +31,6 @@ const MAX_TAG_BYTES = 64 * 1024;
 /** Memory of an element or attribute. */
 const BYTES_PER_NAME = 64;
 const MAX_OF_NAME = 100;
-/** Of one tag. */
-const MAX_NAMESPACES = 16;
 
 const LESS_THAN = 0x3c;
 const GREATER_THAN = 0x3e;
@@ -62,7 +67,6 @@ interface Open {
   /** outer: the envelope and its body. lifted: a bulky text. skipped: with all that is in it. */
   readonly kind: 'outer' | 'value' | 'nil' | 'lifted' | 'skipped';
   readonly tag: Named;
-  readonly defaultNamespace: string | undefined;
   fields: Map<string, Value> | undefined;
   text: string;
 }
@@ -71,7 +75,8 @@ export class XmlReader {
   readonly #options: XmlReaderOptions;
   readonly #chunks = new Chunks();
   readonly #take = (bytes: Buffer, at: number) => this.#step(bytes, at);
-  readonly #tags = sax.parser(true, { position: false, xmlns: true });
+  readonly #tags = sax.parser(true, { position: false });
+  readonly #namespaces = new Namespaces();
   readonly #open: Open[] = [];
   #content: Open | undefined;
   #isFault = false;
@@ -91,7 +96,7 @@ export class XmlReader {
 
   constructor(options: XmlReaderOptions) {
     this.#options = options;
-    this.#tags.onopentag = (tag) => this.#opened(tag as QualifiedTag);
+    this.#tags.onopentag = (tag) => this.#opened(tag as Tag);
     this.#tags.onclosetag = () => this.#closed();
     this.#tags.oncomment = () => {
       this.#isReported = true;
@@ -162,7 +167,7 @@ export class XmlReader {
     if (!isInList || this.#open.at(-1)?.kind !== 'value' || !bytes.subarray(at, at + LISTED.length).equals(LISTED))
       return at;
     const piece = bytes.subarray(at, bytes.lastIndexOf(END_OF_LISTED) + END_OF_LISTED.length);
-    if (this.#open.at(-1)?.defaultNamespace !== namespace || !isUtf8(piece)) return at;
+    if (this.#namespaces.resolve('string').uri !== namespace || !isUtf8(piece)) return at;
     const text = piece.toString();
     let end = 0;
     for (const { 0: all, 1: name = '' } of text.matchAll(LISTED_NAME)) {
@@ -198,21 +203,23 @@ export class XmlReader {
     if (!/^(?:utf-?8|us-ascii)$/i.test(encoding)) throw malformed('an encoding that is not UTF-8');
   }
 
-  #opened({ uri, local, ns, attributes }: QualifiedTag): void {
+  #opened({ name, attributes }: Tag): void {
     this.#isReported = true;
     if (this.#open.length === 0 && this.#hasRoot) throw malformed('something after the root element');
     if (this.#open.length === MAX_DEPTH) throw malformed(`elements nested deeper than ${MAX_DEPTH}`);
     this.#hasRoot = true;
-    const given = Object.values(attributes);
+    const given = Object.entries(attributes);
     this.#count(BYTES_PER_NAME * (1 + given.length));
-    // `sax` copies those in scope at the end of each element.
-    if (given.filter(({ prefix }) => prefix === 'xmlns').length > MAX_NAMESPACES)
-      throw malformed(`a tag with more than ${MAX_NAMESPACES} namespaces`);
-    const isNil = given.some(
-      (one) => one.uri === XSI_NAMESPACE && one.local === 'nil' && /^\s*(?:true|1)\s*$/.test(one.value),
-    );
-    const tag = { uri: String(uri), local, isNil };
-    this.#open.push({ kind: this.#kindOf(tag), tag, defaultNamespace: ns[''], fields: undefined, text: '' });
+    this.#namespaces.open(given);
+    const { uri, local } = this.#namespaces.resolve(name);
+    const tag = { uri, local, isNil: given.some((attribute) => this.#isNil(attribute)) };
+    this.#open.push({ kind: this.#kindOf(tag), tag, fields: undefined, text: '' });
+  }
+
+  #isNil([name, value]: [string, string]): boolean {
+    if (!name.includes(':') || name.startsWith('xmlns:')) return false;
+    const { uri, local } = this.#namespaces.resolve(name);
+    return uri === XSI_NAMESPACE && local === 'nil' && /^\s*(?:true|1)\s*$/.test(value);
   }
 
   #kindOf(tag: Named): Open['kind'] {
@@ -283,6 +290,7 @@ export class XmlReader {
 
   #closed(): void {
     this.#isReported = true;
+    this.#namespaces.close();
     const closed = this.#open.pop();
     if (closed === undefined || closed.kind === 'skipped' || closed.kind === 'outer') return;
     if (closed.kind === 'lifted') {

@@ -126,3 +126,49 @@ function writeCharacter(text: Buffer, at: number, point: number): number {
 export function isWhiteSpace(bytes: Buffer): boolean {
   return bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
 }
+
+const XML_NAMESPACE = 'http://www.w3.org/XML/1998/namespace';
+const XMLNS_NAMESPACE = 'http://www.w3.org/2000/xmlns/';
+
+/**
+ * The namespaces of prefixes at the current element; '' is the default namespace. One map for the whole document, and a
+ * list of changes to undo at the end of each element, so that a declaration has a constant cost: `sax` would take
+ * milliseconds for an element below many declarations.
+ */
+export class Namespaces {
+  /** Undefined: out of scope. Deleting keys would be slow. */
+  readonly #bound = new Map<string, string | undefined>([
+    ['', ''],
+    ['xml', XML_NAMESPACE],
+  ]);
+  readonly #hidden: (readonly Hidden[])[] = [];
+
+  open(attributes: readonly (readonly [name: string, value: string])[]): void {
+    let hidden: Hidden[] | undefined;
+    for (const [name, namespace] of attributes) {
+      if (name !== 'xmlns' && !name.startsWith('xmlns:')) continue;
+      const prefix = name.slice('xmlns:'.length);
+      const isXml = prefix === 'xml' && namespace === XML_NAMESPACE;
+      const reserved = prefix === 'xml' || prefix === 'xmlns' || namespace === XMLNS_NAMESPACE;
+      if ((reserved && !isXml) || (prefix !== '' && namespace === '')) throw malformed('a wrong namespace declaration');
+      hidden ??= [];
+      hidden.push([prefix, this.#bound.get(prefix)]);
+      this.#bound.set(prefix, namespace);
+    }
+    this.#hidden.push(hidden ?? NONE_HIDDEN);
+  }
+
+  close(): void {
+    for (const [prefix, namespace] of this.#hidden.pop() ?? NONE_HIDDEN) this.#bound.set(prefix, namespace);
+  }
+
+  resolve(qualifiedName: string): { uri: string; local: string } {
+    const colon = qualifiedName.indexOf(':');
+    const namespace = this.#bound.get(colon === -1 ? '' : qualifiedName.slice(0, colon));
+    if (namespace === undefined) throw malformed('a prefix without a namespace');
+    return { uri: namespace, local: qualifiedName.slice(colon + 1) };
+  }
+}
+
+type Hidden = readonly [prefix: string, namespace: string | undefined];
+const NONE_HIDDEN: readonly Hidden[] = [];
