@@ -55,6 +55,7 @@ it('runs once, keeps what is there, and leaves a copy of what was', () => {
   const [backup = '', ...others] = backupsIn(directory);
   expect(others).toEqual([]);
   expect(backup).toContain(`.before-v${NEWEST}.`);
+  expect(backup).not.toContain('partial');
   expect(versionOf(path.join(directory, backup))).toBe(OLDEST);
 });
 
