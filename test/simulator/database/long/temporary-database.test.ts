@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FLEET_PLACE } from '../../../../bench/fleet-node.ts';
 import { findDatabasePrograms } from '../../../../simulator/database/programs.ts';
 import { TemporaryDatabase } from '../../../../simulator/database/temporary-database.ts';
@@ -18,6 +18,7 @@ const SOURCES = new URL('../../../../simulator/database/', import.meta.url);
 
 const databases: TemporaryDatabase[] = [];
 afterEach(async () => {
+  vi.unstubAllEnvs();
   await Promise.all(databases.splice(0).map((database) => database.remove()));
 });
 
@@ -35,7 +36,13 @@ function answers(port: number): Promise<boolean> {
   }).finally(() => socket.destroy()) as Promise<boolean>;
 }
 
-const directories = () => fs.readdirSync(os.tmpdir()).filter((name) => name.startsWith('jobtail-database-'));
+function temporaryDirectory(): string {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-test-'));
+  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
+  // Whoever PostgreSQL runs as has to get there.
+  fs.chmodSync(directory, 0o777);
+  return directory;
+}
 
 describe('a temporary database', { ...PATIENCE, ...needs('postgres') }, () => {
   it('answers, is gone while it is stopped or killed, and comes back at the same port', async () => {
@@ -50,13 +57,14 @@ describe('a temporary database', { ...PATIENCE, ...needs('postgres') }, () => {
   });
 
   it('leaves nothing behind', async () => {
-    const before = directories();
+    // Other tests have databases in the usual place.
+    vi.stubEnv('TMPDIR', temporaryDirectory());
     const database = await startDatabase();
-    const [mine = ''] = directories().filter((name) => !before.includes(name));
+    const [mine = ''] = fs.readdirSync(os.tmpdir());
     expect(fs.existsSync(path.join(os.tmpdir(), mine, 'data', 'PG_VERSION'))).toBe(true);
     await database.remove();
     await database.remove();
-    expect(directories()).not.toContain(mine);
+    expect(fs.readdirSync(os.tmpdir())).toEqual([]);
     expect(await answers(database.port)).toBe(false);
     await expect(database.stop()).rejects.toThrow('has ended');
   });
@@ -68,9 +76,7 @@ describe('a temporary database', { ...PATIENCE, ...needs('postgres') }, () => {
       'process.stdout.write(JSON.stringify(port) + "\\n");',
       'setInterval(() => {}, 1_000);',
     ].join('\n');
-    const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-test-'));
-    // Whoever PostgreSQL runs as has to get there.
-    fs.chmodSync(temporary, 0o777);
+    const temporary = temporaryDirectory();
     const starter = spawn(process.execPath, [...READS_TYPESCRIPT, '--input-type=module', '--eval', source], {
       env: { ...process.env, TMPDIR: temporary },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -80,7 +86,6 @@ describe('a temporary database', { ...PATIENCE, ...needs('postgres') }, () => {
     starter.kill('SIGKILL');
     await until('the directory to be removed', () => fs.readdirSync(temporary).length === 0);
     expect(await answers(Number(line))).toBe(false);
-    fs.rmSync(temporary, { recursive: true });
   });
 
   it('says what PostgreSQL said where it cannot be made', async () => {
