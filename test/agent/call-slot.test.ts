@@ -48,6 +48,7 @@ it('comes to patient calls, too, while more polls wait than there is room for', 
   await Promise.all(all);
   expect(said.indexOf('patient')).toBeGreaterThan(2);
   expect(said.lastIndexOf('patient')).toBeLessThan(14);
+  expect(calls.waiting).toBe(0);
 });
 
 it('comes to a live call when a patient one that waited before it is stopped in the same moment', async () => {
