@@ -6,6 +6,7 @@
 export class LinkedAbort extends AbortController {
   readonly #caller: AbortSignal;
   readonly #onAbort: () => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** `reasonOf` makes the reason out of the caller's, which is taken as it is if left out. */
   constructor(caller: AbortSignal, reasonOf: (reason: unknown) => unknown = (reason) => reason) {
@@ -16,8 +17,15 @@ export class LinkedAbort extends AbortController {
     else caller.addEventListener('abort', this.#onAbort, { once: true });
   }
 
+  /** Fires after so long, too. */
+  within(ms: number): this {
+    this.#timer = setTimeout(() => this.abort(), ms);
+    return this;
+  }
+
   /** The work is over: nothing of it stays with the caller's signal. */
   release(): void {
+    clearTimeout(this.#timer);
     this.#caller.removeEventListener('abort', this.#onAbort);
   }
 }

@@ -1,5 +1,5 @@
 /** A signal of one piece of work under a long-lived one. */
-import { getEventListeners } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { expect, it } from 'vitest';
 import { LinkedAbort } from '../src/linked-abort.ts';
 
@@ -27,4 +27,12 @@ it('fires alone, and leaves nothing with the caller', () => {
   expect([link.signal.aborted, signal.aborted]).toEqual([true, false]);
   link.release();
   expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
+
+it('fires after its limit, unless it is released before', async () => {
+  const { signal } = new AbortController();
+  const [limited, released] = [new LinkedAbort(signal).within(1), new LinkedAbort(signal).within(1)];
+  released.release();
+  await once(limited.signal, 'abort');
+  expect(released.signal.aborted).toBe(false);
 });

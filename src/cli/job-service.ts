@@ -66,8 +66,7 @@ const NO_SUCH_JOB = /\b(?:does not exist|was not found)\b/;
 export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
   if (!hasJobService(config.service)) return false;
   return await untilStopped(async (signal) => {
-    const limit = new LinkedAbort(signal);
-    const timer = setTimeout(() => limit.abort(), MAX_CHECK_MS);
+    const limit = new LinkedAbort(signal).within(MAX_CHECK_MS);
     try {
       await reportsOf(config, jobId, limit.signal);
       return false;
@@ -79,7 +78,6 @@ export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
         (code === 'fault' && message.includes(jobId) && (NO_SUCH_JOB.test(message) || FOREIGN_JOB.test(message)))
       );
     } finally {
-      clearTimeout(timer);
       limit.release();
     }
   });

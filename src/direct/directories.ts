@@ -8,7 +8,7 @@ export const PARTIAL_DIRECTORY = '.jobtail-0000000000000000.partial';
 /** Where rsync writes files that are not complete, below its target. Nothing here is used again. */
 export const GROWING_DIRECTORY = '.jobtail-0000000000000001.partial';
 
-/** Creates the directory of an request; removes leftovers of a kill, except what can be resumed. */
+/** Creates the directory of a request; removes leftovers of a kill, except what can be resumed. */
 export async function prepareDirectory(directory: string): Promise<void> {
   await makeOwnDirectory(directory);
   await clearFiles(directory, PARTIAL_DIRECTORY);

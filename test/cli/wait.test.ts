@@ -1,16 +1,11 @@
 /** What `agent wait` concludes from the state that an agent left, and its exit code. */
-import fs from 'node:fs';
-import path from 'node:path';
 import { expect, it } from 'vitest';
 import { endOf, exitCodeOf } from '../../src/cli/commands/wait.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
-import { loadConfig } from '../../src/config/load.ts';
-import { openOwnStore } from '../../src/daemon/state.ts';
 import type { JobId } from '../../src/job.ts';
 import type { ResultState, WatchState } from '../../src/store/rows.ts';
 import { jobOf } from '../support/model-job-service.ts';
-import { SILENT } from '../support/silent-log.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
+import { ownState } from './own-state.ts';
 
 const JOB = '601' as JobId;
 const NO_STAMP = { stamp: null, stampProven: false };
@@ -26,30 +21,16 @@ it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
   ['that was unwatched, without a state', 'synced', 'ended', null, 1, [NOT_FOLLOWED, NOT_REPORTED]],
   ['without a state', 'synced', 'settled', null, 1, [NOT_REPORTED]],
 ])('a job %s', async (_, result, state, jobState, code, unproven) => {
-  const directory = temporaryDirectory();
-  const file = path.join(directory, 'config.yaml');
-  fs.writeFileSync(path.join(directory, 'password'), 'secret', { mode: 0o600 });
-  const service = { protocol: 'rest', baseUrl: 'http://127.0.0.1:9' };
-  const auth = { method: 'password', username: 'alice', passwordFile: 'password' };
-  fs.writeFileSync(
-    file,
-    JSON.stringify({ service, auth, mirror: { directory }, state: { directory: `${directory}/state` } }),
-  );
-  const config = await loadConfig(file);
-  const { store, close } = openOwnStore(config, SILENT);
-  try {
-    const request = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null } as const;
-    store.jobs.watch({ ...request, source: 'command' }, 1);
-    const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, ...NO_STAMP };
-    const row = { jobId: JOB, name: '/11/a', reason: null, bytes: 1, sha256: 'x', live: null, ...times };
-    store.results.saveAll([{ ...row, state: result }]);
-    const information = jobOf(JOB, jobState ?? '');
-    if (jobState !== null) store.jobInformation.save({ jobId: JOB, information, since: 1, reportedAt: 1 });
-    store.jobs.setState(JOB, state);
-    const [end] = reportOf(config, store, JOB).jobs.map(endOf);
-    expect(end?.unproven).toEqual(unproven);
-    expect(end && exitCodeOf([end])).toBe(code);
-  } finally {
-    close();
-  }
+  const { config, store } = await ownState();
+  const request = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null } as const;
+  store.jobs.watch({ ...request, source: 'command' }, 1);
+  const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, ...NO_STAMP };
+  const row = { jobId: JOB, name: '/11/a', reason: null, bytes: 1, sha256: 'x', live: null, ...times };
+  store.results.saveAll([{ ...row, state: result }]);
+  const information = jobOf(JOB, jobState ?? '');
+  if (jobState !== null) store.jobInformation.save({ jobId: JOB, information, since: 1, reportedAt: 1 });
+  store.jobs.setState(JOB, state);
+  const [end] = reportOf(config, store, JOB).jobs.map(endOf);
+  expect(end?.unproven).toEqual(unproven);
+  expect(end && exitCodeOf([end])).toBe(code);
 });

@@ -89,7 +89,7 @@ export async function chooseMine(
 
 const RANKS = ['Running', 'Queued', 'Submitted', 'Configuring'];
 
-/** Jobs in the order in which they are taken and first polled: running, waiting, then ended ones; of each, the newest first. */
+/** Jobs in the order in which they are taken and first polled: running, waiting, ended; of each, the newest first. */
 export function byNeed(jobs: readonly JobInformation[]): readonly JobInformation[] {
   const ranked = jobs.map((job) => ({ job, rank: rankOf(job), endedAt: endOf(job) ?? 0 }));
   return ranked

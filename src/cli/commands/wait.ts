@@ -159,9 +159,8 @@ class Waiting {
     this.#options = options;
     if (options.tail !== true) return;
     const output = options.json === true ? process.stderr : process.stdout;
-    this.#lines = new TailedMirrors(new LineTail((line) => void output.write(line)), {
-      ...{ mirror: config.mirror, jobIds },
-    });
+    const tail = new LineTail((line) => void output.write(line));
+    this.#lines = new TailedMirrors(tail, { mirror: config.mirror, jobIds });
     this.#lines.add((file) => startOfLastLines(file, FIRST_LINES));
   }
 

@@ -41,8 +41,7 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
     const files = mirrorsOf(parts);
     const { errorPatterns: patterns } = parts.settings;
     const release = parts.limits.take('searches');
-    const stop = new LinkedAbort(context.req.raw.signal);
-    const limit = setTimeout(() => stop.abort(), LIMIT_MS);
+    const stop = new LinkedAbort(context.req.raw.signal).within(LIMIT_MS);
     try {
       const tasks = await errorsIn({ files, patterns, onUnreadable: () => {}, signal: stop.signal });
       const groups = groupsOf(tasks).slice(0, MAX_GROUPS);
@@ -53,7 +52,6 @@ export function addFind(app: ViewApp, parts: ViewParts): void {
     } catch (thrown) {
       throw new Refused(503, reasonOf(thrown));
     } finally {
-      clearTimeout(limit);
       stop.release();
       release();
     }
