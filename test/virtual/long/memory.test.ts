@@ -1,0 +1,79 @@
+/**
+ * What an agent remembers is bounded by the jobs and files that it follows, and is forgotten with them: after a second
+ * round of jobs with faults, no collection of a long-lived object is longer than after the first one.
+ */
+import { expect, test } from 'vitest';
+import type { JobId } from '../../../src/job.ts';
+import type { Lengths } from '../collections.ts';
+import type { Fault } from '../faults.ts';
+import { becomesComplete, heal } from '../liveness.ts';
+import { MINUTE_MS, order } from '../one-job.ts';
+import { World } from '../world.ts';
+
+const JOBS = 4;
+/** Statements of SQL that were used: as many as the source has. */
+const OF_SOURCE = 'Sql.#prepared';
+const SETTINGS = {
+  ...{ notify: true, results: true, include: ['**'], exclude: [], maxFileBytes: null, mine: null },
+  ...{ minIntervalSeconds: 2, maxIntervalSeconds: 60, resultsIntervalSeconds: 60, requestsPerMinute: null },
+} as const;
+
+const FAULTS: readonly Pick<Fault, 'code' | 'operations' | 'file'>[] = [
+  { code: 'malformed', operations: ['DownloadPartsOfJobFilesFromCluster'] },
+  { code: 'silent', operations: ['DownloadPartsOfJobFilesFromCluster'] },
+  { code: 'http-status', operations: ['DownloadFileFromCluster'] },
+  { code: 'malformed', operations: ['ListChangedFilesForJob'] },
+];
+
+test('no collection grows with the jobs that were', { timeout: 120_000 }, async () => {
+  const world = await World.make(1, SETTINGS);
+  try {
+    const lengths: Lengths[] = [];
+    for (let round = 0; round < 2; round += 1) {
+      const ids = Array.from({ length: JOBS }, (_, index) => `${601 + JOBS * round + index}` as JobId);
+      await liveOn(world, ids);
+      expect(world.lengths().get('Agent.#jobs')).toBe(JOBS);
+      await endAll(world, ids);
+      lengths.push(world.lengths());
+    }
+    const [first, second] = lengths.map((each) => Object.fromEntries(each));
+    expect({ ...second, [OF_SOURCE]: 0 }).toEqual({ ...first, [OF_SOURCE]: 0 });
+    expect(second?.['Agent.#jobs']).toBe(0);
+  } finally {
+    world.end();
+  }
+});
+
+/** Jobs with two tasks grow, are rewritten and have results, while each of them meets a fault. */
+async function liveOn(world: World, ids: readonly JobId[]): Promise<void> {
+  const { service, time, chance } = world;
+  for (const [index, jobId] of ids.entries()) {
+    const job = service.submit(jobId);
+    job.start(time.wallMs);
+    job.addTask();
+    order(world, true, jobId);
+    const fault = FAULTS[index % FAULTS.length];
+    if (fault !== undefined)
+      world.later(5 * MINUTE_MS, () => void service.faults.push({ ...fault, jobId, share: 0.5, until: Infinity }));
+    for (let minute = 1; minute < 15; minute += 1)
+      world.later(minute * MINUTE_MS, () => {
+        job.write(chance);
+        job.writeResult(chance, time.wallMs);
+      });
+  }
+  await world.pass(16 * MINUTE_MS);
+}
+
+/** All of it ends; half of the jobs are settled by their state, the others are unwatched. */
+async function endAll(world: World, ids: readonly JobId[]): Promise<void> {
+  const { service, agent, time } = world;
+  const { store, engine } = agent;
+  await heal(world);
+  for (const [index, jobId] of ids.entries()) {
+    if (index % 2 === 0) service.job(jobId).end('Finished', time.wallMs);
+    else store.transaction(() => store.jobs.unwatch(jobId, index === 1 ? 'ended' : 'ending'));
+  }
+  engine.agent.refresh();
+  await becomesComplete(world);
+  await world.pass(10 * MINUTE_MS);
+}
