@@ -89,16 +89,26 @@ export function commandLog(): Log {
   return { debug: quiet, info: quiet, warn: write, error: write };
 }
 
-/** Runs a command for each job, also after a failure; the first failure decides the exit code. */
-export async function forEach(jobIds: readonly JobId[], work: (jobId: JobId) => Promise<void>): Promise<void> {
-  for (const jobId of new Set(jobIds)) {
-    try {
-      await work(jobId);
-    } catch (thrown) {
-      if (jobIds.length === 1) throw thrown;
-      const code = reportError(thrown);
-      process.exitCode ||= code;
-      if (asJobtailError(thrown).code === 'aborted') return;
+/**
+ * Runs a command for each job, `places` at a time, also after a failure; the first failure decides the exit code.
+ */
+export async function forEach(
+  jobIds: readonly JobId[],
+  work: (jobId: JobId) => Promise<void>,
+  places = 1,
+): Promise<void> {
+  const waiting = [...new Set(jobIds)];
+  const workUntilNone = async () => {
+    for (let jobId = waiting.shift(); jobId !== undefined; jobId = waiting.shift()) {
+      try {
+        await work(jobId);
+      } catch (thrown) {
+        if (jobIds.length === 1) throw thrown;
+        const code = reportError(thrown);
+        process.exitCode ||= code;
+        if (asJobtailError(thrown).code === 'aborted') waiting.length = 0;
+      }
     }
-  }
+  };
+  await Promise.all(Array.from({ length: places }, workUntilNone));
 }

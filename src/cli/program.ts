@@ -116,8 +116,7 @@ function addFollowing(program: Command): void {
     )
     .action(async (jobs, options) => {
       const jobIds = jobsUnlessMine(jobs, options);
-      if (jobIds !== undefined)
-        await forEach(jobIds, async (jobId) => (await import('./commands/watch.ts')).watch(jobId, options));
+      if (jobIds !== undefined) await (await import('./commands/watch.ts')).watchEach(jobIds, options);
       else await (await import('./commands/watch-mine.ts')).watchMine(options);
     });
 

@@ -8,11 +8,12 @@ import { makeDirectories, sharedStoreIfReadable, withStore } from '../../daemon/
 import { JobtailError } from '../../errors.ts';
 import { byTaskAndFile, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { printable } from '../../printable.ts';
+import { lockHolder } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { isNoJob } from '../job-service.ts';
-import { commandLog } from '../process.ts';
+import { commandLog, forEach } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
 import { searchLines } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
@@ -35,10 +36,17 @@ export const WAITS_MS = 10_000;
 const TICK_MS = 50;
 /** On a terminal. */
 const MAX_SHOWN_PATHS = 8;
+/** Jobs that wait for the running agent at a time. */
+const PLACES = 8;
 
-export async function watch(jobId: JobId, options: WatchOptions): Promise<void> {
-  const endsAt = performance.now() + WAITS_MS;
+export async function watchEach(jobIds: readonly JobId[], options: WatchOptions): Promise<void> {
   const config = await configurationAsOwner(options);
+  const isAnswered = !hasFleet(config) && lockHolder(config.state.directory) !== undefined;
+  await forEach(jobIds, (jobId) => watch(config, jobId, options), isAnswered ? PLACES : 1);
+}
+
+async function watch(config: Config, jobId: JobId, options: WatchOptions): Promise<void> {
+  const endsAt = performance.now() + WAITS_MS;
   const request: WatchRequest = {
     jobId,
     tasks: options.task.length > 0 ? [...new Set(options.task)] : null,

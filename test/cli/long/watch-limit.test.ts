@@ -1,15 +1,21 @@
 /** `agent watch` beside an agent that gets no answer of the service. */
 import { expect, it, vi } from 'vitest';
-import { watch } from '../../../src/cli/commands/watch.ts';
+import { watchEach } from '../../../src/cli/commands/watch.ts';
 import type { JobId } from '../../../src/job.ts';
+import { until } from '../../support/e2e-until.ts';
 import { ownState } from '../own-state.ts';
 
-it('agent watch ends although the running agent answers nothing', { timeout: 60_000 }, async () => {
+it('agent watch of several jobs asks for all at once, and ends although the agent answers nothing', {
+  timeout: 60_000,
+}, async () => {
   const { file, store } = await ownState();
+  const jobIds = ['601', '602', '603'] as JobId[];
   const output = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   try {
-    await watch('601' as JobId, { config: file, task: [], file: [], results: true, wait: true });
-    expect(store.jobs.get('601' as JobId)?.state).toBe('watched');
+    const watching = watchEach(jobIds, { config: file, task: [], file: [], results: true, wait: true });
+    await until('all to be asked for', () => store.requests.openOfService().length === jobIds.length);
+    await watching;
+    expect(jobIds.map((jobId) => store.jobs.get(jobId)?.state)).toEqual(['watched', 'watched', 'watched']);
   } finally {
     output.mockRestore();
   }
