@@ -2,7 +2,7 @@
  * The end of a call by abort or time limit, and the body of a response: read at the pace of the reader, and aborted
  * when the server makes no progress.
  */
-import { setMaxListeners } from 'node:events';
+import { on, setMaxListeners } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import type { Readable } from 'node:stream';
 import { setImmediate as immediate } from 'node:timers/promises';
@@ -66,14 +66,9 @@ const MAX_TURN_MS = 10;
 export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer> {
   readonly #stream: Readable;
   readonly #limits: BodyLimits;
-  readonly #waiting: Buffer[] = [];
-  #listens = false;
-  /** How the stream ended: `error` in an object because it may be undefined; without it, the body is complete. */
-  #end: { readonly error?: unknown } | undefined;
-  #wake: () => void = () => undefined;
+  readonly #chunks: AsyncIterator<unknown[]>;
   #turnMs = performance.now();
   #waitedMs = 0;
-  #chunkWaitedMs = 0;
   #bytes = 0;
   #over = false;
 
@@ -81,8 +76,8 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     this.#stream = stream;
     this.#limits = limits;
     // The reader gets the error; an unread body must not end the process.
-    stream.on('error', (error: unknown) => this.#ended({ error }));
-    stream.on('end', () => this.#ended({}));
+    stream.on('error', () => {});
+    this.#chunks = on(stream, 'data', { close: ['end', 'close'], highWaterMark: MAX_WAITING });
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Buffer> {
@@ -95,10 +90,10 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     try {
       stop.signal.throwIfAborted();
       await this.#giveTurn();
-      const chunk = (this.#end === undefined ? this.#take() : undefined) ?? (await this.#nextWithinLimit());
+      const chunk = await this.#nextWithinLimit();
       // A stop during the last chunk wins: an incomplete body must not look complete.
       stop.signal.throwIfAborted();
-      if (chunk !== undefined) return { done: false, value: this.#counted(chunk) };
+      if (chunk !== undefined) return { done: false, value: chunk };
       this.#settle();
       return { done: true, value: undefined };
     } catch (error) {
@@ -120,13 +115,7 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
 
   #settle(): void {
     this.#over = true;
-    this.#waiting.length = 0;
     this.#limits.stop.settle();
-  }
-
-  #ended(end: { readonly error?: unknown }): void {
-    this.#end ??= end;
-    this.#wake();
   }
 
   async #giveTurn(): Promise<void> {
@@ -135,51 +124,22 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     this.#turnMs = performance.now();
   }
 
-  #take(): Buffer | undefined {
-    const chunk = this.#waiting.shift();
-    if (this.#waiting.length === 0) this.#flow();
-    return chunk;
-  }
-
-  #flow(): void {
-    const stream = this.#stream;
-    if (!this.#listens) {
-      this.#listens = true;
-      stream.on('data', (chunk: Buffer) => {
-        if (this.#over) return;
-        if (this.#waiting.push(chunk) >= MAX_WAITING) stream.pause();
-        this.#wake();
-      });
-    }
-    if (stream.isPaused()) stream.resume();
-  }
-
-  #counted(chunk: Buffer): Buffer {
-    this.#limits.measure?.(chunk.length, this.#chunkWaitedMs);
-    this.#chunkWaitedMs = 0;
-    this.#bytes += chunk.length;
-    if (this.#bytes >= PROGRESS_BYTES) {
-      this.#waitedMs = 0;
-      this.#bytes = 0;
-    }
-    return chunk;
-  }
-
   async #nextWithinLimit(): Promise<Buffer | undefined> {
-    const { stop, idleMs, target } = this.#limits;
+    const { stop, idleMs, target, measure } = this.#limits;
     const startedMs = performance.now();
     const expired = () => stop.stop(timeoutError(target, `sent nothing new for ${idleMs} ms`));
     const timer = setTimeout(expired, Math.max(0, idleMs - this.#waitedMs));
     try {
-      while (this.#waiting.length === 0 && this.#end === undefined) {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-      }
-      this.#chunkWaitedMs = performance.now() - startedMs;
-      this.#waitedMs += this.#chunkWaitedMs;
-      if (this.#end !== undefined && 'error' in this.#end) throw this.#end.error;
-      return this.#take();
+      const { done, value } = await this.#chunks.next();
+      if (done === true && this.#stream.readableEnded) return undefined;
+      if (done === true) throw new JobtailError('interrupted', `the connection to ${addressOf(target)} was closed`);
+      const [chunk] = value as [Buffer];
+      const waitedMs = performance.now() - startedMs;
+      measure?.(chunk.length, waitedMs);
+      this.#bytes += chunk.length;
+      this.#waitedMs += waitedMs;
+      if (this.#bytes >= PROGRESS_BYTES) [this.#bytes, this.#waitedMs] = [0, 0];
+      return chunk;
     } finally {
       clearTimeout(timer);
     }

@@ -35,59 +35,12 @@ export interface SignInOptions {
   readonly random: () => number;
 }
 
-type Closed = { readonly kind: 'closed' };
-type Open = { readonly kind: 'open'; readonly grant: Grant };
-type Failed = { readonly kind: 'failed'; readonly error: JobtailError };
-
 /** A sign-in is under way, once for all calls that wait for it. */
 interface Opening {
-  readonly kind: 'opening';
-  readonly before: Closed | Failed;
   readonly result: Promise<Grant>;
   readonly stop: AbortController;
   waiting: number;
 }
-
-type State = Closed | Opening | Open | Failed;
-
-/** `ended`: without a result, because no call waits any more, or the pause after the last failure is not over. */
-type Event =
-  | { readonly kind: 'begun'; readonly opening: Opening }
-  | { readonly kind: 'granted'; readonly grant: Grant }
-  | { readonly kind: 'failed'; readonly error: JobtailError }
-  | { readonly kind: 'ended' }
-  | { readonly kind: 'lost'; readonly grant: Grant };
-
-type Of<Union extends { readonly kind: string }, Kind> = Extract<Union, { readonly kind: Kind }>;
-type Table = {
-  readonly [Kind in State['kind']]: {
-    readonly [Name in Event['kind']]: (state: Of<State, Kind>, event: Of<Event, Name>) => State;
-  };
-};
-
-const CLOSED: Closed = { kind: 'closed' };
-const stays = (state: State): State => state;
-const begins = (_: State, { opening }: Of<Event, 'begun'>): State => opening;
-
-const NEXT: Table = {
-  closed: { begun: begins, granted: stays, failed: stays, ended: stays, lost: stays },
-  opening: {
-    begun: stays,
-    granted: (_, { grant }) => ({ kind: 'open', grant }),
-    failed: (_, { error }) => ({ kind: 'failed', error }),
-    ended: ({ before }) => before,
-    lost: stays,
-  },
-  open: {
-    begun: stays,
-    granted: stays,
-    failed: stays,
-    ended: stays,
-    // A late report about an older grant, even with the same code, is ignored.
-    lost: (state, { grant }) => (state.grant === grant ? CLOSED : state),
-  },
-  failed: { begun: begins, granted: stays, failed: stays, ended: stays, lost: stays },
-};
 
 export class SignIn implements Session {
   readonly #options: SignInOptions;
@@ -95,7 +48,10 @@ export class SignIn implements Session {
   readonly #backOff: BackOff;
   readonly #refusals: BackOff;
   #hasSucceeded = false;
-  #state: State = CLOSED;
+  #grant: Grant | undefined;
+  #opening: Opening | undefined;
+  /** Of the last sign-in: the next one waits for the end of its pause. */
+  #failure: JobtailError | undefined;
 
   constructor(options: SignInOptions) {
     const { auth, env, onWarning, random, nowMs } = options;
@@ -117,35 +73,29 @@ export class SignIn implements Session {
    * unexpected-answer, malformed, http-status, aborted, and what the HTTP client throws
    */
   async current(signal: AbortSignal): Promise<Grant> {
-    const state = this.#state;
-    if (state.kind === 'open') return state.grant;
+    if (this.#grant !== undefined) return this.#grant;
     if (signal.aborted) throw stopped();
-    return this.#wait(state.kind === 'opening' ? state : this.#begin(state), signal);
+    return this.#wait(this.#opening ?? this.#begin(), signal);
   }
 
-  /** Drops `grant` if it is the current one. */
+  /** Drops `grant` if it is the current one: a late report about an older one, even with the same code, is ignored. */
   lost(grant: Grant): void {
-    this.#send({ kind: 'lost', grant });
+    if (this.#grant === grant) this.#grant = undefined;
   }
 
-  #send(event: Event): void {
-    const next = NEXT[this.#state.kind][event.kind] as (state: State, event: Event) => State;
-    this.#state = next(this.#state, event);
-  }
-
-  #begin(before: Closed | Failed): Opening {
+  #begin(): Opening {
     const stop = new AbortController();
     const result = Promise.resolve()
-      .then(() => this.#signIn(before, stop.signal))
+      .then(() => this.#signIn(stop.signal))
       .finally(() => this.#end(opening));
-    const opening: Opening = { kind: 'opening', before, result, stop, waiting: 0 };
-    this.#send({ kind: 'begun', opening });
+    const opening: Opening = { result, stop, waiting: 0 };
+    this.#opening = opening;
     return opening;
   }
 
   /** However it ends, a sign-in does not stay under way. */
   #end(opening: Opening): void {
-    if (this.#state === opening) this.#send({ kind: 'ended' });
+    if (this.#opening === opening) this.#opening = undefined;
   }
 
   /** Rejects with `aborted` when `signal` fires. The sign-in is stopped when its last caller has gone. */
@@ -166,8 +116,8 @@ export class SignIn implements Session {
   }
 
   /** `signal` fires when no call waits any more: then the outcome does not count. */
-  async #signIn(before: Closed | Failed, signal: AbortSignal): Promise<Grant> {
-    if (before.kind === 'failed') await this.#respectPause(before.error, signal);
+  async #signIn(signal: AbortSignal): Promise<Grant> {
+    if (this.#failure !== undefined) await this.#respectPause(this.#failure, signal);
     const startedMs = this.#options.nowMs();
     let grant: Grant;
     try {
@@ -179,7 +129,8 @@ export class SignIn implements Session {
       throw this.#withNextTry(error);
     }
     if (signal.aborted) throw stopped();
-    this.#send({ kind: 'granted', grant });
+    this.#grant = grant;
+    this.#failure = undefined;
     this.#hasSucceeded = true;
     this.#backOff.reset();
     this.#refusals.reset();
@@ -189,7 +140,7 @@ export class SignIn implements Session {
 
   #failed(thrown: unknown): JobtailError {
     const error = this.#options.secrets.hideIn(asJobtailError(thrown));
-    this.#send({ kind: 'failed', error });
+    this.#failure = error;
     // For passing errors, the back-off of the caller suffices.
     if (this.#mayBeRefusal(error)) this.#refusals.lengthen();
     else if (!error.policy.passes) this.#backOff.lengthen();
