@@ -3,13 +3,13 @@ import sax from 'sax';
 
 /** The texts of all `localName` elements; undefined if the document is no XML. */
 export function textsOf(document: string, localName: string): string[] | undefined {
-  const parser = sax.parser(true, { xmlns: true });
+  const parser = sax.parser(true);
   const texts: string[] = [];
   const open: { local: string; text: string }[] = [];
   parser.onerror = (error) => {
     throw error;
   };
-  parser.onopentag = (tag) => open.push({ local: (tag as sax.QualifiedTag).local, text: '' });
+  parser.onopentag = ({ name }) => open.push({ local: name.slice(name.indexOf(':') + 1), text: '' });
   const onText = (text: string) => {
     const inner = open.at(-1);
     if (inner !== undefined) inner.text += text;

@@ -1,7 +1,7 @@
 /**
  * Reads a SOAP response while it arrives. The package `sax` reads the tags; the texts between them stay bytes here, and
- * bulky ones are lifted. Elements must be where the contract defines them, in its namespace; the first violation is an
- * error.
+ * bulky ones are lifted. Elements must be where the contract defines them; the first violation is an error. Their
+ * prefixes do not matter: the namespaces of envelope and contract must be declared around the response.
  */
 import { isUtf8 } from 'node:buffer';
 import sax, { type Tag } from 'sax';
@@ -12,19 +12,11 @@ import type { Secrets } from '../../redact.ts';
 import { Base64Decoder, Chunks } from '../content/chunks.ts';
 import { CONTENT, MAX_DEPTH, MAX_ITEM_BYTES, type ReaderOptions, textOf, type Value } from '../content/values.ts';
 import { malformed, tooLarge } from '../wrong-answers.ts';
-import { SOAP_NAMESPACES, serviceOf } from './contract.ts';
+import { SOAP_NAMESPACES } from './contract.ts';
 import { faultWords, unexpected } from './faults.ts';
-import {
-  endOfWholeCharacters,
-  isWhiteSpace,
-  Namespaces,
-  NOT_MARKUP,
-  resolveReferences,
-  reusedSpace,
-} from './xml-text.ts';
+import { endOfWholeCharacters, isWhiteSpace, NOT_MARKUP, resolveReferences } from './xml-text.ts';
 
 const ENVELOPES: readonly string[] = Object.values(SOAP_NAMESPACES);
-const XSI_NAMESPACE = 'http://www.w3.org/2001/XMLSchema-instance';
 
 /** Maximum length of a tag, a comment or an instruction. */
 const MAX_TAG_BYTES = 64 * 1024;
@@ -57,16 +49,11 @@ interface XmlReaderOptions extends ReaderOptions {
 /** `value`: the result of the operation, without items that were taken. `fault`: the words of a fault. */
 type XmlRest = { readonly value: Value } | { readonly fault: string };
 
-interface Named {
-  readonly uri: string;
-  readonly local: string;
-  readonly isNil: boolean;
-}
-
 interface Open {
   /** outer: the envelope and its body. lifted: a bulky text. skipped: with all that is in it. */
   readonly kind: 'outer' | 'value' | 'nil' | 'lifted' | 'skipped';
-  readonly tag: Named;
+  /** Its name without the prefix. */
+  readonly name: string;
   fields: Map<string, Value> | undefined;
   text: string;
 }
@@ -76,8 +63,9 @@ export class XmlReader {
   readonly #chunks = new Chunks();
   readonly #take = (bytes: Buffer, at: number) => this.#step(bytes, at);
   readonly #tags = sax.parser(true, { position: false });
-  readonly #namespaces = new Namespaces();
   readonly #open: Open[] = [];
+  /** The namespaces of envelope, body and response. */
+  readonly #declared = new Set<string>();
   #content: Open | undefined;
   #isFault = false;
   #isEmpty = true;
@@ -162,12 +150,12 @@ export class XmlReader {
    * something else begins.
    */
   #names(bytes: Buffer, at: number): number {
-    const { onItem, namespace } = this.#options;
+    const { onItem } = this.#options;
     const isInList = onItem !== undefined && !this.#isFault && this.#open.length === DEPTH.item;
     if (!isInList || this.#open.at(-1)?.kind !== 'value' || !bytes.subarray(at, at + LISTED.length).equals(LISTED))
       return at;
     const piece = bytes.subarray(at, bytes.lastIndexOf(END_OF_LISTED) + END_OF_LISTED.length);
-    if (this.#namespaces.resolve('string').uri !== namespace || !isUtf8(piece)) return at;
+    if (!isUtf8(piece)) return at;
     const text = piece.toString();
     let end = 0;
     for (const { 0: all, 1: name = '' } of text.matchAll(LISTED_NAME)) {
@@ -210,24 +198,19 @@ export class XmlReader {
     this.#hasRoot = true;
     const given = Object.entries(attributes);
     this.#count(BYTES_PER_NAME * (1 + given.length));
-    this.#namespaces.open(given);
-    const { uri, local } = this.#namespaces.resolve(name);
-    const tag = { uri, local, isNil: given.some((attribute) => this.#isNil(attribute)) };
-    this.#open.push({ kind: this.#kindOf(tag), tag, fields: undefined, text: '' });
+    const isNil = given.some(([key, value]) => /:nil$/.test(key) && /^\s*(?:true|1)\s*$/.test(value));
+    if (this.#open.every(({ kind }) => kind === 'outer'))
+      for (const [key, value] of given) if (/^xmlns(?::|$)/.test(key)) this.#declared.add(value);
+    const local = name.slice(name.indexOf(':') + 1);
+    this.#open.push({ kind: this.#kindOf(local, isNil), name: local, fields: undefined, text: '' });
   }
 
-  #isNil([name, value]: [string, string]): boolean {
-    if (!name.includes(':') || name.startsWith('xmlns:')) return false;
-    const { uri, local } = this.#namespaces.resolve(name);
-    return uri === XSI_NAMESPACE && local === 'nil' && /^\s*(?:true|1)\s*$/.test(value);
-  }
-
-  #kindOf(tag: Named): Open['kind'] {
+  #kindOf(name: string, isNil: boolean): Open['kind'] {
     switch (this.#open.at(-1)?.kind) {
       case undefined:
-        return this.#envelope(tag);
+        return this.#envelope(name);
       case 'outer':
-        return this.#open.length === DEPTH.body ? this.#headerOrBody(tag) : this.#response(tag);
+        return this.#open.length === DEPTH.body ? this.#headerOrBody(name) : this.#response(name, isNil);
       case 'skipped':
         return 'skipped';
       case 'lifted':
@@ -235,49 +218,44 @@ export class XmlReader {
       case 'nil':
         throw malformed('an element inside a nil one');
       case 'value':
-        return this.#inner(tag);
+        // A nil element counts as absent.
+        if (isNil) return 'nil';
+        return !this.#isFault && this.#isBulky(name) ? this.#beginText() : 'value';
     }
   }
 
-  #envelope(tag: Named): Open['kind'] {
-    if (tag.local.toLowerCase() === 'html') throw malformed('it looks like a web page');
-    if (tag.local !== 'Envelope' || !ENVELOPES.includes(tag.uri))
-      throw this.#unexpected(`it contains ${this.#nameOf(tag)} instead of a SOAP envelope`);
+  #envelope(name: string): Open['kind'] {
+    if (name.toLowerCase() === 'html') throw malformed('it looks like a web page');
+    if (name !== 'Envelope' || !ENVELOPES.some((namespace) => this.#declared.has(namespace)))
+      throw this.#unexpected(`it contains ${this.#shown(name)} instead of a SOAP envelope`);
     return 'outer';
   }
 
-  #headerOrBody(tag: Named): Open['kind'] {
-    const inEnvelope = tag.uri === this.#open[0]?.tag.uri && !this.#hasBody;
-    if (inEnvelope && tag.local === 'Header') return 'skipped';
-    if (!inEnvelope || tag.local !== 'Body') throw this.#unexpected(`its envelope contains ${this.#nameOf(tag)}`);
+  #headerOrBody(name: string): Open['kind'] {
+    if (name === 'Header' && !this.#hasBody) return 'skipped';
+    if (name !== 'Body' || this.#hasBody) throw this.#unexpected(`its envelope contains ${this.#shown(name)}`);
     this.#hasBody = true;
     return 'outer';
   }
 
-  #response(tag: Named): Open['kind'] {
+  #response(name: string, isNil: boolean): Open['kind'] {
     const { operation, namespace } = this.#options;
     if (this.#content !== undefined) throw this.#unexpected('the body of its envelope contains more than one element');
-    this.#isFault = tag.uri === this.#open[0]?.tag.uri && tag.local === 'Fault';
-    if (!this.#isFault && (tag.uri !== namespace || tag.local !== `${operation}Response`))
-      throw this.#unexpected(`it contains ${this.#nameOf(tag)} instead of ${operation}Response of ${namespace}`);
-    return tag.isNil ? 'nil' : 'value';
-  }
-
-  #inner(tag: Named): Open['kind'] {
-    if (!this.#isFault && tag.uri !== this.#options.namespace) {
-      if (serviceOf(this.#options.operation) === 'JobManagementWs') return 'skipped';
-      throw this.#unexpected(`its response contains ${this.#nameOf(tag)}`);
+    this.#isFault = name === 'Fault';
+    const isOther = name !== `${operation}Response` || !this.#declared.has(namespace);
+    if (!this.#isFault && isOther) {
+      const namespaces = this.#options.secrets.safeText([...this.#declared].join(', '));
+      const found = `${this.#shown(name)} with the namespaces ${namespaces}`;
+      throw this.#unexpected(`it contains ${found} instead of ${operation}Response of ${namespace}`);
     }
-    // A nil element counts as absent.
-    if (tag.isNil) return 'nil';
-    return !this.#isFault && this.#isBulky(tag) ? this.#beginText() : 'value';
+    return isNil ? 'nil' : 'value';
   }
 
-  #isBulky({ local }: Named): boolean {
+  #isBulky(name: string): boolean {
     const { lifted } = this.#options;
     if (lifted === undefined) return false;
     if (lifted.encoding === 'base64') return this.#open.length === DEPTH.result;
-    return this.#open.length === DEPTH.member && local === CONTENT;
+    return this.#open.length === DEPTH.member && name === CONTENT;
   }
 
   #beginText(): 'lifted' {
@@ -290,7 +268,6 @@ export class XmlReader {
 
   #closed(): void {
     this.#isReported = true;
-    this.#namespaces.close();
     const closed = this.#open.pop();
     if (closed === undefined || closed.kind === 'skipped' || closed.kind === 'outer') return;
     if (closed.kind === 'lifted') {
@@ -316,7 +293,7 @@ export class XmlReader {
     const parent = this.#open.at(-1);
     if (parent === undefined) return;
     parent.fields ??= new Map();
-    const name = closed.tag.local.toLowerCase();
+    const name = closed.name.toLowerCase();
     const before = parent.fields.get(name);
     const value = this.#valueOf(closed);
     if (before === undefined) parent.fields.set(name, value);
@@ -324,9 +301,9 @@ export class XmlReader {
     else parent.fields.set(name, [before, value]);
   }
 
-  #valueOf({ kind, tag, fields, text }: Open): Value {
+  #valueOf({ kind, name, fields, text }: Open): Value {
     if (kind === 'nil') return null;
-    if (fields === undefined || (this.#isFault && WORDS_OF_FAULT.includes(tag.local))) return text;
+    if (fields === undefined || (this.#isFault && WORDS_OF_FAULT.includes(name))) return text;
     if (text.trim() !== '' && !this.#isFault) throw malformed('text beside elements');
     return fields;
   }
@@ -358,7 +335,7 @@ export class XmlReader {
         return;
       case 'lifted': {
         this.#plainBytes -= bytes.length;
-        const decoded = this.#base64?.push(bytes) ?? (isLiteral ? bytes : resolveReferences(bytes, reusedSpace()));
+        const decoded = this.#base64?.push(bytes) ?? (isLiteral ? bytes : resolveReferences(bytes));
         if (decoded.length > 0) this.#options.lifted?.bytes(decoded);
         return;
       }
@@ -380,9 +357,7 @@ export class XmlReader {
     return unexpected(this.#options.operation, what);
   }
 
-  #nameOf({ local, uri }: Named): string {
-    const { secrets } = this.#options;
-    const name = `the element ${secrets.safeText(local, MAX_OF_NAME)}`;
-    return uri === '' ? name : `${name} of ${secrets.safeText(uri)}`;
+  #shown(name: string): string {
+    return `the element ${this.#options.secrets.safeText(name, MAX_OF_NAME)}`;
   }
 }

@@ -102,7 +102,6 @@ describe('what is lifted', () => {
     ['xsi:nil="false"', 'x', ['x']],
     ['xsi:nil="1"', '', []],
     ['xsi:type="xsd:string" xml:space="preserve"', ' x ', [' x ']],
-    [`xmlns="${NAMESPACE}" xmlns:y="urn:y" y:nil="true"`, 'x', ['x']],
     ['a="&quot;&#x41;" b=\'>\'', 'x', ['x']],
   ])('may have attributes: %s', (attributes, content, expected) => {
     const document = partsResponse(
@@ -111,7 +110,7 @@ describe('what is lifted', () => {
     expect(scanXml(PARTS, document).texts.map(String)).toEqual(expected);
   });
 
-  test('stands in the namespace of the contract, whatever its prefix', () => {
+  test('is found whatever its prefix', () => {
     const prefixed = `<S:Envelope xmlns:S='${SOAP_1_2}' xmlns:n = "${NAMESPACE}"><S:Header><a b="c">&amp;<d/></a></S:Header>
       <S:Body ><n:${PARTS}Response><n:${PARTS}Result><JobFileContentExt xmlns="${NAMESPACE}">
       <n:content\n>x</n:content ><n:offset>1</n:offset></JobFileContentExt></n:${PARTS}Result></n:${PARTS}Response>\r\n</S:Body></S:Envelope>\n`;
@@ -135,14 +134,6 @@ describe('what is lifted', () => {
   test('may be names, some of them nil', () => {
     const names = listResponse('<string>a &amp; b</string>', '<string xsi:nil="true" />', '<string/>');
     expect(scanXml(LIST, names)).toMatchObject({ rest: '', items: ['a & b', null, ''], texts: [] });
-  });
-
-  test.each([
-    ['another namespace', 'urn:other'],
-    ['no namespace', ''],
-  ])('is refused in %s', (_, namespace) => {
-    const document = partsResponse(`<JobFileContentExt><content xmlns="${namespace}">x</content></JobFileContentExt>`);
-    expect(errorOf(PARTS, document)).toBe('unexpected-answer');
   });
 });
 
@@ -199,9 +190,6 @@ describe('an answer is wrong with', () => {
     ['an attribute without a value', good.replace('<content>', '<content a>'), 'malformed'],
     ['attributes that touch', good.replace('<content>', '<content a="1"b="2">'), 'malformed'],
     ['a wrong reference in an attribute', good.replace('<content>', '<content a="&x;">'), 'malformed'],
-    ['an unknown prefix', good.replace('<content>', '<content y:a="1">'), 'malformed'],
-    ['an element of an unknown prefix', good.replace('<content>', '<y:content>'), 'malformed'],
-    ['the prefix xml bound anew', good.replace('<content>', '<content xmlns:xml="urn:x">'), 'malformed'],
     ['a name that is none', good.replace('<content>', '<1content>'), 'malformed'],
     ['a declaration of another encoding', good.replace('utf-8', 'windows-1250'), 'malformed'],
     ['a declaration in the middle', good.replace('<content>', '<content><?xml version="1.0"?>'), 'malformed'],
