@@ -55,8 +55,7 @@ export class RestRemote implements Remote {
   }
 
   divide(jobId: JobId, wanted: readonly PartRequest[]): PartRequest[][] {
-    const { sessionBytes } = this.#calls;
-    return divideByBytes(jobId, wanted, { maxBytes: this.#capabilities.partsBytes, sessionBytes });
+    return divideByBytes(jobId, wanted, this.#capabilities.partsBytes, this.#calls.sessionBytes);
   }
 
   async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {

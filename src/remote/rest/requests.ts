@@ -4,7 +4,7 @@
  */
 import type { PartRequest, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
-import type { JobId, TaskId } from '../../job.ts';
+import type { JobId } from '../../job.ts';
 import { CREDENTIALS, FILE_TYPES, PROTOCOLS, REQUEST, TRANSFER_METHOD } from './contract.ts';
 
 /** Each value is JSON. */
@@ -54,52 +54,32 @@ function entryOf({ taskId, file, offset }: PartRequest): string {
   });
 }
 
-interface RequestLimit {
-  readonly maxBytes: number;
-  readonly sessionBytes: number;
-}
-
 export function partsBytes(jobId: JobId, wanted: readonly PartRequest[], sessionBytes: number): number {
   const session = { [REQUEST.sessionCode]: JSON.stringify('x'.repeat(sessionBytes)) };
   return Buffer.byteLength(writeMembers({ ...partsMembers(jobId, wanted), ...session }));
 }
 
-/**
- * As few requests as possible: files of one task stay together, and tasks in their order. A task is divided only if it
- * does not fit into one request; a single file is requested whatever its length.
- */
+/** As few requests as possible, in their order; a single file is requested whatever its length. */
 export function divideByBytes(
   jobId: JobId,
   wanted: readonly PartRequest[],
-  { maxBytes, sessionBytes }: RequestLimit,
+  maxBytes: number,
+  sessionBytes: number,
 ): PartRequest[][] {
   const room = maxBytes - partsBytes(jobId, [], sessionBytes);
-  const slices: PartRequest[][] = [];
-  let left = 0;
-  const add = (together: readonly PartRequest[]) => {
-    const bytes = together.reduce((sum, request) => sum + entryOf(request).length + 1, 0);
-    if (bytes > room && together.length > 1) {
-      for (const request of together) add([request]);
-      return;
-    }
-    if (slices.length === 0 || bytes > left) {
-      slices.push([]);
+  let slice: PartRequest[] = [];
+  // A call without files is a call, too.
+  const slices = [slice];
+  let left = room;
+  for (const request of wanted) {
+    const bytes = entryOf(request).length + 1;
+    if (bytes > left && slice.length > 0) {
+      slice = [];
+      slices.push(slice);
       left = room;
     }
-    slices.at(-1)?.push(...together);
+    slice.push(request);
     left -= bytes;
-  };
-  for (const together of byTask(wanted).values()) add(together);
-  // A call without files is a call, too.
-  return slices.length === 0 ? [[]] : slices;
-}
-
-function byTask(wanted: readonly PartRequest[]): Map<TaskId, PartRequest[]> {
-  const tasks = new Map<TaskId, PartRequest[]>();
-  for (const request of wanted) {
-    const together = tasks.get(request.taskId);
-    if (together === undefined) tasks.set(request.taskId, [request]);
-    else together.push(request);
   }
-  return tasks;
+  return slices;
 }

@@ -86,7 +86,7 @@ describe('parts', () => {
     });
   });
 
-  test('are asked for in requests that every release takes, with the files of a task together', async () => {
+  test('are asked for in as few requests as every release takes, in their order', async () => {
     const made = await place(() => ({ status: 200, body: [] }));
     const tasks = [1, 22, 333, 4444, 55555, 2n ** 63n - 1n].map((id) => taskId(String(id)));
     await made.remote.readParts(jobId('9223372036854775807'), tasks.flatMap(four), signal);
@@ -97,7 +97,7 @@ describe('parts', () => {
       [...body.matchAll(/InfoId":(\d+),"FileType/g)].map(([, id]) => id),
     );
     expect(asked.flat()).toEqual([...tasks.flatMap((id) => [id, id, id, id]), TASK]);
-    for (const ids of asked.slice(0, -1)) expect(ids.length % 4).toBe(0);
+    expect(Math.max(...asked.map((ids) => ids.length))).toBeGreaterThan(4);
   });
 
   test.each<[string, Answer]>([
