@@ -9,13 +9,11 @@ import { addressOf, type Target } from './failures.ts';
 
 /** Below this rate, in bytes per second on the wire, gzip is requested. */
 export const SLOW_RATE = 4_000_000;
-/** Above this rate it is no longer requested. */
-export const FAST_RATE = 8_000_000;
 export const MEASURED_BYTES = 256 * 1024;
-/** Consecutive measurements that switch it. */
+/** Consecutive slow measurements that switch it on. */
 export const MEASUREMENTS = 3;
-/** Compressed responses do not show the rate of others: after this time, one is measured again. */
-export const RECHECK_MS = 60 * 60 * 1000;
+/** It is requested for so long: compressed responses do not show the rate of others. */
+export const REQUESTED_MS = 60 * 60 * 1000;
 
 /** Maximum ratio of a response to its compressed bytes. */
 const MAX_RATIO = 250;
@@ -30,11 +28,9 @@ interface Body extends AsyncIterable<Buffer> {
 
 export class Compression {
   readonly #nowMs: () => number;
-  #isOn = false;
   #isBroken = false;
-  #onSinceMs = 0;
-  /** Consecutive measurements that suggest the other state. */
-  #contrary = 0;
+  #wantedUntilMs = Number.NEGATIVE_INFINITY;
+  #slowInARow = 0;
   #arrivedBytes = 0;
 
   constructor(nowMs: () => number = () => performance.now()) {
@@ -42,11 +38,7 @@ export class Compression {
   }
 
   get isWanted(): boolean {
-    if (this.#isOn && this.#nowMs() - this.#onSinceMs >= RECHECK_MS) {
-      this.#isOn = false;
-      this.#contrary = MEASUREMENTS - 1;
-    }
-    return this.#isOn && !this.#isBroken;
+    return this.#nowMs() < this.#wantedUntilMs && !this.#isBroken;
   }
 
   /**
@@ -66,11 +58,9 @@ export class Compression {
   }
 
   #measured(rate: number): void {
-    this.#contrary = (this.#isOn ? rate > FAST_RATE : rate < SLOW_RATE) ? this.#contrary + 1 : 0;
-    if (this.#contrary < MEASUREMENTS) return;
-    this.#isOn = !this.#isOn;
-    this.#onSinceMs = this.#nowMs();
-    this.#contrary = 0;
+    if (this.isWanted) return;
+    this.#slowInARow = rate < SLOW_RATE ? this.#slowInARow + 1 : 0;
+    if (this.#slowInARow >= MEASUREMENTS) this.#wantedUntilMs = this.#nowMs() + REQUESTED_MS;
   }
 
   /**
