@@ -124,7 +124,7 @@ async function runRsync(files: Map<string, DirectFile>, keptBytes: number, run: 
       command: 'rsync',
       args: argsOf(run),
       input: Buffer.from(names.map((name) => `${name}\0`).join('')),
-      talk: (output) => readRsyncOutput(output, news),
+      onOutput: rsyncReader(news),
       // The time limit of rsync does not detect a silent host while keep-alives can be sent.
       limit: {
         idleMs: request.idleMs + Math.ceil(Math.max(keptBytes, request.largestPresentBytes) / MIN_READ_BYTES_PER_MS),
@@ -223,9 +223,9 @@ interface RsyncNews {
 }
 
 /** Reads ASCII: other bytes are escaped. */
-async function readRsyncOutput(output: AsyncIterable<Buffer>, news: RsyncNews): Promise<void> {
+function rsyncReader(news: RsyncNews): (piece: Buffer) => void {
   let rest = '';
-  for await (const piece of output) {
+  return (piece) => {
     const lines = (rest + piece.toString('latin1')).split(/[\r\n]/);
     rest = lines.pop() ?? '';
     // No name is as long, but the other side controls the output.
@@ -240,5 +240,5 @@ async function readRsyncOutput(output: AsyncIterable<Buffer>, news: RsyncNews): 
       if (skipped !== undefined) news.onSkipped(unescaped(skipped));
       if (came !== undefined) news.onFile(unescaped(came));
     }
-  }
+  };
 }

@@ -16,8 +16,8 @@ export interface ProgramOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** All that it reads on its standard input. */
   readonly input?: Buffer;
-  /** Reads its standard output as far as it wants to. What it throws stops the program. */
-  readonly talk?: (output: AsyncIterable<Buffer>) => Promise<void>;
+  /** Receives its standard output. What it throws stops the program. */
+  readonly onOutput?: (bytes: Buffer) => void;
   readonly limit: Limit;
   readonly signal: AbortSignal;
 }
@@ -48,16 +48,16 @@ export function isInstalled(command: string): boolean {
 export const MAX_STDERR = 4_000;
 /** From asking a program to end to killing it, and from that to giving it up. */
 const GRACE_MS = 1_000;
-/** A process that an ended program left may hold its output: so long it is waited for. */
+/** A process that an ended program left may hold its output: so long more of it is waited for. */
 const LEFT_MS = 1_000;
 
-/** @throws what `talk` throws; NotInstalled; JobtailError `local-io`, `timeout`, `aborted`: they name no argument */
+/** @throws what `onOutput` throws; NotInstalled; JobtailError `local-io`, `timeout`, `aborted`: they name no argument */
 export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
-  const { command, input, talk, limit, signal } = options;
+  const { command, input, onOutput, limit, signal } = options;
   if (signal.aborted) throw stopped(command);
   const child = await start(options);
   const stop = new LinkedAbort(signal, () => stopped(command));
-  const clock = new LimitClock(limit, () => stop.abort(overLimit(command, limit)));
+  const clock = startLimit(limit, () => stop.abort(overLimit(command, limit)));
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-MAX_STDERR);
@@ -65,20 +65,17 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   // It may end before it has read everything.
   child.stdin.on('error', () => {});
   child.stdin.end(input);
-  const talking = async () => {
-    if (talk === undefined) return void child.stdout.on('data', () => clock.go());
+  child.stdout.on('error', (error) => stop.abort(error));
+  child.stdout.on('data', (bytes: Buffer) => {
+    clock.heard();
     try {
-      await talk(outputOf(child, clock));
+      if (!stop.signal.aborted) onOutput?.(bytes);
     } catch (error) {
       stop.abort(error);
     }
-    // Its later output is dropped; its end is awaited.
-    child.stdout.destroy();
-    clock.go();
-  };
+  });
   try {
-    const talked = talking();
-    const [end] = await Promise.all([endOf(child, stop.signal, talked), talked]);
+    const end = await endOf(child, stop.signal, onOutput !== undefined);
     stop.signal.throwIfAborted();
     return { ...end, stderr };
   } finally {
@@ -89,21 +86,18 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
 
 /** What a program prints, and how it ended. @throws as `runProgram`; JobtailError `answer-too-large` */
 export async function printedBy(
-  options: Omit<ProgramOptions, 'talk'> & { readonly maxBytes: number },
+  options: Omit<ProgramOptions, 'onOutput'> & { readonly maxBytes: number },
 ): Promise<ProgramEnd & { readonly printed: Buffer }> {
   const { command, maxBytes } = options;
   const pieces: Buffer[] = [];
   let bytes = 0;
-  const talk = async (output: AsyncIterable<Buffer>) => {
-    for await (const piece of output) {
-      pieces.push(piece);
-      bytes += piece.length;
-      if (bytes > maxBytes) {
-        throw new JobtailError('answer-too-large', `the program ${command} printed more than ${maxBytes} bytes`);
-      }
-    }
+  const onOutput = (piece: Buffer) => {
+    pieces.push(piece);
+    bytes += piece.length;
+    if (bytes > maxBytes)
+      throw new JobtailError('answer-too-large', `the program ${command} printed more than ${maxBytes} bytes`);
   };
-  const end = await runProgram({ input: Buffer.alloc(0), ...options, talk });
+  const end = await runProgram({ ...options, onOutput });
   return { ...end, printed: Buffer.concat(pieces) };
 }
 
@@ -121,79 +115,49 @@ async function start({ command, args, env = plainEnvironment() }: ProgramOptions
 const hasExited = ({ exitCode, signalCode }: ChildProcessWithoutNullStreams) =>
   exitCode !== null || signalCode !== null;
 
-/** Ends with the program, even if a process that it left has its output. */
-async function* outputOf(child: ChildProcessWithoutNullStreams, clock: LimitClock): AsyncGenerator<Buffer> {
-  const { stdout } = child;
-  let isWaiting = true;
-  let timer: NodeJS.Timeout | undefined;
-  const limitWait = () => {
-    if (isWaiting && hasExited(child)) timer = setTimeout(() => stdout.destroy(), LEFT_MS);
-  };
-  child.once('exit', limitWait);
-  try {
-    limitWait();
-    for await (const bytes of stdout) {
-      isWaiting = false;
-      clearTimeout(timer);
-      clock.pause();
-      yield bytes;
-      clock.go();
-      isWaiting = true;
-      limitWait();
-    }
-  } catch (error) {
-    if (!hasExited(child)) throw error;
-  } finally {
-    clearTimeout(timer);
-    child.off('exit', limitWait);
-  }
-}
-
 /**
  * Resolves when the program has ended and its output was read, or when it was given up; ends it with the signal. What an
- * ended program left goes on.
+ * ended program left goes on; `isHeard`: what that prints counts as output while it prints.
  */
 function endOf(
   child: ChildProcessWithoutNullStreams,
   stop: AbortSignal,
-  talked: Promise<void>,
+  isHeard: boolean,
 ): Promise<Omit<ProgramEnd, 'stderr'>> {
   return new Promise((resolve) => {
     let timer: NodeJS.Timeout | undefined;
-    let isClosed = false;
-    const settle = (end: Omit<ProgramEnd, 'stderr'>) => {
+    const settle = () => {
       clearTimeout(timer);
       stop.removeEventListener('abort', ask);
-      resolve(end);
-    };
-    const letGo = () => {
-      // It waits for a dead disk, or what left its group has its streams.
+      // If they are open: it waits for a dead disk, or what it left has them.
       for (const stream of child.stdio) stream?.destroy();
       child.unref();
       const { exitCode: code, signalCode } = child;
-      settle({ code, killedBy: signalCode ?? (code === null ? 'SIGKILL' : null) });
+      resolve({ code, killedBy: signalCode ?? (code === null ? 'SIGKILL' : null) });
     };
     const kill = () => {
       signalGroup(child, 'SIGKILL');
-      timer = setTimeout(letGo, GRACE_MS);
+      timer = setTimeout(settle, GRACE_MS);
     };
     const ask = () => {
       clearTimeout(timer);
-      if (hasExited(child)) return letGo();
+      if (hasExited(child)) return settle();
       // rsync keeps what came of a file when it is asked to end.
       signalGroup(child, 'SIGTERM');
       timer = setTimeout(kill, GRACE_MS);
     };
+    const waitForOutput = () => {
+      if (stop.aborted) return;
+      clearTimeout(timer);
+      timer = setTimeout(settle, LEFT_MS);
+    };
     child.once('exit', () => {
-      const limitWait = () => {
-        if (!stop.aborted && !isClosed) timer = setTimeout(letGo, LEFT_MS);
-      };
-      void talked.then(limitWait, () => {});
+      waitForOutput();
+      if (isHeard) child.stdout.on('data', waitForOutput);
     });
-    child.once('close', (code, killedBy) => {
-      isClosed = true;
+    child.once('close', () => {
       if (stop.aborted) signalGroup(child, 'SIGKILL');
-      settle({ code, killedBy });
+      settle();
     });
     if (stop.aborted) ask();
     else stop.addEventListener('abort', ask, { once: true });
@@ -247,58 +211,35 @@ interface IdleLimit {
 /** How often `progress` is asked. */
 const TICK_MS = 500;
 
-/** Calls back when the limit is over. */
-class LimitClock {
-  readonly #ms: number;
-  readonly #onOver: () => void;
-  /** Whether the output of the program counts. */
-  readonly #hears: boolean;
-  readonly #progressTimer: NodeJS.Timeout | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #hasEnded = false;
+/** Calls `onOver` when the limit is over. Output that is `heard` is progress, unless that is reported otherwise. */
+function startLimit(limit: Limit, onOver: () => void): { heard(): void; end(): void } {
+  const isTotal = 'totalMs' in limit;
+  const ms = isTotal ? limit.totalMs : limit.idleMs;
+  const progress = isTotal ? undefined : limit.progress;
+  let timer: NodeJS.Timeout | undefined = setTimeout(onOver, ms);
+  const again = () => {
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    timer = setTimeout(onOver, ms);
+  };
+  const watching = progress && watchProgress(progress, again, Math.min(TICK_MS, ms / 4));
+  const end = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    clearInterval(watching);
+  };
+  return { heard: isTotal || progress !== undefined ? () => {} : again, end };
+}
 
-  constructor(limit: Limit, onOver: () => void) {
-    const { totalMs, idleMs, progress }: Partial<IdleLimit & { totalMs: number }> = limit;
-    this.#ms = totalMs ?? idleMs ?? 0;
-    this.#onOver = onOver;
-    this.#hears = totalMs === undefined && progress === undefined;
-    if (progress !== undefined)
-      this.#progressTimer = setInterval(this.#watchProgress(progress), Math.min(TICK_MS, this.#ms / 4));
-    this.#begin();
-  }
-
-  /** The program wrote output: while that is processed, no time limit runs. */
-  pause(): void {
-    if (this.#hears) clearTimeout(this.#timer);
-  }
-
-  /** It is waited for again. */
-  go(): void {
-    if (this.#hears) this.#begin();
-  }
-
-  end(): void {
-    this.#hasEnded = true;
-    clearTimeout(this.#timer);
-    clearInterval(this.#progressTimer);
-  }
-
-  #begin(): void {
-    if (this.#hasEnded) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#onOver, this.#ms);
-  }
-
-  #watchProgress(progress: () => Promise<number>): () => Promise<void> {
-    let last: number | undefined;
-    let isReading = false;
-    return async () => {
-      if (isReading) return;
-      isReading = true;
-      const now = await progress().catch(() => last);
-      isReading = false;
-      if (now !== last) this.#begin();
-      last = now;
-    };
-  }
+function watchProgress(progress: () => Promise<number>, onProgress: () => void, everyMs: number): NodeJS.Timeout {
+  let last: number | undefined;
+  let isReading = false;
+  return setInterval(async () => {
+    if (isReading) return;
+    isReading = true;
+    const now = await progress().catch(() => last);
+    isReading = false;
+    if (now !== last) onProgress();
+    last = now;
+  }, everyMs);
 }

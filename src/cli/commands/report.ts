@@ -154,16 +154,21 @@ function withoutAssignments(text: string): string {
 async function printedByProgram(args: readonly string[], totalMs: number, signal: AbortSignal): Promise<string> {
   const pieces: Buffer[] = [];
   let bytes = 0;
-  const talk = async (output: AsyncIterable<Buffer>) => {
-    for await (const piece of output) {
-      pieces.push(piece);
-      bytes += piece.length;
-      if (bytes > MAX_SECTION_BYTES) throw new JobtailError('answer-too-large', `more than ${MAX_SECTION_BYTES} bytes`);
-    }
+  const onOutput = (piece: Buffer) => {
+    pieces.push(piece);
+    bytes += piece.length;
+    if (bytes > MAX_SECTION_BYTES) throw new JobtailError('answer-too-large', `more than ${MAX_SECTION_BYTES} bytes`);
   };
   const line = [...process.execArgv, process.argv[1] ?? '', ...args];
   const env = { ...process.env, NO_COLOR: '1' };
-  const end = await runProgram({ command: process.execPath, args: line, env, talk, limit: { totalMs }, signal }).then(
+  const end = await runProgram({
+    command: process.execPath,
+    args: line,
+    env,
+    onOutput,
+    limit: { totalMs },
+    signal,
+  }).then(
     ({ code, stderr }) => `${stderr}exit code: ${code}`,
     (thrown: unknown) => `not complete: ${asJobtailError(thrown).message}`,
   );
