@@ -2,23 +2,25 @@
 import { JobtailError } from './errors.ts';
 
 export class InTurn<Key> {
-  /** The last work of each key that has some. */
-  readonly #last = new Map<Key, Promise<unknown>>();
+  /** The end of the last work of each key that has some. */
+  readonly #ends = new Map<Key, Promise<void>>();
 
   /** Begins `work` when all before it has ended; rejects with `aborted` if the signal fires until then. */
   async run<T>(key: Key, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key) ?? Promise.resolve();
-    const begin = () => (signal.aborted ? Promise.reject(stopped()) : work());
-    const running = before.then(begin, begin);
-    this.#last.set(key, running);
-    const forget = () => void (this.#last.get(key) === running && this.#last.delete(key));
-    running.then(forget, forget);
-    await untilAborted(
-      before.catch(() => {}),
-      signal,
-      stopped,
-    );
-    return await running;
+    const before = this.#ends.get(key) ?? Promise.resolve();
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const last = before.then(() => ended);
+    this.#ends.set(key, last);
+    void last.then(() => this.#ends.get(key) === last && this.#ends.delete(key));
+    try {
+      await untilAborted(before, signal, stopped);
+      return await work();
+    } finally {
+      end();
+    }
   }
 }
 

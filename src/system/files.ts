@@ -136,66 +136,6 @@ export function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
 
-interface FileWriterOptions {
-  /** The path of the file, for messages; one without a name has none. */
-  readonly path?: string;
-  /** So many at a time are flushed on the way, so that little is left to flush at the end; none if left out. */
-  readonly flushBytes?: number;
-}
-
-class FileWriter {
-  readonly #file: Pick<OpenFile, 'write' | 'datasync'>;
-  readonly #options: FileWriterOptions;
-  #unflushedBytes = 0;
-  #writing: Promise<void> = Promise.resolve();
-  #flushing: Promise<void> = Promise.resolve();
-
-  constructor(file: Pick<OpenFile, 'write' | 'datasync'>, options: FileWriterOptions) {
-    this.#file = file;
-    this.#options = options;
-  }
-
-  /** Begins to write, once all before is written; the bytes stay as they are until `written` resolves. */
-  begin(bytes: Buffer): void {
-    this.#writing = this.#try(() => writeAll(this.#file, bytes, null));
-    this.#unflushedBytes += bytes.length;
-  }
-
-  /**
-   * All is in the file.
-   * @throws JobtailError disk-full, permission, local-io: for the last bytes, or for flushing earlier ones
-   */
-  async written(): Promise<void> {
-    await this.#writing;
-    if (this.#unflushedBytes < (this.#options.flushBytes ?? Number.POSITIVE_INFINITY)) return;
-    this.#unflushedBytes = 0;
-    await this.#flushing;
-    this.#flushing = this.#try(() => this.#file.datasync());
-  }
-
-  /** Nothing is under way any more; flushed is only a part. @throws JobtailError disk-full, permission, local-io */
-  async finish(): Promise<void> {
-    await this.#writing;
-    await this.#flushing;
-  }
-
-  /** Nothing is under way any more, whatever came of it. */
-  async settled(): Promise<void> {
-    await Promise.allSettled([this.#writing, this.#flushing]);
-  }
-
-  /** A failure is thrown at the next await. */
-  #try(work: () => Promise<void>): Promise<void> {
-    const done = work().catch((error: unknown) => {
-      const { path } = this.#options;
-      if (error instanceof Error && path !== undefined) Object.assign(error, { path });
-      throw asJobtailError(error);
-    });
-    done.catch(() => {});
-    return done;
-  }
-}
-
 export interface FileDigest {
   readonly bytes: number;
   readonly sha256: string;
@@ -224,33 +164,45 @@ export async function writeNewFile(
   const start: Buffer[] = [];
   const sha256 = createHash('sha256');
   let bytes = 0;
+  let unflushedBytes = 0;
   let opened: OpenFile | undefined;
-  let writer: FileWriter | undefined;
+  let writing = Promise.resolve();
+  let flushing = Promise.resolve();
+  const named = (error: unknown): never => {
+    throw asJobtailError(error instanceof Error ? Object.assign(error, { path: file }) : error);
+  };
+  const put = async (target: OpenFile, piece: Buffer) => {
+    writing = writeAll(target, piece, null).catch(named);
+    // Meanwhile, a thread writes.
+    sha256.update(piece);
+    await writing;
+    unflushedBytes += piece.length;
+    if (unflushedBytes < FLUSH_BYTES) return;
+    unflushedBytes = 0;
+    await flushing;
+    flushing = target.datasync().catch(named);
+    // The next await throws it.
+    flushing.catch(() => {});
+  };
   const begin = async (by: FileCalls) => {
-    opened = await by.open(file, NEW, mode);
-    writer = new FileWriter(opened, { path: file, flushBytes: FLUSH_BYTES });
-    const early = Buffer.concat(start);
-    writer.begin(early);
-    sha256.update(early);
-    return writer;
+    const target = await by.open(file, NEW, mode);
+    opened = target;
+    await put(target, Buffer.concat(start));
+    return target;
   };
   try {
     await fill(async (piece) => {
       bytes += piece.length;
       if (bytes <= AT_ONCE_BYTES) return void start.push(Buffer.from(piece));
-      const large = writer ?? (await begin(ofThreads));
-      await large.written();
-      large.begin(piece);
-      // Meanwhile, a thread writes.
-      sha256.update(piece);
-      await large.written();
+      await put(opened ?? (await begin(ofThreads)), piece);
     });
-    await (writer ?? (await begin(calls))).finish();
-    await opened?.close();
+    const target = opened ?? (await begin(calls));
+    await flushing;
+    await target.close();
     return { bytes, sha256: sha256.digest('hex') };
   } catch (error) {
     // What fails in between does not wait for the last piece: the file is closed only after it was written.
-    await writer?.settled();
+    await Promise.allSettled([writing, flushing]);
     await opened?.close();
     if (opened !== undefined) await fs.promises.rm(file, { force: true });
     throw error;
