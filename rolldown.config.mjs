@@ -42,7 +42,7 @@ const program = defineConfig({
     // With a hash: an agent that still runs after an upgrade must not load parts of another version.
     chunkFileNames: 'chunks/[name]-[hash].js',
     keepNames: true,
-    sourcemap: 'hidden',
+    sourcemap: true,
     sourcemapExcludeSources: true,
   },
   plugins: [smallerPackages, thirdPartyLicences('THIRD-PARTY-LICENSES')],

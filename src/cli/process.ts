@@ -6,7 +6,7 @@ import type { Log } from '../agent/ports.ts';
 import { asJobtailError, EXIT } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { logLine, printableLines } from '../printable.ts';
-import { packageFile, sourceStack } from '../system/package-file.ts';
+import { packageFile } from '../system/package-file.ts';
 import { columnsOf, wrapToColumns } from './show/terminal.ts';
 
 /** The exit code of a command that a signal stopped. */
@@ -72,7 +72,7 @@ export function reportError(thrown: unknown): number {
   const wrapped = lines.flatMap((line) => wrapToColumns(line, columns - indent.length));
   process.stderr.write(`agent: ${wrapped.join(`\n${indent}`)}\n`);
   if (error.code === 'internal') {
-    const stack = sourceStack(error.cause instanceof Error ? error.cause : error);
+    const { stack = '' } = error.cause instanceof Error ? error.cause : error;
     process.stderr.write(`${printableLines(stack)}\n`);
   }
   return error.policy.exitCode;

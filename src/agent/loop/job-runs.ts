@@ -2,7 +2,6 @@
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { sourceStack } from '../../system/package-file.ts';
 import { Failures, STATE } from '../failures.ts';
 import { type JobPolls, storedErrorFrom } from '../poll/poll.ts';
 import type { JobContext } from './job-context.ts';
@@ -83,8 +82,7 @@ export class JobRuns {
   failed(kind: DueRun, error: JobtailError): number {
     const { clock, log } = this.#context.deps;
     const { retryAfterMs = 0 } = error;
-    if (error.code === 'internal')
-      log.debug({ jobId: this.#jobId, stack: sourceStack(error) }, 'stack of an internal error');
+    if (error.code === 'internal') log.debug({ jobId: this.#jobId, stack: error.stack }, 'stack of an internal error');
     const backOff = this.#failing.get(kind)?.backOff ?? this.#newBackOff();
     backOff.lengthen();
     backOff.pause(retryAfterMs);
