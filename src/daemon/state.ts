@@ -68,7 +68,6 @@ export function openOwnStore(config: Config, log: Log, secrets = new Secrets(), 
     const opened = store;
     const transfers = new Transfers({ store, log, secrets, clock });
     const close = () => {
-      transfers.close();
       opened.close();
       lock.release();
     };

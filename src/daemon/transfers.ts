@@ -144,8 +144,4 @@ export class Transfers {
     const { code, message } = asJobtailError(thrown);
     this.#log.warn({ scope: 'transfers', code, err: message }, what);
   }
-
-  close(): void {
-    this.#directory.close();
-  }
 }

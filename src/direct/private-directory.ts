@@ -1,6 +1,6 @@
 /**
- * The directory for a private key while OpenSSH needs it as a file: readable by the agent only, in memory (tmpfs) if
- * possible. The file is removed after the transfer; leftovers of a kill are removed at the next start.
+ * A directory for a private key while OpenSSH needs it as a file: readable by the agent only, in memory (tmpfs) if
+ * possible. It is removed after the transfer; leftovers of a kill are removed at the next start.
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -16,9 +16,6 @@ interface PrivateDirectoryOptions {
 export class PrivateDirectory {
   readonly #places: readonly string[];
   readonly #prefix: string;
-  #directory: string | undefined;
-  /** What was made: another one may get its name, if it was removed. */
-  #inode = 0;
 
   constructor({ stateDirectory, environment }: PrivateDirectoryOptions) {
     const runtime = environment['RUNTIME_DIRECTORY']?.split(':')[0];
@@ -33,7 +30,7 @@ export class PrivateDirectory {
     for (const place of this.#places) {
       for (const name of namesIn(place)) {
         const directory = path.join(place, name);
-        if (!name.startsWith(this.#prefix) || directory === this.#directory) continue;
+        if (!name.startsWith(this.#prefix)) continue;
         const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
         if (stat?.isDirectory() && (uid === undefined || stat.uid === uid)) {
           fs.rmSync(directory, { recursive: true, force: true });
@@ -42,12 +39,12 @@ export class PrivateDirectory {
     }
   }
 
-  /** Writes files to a directory while `work` runs; their content may name that directory. */
+  /** Writes files to a new directory while `work` runs; their content may name that directory. */
   async withFiles<T>(
     contentsFor: (directory: string) => Readonly<Record<string, string>>,
     work: (directory: string) => Promise<T>,
   ): Promise<T> {
-    const directory = fs.mkdtempSync(path.join(this.#ours(), 'transfer-'));
+    const directory = this.#newDirectory();
     try {
       for (const [name, content] of Object.entries(contentsFor(directory))) {
         fs.writeFileSync(path.join(directory, name), content, { mode: 0o600, flag: 'wx' });
@@ -58,30 +55,16 @@ export class PrivateDirectory {
     }
   }
 
-  close(): void {
-    if (this.#directory !== undefined && this.#isUnchanged(this.#directory))
-      fs.rmSync(this.#directory, { recursive: true, force: true });
-    this.#directory = undefined;
-  }
-
-  /** The directory of this process, with an unpredictable name; created when it is first needed. */
-  #ours(): string {
-    if (this.#directory !== undefined && this.#isUnchanged(this.#directory)) return this.#directory;
+  #newDirectory(): string {
     let failure: unknown;
     for (const place of this.#places) {
       try {
-        this.#directory = fs.mkdtempSync(path.join(place, this.#prefix));
-        this.#inode = fs.lstatSync(this.#directory).ino;
-        return this.#directory;
+        return fs.mkdtempSync(path.join(place, this.#prefix));
       } catch (error) {
         failure = error;
       }
     }
     throw failure;
-  }
-
-  #isUnchanged(directory: string): boolean {
-    return isOurs(directory) && fs.lstatSync(directory).ino === this.#inode;
   }
 }
 

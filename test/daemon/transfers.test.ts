@@ -38,6 +38,5 @@ test('releases a key seconds after its job is over, and hardly reads the state w
   await clock.pass(5_000);
   expect(open.size).toBe(0);
   await endKeepUp();
-  transfers.close();
   store.close();
 });

@@ -11,35 +11,16 @@ const use = (directory: PrivateDirectory) =>
     async (at) => path.dirname(at),
   );
 
-function setUp() {
+it('keys go to a directory of the environment, which is empty afterwards', async () => {
   const runtime = temporaryDirectory();
-  const stateDirectory = temporaryDirectory();
-  const directory = new PrivateDirectory({ stateDirectory, environment: { XDG_RUNTIME_DIR: runtime } });
-  return { runtime, stateDirectory, directory };
-}
-
-it('keys go to a new directory if another one has the name of the first', async () => {
-  const { runtime, directory } = setUp();
-  const first = await use(directory);
-  expect(path.dirname(first)).toBe(runtime);
-  expect(await use(directory)).toBe(first);
-  fs.renameSync(first, `${first}.removed`);
-  fs.mkdirSync(first, { mode: 0o700 });
-  const second = await use(directory);
-  expect(second).not.toBe(first);
-  fs.rmdirSync(second);
-  fs.symlinkSync(runtime, second);
-  const third = await use(directory);
-  expect(third).not.toBe(second);
-  fs.chmodSync(third, 0o777);
-  expect(await use(directory)).not.toBe(third);
-  directory.close();
+  const options = { stateDirectory: temporaryDirectory(), environment: { XDG_RUNTIME_DIR: runtime } };
+  expect(await use(new PrivateDirectory(options))).toBe(runtime);
+  expect(fs.readdirSync(runtime)).toEqual([]);
 });
 
 it('keys go to no directory of the environment that other users can write', async () => {
-  const { runtime, stateDirectory } = setUp();
+  const runtime = temporaryDirectory();
   fs.chmodSync(runtime, 0o777);
-  const directory = new PrivateDirectory({ stateDirectory, environment: { RUNTIME_DIRECTORY: runtime } });
-  expect(path.dirname(await use(directory))).not.toBe(runtime);
-  directory.close();
+  const options = { stateDirectory: temporaryDirectory(), environment: { RUNTIME_DIRECTORY: runtime } };
+  expect(await use(new PrivateDirectory(options))).not.toBe(runtime);
 });

@@ -20,13 +20,10 @@ export interface LendOptions {
 export class SshPlace extends TransferPlace {
   readonly runtime = path.join(this.directory, 'runtime');
   readonly knownHosts = path.join(this.directory, 'known_hosts');
-  readonly privateDirectory: PrivateDirectory;
 
   constructor() {
     super();
     fs.mkdirSync(this.runtime, { mode: 0o700 });
-    const environment = { RUNTIME_DIRECTORY: this.runtime };
-    this.privateDirectory = new PrivateDirectory({ stateDirectory: this.directory, environment });
   }
 
   transfer(options: Partial<SshTransferOptions> = {}): DirectTransfer {
@@ -34,7 +31,10 @@ export class SshPlace extends TransferPlace {
       hostKeys: 'accept-new',
       knownHostsFile: this.knownHosts,
       pinnedKeys: [],
-      directory: this.privateDirectory,
+      directory: new PrivateDirectory({
+        stateDirectory: this.directory,
+        environment: { RUNTIME_DIRECTORY: this.runtime },
+      }),
       ...options,
     });
   }
