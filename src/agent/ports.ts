@@ -195,8 +195,6 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
   onTooLarge(file: File): void;
   /** The host shows that there is no regular file: the service could only hang on it, or refuse it. */
   onIrregular(file: File, kind: Irregular): void;
-  /** So many bytes of a file are here; undefined: it is not on its way any more. */
-  onGrowing(file: File, bytes: number | undefined): void;
   /** Bytes of files that arrived so far. */
   readonly onBytes: (bytes: number) => void;
   /** Called when the host or share has shown files. */

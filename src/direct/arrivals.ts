@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import type { DirectArrival, DirectFile, DirectRequest } from '../agent/ports.ts';
+import type { DirectArrival, DirectRequest } from '../agent/ports.ts';
 import { systemClock, Throttle } from '../system/clock.ts';
 import { type FileDigest, fileCalls, writeNewFile } from '../system/files.ts';
 
@@ -29,23 +29,16 @@ export class Arrivals {
     return path.resolve(this.#request.directory, randomBytes(8).toString('hex'));
   }
 
-  async write(file: DirectFile, to: string, pieces: AsyncIterable<Buffer>): Promise<FileDigest> {
-    const { onBytes, onGrowing, signal } = this.#request;
-    try {
-      return await writeNewFile(fileCalls(true), to, 0o600, async (write) => {
-        let bytes = 0;
-        for await (const piece of pieces) {
-          await write(piece);
-          bytes += piece.length;
-          this.#written += piece.length;
-          onGrowing(file, bytes);
-          onBytes(this.#written);
-          await this.#throttle.pay(piece.length, signal);
-        }
-      });
-    } finally {
-      onGrowing(file, undefined);
-    }
+  async write(to: string, pieces: AsyncIterable<Buffer>): Promise<FileDigest> {
+    const { onBytes, signal } = this.#request;
+    return await writeNewFile(fileCalls(true), to, 0o600, async (write) => {
+      for await (const piece of pieces) {
+        await write(piece);
+        this.#written += piece.length;
+        onBytes(this.#written);
+        await this.#throttle.pay(piece.length, signal);
+      }
+    });
   }
 
   async add(arrival: DirectArrival, bytes: number): Promise<void> {

@@ -18,10 +18,15 @@ import { READ } from '../system/regular-files.ts';
 import { isPartialUnused } from './directories.ts';
 import { unacceptable } from './failures.ts';
 
-const HAND_OVER_MS = 500;
+/** Smaller files are hashed when they are complete. */
+const LARGE_BYTES = 4 * 1024 * 1024;
+const PIECE_BYTES = 1024 * 1024;
+const FLUSH_BYTES = 64 * 1024 * 1024;
+const TICK_MS = 100;
+/** Each costs a flush. */
+const TICKS_A_HAND_OVER = 5;
 
-interface RsyncArrivalsOptions
-  extends Pick<DirectRequest, 'maxFileBytes' | 'onFiles' | 'onTooLarge' | 'onGrowing' | 'signal'> {
+interface RsyncArrivalsOptions extends Pick<DirectRequest, 'maxFileBytes' | 'onFiles' | 'onTooLarge' | 'signal'> {
   readonly files: Map<string, DirectFile>;
   /** The directories of complete and of growing files. */
   readonly arrival: string;
@@ -31,21 +36,18 @@ interface RsyncArrivalsOptions
 
 export class RsyncArrivals {
   readonly #options: RsyncArrivalsOptions;
-  readonly #digests: GrowingDigests;
+  /** Large files by their inodes. */
+  readonly #growing = new Map<number, Growing>();
   readonly #stop: LinkedAbort;
   readonly #ended = new AbortController();
-  readonly #handingOver: Promise<void>;
+  readonly #running: Promise<void>;
   #reported: string[] = [];
-  /** The requested files by the last part of their names, without dots at its beginning. */
-  readonly #byLastPart = new Map<string, DirectFile[]>();
-  #growing: { readonly name: string; readonly file: DirectFile | undefined } | undefined;
 
   constructor(options: RsyncArrivalsOptions) {
     this.#options = options;
-    this.#digests = new GrowingDigests(options.growing, (name, bytes) => this.#grows(name, bytes));
     this.#stop = new LinkedAbort(options.signal);
-    this.#handingOver = this.#handOverWhileRunning();
-    this.#handingOver.catch((error: unknown) => this.#stop.abort(error));
+    this.#running = this.#run();
+    this.#running.catch((error: unknown) => this.#stop.abort(error));
   }
 
   get signal(): AbortSignal {
@@ -60,59 +62,42 @@ export class RsyncArrivals {
   async end(): Promise<void> {
     this.#ended.abort();
     try {
-      await this.#handingOver;
+      await this.#running;
       if (!this.#options.signal.aborted) await this.#handOver([...this.#options.files.keys()]);
     } finally {
       this.#stop.release();
-      await this.#digests.close();
-      this.#showGrowing(undefined);
+      await Promise.allSettled([...this.#growing.values()].map((growing) => growing.finish()));
     }
   }
 
-  /** rsync receives one file at a time, as `NAME.123456`; NAME may lack dots at its beginning. */
-  #grows(name: string, bytes: number): void {
-    if (this.#growing?.name !== name) {
-      this.#showGrowing(undefined);
-      const base = withoutDots(name).replace(/\.[^.]+$/u, '');
-      const those = this.#alike(base).filter(({ parts }) => this.#options.files.has(parts.join('/')));
-      // Two of one name cannot be distinguished.
-      this.#growing = { name, file: those.length === 1 ? those[0] : undefined };
-    }
-    this.#showGrowing(bytes);
-  }
-
-  #alike(base: string): readonly DirectFile[] {
-    if (this.#byLastPart.size === 0) {
-      for (const file of this.#options.files.values()) {
-        const last = withoutDots(file.parts.at(-1));
-        const alike = this.#byLastPart.get(last);
-        if (alike === undefined) this.#byLastPart.set(last, [file]);
-        else alike.push(file);
-      }
-    }
-    return this.#byLastPart.get(base) ?? [];
-  }
-
-  #showGrowing(bytes: number | undefined): void {
-    const { file } = this.#growing ?? {};
-    if (file !== undefined) this.#options.onGrowing(file, bytes);
-  }
-
-  async #handOverWhileRunning(): Promise<void> {
+  async #run(): Promise<void> {
+    const { growing } = this.#options;
     const { signal } = this.#ended;
-    while (!signal.aborted) {
-      await sleep(HAND_OVER_MS, undefined, { signal }).catch(() => {});
-      // rsync skips files that are announced as too large, but does not check the announced size.
-      if (this.#isTooLarge(this.#digests.largestBytes)) {
-        throw unacceptable(
-          `${this.#options.host} sends more bytes of a file than the ${this.#options.maxFileBytes} that are allowed`,
-        );
-      }
+    for (let tick = 1; !signal.aborted; tick++) {
+      await sleep(TICK_MS, undefined, { signal }).catch(() => {});
+      const names = await fs.readdir(growing).catch(() => []);
+      for (const name of names) await this.#follow(path.join(growing, name));
+      if (tick % TICKS_A_HAND_OVER !== 0) continue;
       const reported = this.#reported;
       this.#reported = [];
       const missing = await this.#handOver(reported);
       this.#reported = missing.concat(this.#reported);
     }
+  }
+
+  async #follow(file: string): Promise<void> {
+    const { host, maxFileBytes } = this.#options;
+    const stat = await fs.lstat(file).catch(() => undefined);
+    if (stat?.isFile() !== true) return;
+    // rsync skips files that are announced as too large, but does not check the announced size.
+    if (this.#isTooLarge(stat.size))
+      throw unacceptable(`${host} sends more bytes of a file than the ${maxFileBytes} that are allowed`);
+    if (stat.size < LARGE_BYTES || this.#growing.has(stat.ino)) return;
+    const handle = await fs.open(file, READ).catch(() => undefined);
+    const opened = await handle?.stat().catch(() => undefined);
+    // A file that cannot be followed now is read when it is complete.
+    if (handle === undefined || opened === undefined || this.#growing.has(opened.ino)) await handle?.close();
+    else this.#growing.set(opened.ino, new Growing(handle));
   }
 
   #isTooLarge(bytes: number): boolean {
@@ -128,7 +113,6 @@ export class RsyncArrivals {
     for await (const name of inSlices(names)) {
       const file = files.get(name);
       if (file === undefined) continue;
-      if (file === this.#growing?.file) this.#showGrowing(undefined);
       const at = path.join(arrival, name);
       const stat = regularFile(at);
       if (stat === undefined) missing.push(name);
@@ -145,14 +129,15 @@ export class RsyncArrivals {
     return missing;
   }
 
+  /** Undefined if it was not hashed while it grew. */
   async #digestOf(at: string, { ino }: Stats): Promise<FileDigest | undefined> {
-    if (!this.#digests.has(ino)) return undefined;
+    const growing = this.#growing.get(ino);
     // Checked after the file has its final name: any use of the partial directory came before.
-    return (await isPartialUnused(at)) ? this.#digests.take(ino) : undefined;
+    if (growing === undefined || !(await isPartialUnused(at))) return undefined;
+    this.#growing.delete(ino);
+    return await growing.finish();
   }
 }
-
-const withoutDots = (name = '') => name.replace(/^\.+/, '');
 
 function regularFile(file: string): Stats | undefined {
   try {
@@ -164,77 +149,7 @@ function regularFile(file: string): Stats | undefined {
   }
 }
 
-/** Smaller files are hashed when they are complete. */
-const LARGE_BYTES = 4 * 1024 * 1024;
-const PIECE_BYTES = 1024 * 1024;
-const FLUSH_BYTES = 64 * 1024 * 1024;
-const TICK_MS = 100;
-
-class GrowingDigests {
-  readonly #directory: string;
-  readonly #growing = new Map<number, Growing>();
-  readonly #closing = new AbortController();
-  readonly #polling: Promise<void>;
-  readonly #onSize: (name: string, bytes: number) => void;
-  #largestBytes = 0;
-
-  constructor(directory: string, onSize: (name: string, bytes: number) => void = () => {}) {
-    this.#directory = directory;
-    this.#onSize = onSize;
-    this.#polling = this.#keepPolling();
-    // `close` reports a failure.
-    this.#polling.catch(() => {});
-  }
-
-  get largestBytes(): number {
-    return this.#largestBytes;
-  }
-
-  has(inode: number): boolean {
-    return this.#growing.has(inode);
-  }
-
-  /** Finishes the digest of a file that is complete; undefined if it was not hashed while it grew. */
-  async take(inode: number): Promise<FileDigest | undefined> {
-    const growing = this.#growing.get(inode);
-    this.#growing.delete(inode);
-    return growing?.finish();
-  }
-
-  async close(): Promise<void> {
-    this.#closing.abort();
-    try {
-      await this.#polling;
-    } finally {
-      const left = [...this.#growing.values()];
-      this.#growing.clear();
-      await Promise.allSettled(left.map((growing) => growing.finish()));
-    }
-  }
-
-  async #keepPolling(): Promise<void> {
-    const { signal } = this.#closing;
-    while (!signal.aborted) {
-      await sleep(TICK_MS, undefined, { signal }).catch(() => {});
-      const names = await fs.readdir(this.#directory).catch(() => []);
-      for (const name of names) await this.#follow(path.join(this.#directory, name));
-    }
-  }
-
-  async #follow(file: string): Promise<void> {
-    const stat = await fs.lstat(file).catch(() => undefined);
-    if (stat?.isFile() !== true) return;
-    this.#largestBytes = Math.max(this.#largestBytes, stat.size);
-    this.#onSize(path.basename(file), stat.size);
-    if (stat.size < LARGE_BYTES || this.#growing.has(stat.ino)) return;
-    const handle = await fs.open(file, READ).catch(() => undefined);
-    const opened = await handle?.stat().catch(() => undefined);
-    // A file that cannot be followed now is read when it is complete.
-    if (handle === undefined || opened === undefined || this.#growing.has(opened.ino)) await handle?.close();
-    else this.#growing.set(opened.ino, new Growing(handle));
-  }
-}
-
+/** A file that is read while it grows. */
 class Growing {
   readonly #handle: fs.FileHandle;
   readonly #complete = new AbortController();

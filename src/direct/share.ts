@@ -135,7 +135,7 @@ async function copy({ file, from, request, arrivals }: CopyOptions): Promise<voi
     if (!before.isFile()) return;
     if (request.maxFileBytes !== null && before.size > request.maxFileBytes) return request.onTooLarge(file);
     const arrived = arrivals.newPath();
-    const digest = await arrivals.write(file, arrived, piecesOf(from, request.signal));
+    const digest = await arrivals.write(arrived, piecesOf(from, request.signal));
     const after = await from.stat({ bigint: true });
     const isSame = after.mtimeNs === before.mtimeNs && after.size === before.size;
     if (isSame && BigInt(digest.bytes) === after.size)

@@ -23,7 +23,6 @@ function arrivalsOf(...names: readonly string[]) {
     host: 'host',
     maxFileBytes: null,
     onTooLarge: () => {},
-    onGrowing: () => {},
     onFiles: async (files) => void came.push(...files.map(({ file }) => file.parts.join('/'))),
     signal: new AbortController().signal,
   });
@@ -66,7 +65,6 @@ async function digestAfter(happens: (growing: string, partial: string) => string
     host: 'host',
     maxFileBytes: null,
     onTooLarge: () => {},
-    onGrowing: () => {},
     onFiles: async ([come]) => {
       digest = come?.digest;
     },

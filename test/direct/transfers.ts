@@ -30,8 +30,6 @@ export class TransferPlace {
   readonly tooLarge: string[] = [];
   readonly irregular = new Map<string, Irregular>();
   readonly progress: number[] = [];
-  /** Bytes of a file so far; undefined: it is not on its way any more. */
-  readonly growths: [name: string, bytes: number | undefined][] = [];
   /** How often it was reported that files were seen. */
   reached = 0;
   /** Files that came with a digest, which was right. */
@@ -71,7 +69,6 @@ export class TransferPlace {
       },
       onTooLarge: (file) => this.tooLarge.push(file.name),
       onIrregular: ({ name }, kind) => this.irregular.set(name, kind),
-      onGrowing: ({ name }, bytes) => this.growths.push([name, bytes]),
       onBytes: (bytes) => this.progress.push(bytes),
       onReached: () => {
         this.reached += 1;

@@ -84,17 +84,6 @@ for (const [name, make, options] of IMPLEMENTATIONS) {
       expect(place.files(place.arrival)).toEqual([]);
     });
 
-    it('reports the bytes of a file so far while it comes, and when it is not on its way any more', async () => {
-      const place = new TransferPlace();
-      const { transfer, method } = await make(place);
-      place.put('11/large.dat', Buffer.alloc(6_000_000, 'all work and no play '));
-      await place.fetch(transfer, method, ['11/large.dat'], { bytesPerSecond: 2_000_000 });
-      expect(new Set(place.growths.map(([file]) => file))).toEqual(new Set(['11/large.dat']));
-      const sizes = place.growths.map(([, bytes]) => bytes);
-      expect(sizes.some((bytes) => bytes !== undefined && bytes > 0 && bytes < 6_000_000)).toBe(true);
-      expect(sizes.at(-1)).toBeUndefined();
-    });
-
     it('brings odd names, and never another file', async () => {
       const place = new TransferPlace();
       const { transfer, method } = await make(place);

@@ -58,7 +58,6 @@ export class DirectLiveFiles implements DirectBytes {
         },
         onTooLarge() {},
         onIrregular() {},
-        onGrowing() {},
         onBytes() {},
       });
       if (copy === undefined) throw new JobtailError('not-found', 'the direct transfer found no such file');

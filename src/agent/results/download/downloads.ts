@@ -118,7 +118,6 @@ export class Downloads {
           gone.add(result);
           ledger.irregular(result.row, kind);
         },
-        onGrowing: ({ row }, bytes) => progress.file(row.name, bytes),
         onBytes: (bytes, way) => progress.arrived(bytes, way),
       });
       progress.fallback(null);
