@@ -2,19 +2,22 @@
  * The section `auth`: how to sign in, where the secret of the method is read from, and the pattern of a lost session.
  */
 import vm from 'node:vm';
-import type * as z from 'zod';
-import {
-  API_KEY,
-  AUTH_METHODS,
-  type AuthMethod,
-  type AuthSettings,
-  SECRET_NAMES,
-  type SecretName,
-  type SecretSource,
-  secretNameOf,
-} from '../auth.ts';
+import { API_KEY, AUTH_METHODS, type AuthSettings, SECRET_NAMES, type SecretName, secretNameOf } from '../auth.ts';
 import { parseLong } from '../job.ts';
-import { command, duration, EVEN_IF_OTHERS_FAIL, id, oneOf, orNull, path, section, slashed, text } from './values.ts';
+import {
+  command,
+  credentialName,
+  duration,
+  id,
+  oneOf,
+  orNull,
+  path,
+  requireOne,
+  section,
+  slashed,
+  text,
+  withRule,
+} from './values.ts';
 
 const METHODS = [...AUTH_METHODS, API_KEY] as const;
 const SOURCES = ['File', 'Command', 'Credential'] as const;
@@ -26,8 +29,8 @@ export function authSection(directory: string) {
   const urlPart = (expected: string) => text(expected, (found) => !/[\s?#]/.test(found));
   const file = path(directory).optional();
   const argv = command(directory).optional();
-  const credential = text('the name of a systemd credential', (found) => !/^\.{1,2}$|\//.test(found)).optional();
-  return section({
+  const credential = credentialName().optional();
+  const written = section({
     method: oneOf(METHODS).prefault('password'),
     username: text().optional(),
     projectId: id('the id of a project', parseLong).optional(),
@@ -45,68 +48,43 @@ export function authSection(directory: string) {
     sessionCodeFile: file,
     sessionCodeCommand: argv,
     sessionCodeCredential: credential,
-  })
-    .superRefine(checkMethod, EVEN_IF_OTHERS_FAIL)
-    .transform((keys): AuthSettings => {
-      const { method, username = '', projectId = '', sessionCodeField, sessionFaultPattern, operation } = keys;
-      const secret = secretOf(keys, keys.commandTimeoutSeconds);
-      const rest = {
-        secret,
-        operation,
-        sessionCodeField,
-        sessionFaultPattern,
-        path: keys.path === null ? null : slashed(keys.path),
-      };
-      if (method === 'session-code') return { ...rest, method };
-      return method === 'cloud-platform' ? { ...rest, method, username, projectId } : { ...rest, method, username };
-    });
-}
+  });
+  const checked = withRule(written, (keys, report) => {
+    const method = METHODS.find((known) => known === keys.method);
+    if (method === undefined) return;
+    if (keys.username === undefined && method !== 'session-code') report('the name of the user', ['username']);
+    if (keys.projectId === undefined && method === 'cloud-platform')
+      report('the id of the project, which the method cloud-platform sends', ['projectId']);
+    if (keys.projectId !== undefined && method !== 'cloud-platform')
+      report(`no such key with the method ${method} (only cloud-platform sends a project)`, ['projectId']);
 
-type AuthKeys = {
-  readonly method: AuthMethod;
-  readonly username?: string | undefined;
-  readonly projectId?: string | undefined;
-} & { readonly [Key in `${SecretName}File` | `${SecretName}Credential`]?: string | undefined } & {
-  readonly [Key in `${SecretName}Command`]?: readonly string[] | undefined;
-};
+    const fitting: readonly string[] = keysOf(secretNameOf(method));
+    const given = SECRET_KEYS.filter((key) => keys[key] !== undefined);
+    for (const key of given.filter((other) => !fitting.includes(other)))
+      report(`no such key with the method ${method} (its secret is one of ${fitting.join(', ')})`, [key]);
+    const sources = given.filter((key) => fitting.includes(key));
+    requireOne(fitting, sources, report, ` for the method ${method}`);
+  });
+  return checked.transform((keys): AuthSettings => {
+    const { method, username = '', projectId = '', sessionCodeField, sessionFaultPattern, operation } = keys;
+    const name = secretNameOf(method);
+    const [file, argv] = [keys[`${name}File`], keys[`${name}Command`]];
+    const program = argv && ({ kind: 'command', argv, timeoutMs: keys.commandTimeoutSeconds } as const);
+    const credential = { kind: 'credential', name: keys[`${name}Credential`] ?? '' } as const;
+    const secret = file === undefined ? (program ?? credential) : ({ kind: 'file', path: file } as const);
+    const rest = {
+      secret,
+      operation,
+      sessionCodeField,
+      sessionFaultPattern,
+      path: keys.path === null ? null : slashed(keys.path),
+    };
+    if (method === 'session-code') return { ...rest, method };
+    return method === 'cloud-platform' ? { ...rest, method, username, projectId } : { ...rest, method, username };
+  });
+}
 
 export const QUICK_EXPRESSION = 'a regular expression that is quick for any text (no repetition inside of another one)';
-
-/** Called with the readable part of the section, even after errors. */
-function checkMethod(keys: AuthKeys, context: z.core.$RefinementCtx<unknown>): void {
-  const method = METHODS.find((known) => known === keys.method);
-  if (method === undefined) return;
-  const report = (message: string, key?: string, found?: string) =>
-    context.addIssue({ code: 'custom', path: key === undefined ? [] : [key], message, params: { found } });
-
-  if (keys.username === undefined && method !== 'session-code') report('the name of the user', 'username');
-  if (keys.projectId === undefined && method === 'cloud-platform') {
-    report('the id of the project, which the method cloud-platform sends', 'projectId');
-  }
-  if (keys.projectId !== undefined && method !== 'cloud-platform') {
-    report(`no such key with the method ${method} (only cloud-platform sends a project)`, 'projectId');
-  }
-
-  const fitting: readonly string[] = keysOf(secretNameOf(method));
-  const given = SECRET_KEYS.filter((key) => keys[key] !== undefined);
-  for (const key of given.filter((other) => !fitting.includes(other))) {
-    report(`no such key with the method ${method} (its secret is one of ${fitting.join(', ')})`, key);
-  }
-  const sources = given.filter((key) => fitting.includes(key));
-  if (sources.length !== 1) {
-    const found = sources.length === 0 ? 'none of them' : sources.join(' and ');
-    report(`exactly one of ${fitting.join(', ')} for the method ${method}`, undefined, found);
-  }
-}
-
-function secretOf(keys: AuthKeys, timeoutMs: number): SecretSource {
-  const name = secretNameOf(keys.method);
-  const file = keys[`${name}File`];
-  const argv = keys[`${name}Command`];
-  if (file !== undefined) return { kind: 'file', path: file };
-  if (argv !== undefined) return { kind: 'command', argv, timeoutMs };
-  return { kind: 'credential', name: keys[`${name}Credential`] ?? '' };
-}
 
 /** Characters of a fault that are matched (src/remote/refusals.ts). */
 const FAULT_CHARACTERS = 2048;

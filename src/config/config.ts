@@ -62,16 +62,10 @@ export function warnOfPlainHttp(
   config: Pick<Config, 'service' | 'notify'>,
   log: { warn(fields: object, text: string): void },
 ): void {
-  for (const origin of plainOrigins(config)) {
-    log.warn(
-      { scope: 'the service', code: 'config', err: plainText(origin), hint: PLAIN_HINT },
-      'connection not encrypted',
-    );
-  }
-  for (const origin of plainHooks(config)) {
-    const fields = { scope: 'notifications', code: 'config', err: plainHookText(origin), hint: PLAIN_HINT };
-    log.warn(fields, 'connection not encrypted');
-  }
+  const warn = (scope: string, err: string) =>
+    log.warn({ scope, code: 'config', err, hint: PLAIN_HINT }, 'connection not encrypted');
+  for (const origin of plainOrigins(config)) warn('the service', plainText(origin));
+  for (const origin of plainHooks(config)) warn('notifications', plainHookText(origin));
 }
 
 const isHere = (hostname: string) =>

@@ -107,16 +107,11 @@ export async function loadTls(config: Config) {
   const ca = await read('caFile', caFile, requireCertificates);
   const cert = await read('certFile', certFile, requireCertificates);
   const key = await read('keyFile', keyFile, (pem) => createPrivateKey(pem));
-  if (
-    problems.length === 0 &&
-    cert !== undefined &&
-    key !== undefined &&
-    !new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))
-  ) {
+  const areOne = (pem: Buffer, own: Buffer) => new X509Certificate(pem).checkPrivateKey(createPrivateKey(own));
+  if (problems.length === 0 && cert !== undefined && key !== undefined && !areOne(cert, key))
     problems.push(
       `${config.file}: service.tls: the key in ${keyFile} does not belong to the certificate in ${certFile}`,
     );
-  }
   if (problems.length > 0) throw configError(problems, 'mend the section service.tls or the files it names');
   return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
 }

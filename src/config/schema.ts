@@ -14,8 +14,8 @@ import { guardedPathsOf } from './secrets.ts';
 import { serviceSection, signInOf } from './service-schema.ts';
 import {
   command,
+  credentialName,
   duration,
-  EVEN_IF_OTHERS_FAIL,
   hostAndPort,
   httpUrl,
   id,
@@ -27,11 +27,13 @@ import {
   path,
   pathPairs,
   placeToListen,
+  requireOne,
   section,
   size,
   text,
   trueOrFalse,
   wholeNumber,
+  withRule,
 } from './values.ts';
 
 const TRANSFER_WAYS = ['soap', 'direct', 'auto'] as const;
@@ -45,7 +47,7 @@ const MAX_AGE_DAYS = 3_650;
 
 /** Relative paths start from `directory`. */
 export function configSchema(directory: string) {
-  return section({
+  const sections = section({
     service: serviceSection(directory),
     auth: authSection(directory),
     mirror: orEmpty(
@@ -68,22 +70,19 @@ export function configSchema(directory: string) {
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
     metrics: orEmpty(section({ listen: orNull(hostAndPort()) })),
     view: z.preprocess(asSection, viewSection(directory).nullable()).prefault(false),
+  });
+  return withRule(sections, ({ service, auth, watchMine }, report) => {
+    const isSoap = service?.protocol === 'soap';
+    if (service?.baseUrl === null && (auth?.method ?? 'session-code') !== 'session-code')
+      report('the address of the sign-in, which starts with http:// or https://', ['service', 'baseUrl']);
+    if (isSoap && auth?.method === API_KEY) {
+      const methods = AUTH_METHODS.join(', ');
+      const expected = `a method that SOAP has (${methods}), because ${API_KEY} is one of the protocol rest`;
+      report(expected, ['auth', 'method']);
+    }
+    if (isSoap && watchMine && service.jobsUrl === null)
+      report('the address of JobManagementWs, because watchMine asks it which jobs there are', ['service', 'jobsUrl']);
   })
-    .refine(({ service, auth }) => service?.baseUrl !== null || (auth?.method ?? 'session-code') === 'session-code', {
-      ...EVEN_IF_OTHERS_FAIL,
-      path: ['service', 'baseUrl'],
-      error: 'the address of the sign-in, which starts with http:// or https://',
-    })
-    .refine(({ service, auth }) => service?.protocol !== 'soap' || auth?.method !== API_KEY, {
-      ...EVEN_IF_OTHERS_FAIL,
-      path: ['auth', 'method'],
-      error: `a method that SOAP has (${AUTH_METHODS.join(', ')}), because ${API_KEY} is one of the protocol rest`,
-    })
-    .refine(({ service, watchMine }) => !watchMine || service?.protocol !== 'soap' || service.jobsUrl !== null, {
-      ...EVEN_IF_OTHERS_FAIL,
-      path: ['service', 'jobsUrl'],
-      error: 'the address of JobManagementWs, because watchMine asks it which jobs there are',
-    })
     .superRefine((config, context) => {
       // Missing keys are reported first.
       if (context.issues.length > 0) return;
@@ -99,18 +98,15 @@ export function configSchema(directory: string) {
 }
 
 function pollSection() {
-  return section({
+  const keys = section({
     minIntervalSeconds: duration('seconds', DAY_SECONDS).prefault(2),
     maxIntervalSeconds: duration('seconds', DAY_SECONDS).prefault(60),
     overlapBytes: size(4, 2 ** 20).prefault(256),
-  })
-    .superRefine(({ minIntervalSeconds: minMs, maxIntervalSeconds: maxMs }, context) => {
-      if (minMs > maxMs) {
-        const message = `a number of seconds that is not below minIntervalSeconds (${minMs / 1000})`;
-        context.addIssue({ code: 'custom', path: ['maxIntervalSeconds'], message, params: { found: maxMs / 1000 } });
-      }
-    }, EVEN_IF_OTHERS_FAIL)
-    .transform(inMs);
+  });
+  return withRule(keys, ({ minIntervalSeconds: minMs = 0, maxIntervalSeconds: maxMs = minMs }, report) => {
+    const expected = `a number of seconds that is not below minIntervalSeconds (${minMs / 1000})`;
+    if (minMs > maxMs) report(expected, ['maxIntervalSeconds'], maxMs / 1000);
+  }).transform(inMs);
 }
 
 function resultsSection(directory: string) {
@@ -178,32 +174,32 @@ function watchMineSection() {
 }
 
 function watchList() {
-  return listOf(watchEntry(), 'jobs such as {job: 501, tasks: [9001]}').superRefine((entries, context) => {
+  return withRule(listOf(watchEntry(), 'jobs such as {job: 501, tasks: [9001]}'), (entries, report) => {
     const jobs = Array.isArray(entries) ? entries.map((entry) => entry?.job) : [];
-    for (const { index, first } of repeats(jobs)) {
-      const message = `every job once (it stands in watch[${first}] already)`;
-      context.addIssue({ code: 'custom', path: [index, 'job'], message });
+    for (const [index, job] of jobs.entries()) {
+      const first = jobs.indexOf(job);
+      const isRepeated = typeof job === 'string' && first < index;
+      if (isRepeated) report(`every job once (it stands in watch[${first}] already)`, [index, 'job']);
     }
-  }, EVEN_IF_OTHERS_FAIL);
+  });
 }
 
 function watchEntry() {
-  return section({
+  const keys = section({
     job: id('a job id (1 or more)', parseJobId),
-    tasks: orNull(eachOnce(listOf(id('a task id', parseTaskId), 'task ids'))),
-    files: eachOnce(listOf(oneOf(LIVE_FILE_NAMES), `live files (${LIVE_FILE_NAMES.join(', ')})`))
+    tasks: orNull(listOf(id('a task id', parseTaskId), 'task ids').transform(eachOnce)),
+    files: listOf(oneOf(LIVE_FILE_NAMES), `live files (${LIVE_FILE_NAMES.join(', ')})`)
       .min(1, `at least one of ${LIVE_FILE_NAMES.join(', ')} (leave the key out for all of them)`)
+      .transform(eachOnce)
       .prefault([...LIVE_FILE_NAMES]),
     results: trueOrFalse().prefault(true),
     settleAfterMinutes: orNull(duration('minutes', SETTLE_MAX_MINUTES)),
-  })
-    .refine(({ tasks, results }) => tasks?.length !== 0 || results !== false, {
-      ...EVEN_IF_OTHERS_FAIL,
-      path: ['tasks'],
-      error:
-        'at least one task id, because with "results: false" there is nothing else to follow (leave the key out for all tasks)',
-    })
-    .transform(inMs);
+  });
+  const expected =
+    'at least one task id, because with "results: false" there is nothing else to follow (leave the key out for all tasks)';
+  return withRule(keys, ({ tasks, results }, report) => {
+    if (tasks?.length === 0 && results === false) report(expected, ['tasks']);
+  }).transform(inMs);
 }
 
 const MAX_ERROR_PATTERNS = 100;
@@ -221,9 +217,9 @@ const TARGETS = ['command', 'url', 'mail'] as const;
 
 function notifyList(directory: string) {
   const rule = section({
-    on: eachOnce(listOf(oneOf(EVENT_TYPES), `events (${EVENT_TYPES.join(', ')})`)).min(1, {
-      error: 'at least one event',
-    }),
+    on: listOf(oneOf(EVENT_TYPES), `events (${EVENT_TYPES.join(', ')})`)
+      .min(1, 'at least one event')
+      .transform(eachOnce),
     jobs: globs().min(1, 'at least one pattern').prefault(['**']),
     files: globs().min(1, 'at least one pattern').prefault(['**']),
     match: orNull(text(QUICK_EXPRESSION, isQuickExpression)),
@@ -235,50 +231,24 @@ function notifyList(directory: string) {
     /** Besides the roots of Node.js and `service.tls.caFile`. */
     caFile: orNull(path(directory)),
     mail: orNull(text('a mail address', (found) => /^[\w.+][^\s<>,;:"()[\]\\]*@[\w.-]+$/.test(found))),
-  }).superRefine(checkRule, EVEN_IF_OTHERS_FAIL);
-  return listOf(rule, 'rules such as {on: [failed], command: [/usr/local/bin/page-me]}');
+  });
+  const checked = withRule(rule, (keys, report) => {
+    const given = TARGETS.filter((key) => keys[key] != null);
+    requireOne(TARGETS, given, report);
+    const wantsLines = keys.on?.includes('match') === true;
+    if (wantsLines && keys.match === null) report('a regular expression, for the event match', ['match'], 'nothing');
+    if (!wantsLines && keys.match != null) report('no such key without the event match', ['match']);
+    for (const key of ONLY_WITH_URL)
+      if (keys[key] != null && keys.url == null) report('no such key without url', [key]);
+  });
+  return listOf(checked, 'rules such as {on: [failed], command: [/usr/local/bin/page-me]}');
 }
 
 const isProxyOrNone = (found: string) => found === 'none' || httpUrl().safeParse(found).success;
 
 const ONLY_WITH_URL = ['secretFile', 'proxy', 'caFile'] as const;
 
-interface RuleKeys
-  extends Partial<Record<(typeof TARGETS)[number] | 'match' | (typeof ONLY_WITH_URL)[number], unknown>> {
-  readonly on?: readonly string[] | undefined;
-}
-
-/** Called with the readable part of the rule, even after errors. */
-function checkRule(keys: RuleKeys, context: z.core.$RefinementCtx<unknown>): void {
-  const report = (message: string, key?: string, found?: string) =>
-    context.addIssue({ code: 'custom', path: key === undefined ? [] : [key], message, params: { found } });
-  const given = TARGETS.filter((key) => keys[key] != null);
-  if (given.length !== 1)
-    report(
-      `exactly one of ${TARGETS.join(', ')}`,
-      undefined,
-      given.length === 0 ? 'none of them' : given.join(' and '),
-    );
-  const wantsLines = keys.on?.includes('match') === true;
-  if (wantsLines && keys.match === null) report('a regular expression, for the event match', 'match', 'nothing');
-  if (!wantsLines && keys.match != null) report('no such key without the event match', 'match');
-  for (const key of ONLY_WITH_URL) if (keys[key] != null && keys.url == null) report('no such key without url', key);
-}
-
-function eachOnce<Item extends z.ZodType<string>>(list: z.ZodArray<Item>) {
-  return list.superRefine((items, context) => {
-    for (const { index, first } of Array.isArray(items) ? repeats(items) : []) {
-      const message = `every entry once (it is the same as number ${first + 1})`;
-      context.addIssue({ code: 'custom', path: [index], message });
-    }
-  }, EVEN_IF_OTHERS_FAIL);
-}
-
-function repeats(items: readonly unknown[]): { readonly index: number; readonly first: number }[] {
-  return items
-    .map((item, index) => ({ item, index, first: items.indexOf(item) }))
-    .filter(({ item, index, first }) => typeof item === 'string' && first < index);
-}
+const eachOnce = <Item>(items: readonly Item[]): Item[] => [...new Set(items)];
 
 const URL_KEYS = ['url', 'urlFile', 'urlCredential'] as const;
 /** Two queries that reach their time limits must fit into a lease. */
@@ -294,11 +264,10 @@ const nameOfHost = () =>
     .slice(0, 63) || 'agent';
 
 export function fleetSection(directory: string) {
-  const credential = text('the name of a systemd credential', (found) => !/^\.{1,2}$|\//.test(found));
-  return section({
+  const keys = section({
     url: orNull(databaseUrl()),
     urlFile: orNull(path(directory)),
-    urlCredential: orNull(credential),
+    urlCredential: orNull(credentialName()),
     name: orNull(text(EXPECTED_NAME, (found) => /^[\w.-]{1,63}$/.test(found))).transform(
       (name) => name ?? nameOfHost(),
     ),
@@ -309,14 +278,11 @@ export function fleetSection(directory: string) {
     ).prefault('jobtail'),
     drainOnStop: trueOrFalse().prefault(false),
     separateMirrors: trueOrFalse().prefault(false),
-  })
-    .superRefine((keys, context) => {
-      const given = URL_KEYS.filter((key) => keys[key] !== null);
-      if (given.length === 1) return;
-      const found = given.length === 0 ? 'none of them' : given.join(' and ');
-      context.addIssue({ code: 'custom', message: `exactly one of ${URL_KEYS.join(', ')}`, params: { found } });
-    }, EVEN_IF_OTHERS_FAIL)
-    .transform(({ heartbeatSeconds, ...keys }) => ({ ...keys, heartbeatMs: heartbeatSeconds * 1000 }));
+  });
+  return withRule(keys, (found, report) => {
+    const given = URL_KEYS.filter((key) => found[key] !== null);
+    requireOne(URL_KEYS, given, report);
+  }).transform(({ heartbeatSeconds, ...others }) => ({ ...others, heartbeatMs: heartbeatSeconds * 1000 }));
 }
 
 export type FleetSettings = Readonly<z.output<ReturnType<typeof fleetSection>>>;

@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs';
 import path from 'node:path';
-import { type AuthMethod, SECRET_NAMES, type SecretSource, secretNameOf } from '../auth.ts';
+import { type AuthMethod, type SecretSource, secretNameOf } from '../auth.ts';
 import { asJobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
 import { Secret, secretFileOf } from '../system/secret.ts';
@@ -40,66 +40,31 @@ interface ConfiguredSecret {
   readonly isMadeByAgent?: boolean;
 }
 
-interface Listed {
-  /** Keys of the YAML file. */
-  readonly keys: readonly string[];
-  readonly of: (config: SecretHolder) => readonly ConfiguredSecret[];
-}
-
 const whole = (text: string) => [text];
 const file = (name: string, at: string | null, more: Partial<ConfiguredSecret> = {}): ConfiguredSecret[] =>
   at === null ? [] : [{ name, source: { kind: 'file', path: at }, piecesOf: whole, ...more }];
 
-const LIST: readonly Listed[] = [
-  {
-    keys: SECRET_NAMES.flatMap((name) => [`auth.${name}File`, `auth.${name}Command`, `auth.${name}Credential`]),
-    of: ({ auth: { method, secret } }) => [
-      { name: secretNameOf(method), source: secret, piecesOf: whole, warnsItself: true },
-      ...(secret.kind === 'command' ? wordsOf(secret.argv.slice(1)) : []),
-    ],
-  },
-  {
-    keys: ['service.tls.keyFile'],
-    of: ({ service }) => file('key of the client', service.tls.keyFile, { piecesOf: linesOfKey, isPem: true }),
-  },
-  {
-    keys: ['service.proxyUserFile'],
-    of: ({ service }) => file('user of the proxy', service.proxyUserFile, { piecesOf: partsOfUser }),
-  },
-  {
-    keys: ['fleet.urlFile', 'fleet.urlCredential'],
-    of: ({ fleet }) => {
-      const shared = { name: 'address of the database', piecesOf: passwordsIn, warnsItself: true };
-      const credential = fleet?.urlCredential ?? null;
-      return [
-        ...file(shared.name, fleet?.urlFile ?? null, shared),
-        ...(credential === null ? [] : [{ ...shared, source: { kind: 'credential', name: credential } as const }]),
-      ];
-    },
-  },
-  {
-    keys: ['view.tokenFile'],
-    of: ({ view, state }) => {
-      const at = view === null ? null : (view.tokenFile ?? path.join(state.directory, 'view-token'));
-      return file('token of the view', at, { warnsItself: true, isMadeByAgent: true });
-    },
-  },
-  {
-    keys: ['notify[].secretFile'],
-    of: ({ notify }) => notify.flatMap((rule) => file('secret of a notification', rule.secretFile)),
-  },
-  {
-    keys: ['notify[].url'],
-    of: ({ notify }) =>
-      notify.flatMap(({ url }) => (url === null ? [] : wordsOf([url.slice(new URL(url).origin.length)]))),
-  },
-  { keys: ['notify[].command'], of: ({ notify }) => notify.flatMap((rule) => wordsOf(rule.command?.slice(1) ?? [])) },
-];
-
-/** The keys of the YAML file whose value is a secret, or names one. */
-export const SECRET_KEYS = LIST.flatMap(({ keys }) => keys);
-
-const secretsIn = (config: SecretHolder) => LIST.flatMap(({ of }) => of(config));
+/** The one list. */
+function secretsIn({ state, auth, service, fleet, view, notify }: SecretHolder): ConfiguredSecret[] {
+  const { method, secret } = auth;
+  const database = { name: 'address of the database', piecesOf: passwordsIn, warnsItself: true };
+  const credential = fleet?.urlCredential ?? null;
+  const token = view === null ? null : (view.tokenFile ?? path.join(state.directory, 'view-token'));
+  return [
+    { name: secretNameOf(method), source: secret, piecesOf: whole, warnsItself: true },
+    ...(secret.kind === 'command' ? wordsOf(secret.argv.slice(1)) : []),
+    ...file('key of the client', service.tls.keyFile, { piecesOf: linesOfKey, isPem: true }),
+    ...file('user of the proxy', service.proxyUserFile, { piecesOf: partsOfUser }),
+    ...file(database.name, fleet?.urlFile ?? null, database),
+    ...(credential === null ? [] : [{ ...database, source: { kind: 'credential', name: credential } as const }]),
+    ...file('token of the view', token, { warnsItself: true, isMadeByAgent: true }),
+    ...notify.flatMap(({ url, secretFile, command }) => [
+      ...file('secret of a notification', secretFile),
+      ...(url === null ? [] : wordsOf([url.slice(new URL(url).origin.length)])),
+      ...wordsOf(command?.slice(1) ?? []),
+    ]),
+  ];
+}
 
 /** All files that a configuration names and that root may have to read for its agent. */
 export function filesOf(config: SecretHolder & { readonly file: string }, env: Environment): string[] {

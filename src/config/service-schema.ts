@@ -3,8 +3,9 @@ import * as z from 'zod';
 import type { AuthSettings } from '../auth.ts';
 import { DEFAULT_PATH, SIGN_IN_PATHS } from '../remote/rest/contract.ts';
 import {
+  A_TEXT,
+  AN_ADDRESS,
   duration,
-  EVEN_IF_OTHERS_FAIL,
   httpUrl,
   inMs,
   oneOf,
@@ -15,6 +16,7 @@ import {
   slashed,
   text,
   wholeNumber,
+  withRule,
 } from './values.ts';
 
 const PROTOCOLS = ['soap', 'rest'] as const;
@@ -28,19 +30,17 @@ const MAX_CONCURRENCY = { soap: 17, rest: 1 } as const;
 
 const ONLY_OF = { soap: ['fileTransferUrl', 'namespace', 'jobsUrl', 'soapVersion'], rest: ['path'] } as const;
 
-const EXPECTED_URL = 'an address that starts with http:// or https://, without a password in it';
-const EXPECTED_TEXT = 'a text that is not empty';
 const EXPECTED_PATH = 'a path such as /heappe';
 
 export function serviceSection(directory: string) {
   const file = () => orNull(path(directory));
-  const tls = section({ caFile: file(), certFile: file(), keyFile: file() }).superRefine((files, context) => {
-    const [missing, given] = files.certFile === null ? ['certFile', files.keyFile] : ['keyFile', files.certFile];
-    if (typeof given === 'string' && (files.certFile === null || files.keyFile === null)) {
-      context.addIssue({ code: 'custom', path: [missing], message: 'a path (certFile and keyFile go together)' });
-    }
-  }, EVEN_IF_OTHERS_FAIL);
-  return section({
+  const files = section({ caFile: file(), certFile: file(), keyFile: file() });
+  const tls = withRule(files, ({ certFile, keyFile }, report) => {
+    const expected = 'a path (certFile and keyFile go together)';
+    if (certFile === null && typeof keyFile === 'string') report(expected, ['certFile']);
+    if (keyFile === null && typeof certFile === 'string') report(expected, ['keyFile']);
+  });
+  const written = section({
     protocol: oneOf(PROTOCOLS).prefault('soap'),
     /** {file_transfer_url} of docs/dev/soap.md. */
     fileTransferUrl: httpUrl().optional(),
@@ -71,49 +71,35 @@ export function serviceSection(directory: string) {
     /** `user:password`, on one line. */
     proxyUserFile: orNull(path(directory)),
     compression: oneOf(['auto', 'off']).prefault('auto'),
-  })
-    .superRefine(checkProtocol, EVEN_IF_OTHERS_FAIL)
-    .refine(({ proxy, proxyUserFile }) => proxy !== null || proxyUserFile === null, {
-      path: ['proxyUserFile'],
-      error: 'no such key without proxy',
-    })
-    .transform(({ protocol, concurrency: set, ...keys }) => {
-      const { fileTransferUrl = '', namespace = '', jobsUrl = null, soapVersion: version = '1.2', ...both } = keys;
-      const { path: restPath = DEFAULT_PATH, baseUrl, ...others } = both;
-      const concurrency = set ?? CONCURRENCY[protocol];
-      const rest = inMs({ ...others, concurrency, maxConcurrency: set ?? MAX_CONCURRENCY[protocol] });
-      return protocol === 'soap'
-        ? { ...rest, protocol, fileTransferUrl, namespace, jobsUrl, soapVersion: version, baseUrl }
-        : { ...rest, protocol, baseUrl: baseUrl ?? '', path: restPath };
-    });
+  });
+  const checked = withRule(written, (keys, report) => {
+    if (keys.proxy === null && typeof keys.proxyUserFile === 'string')
+      report('no such key without proxy', ['proxyUserFile']);
+    const { protocol } = keys;
+    const other = protocol === 'soap' ? 'rest' : protocol === 'rest' ? 'soap' : undefined;
+    if (other === undefined) return;
+    for (const key of ONLY_OF[other])
+      if (keys[key] !== undefined) report(`no such key with the protocol ${protocol} (only ${other} has it)`, [key]);
+    if (protocol === 'soap' && keys.fileTransferUrl === undefined) report(AN_ADDRESS, ['fileTransferUrl']);
+    if (protocol === 'soap' && keys.namespace === undefined) report(A_TEXT, ['namespace']);
+    if (protocol === 'rest' && keys.baseUrl === null)
+      report('the address of the middleware, which starts with http:// or https://', ['baseUrl']);
+  });
+  return checked.transform(({ protocol, concurrency: set, ...keys }) => {
+    const { fileTransferUrl = '', namespace = '', jobsUrl = null, soapVersion: version = '1.2', ...both } = keys;
+    const { path: restPath = DEFAULT_PATH, baseUrl, ...others } = both;
+    const concurrency = set ?? CONCURRENCY[protocol];
+    const rest = inMs({ ...others, concurrency, maxConcurrency: set ?? MAX_CONCURRENCY[protocol] });
+    return protocol === 'soap'
+      ? { ...rest, protocol, fileTransferUrl, namespace, jobsUrl, soapVersion: version, baseUrl }
+      : { ...rest, protocol, baseUrl: baseUrl ?? '', path: restPath };
+  });
 }
 
 /** `soapVersion: 1.2` without quotes is a number in YAML. */
 function soapVersion() {
   const expected = `"${SOAP_VERSIONS.join('" or "')}"`;
   return z.union([z.string(), z.number()], expected).transform(String).pipe(z.enum(SOAP_VERSIONS, expected));
-}
-
-type ServiceKeys = {
-  readonly protocol: (typeof PROTOCOLS)[number];
-  readonly baseUrl: unknown;
-} & { readonly [Key in (typeof ONLY_OF)[keyof typeof ONLY_OF][number]]?: unknown };
-
-/** Called with the readable part of the section, even after errors. */
-function checkProtocol(keys: ServiceKeys, context: z.core.$RefinementCtx<unknown>): void {
-  const protocol = PROTOCOLS.find((known) => known === keys.protocol);
-  if (protocol === undefined) return;
-  const report = (key: string, message: string, found?: unknown) =>
-    context.addIssue({ code: 'custom', path: [key], message, params: { found } });
-  const other = protocol === 'soap' ? 'rest' : 'soap';
-  for (const key of ONLY_OF[other]) {
-    if (keys[key] !== undefined) report(key, `no such key with the protocol ${protocol} (only ${other} has it)`);
-  }
-  if (protocol === 'soap' && keys.fileTransferUrl === undefined) report('fileTransferUrl', EXPECTED_URL);
-  if (protocol === 'soap' && keys.namespace === undefined) report('namespace', EXPECTED_TEXT);
-  if (protocol === 'rest' && keys.baseUrl === null) {
-    report('baseUrl', 'the address of the middleware, which starts with http:// or https://');
-  }
 }
 
 type Service = z.output<ReturnType<typeof serviceSection>>;

@@ -45,10 +45,24 @@ type InMs<Values> = {
     : Key]: Values[Key];
 };
 
-/** For rules between keys, so that all errors are reported at once. */
-export const EVEN_IF_OTHERS_FAIL = {
-  when: ({ value: found }: { readonly value: unknown }) => typeof found === 'object' && found !== null,
-};
+/** Reports what is expected at a path of the section, and what is found there if the value does not show it. */
+export type Report = (expected: string, path?: readonly PropertyKey[], found?: unknown) => void;
+
+/** A rule between keys. It gets the readable part, even after errors, so that all errors are reported at once. */
+export function withRule<Keys>(inner: z.ZodType<Keys>, check: (keys: Partial<Keys>, report: Report) => void) {
+  return inner.superRefine(
+    (keys, context) =>
+      check(keys, (message, path = [], found = undefined) =>
+        context.addIssue({ code: 'custom', path: [...path], message, params: { found } }),
+      ),
+    { when: ({ value }) => typeof value === 'object' && value !== null },
+  );
+}
+
+export function requireOne(keys: readonly string[], given: readonly string[], report: Report, what = ''): void {
+  if (given.length === 1) return;
+  report(`exactly one of ${keys.join(', ')}${what}`, [], given.length === 0 ? 'none of them' : given.join(' and '));
+}
 
 export function listOf<Item extends z.ZodType>(item: Item, what: string) {
   return z.array(item, `a list of ${what}`);
@@ -72,26 +86,14 @@ export function duration(unit: keyof typeof UNIT_MS, max: number) {
   return units.transform((found) => Math.round(found * unitMs));
 }
 
-const SIZE_UNITS: Readonly<Record<string, number>> = {
-  '': 1,
-  b: 1,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-  tb: 1e12,
-  kib: 2 ** 10,
-  mib: 2 ** 20,
-  gib: 2 ** 30,
-  tib: 2 ** 40,
-};
-
 /** A number of bytes, or text such as `512 MiB`. */
 export function size(min: number, max: number) {
   const expected = `a number of bytes from ${min} to ${max}, or a size such as "512 MiB"`;
   const written = readAs(z.string(expected), expected, (found) => {
-    const [, digits, unit = ''] = /^([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)$/.exec(found) ?? [];
-    const factor = SIZE_UNITS[unit.toLowerCase()];
-    return digits === undefined || factor === undefined ? undefined : Math.round(Number(digits) * factor);
+    const [, digits, prefix, binary] = /^([0-9]+(?:\.[0-9]+)?) ?(?:(?:([kmgt])(i)?)?b)?$/i.exec(found) ?? [];
+    const power = prefix === undefined ? 0 : 1 + 'kmgt'.indexOf(prefix.toLowerCase());
+    const factor = (binary === undefined ? 1000 : 1024) ** power;
+    return digits === undefined ? undefined : Math.round(Number(digits) * factor);
   });
   return z.union([z.number(), written], expected).pipe(z.int(expected).min(min, expected).max(max, expected));
 }
@@ -103,10 +105,14 @@ export const oneOf = <const Values extends readonly string[]>(values: Values) =>
 
 const isText = (found: string) => found !== '' && !/\p{Cc}/u.test(found);
 
+export const A_TEXT = 'a text that is not empty';
+
 /** One line, not empty. */
-export function text(expected = 'a text that is not empty', accepts: (found: string) => boolean = () => true) {
+export function text(expected = A_TEXT, accepts: (found: string) => boolean = () => true) {
   return z.string(expected).refine((found) => isText(found) && accepts(found), expected);
 }
+
+export const credentialName = () => text('the name of a systemd credential', (found) => !/^\.{1,2}$|\//.test(found));
 
 export function id<Id extends string>(what: string, parse: (found: unknown) => Id | undefined) {
   const expected = `${what}: a whole number of at most 64 bits`;
@@ -145,8 +151,10 @@ export function command(directory: string) {
   });
 }
 
+export const AN_ADDRESS = 'an address that starts with http:// or https://, without a password in it';
+
 /** Kept as written. Credentials are refused: they would be secrets in the file. */
-export function httpUrl(expected = 'an address that starts with http:// or https://, without a password in it') {
+export function httpUrl(expected = AN_ADDRESS) {
   return text(expected, (found) => {
     if (/\s/.test(found) || !URL.canParse(found)) return false;
     const url = new URL(found);

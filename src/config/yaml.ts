@@ -1,5 +1,15 @@
 /** Reads YAML text into plain values, with the position of each. */
-import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLError } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  type YAMLError,
+} from 'yaml';
 
 interface Position {
   readonly line: number;
@@ -32,9 +42,7 @@ export function readYaml(text: string): YamlText {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
-  const resolved = (node: unknown): unknown => (isAlias(node) ? node.resolve(document) : node);
-  const positionOf = (path: readonly PropertyKey[], of: 'key' | 'value') =>
-    positionAt(offsetOf(document.contents, path, { of, resolved }));
+  const positionOf = (path: readonly PropertyKey[], of: 'key' | 'value') => positionAt(offsetOf(document, path, of));
 
   const wrong = [...document.errors, ...document.warnings];
   const problems = wrong.map((error) => ({ position: positionAt(error.pos[0]), text: textOf(error, text) }));
@@ -51,16 +59,11 @@ export function readYaml(text: string): YamlText {
 const exactNumber = (found: unknown) =>
   typeof found === 'bigint' && Number.isSafeInteger(Number(found)) ? Number(found) : found;
 
-interface Walk {
-  readonly of: 'key' | 'value';
-  readonly resolved: (node: unknown) => unknown;
-}
-
-function offsetOf(root: unknown, path: readonly PropertyKey[], { of, resolved }: Walk): number {
-  let node = root;
+function offsetOf(document: Document, path: readonly PropertyKey[], of: 'key' | 'value'): number {
+  let node: unknown = document.contents;
   let offset = startOf(node) ?? 0;
   for (const [index, step] of path.entries()) {
-    const around = resolved(node);
+    const around: unknown = isAlias(node) ? node.resolve(document) : node;
     const pair = isMap(around)
       ? around.items.find(({ key }) => isScalar(key) && String(key.value) === step)
       : undefined;
@@ -73,38 +76,29 @@ function offsetOf(root: unknown, path: readonly PropertyKey[], { of, resolved }:
   return offset;
 }
 
-const startOf = (node: unknown): number | undefined => (isNode(node) ? (node as Node).range?.[0] : undefined);
+const startOf = (node: unknown): number | undefined => (isNode(node) ? node.range?.[0] : undefined);
+
+const UNKNOWN_ALIAS = 'an alias or anchor that is not known (a text that begins with * or & must stand in quotes)';
+const NO_KEY_HERE = 'a key with its value cannot begin here; a text with ": " in it must stand in quotes';
+
+const TEXTS: Readonly<Record<string, string>> = {
+  BAD_INDENT: 'wrong indentation, or a bracket before it that is not closed',
+  TAB_AS_INDENT: 'a tab stands in the indentation; YAML takes spaces only',
+  MISSING_CHAR: 'a character is missing here: a closing quote, a comma, a bracket, a colon or the blank after it',
+  BAD_SCALAR_START: 'a text that begins with this character must stand in quotes',
+  BAD_DQ_ESCAPE: "an unknown escape in double quotes; single quotes ('...') take a backslash as it is",
+  BLOCK_AS_IMPLICIT_KEY: NO_KEY_HERE,
+  MULTILINE_IMPLICIT_KEY: NO_KEY_HERE,
+  MULTIPLE_DOCS: 'a second document begins here (---); the configuration is one',
+  TAG_RESOLVE_FAILED: 'an unknown tag (a word that begins with !)',
+  BAD_ALIAS: UNKNOWN_ALIAS,
+  ALIAS_PROPS: UNKNOWN_ALIAS,
+  NON_STRING_KEY: 'a key must be a plain word',
+};
 
 /** Messages of the library may quote the text, which may be a secret: so only the name of a repeated key is quoted. */
-function textOf(error: YAMLError, text: string): string {
-  switch (error.code) {
-    case 'DUPLICATE_KEY': {
-      const key = /^["']?([A-Za-z_][A-Za-z0-9_-]*)["']?\s*:/.exec(text.slice(error.pos[0]))?.[1] ?? 'a key';
-      return `${key}: expected every key once in its section, found it a second time`;
-    }
-    case 'BAD_INDENT':
-      return 'wrong indentation, or a bracket before it that is not closed';
-    case 'TAB_AS_INDENT':
-      return 'a tab stands in the indentation; YAML takes spaces only';
-    case 'MISSING_CHAR':
-      return 'a character is missing here: a closing quote, a comma, a bracket, a colon or the blank after it';
-    case 'BAD_SCALAR_START':
-      return 'a text that begins with this character must stand in quotes';
-    case 'BAD_DQ_ESCAPE':
-      return "an unknown escape in double quotes; single quotes ('...') take a backslash as it is";
-    case 'BLOCK_AS_IMPLICIT_KEY':
-    case 'MULTILINE_IMPLICIT_KEY':
-      return 'a key with its value cannot begin here; a text with ": " in it must stand in quotes';
-    case 'MULTIPLE_DOCS':
-      return 'a second document begins here (---); the configuration is one';
-    case 'TAG_RESOLVE_FAILED':
-      return 'an unknown tag (a word that begins with !)';
-    case 'BAD_ALIAS':
-    case 'ALIAS_PROPS':
-      return 'an alias or anchor that is not known (a text that begins with * or & must stand in quotes)';
-    case 'NON_STRING_KEY':
-      return 'a key must be a plain word';
-    default:
-      return `this is no YAML (${error.code})`;
-  }
+function textOf({ code, pos }: YAMLError, text: string): string {
+  if (code !== 'DUPLICATE_KEY') return TEXTS[code] ?? `this is no YAML (${code})`;
+  const key = /^["']?([A-Za-z_][A-Za-z0-9_-]*)["']?\s*:/.exec(text.slice(pos[0]))?.[1] ?? 'a key';
+  return `${key}: expected every key once in its section, found it a second time`;
 }
