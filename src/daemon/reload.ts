@@ -74,7 +74,7 @@ export class Reload<Made extends Closable = Connection> {
     const { log, connect, onVerdict } = this.#options;
     const asked = this.#asked;
     const config = await loadConfig(this.#current.file);
-    const { keys: changes, restart } = changesOf(this.#current, config);
+    const { sections: changes, restart } = changesOf(this.#current, config);
     if (restart.length > 0) {
       this.#refuse(`a change of ${restart.join(' and ')} needs a restart`, asked);
       return;

@@ -29,7 +29,7 @@ it.concurrent(
 
     fs.symlinkSync(versions[1] ?? '', `${current}.new`);
     fs.renameSync(`${current}.new`, current);
-    await agent.logs('configuration changed', { changes: `watch job ${job.jobId}` });
+    await agent.logs('configuration changed', { changes: 'watch' });
     await place.mirrored(job, 'stdout');
     agent.signal('SIGHUP');
     await agent.logs('configuration unchanged, certificates and secrets read again');

@@ -99,9 +99,7 @@ async function reloads(installed: Installation): Promise<void> {
     await host.sh('systemctl reload agent');
   };
   await reload(`${config}results: {intervalSeconds: 7}\n`);
-  await until('the change to be taken', async () =>
-    /results\.intervalSeconds.*configuration changed/.test(await host.journal('agent')),
-  );
+  await until('the change to be taken', async () => /results.*configuration changed/.test(await host.journal('agent')));
   await reload(`${config}results: {intervalSeconds: often}\n`);
   await until('the change to be refused', async () =>
     (await installed.show('StatusText')).includes('the changed configuration is refused: '),
