@@ -112,8 +112,6 @@ const directoryOf = (file: string) => file.slice(0, Math.max(0, file.lastIndexOf
 
 /** Maximum rows of skipped names, for each reason. */
 const MAX_EXAMPLES = 100;
-/** Maximum rows of an earlier sync that are compared with this one. */
-const MAX_FORMER = 10_000;
 const MAX_NAME_LENGTH = 3_000;
 const SHOWN_LENGTH = 200;
 
@@ -140,8 +138,7 @@ export class SkippedNames {
   /** Takes a row of the ledger; returns false if it is not that of a skipped name. */
   takeFormer(row: ResultRow): boolean {
     if (row.state !== 'refused' && row.reason !== NOT_INCLUDED.reason && row.reason !== EXCLUDED.reason) return false;
-    if (this.#former.size < MAX_FORMER) this.#former.set(row.name, row);
-    else this.#ledger.forget(row.name);
+    this.#former.set(row.name, row);
     return true;
   }
 

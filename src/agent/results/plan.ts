@@ -44,8 +44,6 @@ export interface Plan {
   readonly due: readonly DueResult[];
   readonly links: readonly ProvenLink[];
   readonly refusals: Refusals;
-  /** Files that are here and no longer listed, by their paths. */
-  readonly former: ReadonlyMap<string, string>;
 }
 
 interface PlanOptions {
@@ -153,8 +151,7 @@ class Planning {
   end(): Plan {
     // The longest live files first: a proof of them helps to identify the others.
     const due = [...this.#due].sort(([a], [b]) => b - a).flatMap(([, results]) => results);
-    const former = new Map(this.#gone.map((name) => [partsOf(name).join('/'), name]));
-    return { due, links: this.#links, refusals: this.#skipped.end(), former };
+    return { due, links: this.#links, refusals: this.#skipped.end() };
   }
 
   async #plan(row: ResultRow, parts: readonly string[]): Promise<void> {

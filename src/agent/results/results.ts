@@ -8,7 +8,6 @@ import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import { resultsParts } from '../../safe-names.ts';
-import { inSlices } from '../../slices.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, Throttle } from '../../system/clock.ts';
@@ -23,8 +22,8 @@ import { Ledger, Progress, Stamps } from './ledger.ts';
 import { ignoresCase, judgeOf, type Refusals } from './listing.ts';
 import { LiveLinks } from './place/live-links.ts';
 import { type DownloadKind, Placement } from './place/place-files.ts';
-import { clearPartials, digestOf } from './place/temporary-files.ts';
-import { DueResult, distinct, planSync } from './plan.ts';
+import { clearPartials } from './place/temporary-files.ts';
+import { type DueResult, distinct, planSync } from './plan.ts';
 
 interface ResultRules extends Patterns {
   readonly intervalMs: number;
@@ -141,7 +140,9 @@ export class Results {
     const due = [...plan.due];
     const sizes = plan.due.map(({ row }) => row.bytes);
     if (!onlyInFlux) progress.begin(plan.links.length + plan.due.length, sizes);
-    const placement = this.#placement(jobId, links, ledger, plan.former);
+    const { ownership = ALONE } = this.#options;
+    const requireRight = () => ownership.requireLease(jobId);
+    const placement = new Placement({ ...this.#options, jobId, calls, links, ledger, requireRight });
     const downloads = new Downloads({
       ...{ ...this.#options, jobId, directory, remote, signal },
       ...{ limits: this.#limits, placement, ledger, progress },
@@ -172,42 +173,6 @@ export class Results {
     throw new JobtailError('config', 'the cluster cannot be asked for its files: no SSH and no share is in use', {
       hint: 'install OpenSSH and rsync, and set results.transfer to auto or direct',
     });
-  }
-
-  /**
-   * Replaces results that are only the start of a mirror by links to the mirror: of a deleted job, no more bytes
-   * follow.
-   */
-  async linkToMirrors(jobId: JobId): Promise<void> {
-    const { store, mirrorDirectory, rules, clock } = this.#options;
-    const calls = this.#calls;
-    const linked = store.results.links(jobId);
-    const links = new LiveLinks({ mirrorDirectory, calls, liveFiles: store.liveFiles.ofJob(jobId), linked });
-    const progress = { done: () => {} };
-    const ledger = new Ledger({
-      ...{ ...this.#options, jobId, progress, intervalMs: rules.intervalMs },
-      stamps: new Stamps(undefined, clock),
-    });
-    const placement = this.#placement(jobId, links, ledger);
-    for await (const row of inSlices(store.results.ofJob(jobId))) {
-      const result = new DueResult(row, resultsDirectory(mirrorDirectory, jobId));
-      if (row.sha256 === null || links.candidates(result.parts).length === 0) continue;
-      const digest = await digestOf(calls, result.target);
-      const live = digest && (await links.match({ path: result.target, digest }, row, result.parts));
-      if (live !== undefined && live.position >= (digest?.bytes ?? 0)) await placement.link(result, live);
-    }
-    await ledger.flush();
-  }
-
-  #placement(
-    jobId: JobId,
-    links: LiveLinks,
-    ledger: Ledger,
-    former: ReadonlyMap<string, string> = new Map(),
-  ): Placement {
-    const { ownership = ALONE } = this.#options;
-    const requireRight = () => ownership.requireLease(jobId);
-    return new Placement({ ...this.#options, jobId, calls: this.#calls, links, ledger, requireRight, former });
   }
 
   /** Whether new results wait, because no live file of the job is known yet and one of them may be it. */

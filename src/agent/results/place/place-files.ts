@@ -6,7 +6,6 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
-import { resultsParts } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import type { Clock } from '../../../system/clock.ts';
@@ -29,8 +28,6 @@ interface PlacementOptions {
   readonly ledger: Ledger;
   /** Called just before a rename. @throws JobtailError superseded, if another agent owns the job */
   readonly requireRight: () => void;
-  /** Names of results that are here and no longer listed, by their paths: moved aside where another one needs the path. */
-  readonly former: ReadonlyMap<string, string>;
   readonly onFetched?: ((jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void) | undefined;
 }
 
@@ -134,52 +131,17 @@ export class Placement {
     const directory = path.dirname(target);
     const now = clock.monotonic();
     if (now - (this.#checkedAt.get(directory) ?? Number.NEGATIVE_INFINITY) >= CHECKED_MS) {
-      await this.#clearWay(target);
       await makeDirectories(calls, mirrorDirectory, directory);
       this.#checkedAt.set(directory, now);
     }
     const stat = await calls.lstat(target);
     if (stat === undefined) return undefined;
     if (stat.isFile()) return { bytes: stat.size };
-    if (stat.isDirectory() && (await this.#moveAside(target))) return undefined;
     if (!stat.isSymbolicLink()) throw inTheWay(target, 'file');
     if (OWN_LINK.test(await calls.readlink(target))) return 'link';
     throw new JobtailError('local-io', `${target} is a link, and is not followed or replaced`, {
       hint: `move ${target} out of the way`,
     });
-  }
-
-  /** Moves former results aside that are files where this one needs directories. */
-  async #clearWay(target: string): Promise<void> {
-    if (this.#options.former.size === 0) return;
-    let at = this.#results;
-    for (const part of path.relative(at, path.dirname(target)).split(path.sep)) {
-      at = path.join(at, part);
-      const stat = await this.#options.calls.lstat(at);
-      if (stat === undefined) return;
-      if (!stat.isDirectory()) return void (await this.#moveAside(at));
-    }
-  }
-
-  /** Moves a former result, or a directory with some, to a free name beside it; false if it is neither. */
-  async #moveAside(at: string): Promise<boolean> {
-    const { former, calls, ledger, requireRight } = this.#options;
-    const relative = path.relative(this.#results, at);
-    const names = [...former].flatMap(([file, name]) =>
-      file === relative || file.startsWith(`${relative}/`) ? [name] : [],
-    );
-    if (names.length === 0) return false;
-    let free = 1;
-    while ((await calls.lstat(`${at}.${free}`)) !== undefined) free += 1;
-    requireRight();
-    await calls.rename(at, `${at}.${free}`);
-    for (const name of names) ledger.forget(name);
-    return true;
-  }
-
-  get #results(): string {
-    const { mirrorDirectory, jobId } = this.#options;
-    return path.join(mirrorDirectory, ...resultsParts(jobId));
   }
 
   /** Discards or links a file that needs no place. Returns whether it still needs one. */

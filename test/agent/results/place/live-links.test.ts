@@ -130,32 +130,6 @@ describe('a listed file that is a live file', () => {
     expect(place.tree()).toEqual(['11/stdout.txt -> ../../live/9001/stdout.log']);
   });
 
-  it('of a deleted job takes the place of a result that has only the beginning of it', async () => {
-    const place = new ResultsPlace();
-    for (const [name, content] of Object.entries({
-      'log.txt': 'one\n',
-      'stdout.txt': 'one\ntwo\n',
-      'stderr.txt': 'x\n',
-    }))
-      place.remote.set(`/11/${name}`, content);
-    await place.sync();
-    place.live('log', 'one\ntwo\n', { relativePath: 'log.txt' });
-    // It has less than the result, and another one has other bytes.
-    place.live('stdout', 'one\n');
-    place.live('stderr', 'other\n');
-    place.live('progress', '', { relativePath: 'progress.txt' });
-    const { downloads, listings } = place.remote;
-    const before = downloads.length;
-    await place.results.linkToMirrors(JOB);
-    expect([downloads.length, place.remote.listings]).toEqual([before, listings]);
-    expect(place.tree()).toEqual(['11/log.txt -> ../../live/9001/log.log', '11/stderr.txt', '11/stdout.txt']);
-    expect(place.read('11', 'log.txt')).toBe('one\ntwo\n');
-    expect(place.row('/11/log.txt')).toMatchObject({ state: 'linked', live: '9001/log' });
-    expect(place.row('/11/stdout.txt')).toMatchObject({ state: 'synced', bytes: 8 });
-    await place.results.linkToMirrors(JOB);
-    expect(place.tree()).toHaveLength(3);
-  });
-
   it('is not fetched as a result in the first seconds, before the path of a live file is known', async () => {
     const place = new ResultsPlace();
     place.live('stdout', '', { relativePath: null });

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
-import { directBy, JOB, ResultsPlace, Together } from '../place.ts';
+import { directBy, ResultsPlace, Together } from '../place.ts';
 
 /** A job of so many results that are handed over together; `syncs` holds what has its name whenever something is flushed. */
 function placeOf(count: number, context: Partial<ResultsOptions> = {}) {
@@ -120,28 +120,7 @@ describe('files that arrived together', () => {
 });
 
 describe('a result that becomes a directory, or the reverse', () => {
-  it('takes the place of the former one, which is moved aside', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/out', 'a file');
-    place.remote.set('/11/dir/a', 'in a directory');
-    place.remote.set('/11/dir/deep/b', 'deeper');
-    await place.sync();
-    place.remote.files.clear();
-    place.remote.set('/11/out/deep/a.dat', 'below it');
-    place.remote.set('/11/dir', 'a file by now');
-    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 0 });
-    expect(place.tree()).toEqual(['11/dir', '11/dir.1/a', '11/dir.1/deep/b', '11/out.1', '11/out/deep/a.dat']);
-    expect([place.read('11', 'out.1'), place.read('11', 'dir')]).toEqual(['a file', 'a file by now']);
-    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 2, synced: 2, failed: 0 });
-    place.remote.files.clear();
-    place.remote.set('/11/out', 'again');
-    place.remote.set('/11/dir', 'a file by now');
-    expect(await place.sync()).toMatchObject({ failed: 0 });
-    expect(place.tree()).toContain('11/out.2/deep/a.dat');
-    expect(place.read('11', 'out')).toBe('again');
-  });
-
-  it('is not moved where the agent did not put it', async () => {
+  it('fails, and the former one stays', async () => {
     const place = new ResultsPlace();
     fs.mkdirSync(place.path('11'), { recursive: true });
     fs.writeFileSync(place.path('11', 'out'), 'of somebody else');
