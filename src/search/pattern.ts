@@ -72,13 +72,11 @@ export class LineMatcher {
   /** Whether each line with a text matches, without the expression. */
   readonly isText: boolean;
   readonly #maxCharacters: number | undefined;
-  readonly #onWindow: () => void;
 
   /** @throws JobtailError usage, if the source is no regular expression */
-  constructor(pattern: Pattern, onWindow = () => {}) {
+  constructor(pattern: Pattern) {
     const { source, ignoreCase = false, invert = false, maxCharacters } = pattern;
     this.#maxCharacters = maxCharacters;
-    this.#onWindow = onWindow;
     this.#expression = expressionOf(pattern);
     this.#invert = invert;
     const { text, isWhole } = textInEachMatch(source, ignoreCase);
@@ -93,7 +91,6 @@ export class LineMatcher {
 
   /** Finds the next selected line at or after `from`, the start of a line. */
   next(window: Window, from: number): boolean {
-    this.#onWindow();
     for (let at = from; at < window.bytes.length; at = this.end) {
       const found = this.#find === undefined ? at : this.#find(window, at);
       if (found < 0) return false;

@@ -45,8 +45,7 @@ export function* scanFile(
     if (!fs.fstatSync(fd).isFile()) throw new JobtailError('local-io', `${file} is not a file`);
     const selection = new Selection(matcher, wanted);
     for (const window of windowsOf(fd, limits)) {
-      const lines = selection.take(window);
-      if (lines.length > 0) yield lines;
+      yield selection.take(window);
       if (wanted.what === 'any' && selection.count > 0) break;
     }
     if (selection.last !== undefined) yield [selection.last];

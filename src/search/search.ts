@@ -33,12 +33,7 @@ type SearchEvent<File> =
 
 export interface ThreadWork extends SearchSettings {
   readonly groups: readonly (readonly string[])[];
-  /** Where the thread is, for the one that waits for it: see `BEAT`. */
-  readonly beat: Int32Array<SharedArrayBuffer>;
 }
-
-/** Windows searched so far, whether a batch is wanted, and the file: its number in `groups`. */
-export const BEAT = { windows: 0, isBusy: 1, file: 2, length: 3 } as const;
 
 /** The result of one request to a thread; files are indices in their group. */
 export interface Batch {
@@ -73,8 +68,8 @@ const THREAD_LIMITS = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 25
 const GROUP_BYTES = 4 * 1024 * 1024;
 const GROUP_FILES = 256;
 const BATCHES_AHEAD = 16;
-/** A window takes milliseconds; one that takes this time is of an expression that may never end. */
-const MAX_WINDOW_MS = 7_000;
+/** A thread that is asked sends a batch every 100 ms; one that is silent for so many checks may never end. */
+const MAX_SILENT_CHECKS = 14;
 const CHECK_MS = 500;
 
 /**
@@ -92,10 +87,12 @@ export async function* search<File extends SearchedFile>(
   if (threads > 0) return yield* searchInThreads(files, settings, threads, signal);
   for (const file of files) {
     signal?.throwIfAborted();
-    for (const event of eventsOf(file.path, matcher, settings)) yield { ...event, file };
+    for (const event of eventsOf(file.path, matcher, settings))
+      if (event.kind === 'end' || event.lines.length > 0) yield { ...event, file };
   }
 }
 
+/** Of each window of a file, the lines that were found, also if there are none. */
 export function* eventsOf(path: string, matcher: LineMatcher, settings: SearchSettings) {
   const { wanted, limits = LIMITS } = settings;
   try {
@@ -124,22 +121,25 @@ async function* searchInThreads<File extends SearchedFile>(
   signal?.throwIfAborted();
   const groups = groupsOf(files);
   const pool = Array.from({ length: Math.min(threads, groups.length) }, (_, index) => {
-    const own = groups.filter((_, group) => group % threads === index);
-    const beat = new Int32Array(new SharedArrayBuffer(BEAT.length * Int32Array.BYTES_PER_ELEMENT));
-    const workerData: ThreadWork = { ...settings, groups: own.map((group) => group.map(({ path }) => path)), beat };
+    const own = groups.filter((_, group) => group % threads === index).map((group) => group.map(({ path }) => path));
+    const workerData: ThreadWork = { ...settings, groups: own };
     const worker = new Worker(packageFile('dist/search/worker.js'), { workerData, resourceLimits: THREAD_LIMITS });
-    for (let ahead = 0; ahead < BATCHES_AHEAD; ahead++) worker.postMessage('next');
     const batches = on(worker, 'message', { close: ['exit'], ...(signal && { signal }) });
-    return { worker, batches, beat, paths: own.flat().map(({ path }) => path), windows: -1, since: performance.now() };
+    const thread = { worker, batches, paths: own.flat(), asked: BATCHES_AHEAD, silentChecks: 0, ended: 0 };
+    for (let ahead = 0; ahead < BATCHES_AHEAD; ahead++) worker.postMessage('next');
+    worker.on('message', (batch: Batch | undefined) => {
+      thread.asked -= 1;
+      thread.silentChecks = 0;
+      thread.ended += batch?.events.filter(({ kind }) => kind === 'end').length ?? 0;
+    });
+    return thread;
   });
   let slowFile: string | undefined;
   const check = setInterval(() => {
     for (const thread of pool) {
-      const windows = Atomics.load(thread.beat, BEAT.windows);
-      if (windows !== thread.windows || Atomics.load(thread.beat, BEAT.isBusy) === 0)
-        Object.assign(thread, { windows, since: performance.now() });
-      if (performance.now() - thread.since < MAX_WINDOW_MS) continue;
-      slowFile ??= thread.paths[Atomics.load(thread.beat, BEAT.file)];
+      if (thread.asked > 0) thread.silentChecks += 1;
+      if (thread.silentChecks < MAX_SILENT_CHECKS) continue;
+      slowFile ??= thread.paths[thread.ended];
       void thread.worker.terminate();
     }
   }, CHECK_MS);
@@ -151,6 +151,7 @@ async function* searchInThreads<File extends SearchedFile>(
         if (done === true) throw slowFile === undefined ? new Error('a thread of the search ended') : tooSlow(slowFile);
         const [batch] = value as [Batch];
         thread.worker.postMessage('next');
+        thread.asked += 1;
         for (const event of batch.events) {
           const file = group[event.file];
           if (file === undefined) continue;
