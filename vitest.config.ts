@@ -4,7 +4,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { PATIENCE } from './test/support/e2e-until.ts';
 import { PROPERTY_TIMES } from './test/support/property-runs.ts';
 import { RunReporter } from './test/support/run-reporter.ts';
 
@@ -45,7 +44,8 @@ const NIGHTLY =
 const LONG = process.env['JOBTAIL_LONG'] === '1' ? NIGHTLY : ['test/**/long/**'];
 const IS_LONG = process.env['JOBTAIL_LONG'] === '1';
 
-const TEST_TIMEOUT_MS = 120_000;
+/** Far beyond what anything takes, also where ten others want the processor: only what hangs is to meet it. */
+const TEST_TIMEOUT_MS = 300_000;
 
 /** One file at a time, after all others: each keeps a machine busy with agents or SSH, whose answers have limits of seconds. */
 const CROWDED = ['test/e2e/fleet/long/**/*.test.ts', 'test/direct/long/**/*.test.ts'];
@@ -65,8 +65,8 @@ function isRoomInMemory(): boolean {
 const FAR = process.env['JOBTAIL_NEAR'] === '1' ? ['test/e2e/**', 'test/view/page/browser/**'] : [];
 
 /**
- * Random order by the seed that the end of a run prints. Files that ask for long time limits go before the others: begun
- * last, one of them would be left to a single core.
+ * Random order by the seed that the end of a run prints. Files that wait for programs, or simulate agents, go before the
+ * others: begun last, one of them would be left to a single core.
  */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -75,7 +75,7 @@ class LongFirst extends BaseSequencer {
     const keys = new Map(
       files.map(({ moduleId }) => [
         moduleId,
-        `${longestLimitOf(moduleId) > TEST_TIMEOUT_MS ? 0 : 1} ${placeOf(moduleId).digest('hex')}`,
+        `${isLong(moduleId) ? 0 : 1} ${placeOf(moduleId).digest('hex')}`,
       ]),
     );
     const keyOf = ({ moduleId }: TestSpecification) => keys.get(moduleId) ?? '';
@@ -83,13 +83,7 @@ class LongFirst extends BaseSequencer {
   }
 }
 
-function longestLimitOf(file: string): number {
-  const text = fs.readFileSync(file, 'utf8');
-  const limits = [...text.matchAll(/\btimeout: ([0-9_]+)/g)].map(([, digits = '']) =>
-    Number(digits.replaceAll('_', '')),
-  );
-  return Math.max(text.includes('PATIENCE') ? PATIENCE.timeout : 0, ...limits);
-}
+const isLong = (file: string) => /e2e-until|child_process|runFor/.test(fs.readFileSync(file, 'utf8'));
 
 /** A source as scripts/mutants.mjs changed it. */
 const MUTANT = JSON.parse(process.env['JOBTAIL_MUTANT'] ?? '{}') as { readonly file?: string; readonly text?: string };
@@ -104,9 +98,8 @@ export default defineConfig({
     // Most tests wait for processes and files, not for the processor: one more than there are keeps all of them busy.
     // Long ones are of many processes each.
     maxWorkers: IS_LONG ? 2 : os.availableParallelism() + 1,
-    // Far beyond what anything takes, also where ten others want the processor: only what hangs is to meet them.
     testTimeout: TEST_TIMEOUT_MS * Math.max(1, PROPERTY_TIMES),
-    hookTimeout: 120_000,
+    hookTimeout: TEST_TIMEOUT_MS,
     // Lines for people are compared as text: without colours, and not wrapped to the width of a terminal.
     env: { NO_COLOR: '1', FORCE_COLOR: '', COLUMNS: '', ...TEMPORARY },
     setupFiles: ['test/support/property-setup.ts'],

@@ -121,7 +121,7 @@ const CASES: Record<string, Case> = {
   },
 };
 
-describe.concurrent('a watch', { timeout: 60_000 }, () => {
+describe.concurrent('a watch', () => {
   test.for(Object.keys(CASES))('is notified of a file that %s', async (name, context) => {
     const { begin, changes } = CASES[name] as Case;
     const { directory, start } = place(context);

@@ -11,7 +11,7 @@ import { expect, it, type TestContext } from 'vitest';
 import type { JobDescription } from '../../simulator/control.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import { Place, readIfThere } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { until } from '../support/e2e-until.ts';
 
 const KILLS = Number(process.env['JOBTAIL_KILLS'] ?? (process.env['JOBTAIL_LONG'] === '1' ? 4 : 1));
 /** JOBTAIL_SEED repeats a run as far as kills can be repeated. */
@@ -54,7 +54,7 @@ function randomFrom(seed: number): () => number {
 
 const WRITER = fileURLToPath(new URL('../support/e2e-writer.mjs', import.meta.url));
 
-it.for(KILL_ROUNDS)('survives $kills kills while it grows (JOBTAIL_SEED=$seed)', PATIENCE, async (round, context) => {
+it.for(KILL_ROUNDS)('survives $kills kills while it grows (JOBTAIL_SEED=$seed)', async (round, context) => {
   const place = Place.make(context);
   const { job, sandbox } = await startJob(place, round.seed);
   const mirrors = mirrorsOf(place, job);

@@ -9,7 +9,7 @@ import { FleetClient } from '../../src/fleet/client.ts';
 import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
 import { liveParts, resultsParts } from '../../src/safe-names.ts';
 import { MINIMAL } from '../config/files.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { until } from '../support/e2e-until.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -115,7 +115,6 @@ it.for(['../OUT', '..', '', '1/2', '+1', '01', ' 1', '1e3', '9223372036854775808
 const HOSTILE = '../OUT';
 
 it.concurrent('rows that are malformed keep no other job from being followed or shown', {
-  ...PATIENCE,
   ...needs('postgres'),
 }, async (test) => {
   const fleet = await FleetParts.make(test);
@@ -160,10 +159,7 @@ it.concurrent('rows that are malformed keep no other job from being followed or 
   await client.close();
 });
 
-it.concurrent('nothing that another role put into the schema public is run', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async (test) => {
+it.concurrent('nothing that another role put into the schema public is run', needs('postgres'), async (test) => {
   const fleet = await FleetParts.make(test);
   await fleet.query('CREATE TABLE public.loot (what text)');
   const steal = (what: string) =>

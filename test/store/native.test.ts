@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../support/temp-directory.ts';
 const TYPESCRIPT = new URL('../../scripts/typescript.mjs', import.meta.url).href;
 const WORKER = fileURLToPath(new URL('../support/store-collected.mjs', import.meta.url));
 
-it('what is collected of a store ends no process', { ...needs('postgres'), timeout: 60_000 }, async () => {
+it('what is collected of a store ends no process', needs('postgres'), async () => {
   const [node = '', ...args] = FLEET_NODE;
   const ran = promisify(execFile)(node, [...args, '--import', TYPESCRIPT, WORKER, temporaryDirectory()]);
   expect((await ran).stdout).toBe('still there\n');

@@ -7,10 +7,7 @@ import { Program } from './e2e-program.ts';
 import { until } from './e2e-until.ts';
 import { needsThat } from './needs.ts';
 
-export const demoOptions = () => ({
-  timeout: 300_000,
-  ...needsThat(fs.existsSync('/proc/self/cmdline'), 'the demo: it needs /proc'),
-});
+export const demoOptions = () => needsThat(fs.existsSync('/proc/self/cmdline'), 'the demo: it needs /proc');
 
 /** A demo whose temporary directory is below a directory of the test. */
 export function startDemo({ onTestFinished }: TestContext, seconds = 4, ...flags: readonly string[]) {

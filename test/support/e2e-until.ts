@@ -1,9 +1,6 @@
 /** Waiting for a condition of another process, which can only be looked at again and again. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** The limit of a test that waits for processes: for a machine that has much else to do. */
-export const PATIENCE = { timeout: 300_000 };
-
 /** Between two looks: at least so long, and so many times as long as a look takes, for what is waited for needs the processor. */
 const LOOK_MS = 25;
 const LOOKS = 4;

@@ -120,7 +120,7 @@ const action = fc.oneof(
   fc.constant({ kind: 'check' } as const),
 );
 
-it('is never another one than what the service has under the date', { timeout: 300_000 }, async () => {
+it('is never another one than what the service has under the date', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(action, { maxLength: 14 }), async (actions) => {
       const world = new World();

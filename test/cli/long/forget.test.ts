@@ -12,7 +12,7 @@ import { systemClock } from '../../../src/system/clock.ts';
 import { MINIMAL } from '../../config/files.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { Program } from '../../support/e2e-program.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { needs } from '../../support/needs.ts';
 import { Terminal } from '../../support/service-terminal.ts';
@@ -68,7 +68,7 @@ const jobsOf = async () => {
 const agent = (...args: string[]) => new Program([...args, '-c', configFile], { cwd: directory });
 const forget = (...args: string[]) => agent('forget', ...args).ended;
 
-describe('agent forget', PATIENCE, () => {
+describe('agent forget', () => {
   it('removes a settled job from the state, and keeps its files', async () => {
     await withJobs({ 501: 'settled', 502: 'settled' });
     const { code, stdout } = await forget('501', '--yes');
@@ -177,7 +177,7 @@ describe('agent forget', PATIENCE, () => {
 /** It looks at the state when a test calls `refresh`, so that the test sees the request before the agent. */
 const AT_REFRESH = { sections: 'poll: {maxIntervalSeconds: 3600}\n' };
 
-describe('beside a running agent', PATIENCE, () => {
+describe('beside a running agent', () => {
   it('the agent removes the job with its files, and no rule and no configuration follows it again', async () => {
     const { store, mirrorDirectory, said, restart } = await startAgent(new ModelRemote(), AT_REFRESH);
     putJob(store, '501' as JobId, 'settled', true, Date.now());

@@ -12,7 +12,6 @@ import { Rule } from '../../../src/notify/rules.ts';
 import { saveOutage } from '../../../src/store/outage.ts';
 import { taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
-import { PATIENCE } from '../../support/e2e-until.ts';
 import { freePort } from '../../support/free-port.ts';
 import { SILENT } from '../../support/silent-log.ts';
 
@@ -39,7 +38,7 @@ function keysIn(value: unknown): string[] {
   ]);
 }
 
-it('docs/json.md has each key that a command prints, and no other', PATIENCE, async (context) => {
+it('docs/json.md has each key that a command prints, and no other', async (context) => {
   const printed = new Map<string, Set<string>>();
   const add = (command: string, ...outputs: readonly string[]) => {
     const keys = printed.get(command) ?? new Set();

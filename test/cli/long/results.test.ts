@@ -8,7 +8,6 @@ import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import type { ResultRow } from '../../../src/store/rows.ts';
 import { MINIMAL } from '../../config/files.ts';
 import { Program } from '../../support/e2e-program.ts';
-import { PATIENCE } from '../../support/e2e-until.ts';
 import { NEW_ROW } from '../../support/live-place.ts';
 import { SILENT } from '../../support/silent-log.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
@@ -21,7 +20,7 @@ const row = (name: string, state: ResultRow['state'], more: Partial<ResultRow> =
   ...more,
 });
 
-it('names path, size and checksum, and which results are complete', PATIENCE, async () => {
+it('names path, size and checksum, and which results are complete', async () => {
   const directory = temporaryDirectory();
   const configFile = path.join(directory, 'config.yaml');
   fs.writeFileSync(path.join(directory, 'password'), 'secret\n', { mode: 0o600 });

@@ -5,9 +5,7 @@ import type { JobId } from '../../../src/job.ts';
 import { until } from '../../support/e2e-until.ts';
 import { ownState } from '../own-state.ts';
 
-it('agent watch of several jobs asks for all at once, and ends although the agent answers nothing', {
-  timeout: 60_000,
-}, async () => {
+it('agent watch of several jobs asks for all at once, and ends although the agent answers nothing', async () => {
   const { file, store } = await ownState();
   const jobIds = ['601', '602', '603'] as JobId[];
   const output = vi.spyOn(process.stderr, 'write').mockReturnValue(true);

@@ -96,7 +96,7 @@ it('refuses the state of a newer version, and touches nothing', () => {
   expect(backupsIn(directory)).toEqual([]);
 });
 
-it('is safe to be killed in at any moment', { timeout: 120_000 }, () => {
+it('is safe to be killed in at any moment', () => {
   const { directory, file } = oldState();
   // Enough to copy and to convert that there is a moment to be killed in.
   const db = new Database(file);

@@ -9,7 +9,6 @@ import { PrivateDirectory } from '../../../src/direct/private-directory.ts';
 import { shareTransfer } from '../../../src/direct/share.ts';
 import { sshTransfer } from '../../../src/direct/ssh-transfer.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { PATIENCE } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
 import { restrictedCommand, Sshd } from '../sshd.ts';
 import { TransferPlace } from '../transfers.ts';
@@ -19,7 +18,7 @@ interface Made {
   readonly method: TransferMethod;
 }
 
-const WITH_SSH = { ...PATIENCE, ...needs(...SSH) };
+const WITH_SSH = needs(...SSH);
 
 let sshd: Sshd | undefined;
 beforeAll(async () => {

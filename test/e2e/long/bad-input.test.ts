@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest';
 import { taskOf } from '../../support/e2e-job.ts';
 import { NOBODY, Place } from '../../support/e2e-place.ts';
 import type { Ended } from '../../support/e2e-program.ts';
-import { PATIENCE } from '../../support/e2e-until.ts';
 
 /** No server: these commands do not get that far. */
 const NOWHERE = { baseUrl: 'http://127.0.0.1:9', username: 'alice', passwordFile: '/nonexistent/password' };
@@ -16,7 +15,7 @@ function expectRefused(ended: Ended, code: number, ...words: string[]): void {
   expect(ended.stderr, 'a person can do without the stack').not.toMatch(/^ +at /m);
 }
 
-describe.concurrent('directories that cannot be used', PATIENCE, () => {
+describe.concurrent('directories that cannot be used', () => {
   it('below a file: the key, the directory and what to do are named', async (context) => {
     const place = Place.make(context);
     const file = path.join(place.directory, 'file');

@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { placeWithJob } from '../../support/e2e-by-number.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
-describe.concurrent('watch --foreground', PATIENCE, () => {
+describe.concurrent('watch --foreground', () => {
   it.for([true, false])('follows tasks as they are found (unreported: %s)', async (unreported, context) => {
     const habits = { specificationIds: 0 } as const;
     const { place, job } = await placeWithJob(context, { unreported, habits });
@@ -24,7 +24,7 @@ describe.concurrent('watch --foreground', PATIENCE, () => {
 const ACTS = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
 const NAME = 'heat \u001b[31m\u202e│ žluť';
 
-it.concurrent('watch, jobs, status and tail show what the middleware reports', PATIENCE, async (context) => {
+it.concurrent('watch, jobs, status and tail show what the middleware reports', async (context) => {
   const spec = { name: NAME, tasks: [{}, {}] };
   const { place, sandbox, job, mirrors, look } = await placeWithJob(context, {
     spec,
@@ -109,7 +109,7 @@ it.concurrent('watch, jobs, status and tail show what the middleware reports', P
   expect((await place.agent('status')).stdout).toMatch(new RegExp(`^${jobId} .*watched +Failed +12, `, 'm'));
 });
 
-it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE, async (context) => {
+it.concurrent('tasks that are not found yet are said, with what helps', async (context) => {
   const { place, job, mirrors } = await placeWithJob(context, {
     unreported: true,
     habits: { specificationIds: 'irregular' },

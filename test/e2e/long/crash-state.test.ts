@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
 /** Not UTF-8 here and there, more than one overlap long, and whole at its end. */
 const CONTENT = Buffer.concat(
@@ -39,7 +39,7 @@ async function expectItGoesOn(
   await place.verified(job.jobId);
 }
 
-describe.concurrent('a state', PATIENCE, () => {
+describe.concurrent('a state', () => {
   it.for([
     ['deleted', (file: string) => fs.rmSync(file)],
     ['deleted with its directory', (file: string) => fs.rmSync(path.dirname(file), { recursive: true })],
@@ -104,9 +104,7 @@ describe.concurrent('a state', PATIENCE, () => {
     await expectItGoesOn(found, inode);
     expect(agent.end).toBeUndefined();
   });
-});
 
-describe.concurrent('a state', PATIENCE, () => {
   it('that was broken is found again from the mirrors', async (context) => {
     const found = await leftJob(context);
     const { place, stdout, mirror, database } = found;

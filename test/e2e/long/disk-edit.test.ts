@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { mirroredJob } from '../../support/e2e-job.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
 const CONTENT = Buffer.from(Array.from({ length: 200 }, (_, line) => `${line} Příliš žluťoučký kůň\n`).join(''));
 /** What people do to a file; each leaves something else than what was there. */
@@ -24,7 +24,7 @@ const EDITS = {
 const beside = (mirror: string) =>
   fs.readdirSync(path.dirname(mirror)).filter((name) => name.startsWith(path.basename(mirror)));
 
-describe.concurrent('a mirror', PATIENCE, () => {
+describe.concurrent('a mirror', () => {
   it('that is changed while the agent runs is mended, however often', async (context) => {
     const { place, job, mirror, agent } = await mirroredJob(context, CONTENT);
     // An edit is reported from the agent's own writes once these are committed: when another poll has begun and ended.

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { requestOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
 import { SmallDisk } from '../../support/e2e-mount.ts';
 import { Place, readIfThere, resultsOf } from '../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { entry, NAMESPACE, partsResponse } from '../../support/wire-envelopes.ts';
 import { bodyOf, startHttpServer } from '../../support/wire-server.ts';
 
@@ -27,7 +27,7 @@ const isPrefix = (mirror: string, file: string) => {
   return there.equals(fs.readFileSync(file).subarray(0, there.length));
 };
 
-describe.concurrent('a full disk', PATIENCE, () => {
+describe.concurrent('a full disk', () => {
   it('under the mirrors', async (context) => {
     const place = Place.make(context);
     const disk = SmallDisk.mount(context, place.mirror, 512);
@@ -109,7 +109,6 @@ describe.concurrent('a full disk', PATIENCE, () => {
 
 it(
   'endless text leaves the reserve of the disk under the state alone, and other jobs go on',
-  PATIENCE,
   async (context) => {
     const place = Place.make(context);
     const reserve = 24 * 2 ** 20;
@@ -190,7 +189,7 @@ async function endlessFor(jobId: string, url: string) {
   };
 }
 
-it('a mirror directory that becomes read-only is waited out', PATIENCE, async (context) => {
+it('a mirror directory that becomes read-only is waited out', async (context) => {
   const place = Place.make(context);
   const disk = SmallDisk.mount(context, place.mirror, 1_024);
   const { sandbox, job, task, mirror } = await startJob(place, text(1));

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { taskOf } from '../../support/e2e-job.ts';
 import { Place, readIfThere, resultsOf } from '../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
 /** Not UTF-8 in the middle; whole at its end, for the agent gives a character that is cut there time to come. */
 const HARD = Buffer.concat([
@@ -12,7 +12,7 @@ const HARD = Buffer.concat([
   Buffer.from(' progress 50 %\r'),
 ]);
 
-it.concurrent('while the agent runs', PATIENCE, async (context) => {
+it.concurrent('while the agent runs', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   place.configure(sandbox);

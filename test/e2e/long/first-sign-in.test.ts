@@ -3,12 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { Place } from '../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { freePort } from '../../support/free-port.ts';
 
 it(
   'a refused first sign-in is a warning in the log and a line in status, until the password is corrected',
-  PATIENCE,
   async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
@@ -32,7 +31,7 @@ it(
   },
 );
 
-it('a service that is away at the start is named by status, and its return is noticed', PATIENCE, async (context) => {
+it('a service that is away at the start is named by status, and its return is noticed', async (context) => {
   const place = Place.make(context);
   const port = await freePort();
   const passwordFile = path.join(place.directory, 'password');

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { Place } from '../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { needs } from '../../support/needs.ts';
 import { Terminal } from '../../support/service-terminal.ts';
 
@@ -17,7 +17,7 @@ const MARK = 'words-of-the-server';
 const REFUSED = 'bad\u009b2J\u001b[31m.txt';
 const TURNED = 'turned\u202egnp\u2066.txt';
 
-it.concurrent('in all that is printed, and in the log', PATIENCE, async (context) => {
+it.concurrent('in all that is printed, and in the log', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });
@@ -67,7 +67,7 @@ it.concurrent('in all that is printed, and in the log', PATIENCE, async (context
   for (const [command, text] of said) expect(actIn(text), `${command}: ${JSON.stringify(text)}`).toBeNull();
 });
 
-it.concurrent('on a terminal', { timeout: 180_000, ...needs('script') }, async (context) => {
+it.concurrent('on a terminal', needs('script'), async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });

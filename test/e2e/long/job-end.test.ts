@@ -5,14 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { placeWithJob } from '../../support/e2e-by-number.ts';
 import { taskOf } from '../../support/e2e-job.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
 /** The last bytes of a job may come so long after its end. Nothing else is waited for as long: looks begin late. */
 const LATE_BYTES_MS = 60_000;
 
 it.concurrent(
   'a job is settled when it is over and its last bytes came, over kills, and goes on when it is queued again',
-  PATIENCE,
   async (context) => {
     // The last bytes of a task that runs are not flushed.
     const script = 'echo begun; seq 2000; while [ ! -e ../go ]; do sleep 0.1; done; echo the last line';

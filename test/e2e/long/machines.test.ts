@@ -7,7 +7,6 @@ import { expect, it } from 'vitest';
 import { taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { PROGRAM } from '../../support/e2e-program.ts';
-import { PATIENCE } from '../../support/e2e-until.ts';
 import { needs } from '../../support/needs.ts';
 
 const PACKAGING = path.join(path.dirname(PROGRAM), '../../packaging');
@@ -22,7 +21,6 @@ function bash(place: Place, script: string, env: Readonly<Record<string, string>
 }
 
 it.concurrent('a program of the packages calls the service below a limit of virtual memory, and without its option it names that limit', {
-  ...PATIENCE,
   ...needs('bash'),
 }, async (context) => {
   const place = Place.make(context);
@@ -45,7 +43,6 @@ it.concurrent('a program of the packages calls the service below a limit of virt
 });
 
 it.concurrent('a command whose output is not read or not written does not end as if it had succeeded', {
-  ...PATIENCE,
   ...needs('bash'),
 }, async (context) => {
   const place = Place.make(context);
@@ -68,10 +65,7 @@ it.concurrent('a command whose output is not read or not written does not end as
   expect(await ends('$A jobs -c nothing.yaml 2> /dev/full')).toBe('exit 3\n');
 });
 
-it.concurrent('CI=1 adds no colours to a pipe, and FORCE_COLOR does', {
-  ...PATIENCE,
-  ...needs('bash'),
-}, async (context) => {
+it.concurrent('CI=1 adds no colours to a pipe, and FORCE_COLOR does', needs('bash'), async (context) => {
   const place = Place.make(context);
   place.configure(await place.startSandbox());
   const mirror = place.mirrorOf('501', '9001', 'stdout');
@@ -83,7 +77,6 @@ it.concurrent('CI=1 adds no colours to a pipe, and FORCE_COLOR does', {
 });
 
 it.concurrent('a command runs without HOME and passwd entry, without TMPDIR, and in a directory that was removed', {
-  ...PATIENCE,
   ...needs('bash', 'setpriv'),
 }, async (context) => {
   if (process.getuid?.() !== 0) context.skip('another user id needs root');
@@ -100,7 +93,6 @@ it.concurrent('a command runs without HOME and passwd entry, without TMPDIR, and
 });
 
 it.concurrent('agent run ends with its terminal, and says by its pid file on which host it runs', {
-  ...PATIENCE,
   ...needs('python3'),
 }, async (context) => {
   const place = Place.make(context);

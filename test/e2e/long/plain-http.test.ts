@@ -2,12 +2,12 @@
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { Place } from '../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { freePort } from '../../support/free-port.ts';
 
 const SAID = 'http://middleware.invalid is not encrypted: passwords and session codes are sent unencrypted';
 
-it.concurrent('run, check and watch --foreground warn of an address without TLS', PATIENCE, async (context) => {
+it.concurrent('run, check and watch --foreground warn of an address without TLS', async (context) => {
   const place = Place.make(context);
   const service = {
     baseUrl: 'http://middleware.invalid',

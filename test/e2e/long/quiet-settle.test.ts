@@ -5,7 +5,7 @@ import type { JobDescription } from '../../../simulator/control.ts';
 import { submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { Program } from '../../support/e2e-program.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
 /** Not UTF-8 in the middle, and cut inside a character at its end. */
 const CONTENT = Buffer.concat([
@@ -34,7 +34,7 @@ async function shownOf(place: Place, { jobId }: JobDescription) {
   return (await place.status(jobId)).jobs[0];
 }
 
-describe.concurrent('a job', PATIENCE, () => {
+describe.concurrent('a job', () => {
   it('that is quiet for long enough is settled, with proof, and said to be', async (context) => {
     const { place, job, stdout, taskId } = await quietJob(context, 0.03);
     const agent = await place.run();
@@ -53,9 +53,7 @@ describe.concurrent('a job', PATIENCE, () => {
     expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('was settled, and is watched again') });
     await place.mirrored(job, 'stdout');
   });
-});
 
-describe.concurrent('a job', PATIENCE, () => {
   it.for([
     ['unwatch', 'ended'],
     ['sync', 'watched'],

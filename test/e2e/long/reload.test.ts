@@ -4,11 +4,9 @@ import path from 'node:path';
 import { it } from 'vitest';
 import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
-import { PATIENCE } from '../../support/e2e-until.ts';
 
 it.concurrent(
   'a file whose change no event tells of is found; SIGHUP reads it in any case',
-  PATIENCE,
   async (context) => {
     const place = Place.make(context);
     const { sandbox, job, task } = await submitQuietJob(place);

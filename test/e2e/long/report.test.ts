@@ -8,7 +8,7 @@ import { expect, it } from 'vitest';
 import { Place } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { expectNoSecret, PASSWORD, quotationsOf } from '../../support/e2e-secrets.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { freePort } from '../../support/free-port.ts';
 
 const SECTIONS = ['report', 'version', 'configuration', 'status', 'check', 'metrics', 'log'];
@@ -36,7 +36,7 @@ async function reportOf(place: Place, args: readonly string[], env: Record<strin
 it.concurrent.for([
   ['was not built', 'MODULE_NOT_FOUND', 'Could not locate the bindings file'],
   ['is of another Node.js', 'ERR_DLOPEN_FAILED', 'compiled against a different Node.js version'],
-] as const)('a native module that %s', PATIENCE, async ([, code, message], context) => {
+] as const)('a native module that %s', async ([, code, message], context) => {
   const place = Place.make(context);
   place.configure({ baseUrl: 'http://127.0.0.1:1', username: 'alice', passwordFile: 'password' });
   const preload = path.join(place.directory, 'preload.cjs');
@@ -56,7 +56,7 @@ it.concurrent.for([
   });
 });
 
-it.concurrent('report: everything that helps, of an agent that runs', PATIENCE, async (context) => {
+it.concurrent('report: everything that helps, of an agent that runs', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });
@@ -90,7 +90,7 @@ it.concurrent('report: everything that helps, of an agent that runs', PATIENCE, 
   expectNoSecret(new Map([['report', Buffer.from(text)]]), [sandbox.secrets.password, token, code]);
 });
 
-it.concurrent('report: no secret from any place', PATIENCE, async (context) => {
+it.concurrent('report: no secret from any place', async (context) => {
   const place = Place.make(context);
   const { privateKey } = generateKeyPairSync('ed25519');
   const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -162,7 +162,7 @@ it.concurrent('report: no secret from any place', PATIENCE, async (context) => {
   );
 });
 
-it.concurrent('report: writes over no file, and leaves none behind', PATIENCE, async (context) => {
+it.concurrent('report: writes over no file, and leaves none behind', async (context) => {
   const place = Place.make(context);
   const file = path.join(place.directory, 'mine.txt');
   fs.writeFileSync(file, 'mine');

@@ -5,7 +5,7 @@ import { expect, it, type TestContext } from 'vitest';
 import type { ReleaseName } from '../../../simulator/rest/releases.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { SandboxService } from '../../support/e2e-sandbox.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
 function configureRest(place: Place, sandbox: SandboxService): void {
   const { service, auth } = sandbox.configuration('rest');
@@ -83,11 +83,10 @@ async function followOverRest(context: TestContext, release: ReleaseName): Promi
   for (const said of [running.stdout, running.stderr, synced.stderr]) expect(said).not.toContain(code);
 }
 
-it.concurrent('run, watch, sync and verify over release 3.1', PATIENCE, (context) => followOverRest(context, '3.1'));
+it.concurrent('run, watch, sync and verify over release 3.1', (context) => followOverRest(context, '3.1'));
 
 it.concurrent.for(['3.1', '6.3', '6.4'] as const)(
   'a number of no job is refused, and unwatched, over release %s',
-  PATIENCE,
   async (release, context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
@@ -128,4 +127,4 @@ it.concurrent.for(['3.1', '6.3', '6.4'] as const)(
   },
 );
 
-it.concurrent('run, watch, sync and verify', PATIENCE, (context) => followOverRest(context, '6.4'));
+it.concurrent('run, watch, sync and verify', (context) => followOverRest(context, '6.4'));

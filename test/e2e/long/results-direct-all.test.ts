@@ -3,11 +3,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Sshd } from '../../direct/sshd.ts';
-import { PATIENCE } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
 import { ResultsE2e } from '../../support/results-place.ts';
 
-describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
+describe('results by SSH', needs(...SSH), () => {
   let sshd: Sshd;
   beforeAll(async () => {
     sshd = await Sshd.start();

@@ -6,11 +6,10 @@ import { expect, it, type TestContext } from 'vitest';
 import { EXIT } from '../../../src/errors.ts';
 import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { NOBODY, Place } from '../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { needsThat } from '../../support/needs.ts';
 
 const AS_ROOT = needsThat(process.getuid?.() === 0, 'commands of root on the state of another user: they need root');
-const OPTIONS = { ...PATIENCE, ...AS_ROOT };
 
 /** A place whose agent is nobody's, with a quiet job, and a configuration of root's for it elsewhere. */
 async function foreignPlace(context: TestContext) {
@@ -43,7 +42,7 @@ const NO_RIGHTS =
 
 it.concurrent(
   'a command of root has no right of root left in any of its threads, and opens no debugger',
-  OPTIONS,
+  AS_ROOT,
   async (context) => {
     const { place, ofRoot, job, task } = await foreignPlace(context);
     fs.writeFileSync(task.files.stdout, 'hello\n');
@@ -63,7 +62,7 @@ it.concurrent(
   },
 );
 
-it.concurrent('the agent opens no debugger at SIGUSR1 and goes on', OPTIONS, async (context) => {
+it.concurrent('the agent opens no debugger at SIGUSR1 and goes on', AS_ROOT, async (context) => {
   const { place, job, task } = await foreignPlace(context);
   const agent = await place.run();
   agent.signal('SIGUSR1');
@@ -74,7 +73,7 @@ it.concurrent('the agent opens no debugger at SIGUSR1 and goes on', OPTIONS, asy
 
 it.concurrent(
   'a command of root uses a configuration and a password that only root can read',
-  OPTIONS,
+  AS_ROOT,
   async (context) => {
     const { place, ofRoot } = await foreignPlace(context);
     await place.run();
@@ -85,7 +84,7 @@ it.concurrent(
 
 it.concurrent(
   'a configuration of another user is used as that user, and its programs have no right of root',
-  OPTIONS,
+  AS_ROOT,
   async (context) => {
     const { place, sandbox } = await foreignPlace(context);
     const { script, status } = passwordProgram(place, sandbox.passwordFile);
@@ -103,7 +102,7 @@ it.concurrent(
   },
 );
 
-it.concurrent('the agent of root refuses a configuration that another user can change', OPTIONS, async (context) => {
+it.concurrent('the agent of root refuses a configuration that another user can change', AS_ROOT, async (context) => {
   const { place, ofRoot, sandbox } = await foreignPlace(context);
   const { script } = passwordProgram(place, sandbox.passwordFile);
   place.configure(sandbox, { auth: { passwordFile: undefined, passwordCommand: [script] } });
@@ -117,7 +116,7 @@ it.concurrent('the agent of root refuses a configuration that another user can c
   expect(fs.existsSync(path.join(place.directory, 'was'))).toBe(false);
 });
 
-it.concurrent('a command of root is refused where two users can change the configuration', OPTIONS, async (context) => {
+it.concurrent('a command of root is refused where two users can change the configuration', AS_ROOT, async (context) => {
   const { place } = await foreignPlace(context);
   fs.chownSync(place.configFile, 4711, 4711);
   const refused = await place.agentAsRoot('status');
@@ -125,7 +124,7 @@ it.concurrent('a command of root is refused where two users can change the confi
   expect(refused.stderr).toContain('can be changed by the users');
 });
 
-it.concurrent('a command of root is refused where the owner of the state cannot reach it', OPTIONS, async (context) => {
+it.concurrent('a command of root is refused where the owner of the state cannot reach it', AS_ROOT, async (context) => {
   const { place, ofRoot, sandbox } = await foreignPlace(context);
   const outer = path.join(path.dirname(ofRoot.file), 'private');
   fs.mkdirSync(path.join(outer, 'state'), { recursive: true, mode: 0o700 });

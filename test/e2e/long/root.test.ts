@@ -10,7 +10,6 @@ import { describe, expect, it, type TestContext } from 'vitest';
 import { EXIT } from '../../../src/errors.ts';
 import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { NOBODY, Place } from '../../support/e2e-place.ts';
-import { PATIENCE } from '../../support/e2e-until.ts';
 import { needsThat } from '../../support/needs.ts';
 
 const AS_ROOT = needsThat(process.getuid?.() === 0, 'commands of root on the state of another user: they need root');
@@ -61,7 +60,7 @@ const TRAPS: Record<string, (at: string, there: ReturnType<typeof treasure>) => 
   'a pipe': (at) => execFileSync('mkfifo', ['-m', '666', at]),
 };
 
-describe('in the state of another user', { ...PATIENCE, ...AS_ROOT, concurrent: true }, () => {
+describe('in the state of another user', { ...AS_ROOT, concurrent: true }, () => {
   it('no link and no pipe leads root anywhere', async (context) => {
     const { place, sandbox } = await foreignPlace(context);
     const root = treasure(context);
@@ -94,7 +93,7 @@ describe('in the state of another user', { ...PATIENCE, ...AS_ROOT, concurrent: 
   });
 });
 
-describe('a command of root', { ...PATIENCE, ...AS_ROOT, concurrent: true }, () => {
+describe('a command of root', { ...AS_ROOT, concurrent: true }, () => {
   it('does what it is reported beside a running agent, as the user of the state', async (context) => {
     const { place, sandbox, job, task, mirror } = await foreignPlace(context);
     fs.writeFileSync(task.files.stdout, 'hello\n');

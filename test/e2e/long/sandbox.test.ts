@@ -5,9 +5,9 @@ import { expect, it, type TestContext } from 'vitest';
 import { parse } from 'yaml';
 import { Place, readIfThere } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
-it('speaks the release of REST that is asked for, and prints the configuration for it', PATIENCE, async (context) => {
+it('speaks the release of REST that is asked for, and prints the configuration for it', async (context) => {
   const place = Place.make(context);
   const directory = path.join(place.directory, 'cluster');
   const options = ['--release', '4.2.7'];
@@ -54,7 +54,7 @@ async function startWithJob(place: Place, { onTestFinished }: TestContext) {
   return { directory, program, watch };
 }
 
-it('is followed by what it prints', PATIENCE, async (context) => {
+it('is followed by what it prints', async (context) => {
   const place = Place.make(context);
   const { directory, program, watch } = await startWithJob(place, context);
   for (const name of ['password', 'token', 'control-token'])
@@ -76,7 +76,7 @@ it('is followed by what it prints', PATIENCE, async (context) => {
 });
 
 // The job takes 15 seconds: on a busy machine it would be over before an agent has started.
-it('ends with its jobs', PATIENCE, async (context) => {
+it('ends with its jobs', async (context) => {
   const { directory, program } = await startWithJob(Place.make(context), context);
   expect(pidsBelow(directory).length).toBeGreaterThan(0);
   program.signal('SIGTERM');

@@ -14,7 +14,7 @@ import {
   TOKEN,
   traces,
 } from '../../support/e2e-secrets.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
 /** Says with every command what the failures were, while the service quotes `secret`. */
 async function askAround(place: Place, sandbox: SandboxService, jobId: string, secret: string): Promise<void> {
@@ -39,7 +39,7 @@ async function askAround(place: Place, sandbox: SandboxService, jobId: string, s
   }
 }
 
-it.concurrent('while calls fail with the session code', PATIENCE, async (context) => {
+it.concurrent('while calls fail with the session code', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   await sandbox.setUser({ username: sandbox.username, password: PASSWORD });
@@ -58,7 +58,7 @@ it.concurrent('while calls fail with the session code', PATIENCE, async (context
 });
 
 for (const secret of ['password', 'token'] as const) {
-  it.concurrent(`when no sign-in with a ${secret} succeeds`, PATIENCE, async (context) => {
+  it.concurrent(`when no sign-in with a ${secret} succeeds`, async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     const [file, value] = secret === 'password' ? [sandbox.passwordFile, PASSWORD] : [sandbox.tokenFile, TOKEN];
@@ -85,7 +85,7 @@ for (const secret of ['password', 'token'] as const) {
   });
 }
 
-it.concurrent('with a transfer method that quotes them', PATIENCE, async (context) => {
+it.concurrent('with a transfer method that quotes them', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });

@@ -24,7 +24,7 @@ function runWith(place: Place, env: Readonly<Record<string, string>>, context: T
 }
 
 describe('what systemd is reported', WITH_DATAGRAMS, () => {
-  it.concurrent('from the start to the stop', { timeout: 180_000 }, async (context) => {
+  it.concurrent('from the start to the stop', async (context) => {
     const place = Place.make(context);
     const socket = notifySocket(context);
     const { sandbox, job, task } = await submitQuietJob(place);
@@ -64,7 +64,7 @@ describe('what systemd is reported', WITH_DATAGRAMS, () => {
     await until('STOPPING', () => socket.messages.at(-1)?.['STOPPING'] === '1');
   });
 
-  it.concurrent('nothing, once the scheduler hangs: the watchdog starves', { timeout: 180_000 }, async (context) => {
+  it.concurrent('nothing, once the scheduler hangs: the watchdog starves', async (context) => {
     const place = Place.make(context);
     const socket = notifySocket(context);
     const sandbox = await place.startSandbox();
@@ -117,9 +117,7 @@ describe('a log that cannot be written', () => {
     return { agent, grows, stops };
   }
 
-  it.concurrent('the agent continues and stops in time although its log is a full pipe without a reader', {
-    timeout: 180_000,
-  }, async (context) => {
+  it.concurrent('the agent continues and stops in time although its log is a full pipe without a reader', async (context) => {
     const place = Place.make(context);
     const fifo = path.join(place.directory, 'journal');
     execFileSync('mkfifo', [fifo]);

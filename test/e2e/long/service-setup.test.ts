@@ -19,9 +19,7 @@ const serviceOf = ({ baseUrl }: SandboxService) => ({
 const markOf = (text: string, step: string) => new RegExp(`^(.) ${step} `, 'm').exec(text)?.[1];
 
 describe('agent check', () => {
-  it.concurrent('says that all is well, and what it found out about the server', {
-    timeout: 180_000,
-  }, async (context) => {
+  it.concurrent('says that all is well, and what it found out about the server', async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     await sandbox.setHabits({ offsetEcho: 'nil', listForm: 'bare' });
@@ -41,9 +39,7 @@ describe('agent check', () => {
     expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
   });
 
-  it.concurrent('says what is wrong, what to do, and ends with the code of it', {
-    timeout: 180_000,
-  }, async (context) => {
+  it.concurrent('says what is wrong, what to do, and ends with the code of it', async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     place.configure(sandbox, { pool: {} });
@@ -88,9 +84,7 @@ describe('agent check', () => {
 });
 
 describe('agent init', () => {
-  it.concurrent('takes flags, writes private files that work, and replaces nothing unasked', {
-    timeout: 180_000,
-  }, async (context) => {
+  it.concurrent('takes flags, writes private files that work, and replaces nothing unasked', async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     const file = path.join(place.directory, 'agent', 'config.yaml');
@@ -121,10 +115,7 @@ describe('agent init', () => {
     expect(fs.readFileSync(file, 'utf8')).toBe(text);
   });
 
-  it.concurrent('asks on a terminal, and never shows the password', {
-    timeout: 180_000,
-    ...needs('script'),
-  }, async (context) => {
+  it.concurrent('asks on a terminal, and never shows the password', needs('script'), async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     const terminal = new Terminal(['init'], { context, cwd: place.directory });

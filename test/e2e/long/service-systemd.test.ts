@@ -4,7 +4,7 @@ import { until } from '../../support/e2e-until.ts';
 import { baseConfig, Installation } from '../../support/service-installation.ts';
 import { Namespace, needsSystemd } from '../../support/service-namespace.ts';
 
-it('agent.service does what it says', { timeout: 300_000, ...needsSystemd() }, async (context) => {
+it('agent.service does what it says', needsSystemd(), async (context) => {
   const host = await Namespace.boot(context);
   const place = { unit: 'agent', configDirectory: '/etc/agent', mirrorDirectory: '/srv/agent' };
   const installed = await Installation.make(host, place);

@@ -23,9 +23,7 @@ async function follow(place: Place) {
 }
 
 describe('agent tail', () => {
-  it.concurrent('shows the last lines of the files that are wanted, without an agent too', {
-    timeout: 180_000,
-  }, async (context) => {
+  it.concurrent('shows the last lines of the files that are wanted, without an agent too', async (context) => {
     const place = Place.make(context);
     const { job, task, agent, write } = await follow(place);
     const { jobId } = job;
@@ -63,9 +61,7 @@ describe('agent tail', () => {
     expect(await place.agent('tail', jobId, '-n', 'few')).toMatchObject({ code: 2 });
   });
 
-  it.concurrent('follows until the job is ended, and announces a new generation', {
-    timeout: 180_000,
-  }, async (context) => {
+  it.concurrent('follows until the job is ended, and announces a new generation', async (context) => {
     const place = Place.make(context);
     const { job, task, write } = await follow(place);
     await write('stdout', 'before\n');
@@ -97,9 +93,7 @@ describe('agent tail', () => {
 });
 
 describe('on a terminal', needs('script'), () => {
-  it.concurrent('tail shows colours and rewrites a progress bar in its place; Ctrl-C ends it', {
-    timeout: 180_000,
-  }, async (context) => {
+  it.concurrent('tail shows colours and rewrites a progress bar in its place; Ctrl-C ends it', async (context) => {
     const place = Place.make(context);
     const { job, task, write } = await follow(place);
     await write('stdout', '\u001b[32mgreen\u001b[0m\n');
@@ -129,9 +123,7 @@ describe('on a terminal', needs('script'), () => {
     expect(plain.text).toContain('| green');
   });
 
-  it.concurrent('watch --foreground shows lines, and below them how it stands', {
-    timeout: 180_000,
-  }, async (context) => {
+  it.concurrent('watch --foreground shows lines, and below them how it stands', async (context) => {
     const place = Place.make(context);
     const { sandbox, job, task } = await submitQuietJob(place);
     place.configure(sandbox);

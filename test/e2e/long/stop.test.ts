@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { requestOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { Program } from '../../support/e2e-program.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
 const WRITER = fileURLToPath(new URL('../../support/e2e-writer.mjs', import.meta.url));
 /** The promise (docs/service.md); it takes some 50 ms. */
@@ -23,7 +23,6 @@ async function expectOrderlyEnd(agent: Program, signal: 'SIGTERM' | 'SIGINT'): P
 
 it.concurrent(
   'a stop in the middle of growth leaves everything committed, and the next start goes on',
-  PATIENCE,
   async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
@@ -52,7 +51,7 @@ it.concurrent(
   },
 );
 
-it.concurrent('calls that hang delay no stop', PATIENCE, async (context) => {
+it.concurrent('calls that hang delay no stop', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });
@@ -67,7 +66,7 @@ it.concurrent('calls that hang delay no stop', PATIENCE, async (context) => {
   }
 });
 
-it.concurrent('a second signal ends it at once, and nothing is lost by it', PATIENCE, async (context) => {
+it.concurrent('a second signal ends it at once, and nothing is lost by it', async (context) => {
   const place = Place.make(context);
   const { sandbox, job, task } = await submitQuietJob(place);
   fs.writeFileSync(task.files.stdout, 'hello\n');
@@ -86,7 +85,7 @@ it.concurrent('a second signal ends it at once, and nothing is lost by it', PATI
   await place.mirrored(job, 'stdout');
 });
 
-it.concurrent('a second agent on the same state names the first one and leaves it alone', PATIENCE, async (context) => {
+it.concurrent('a second agent on the same state names the first one and leaves it alone', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   place.configure(sandbox);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { needs } from '../../support/needs.ts';
 import { ResultsE2e } from '../../support/results-place.ts';
 import { Terminal } from '../../support/service-terminal.ts';
@@ -13,7 +13,7 @@ const CTRL_C = '\u0003';
 const FILES = 6;
 
 describe('on a terminal', needs('script'), () => {
-  it.concurrent('sync shows a bar that changes in its place and is gone at the end', PATIENCE, async (context) => {
+  it.concurrent('sync shows a bar that changes in its place and is gone at the end', async (context) => {
     const e2e = await ResultsE2e.start(context, { results: { transfer: 'soap' } });
     const { place } = e2e;
     for (let file = 0; file < FILES; file++) e2e.put(`${file}.dat`, 'x'.repeat(1_000));
@@ -37,7 +37,6 @@ describe('on a terminal', needs('script'), () => {
 
   it.concurrent(
     'view shows one link and how it ends, and neither its token nor a secret',
-    PATIENCE,
     async (context) => {
       const place = Place.make(context);
       const { sandbox } = await submitQuietJob(place);

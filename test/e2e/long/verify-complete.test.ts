@@ -3,13 +3,13 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { Sshd } from '../../direct/sshd.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { needs, SSH } from '../../support/needs.ts';
 import { ResultsE2e } from '../../support/results-place.ts';
 
 const OLD = new Date('2020-01-01');
 
-describe('agent verify --complete', { ...PATIENCE, ...needs(...SSH) }, () => {
+describe('agent verify --complete', needs(...SSH), () => {
   let sshd: Sshd;
   beforeAll(async () => {
     sshd = await Sshd.start();

@@ -4,11 +4,9 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { requestOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
-import { PATIENCE } from '../../support/e2e-until.ts';
 
 it(
   'names each listed file that is not here, and ends with 1: exit 0 means that the original can go',
-  PATIENCE,
   async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
@@ -44,7 +42,7 @@ it(
   },
 );
 
-it('goes on after a result that the server refuses, names it, and ends with 1', PATIENCE, async (context) => {
+it('goes on after a result that the server refuses, names it, and ends with 1', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });

@@ -8,7 +8,6 @@ import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import type { WatchState } from '../../../src/store/rows.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { placeWithJob } from '../../support/e2e-by-number.ts';
-import { PATIENCE } from '../../support/e2e-until.ts';
 import { jobOf } from '../../support/model-job-service.ts';
 import { SILENT } from '../../support/silent-log.ts';
 
@@ -42,7 +41,7 @@ function leaveOne(
   });
 }
 
-it('ends with how the jobs ended', PATIENCE, async (context) => {
+it('ends with how the jobs ended', async (context) => {
   const { place } = await placeWithJob(context);
   await leave(place.configFile, [
     ...([
@@ -94,7 +93,6 @@ it('ends with how the jobs ended', PATIENCE, async (context) => {
 
 it(
   'ends with 12 when the time is up, prints lines meanwhile, and leaves the job watched',
-  PATIENCE,
   async (context) => {
     const spec = { tasks: [{ command: ['sh', '-c', 'echo begun; while :; do echo on; sleep 0.1; done'] }] };
     const { place, job } = await placeWithJob(context, { spec });
@@ -117,7 +115,7 @@ it(
   },
 );
 
-it('watches a job that is not watched yet, by the running agent, and ends at a signal', PATIENCE, async (context) => {
+it('watches a job that is not watched yet, by the running agent, and ends at a signal', async (context) => {
   const { place, job } = await placeWithJob(context);
   const agent = await place.run();
   const waiting = place.start(['wait', job.jobId]);

@@ -6,7 +6,7 @@ import type { JobDescription } from '../../../simulator/control.ts';
 import { taskOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { SandboxService } from '../../support/e2e-sandbox.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
 type Context = Parameters<typeof Place.make>[0];
 
@@ -43,7 +43,7 @@ async function submitJobs(
 
 const idsOf = (jobs: readonly JobDescription[]) => jobs.map(({ jobId }) => jobId);
 
-describe.concurrent('all jobs of the user', PATIENCE, () => {
+describe.concurrent('all jobs of the user', () => {
   it('are followed by the configuration, so many at a time, by their names', async (context) => {
     const { place, sandbox, configure, followed } = await placeOfUser(context);
     const ended = await submitJobs(sandbox, 6, { ended: true });

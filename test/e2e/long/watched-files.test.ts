@@ -4,7 +4,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { needs } from '../../support/needs.ts';
 import { makeCertificates } from '../../support/wire-certificates.ts';
 
@@ -31,7 +31,7 @@ const CHANGES: Record<string, (file: string, text: string) => void> = {
   },
 };
 
-describe.concurrent('a password that was refused', PATIENCE, () => {
+describe.concurrent('a password that was refused', () => {
   it.for(Object.keys(CHANGES))('is tried at once when its file %s', async (name, context) => {
     const place = Place.make(context);
     const { sandbox, job, task } = await submitQuietJob(place);
@@ -59,10 +59,7 @@ describe.concurrent('a password that was refused', PATIENCE, () => {
   });
 });
 
-it.concurrent('renewed certificates are read anew, also after broken ones', {
-  ...PATIENCE,
-  ...needs('openssl'),
-}, async (context) => {
+it.concurrent('renewed certificates are read anew, also after broken ones', needs('openssl'), async (context) => {
   const place = Place.make(context);
   const { sandbox, job, task } = await submitQuietJob(place);
   fs.writeFileSync(task.files.stdout, 'hello\n');
@@ -84,7 +81,7 @@ it.concurrent('renewed certificates are read anew, also after broken ones', {
   expect(agent.end).toBeUndefined();
 });
 
-it.concurrent('the agent notices a command although its wake-up file was missing before', PATIENCE, async (context) => {
+it.concurrent('the agent notices a command although its wake-up file was missing before', async (context) => {
   const place = Place.make(context);
   const { sandbox, job, task } = await submitQuietJob(place);
   place.configure(sandbox, { results: { enabled: false } });

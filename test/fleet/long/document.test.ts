@@ -6,7 +6,7 @@ import { connectTo } from '../../../bench/fleet-query.ts';
 import { fleetSection } from '../../../src/config/schema.ts';
 import { FleetClient, readFleet } from '../../../src/fleet/client.ts';
 import { packageFile } from '../../../src/system/package-file.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
 import { needs } from '../../support/needs.ts';
 
@@ -18,7 +18,6 @@ const ROLE = 'agents_of_test';
 const named = (text: string) => text.replaceAll('jobtail', ROLE);
 
 it('two agents share jobs with the role, the database and the rights of the document alone', {
-  ...PATIENCE,
   ...needs('postgres'),
 }, async () => {
   const fleet = await FleetParts.makeWithServer();

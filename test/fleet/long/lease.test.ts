@@ -1,11 +1,11 @@
 /** One lease an agent: who takes jobs, who is offered none, and what keeps a lease alive. */
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { FleetParts, fastClock, orderFor } from '../../support/fleet-parts.ts';
 import { needs } from '../../support/needs.ts';
 import type { WithEnd } from '../../support/temp-directory.ts';
 
-const OPTIONS = { ...PATIENCE, ...needs('postgres') };
+const OPTIONS = needs('postgres');
 
 async function fleetWith(test: WithEnd, jobs: number) {
   const fleet = await FleetParts.make(test);

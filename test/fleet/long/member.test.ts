@@ -6,17 +6,14 @@ import { Leases } from '../../../src/agent/results/download/leases.ts';
 import { commandLog } from '../../../src/cli/process.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { systemClock } from '../../../src/system/clock.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
 import { needs } from '../../support/needs.ts';
 
 /** More than are ordered, and taken, at once. */
 const JOBS = 300;
 
-it('a command that comes while a job is finished is executed, and nothing fails', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async () => {
+it('a command that comes while a job is finished is executed, and nothing fails', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');
   const [{ jobId }, given] = [orderFor(1), [] as string[]];
@@ -36,7 +33,7 @@ it('a command that comes while a job is finished is executed, and nothing fails'
   expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
 });
 
-it('commands that wait for their answers block no others', { ...PATIENCE, ...needs('postgres') }, async () => {
+it('commands that wait for their answers block no others', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');
   const [{ jobId }, another] = [orderFor(1), orderFor(2)];
@@ -50,10 +47,7 @@ it('commands that wait for their answers block no others', { ...PATIENCE, ...nee
   await until('the other job to be followed', () => store.jobs.get(another.jobId) !== undefined);
 });
 
-it('an agent that stops gives nothing away that it may still write', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async () => {
+it('an agent that stops gives nothing away that it may still write', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');
   const { jobId } = orderFor(1);
@@ -85,10 +79,7 @@ it('an agent that stops gives nothing away that it may still write', {
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: 'handed-over' }]);
 });
 
-it('jobs of a long configuration are followed while others are still to be ordered', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async () => {
+it('jobs of a long configuration are followed while others are still to be ordered', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const configured = Array.from({ length: JOBS }, (_, index) => orderFor(index + 1));
   const { followed } = fleet.start('anna', { configured });
@@ -100,10 +91,7 @@ it('jobs of a long configuration are followed while others are still to be order
   expect(await count()).toBe(JOBS);
 });
 
-it('what goes wrong while a lost job is left alone is said, and the agent goes on', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async () => {
+it('what goes wrong while a lost job is left alone is said, and the agent goes on', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');
   const { jobId } = orderFor(1);
@@ -128,7 +116,7 @@ it('what goes wrong while a lost job is left alone is said, and the agent goes o
   await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 3);
 });
 
-it('a temporary key is known to the next owner before it is used', { ...PATIENCE, ...needs('postgres') }, async () => {
+it('a temporary key is known to the next owner before it is used', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const { commands } = await fleet.join('command');
   const numbers = Array.from({ length: 5 }, (_, index) => index + 1);

@@ -1,7 +1,7 @@
 /** An agent of version 0.2.0 beside one of this version: the rolling upgrade. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 import { FleetParts } from '../../support/fleet-parts.ts';
 import { needs } from '../../support/needs.ts';
 
@@ -15,7 +15,6 @@ const HAND_OFF = `BEGIN; UPDATE jobtail.jobs SET owner = NULL WHERE job_id = '1'
   INSERT INTO jobtail_boss.job VALUES ('waiting', '1', now()); COMMIT`;
 
 it('no waiting job is lost, and the older agent loses its jobs before the newer one follows them', {
-  ...PATIENCE,
   ...needs('postgres'),
 }, async () => {
   const fleet = await FleetParts.make();

@@ -28,7 +28,7 @@ function parsed(document: string): { value: Value } | undefined {
 }
 
 // They take seconds, but not on a busy machine.
-describe('10,000 documents each', { timeout: 300_000 }, () => {
+describe('10,000 documents each', () => {
   test('a document means what it was written for, and what JSON.parse says, however the network cuts it', () => {
     fc.assert(
       fc.property(writtenJson, cuts, ({ json, value }, at) => {

@@ -11,7 +11,7 @@ const FILE = 'DownloadFileFromCluster';
 const RUNS = numRuns(10_000);
 
 // They take seconds, but not on a busy machine.
-describe('10,000 documents each', { timeout: 300_000 }, () => {
+describe('10,000 documents each', () => {
   test('texts mean what they were written for, each for its item, however the network cuts them', () => {
     fc.assert(
       fc.property(partsDocument, cuts, ({ xml, texts }, at) => {

@@ -13,7 +13,7 @@ import type { LiveFileName } from '../../../src/job.ts';
 import { FILE_TYPE_OF } from '../../../src/remote/soap/contract.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { SandboxService } from '../../support/e2e-sandbox.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { until } from '../../support/e2e-until.ts';
 
 const ARCHIVE = fileURLToPath(new URL('../state-of-0.2.0.tar.gz', import.meta.url));
 /** Before the committed position: the overlap (256), and blocks of the service to both sides. */
@@ -93,7 +93,7 @@ async function committed(place: Place, job: JobDescription | undefined) {
   });
 }
 
-it('the state of 0.2.0 goes on where it was', PATIENCE, async (context) => {
+it('the state of 0.2.0 goes on where it was', async (context) => {
   const { place, sandbox, jobs, rows } = await recorded(context);
   const job = jobs.get('701');
   const mirrorOf = (file: string) => place.mirrorOf('701', '9701', file);

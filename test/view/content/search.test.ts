@@ -100,7 +100,7 @@ describe('a search', () => {
     expect(() => pattern(text, options)).toThrow(Refused);
   });
 
-  it('by an expression that would run away ends', { timeout: 60_000 }, async () => {
+  it('by an expression that would run away ends', async () => {
     const bytes = Buffer.from(`${'a'.repeat(5_000)}\n`.repeat(3));
     const runaway = pattern('(a+)+$(?!\\s)b', { isExpression: true });
     await expect(all(bytes, runaway)).rejects.toThrow('takes too long');

@@ -25,7 +25,7 @@ const FAULTS: readonly Pick<Fault, 'code' | 'operations' | 'file'>[] = [
   { code: 'malformed', operations: ['ListChangedFilesForJob'] },
 ];
 
-test('no collection grows with the jobs that were', { timeout: 120_000 }, async () => {
+test('no collection grows with the jobs that were', async () => {
   const world = await World.make(1, SETTINGS);
   try {
     const lengths: Lengths[] = [];

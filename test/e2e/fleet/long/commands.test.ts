@@ -1,7 +1,6 @@
 /** A fleet is reported what to do at any of its agents, and each tells the same of it. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet, mustSucceed, watchWords } from '../../../support/fleet.ts';
 import { expectEqual } from '../../../support/fleet-proof.ts';
 import { needs } from '../../../support/needs.ts';
@@ -9,10 +8,7 @@ import { needs } from '../../../support/needs.ts';
 /** Beyond a poll, with the time a command takes on a busy machine. */
 const GAP_MS = 5_000;
 
-it('takes commands at any agent, and a drained one hands over', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async (context) => {
+it('takes commands at any agent, and a drained one hands over', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'], orderedBy: 'commands' });
   const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
   await fleet.runSpread();

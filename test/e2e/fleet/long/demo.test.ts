@@ -4,10 +4,9 @@ import { expect, it, type TestContext } from 'vitest';
 import { FLEET_NODE } from '../../../../bench/fleet-node.ts';
 import { expectNothingLeft } from '../../../support/demo-processes.ts';
 import { Program } from '../../../support/e2e-program.ts';
-import { PATIENCE } from '../../../support/e2e-until.ts';
 import { needs } from '../../../support/needs.ts';
 
-const OPTIONS = { ...PATIENCE, ...needs('postgres') };
+const OPTIONS = needs('postgres');
 
 /** A demo whose temporary directories are below one of the test. */
 function startDemo({ onTestFinished }: TestContext, ...flags: readonly string[]) {

@@ -2,14 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { connectTo } from '../../../../bench/fleet-query.ts';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
+import { until } from '../../../support/e2e-until.ts';
 import { Fleet, HEARTBEAT_SECONDS } from '../../../support/fleet.ts';
 import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
 import { needs } from '../../../support/needs.ts';
 
 const OUTAGE_MS = 40_000;
 
-it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needs('postgres') }, async (context) => {
+it.concurrent('a way to the database that falls silent', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   await fleet.runSpread();
   // What it owns and does not follow yet, it need not pause.
@@ -33,7 +33,6 @@ it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needs
 });
 
 it.concurrent('a database that is away: the same agents have the same jobs after', {
-  ...PATIENCE,
   ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
@@ -68,10 +67,7 @@ it.concurrent('a database that is away: the same agents have the same jobs after
   await expectEqual(fleet);
 });
 
-it.concurrent('a session that hangs with the row of a job in its hand', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async (context) => {
+it.concurrent('a session that hangs with the row of a job in its hand', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12 });
   await fleet.runSpread();
   const [held] = [...(await fleet.owners())].find(([, owner]) => owner === 'ben') ?? [];

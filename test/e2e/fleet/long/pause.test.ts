@@ -1,14 +1,10 @@
 /** An agent that is stopped (SIGSTOP) for longer than its lease, and goes on: it must not write another byte. */
 import { it } from 'vitest';
-import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
 import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
 import { needs } from '../../../support/needs.ts';
 
-it.concurrent('an agent that was stopped for longer than its lease', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async (context) => {
+it.concurrent('an agent that was stopped for longer than its lease', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   await fleet.runSpread();
   const ben = fleet.agent('ben');

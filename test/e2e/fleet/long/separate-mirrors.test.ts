@@ -1,10 +1,9 @@
 /** A fleet whose machines have a mirror directory each: commands name the agent that has the bytes. */
 import { expect, it } from 'vitest';
-import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
 import { needs } from '../../../support/needs.ts';
 
-it('tail and status name the agent that has the mirrors', { ...PATIENCE, ...needs('postgres') }, async (context) => {
+it('tail and status name the agent that has the mirrors', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, {
     jobs: 1,
     agents: ['anna', 'ben'],

@@ -1,12 +1,10 @@
 /** What somebody who sets a fleet up meets. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet, mustSucceed } from '../../../support/fleet.ts';
 import { needs } from '../../../support/needs.ts';
 
 it.concurrent('a check looks at the database, makes nothing, and names what is wrong with it', {
-  ...PATIENCE,
   ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: ['anna'] });
@@ -26,10 +24,7 @@ it.concurrent('a check looks at the database, makes nothing, and names what is w
   expect(`${stdout}${stderr}`).not.toContain('hunter2');
 });
 
-it.concurrent('two agents with one name are not both of the fleet', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async (context) => {
+it.concurrent('two agents with one name are not both of the fleet', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: ['anna', 'ben'] });
   const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
   await anna.start();
@@ -42,7 +37,6 @@ it.concurrent('two agents with one name are not both of the fleet', {
 });
 
 it.concurrent('jobs that an agent followed alone are those of the fleet when it joins', {
-  ...PATIENCE,
   ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 2, agents: ['anna', 'ben'] });

@@ -1,6 +1,6 @@
 /** Agents that come, and jobs that are too many. */
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
+import { until } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
 import { expectEqual } from '../../../support/fleet-proof.ts';
 import { needs } from '../../../support/needs.ts';
@@ -8,7 +8,6 @@ import { needs } from '../../../support/needs.ts';
 const SHARE_MS = 60_000;
 
 it.concurrent('a new agent gets its share within a minute, and no job wanders about', {
-  ...PATIENCE,
   ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30, agents: ['anna'] });
@@ -26,7 +25,6 @@ it.concurrent('a new agent gets its share within a minute, and no job wanders ab
 });
 
 it.concurrent('jobs for which no agent has room wait, and get their owner when there is room', {
-  ...PATIENCE,
   ...needs('postgres'),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 10, agents: ['anna', 'ben'], sections: { fleet: { maxJobs: 4 } } });

@@ -1,6 +1,5 @@
 /** The first and the last that a fleet sees of its database's format. */
 import { expect, it } from 'vitest';
-import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
 import { needs } from '../../../support/needs.ts';
 
@@ -14,10 +13,7 @@ const WITHOUT_PG = `data:text/javascript,${encodeURIComponent(`
     },
   });`)}`;
 
-it('without pg, an agent and commands end with 3 and with what to do', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async (context) => {
+it('without pg, an agent and commands end with 3 and with what to do', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: [] });
   const anna = await fleet.addAgent('anna', [WITHOUT_PG]);
   for (const words of [['run'], ['status'], ['watch', '501'], ['check']]) {
@@ -29,10 +25,7 @@ it('without pg, an agent and commands end with 3 and with what to do', {
   }
 });
 
-it('two agents make the tables at once, and one that is older refuses them', {
-  ...PATIENCE,
-  ...needs('postgres'),
-}, async (context) => {
+it('two agents make the tables at once, and one that is older refuses them', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: ['anna', 'ben'] });
   await Promise.all(fleet.agents.map((agent) => agent.start()));
   expect(await fleet.query('SELECT name FROM jobtail.agents ORDER BY name')).toEqual([

@@ -1,6 +1,5 @@
 /** What a fleet is for: an agent dies, and the others go on where it was. */
 import { expect, it } from 'vitest';
-import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
 import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
 import { needs } from '../../../support/needs.ts';
@@ -8,7 +7,7 @@ import { needs } from '../../../support/needs.ts';
 /** From the death of an agent to the last of its jobs having another owner. */
 const TAKEOVER_MS = 30_000;
 
-it('takes over the jobs of an agent that is killed', { ...PATIENCE, ...needs('postgres') }, async (context) => {
+it('takes over the jobs of an agent that is killed', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   fleet.grow();
   await fleet.run();

@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FLEET_PLACE } from '../../../../bench/fleet-node.ts';
 import { findDatabasePrograms } from '../../../../simulator/database/programs.ts';
 import { TemporaryDatabase } from '../../../../simulator/database/temporary-database.ts';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
+import { until } from '../../../support/e2e-until.ts';
 import { needs } from '../../../support/needs.ts';
 import { READS_TYPESCRIPT } from '../../../support/typescript-hook.ts';
 
@@ -44,7 +44,7 @@ function temporaryDirectory(): string {
   return directory;
 }
 
-describe('a temporary database', { ...PATIENCE, ...needs('postgres') }, () => {
+describe('a temporary database', needs('postgres'), () => {
   it('answers, is gone while it is stopped or killed, and comes back at the same port', async () => {
     const database = await startDatabase();
     expect(await answers(database.port)).toBe(true);

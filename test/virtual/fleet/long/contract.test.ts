@@ -173,7 +173,7 @@ function operation(chance: Chance): readonly [what: string, Operation] {
   return [`${name} ${what} ${jobId}`, all[what] as Operation];
 }
 
-test.each([1, 2, 3])('has the same results (seed %d)', { timeout: 300_000, ...needs('postgres') }, async (seed) => {
+test.each([1, 2, 3])('has the same results (seed %d)', needs('postgres'), async (seed) => {
   const [real, simulated] = [await realSide(), await simulatedSide()];
   const done: string[] = [];
   // What is drawn within an operation is drawn again for the other one.

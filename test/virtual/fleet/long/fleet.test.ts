@@ -17,13 +17,13 @@ test('a fleet holds its promises, whatever happens', { timeout: 120_000 + SECOND
   else await runFleet(Number(SEED));
 });
 
-test('a fleet does the same with the same seed', { timeout: 120_000 }, async () => {
+test('a fleet does the same with the same seed', async () => {
   const first = await runFleet(2, 3);
   expect(first.statements).toBeGreaterThan(0);
   expect(await runFleet(2, 3)).toEqual(first);
 });
 
-test('a backup that is put back within a heartbeat makes no second writer', { timeout: 120_000 }, async () => {
+test('a backup that is put back within a heartbeat makes no second writer', async () => {
   const world = await FleetWorld.make(1);
   const [owner, next] = world.machines as [FleetMachine, FleetMachine];
   const writers = (jobId: JobId) => world.machines.filter((machine) => machine.mayWrite(jobId));
@@ -49,7 +49,7 @@ test('a backup that is put back within a heartbeat makes no second writer', { ti
   }
 });
 
-test('a drained agent leaves no job waiting for its own share', { timeout: 120_000 }, async () => {
+test('a drained agent leaves no job waiting for its own share', async () => {
   const world = await FleetWorld.make(1);
   try {
     await beginFleet(world);
@@ -61,7 +61,7 @@ test('a drained agent leaves no job waiting for its own share', { timeout: 120_0
   }
 });
 
-test('owners write what a backup that is put back does not have', { timeout: 120_000 }, async () => {
+test('owners write what a backup that is put back does not have', async () => {
   const world = await FleetWorld.make(1);
   const { chance, service, machines } = world;
   try {
@@ -79,7 +79,7 @@ test('owners write what a backup that is put back does not have', { timeout: 120
   }
 });
 
-test('owners write what a backup of the last seconds does not have', { timeout: 120_000 }, async () => {
+test('owners write what a backup of the last seconds does not have', async () => {
   const world = await FleetWorld.make(1);
   const { chance, service, machines } = world;
   try {
@@ -99,7 +99,7 @@ test('owners write what a backup of the last seconds does not have', { timeout: 
   }
 });
 
-test('an agent forgets a job that it lost while its disk was full', { timeout: 120_000 }, async () => {
+test('an agent forgets a job that it lost while its disk was full', async () => {
   const world = await FleetWorld.make(1);
   const { time, machines } = world;
   try {

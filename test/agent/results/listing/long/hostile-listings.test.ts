@@ -12,7 +12,6 @@ import { fileCalls } from '../../../../../src/system/files.ts';
 import { slowness, watchTurns } from '../../../../support/turns.ts';
 import { inMemory, JOB, OPTIONS, ResultsPlace } from '../../place.ts';
 
-const PATIENCE = { timeout: 300_000 };
 const MB = 1e6;
 /** Of the work; a collection of garbage comes on top. */
 const MAX_MS = 100;
@@ -72,7 +71,7 @@ async function inSlices<T>(work: () => Promise<T>): Promise<{ readonly done: T; 
 
 const deep = (index: number) => `/d${index}/${'dir/'.repeat(96)}f`;
 
-it('2,000 names of 98 parts are a small tree', PATIENCE, async () => {
+it('2,000 names of 98 parts are a small tree', async () => {
   const place = placeInMemory();
   const names = Array.from({ length: 2_000 }, (_, index) => deep(index));
   const { done, grownBytes } = await inSlices(() => planOf(place, names));
@@ -80,7 +79,7 @@ it('2,000 names of 98 parts are a small tree', PATIENCE, async () => {
   expect(grownBytes).toBeLessThan(150 * MB);
 });
 
-it('8,000 names of 98 parts are refused where all their parts together are too many', PATIENCE, async () => {
+it('8,000 names of 98 parts are refused where all their parts together are too many', async () => {
   const place = placeInMemory();
   const names = Array.from({ length: 8_000 }, (_, index) => deep(index));
   const { done, grownBytes } = await inSlices(() => planOf(place, names));
@@ -102,7 +101,7 @@ it('8,000 names of 98 parts are refused where all their parts together are too m
 it.each<[string, Patterns]>([
   ['in many directories', { include: ['**/a/**/b', '*.dat', '*.txt'], exclude: ['**/a/**/*b*/**'] }],
   ['of names', { include: ['*a*a*a*b', '*.dat'], exclude: ['*[a-z]?[a-z]*[a-z]?x'] }],
-])('patterns %s are as slow as they can be', PATIENCE, async (_, patterns) => {
+])('patterns %s are as slow as they can be', async (_, patterns) => {
   const place = placeInMemory();
   const names = Array.from({ length: 1_000 }, (_, index) => `${'a/'.repeat(index % 98)}${'a'.repeat(200)}${index}`);
   const { done, grownBytes } = await inSlices(() => planOf(place, names, patterns));
@@ -111,7 +110,7 @@ it.each<[string, Patterns]>([
   expect(place.store.results.counts(JOB)).toMatchObject({ listed: 1_000, leftOut: 1_000, failed: 0 });
 });
 
-it('300,000 names: as many as are allowed are results, the others are refused in one line', PATIENCE, async () => {
+it('300,000 names: as many as are allowed are results, the others are refused in one line', async () => {
   const place = placeInMemory();
   const names = Array.from({ length: 300_000 }, (_, index) => `/d${index % 500}/${index}`);
   const { done, grownBytes } = await inSlices(() => planOf(place, names));
@@ -124,7 +123,7 @@ it('300,000 names: as many as are allowed are results, the others are refused in
   expect(place.store.totals.read().results).toEqual({ listed: 200_000, refused: 100_000 });
 });
 
-it('100,000 results of which none is due cost one reading of their rows, and no writing', PATIENCE, async () => {
+it('100,000 results of which none is due cost one reading of their rows, and no writing', async () => {
   const place = placeInMemory();
   const names = Array.from({ length: 100_000 }, (_, index) => `/11/out/d${index % 500}/result-${index}.dat`);
   fill(place, names, synced);
@@ -144,7 +143,7 @@ it('100,000 results of which none is due cost one reading of their rows, and no 
   expect((user + system) / 1e6 / pages.mock.calls.length).toBeLessThan(5 * Math.max(1, slowness()));
 });
 
-it('100,000 rows of names that are listed no more are forgotten', PATIENCE, async () => {
+it('100,000 rows of names that are listed no more are forgotten', async () => {
   const place = placeInMemory();
   const names = Array.from({ length: 100_000 }, (_, index) => `/11/../${index}`);
   fill(place, names, { state: 'refused', reason: 'it has the part ..' });
@@ -157,7 +156,7 @@ it('100,000 rows of names that are listed no more are forgotten', PATIENCE, asyn
   expect(place.reported).toEqual([]);
 });
 
-it('other names each time leave no more behind than those of one listing', PATIENCE, async () => {
+it('other names each time leave no more behind than those of one listing', async () => {
   const place = placeInMemory();
   for (let look = 0; look < 5; look += 1) {
     place.remote.listedToo = Array.from({ length: 20_000 }, (_, index) => `/11/../${look}-${index}`);
@@ -171,7 +170,7 @@ it.each([
   ['slashes', '/'.repeat(20 * 2 ** 20)],
   ['directories', 'a/'.repeat(10 * 2 ** 20)],
   ['letters', `/${'\u001b'.repeat(20 * 2 ** 20)}`],
-])('a name of 20 MiB of %s is refused by its length alone', PATIENCE, async (_, name) => {
+])('a name of 20 MiB of %s is refused by its length alone', async (_, name) => {
   const place = placeInMemory();
   place.remote.listedToo = [name];
   const { done } = await inSlices(() => place.sync());

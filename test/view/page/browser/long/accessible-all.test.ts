@@ -1,15 +1,15 @@
 /** The page for everybody: on a phone without serious findings of axe, and by the keyboard alone. */
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { expectAccessible, variedJob } from '../../../../support/view-varied-job.ts';
 
 describe('the page', needs('chromium'), () => {
-  it('has no serious finding of axe and fits: a phone', PATIENCE, async (context) => {
+  it('has no serious finding of axe and fits: a phone', async (context) => {
     await expectAccessible(context, { colorScheme: 'light', width: 390, height: 844 });
   });
 
-  it('can be used by the keyboard alone', PATIENCE, async (context) => {
+  it('can be used by the keyboard alone', async (context) => {
     const { view, label } = await variedJob(context);
     const { keyboard } = view.page;
     const focused = () =>

@@ -1,13 +1,11 @@
 /** The page on a large screen, light and dark: without serious findings of axe. */
 import { describe, it } from 'vitest';
-import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { expectAccessible } from '../../../../support/view-varied-job.ts';
 
 describe('the page', needs('chromium'), () => {
   it.for(['light', 'dark'] as const)(
     'has no serious finding of axe and fits: %s',
-    PATIENCE,
     async (colorScheme, context) => {
       await expectAccessible(context, { colorScheme, width: 1280, height: 800 });
     },

@@ -1,7 +1,7 @@
 /** From error to error in a log, by a key. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { viewedJob } from '../../../../support/view-growing-job.ts';
 
@@ -11,7 +11,7 @@ const line = (index: number) => {
 };
 
 describe('the errors of a log', needs('chromium'), () => {
-  it('are gone to by keys, each line once, and have a colour', PATIENCE, async (context) => {
+  it('are gone to by keys, each line once, and have a colour', async (context) => {
     const { view, label, hash, task } = await viewedJob(
       context,
       Array.from({ length: 3_000 }, (_, index) => `${line(index)}\n`).join(''),

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { linkOf, viewSection } from '../../../../support/view-browser.ts';
 import { FirefoxPage } from '../../../../support/view-firefox.ts';
@@ -12,7 +12,7 @@ import { lines } from '../../../../support/view-growing-job.ts';
 const ROWS = `[...document.querySelectorAll('.rows .text')].map((text) => text.textContent)`;
 
 describe('the page in Firefox', needs('firefox-esr'), () => {
-  it('opens, follows, scrolls, copies and searches', PATIENCE, async (context) => {
+  it('opens, follows, scrolls, copies and searches', async (context) => {
     const place = Place.make(context);
     const { sandbox, job, task } = await submitQuietJob(place);
     fs.writeFileSync(task.files.stdout, lines(0, 5_000));

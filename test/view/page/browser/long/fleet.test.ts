@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { until } from '../../../../support/e2e-until.ts';
 import { Fleet } from '../../../../support/fleet.ts';
 import type { FleetAgent } from '../../../../support/fleet-agent.ts';
 import { needs } from '../../../../support/needs.ts';
@@ -26,7 +26,7 @@ async function linkOf(agent: FleetAgent): Promise<string> {
 }
 
 describe('the view of a fleet', needs('chromium', 'postgres'), () => {
-  it('shows every job, its bytes from the shared mirror, and the agents', PATIENCE, async (context) => {
+  it('shows every job, its bytes from the shared mirror, and the agents', async (context) => {
     const fleet = await Fleet.make(context, { jobs: 6, agents: ['anna', 'ben'] });
     const { view: section } = await viewSection();
     const publicUrl = 'http://jobs.example.org/anna/';
@@ -103,7 +103,7 @@ describe('the view of a fleet', needs('chromium', 'postgres'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
-  it('says where the bytes are that its machine does not have', PATIENCE, async (context) => {
+  it('says where the bytes are that its machine does not have', async (context) => {
     const sections = { fleet: { separateMirrors: true } };
     const fleet = await Fleet.make(context, { jobs: 2, agents: ['anna', 'ben'], sections });
     const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];

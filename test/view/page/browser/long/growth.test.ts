@@ -1,12 +1,12 @@
 /** What grows while a person pauses, plots, copies, looks elsewhere, and when very much of it comes. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { LANGUAGES, lines, viewedJob } from '../../../../support/view-growing-job.ts';
 
 describe('a file that grows', needs('chromium'), () => {
-  it('is on the page what it is in the mirror, from its first byte to its last', PATIENCE, async (context) => {
+  it('is on the page what it is in the mirror, from its first byte to its last', async (context) => {
     const { task, mirror, view, label, hash } = await viewedJob(context, lines(0, 2_000));
     await view.show(hash);
     const pane = await view.pane(label);
@@ -25,7 +25,7 @@ describe('a file that grows', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
-  it('stands still while it is paused, says what came, and goes on', PATIENCE, async (context) => {
+  it('stands still while it is paused, says what came, and goes on', async (context) => {
     const { place, job, task, view, label, hash } = await viewedJob(context, lines(0, 300));
     await view.show(hash);
     const pane = await view.pane(label);
@@ -40,7 +40,7 @@ describe('a file that grows', needs('chromium'), () => {
     await pane.getByText(/^319 /).waitFor();
   });
 
-  it('stays at its end when a plot takes half of its place, and the plot grows', PATIENCE, async (context) => {
+  it('stays at its end when a plot takes half of its place, and the plot grows', async (context) => {
     const numbers = (from: number, count: number) =>
       Array.from({ length: count }, (_, index) => `residual ${(1 / (from + index + 1)).toExponential(3)}\n`).join('');
     const { task, view, label, hash } = await viewedJob(context, numbers(0, 200));
@@ -56,7 +56,7 @@ describe('a file that grows', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
-  it('that is rewritten with as many bytes is on the page what it is now', PATIENCE, async (context) => {
+  it('that is rewritten with as many bytes is on the page what it is now', async (context) => {
     const { task, mirror, view, label, hash } = await viewedJob(context, 'step 1 of 9\nstep 2 of 9\n');
     await view.show(hash);
     const pane = await view.pane(label);
@@ -69,7 +69,7 @@ describe('a file that grows', needs('chromium'), () => {
 });
 
 describe('a tab that nobody sees', needs('chromium'), () => {
-  it('asks for nothing, and has everything when it is seen again', PATIENCE, async (context) => {
+  it('asks for nothing, and has everything when it is seen again', async (context) => {
     const { place, job, task, view, label, hash } = await viewedJob(context, lines(0, 100));
     await view.show(hash);
     const pane = await view.pane(label);
@@ -95,7 +95,7 @@ describe('a tab that nobody sees', needs('chromium'), () => {
 });
 
 describe('many lines at once', needs('chromium'), () => {
-  it('never freeze the page: it draws on, and its document stays small', PATIENCE, async (context) => {
+  it('never freeze the page: it draws on, and its document stays small', async (context) => {
     const { place, job, task, view, label, hash } = await viewedJob(context, lines(0, 10));
     await view.show(hash);
     const pane = await view.pane(label);

@@ -4,7 +4,6 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { requestOf, taskOf } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
-import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { linkOf, startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
 
@@ -59,7 +58,7 @@ async function expectUnharmed(view: ViewPage): Promise<void> {
 }
 
 describe('what a job writes', needs('chromium'), () => {
-  it('is text on the page, and its name is, too', PATIENCE, async (context) => {
+  it('is text on the page, and its name is, too', async (context) => {
     const { job, task, view } = await hostileJob(context);
     await view.page.getByText(NAME).first().waitFor();
     await expectUnharmed(view);
@@ -71,7 +70,7 @@ describe('what a job writes', needs('chromium'), () => {
     await expectUnharmed(view);
   });
 
-  it('is text in results, or lies in a frame where nothing runs', PATIENCE, async (context) => {
+  it('is text in results, or lies in a frame where nothing runs', async (context) => {
     const { job, view } = await hostileJob(context);
     await view.show(`#/job/${job.jobId}/results`);
     for (const name of Object.keys(FILES)) {

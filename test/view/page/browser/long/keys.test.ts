@@ -1,11 +1,11 @@
 /** The keys of a pane: on the whole page, unless the reader types; `?` lists them. */
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { viewedJob } from '../../../../support/view-growing-job.ts';
 
 describe('the keys of the page', needs('chromium'), () => {
-  it('work after a click on a link, and not while the reader types', PATIENCE, async (context) => {
+  it('work after a click on a link, and not while the reader types', async (context) => {
     const lines = Array.from({ length: 400 }, (_, line) => `line ${line + 1}\n`).join('');
     const { view, label } = await viewedJob(context, `${lines}10 %\r50 %\r100 %\n`);
     const { keyboard } = view.page;

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import type { Locator, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { viewedJob } from '../../../../support/view-growing-job.ts';
 
@@ -33,10 +33,7 @@ const isShown = (row: Locator) =>
     return area !== undefined && bottom > area.top && top < area.bottom;
   });
 
-it('a line of megabytes is reached everywhere, and asked for once', {
-  ...needs('chromium'),
-  ...PATIENCE,
-}, async (context) => {
+it('a line of megabytes is reached everywhere, and asked for once', needs('chromium'), async (context) => {
   const { view, label, hash } = await viewedJob(context, `before\n${LONG}\nafter\n`);
   const requests = countRequests(view.page);
   await view.show(hash);
@@ -83,10 +80,7 @@ it('a line of megabytes is reached everywhere, and asked for once', {
   expect(view.wrongs).toEqual([]);
 });
 
-it('the chosen lines are copied, wherever the reader went since', {
-  ...needs('chromium'),
-  ...PATIENCE,
-}, async (context) => {
+it('the chosen lines are copied, wherever the reader went since', needs('chromium'), async (context) => {
   const line = (number: number) => `\u001b[31mline ${number}\u001b[0m of a log`;
   const content = Array.from({ length: 30_000 }, (_, index) => `${line(index + 1)}\n`).join('');
   const { view, label, hash, task } = await viewedJob(context, content);

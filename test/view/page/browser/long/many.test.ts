@@ -1,7 +1,7 @@
 /** Much of it: a job of many tasks, and many jobs. */
 import { describe, expect, it } from 'vitest';
 import type { JobId, TaskId } from '../../../../../src/job.ts';
-import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { startBrowser, ViewPage } from '../../../../support/view-browser.ts';
 import { JOB, ViewPlace } from '../../../../support/view-place.ts';
@@ -53,7 +53,6 @@ function longestTaskMs(trace: Buffer): number {
 describe('much at a time', needs('chromium'), () => {
   it(
     'a job of many tasks opens at what failed, and its table is filtered, sorted and folded',
-    PATIENCE,
     async (context) => {
       const place = await ViewPlace.serve();
       addTasks(place);
@@ -92,7 +91,7 @@ describe('much at a time', needs('chromium'), () => {
     },
   );
 
-  it('of 500 jobs, only those on the screen are drawn, wherever a person scrolls', PATIENCE, async (context) => {
+  it('of 500 jobs, only those on the screen are drawn, wherever a person scrolls', async (context) => {
     const place = await ViewPlace.serve();
     place.store.transaction(() => {
       for (let number = 0; number < 500; number++) {

@@ -1,6 +1,6 @@
 /** The page as a person uses it: on a phone, and with results. */
 import { describe, expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { JOB, TASK } from '../../../../support/view-place.ts';
 import { shown } from '../../../../support/view-shown.ts';
@@ -9,7 +9,7 @@ const LINES = Array.from({ length: 200 }, (_, line) => `step ${line}\n`).join(''
 const STDOUT = `#/job/${JOB}/live?file=${TASK}/stdout`;
 
 describe('the page', needs('chromium'), () => {
-  it('gives a log most of the screen of a phone, and has targets for fingers', PATIENCE, async (context) => {
+  it('gives a log most of the screen of a phone, and has targets for fingers', async (context) => {
     const { view, page, stdout } = await shown(context, { stdout: LINES });
     await page.setViewportSize({ width: 390, height: 844 });
     await view.show(STDOUT);
@@ -41,7 +41,6 @@ describe('the page', needs('chromium'), () => {
 
   it.for([1280, 390])(
     'keeps its tabs in place, and draws no frame round a log: %i px wide',
-    PATIENCE,
     async (width, context) => {
       const { place, view, page, stdout } = await shown(context, { stdout: LINES }, (place) => {
         place.addResult('/11/a.txt', 'one');
@@ -68,7 +67,7 @@ describe('the page', needs('chromium'), () => {
     },
   );
 
-  it('shows the task of results, copies one at once, and goes from picture to picture', PATIENCE, async (context) => {
+  it('shows the task of results, copies one at once, and goes from picture to picture', async (context) => {
     const { view, page, keyboard, hash } = await shown(context, {}, (place) => {
       place.commit('stdout', { listedName: '/11/stdout.txt' });
       const task = { id: TASK, name: 'solver', state: 'Running', startTime: null, endTime: null, errorMessage: null };

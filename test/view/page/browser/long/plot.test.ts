@@ -1,6 +1,5 @@
 /** The plot of a log: what a person gets without choosing, and what leads back to the lines. */
 import { describe, expect, it } from 'vitest';
-import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { JOB, TASK } from '../../../../support/view-place.ts';
 import { shown } from '../../../../support/view-shown.ts';
@@ -10,7 +9,7 @@ const training = (steps: number) =>
   Array.from({ length: steps }, (_, step) => `step ${step * 10} loss ${(2 / (step + 1)).toFixed(4)} lr 1e-5\n`);
 
 describe('a plot', needs('chromium'), () => {
-  it('is over the column that rises, has an axis for each curve, and leads to lines', PATIENCE, async (context) => {
+  it('is over the column that rises, has an axis for each curve, and leads to lines', async (context) => {
     const { view, stdout } = await shown(context, { stdout: training(2_000).join('') });
     await view.show(`#/job/${JOB}/live?file=${TASK}/stdout`);
     const pane = await stdout();

@@ -5,14 +5,13 @@ import http from 'node:http';
 import { expect, it } from 'vitest';
 import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
-import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { freePort } from '../../../../support/free-port.ts';
 import { needs } from '../../../../support/needs.ts';
 import { linkOf, startBrowser, ViewPage } from '../../../../support/view-browser.ts';
 
 const PREFIX = '/site/jobs/';
 
-it('behind a path of a proxy it works as without one', { ...needs('chromium'), ...PATIENCE }, async (context) => {
+it('behind a path of a proxy it works as without one', needs('chromium'), async (context) => {
   const place = Place.make(context);
   const { sandbox, job, task } = await submitQuietJob(place);
   const [port, proxyPort] = [await freePort(), await freePort()];

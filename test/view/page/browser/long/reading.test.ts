@@ -1,7 +1,7 @@
 /** The page as a person uses it: what is folded and marked, and its keys. */
 import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../../../../src/job.ts';
-import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { JOB, TASK } from '../../../../support/view-place.ts';
 import { shown } from '../../../../support/view-shown.ts';
@@ -14,7 +14,7 @@ const OTHER = '502' as JobId;
 const STDOUT = `#/job/${JOB}/live?file=${TASK}/stdout`;
 
 describe('the page', needs('chromium'), () => {
-  it('folds progress bars and tracebacks, selects nothing, and marks what is invisible', PATIENCE, async (context) => {
+  it('folds progress bars and tracebacks, selects nothing, and marks what is invisible', async (context) => {
     const stdoutText = `before\n${BAR}\npass\u200bword\n${TRACEBACK}`;
     const { view, page, keyboard, stdout } = await shown(context, { stdout: stdoutText });
     await view.show(STDOUT);
@@ -48,7 +48,7 @@ describe('the page', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
-  it('leads by keys from job to job and from file to file, and names the job in its tab', PATIENCE, async (context) => {
+  it('leads by keys from job to job and from file to file, and names the job in its tab', async (context) => {
     const { view, page, keyboard, stdout, hash } = await shown(context, { stdout: LINES }, (place) => {
       place.addJob(OTHER);
       place.report(OTHER, { state: 'Failed', name: 'wing' });

@@ -4,12 +4,11 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { requestOf, taskOf } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
-import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { linkOf, startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
 
 describe('results', needs('chromium'), () => {
-  it('are open where they lie alone, and what is open has its address', PATIENCE, async (context) => {
+  it('are open where they lie alone, and what is open has its address', async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     const job = await sandbox.submit({ tasks: [{}] });

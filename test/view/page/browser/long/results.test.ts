@@ -5,7 +5,6 @@ import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { requestOf, taskOf } from '../../../../support/e2e-job.ts';
 import { Place, resultsOf } from '../../../../support/e2e-place.ts';
-import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { linkOf, startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
 import { JOB, ViewPlace } from '../../../../support/view-place.ts';
@@ -61,7 +60,7 @@ async function jobWithResults(context: Parameters<typeof Place.make>[0]) {
 }
 
 describe('results', needs('chromium'), () => {
-  it('are a tree with states, sums and previews', PATIENCE, async (context) => {
+  it('are a tree with states, sums and previews', async (context) => {
     const { view } = await jobWithResults(context);
     const { page } = view;
     await page.getByRole('link', { name: 'table.csv' }).click();
@@ -94,7 +93,7 @@ describe('results', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
-  it('are downloaded byte for byte', PATIENCE, async (context) => {
+  it('are downloaded byte for byte', async (context) => {
     const { place, job, view } = await jobWithResults(context);
     const { page } = view;
     await page.getByRole('link', { name: 'paper.pdf' }).click();
@@ -108,7 +107,7 @@ describe('results', needs('chromium'), () => {
   });
 });
 
-it('a result on its way shows its bytes so far', { ...PATIENCE, ...needs('chromium') }, async (context) => {
+it('a result on its way shows its bytes so far', needs('chromium'), async (context) => {
   const place = await ViewPlace.serve();
   place.addJob();
   place.addResult('/11/big <b>', undefined, { bytes: 4_096 });

@@ -2,12 +2,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { lines, viewedJob } from '../../../../support/view-growing-job.ts';
 
 describe('a file that grows', needs('chromium'), () => {
-  it('shows why each generation began; links lead to the generation they name', PATIENCE, async (context) => {
+  it('shows why each generation began; links lead to the generation they name', async (context) => {
     const first = Array.from({ length: 60 }, (_, line) => `line ${line}\n`);
     const { place, job, task, mirror, view, label, hash } = await viewedJob(context, first.join(''));
     await view.show(hash);
@@ -41,7 +40,7 @@ describe('a file that grows', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
-  it('goes on after the agent was killed and started again, under the same page', PATIENCE, async (context) => {
+  it('goes on after the agent was killed and started again, under the same page', async (context) => {
     const { place, job, task, mirror, agent, view, label, hash } = await viewedJob(context, lines(0, 200));
     await view.show(hash);
     const pane = await view.pane(label);

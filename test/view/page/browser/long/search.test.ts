@@ -1,12 +1,11 @@
 /** The search over all jobs: lines are text, and each leads to its place in the file. */
 import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../../../../src/job.ts';
-import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { shown } from '../../../../support/view-shown.ts';
 
 describe('the search over all jobs', needs('chromium'), () => {
-  it('shows lines of every job, and opens one at its place', PATIENCE, async (context) => {
+  it('shows lines of every job, and opens one at its place', async (context) => {
     const logOf = (index: number) => {
       const lines = Array.from({ length: 4_000 }, (_, line) => `line ${line}`);
       lines[3_000] = `<b onclick=window.hacked=1>ERROR</b> of job ${index}`;

@@ -1,7 +1,7 @@
 /** The one status of the page: what turns grey, and what is shown once, when the page is not current. */
 import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../../../../src/job.ts';
-import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { startBrowser, ViewPage } from '../../../../support/view-browser.ts';
 import { JOB, TASK, ViewPlace } from '../../../../support/view-place.ts';
@@ -38,7 +38,7 @@ function fail(place: ViewPlace, error: { readonly since: number; readonly retryA
 }
 
 describe('the status', needs('chromium'), () => {
-  it('is grey and said once while the service is down, and green again after it', PATIENCE, async (context) => {
+  it('is grey and said once while the service is down, and green again after it', async (context) => {
     const place = await ViewPlace.serve({ agentPid: process.pid });
     const { view, colourOf, corner } = await viewOf(place, context);
     await corner('live');
@@ -68,7 +68,7 @@ describe('the status', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
-  it('is grey while no agent runs, and when the view is gone', PATIENCE, async (context) => {
+  it('is grey while no agent runs, and when the view is gone', async (context) => {
     const place = await ViewPlace.serve();
     const { view, corner, colourOf } = await viewOf(place, context);
     await corner('agent stopped');

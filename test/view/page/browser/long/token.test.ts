@@ -1,11 +1,10 @@
 /** Who may see the page: a browser that has the token. */
 import { describe, it } from 'vitest';
-import { PATIENCE } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { viewedJob } from '../../../../support/view-growing-job.ts';
 
 describe('a browser without the token', needs('chromium'), () => {
-  it('that had one is reported so on the open page', PATIENCE, async (context) => {
+  it('that had one is reported so on the open page', async (context) => {
     const { view, hash, label } = await viewedJob(context, 'a line\n');
     await view.show(hash);
     const pane = await view.pane(label);
