@@ -24,36 +24,12 @@ const fileBytes = fc.oneof(
 );
 
 describe('decodeBytes', () => {
-  it('replaces a character that a block edge cuts, on both sides of the edge', () => {
-    const bytes = Buffer.from(`${'a'.repeat(1023)}č after`);
-    expect(decodeBytes(bytes, 0)).toBe(`${'a'.repeat(1023)}\ufffd\ufffd after`);
-    expect(decodeBytes(bytes, 1)).toBe(`${'a'.repeat(1022)}č after`);
-    expect(decodeBytes(bytes, 1024)).toBe('\ufffd after');
-  });
-
-  it('hands out one U+FFFD for the cut beginning of a character and one for each byte of its rest', () => {
-    const bytes = Buffer.from(`${'a'.repeat(1021)}😀`);
-    expect(decodeBytes(bytes, 0)).toBe(`${'a'.repeat(1021)}\ufffd\ufffd`);
-    expect(decodeBytes(bytes, 1022)).toBe('\ufffd\ufffd\ufffd');
-    expect(decodeBytes(bytes, 1021)).toBe('😀');
-  });
-
-  it('is empty at and past the end', () => {
-    expect(decodeBytes(Buffer.from('abc'), 3)).toBe('');
-    expect(decodeBytes(Buffer.from('abc'), 99)).toBe('');
-  });
-
   it('keeps a byte-order mark, or swallows it at the offset only', () => {
     const bytes = Buffer.from('\ufeffa\ufeffb');
     expect(decodeBytes(bytes, 0)).toBe('\ufeffa\ufeffb');
     expect(decodeBytes(bytes, 0, { swallowBom: true })).toBe('a\ufeffb');
     expect(decodeBytes(bytes, 4, { swallowBom: true })).toBe('b');
     expect(decodeBytes(bytes, 3, { swallowBom: true })).toBe('a\ufeffb');
-  });
-
-  it('still ends the first block 1,024 bytes after the offset when it swallows a mark', () => {
-    const bytes = Buffer.from(`\ufeff${'a'.repeat(1020)}č`);
-    expect(decodeBytes(bytes, 0, { swallowBom: true })).toBe(`${'a'.repeat(1020)}\ufffd\ufffd`);
   });
 
   it('makes one character of every byte where it decodes otherwise', () => {
