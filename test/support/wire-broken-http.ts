@@ -80,19 +80,10 @@ export function brokenConnections({ type, good, beforeContent }: Sound): readonl
   const chunked = head(200, { 'content-type': type, 'transfer-encoding': 'chunked' });
   const chunk = `${chunked}${Buffer.byteLength(good).toString(16)}\r\n${good}\r\n`;
   return [
-    { what: 'closed at once', code: 'interrupted', serve: (socket) => void socket.end() },
-    { what: 'reset at once', code: 'interrupted', serve: (socket) => void socket.resetAndDestroy() },
     { what: 'silence', code: 'timeout', serve: () => undefined },
     { what: 'a short body', code: 'interrupted', serve: (socket) => void socket.end(begun) },
-    {
-      what: 'a body that is reset',
-      code: 'interrupted',
-      serve: (socket) => void socket.write(begun, () => setImmediate(() => socket.resetAndDestroy())),
-    },
     { what: 'a body cut between two chunks', code: 'interrupted', serve: (socket) => void socket.end(chunk) },
-    { what: 'a body that stalls', code: 'timeout', serve: only(begun) },
     { what: 'a body that stalls behind its end', code: 'timeout', serve: only(chunk) },
-    { what: 'a body that drips', code: 'timeout', serve: forever(begun, 'x', 10) },
     {
       what: 'a bomb of gzip',
       code: 'malformed',

@@ -1,10 +1,11 @@
 /** How a call fares with a broken answer, over any protocol. */
 import { expect } from 'vitest';
+import type { Remote } from '../../src/agent/ports.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { HttpLimits } from '../../src/remote/http/http-client.ts';
 import { slowness, watchTurns } from './turns.ts';
 import type { Broken } from './wire-broken-http.ts';
-import { SESSION_CODE } from './wire-remote.ts';
+import { JOB, SESSION_CODE, TASK } from './wire-remote.ts';
 import { startTcpServer, until } from './wire-server.ts';
 
 interface Options {
@@ -28,6 +29,14 @@ export interface Protocol {
 const SHORT = { connectMs: 20_000, headersMs: 250, idleMs: 250, totalMs: 1500 };
 /** Where something else is to be met first: on a busy machine, too. */
 const LONG = { connectMs: 20_000, headersMs: 20_000, idleMs: 20_000, totalMs: 20_000 };
+
+/** The call of an operation, with as little as it may have. */
+export function callOf(remote: Remote, operation: Broken['operation']): Promise<unknown> {
+  const { signal } = new AbortController();
+  if (operation === 'DownloadFileFromCluster') return remote.downloadFile(JOB, '/a', () => undefined, signal);
+  if (operation === 'ListChangedFilesForJob') return remote.listChangedFiles(JOB, signal);
+  return remote.readParts(JOB, [{ taskId: TASK, file: 'stdout', offset: 0 }], signal);
+}
 
 /** Makes the call and returns its failure and for how long the process could do nothing else, at most, in milliseconds. */
 async function suffer(broken: Broken, { isEnd, connect }: Protocol): Promise<{ error: unknown; blockedMs: number }> {

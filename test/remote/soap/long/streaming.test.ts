@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Operation } from '../../../../src/operations.ts';
 import { entry, fileResponse, partsResponse } from '../../../support/wire-envelopes.ts';
 import { createRemote, JOB, TASK, type TestRemote } from '../../../support/wire-remote.ts';
-import { bodyOf, startHttpServer, until } from '../../../support/wire-server.ts';
+import { bodyOf, closedAtEnd, startHttpServer, until } from '../../../support/wire-server.ts';
 
 const MIB = 1024 * 1024;
 const BYTES = 256 * MIB;
@@ -12,11 +12,6 @@ const BYTES = 256 * MIB;
 const MAX_GROWTH_BYTES = 150 * MIB;
 
 const signal = new AbortController().signal;
-const closing: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
 
 /** Writes `block` again and again between the two halves of `envelope`. */
 async function stream(response: ServerResponse, envelope: string, block: Buffer, times: number): Promise<void> {
@@ -35,9 +30,7 @@ async function serve(operation: Operation, block: Buffer, times: number): Promis
     await bodyOf(request);
     await stream(response, envelope, block, times);
   });
-  const made = createRemote(server.url);
-  closing.push(server, made);
-  return made;
+  return closedAtEnd(createRemote(closedAtEnd(server).url));
 }
 
 /** Runs `work` and tells by how much the process grew meanwhile. */
@@ -97,8 +90,7 @@ test('a sink that waits makes the service wait', async () => {
       if (!response.write(block)) await new Promise<void>((resolve) => void response.once('drain', resolve));
     }
   });
-  const { remote, close } = createRemote(server.url);
-  closing.push(server, { close });
+  const { remote } = closedAtEnd(createRemote(closedAtEnd(server).url));
   const stop = new AbortController();
   let started = false;
   const sink = () => {
