@@ -6,6 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
 
 export interface WireServer {
   readonly port: number;
@@ -15,6 +16,12 @@ export interface WireServer {
   /** Connections open now. */
   open(): number;
   close(): Promise<void>;
+}
+
+/** What is closed when the test is over. */
+export function closedAtEnd<Closable extends { close(): Promise<unknown> }>(made: Closable): Closable {
+  onTestFinished(async () => void (await made.close()));
+  return made;
 }
 
 /** Serves HTTP; `listener` answers. */

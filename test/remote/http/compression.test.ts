@@ -3,19 +3,14 @@ import type { Socket } from 'node:net';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Compression } from '../../../src/remote/http/compression.ts';
 import { HttpClient, type HttpLimits, readBeginning, readBody } from '../../../src/remote/http/http-client.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { wantedCompression } from '../../support/wanted-compression.ts';
-import { startHttpServer, startTcpServer, until, type WireServer } from '../../support/wire-server.ts';
+import { closedAtEnd, startHttpServer, startTcpServer, until, type WireServer } from '../../support/wire-server.ts';
 
 const LIMITS: HttpLimits = { connectMs: 5000, headersMs: 20_000, idleMs: 20_000, totalMs: 60_000 };
-const closing: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
 
 interface Served {
   readonly server: WireServer;
@@ -37,7 +32,7 @@ async function serve(
   { header = 'gzip', isOpen = false }: ServeOptions = {},
 ): Promise<Served> {
   const accepted: Served['accepted'] = [];
-  const server = await startHttpServer(async (request, response) => {
+  const server = closedAtEnd(await startHttpServer(async (request, response) => {
     accepted.push(request.headers['accept-encoding']);
     response.writeHead(200, { 'content-encoding': header });
     for (const piece of pieces()) {
@@ -45,10 +40,9 @@ async function serve(
       await immediate();
     }
     if (!isOpen) response.end();
-  });
+  }));
   const compression = wantedCompression();
-  const http = new HttpClient({ limits: LIMITS, compression });
-  closing.push(server, http);
+  const http = closedAtEnd(new HttpClient({ limits: LIMITS, compression }));
   const request = (signal = new AbortController().signal) =>
     http.request({ method: 'GET', url: server.url, headers: {}, signal });
   return { server, compression, accepted, request };
@@ -75,9 +69,9 @@ describe('what comes out', () => {
         fc.nat(3),
         async (members, sizes, zeros) => {
           const packed = Buffer.concat([...members.map((member) => gzipSync(member)), Buffer.alloc(zeros)]);
-          const { request } = await serve(() => cut(packed, sizes));
+          const { request, server } = await serve(() => cut(packed, sizes));
           expect(await readBody(await request(), 100_000)).toEqual(Buffer.concat(members));
-          for (const each of closing.splice(0).reverse()) await each.close();
+          await server.close();
         },
       ),
       numRuns(100),
@@ -156,15 +150,14 @@ describe('failures on the way', () => {
   async function short(then: (socket: Socket) => void, idleMs = 20_000): Promise<Served> {
     const packed = gzipSync(LOG);
     const head = `HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${packed.length}\r\n\r\n`;
-    const server = await startTcpServer((socket) => {
+    const server = closedAtEnd(await startTcpServer((socket) => {
       socket.once('data', () => {
         socket.write(head);
         socket.write(packed.subarray(0, -1), () => then(socket));
       });
-    });
+    }));
     const compression = wantedCompression();
-    const http = new HttpClient({ limits: { ...LIMITS, idleMs }, compression });
-    closing.push(server, http);
+    const http = closedAtEnd(new HttpClient({ limits: { ...LIMITS, idleMs }, compression }));
     const request = (signal = new AbortController().signal) =>
       http.request({ method: 'GET', url: server.url, headers: {}, signal });
     return { server, compression, accepted: [], request };

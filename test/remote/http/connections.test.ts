@@ -3,26 +3,18 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Exchange, RoundTrip } from '../../../src/remote/http/exchange.ts';
 import { HttpClient, readBody } from '../../../src/remote/http/http-client.ts';
-import { startTcpServer, type WireServer } from '../../support/wire-server.ts';
+import { closedAtEnd, startTcpServer, type WireServer } from '../../support/wire-server.ts';
 
-const closing: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
+afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
-  for (const each of closing.splice(0).reverse()) await each.close();
 });
 
-async function serve(server: Promise<WireServer>): Promise<WireServer> {
-  const started = await server;
-  closing.push(started);
-  return started;
-}
+const serve = async (server: Promise<WireServer>): Promise<WireServer> => closedAtEnd(await server);
 
 function newClient() {
   const limits = { connectMs: 5_000, headersMs: 5_000, idleMs: 5_000, totalMs: 10_000 };
-  const client = new HttpClient({ limits });
-  closing.push(client);
+  const client = closedAtEnd(new HttpClient({ limits }));
   return async (url: string, isRepeatable: boolean): Promise<string> => {
     const { signal } = new AbortController();
     const got = await client.request({ method: 'POST', url, headers: {}, body: 'x', signal, isRepeatable });

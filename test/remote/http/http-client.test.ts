@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   type AnswerTiming,
   HttpClient,
@@ -8,26 +8,15 @@ import {
   type HttpRequest,
   readBody,
 } from '../../../src/remote/http/http-client.ts';
-import { answer, startHttpServer, startTcpServer, until, type WireServer } from '../../support/wire-server.ts';
+import { answer, closedAtEnd, startHttpServer, startTcpServer, until, type WireServer } from '../../support/wire-server.ts';
 
 const LIMITS: HttpLimits = { connectMs: 5000, headersMs: 5000, idleMs: 5000, totalMs: 20_000 };
-const closing: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
 
 function client(limits: Partial<HttpLimits> = {}, more: Partial<HttpClientOptions> = {}): HttpClient {
-  const made = new HttpClient({ ...more, limits: { ...LIMITS, ...limits } });
-  closing.push(made);
-  return made;
+  return closedAtEnd(new HttpClient({ ...more, limits: { ...LIMITS, ...limits } }));
 }
 
-async function serve(server: Promise<WireServer>): Promise<WireServer> {
-  const started = await server;
-  closing.push(started);
-  return started;
-}
+const serve = async (server: Promise<WireServer>): Promise<WireServer> => closedAtEnd(await server);
 
 function get(url: string, more: Partial<HttpRequest> = {}): HttpRequest {
   return { method: 'GET', url, headers: {}, signal: new AbortController().signal, ...more };

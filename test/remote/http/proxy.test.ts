@@ -1,33 +1,19 @@
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { HttpClient, readBody } from '../../../src/remote/http/http-client.ts';
 import { startProxy } from '../../support/wire-proxy.ts';
-import { answer, startHttpServer, type WireServer } from '../../support/wire-server.ts';
+import { answer, closedAtEnd, startHttpServer } from '../../support/wire-server.ts';
 
-const closing: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
-
-async function proxyThat(asked: string[], status: number): Promise<WireServer> {
-  const proxy = await startProxy(asked, status);
-  closing.push(proxy);
-  return proxy;
-}
+const proxyThat = async (asked: string[], status: number) => closedAtEnd(await startProxy(asked, status));
 
 async function fetchFrom(url: string, proxy?: string): Promise<string> {
   const limits = { connectMs: 5000, headersMs: 5000, idleMs: 5000, totalMs: 10_000 };
-  const client = new HttpClient({ limits, ...(proxy === undefined ? {} : { proxy }) });
-  closing.push(client);
+  const client = closedAtEnd(new HttpClient({ limits, ...(proxy === undefined ? {} : { proxy }) }));
   const got = await client.request({ method: 'GET', url, headers: {}, signal: new AbortController().signal });
   return `${got.status} ${await readBody(got, 1000)}`;
 }
 
-async function startTarget(): Promise<WireServer> {
-  const target = await startHttpServer((_, response) => answer(response, 200, 'text/plain', 'hello'));
-  closing.push(target);
-  return target;
-}
+const startTarget = async () =>
+  closedAtEnd(await startHttpServer((_, response) => answer(response, 200, 'text/plain', 'hello')));
 
 test('a configured proxy is used', async () => {
   const asked: string[] = [];
@@ -64,6 +50,5 @@ test('a proxy that wants a sign-in', async () => {
 test('a proxy that is not there', async () => {
   const [proxy, target] = [await proxyThat([], 200), await startTarget()];
   await proxy.close();
-  closing.splice(closing.indexOf(proxy), 1);
   await expect(fetchFrom(target.url, `http://127.0.0.1:${proxy.port}`)).rejects.toMatchObject({ code: 'unreachable' });
 });

@@ -2,19 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type ServerOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HttpClient, type HttpTls, readBody } from '../../../src/remote/http/http-client.ts';
 import { needs } from '../../support/needs.ts';
 import { type Certificates, makeCertificates } from '../../support/wire-certificates.ts';
 import { startProxy } from '../../support/wire-proxy.ts';
-import { listen, startHttpServer, type WireServer } from '../../support/wire-server.ts';
+import { closedAtEnd, listen, startHttpServer, type WireServer } from '../../support/wire-server.ts';
 
-const closing: { close(): Promise<void> }[] = [];
 let certificates: Certificates;
-
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
 
 async function serve(options: ServerOptions): Promise<WireServer> {
   const server = createServer(options, (request, response) => {
@@ -23,15 +18,12 @@ async function serve(options: ServerOptions): Promise<WireServer> {
   });
   // A refused handshake is what the test is about.
   server.on('tlsClientError', () => undefined);
-  const started = await listen(server, 'connection', 'https');
-  closing.push(started);
-  return started;
+  return closedAtEnd(await listen(server, 'connection', 'https'));
 }
 
 async function fetchFrom(server: WireServer, tls?: HttpTls, proxy?: string): Promise<string> {
   const limits = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 };
-  const client = new HttpClient({ limits, ...(tls && { tls }), ...(proxy && { proxy }) });
-  closing.push(client);
+  const client = closedAtEnd(new HttpClient({ limits, ...(tls && { tls }), ...(proxy && { proxy }) }));
   const { signal } = new AbortController();
   const answer = await client.request({ method: 'GET', url: server.url, headers: {}, signal });
   return (await readBody(answer, 1000)).toString();
@@ -87,8 +79,7 @@ describe('TLS', needs('openssl'), () => {
   test('through a proxy is checked end to end', async () => {
     const server = await serve({ ...certificates.server, ca: certificates.ca, requestCert: true });
     const asked: string[] = [];
-    const proxy = await startProxy(asked, 200);
-    closing.push(proxy);
+    const proxy = closedAtEnd(await startProxy(asked, 200));
     const address = `http://127.0.0.1:${proxy.port}`;
     expect(await fetchFrom(server, { ca: certificates.ca, ...certificates.client }, address)).toBe('hello client');
     await expect(fetchFrom(server, undefined, address)).rejects.toMatchObject({ code: 'tls' });
@@ -103,8 +94,7 @@ describe('TLS', needs('openssl'), () => {
   });
 
   test('to a server that speaks plain HTTP', async () => {
-    const server = await startHttpServer((_, response) => response.end());
-    closing.push(server);
+    const server = closedAtEnd(await startHttpServer((_, response) => response.end()));
     const secure = { ...server, url: server.url.replace('http:', 'https:') };
     await expect(fetchFrom(secure, { ca: certificates.ca })).rejects.toMatchObject({ code: 'tls' });
   });

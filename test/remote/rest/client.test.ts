@@ -1,22 +1,17 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { PartRequest } from '../../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { Secrets } from '../../../src/redact.ts';
 import { GivenSession, JOB, jobId, SESSION_CODE, TASK, taskId } from '../../support/wire-remote.ts';
 import { createRest, type TestRestOptions } from '../../support/wire-rest.ts';
 import { type Answer, type Asked, startRestServer } from '../../support/wire-rest-server.ts';
+import { closedAtEnd } from '../../support/wire-server.ts';
 
 const signal = new AbortController().signal;
-const closing: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
 
 async function place(answer: (asked: Asked) => Answer, options?: TestRestOptions) {
-  const server = await startRestServer(answer);
-  const made = createRest(server.url, options);
-  closing.push(server, made);
+  const server = closedAtEnd(await startRestServer(answer));
+  const made = closedAtEnd(createRest(server.url, options));
   return { ...made, server, asked: () => server.asked.map(({ what }) => what) };
 }
 
@@ -110,8 +105,7 @@ describe('parts', () => {
     const before = made.server.asked.length;
     await made.remote.readParts(JOB, four(), signal);
     expect(made.server.asked.slice(before).every(({ bytes }) => bytes <= 300)).toBe(true);
-    const [again] = [createRest(made.server.url, { kept: made.kept })];
-    closing.push(again);
+    const again = closedAtEnd(createRest(made.server.url, { kept: made.kept }));
     expect(again.remote.divide(JOB, four()).length).toBeGreaterThan(1);
   });
 
@@ -136,8 +130,7 @@ describe('where an operation is', () => {
   test('is found out once, and kept', async () => {
     const made = await place(early);
     for (let again = 0; again < 2; again += 1) await made.remote.listChangedFiles(JOB, signal);
-    const next = createRest(made.server.url, { kept: made.kept });
-    closing.push(next);
+    const next = closedAtEnd(createRest(made.server.url, { kept: made.kept }));
     await next.remote.listChangedFiles(JOB, signal);
     const [get, post] = ['GET', 'POST'].map((verb) => `${verb} FileTransfer/ListChangedFilesForJob`);
     expect(made.asked()).toEqual([get, post, post, post]);

@@ -1,5 +1,5 @@
 /** JobManagementWs on the wire: what is asked, what is made of the answers, and how little of them is believed. */
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { JobInformation } from '../../../src/job-information.ts';
 import { Secrets } from '../../../src/redact.ts';
 import { HttpClient } from '../../../src/remote/http/http-client.ts';
@@ -7,14 +7,10 @@ import type { CallEvent } from '../../../src/remote/session-calls.ts';
 import { SoapJobService } from '../../../src/remote/soap/client.ts';
 import type { SoapVersion } from '../../../src/remote/soap/contract.ts';
 import { NAMESPACE, response, SOAP_1_1, SOAP_1_2 } from '../../support/wire-envelopes.ts';
-import { GivenSession, JOB, jobId, SESSION_CODE } from '../../support/wire-remote.ts';
-import { bodyOf, startHttpServer } from '../../support/wire-server.ts';
+import { GivenSession, JOB, jobId, SESSION_CODE, TEST_LIMITS } from '../../support/wire-remote.ts';
+import { bodyOf, closedAtEnd, startHttpServer } from '../../support/wire-server.ts';
 
 const { signal } = new AbortController();
-const closing: { close(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
 
 interface Asked {
   readonly body: string;
@@ -26,16 +22,15 @@ async function serve(answers: readonly string[], soapVersion: SoapVersion = '1.1
   const asked: Asked[] = [];
   const events: CallEvent[] = [];
   const left = [...answers];
-  const server = await startHttpServer(async (request, answer) => {
+  const server = closedAtEnd(await startHttpServer(async (request, answer) => {
     const { soapaction, 'content-type': type = '' } = request.headers;
     const action = typeof soapaction === 'string' ? soapaction : (/action="[^"]*"/.exec(type)?.[0] ?? '');
     asked.push({ body: await bodyOf(request), action });
     const body = (left.length > 1 ? left.shift() : left[0]) ?? '';
     const xml = soapVersion === '1.2' ? 'application/soap+xml' : 'text/xml';
     answer.writeHead(body.includes(':Fault>') ? 500 : 200, { 'content-type': `${xml}; charset=utf-8` }).end(body);
-  });
-  const http = new HttpClient({ limits: { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 } });
-  closing.push(server, { close: () => http.close() });
+  }));
+  const http = closedAtEnd(new HttpClient({ limits: TEST_LIMITS }));
   const service = new SoapJobService({
     ...{ namespace: NAMESPACE, url: server.url, soapVersion, http, session },
     ...{

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { AnotherFile } from '../../../src/agent/live/append/raw-download.ts';
 import type { Grant, PartRequest } from '../../../src/agent/ports.ts';
 import { JobtailError } from '../../../src/errors.ts';
@@ -27,14 +27,9 @@ import {
   type TestRemote,
   taskId,
 } from '../../support/wire-remote.ts';
-import { bodyOf, startHttpServer } from '../../support/wire-server.ts';
+import { bodyOf, closedAtEnd, startHttpServer } from '../../support/wire-server.ts';
 
 const signal = new AbortController().signal;
-const closing: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
 
 type Answer = string | { status: number; type?: string; headers?: Record<string, string>; body?: string };
 
@@ -52,13 +47,11 @@ async function serve(
 ): Promise<Served> {
   const asked: Asked[] = [];
   const left = [...answers];
-  const server = await startHttpServer(async (request, serverResponse) => {
+  const server = closedAtEnd(await startHttpServer(async (request, serverResponse) => {
     asked.push({ body: await bodyOf(request), authorization: request.headers.authorization });
     write(serverResponse, (left.length > 1 ? left.shift() : left[0]) ?? '', options.soapVersion);
-  });
-  const made = createRemote(server.url, options);
-  closing.push(server, made);
-  return { ...made, asked };
+  }));
+  return { ...closedAtEnd(createRemote(server.url, options)), asked };
 }
 
 function write(serverResponse: ServerResponse, answer: Answer, version = '1.1'): void {

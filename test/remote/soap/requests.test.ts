@@ -1,16 +1,11 @@
 import type { Socket } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Grant } from '../../../src/agent/ports.ts';
 import type { SoapRemote } from '../../../src/remote/soap/client.ts';
 import { createRemote, GivenSession, JOB, SESSION_CODE, TASK } from '../../support/wire-remote.ts';
-import { startTcpServer } from '../../support/wire-server.ts';
+import { closedAtEnd, startTcpServer } from '../../support/wire-server.ts';
 
 const signal = new AbortController().signal;
-const closing: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
 
 /** The bytes that the call puts on the wire; the port is written as PORT. */
 async function sent(
@@ -19,7 +14,7 @@ async function sent(
   call: (remote: SoapRemote) => Promise<unknown>,
 ): Promise<string> {
   let bytes = '';
-  const server = await startTcpServer((socket: Socket) => {
+  const server = closedAtEnd(await startTcpServer((socket: Socket) => {
     socket.on('data', (chunk) => {
       bytes += chunk.toString();
       const length = /content-length: ([0-9]+)/.exec(bytes)?.[1];
@@ -28,10 +23,8 @@ async function sent(
         socket.end('HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n');
       }
     });
-  });
-  closing.push(server);
-  const made = createRemote(server.url, { soapVersion, session: new GivenSession(grant) });
-  closing.push(made);
+  }));
+  const made = closedAtEnd(createRemote(server.url, { soapVersion, session: new GivenSession(grant) }));
   await expect(call(made.remote)).rejects.toMatchObject({ code: 'http-status' });
   return bytes.replaceAll(`127.0.0.1:${server.port}`, 'PORT');
 }
@@ -57,8 +50,7 @@ describe('nothing is sent', () => {
     ['half a surrogate pair', 'a\uD800b'],
     ['a noncharacter', 'a\uFFFFb'],
   ])('for a file name with %s', async (_, path) => {
-    const { remote, events, close } = createRemote('http://127.0.0.1:9/');
-    closing.push({ close });
+    const { remote, events } = closedAtEnd(createRemote('http://127.0.0.1:9/'));
     await expect(remote.downloadFile(JOB, path, () => undefined, signal)).rejects.toMatchObject({ code: 'usage' });
     expect(events).toEqual([]);
   });
@@ -69,14 +61,12 @@ describe('nothing is sent', () => {
     ['token', { kind: 'bearer', token: 'a\r\nb: c' }],
     ['token', { kind: 'bearer', token: '' }],
   ])('with a %s that cannot be sent', async (_, grant) => {
-    const { remote, close } = createRemote('http://127.0.0.1:9/', { session: new GivenSession(grant) });
-    closing.push({ close });
+    const { remote } = closedAtEnd(createRemote('http://127.0.0.1:9/', { session: new GivenSession(grant) }));
     await expect(remote.listChangedFiles(JOB, signal)).rejects.toMatchObject({ code: 'config' });
   });
 
   test('for an offset that is no whole number', async () => {
-    const { remote, close } = createRemote('http://127.0.0.1:9/');
-    closing.push({ close });
+    const { remote } = closedAtEnd(createRemote('http://127.0.0.1:9/'));
     const wanted = [{ taskId: TASK, file: 'stdout', offset: 1.5 }] as const;
     await expect(remote.readParts(JOB, wanted, signal)).rejects.toMatchObject({ code: 'usage' });
   });
