@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { digestOf } from '../../src/agent/results/place/temporary-files.ts';
 import { AT_ONCE_BYTES, EXACT, fileCalls, writeAll } from '../../src/system/files.ts';
-import { directBy, JOB, ResultsPlace, Together } from '../agent/results/place.ts';
+import { directBy, JOB, ResultsPlace, ModelTransfer } from '../agent/results/place.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 /** The names of the synchronous calls on what is below a directory, in the order of their first use. */
@@ -28,7 +28,7 @@ function watchSynchronous(below: string): Set<string> {
 /** Looks in which files come, change, stay, are links to mirrors, and cannot take their places. */
 async function looks(onNetwork: boolean, byDirect: boolean) {
   const place = new ResultsPlace();
-  place.restarted({ onNetwork, ...(byDirect ? directBy(place, new Together(place)) : {}) });
+  place.restarted({ onNetwork, ...(byDirect ? directBy(place, new ModelTransfer(place)) : {}) });
   place.live('stdout', 'live\n');
   place.remote.set('/11/stdout.txt', 'live\n');
   place.remote.set('/11/same', 'same');

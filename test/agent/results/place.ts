@@ -227,34 +227,57 @@ export class ResultsPlace {
   }
 }
 
-/** Hands all files over together. */
-export class Together implements DirectTransfer {
+/** A direct way in memory. */
+export class ModelTransfer implements DirectTransfer {
   readonly list = () => Promise.resolve({ files: [], links: 0 });
+  readonly orders: string[][] = [];
+  /** After the first file. */
+  failure: JobtailError | undefined;
+  onFetch: () => void = () => {};
   /** Names that cannot be had this way, and contents that can be had only this way. */
   readonly passesOver = new Set<string>();
   readonly contents = new Map<string, string>();
   /** What the host shows to be no regular file. */
   readonly irregular = new Map<string, Irregular>();
+  /** So many files are handed over together. */
+  together: number;
   readonly #place: ResultsPlace;
 
-  constructor(place: ResultsPlace) {
+  constructor(place: ResultsPlace, together = Number.POSITIVE_INFINITY) {
     this.#place = place;
+    this.together = together;
   }
 
   async fetch<File extends DirectFile>(request: DirectRequest<File>): Promise<void> {
-    const { files, directory, onFiles, onIrregular } = request;
+    const { files, directory, maxFileBytes, onFiles, onIrregular, onTooLarge, onBytes, onReached } = request;
+    const nameOf = ({ parts }: File) => `/${parts.join('/')}`;
+    this.orders.push(files.map(nameOf));
     await fs.promises.mkdir(directory, { recursive: true });
+    this.onFetch();
     const arrivals: DirectArrival<File>[] = [];
+    let bytes = 0;
     for (const [index, file] of files.entries()) {
-      const arrived = path.join(directory, `${index}`);
-      const name = `/${file.parts.join('/')}`;
+      const name = nameOf(file);
       const kind = this.irregular.get(name);
+      const content = this.contents.get(name) ?? this.#place.remote.files.get(name);
       if (kind !== undefined) onIrregular(file, kind);
       if (kind !== undefined || this.passesOver.has(name)) continue;
-      await fs.promises.writeFile(arrived, this.contents.get(name) ?? (this.#place.remote.files.get(name) as Buffer));
+      if (content === undefined || content instanceof JobtailError) continue;
+      if (this.failure !== undefined && index > 0) throw this.failure;
+      if (maxFileBytes !== null && content.length > maxFileBytes) {
+        onTooLarge(file);
+        continue;
+      }
+      const arrived = path.join(directory, `${index}`);
+      await fs.promises.writeFile(arrived, content);
+      bytes += content.length;
+      onBytes(bytes);
       arrivals.push({ file, path: arrived });
+      if (arrivals.length >= this.together) await onFiles(arrivals.splice(0));
     }
     await onFiles(arrivals);
+    if (this.failure !== undefined) throw this.failure;
+    onReached();
   }
 }
 

@@ -7,14 +7,14 @@ import { resultsDirectory } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
 import { DiskReserve, fileCalls } from '../../../../src/system/files.ts';
-import { directBy, JOB, ResultsPlace, Together } from '../place.ts';
+import { directBy, JOB, ResultsPlace, ModelTransfer } from '../place.ts';
 
 const NAME = '/11/stdout.txt';
 const CONTENT = Buffer.from(Array.from({ length: 300_000 }, (_, line) => `${line}\n`).join(''));
 
 function setUp() {
   const place = new ResultsPlace();
-  const transfer = new Together(place);
+  const transfer = new ModelTransfer(place);
   const { direct } = directBy(place, transfer, 'auto');
   place.restarted({ direct });
   place.remote.set(NAME, CONTENT);

@@ -2,55 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import type { DirectArrival, DirectFile, DirectRequest, DirectTransfer } from '../../../../src/agent/ports.ts';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
-import { directBy, inMemory, JOB, OPTIONS, ResultsPlace } from '../place.ts';
-
-/** A direct way in memory. */
-class ModelTransfer implements DirectTransfer {
-  readonly list = () => Promise.resolve({ files: [], links: 0 });
-  readonly orders: string[][] = [];
-  failure: JobtailError | undefined;
-  /** So many are handed over together. */
-  together = 1;
-  onFetch: () => void = () => {};
-  /** Names that cannot be had this way. */
-  readonly missing = new Set<string>();
-  readonly #place: ResultsPlace;
-
-  constructor(place: ResultsPlace) {
-    this.#place = place;
-  }
-
-  async fetch<File extends DirectFile>(order: DirectRequest<File>): Promise<void> {
-    this.orders.push(order.files.map(({ parts }) => `/${parts.join('/')}`));
-    fs.mkdirSync(order.directory, { recursive: true });
-    this.onFetch();
-    const arrivals: DirectArrival<File>[] = [];
-    let bytes = 0;
-    for (const [index, file] of order.files.entries()) {
-      const name = `/${file.parts.join('/')}`;
-      const content = this.#place.remote.files.get(name);
-      if (this.missing.has(name) || !(content instanceof Buffer)) continue;
-      if (this.failure !== undefined && index > 0) throw this.failure;
-      if (order.maxFileBytes !== null && content.length > order.maxFileBytes) {
-        order.onTooLarge(file);
-        continue;
-      }
-      const arrived = path.join(order.directory, String(index));
-      fs.writeFileSync(arrived, content);
-      bytes += content.length;
-      order.onBytes(bytes);
-      arrivals.push({ file, path: arrived });
-      if (arrivals.length >= this.together) await order.onFiles(arrivals.splice(0));
-    }
-    await order.onFiles(arrivals);
-    if (this.failure !== undefined) throw this.failure;
-    order.onReached();
-  }
-}
+import { directBy, inMemory, JOB, ModelTransfer, OPTIONS, ResultsPlace } from '../place.ts';
 
 const OTHER = '502' as JobId;
 
@@ -68,7 +23,7 @@ function placeWith(
   context: Partial<ResultsOptions> = {},
 ) {
   const place = new ResultsPlace({}, parent);
-  const transfer = new ModelTransfer(place);
+  const transfer = new ModelTransfer(place, 1);
   place.restarted({ ...directBy(place, transfer, wanted), rules: { ...OPTIONS, ...more }, ...context });
   return { place, transfer };
 }
@@ -124,7 +79,7 @@ describe('a direct transfer', () => {
     const { place, transfer } = placeWith('direct');
     place.remote.set('/11/a', 'a');
     place.remote.set('/11/link', 'through a link');
-    transfer.missing.add('/11/link');
+    transfer.passesOver.add('/11/link');
     expect(await place.sync()).toMatchObject({ fetched: 2, failed: 0 });
     expect(place.remote.downloads).toEqual(['/11/link']);
   });
@@ -183,7 +138,7 @@ describe('a direct transfer', () => {
     const { place, transfer } = placeWith('auto');
     place.remote.set('/11/large', Buffer.alloc(5_000));
     transfer.failure = new JobtailError('unreachable', 'h cannot be reached by SSH');
-    transfer.missing.add('/11/large');
+    transfer.passesOver.add('/11/large');
     expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0 });
     expect(await syncOther(place)).toMatchObject({ fetched: 1, failed: 0 });
     expect([transfer.orders.length, place.remote.transferCalls]).toEqual([1, ['get']]);
@@ -192,7 +147,7 @@ describe('a direct transfer', () => {
     // When the pause of the host is over, any job may try it, and opens it for all.
     place.monotonic += 6 * 60_000;
     transfer.failure = undefined;
-    transfer.missing.clear();
+    transfer.passesOver.clear();
     await syncOther(place);
     await place.sync(true);
     expect(transfer.orders.length).toBe(3);

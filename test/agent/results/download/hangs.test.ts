@@ -1,7 +1,7 @@
 /** Results on which the service hangs: named pipes, and files that it reads for longer than a request may take. */
 import { describe, expect, it } from 'vitest';
 import { JobtailError } from '../../../../src/errors.ts';
-import { directBy, JOB, ResultsPlace, Together } from '../place.ts';
+import { directBy, JOB, ResultsPlace, ModelTransfer } from '../place.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -86,7 +86,7 @@ describe('a file on which the service hangs', () => {
   it('comes by SSH at once, with auto, as does what waited behind it, and stays with SSH', async () => {
     const place = placeWithPipe();
     place.remote.files.set('/11/z', SILENT);
-    const transfer = new Together(place);
+    const transfer = new ModelTransfer(place);
     transfer.contents.set('/11/pipe', 'large');
     transfer.contents.set('/11/z', 'z');
     place.restarted(directBy(place, transfer, 'auto'));
@@ -102,7 +102,7 @@ describe('a file on which the service hangs', () => {
 
   it('is not requested again by the service where SSH works and does not bring it, and the reason says so', async () => {
     const place = placeWithPipe();
-    const transfer = new Together(place);
+    const transfer = new ModelTransfer(place);
     transfer.passesOver.add('/11/pipe');
     place.restarted(directBy(place, transfer, 'auto'));
     expect(await place.sync()).toMatchObject({ fetched: 2, failed: 1 });
@@ -115,7 +115,7 @@ describe('a file on which the service hangs', () => {
 
   it('is requested by the service later where SSH does not work', async () => {
     const place = placeWithPipe();
-    place.restarted(directBy(place, new Together(place), 'auto'));
+    place.restarted(directBy(place, new ModelTransfer(place), 'auto'));
     place.remote.method = null;
     expect(await place.sync()).toMatchObject({ fetched: 2, failed: 1 });
     expect(place.row('/11/pipe')?.reason).toContain('requested again with a longer timeout');
@@ -130,7 +130,7 @@ describe('a file that the service answers with an error', () => {
     const place = new ResultsPlace();
     for (const name of ['/11/a', '/11/b', '/11/c', '/11/d']) place.remote.files.set(name, FAILED);
     place.remote.set('/11/z', 'z');
-    const transfer = new Together(place);
+    const transfer = new ModelTransfer(place);
     for (const name of ['/11/a', '/11/b', '/11/c', '/11/d']) transfer.contents.set(name, name);
     place.restarted(directBy(place, transfer, 'auto'));
     expect(await place.sync()).toMatchObject({ fetched: 5, failed: 0 });
@@ -145,7 +145,7 @@ describe('a file that the service answers with an error', () => {
   it('says which ways it did not come', async () => {
     const place = new ResultsPlace();
     place.remote.files.set('/11/a', FAILED);
-    const transfer = new Together(place);
+    const transfer = new ModelTransfer(place);
     transfer.passesOver.add('/11/a');
     place.restarted(directBy(place, transfer, 'auto'));
     expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
@@ -165,7 +165,7 @@ describe('what SSH shows to be no regular file', () => {
     ['a link to a missing file', 'failed'],
   ] as const)('%s is %s, and is never requested from the service', async (kind, state) => {
     const place = placeWithPipe();
-    const transfer = new Together(place);
+    const transfer = new ModelTransfer(place);
     transfer.irregular.set('/11/pipe', kind);
     place.restarted(directBy(place, transfer, 'direct'));
     expect(await place.sync()).toMatchObject({ fetched: 2, failed: state === 'failed' ? 1 : 0 });

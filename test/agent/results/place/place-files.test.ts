@@ -6,12 +6,12 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
-import { directBy, ResultsPlace, Together } from '../place.ts';
+import { directBy, ModelTransfer, ResultsPlace } from '../place.ts';
 
 /** A job of so many results that are handed over together; `syncs` holds what has its name whenever something is flushed. */
 function placeOf(count: number, context: Partial<ResultsOptions> = {}) {
   const place = new ResultsPlace();
-  place.restarted({ ...directBy(place, new Together(place)), ...context });
+  place.restarted({ ...directBy(place, new ModelTransfer(place)), ...context });
   const names = Array.from({ length: count }, (_, index) => `f${String(index).padStart(3, '0')}`);
   for (const name of names) place.remote.set(`/11/${name}`, name);
   return { place, tree: names.map((name) => `11/${name}`) };
