@@ -1,25 +1,20 @@
 /** `agent check --probe`: what it asks, what it expects, and what its report shows. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Sandbox } from '../../simulator/sandbox.ts';
 import { type ProbedJob, probe, QUESTIONS, signatureOf } from '../../src/cli/check/probe.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { linesOf, RECORDED, type RecordedAnswer } from '../contract/recorded/answers.ts';
 import { onlyTask } from '../support/only-task.ts';
+import { directoryOfFile } from '../support/temp-directory.ts';
 import { jobId, taskId } from '../support/wire-remote.ts';
 import { startRestServer } from '../support/wire-rest-server.ts';
 
 const PASSWORD = 'correct horse';
 const SESSION = '8875ce0e-64f6-47a3-9df0-91ee9cd2005b';
 const signal = new AbortController().signal;
-let directory = '';
-
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'jobtail-probe-'));
-});
-afterAll(() => rm(directory, { recursive: true, force: true }));
+const directory = directoryOfFile();
 
 async function reportOf(baseUrl: string, job?: ProbedJob) {
   const file = join(directory, 'config.yaml');

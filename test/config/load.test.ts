@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
 import { needsThat } from '../support/needs.ts';
 import { numRuns } from '../support/property-runs.ts';
-import { configDirectory, MINIMAL, refused } from './files.ts';
+import { failureOf } from '../support/failure.ts';
+import { configDirectory, MINIMAL } from './files.ts';
 
 const { path, write, load, refusal } = configDirectory();
 
@@ -274,7 +275,7 @@ describe('a file that cannot be read', () => {
     ['UTF-16', () => write(Buffer.from('\uFEFFauth: {}', 'utf16le')), 'the file is not UTF-8 text'],
   ])('says so: %s', async (_what, make, said) => {
     const file = await make();
-    const error = await refused(loadConfig(file));
+    const error = await failureOf(loadConfig(file));
     expect(error.code).toBe('config');
     expect(error.message).toContain(`${file}: ${said}`);
     expect(error.hint).toBeTruthy();
@@ -286,7 +287,7 @@ describe('a file that cannot be read', () => {
     async () => {
       const file = await write(MINIMAL);
       await chmod(file, 0);
-      expect((await refused(loadConfig(file))).message).toBe(`${file}: no right to read this file`);
+      expect((await failureOf(loadConfig(file))).message).toBe(`${file}: no right to read this file`);
     },
   );
 });

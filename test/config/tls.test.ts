@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { loadTls } from '../../src/config/load.ts';
-import { configDirectory, MINIMAL, refused } from './files.ts';
+import { failureOf } from '../support/failure.ts';
+import { configDirectory, MINIMAL } from './files.ts';
 
 const { path, write, load } = configDirectory();
 
@@ -65,7 +66,7 @@ describe('the TLS files', () => {
       /service\.tls: the key in .*two\.key does not belong to the certificate in/,
     ],
   ])('are refused: %s', async (tls, said) => {
-    const error = await refused(loadTls(await withTls(tls)));
+    const error = await failureOf(loadTls(await withTls(tls)));
     expect(error.code).toBe('config');
     expect(error.message).toMatch(said);
     expect(error.hint).toBeTruthy();

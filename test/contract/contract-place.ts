@@ -2,7 +2,6 @@
 import { tmpdir } from 'node:os';
 import { expect, onTestFinished } from 'vitest';
 import type { Grant, Part, Remote } from '../../src/agent/ports.ts';
-import { JobtailError } from '../../src/errors.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
 import { Secrets } from '../../src/redact.ts';
@@ -134,14 +133,4 @@ export async function download({ remote, jobId }: Place, name: string): Promise<
   const bytes = Buffer.concat(pieces);
   expect(length).toBe(bytes.length);
   return bytes;
-}
-
-/** The error with which `call` ends. */
-export async function failureOf(call: Promise<unknown>): Promise<JobtailError> {
-  const error = await call.then(
-    (value) => new Error(`expected a failure, got ${JSON.stringify(value)}`),
-    (thrown: unknown) => thrown,
-  );
-  if (error instanceof JobtailError) return error;
-  throw error;
 }

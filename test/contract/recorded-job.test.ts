@@ -3,8 +3,7 @@
  * what was recorded, and returns what was recorded. The recording keeps bodies of up to 4,000 characters; of a longer one
  * it has the beginning and the end, and only its request is compared.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PartRequest } from '../../src/agent/ports.ts';
@@ -12,6 +11,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { type Connection, connect } from '../../src/daemon/connection.ts';
 import type { LiveFileName } from '../../src/job.ts';
 import { SILENT } from '../support/silent-log.ts';
+import { directoryOfFile } from '../support/temp-directory.ts';
 import { jobId, taskId } from '../support/wire-remote.ts';
 import { bodyOf, startHttpServer, type WireServer } from '../support/wire-server.ts';
 import { download, readPart } from './contract-place.ts';
@@ -51,7 +51,7 @@ function comparable(method: string | undefined, url: string | undefined, body: s
 }
 
 describe('a job that was followed on V6.3.2', () => {
-  let directory: string;
+  const directory = directoryOfFile();
   let server: WireServer;
   let connection: Connection | undefined;
   let current: Exchange | undefined;
@@ -60,7 +60,6 @@ describe('a job that was followed on V6.3.2', () => {
   const fetched = new Map<string, Buffer[]>();
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'jobtail-recorded-'));
     server = await startHttpServer(async (request, response) => {
       const body = await bodyOf(request);
       sent.push(comparable(request.method, request.url, body));
@@ -79,7 +78,6 @@ describe('a job that was followed on V6.3.2', () => {
   afterAll(async () => {
     await connection?.close();
     await server.close();
-    await rm(directory, { recursive: true, force: true });
   });
 
   /** The call that the exchange was of, and what it returns in the form of the recorded answer. */

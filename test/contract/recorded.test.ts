@@ -4,12 +4,12 @@
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { TaskSpec } from '../../simulator/cluster/specs.ts';
 import { Sandbox } from '../../simulator/sandbox.ts';
+import { directoryOfFile, temporaryDirectory } from '../support/temp-directory.ts';
 import {
   comparable,
   isWhole,
@@ -25,21 +25,17 @@ const SIGN_IN = 'UserAndLimitationManagement/AuthenticateUserPassword';
 
 describe.each(RECORDED.map((recorded) => [recorded.version, recorded] as const))('V%s', (version, recorded) => {
   const answers = linesOf<RecordedAnswer>(`answers-${version}.jsonl`);
-  let directory: string;
+  const directory = directoryOfFile();
   let sandbox: Sandbox;
   let codes: { readonly own: string; readonly other: string };
 
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'jobtail-recorded-'));
     sandbox = await startRecorded(directory, recorded);
     codes = { own: await signInTo(sandbox, 'alice'), other: await signInTo(sandbox, 'other') };
     for (let count = 0; count < recorded.keysBefore; count++) await ask({ name: 'key 1', ...keyQuestion() });
   });
 
-  afterAll(async () => {
-    await sandbox.close();
-    await rm(directory, { recursive: true, force: true });
-  });
+  afterAll(() => sandbox.close());
 
   async function ask(one: Pick<RecordedAnswer, 'name' | 'method' | 'path'>) {
     const asked = question(one, recorded, codes);
@@ -113,8 +109,7 @@ describe('the examples of V6.3.2', () => {
   const ODD = examples['listing of odd names'].map(({ FileName }) => FileName.replace('/76/', ''));
 
   it('are what the simulated cluster answers with', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'jobtail-recorded-'));
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
+    const directory = temporaryDirectory();
     const recorded = { ...LATEST, jobId: '76', taskId: '76', specificationId: '76', heldJobId: '1' };
     const sandbox = await startRecorded(directory, recorded);
     onTestFinished(() => sandbox.close());

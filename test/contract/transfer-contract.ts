@@ -2,7 +2,8 @@
 import { createPrivateKey } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports.ts';
-import { failureOf, type Place, type Serve, signal } from './contract-place.ts';
+import { failureOf } from '../support/failure.ts';
+import { type Place, type Serve, signal } from './contract-place.ts';
 import { type Dialect, JOB_ENDS } from './service.ts';
 
 const GET = 'GetFileTransferMethod';

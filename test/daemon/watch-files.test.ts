@@ -1,14 +1,13 @@
 /** Files that are watched, and changes of them that no event reports. */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, type TestContext, test, vi } from 'vitest';
 import { FileWatch } from '../../src/daemon/watch-files.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 
 /** A directory and what watches files in it, both gone when the test is over. */
 function place({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-watched-'));
-  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(undefined, { onTestFinished });
   const start = (files: readonly string[], { onChange = (_: string) => {} } = {}) => {
     const changed: string[] = [];
     const watch = new FileWatch((file) => {

@@ -2,14 +2,14 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { errorsIn, groupsOf, likenessOf } from '../../src/search/errors.ts';
 import { mirrorsIn } from '../../src/search/mirrors.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 
 /** The errors of mirrors, given by job, task and name. */
 async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: readonly string[] | null = null) {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-errors-'));
-  onTestFinished(() => fs.rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory();
   for (const [key, content] of Object.entries(mirrors)) {
     const [job = '', task = '', name = ''] = key.split('/');
     const file = path.join(directory, job, 'live', task, `${name}.log`);

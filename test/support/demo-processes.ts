@@ -1,18 +1,17 @@
 /** `agent demo` in a process of its own, and what it may not leave behind. */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { expect, type TestContext } from 'vitest';
 import { Program } from './e2e-program.ts';
 import { until } from './e2e-until.ts';
 import { needsThat } from './needs.ts';
+import { temporaryDirectory } from './temp-directory.ts';
 
 export const demoOptions = () => needsThat(fs.existsSync('/proc/self/cmdline'), 'the demo: it needs /proc');
 
 /** A demo whose temporary directory is below a directory of the test. */
 export function startDemo({ onTestFinished }: TestContext, seconds = 4, ...flags: readonly string[]) {
-  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-test-'));
-  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory(undefined, { onTestFinished });
   const demo = new Program(['demo', '--seconds', String(seconds), ...flags], {
     cwd: directory,
     env: { TMPDIR: directory },

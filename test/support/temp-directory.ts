@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { onTestFinished, type TestContext } from 'vitest';
+import { afterAll, onTestFinished, type TestContext } from 'vitest';
 
 /** What a test that runs beside others of its file gets from its context; otherwise there is one for all. */
 export type WithEnd = Pick<TestContext, 'onTestFinished'>;
@@ -10,6 +10,13 @@ export type WithEnd = Pick<TestContext, 'onTestFinished'>;
 export function temporaryDirectory(parent = os.tmpdir(), test: WithEnd = { onTestFinished }): string {
   const directory = fs.mkdtempSync(path.join(parent, 'jobtail-test-'));
   test.onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** A directory for all tests of the file that calls this, gone after them. */
+export function directoryOfFile(parent = os.tmpdir()): string {
+  const directory = fs.mkdtempSync(path.join(parent, 'jobtail-test-'));
+  afterAll(() => fs.rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
 

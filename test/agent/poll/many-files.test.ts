@@ -1,6 +1,4 @@
 /** Polls of a job with very many live files: few mirrors are open at a time, and what fails fails by itself. */
-import fs from 'node:fs';
-import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { MAX_TOGETHER } from '../../../src/agent/poll/poll.ts';
 import { JobtailError } from '../../../src/errors.ts';
@@ -8,7 +6,7 @@ import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import { Engine, JOB } from '../../support/engine.ts';
 import { ModelDisk } from '../../support/model-disk.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
-import { memoryDirectory } from '../../support/temp-directory.ts';
+import { memoryDirectory, temporaryDirectory } from '../../support/temp-directory.ts';
 
 /** Knows how many files were open at most. */
 class OpenFiles extends ModelDisk {
@@ -34,13 +32,10 @@ function setUp(together: number, groups = 2.1) {
   const disk = new OpenFiles();
   const time = { now: 1_000_000 };
   // Thousands of new mirrors are flushed, one by one.
-  const directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-many-'));
+  const directory = temporaryDirectory(memoryDirectory());
   const maxTogether = together === MAX_TOGETHER ? {} : { maxTogether: together };
   const engine = new Engine({ directory, remote, disk, now: () => time.now, ...maxTogether });
-  onTestFinished(() => {
-    engine.kill();
-    fs.rmSync(directory, { recursive: true });
-  });
+  onTestFinished(() => engine.kill());
   engine.store.transaction(() => engine.watch(keys));
   for (const name of written) remote.files.set(name, Buffer.from(LINE));
   return { remote, disk, engine, names, written, time };

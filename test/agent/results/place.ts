@@ -1,6 +1,5 @@
 /** Results over a service in memory: real files and a real store, a clock that the test holds. */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type {
@@ -125,7 +124,7 @@ export class ResultsPlace {
   results: Results;
 
   constructor(context: Partial<ResultsOptions> = {}, parent?: string) {
-    this.directory = parent === undefined ? temporaryDirectory() : temporaryDirectoryIn(parent);
+    this.directory = temporaryDirectory(parent);
     this.mirror = path.join(this.directory, 'mirror');
     const state = newState(path.join(this.directory, 'state'));
     fs.mkdirSync(this.mirror);
@@ -294,15 +293,4 @@ export function directBy(place: ResultsPlace, transfer: DirectTransfer, wanted: 
   const leases = new Leases({ store: place.store, clock, log });
   const transfers = { SftpScp: transfer, NetworkShare: transfer };
   return { direct: new DirectResults({ leases, random: () => 1, clock, transfers, wanted, aboveBytes: 1_000 }) };
-}
-
-/** Flushing 20,000 files is a matter of the disk; where a test has them, it is about the agent. */
-export function inMemory(): string {
-  return fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
-}
-
-function temporaryDirectoryIn(parent: string): string {
-  const directory = fs.mkdtempSync(path.join(parent, 'jobtail-test-'));
-  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
-  return directory;
 }

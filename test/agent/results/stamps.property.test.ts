@@ -8,14 +8,15 @@ import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { numRuns } from '../../support/property-runs.ts';
-import { inMemory, ResultsPlace } from './place.ts';
+import { memoryDirectory } from '../../support/temp-directory.ts';
+import { ResultsPlace } from './place.ts';
 
 const HOUR_MS = 60 * 60_000;
 const NAME = '/11/a';
 const PIECES = 4;
 
 class World {
-  readonly place = new ResultsPlace({}, inMemory());
+  readonly place = new ResultsPlace({}, memoryDirectory());
   readonly #versions: number[] = [];
   #steps = Number.POSITIVE_INFINITY;
   #writtenAt = -1;

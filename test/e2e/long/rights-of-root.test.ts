@@ -1,6 +1,5 @@
 /** What a command of root may still do once it works for the agent of another user: nothing of root's. */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
 import { EXIT } from '../../../src/errors.ts';
@@ -8,6 +7,7 @@ import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { NOBODY, Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needsThat } from '../../support/needs.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const AS_ROOT = needsThat(process.getuid?.() === 0, 'commands of root on the state of another user: they need root');
 
@@ -19,8 +19,7 @@ async function foreignPlace(context: TestContext) {
   fs.chownSync(set.sandbox.passwordFile, NOBODY, NOBODY);
   for (const directory of ['cluster', 'cluster/secrets']) fs.chmodSync(path.join(place.directory, directory), 0o755);
   place.configure(set.sandbox, { watch: [requestOf(set.job)], results: { enabled: false } });
-  const etc = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-etc-'));
-  context.onTestFinished(() => fs.rmSync(etc, { recursive: true, force: true }));
+  const etc = temporaryDirectory(undefined, context);
   const ofRoot = { file: path.join(etc, 'config.yaml'), passwordFile: path.join(etc, 'password') };
   fs.copyFileSync(set.sandbox.passwordFile, ofRoot.passwordFile);
   fs.chmodSync(ofRoot.passwordFile, 0o600);
@@ -94,8 +93,7 @@ it.concurrent(
     expect(status()).toMatch(NO_RIGHTS);
     fs.rmSync(path.join(place.directory, 'was'));
     // Its state is root's, or the usual one: that makes no difference.
-    const ofRoot = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-state-'));
-    context.onTestFinished(() => fs.rmSync(ofRoot, { recursive: true, force: true }));
+    const ofRoot = temporaryDirectory(undefined, context);
     place.configure(sandbox, { auth, state: { directory: ofRoot } });
     await place.agentAsRoot('check');
     expect(status()).toMatch(NO_RIGHTS);

@@ -11,6 +11,7 @@ import { EXIT } from '../../../src/errors.ts';
 import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
 import { NOBODY, Place } from '../../support/e2e-place.ts';
 import { needsThat } from '../../support/needs.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const AS_ROOT = needsThat(process.getuid?.() === 0, 'commands of root on the state of another user: they need root');
 
@@ -27,8 +28,7 @@ async function foreignPlace(context: TestContext) {
 
 /** Files of root's, in a directory of root's: how they are now, and that it stays so. */
 function treasure({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
-  const directory = fs.mkdtempSync('/tmp/jobtail-root-');
-  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
+  const directory = temporaryDirectory('/tmp', { onTestFinished });
   const text = path.join(directory, 'text');
   fs.writeFileSync(text, 'only root may change this\n', { mode: 0o644 });
   const database = path.join(directory, 'database');

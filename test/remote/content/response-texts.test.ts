@@ -1,19 +1,15 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { ResponseTexts } from '../../../src/remote/content/response-texts.ts';
 import { numRuns } from '../../support/property-runs.ts';
+import { directoryOfFile } from '../../support/temp-directory.ts';
 import { openFilesIn } from '../../support/wire-files.ts';
 import { spillTo } from '../../support/wire-remote.ts';
 
-let directory: string;
-beforeAll(() => {
-  directory = mkdtempSync(join(tmpdir(), 'wire-content-'));
-});
-afterAll(() => rmSync(directory, { recursive: true }));
+const directory = directoryOfFile();
 
 test('texts are what was put in, wherever they are held', async () => {
   const text = fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 5 });

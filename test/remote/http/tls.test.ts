@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type ServerOptions } from 'node:https';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { HttpClient, type HttpTls, readBody } from '../../../src/remote/http/http-client.ts';
 import { needs } from '../../support/needs.ts';
+import { directoryOfFile } from '../../support/temp-directory.ts';
 import { type Certificates, makeCertificates } from '../../support/wire-certificates.ts';
 import { startProxy } from '../../support/wire-proxy.ts';
 import { closedAtEnd, listen, startHttpServer, type WireServer } from '../../support/wire-server.ts';
@@ -30,12 +28,10 @@ async function fetchFrom(server: WireServer, tls?: HttpTls, proxy?: string): Pro
 }
 
 describe('TLS', needs('openssl'), () => {
-  let directory: string;
+  const directory = directoryOfFile();
   beforeAll(() => {
-    directory = mkdtempSync(join(tmpdir(), 'wire-tls-'));
     certificates = makeCertificates(directory);
   });
-  afterAll(() => rmSync(directory, { recursive: true }));
 
   test('trusts a private authority that is configured', async () => {
     const server = await serve(certificates.server);

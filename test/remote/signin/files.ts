@@ -1,18 +1,11 @@
 /** Files with secrets for the tests of src/remote/signin. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
+import { directoryOfFile } from '../../support/temp-directory.ts';
 
 /** A directory of the test file it is called in. */
 export function secretDirectory() {
-  let directory = '';
-  beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'jobtail-signin-'));
-  });
-  afterAll(async () => {
-    await rm(directory, { recursive: true });
-  });
+  const directory = directoryOfFile();
   const path = (name: string) => join(directory, name);
   const write = async (name: string, content: string | Uint8Array, mode = 0o600) => {
     await writeFile(path(name), content, { mode });

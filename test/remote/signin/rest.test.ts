@@ -1,6 +1,5 @@
 /** Signing in as the releases that speak REST have it (docs/dev/rest.md 4.1, 4.3), against the sandbox. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Sandbox } from '../../../simulator/sandbox.ts';
@@ -9,25 +8,22 @@ import { connect } from '../../../src/daemon/connection.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { RELEASES } from '../../contract/service.ts';
 import { SILENT } from '../../support/silent-log.ts';
+import { directoryOfFile } from '../../support/temp-directory.ts';
 import { jobId } from '../../support/wire-remote.ts';
 
 const signal = new AbortController().signal;
 const PASSWORD = 'correct horse';
 
-let directory = '';
+const directory = directoryOfFile();
 let sandbox: Sandbox;
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'jobtail-signin-'));
   const users = [{ username: 'alice', password: PASSWORD, token: 'alices.token' }];
   sandbox = await Sandbox.start({ directory: join(directory, 'cluster'), users });
   await sandbox.submitJob({ jobId: '501', tasks: [{}] });
 });
 
-afterAll(async () => {
-  await sandbox.close();
-  await rm(directory, { recursive: true, force: true });
-});
+afterAll(() => sandbox.close());
 
 /** Signs in as the section `auth` says, and makes a call: the kind of grant, or the error. */
 async function outcome(auth: Record<string, unknown>, secret: string): Promise<unknown> {

@@ -4,10 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import type { AuthSettings } from '../../../src/auth.ts';
-import { JobtailError } from '../../../src/errors.ts';
+import type { JobtailError } from '../../../src/errors.ts';
 import { Secrets } from '../../../src/redact.ts';
 import { HttpClient } from '../../../src/remote/http/http-client.ts';
 import { SignIn, type SignInEvent, type SignInOptions } from '../../../src/remote/signin/sign-in.ts';
+import { failureOf as anyFailureOf } from '../../support/failure.ts';
 
 export interface Received {
   readonly method: string;
@@ -107,13 +108,9 @@ export function passwordSettings(path: string): AuthSettings {
 
 /** The error that `promise` must reject with; none of `secrets` may be anywhere in it. */
 export async function failureOf(promise: Promise<unknown>, secrets: readonly string[]): Promise<JobtailError> {
-  const thrown: unknown = await promise.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  if (!(thrown instanceof JobtailError)) throw new Error('a JobtailError was expected', { cause: thrown });
-  expectNoSecret(thrown, secrets);
-  return thrown;
+  const failure = await anyFailureOf(promise);
+  expectNoSecret(failure, secrets);
+  return failure;
 }
 
 export function expectNoSecret(value: unknown, secrets: readonly string[]): void {

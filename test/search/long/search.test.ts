@@ -1,19 +1,15 @@
 /** The search against GNU grep, with chunks so small that every line is cut somewhere. */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { FoundLine, Wanted } from '../../../src/search/scan.ts';
 import { type SearchOptions, search } from '../../../src/search/search.ts';
 import { numRuns } from '../../support/property-runs.ts';
+import { directoryOfFile } from '../../support/temp-directory.ts';
 
-let directory = '';
-beforeAll(() => {
-  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-search-'));
-});
-afterAll(() => fs.rmSync(directory, { recursive: true }));
+const directory = directoryOfFile();
 
 function written(name: string, content: string | Buffer) {
   const file = path.join(directory, name);

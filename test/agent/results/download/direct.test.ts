@@ -5,7 +5,8 @@ import { describe, expect, it, vi } from 'vitest';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
-import { directBy, inMemory, JOB, ModelTransfer, OPTIONS, ResultsPlace } from '../place.ts';
+import { memoryDirectory } from '../../../support/temp-directory.ts';
+import { directBy, JOB, ModelTransfer, OPTIONS, ResultsPlace } from '../place.ts';
 
 const OTHER = '502' as JobId;
 
@@ -171,7 +172,7 @@ describe('a direct transfer', () => {
   });
 
   it('of many files costs each the same: one turn, two rows each, few transactions', async () => {
-    const { place, transfer } = placeWith('auto', {}, inMemory());
+    const { place, transfer } = placeWith('auto', {}, memoryDirectory());
     const count = 800;
     transfer.together = 80;
     for (let number = 0; number < count; number++) place.remote.set(`/11/d${number % 50}/f${number}`, `${number}`);

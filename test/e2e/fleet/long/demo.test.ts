@@ -5,15 +5,15 @@ import { FLEET_NODE } from '../../../../bench/fleet-node.ts';
 import { expectNothingLeft } from '../../../support/demo-processes.ts';
 import { Program } from '../../../support/e2e-program.ts';
 import { needs } from '../../../support/needs.ts';
+import { temporaryDirectory } from '../../../support/temp-directory.ts';
 
 const OPTIONS = needs('postgres');
 
 /** A demo whose temporary directories are below one of the test. */
 function startDemo({ onTestFinished }: TestContext, ...flags: readonly string[]) {
   // Not the one of the machine; and whoever PostgreSQL runs as has to get there.
-  const directory = fs.mkdtempSync('/tmp/jobtail-test-');
+  const directory = temporaryDirectory('/tmp', { onTestFinished });
   fs.chmodSync(directory, 0o755);
-  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
   const env = { TMPDIR: directory };
   return { directory, demo: new Program(['demo', '--fleet', ...flags], { cwd: directory, env, node: FLEET_NODE }) };
 }

@@ -9,14 +9,15 @@ import { distinct, type Plan, planSync } from '../../../../../src/agent/results/
 import type { ResultRow } from '../../../../../src/store/rows.ts';
 import { systemClock } from '../../../../../src/system/clock.ts';
 import { fileCalls } from '../../../../../src/system/files.ts';
+import { memoryDirectory } from '../../../../support/temp-directory.ts';
 import { slowness, watchTurns } from '../../../../support/turns.ts';
-import { inMemory, JOB, OPTIONS, ResultsPlace } from '../../place.ts';
+import { JOB, OPTIONS, ResultsPlace } from '../../place.ts';
 
 const MB = 1e6;
 /** Of the work; a collection of garbage comes on top. */
 const MAX_MS = 100;
 
-const placeInMemory = () => new ResultsPlace({}, inMemory());
+const placeInMemory = () => new ResultsPlace({}, memoryDirectory());
 const synced = { state: 'synced', bytes: 1, sha256: 'a'.repeat(64), fetchedAt: 1 } as const;
 
 /** Rows as earlier syncs left them. */
