@@ -8,29 +8,10 @@ import { configDirectory, MINIMAL } from './files.ts';
 
 const { path, write, load } = configDirectory();
 
+const openssl = (words: string) => promisify(execFile)('openssl', words.split(' '), { cwd: path('') });
 /** A self-signed certificate and its key: `NAME.pem` and `NAME.key`. */
-async function makeCertificate(name: string): Promise<void> {
-  const subject = [
-    '-subj',
-    `/CN=${name}`,
-    '-days',
-    '2',
-    '-nodes',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-  ];
-  await promisify(execFile)('openssl', [
-    'req',
-    '-x509',
-    ...subject,
-    '-keyout',
-    path(`${name}.key`),
-    '-out',
-    path(`${name}.pem`),
-  ]);
-}
+const makeCertificate = (name: string) =>
+  openssl(`req -x509 -subj /CN=${name} -days 2 -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -keyout ${name}.key -out ${name}.pem`);
 
 const withTls = (tls: string) => load(MINIMAL.replace('auth:', `  tls: ${tls}\nauth:`));
 
@@ -38,7 +19,7 @@ describe('the TLS files', () => {
   beforeAll(async () => {
     await Promise.all(['one', 'two'].map(makeCertificate));
     await write('no PEM', 'garbage');
-    await promisify(execFile)('openssl', ['x509', '-in', path('one.pem'), '-outform', 'der', '-out', path('one.der')]);
+    await openssl('x509 -in one.pem -outform der -out one.der');
   });
 
   it('are read', async () => {

@@ -19,37 +19,14 @@ export interface Certificates {
 
 export function makeCertificates(directory: string): Certificates {
   const path = (name: string) => join(directory, name);
-  const openssl = (...argv: string[]) => execFileSync('openssl', argv, { stdio: 'ignore' });
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  openssl(
-    'req',
-    '-x509',
-    ...newKey,
-    '-keyout',
-    path('ca.key'),
-    '-out',
-    path('ca.pem'),
-    '-days',
-    '2',
-    '-subj',
-    '/CN=ca',
-  );
+  const openssl = (words: string) => execFileSync('openssl', words.split(' '), { cwd: directory, stdio: 'ignore' });
+  const newKey = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes';
+  openssl(`req -x509 ${newKey} -keyout ca.key -out ca.pem -days 2 -subj /CN=ca`);
   const issue = (name: string, altName: string): Certificate => {
-    const request = ['-keyout', path(`${name}.key`), '-out', path(`${name}.csr`), '-subj', `/CN=${name}`];
-    openssl('req', ...newKey, ...request);
+    openssl(`req ${newKey} -keyout ${name}.key -out ${name}.csr -subj /CN=${name}`);
     writeFileSync(path(`${name}.ext`), `subjectAltName=${altName}\n`);
-    const signing = ['-CA', path('ca.pem'), '-CAkey', path('ca.key'), '-CAcreateserial', '-days', '2'];
-    openssl(
-      'x509',
-      '-req',
-      '-in',
-      path(`${name}.csr`),
-      ...signing,
-      '-extfile',
-      path(`${name}.ext`),
-      '-out',
-      path(`${name}.pem`),
-    );
+    const signing = '-CA ca.pem -CAkey ca.key -CAcreateserial -days 2';
+    openssl(`x509 -req -in ${name}.csr ${signing} -extfile ${name}.ext -out ${name}.pem`);
     return { cert: readFileSync(path(`${name}.pem`)), key: readFileSync(path(`${name}.key`)) };
   };
   return {

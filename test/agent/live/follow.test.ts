@@ -417,16 +417,4 @@ describe('a mirror that somebody changed', () => {
       expect(next.store.liveFiles.ofJob('501' as never)[0]?.generation).toBe(1);
     }
   });
-
-  test('a link in its place is never followed', async () => {
-    const { remote, engine, file, poll } = setUp();
-    remote.files.set(NAME, Buffer.from('content'));
-    await poll();
-    fs.rmSync(file);
-    fs.writeFileSync(`${file}.elsewhere`, 'precious');
-    fs.symlinkSync(`${file}.elsewhere`, file);
-    const polled = await engine.poll();
-    expect(polled.errors.get(NAME)?.hint).toContain('out of the way');
-    expect(fs.readFileSync(`${file}.elsewhere`, 'utf8')).toBe('precious');
-  });
 });

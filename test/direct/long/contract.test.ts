@@ -88,20 +88,7 @@ for (const [name, make, options] of IMPLEMENTATIONS) {
       const { transfer, method } = await make(place);
       const odd = [
         ...['a b', 'ü', '-rf', '$(id)', "it's", '*', 'new\nline', ';x'],
-        '"q"',
-        '?',
-        '[a]',
-        '&',
-        '#a',
-        'a,b',
-        '{a,b}',
-        'a:b',
-        '~',
-        'tab\t',
-        '\u202Ertl',
-        '%41',
-        '\\#041',
-        ' ',
+        ...['"q"', '?', '[a]', '&', '#a', 'a,b', '{a,b}', 'a:b', '~', 'tab\t', '\u202Ertl', '%41', '\\#041', ' '],
       ];
       const names = odd.map((name) => `11/${name}`);
       for (const name of names) place.put(name, `content of ${name}`);
