@@ -321,37 +321,35 @@ describe('the message', () => {
   });
 });
 
-describe('anything at all', () => {
-  it('is a configuration or a JobtailError of the code config', async () => {
-    const sectionNames = [
-      'service',
-      'auth',
-      'mirror',
-      'state',
-      'poll',
-      'results',
-      'watch',
-      'watchMine',
-      'fleet',
-      'logging',
-      'metrics',
-      'view',
-    ];
-    const keys = ['method', 'tls', 'job', 'tasks', 'files', 'directory', 'minIntervalSeconds', 'passwordCommand'];
-    const { tree } = fc.letrec((tie) => ({
-      tree: fc.oneof(
-        { depthSize: 'small', withCrossShrink: true },
-        fc.constantFrom(null, true, 0, -1, 1.5, '', 'x', 'stdout'),
-        fc.array(tie('tree'), { maxLength: 3 }),
-        fc.dictionary(fc.oneof(fc.constantFrom(...sectionNames, ...keys), fc.string()), tie('tree'), { maxKeys: 4 }),
-      ),
-    }));
-    const sections = fc.dictionary(fc.constantFrom(...sectionNames), tree, { maxKeys: 11 });
-    await fc.assert(
-      fc.asyncProperty(fc.oneof(sections, tree), async (value) => {
-        expect((await refusal(JSON.stringify(value))).code).toBe('config');
-      }),
-      numRuns(100),
-    );
-  });
+it('anything at all is a configuration or a JobtailError of the code config', async () => {
+  const sectionNames = [
+    'service',
+    'auth',
+    'mirror',
+    'state',
+    'poll',
+    'results',
+    'watch',
+    'watchMine',
+    'fleet',
+    'logging',
+    'metrics',
+    'view',
+  ];
+  const keys = ['method', 'tls', 'job', 'tasks', 'files', 'directory', 'minIntervalSeconds', 'passwordCommand'];
+  const { tree } = fc.letrec((tie) => ({
+    tree: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      fc.constantFrom(null, true, 0, -1, 1.5, '', 'x', 'stdout'),
+      fc.array(tie('tree'), { maxLength: 3 }),
+      fc.dictionary(fc.oneof(fc.constantFrom(...sectionNames, ...keys), fc.string()), tie('tree'), { maxKeys: 4 }),
+    ),
+  }));
+  const sections = fc.dictionary(fc.constantFrom(...sectionNames), tree, { maxKeys: 11 });
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(sections, tree), async (value) => {
+      expect((await refusal(JSON.stringify(value))).code).toBe('config');
+    }),
+    numRuns(100),
+  );
 });

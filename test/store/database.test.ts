@@ -37,28 +37,26 @@ function errorOf(work: () => unknown): JobtailError {
   throw new Error('nothing was thrown');
 }
 
-describe('a quick transaction', () => {
-  it('is as whole as any, and after it the disk is waited for again', () => {
-    const calls = vi.spyOn(Database.prototype, 'exec');
-    onTestFinished(() => calls.mockRestore());
-    const store = openStore(temporaryDirectory());
-    const db = calls.mock.contexts[0] as Database.Database;
-    const waits = () => db.pragma('synchronous', { simple: true });
-    const order = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'config' } as const;
-    store.quickTransaction(() => {
-      expect(waits()).toBe(1);
-      store.jobs.watch(order, NOW);
-    });
-    expect(waits()).toBe(2);
-    const failed = () =>
-      store.quickTransaction(() => {
-        store.jobs.unwatch(JOB, 'ended');
-        throw new Error('no');
-      });
-    expect(failed).toThrow('no');
-    expect([waits(), store.jobs.get(JOB)?.state]).toEqual([2, 'watched']);
-    store.close();
+it('a quick transaction is as whole as any, and after it the disk is waited for again', () => {
+  const calls = vi.spyOn(Database.prototype, 'exec');
+  onTestFinished(() => calls.mockRestore());
+  const store = openStore(temporaryDirectory());
+  const db = calls.mock.contexts[0] as Database.Database;
+  const waits = () => db.pragma('synchronous', { simple: true });
+  const order = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'config' } as const;
+  store.quickTransaction(() => {
+    expect(waits()).toBe(1);
+    store.jobs.watch(order, NOW);
   });
+  expect(waits()).toBe(2);
+  const failed = () =>
+    store.quickTransaction(() => {
+      store.jobs.unwatch(JOB, 'ended');
+      throw new Error('no');
+    });
+  expect(failed).toThrow('no');
+  expect([waits(), store.jobs.get(JOB)?.state]).toEqual([2, 'watched']);
+  store.close();
 });
 
 describe('a broken database', () => {

@@ -347,73 +347,67 @@ describe('a file that is listed no more', () => {
   });
 });
 
-describe('names that are passed over', () => {
-  it('have a hundred examples of each reason, and are counted; one that is wanted from now on is a result', async () => {
-    const patterns = { include: ['*.dat'], exclude: ['tmp/'] };
-    const place = new ResultsPlace({ rules: { ...OPTIONS, ...patterns } });
-    const names = (prefix: string, suffix: string) => Array.from({ length: 150 }, (_, at) => `${prefix}${at}${suffix}`);
-    place.remote.listedToo = [...names('/11/../', ''), ...names('/11/\\', ''), ...names('/tmp/', '.dat')];
-    for (const name of names('/11/', '.txt')) place.remote.set(name, 'text');
-    expect(await place.sync()).toMatchObject({ listed: 600, fetched: 0, refused: 300, leftOut: 300 });
-    expect([...place.store.results.ofJob(JOB)]).toHaveLength(400);
-    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 600, refused: 300, failed: 300, leftOut: 300 });
-    expect(place.reported).toEqual([expect.stringMatching(/^300 refused: /)]);
-    place.restarted();
-    place.remote.listedToo = names('/11/../', '').slice(20);
-    // Others of the same ones are examples now.
-    expect(await place.sync()).toMatchObject({ listed: 280, fetched: 150, refused: 130, leftOut: 0 });
-    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 280, synced: 150, refused: 130, leftOut: 0 });
-    place.remote.listedToo = [];
-    expect(await place.sync()).toMatchObject({ listed: 150, refused: 0 });
-    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 150, synced: 150, failed: 0, bytes: 600 });
-  });
+it('names that are passed over have a hundred examples of each reason, and are counted; one that is wanted from now on is a result', async () => {
+  const patterns = { include: ['*.dat'], exclude: ['tmp/'] };
+  const place = new ResultsPlace({ rules: { ...OPTIONS, ...patterns } });
+  const names = (prefix: string, suffix: string) => Array.from({ length: 150 }, (_, at) => `${prefix}${at}${suffix}`);
+  place.remote.listedToo = [...names('/11/../', ''), ...names('/11/\\', ''), ...names('/tmp/', '.dat')];
+  for (const name of names('/11/', '.txt')) place.remote.set(name, 'text');
+  expect(await place.sync()).toMatchObject({ listed: 600, fetched: 0, refused: 300, leftOut: 300 });
+  expect([...place.store.results.ofJob(JOB)]).toHaveLength(400);
+  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 600, refused: 300, failed: 300, leftOut: 300 });
+  expect(place.reported).toEqual([expect.stringMatching(/^300 refused: /)]);
+  place.restarted();
+  place.remote.listedToo = names('/11/../', '').slice(20);
+  // Others of the same ones are examples now.
+  expect(await place.sync()).toMatchObject({ listed: 280, fetched: 150, refused: 130, leftOut: 0 });
+  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 280, synced: 150, refused: 130, leftOut: 0 });
+  place.remote.listedToo = [];
+  expect(await place.sync()).toMatchObject({ listed: 150, refused: 0 });
+  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 150, synced: 150, failed: 0, bytes: 600 });
 });
 
-describe('what a kill leaves behind', () => {
-  it('is cleared at the first look of the next process', async () => {
-    const place = new ResultsPlace();
-    place.remote.set('/11/sub/a', 'a');
-    await place.sync();
-    const left = place.path('11', 'sub', partialName('0123456789abcdef'));
-    fs.writeFileSync(left, 'half');
-    fs.symlinkSync('/etc/passwd', place.path('11', partialName('fedcba9876543210')));
-    const outside = path.join(place.directory, 'outside');
-    fs.mkdirSync(outside);
-    fs.writeFileSync(path.join(outside, partialName('0123456789abcdef')), 'not ours');
-    fs.symlinkSync(outside, place.path('11', 'planted'));
-    place.restarted();
-    await place.sync();
-    expect(place.tree()).toEqual([`11/planted -> ${outside}`, '11/sub/a']);
-    expect(fs.readdirSync(outside).every(isPartialName)).toBe(true);
-    expect(fs.readdirSync(outside)).toHaveLength(1);
-  });
+it('what a kill leaves behind is cleared at the first look of the next process', async () => {
+  const place = new ResultsPlace();
+  place.remote.set('/11/sub/a', 'a');
+  await place.sync();
+  const left = place.path('11', 'sub', partialName('0123456789abcdef'));
+  fs.writeFileSync(left, 'half');
+  fs.symlinkSync('/etc/passwd', place.path('11', partialName('fedcba9876543210')));
+  const outside = path.join(place.directory, 'outside');
+  fs.mkdirSync(outside);
+  fs.writeFileSync(path.join(outside, partialName('0123456789abcdef')), 'not ours');
+  fs.symlinkSync(outside, place.path('11', 'planted'));
+  place.restarted();
+  await place.sync();
+  expect(place.tree()).toEqual([`11/planted -> ${outside}`, '11/sub/a']);
+  expect(fs.readdirSync(outside).every(isPartialName)).toBe(true);
+  expect(fs.readdirSync(outside)).toHaveLength(1);
 });
 
-describe('a writer beside the agent', () => {
-  it('changes files during their downloads, and each local file is a whole one at every moment', async () => {
-    const place = new ResultsPlace({ parallel: 2 });
-    // Each version is one letter, so that a mixed file shows.
-    const version = (number: number) => Buffer.alloc(3000 + number, String.fromCharCode(97 + (number % 26)));
-    const names = ['/1/a', '/1/b', '/2/c'];
-    for (const name of names) place.remote.set(name, version(0));
-    let writes = 0;
-    place.remote.onPiece = (name) => {
-      // The service hands out what it read at the beginning; the file on the cluster is another one by now.
-      place.remote.set(name, version(++writes));
-      for (const file of place.tree().filter((entry) => !isPartialName(path.basename(entry)))) {
-        const letters = new Set(place.read(file));
-        expect(letters.size, file).toBe(1);
-      }
-    };
-    for (let look = 0; look < 5; look++) expect(await place.sync(true)).toMatchObject({ failed: 0 });
-    expect(names.map((name) => place.row(name)?.state)).toEqual(['in-flux', 'in-flux', 'in-flux']);
-    place.remote.onPiece = () => {};
-    await place.sync(true);
-    for (const name of names) {
-      const there = place.remote.files.get(name);
-      expect(fs.readFileSync(place.path(...name.split('/'))).equals(there as Buffer)).toBe(true);
+it('a writer beside the agent changes files during their downloads, and each local file is a whole one at every moment', async () => {
+  const place = new ResultsPlace({ parallel: 2 });
+  // Each version is one letter, so that a mixed file shows.
+  const version = (number: number) => Buffer.alloc(3000 + number, String.fromCharCode(97 + (number % 26)));
+  const names = ['/1/a', '/1/b', '/2/c'];
+  for (const name of names) place.remote.set(name, version(0));
+  let writes = 0;
+  place.remote.onPiece = (name) => {
+    // The service hands out what it read at the beginning; the file on the cluster is another one by now.
+    place.remote.set(name, version(++writes));
+    for (const file of place.tree().filter((entry) => !isPartialName(path.basename(entry)))) {
+      const letters = new Set(place.read(file));
+      expect(letters.size, file).toBe(1);
     }
-    await place.sync(true);
-    expect(names.map((name) => place.row(name)?.state)).toEqual(['synced', 'synced', 'synced']);
-  });
+  };
+  for (let look = 0; look < 5; look++) expect(await place.sync(true)).toMatchObject({ failed: 0 });
+  expect(names.map((name) => place.row(name)?.state)).toEqual(['in-flux', 'in-flux', 'in-flux']);
+  place.remote.onPiece = () => {};
+  await place.sync(true);
+  for (const name of names) {
+    const there = place.remote.files.get(name);
+    expect(fs.readFileSync(place.path(...name.split('/'))).equals(there as Buffer)).toBe(true);
+  }
+  await place.sync(true);
+  expect(names.map((name) => place.row(name)?.state)).toEqual(['synced', 'synced', 'synced']);
 });

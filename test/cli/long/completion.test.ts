@@ -103,32 +103,30 @@ done
 cat $HOME/said
 `;
 
-describe('the completion of zsh', () => {
-  it('offers commands, options, choices and jobs', needs('zsh'), async () => {
-    const directory = await placeWithAgent();
-    fs.writeFileSync(path.join(directory, 'rc'), ZSH_RC);
-    const complete = (...lines: readonly string[]) =>
-      execFileSync('zsh', ['-f', '-c', ZSH_DRIVER, 'zsh', ...lines], {
-        encoding: 'utf8',
-        env: { PATH: `${directory}:/usr/bin:/bin`, TERM: 'dumb', HOME: directory },
-      })
-        .split('\n')
-        .slice(1, -1)
-        .map((line) => line.trimEnd());
-    const lines = [
-      'agent stat',
-      'agent completion fi',
-      'agent tail --fo',
-      'agent tail 501 --file stdo',
-      'agent status 50',
-    ];
-    expect(complete(...lines)).toEqual([
-      'agent status',
-      'agent completion fish',
-      'agent tail --follow',
-      'agent tail 501 --file stdout',
-      // There are two of them.
-      'agent status 50',
-    ]);
-  });
+it('the completion of zsh offers commands, options, choices and jobs', needs('zsh'), async () => {
+  const directory = await placeWithAgent();
+  fs.writeFileSync(path.join(directory, 'rc'), ZSH_RC);
+  const complete = (...lines: readonly string[]) =>
+    execFileSync('zsh', ['-f', '-c', ZSH_DRIVER, 'zsh', ...lines], {
+      encoding: 'utf8',
+      env: { PATH: `${directory}:/usr/bin:/bin`, TERM: 'dumb', HOME: directory },
+    })
+      .split('\n')
+      .slice(1, -1)
+      .map((line) => line.trimEnd());
+  const lines = [
+    'agent stat',
+    'agent completion fi',
+    'agent tail --fo',
+    'agent tail 501 --file stdo',
+    'agent status 50',
+  ];
+  expect(complete(...lines)).toEqual([
+    'agent status',
+    'agent completion fish',
+    'agent tail --follow',
+    'agent tail 501 --file stdout',
+    // There are two of them.
+    'agent status 50',
+  ]);
 });

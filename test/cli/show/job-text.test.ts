@@ -19,23 +19,19 @@ const listed = (job: Partial<ListedJob>): ListedJob => ({
 
 const shown = (job: Partial<ListedJob>, columns = Number.POSITIVE_INFINITY) => jobsTable([listed(job)], columns);
 
-describe('a time', () => {
-  it('is that of this place, and stays as it was reported without a zone', () => {
-    const local = showTime(jobTimeOf('2026-03-01T12:00:00Z'));
-    expect(new Date(local.replace(' ', 'T')).toISOString()).toBe('2026-03-01T12:00:00.000Z');
-    expect(showTime(jobTimeOf('2026-03-01T12:00:00'))).toBe('2026-03-01 12:00:00');
-    expect(showTime(jobTimeOf('soon\u001b[2J'))).toBe('soon\\u{001B}[2J');
-  });
+it('a time is that of this place, and stays as it was reported without a zone', () => {
+  const local = showTime(jobTimeOf('2026-03-01T12:00:00Z'));
+  expect(new Date(local.replace(' ', 'T')).toISOString()).toBe('2026-03-01T12:00:00.000Z');
+  expect(showTime(jobTimeOf('2026-03-01T12:00:00'))).toBe('2026-03-01 12:00:00');
+  expect(showTime(jobTimeOf('soon\u001b[2J'))).toBe('soon\\u{001B}[2J');
 });
 
-describe('a word of the middleware', () => {
-  it('is shown as text, and no longer than words are', () => {
-    expect(showJobState('Paused\u202e')).toBe('Paused\\u{202E}');
-    expect(showJobState('x'.repeat(4_096)).length).toBeLessThan(40);
-    expect(showJobState(null)).toBe('');
-    const task = { taskId: '7' as TaskId, name: 'a\nb', taskState: 'Failed', ...NEVER, errorMessage: 'c\u0007' };
-    expect(taskLine(task)).toBe('task 7 (a\\u{000A}b) Failed: c\\u{0007}');
-  });
+it('a word of the middleware is shown as text, and no longer than words are', () => {
+  expect(showJobState('Paused\u202e')).toBe('Paused\\u{202E}');
+  expect(showJobState('x'.repeat(4_096)).length).toBeLessThan(40);
+  expect(showJobState(null)).toBe('');
+  const task = { taskId: '7' as TaskId, name: 'a\nb', taskState: 'Failed', ...NEVER, errorMessage: 'c\u0007' };
+  expect(taskLine(task)).toBe('task 7 (a\\u{000A}b) Failed: c\\u{0007}');
 });
 
 describe('changes of a job state', () => {

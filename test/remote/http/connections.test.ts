@@ -25,22 +25,20 @@ function newClient() {
   };
 }
 
-describe('a connection without a request', () => {
-  test('is used again after a minute, and closed before two', async () => {
-    const server = await serve(
-      startTcpServer((socket) => socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'))),
-    );
-    // The timers of the connections are those of the global object, and begin with the first answer.
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const ask = newClient();
-    await ask(server.url, true);
-    await vi.advanceTimersByTimeAsync(60_000);
-    await ask(server.url, true);
-    expect(server.connections()).toBe(1);
-    await vi.advanceTimersByTimeAsync(120_000);
-    await ask(server.url, true);
-    expect(server.connections()).toBe(2);
-  });
+test('a connection without a request is used again after a minute, and closed before two', async () => {
+  const server = await serve(
+    startTcpServer((socket) => socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'))),
+  );
+  // The timers of the connections are those of the global object, and begin with the first answer.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const ask = newClient();
+  await ask(server.url, true);
+  await vi.advanceTimersByTimeAsync(60_000);
+  await ask(server.url, true);
+  expect(server.connections()).toBe(1);
+  await vi.advanceTimersByTimeAsync(120_000);
+  await ask(server.url, true);
+  expect(server.connections()).toBe(2);
 });
 
 describe('a connection that the server closes when a request arrives', () => {

@@ -269,11 +269,9 @@ describe('after a failure that passes by itself', () => {
   });
 });
 
-describe('secrets', () => {
-  it('are not in what can be printed of the session', async () => {
-    const { session, events } = signIn(await settings());
-    await session.current(NEVER);
-    service.answer = () => ({ status: 401, body: SECRET });
-    expectNoSecret([session, events], [SECRET, CODE]);
-  });
+it('secrets are not in what can be printed of the session', async () => {
+  const { session, events } = signIn(await settings());
+  await session.current(NEVER);
+  service.answer = () => ({ status: 401, body: SECRET });
+  expectNoSecret([session, events], [SECRET, CODE]);
 });

@@ -64,21 +64,19 @@ describe('decodeBytes', () => {
   });
 });
 
-describe('decodeBlocks', () => {
-  it('is decodeBytes for a file that arrives in reads', async () => {
-    const cuts = fc.array(fc.integer({ min: 1, max: 2500 }), { maxLength: 6 });
-    await fc.assert(
-      fc.asyncProperty(fileBytes, cuts, fc.boolean(), async (bytes, readLengths, swallowBom) => {
-        const reads: Buffer[] = [];
-        let position = 0;
-        for (const length of [...readLengths, bytes.length]) {
-          reads.push(bytes.subarray(position, position + length));
-          position += length;
-        }
-        const pieces: string[] = [];
-        for await (const piece of decodeBlocks(reads, { swallowBom })) pieces.push(piece);
-        expect(pieces.join('')).toBe(decodeBytes(bytes, 0, { readLengths, swallowBom }));
-      }),
-    );
-  });
+it('decodeBlocks is decodeBytes for a file that arrives in reads', async () => {
+  const cuts = fc.array(fc.integer({ min: 1, max: 2500 }), { maxLength: 6 });
+  await fc.assert(
+    fc.asyncProperty(fileBytes, cuts, fc.boolean(), async (bytes, readLengths, swallowBom) => {
+      const reads: Buffer[] = [];
+      let position = 0;
+      for (const length of [...readLengths, bytes.length]) {
+        reads.push(bytes.subarray(position, position + length));
+        position += length;
+      }
+      const pieces: string[] = [];
+      for await (const piece of decodeBlocks(reads, { swallowBom })) pieces.push(piece);
+      expect(pieces.join('')).toBe(decodeBytes(bytes, 0, { readLengths, swallowBom }));
+    }),
+  );
 });
