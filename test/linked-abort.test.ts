@@ -3,7 +3,7 @@ import { getEventListeners, once } from 'node:events';
 import { expect, it } from 'vitest';
 import { LinkedAbort } from '../src/linked-abort.ts';
 
-it('fires with the signal of the caller, for its reason, before or after it was made', () => {
+it('a linked signal fires with the signal of the caller, for its reason, before or after it was made', () => {
   const caller = new AbortController();
   const early = new LinkedAbort(caller.signal);
   caller.abort('the end');
@@ -13,14 +13,14 @@ it('fires with the signal of the caller, for its reason, before or after it was 
   }
 });
 
-it('fires for a reason of its own, if one is wanted', () => {
+it('a linked signal fires for a reason of its own, if one is wanted', () => {
   const caller = new AbortController();
   const link = new LinkedAbort(caller.signal, (reason) => `because of ${reason}`);
   caller.abort('the end');
   expect(link.signal.reason).toBe('because of the end');
 });
 
-it('fires alone, and leaves nothing with the caller', () => {
+it('a linked signal fires alone, and leaves nothing with the caller', () => {
   const { signal } = new AbortController();
   const link = new LinkedAbort(signal);
   link.abort();
@@ -29,7 +29,7 @@ it('fires alone, and leaves nothing with the caller', () => {
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-it('fires after its limit, unless it is released before', async () => {
+it('a linked signal fires after its limit, unless it is released before', async () => {
   const { signal } = new AbortController();
   const [limited, released] = [new LinkedAbort(signal).within(1), new LinkedAbort(signal).within(1)];
   released.release();

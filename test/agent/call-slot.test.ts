@@ -12,7 +12,7 @@ setMaxListeners(0, signal);
 const share = new ServerShare({ requestsPerMinute: null, monotonic: () => performance.now() });
 const limits = { concurrency: 1, share };
 
-it('has its first call in the place that was taken, and waits with the next one', async () => {
+it('a slot for calls has its first call in the place that was taken, and waits with the next one', async () => {
   const calls = new Calls(limits);
   const slot = new CallSlot(calls, 'live', signal);
   await slot.take();
@@ -25,7 +25,7 @@ it('has its first call in the place that was taken, and waits with the next one'
   expect(said.toSorted()).toEqual(['first', 'other', 'second']);
 });
 
-it('lets what has begun go before what has not', async () => {
+it('a slot for calls lets what has begun go before what has not', async () => {
   const calls = new Calls(limits);
   const said: string[] = [];
   const [first, begun] = [new CallSlot(calls, 'live', signal), new CallSlot(calls, 'live', signal)];
@@ -37,7 +37,7 @@ it('lets what has begun go before what has not', async () => {
   expect(said).toEqual(['begun', 'a', 'b']);
 });
 
-it('comes to patient calls, too, while more polls wait than there is room for', async () => {
+it('a slot for calls comes to patient calls, too, while more polls wait than there is room for', async () => {
   const calls = new Calls(limits);
   const said: string[] = [];
   const first = new CallSlot(calls, 'live', signal);
@@ -51,7 +51,7 @@ it('comes to patient calls, too, while more polls wait than there is room for', 
   expect(calls.waiting).toBe(0);
 });
 
-it('comes to a live call when a patient one that waited before it is stopped in the same moment', async () => {
+it('a slot for calls comes to a live call when a patient one that waited before it is stopped in the same moment', async () => {
   const clock = new HeldClock();
   const { monotonic } = clock;
   const limited = new ServerShare({ requestsPerMinute: 600, monotonic });
@@ -65,7 +65,7 @@ it('comes to a live call when a patient one that waited before it is stopped in 
   await clock.passWhile(live);
 });
 
-it('serves every queue while calls of all the others keep coming', async () => {
+it('a slot for calls serves every queue while calls of all the others keep coming', async () => {
   const calls = new Calls(limits);
   const begun = { begun: 0, live: 0, raw: 0, patient: 0 };
   const lanes = ['begun', 'live', 'raw', 'patient'] as const;
@@ -86,7 +86,7 @@ it('serves every queue while calls of all the others keep coming', async () => {
   expect(begun).toEqual({ begun: 40, live: 4, raw: 4, patient: 4 });
 });
 
-it('gives a place back that no call needed', async () => {
+it('a slot for calls gives a place back that no call needed', async () => {
   const calls = new Calls(limits);
   const slot = new CallSlot(calls, 'live', signal);
   await slot.take();
@@ -95,7 +95,7 @@ it('gives a place back that no call needed', async () => {
   expect(await calls.run('live', signal, async () => 'went')).toBe('went');
 });
 
-it('is taken back when the agent stops', async () => {
+it('a slot for calls is taken back when the agent stops', async () => {
   const calls = new Calls(limits);
   const [held, stop] = [new CallSlot(calls, 'live', signal), new AbortController()];
   await held.take();

@@ -54,7 +54,7 @@ describe.each(RECORDED)('as V$version was recorded', ({ version, release }) => {
   });
 });
 
-it('reports what is unexpected, without a secret, a name or content', async () => {
+it('agent check --probe reports what is unexpected, without a secret, a name or content', async () => {
   const server = await startRestServer(({ what, body }) => {
     if (what.endsWith('AuthenticateUserPassword') && body.includes('Credentials'))
       return { status: 200, body: SESSION };
@@ -68,7 +68,7 @@ it('reports what is unexpected, without a secret, a name or content', async () =
   for (const hidden of [SESSION, PASSWORD, 'alice', 'results', server.url]) expect(text).not.toContain(hidden);
 });
 
-it('with a job, reports what its mirrors rely on, and leaves no key behind', async () => {
+it('agent check --probe with a job reports what its mirrors rely on, and leaves no key behind', async () => {
   const users = [{ username: 'alice', password: PASSWORD, token: 'alices.token' }];
   const habits = { release: '6.3', requestsPerHour: 1_000_000 } as const;
   const sandbox = await Sandbox.start({ directory: join(directory, 'job'), users, habits });

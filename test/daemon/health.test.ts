@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { AgentHealth } from '../../src/daemon/health.ts';
 
-it('reports since when the service fails, in words', () => {
+it('the health check reports since when the service fails, in words', () => {
   let now = 1_000;
   const health = new AgentHealth(() => now);
   expect(health.failure).toBeUndefined();

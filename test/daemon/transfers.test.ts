@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../support/temp-directory.ts';
 const JOB = '501' as JobId;
 const HOUR_MS = 3_600_000;
 
-test('releases a key seconds after its job is over, and hardly reads the state while there is none', async () => {
+test('the agent releases a key seconds after its job is over, and hardly reads the state while there is none', async () => {
   const clock = new HeldClock();
   const store = new Store({ directory: temporaryDirectory(), service: 'model', owner: true, now: clock.now });
   const request = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;

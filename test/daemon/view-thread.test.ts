@@ -70,7 +70,7 @@ async function setUp() {
   return { settings, port, view, said, states, threads, kinds, count, log };
 }
 
-it('serves, goes on by the same settings, begins anew by others, and ends', async () => {
+it('the thread of the view serves, goes on by the same settings, begins anew by others, and ends', async () => {
   const { settings, port, view, threads, count } = await setUp();
   await view.use({ settings, fleet: null });
   await until('the view', () => count('view listening') === 1);
@@ -87,7 +87,7 @@ it('serves, goes on by the same settings, begins anew by others, and ends', asyn
   await expect(fetch(`http://127.0.0.1:${otherPort}/`)).rejects.toThrow();
 });
 
-it('that ends is said, and begun again; this process goes on', async () => {
+it('the thread of the view that ends is said, and begun again; this process goes on', async () => {
   const { settings, port, view, said, states, threads, count } = await setUp();
   await view.use({ settings, fleet: null });
   await until('the view', () => count('view listening') === 1);
@@ -113,7 +113,7 @@ it('a thread of the view that does not answer is ended and begun again', async (
   expect(said[0]?.text).toContain('it did not answer for 0.3 s');
 });
 
-it('of an address that is in use is said once, and served when it is free', async () => {
+it('an address of the view that is in use is reported once, and served when it is free', async () => {
   const { settings, port, view, said, count } = await setUp();
   const taken = net.createServer().listen(port, '127.0.0.1');
   await once(taken, 'listening');
@@ -125,7 +125,7 @@ it('of an address that is in use is said once, and served when it is free', asyn
   await until('the view', () => count('view listening') === 1);
 });
 
-it('asks the agent for nothing, however much is asked of the view', async () => {
+it('the thread of the view asks the agent for nothing, however much is asked of the view', async () => {
   const { settings, port, view, kinds, count } = await setUp();
   await view.use({ settings, fleet: null });
   await until('the view', () => count('view listening') === 1);

@@ -160,7 +160,7 @@ it('a file that is swapped for a link while it is opened is not read', async () 
   expect([...place.came.values()].map(String)).toEqual([]);
 });
 
-it('lists all regular files of a job with their sizes, and follows no link', async () => {
+it('a mounted share lists all regular files of a job with their sizes, and follows no link', async () => {
   const place = new TransferPlace();
   place.put('11/a', 'a');
   place.put('11/deep/two\nlines', 'four');

@@ -41,14 +41,14 @@ const FORMERLY = [
   /([\p{L}_][\p{L}\p{N}_.-]*(?:[ \t]?\([^()]*\))?)[^\p{L}\p{N}]*$/u,
 ];
 
-it('finds expressions that are slow', () => {
+it('the count of steps finds expressions that are slow', () => {
   for (const slow of [/(a+)+b/, /[0-9]+\.?[0-9]*x/, /^\s*\s*$x/, /a*b?a*c/, /(?:a|ab|b)*c/, /x+y/, ...FORMERLY])
     expect(attackOn(slow), slow.source).toBeDefined();
   for (const quick of [/^a+b/, /a+/, /^[0-9]+(?:\.[0-9]*)?x/, /(?<![a-z])[a-z]+(?![a-z])/])
     expect(attackOn(quick), quick.source).toBeUndefined();
 });
 
-it('takes steps that grow as the text does', () => {
+it('every expression takes steps that grow as the text does', () => {
   expect(expressions.length).toBeGreaterThan(150);
   const slow = expressions.flatMap(({ name, expression }) => {
     const attack = attackOn(expression);

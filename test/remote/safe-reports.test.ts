@@ -16,7 +16,7 @@ const job: JobInformation = {
 };
 const signal = new AbortController().signal;
 
-it('hides secrets in every text, of one job and of many', async () => {
+it('the agent hides secrets in every text, of one job and of many', async () => {
   const secrets = new Secrets();
   const service = hidingSecrets({ getJob: async () => job, listJobs: async () => [job, job] }, secrets);
   expect(await service.getJob(JOB, signal)).toEqual(job);

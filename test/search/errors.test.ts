@@ -58,7 +58,7 @@ it.each([
   '\u001b[1;31mKilled',
   '2026-03-01 CRITICAL - the solver stopped',
   "terminate called after throwing an instance of 'std::bad_alloc'",
-])('takes for an error: %s', async (line) => expect(await foundIn(line)).toBe(true));
+])('the search for errors takes for an error: %s', async (line) => expect(await foundIn(line)).toBe(true));
 
 it.each([
   'relative error = 1.2e-05',
@@ -73,9 +73,9 @@ it.each([
   'terror in the night',
   '\u001b[1merrors\u001b[0m: \u001b[32m0',
   'critical path length 7',
-])('takes for none: %s', async (line) => expect(await foundIn(line)).toBe(false));
+])('the search for errors takes for none: %s', async (line) => expect(await foundIn(line)).toBe(false));
 
-it('finds the first and the last one of each task, over its files', async () => {
+it('the search for errors finds the first and the last one of each task, over its files', async () => {
   const tasks = await errorsOf({
     '2/10/stdout': 'fine\nfatal: one\nfatal: two\nfine\n',
     '2/10/stderr': 'killed\nfine\nlast panic',
@@ -108,13 +108,13 @@ it.each([20, 100, 30_000])('shows and groups what follows a progress bar of %s s
   expect(groupsOf(tasks).map(({ likeness }) => likeness)).toContain(likenessOf(first));
 });
 
-it('shows the part of a long line that looks like an error', async () => {
+it('the search for errors shows the part of a long line that looks like an error', async () => {
   const [task] = await errorsOf({ '1/1/log': `{"data":"${'x'.repeat(5_000)}","level":"error","text":"lost"}\n` });
   expect(task?.first.text).toMatch(/^…x+","level":"error","text":"lost"}$/);
   expect(task?.first.text.indexOf('error')).toBeLessThan(200);
 });
 
-it('uses the patterns of the configuration instead of its own', async () => {
+it('the search for errors uses the patterns of the configuration instead of its own', async () => {
   const mirrors = { '1/1/stdout': 'an error\nDiverged (step 7)\n' };
   const [task] = await errorsOf(mirrors, ['^diverged', 'NaN']);
   expect(task?.first).toEqual({ file: 'stdout', line: 2, text: 'Diverged (step 7)' });
@@ -146,7 +146,7 @@ it.each([
   ['commit 0f3a9c21bb failed', 'commit 1234567890 failed'],
   ["don't find module 'numpy'", "don't find module 'torch'"],
   ['key "a b" is missing', 'key "c" is missing'],
-])('takes for alike: %s', (one, other) => expect(likenessOf(one)).toBe(likenessOf(other)));
+])('the search for errors takes for alike: %s', (one, other) => expect(likenessOf(one)).toBe(likenessOf(other)));
 
 it('different errors are in different groups', () => {
   expect(likenessOf('out of memory')).not.toBe(likenessOf('out of time'));

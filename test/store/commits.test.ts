@@ -34,7 +34,7 @@ function setUp() {
   };
 }
 
-it('makes one transaction of what comes within a short time, in its order', async () => {
+it('the store makes one transaction of what comes within a short time, in its order', async () => {
   const { add, pass, transactions } = setUp();
   const all = [add('a'), add('b'), add('c')];
   expect(transactions).toEqual([]);
@@ -43,7 +43,7 @@ it('makes one transaction of what comes within a short time, in its order', asyn
   expect(transactions).toEqual([['a', 'b', 'c']]);
 });
 
-it('takes what may wait along with what is waited for', async () => {
+it('the store takes what may wait along with what is waited for', async () => {
   const { add, pass, dueMs, transactions } = setUp();
   const lazy = add('lazy', 1_000);
   expect(dueMs()).toBe(1_000);

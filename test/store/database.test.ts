@@ -203,7 +203,7 @@ describe('a state directory on a network file system', () => {
   });
 });
 
-it('is closed again if a table is missing', () => {
+it('the store is closed again if a table is missing', () => {
   const { directory, file } = someState();
   const db = new Database(file);
   db.exec('DROP TABLE capabilities');
@@ -219,7 +219,7 @@ it('is closed again if a table is missing', () => {
   expect(open.filter((target) => target.startsWith(directory))).toEqual([]);
 });
 
-it('adds up of the watched jobs what all of the sums say of them', () => {
+it('the store adds up of the watched jobs what all of the sums say of them', () => {
   const store = openStore(temporaryDirectory());
   const order = { tasks: [], files: [], results: true, settleAfterMs: null, source: 'config' } as const;
   const error = { code: 'fault', message: 'no', hint: null, since: NOW } as const;
@@ -235,7 +235,7 @@ it('adds up of the watched jobs what all of the sums say of them', () => {
   store.close();
 });
 
-it('adds up the live files of every job', () => {
+it('the store adds up the live files of every job', () => {
   const store = openStore(temporaryDirectory());
   const order = { files: ['stdout', 'log'], results: true, settleAfterMs: null, source: 'config' } as const;
   const [one, two] = ['1', '2'] as JobId[] as [JobId, JobId];
@@ -255,7 +255,7 @@ it('adds up the live files of every job', () => {
   store.close();
 });
 
-it('that is only read says when another one wrote, and writes nothing itself', () => {
+it('a store that is only read says when another one wrote, and writes nothing itself', () => {
   const directory = temporaryDirectory();
   const owner = openStore(directory);
   const reader = new Store({ directory, service: 'x', owner: false, now: () => NOW });

@@ -22,7 +22,7 @@ function setUp() {
   return { store, open, watch, changed, revision };
 }
 
-it('is all of it at the beginning, then what was ordered or changed its state, by whichever process', () => {
+it('the list of changed jobs is all of it at the beginning, then what was ordered or changed its state, by whichever process', () => {
   const { store, open, watch, changed, revision } = setUp();
   for (const jobId of ['501', '502', '503']) watch(jobId);
   expect(changed(-1).toSorted()).toEqual(['501', '502', '503']);
@@ -41,7 +41,7 @@ it('is all of it at the beginning, then what was ordered or changed its state, b
   expect(changed(later), 'an order is').toEqual(['503']);
 });
 
-it('is not what is only noted of a visit', () => {
+it('the list of changed jobs is not what is only noted of a visit', () => {
   const { store, watch, changed, revision } = setUp();
   watch('501');
   const seen = revision();

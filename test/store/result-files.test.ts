@@ -25,7 +25,7 @@ const rowOf = (jobId: JobId, name: string, state: ResultState, bytes: number | n
   ...{ stamp: null, stampProven: false, hangs: 0 },
 });
 
-it('counts what it holds, after any changes', () => {
+it('the table of results counts what it holds, after any changes', () => {
   const store = openStore();
   const job = fc.constantFrom(...JOBS);
   const name = fc.constantFrom('/a', '/b', '/c', '');
@@ -74,7 +74,7 @@ it('counts what it holds, after any changes', () => {
   store.close();
 });
 
-it('hands its rows out in the order of their names, however many there are, and takes changes meanwhile', () => {
+it('the table of results hands its rows out in the order of their names, however many there are, and takes changes meanwhile', () => {
   const store = openStore();
   const [jobId = '' as never] = JOBS;
   const names = ['', '\0', '\0\0', ...Array.from({ length: 1_498 }, (_, at) => `/${at}`), 'ü', '\u{1F600}'];
@@ -89,7 +89,7 @@ it('hands its rows out in the order of their names, however many there are, and 
   store.close();
 });
 
-it('is a tree of names, level by level, in pages of any size', () => {
+it('the table of results is a tree of names, level by level, in pages of any size', () => {
   const store = openStore();
   const [job = JOBS[0]] = JOBS;
   const part = fc.constantFrom('a', 'b', 'ž', 'a b', '%', '_', '0', '.', '');

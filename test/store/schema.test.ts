@@ -37,7 +37,7 @@ function partsOf({ type, sql }: SchemaRow): string[] {
   return [text.slice(0, start).trim(), ...columns.map((column) => column.trim()).sort(), text.slice(end + 1).trim()];
 }
 
-it('are the same in a new state and in one of 0.2.0 that was upgraded', () => {
+it('the tables are the same in a new state and in one of 0.2.0 that was upgraded', () => {
   const [fresh, upgraded] = [temporaryDirectory(), temporaryDirectory()];
   putReleased(upgraded);
   for (const directory of [fresh, upgraded]) open(directory).close();

@@ -17,7 +17,7 @@ function openStore(): Store {
   return store;
 }
 
-it('keeps what SQLite has no type for', () => {
+it('a table keeps what SQLite has no type for', () => {
   const store = openStore();
   const [fresh] = store.liveFiles.ofJob(JOB);
   expect(fresh).toMatchObject({ inexact: [], error: null, position: 0, modifiedNs: null });
@@ -32,7 +32,7 @@ it('keeps what SQLite has no type for', () => {
   expect(store.liveFiles.ofJob(JOB)).toEqual([{ ...row, error: null }]);
 });
 
-it('stores true, false and null apart', () => {
+it('a table stores true, false and null apart', () => {
   const store = openStore();
   store.jobs.endRun(JOB, { polledAt: 3, grownAt: null, refused: 2, failures: 1, error: TROUBLE });
   expect(store.jobs.get(JOB)).toMatchObject({ results: true, settleAfterMs: null, grownAt: null, error: TROUBLE });
@@ -40,7 +40,7 @@ it('stores true, false and null apart', () => {
   expect(store.jobs.get('503' as JobId)).toBeUndefined();
 });
 
-it('brings the row with the same key to what is saved last', () => {
+it('a table brings the row with the same key to what is saved last', () => {
   const store = openStore();
   const pass = {
     jobId: JOB,

@@ -21,7 +21,7 @@ function setUp() {
   return { store, watch, find, files };
 }
 
-it('gives the tasks that are found the files that were ordered', () => {
+it('the search for tasks gives the tasks that are found the files that were ordered', () => {
   const { watch, find, files } = setUp();
   watch(null, ['stdout', 'log']);
   expect(files()).toEqual([]);
@@ -30,7 +30,7 @@ it('gives the tasks that are found the files that were ordered', () => {
   expect(files().toSorted()).toEqual(['9001 log', '9001 stdout', '9002 log', '9002 stdout']);
 });
 
-it('takes nothing away that was found or ordered before', () => {
+it('the search for tasks takes nothing away that was found or ordered before', () => {
   const { watch, find, files } = setUp();
   watch(null, ['stdout']);
   find(TASK);
@@ -40,7 +40,7 @@ it('takes nothing away that was found or ordered before', () => {
   expect(files().toSorted()).toEqual(['9001 stderr', '9001 stdout', '9002 stderr']);
 });
 
-it('searches for nothing once tasks are named', () => {
+it('the search for tasks searches for nothing once tasks are named', () => {
   const { store, watch } = setUp();
   watch(null, ['stdout']);
   watch([TASK], ['stdout']);
@@ -49,7 +49,7 @@ it('searches for nothing once tasks are named', () => {
   expect(store.taskSearches.get(JOB)).toBeUndefined();
 });
 
-it('follows a settled job again, and no other', () => {
+it('the search for tasks follows a settled job again, and no other', () => {
   const { store, watch } = setUp();
   watch([TASK], ['stdout']);
   for (const [before, after] of [

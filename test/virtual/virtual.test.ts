@@ -13,12 +13,12 @@ import { World } from './world.ts';
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
 const SECONDS = Number(process.env['JOBTAIL_VIRTUAL_SECONDS'] ?? 3);
 
-test('holds its promises, whatever happens', { timeout: 120_000 + SECONDS * 2_000 }, async () => {
+test('the agent holds its promises, whatever happens', { timeout: 120_000 + SECONDS * 2_000 }, async () => {
   if (SEED === undefined) await runFor(SECONDS);
   else await run(Number(SEED));
 });
 
-test('is the same with the same seed', async () => {
+test('a simulation is the same with the same seed', async () => {
   const first = await run(9, 10);
   expect(first.calls).toBeGreaterThan(0);
   expect(await run(9, 10)).toEqual(first);

@@ -59,7 +59,7 @@ async function follow(results = false, withoutFiles?: readonly string[]) {
   return { ...started, clock, remote, service, tell, state, ask, expectUnchanged };
 }
 
-it('keeps its mirrors while the service returns older copies, before its state is listed', async () => {
+it('a deleted job keeps its mirrors while the service returns older copies, before its state is listed', async () => {
   const { clock, remote, tell, state, warnings, expectUnchanged } = await follow();
   tell('Deleted');
   remote.files.set(keyText(STDOUT), Buffer.from(ARCHIVED));
@@ -71,7 +71,7 @@ it('keeps its mirrors while the service returns older copies, before its state i
   expect(remote.calls).toBe(calls);
 });
 
-it('keeps them also when a command asks for a pass over the settled job', async () => {
+it('a deleted job keeps them also when a command asks for a pass over the settled job', async () => {
   const { clock, remote, tell, state, ask, expectUnchanged } = await follow();
   tell('Finished');
   await clock.passUntil('its end', () => state() === 'settled', 5 * MINUTE_MS);
@@ -84,7 +84,7 @@ it('keeps them also when a command asks for a pass over the settled job', async 
   expect(remote.calls).toBe(calls);
 });
 
-it('is at its end where its state stays Canceled, but its live files and its listing are gone', async () => {
+it('a deleted job is at its end where its state stays Canceled, but its live files and its listing are gone', async () => {
   const { clock, remote, tell, state, store, expectUnchanged } = await follow(true);
   remote.files.clear();
   remote.refuses = true;
@@ -116,7 +116,7 @@ it.each(['no task', 'a task without files'])(
   },
 );
 
-it('rests again, settled and without a failure, after a sync that failed', async () => {
+it('a deleted job rests again, settled and without a failure, after a sync that failed', async () => {
   const { clock, remote, tell, state, store, ask } = await follow();
   tell('Finished');
   await clock.passUntil('its end', () => state() === 'settled', 5 * MINUTE_MS);
@@ -128,7 +128,7 @@ it('rests again, settled and without a failure, after a sync that failed', async
   expect(store.jobs.get(JOB)).toMatchObject({ state: 'settled', error: null });
 });
 
-it('that does not exist fails without working again in between', async () => {
+it('a job that does not exist fails without working again in between', async () => {
   const { clock, remote, service, said, store } = await follow(true);
   service.jobs.clear();
   remote.files.clear();

@@ -39,7 +39,7 @@ async function setUp() {
   return { remote, agent, store, order, polls };
 }
 
-it('gets its results when the newer order wants them, and no more when the next one does not', async () => {
+it('a watched job gets its results when the newer order wants them, and no more when the next one does not', async () => {
   const { remote, order, polls } = await setUp();
   order(STDOUT, false);
   await polls(3);
@@ -53,7 +53,7 @@ it('gets its results when the newer order wants them, and no more when the next 
   expect(remote.listings).toBe(listings);
 });
 
-it('has the files of a new task, too', async () => {
+it('a watched job has the files of a new task, too', async () => {
   const { remote, store, order, polls } = await setUp();
   order(STDOUT, false);
   await polls(3);
@@ -78,7 +78,7 @@ it.each(['settled', 'ended'] as const)(
   },
 );
 
-it('is seen without anybody who says so', async () => {
+it('a newer order is seen without anybody who says so', async () => {
   const { store, agent, remote } = await setUp();
   store.jobs.watch(
     { jobId: JOB, tasks: [STDOUT.taskId], files: ['stdout'], results: false, settleAfterMs: null, source: 'command' },

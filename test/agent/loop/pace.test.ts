@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { gathered, Pace, restOf, withJitter } from '../../../src/agent/loop/pace.ts';
 
-it('is never later than the interval says, and little before it', () => {
+it('a poll is never later than the interval says, and little before it', () => {
   fc.assert(
     fc.property(
       fc.nat(2 ** 40),
@@ -20,12 +20,12 @@ it('is never later than the interval says, and little before it', () => {
   );
 });
 
-it('brings together what is due at about the same time', () => {
+it('the pace brings together what is due at about the same time', () => {
   const dueAt = Array.from({ length: 100 }, (_, job) => gathered(50_000 + job, 10_000));
   expect(new Set(dueAt).size).toBeLessThanOrEqual(2);
 });
 
-it('counts the time of the poll, but leaves a slow service alone for half of the interval', () => {
+it('the interval counts the time of the poll, but leaves a slow service alone for half of it', () => {
   expect(restOf(1_000, 30)).toBe(970);
   expect(restOf(1_000, 5_000)).toBe(500);
 });

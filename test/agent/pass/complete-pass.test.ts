@@ -48,7 +48,7 @@ function downloadsOf(of: ModelRemote): string[] {
   return names;
 }
 
-it('comes when two polls in a row, with a pause, brought nothing', async () => {
+it('the complete pass comes when two polls in a row, with a pause, brought nothing', async () => {
   engine.watch([STDOUT]);
   remote.files.set(NAME, Buffer.from('one\n'));
   inPause = (pause) => {
@@ -60,7 +60,7 @@ it('comes when two polls in a row, with a pause, brought nothing', async () => {
   expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe('one\ntwo\nthre');
 });
 
-it('does not wait for the end of files that go on growing, unless the pass is the last one', async () => {
+it('the complete pass does not wait for the end of files that go on growing, unless the pass is the last one', async () => {
   engine.watch([STDOUT]);
   remote.files.set(NAME, Buffer.from('one\n'));
   inPause = () =>
@@ -72,7 +72,7 @@ it('does not wait for the end of files that go on growing, unless the pass is th
   expect(pauses.length).toBeGreaterThan(10);
 });
 
-it('comes without a pause where nothing came since the mirrors were proven, unless it is the last one', async () => {
+it('the complete pass comes without a pause where nothing came since the mirrors were proven, unless it is the last one', async () => {
   engine.watch([STDOUT]);
   remote.files.set(NAME, Buffer.from('one\n'));
   await engine.pass(clock);
@@ -92,7 +92,7 @@ it('comes without a pause where nothing came since the mirrors were proven, unle
   expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe('other\n');
 });
 
-it('is not waited for where no live file is followed: the results are all there is', async () => {
+it('the complete pass is not waited for where no live file is followed: the results are all there is', async () => {
   const nothing = { tasks: [], files: [], settleAfterMs: null, source: 'command' } as const;
   engine.store.jobs.watch({ ...nothing, jobId: JOB, results: true }, now);
   remote.files.set('result', Buffer.from('a result'));
@@ -103,7 +103,7 @@ it('is not waited for where no live file is followed: the results are all there 
   expect(remote.calls).toBe(2);
 });
 
-it('fetches a result once more that changed since its last fetch, and proves it if no later pass does', async () => {
+it('the complete pass fetches a result once more that changed since its last fetch, and proves it if no later pass does', async () => {
   const nothing = { tasks: [], files: [], settleAfterMs: null, source: 'command' } as const;
   engine.store.jobs.watch({ ...nothing, jobId: JOB, results: true }, now);
   for (const name of ['grown', 'same']) remote.files.set(name, Buffer.from('a'));
@@ -128,7 +128,7 @@ it('fetches a result once more that changed since its last fetch, and proves it 
   expect(engine.store.results.counts(JOB)).toMatchObject({ synced: 2, inFlux: 1 });
 });
 
-it('downloads each listed file once, for all mirrors that it may be, and none again whose bytes are known', async () => {
+it('the complete pass downloads each listed file once, for all mirrors that it may be, and none again whose bytes are known', async () => {
   const tasks = Array.from(
     { length: 20 },
     (_, index): LiveFileKey => ({ taskId: `${9_001 + index}` as TaskId, file: 'stdout' }),
@@ -146,7 +146,7 @@ it('downloads each listed file once, for all mirrors that it may be, and none ag
   expect(downloads.sort()).toEqual(names);
 });
 
-it('keeps what is proven of the others when a download fails, and says so', async () => {
+it('the complete pass keeps what is proven of the others when a download fails, and says so', async () => {
   const tasks = ['9001', '9002', '9003'].map((taskId): LiveFileKey => ({ taskId: taskId as TaskId, file: 'stdout' }));
   engine.watch(tasks);
   for (const key of tasks) remote.files.set(keyText(key), Buffer.from(`task ${key.taskId}\n`));
@@ -161,7 +161,7 @@ it('keeps what is proven of the others when a download fails, and says so', asyn
   expect(await engine.pass(clock)).toMatchObject({ verified: 3, openEnds: [] });
 });
 
-it('says of a mirror whose raw bytes are not to be had that it is not verified', async () => {
+it('the complete pass says of a mirror whose raw bytes are not to be had that it is not verified', async () => {
   engine.watch([STDOUT]);
   remote.files.set(NAME, Buffer.from('text'));
   remote.rawAccess = false;
@@ -173,7 +173,7 @@ it('says of a mirror whose raw bytes are not to be had that it is not verified',
   expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([{ position: 4, verified: 4 }]);
 });
 
-it('finds by the raw bytes a rewrite that left the overlap as it was', async () => {
+it('the complete pass finds by the raw bytes a rewrite that left the overlap as it was', async () => {
   engine.watch([STDOUT]);
   const before = Buffer.from('line\n'.repeat(1_000));
   remote.files.set(NAME, before);

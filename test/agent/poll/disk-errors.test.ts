@@ -78,7 +78,7 @@ it.each(cases)('$code of $call', async ({ call, code }) => {
   engine.kill();
 });
 
-it('keeps no other file from its commit when a mirror cannot be closed', async () => {
+it('a poll keeps no other file from its commit when a mirror cannot be closed', async () => {
   const remote = new ModelRemote();
   const disk = new FailingDisk();
   const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => 1_000_000, disk });

@@ -41,7 +41,7 @@ function setUp(together: number, groups = 2.1) {
   return { remote, disk, engine, names, written, time };
 }
 
-it('opens a thousand of their mirrors at a time', async () => {
+it('a poll of many files opens a thousand of their mirrors at a time', async () => {
   const { engine, names, disk, written, remote } = setUp(MAX_TOGETHER, 1.1);
   const { appended, ends } = await engine.poll();
   expect({ appended, ends: ends.size }).toEqual({ appended: 2 * LINE.length, ends: names.length });
@@ -51,7 +51,7 @@ it('opens a thousand of their mirrors at a time', async () => {
   expect(remote.calls - before).toBe(2);
 });
 
-it('keeps what came before a group that breaks off', async () => {
+it('a poll of many files keeps what came before a group that breaks off', async () => {
   const { engine, names, remote, time } = setUp(40);
   remote.poisoned.add(names[3] as string);
   const readParts = remote.readParts.bind(remote);
@@ -69,7 +69,7 @@ it('keeps what came before a group that breaks off', async () => {
   expect((await engine.poll()).appended).toBe(2 * LINE.length);
 });
 
-it('asks a few calls for two files as long as none can be read', async () => {
+it('a poll of many files asks a few calls for two files as long as none can be read', async () => {
   const { engine, names, remote } = setUp(40);
   for (const name of names) remote.poisoned.add(name);
   for (let polls = 0; polls < 5; polls += 1) await expect(engine.poll()).rejects.toMatchObject({ code: 'fault' });

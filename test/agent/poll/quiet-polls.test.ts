@@ -45,7 +45,7 @@ function edit(change: (file: string) => void): void {
   if (fs.existsSync(file)) fs.utimesSync(file, new Date(), new Date(Date.now() + 5_000));
 }
 
-it('opens no mirror', async () => {
+it('a quiet poll opens no mirror', async () => {
   const { appended, ends } = await engine.poll();
   expect({ appended, ends: [...ends] }).toEqual({
     appended: 0,
@@ -57,7 +57,7 @@ it('opens no mirror', async () => {
   expect(disk.opened).toBe(0);
 });
 
-it('sees what is new at once, with the call that asks', async () => {
+it('a quiet poll sees what is new at once, with the call that asks', async () => {
   write(`${FIRST}more\n`);
   const calls = remote.calls;
   expect((await engine.poll()).appended).toBe(5);
@@ -65,13 +65,13 @@ it('sees what is new at once, with the call that asks', async () => {
   expect(mirror()).toBe(`${FIRST}more\n`);
 });
 
-it('leaves the mirrors of quiet files alone when another one grows', async () => {
+it('a quiet poll leaves the mirrors of quiet files alone when another one grows', async () => {
   write(`${FIRST}more\n`);
   await engine.poll();
   expect(disk.opened).toBe(1);
 });
 
-it('sees a file that appears, and one that is gone and comes back', async () => {
+it('a quiet poll sees a file that appears, and one that is gone and comes back', async () => {
   remote.files.set(keyText(STDERR), Buffer.from('an error\n'));
   expect((await engine.poll()).appended).toBe(9);
   remote.files.delete(keyText(STDERR));
@@ -85,13 +85,13 @@ it.each([
   ['changed', (file: string) => fs.writeFileSync(file, FIRST.replaceAll('k', 'x'))],
   ['cut', (file: string) => fs.truncateSync(file, 100)],
   ['deleted', (file: string) => fs.rmSync(file)],
-])('finds a mirror that was %s', async (_, change) => {
+])('a quiet poll finds a mirror that was %s', async (_, change) => {
   edit(change);
   for (let polls = 0; polls < 4; polls += 1) await engine.poll();
   expect(mirror()).toBe(FIRST);
 });
 
-it('fails with the service, and goes on being quiet', async () => {
+it('a quiet poll fails with the service, and goes on being quiet', async () => {
   remote.poisoned.add(keyText(STDOUT));
   expect((await engine.poll()).errors.has(keyText(STDOUT))).toBe(true);
   remote.poisoned.clear();

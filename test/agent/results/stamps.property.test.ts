@@ -121,7 +121,7 @@ const action = fc.oneof(
   fc.constant({ kind: 'check' } as const),
 );
 
-it('is never another one than what the service has under the date', async () => {
+it('the content of a result is never another one than what the service has under the date', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(action, { maxLength: 14 }), async (actions) => {
       const world = new World();

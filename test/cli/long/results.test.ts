@@ -20,7 +20,7 @@ const row = (name: string, state: ResultRow['state'], more: Partial<ResultRow> =
   ...more,
 });
 
-it('names path, size and checksum, and which results are complete', async () => {
+it('agent results names path, size and checksum, and which results are complete', async () => {
   const directory = temporaryDirectory();
   const configFile = path.join(directory, 'config.yaml');
   fs.writeFileSync(path.join(directory, 'password'), 'secret\n', { mode: 0o600 });

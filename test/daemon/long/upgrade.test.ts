@@ -43,7 +43,7 @@ function hintOf(work: () => unknown): string | undefined {
 
 const backupsIn = (directory: string) => fs.readdirSync(directory).filter((name) => name.includes('.before-v'));
 
-it('runs once, keeps what is there, and leaves a copy of what was', () => {
+it('an upgrade of the state runs once, keeps what is there, and leaves a copy of what was', () => {
   const { directory, file } = oldState();
   for (let start = 0; start < 2; start++) {
     const store = open(directory);
@@ -59,7 +59,7 @@ it('runs once, keeps what is there, and leaves a copy of what was', () => {
   expect(versionOf(path.join(directory, backup))).toBe(OLDEST);
 });
 
-it('that fails leaves the state to the older version', () => {
+it('an upgrade of the state that fails leaves the state to the older version', () => {
   const { directory, file } = oldState();
   // An upgrade adds this column.
   const db = new Database(file);
@@ -82,7 +82,7 @@ it('that fails leaves the state to the older version', () => {
   expect(dump()).toEqual(before);
 });
 
-it('refuses the state of a newer version, and touches nothing', () => {
+it('an upgrade of the state refuses the state of a newer version, and touches nothing', () => {
   const { directory, file } = oldState();
   const db = new Database(file);
   db.pragma(`user_version = ${NEWEST + 1}`);
@@ -96,7 +96,7 @@ it('refuses the state of a newer version, and touches nothing', () => {
   expect(backupsIn(directory)).toEqual([]);
 });
 
-it('is safe to be killed in at any moment', () => {
+it('an upgrade of the state is safe to be killed in at any moment', () => {
   const { directory, file } = oldState();
   // Enough to copy and to convert that there is a moment to be killed in.
   const db = new Database(file);

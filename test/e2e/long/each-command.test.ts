@@ -12,7 +12,7 @@ const HARD = Buffer.concat([
   Buffer.from(' progress 50 %\r'),
 ]);
 
-it.concurrent('while the agent runs', async (context) => {
+it.concurrent('every command does its work while the agent runs', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   place.configure(sandbox);

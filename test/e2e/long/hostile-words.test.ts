@@ -17,7 +17,7 @@ const MARK = 'words-of-the-server';
 const REFUSED = 'bad\u009b2J\u001b[31m.txt';
 const TURNED = 'turned\u202egnp\u2066.txt';
 
-it.concurrent('in all that is printed, and in the log', async (context) => {
+it.concurrent('hostile words are text in all that is printed, and in the log', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });
@@ -67,7 +67,7 @@ it.concurrent('in all that is printed, and in the log', async (context) => {
   for (const [command, text] of said) expect(actIn(text), `${command}: ${JSON.stringify(text)}`).toBeNull();
 });
 
-it.concurrent('on a terminal', needs('script'), async (context) => {
+it.concurrent('hostile words are text on a terminal', needs('script'), async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });

@@ -7,7 +7,7 @@ import { Place, readIfThere } from '../../support/e2e-place.ts';
 import { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
 
-it('speaks the release of REST that is asked for, and prints the configuration for it', async (context) => {
+it('agent sandbox speaks the release of REST that is asked for, and prints the configuration for it', async (context) => {
   const place = Place.make(context);
   const directory = path.join(place.directory, 'cluster');
   const options = ['--release', '4.2.7'];
@@ -54,7 +54,7 @@ async function startWithJob(place: Place, { onTestFinished }: TestContext) {
   return { directory, program, watch };
 }
 
-it('is followed by what it prints', async (context) => {
+it('agent sandbox is followed by what it prints', async (context) => {
   const place = Place.make(context);
   const { directory, program, watch } = await startWithJob(place, context);
   for (const name of ['password', 'token', 'control-token'])
@@ -76,7 +76,7 @@ it('is followed by what it prints', async (context) => {
 });
 
 // The job takes 15 seconds: on a busy machine it would be over before an agent has started.
-it('ends with its jobs', async (context) => {
+it('agent sandbox ends with its jobs', async (context) => {
   const { directory, program } = await startWithJob(Place.make(context), context);
   expect(pidsBelow(directory).length).toBeGreaterThan(0);
   program.signal('SIGTERM');

@@ -39,7 +39,7 @@ async function askAround(place: Place, sandbox: SandboxService, jobId: string, s
   }
 }
 
-it.concurrent('while calls fail with the session code', async (context) => {
+it.concurrent('no secret is shown while calls fail with the session code', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   await sandbox.setUser({ username: sandbox.username, password: PASSWORD });
@@ -85,7 +85,7 @@ for (const secret of ['password', 'token'] as const) {
   });
 }
 
-it.concurrent('with a transfer method that quotes them', async (context) => {
+it.concurrent('no secret is shown with a transfer method that quotes them', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });

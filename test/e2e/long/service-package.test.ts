@@ -18,7 +18,7 @@ function bundledPackages(): string[] {
   return [...new Set(directories)].sort();
 }
 
-it('has the licence of each package that is built in', () => {
+it('the built program has the licence of each package that is built in', () => {
   const entries = fs
     .readFileSync(`${ROOT}dist/THIRD-PARTY-LICENSES`, 'utf8')
     .split(/^={80}\n/m)

@@ -6,7 +6,7 @@ import { requestOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 
 it(
-  'names each listed file that is not here, and ends with 1: exit 0 means that the original can go',
+  'agent verify names each listed file that is not here, and ends with 1: exit 0 means that the original can go',
   async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
@@ -42,7 +42,7 @@ it(
   },
 );
 
-it('goes on after a result that the server refuses, names it, and ends with 1', async (context) => {
+it('agent verify goes on after a result that the server refuses, names it, and ends with 1', async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });

@@ -4,7 +4,7 @@ import { mirroredJob } from '../../support/e2e-job.ts';
 import { until } from '../../support/e2e-until.ts';
 import { linkOf, View, viewedJob } from '../../support/e2e-view.ts';
 
-it('follows a mirror byte for byte, over a rewrite and over a kill of the agent', async (context) => {
+it('the view follows a mirror byte for byte, over a rewrite and over a kill of the agent', async (context) => {
   const { place, agent, view, content, file, task, mirror } = await viewedJob(context);
   const stdout = task.files.stdout;
   const page = view.look(`${file}&jobs=1&service=1`);
@@ -31,7 +31,7 @@ it('follows a mirror byte for byte, over a rewrite and over a kill of the agent'
   expect((await view.bytes(`raw?${content}&version=${former[0].version}`)).length).toBe(more);
 });
 
-it('is served by the command where no agent serves it, beside one or without', async (context) => {
+it('the view is served by the command where no agent serves it, beside one or without', async (context) => {
   const { place, job, mirror, agent, stdout } = await mirroredJob(context, Buffer.from('mirrored\n'));
   const [task] = job.tasks;
   const content = `job=${job.jobId}&task=${task?.taskId}&file=stdout`;

@@ -41,7 +41,7 @@ function leaveOne(
   });
 }
 
-it('ends with how the jobs ended', async (context) => {
+it('agent wait ends with how the jobs ended', async (context) => {
   const { place } = await placeWithJob(context);
   await leave(place.configFile, [
     ...([
@@ -92,7 +92,7 @@ it('ends with how the jobs ended', async (context) => {
 });
 
 it(
-  'ends with 12 when the time is up, prints lines meanwhile, and leaves the job watched',
+  'agent wait ends with 12 when the time is up, prints lines meanwhile, and leaves the job watched',
   async (context) => {
     const spec = { tasks: [{ command: ['sh', '-c', 'echo begun; while :; do echo on; sleep 0.1; done'] }] };
     const { place, job } = await placeWithJob(context, { spec });

@@ -234,7 +234,7 @@ describe('a failed sign-in as real servers answer it', () => {
   });
 });
 
-it('names keys of an answer only if they are words', () => {
+it('the error of a sign-in names keys of an answer only if they are words', () => {
   const text = '{"Status":1,"x81f3-9a7b.c0":{"Reason_Code":2},"\\u001b[2J":3}';
   const rules = { secret: 'x', secrets: new Secrets(), isToken: false, sessionCodeField: null };
   expect(() => readGrant({ text, contentType: 'application/json' }, rules)).toThrow(

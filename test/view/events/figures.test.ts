@@ -4,7 +4,7 @@ import { AgentCounts, Figures } from '../../../src/view/events/figures.ts';
 
 const SECOND = 1_000;
 
-it('has a rate between two counts, and none of what was counted before the view began', () => {
+it('the history of figures has a rate between two counts, and none of what was counted before the view began', () => {
   const counts = new AgentCounts();
   const figures = new Figures();
   counts.bytes = 1_000_000;
@@ -21,7 +21,7 @@ it('has a rate between two counts, and none of what was counted before the view 
   expect(figures.all).toEqual([{ at: 5 * SECOND, bytes: 1_000, calls: { Get: 24 }, failures }]);
 });
 
-it('has no rate of a moment before the last one: a clock that was set back', () => {
+it('the history of figures has no rate of a moment before the last one: a clock that was set back', () => {
   const figures = new Figures();
   const at = (bytes: number, seconds: number) =>
     figures.add({ ...new AgentCounts(), bytes } as AgentCounts, seconds * SECOND);
@@ -31,7 +31,7 @@ it('has no rate of a moment before the last one: a clock that was set back', () 
   expect(figures.all).toEqual([{ at: 95_000, bytes: 4, calls: {}, failures: {} }]);
 });
 
-it('keeps figures of the last two hours only', () => {
+it('the history of figures keeps figures of the last two hours only', () => {
   const figures = new Figures();
   for (let pulse = 0; pulse < 2_000; pulse++) figures.add(new AgentCounts(), pulse * 5 * SECOND);
   expect(figures.all).toHaveLength(1_440);

@@ -21,7 +21,7 @@ function begun(place: ViewPlace, address: string): Promise<http.ClientRequest> {
   });
 }
 
-it('are broken off, and their places and files are free again', MINUTES, async () => {
+it('slow readers are broken off, and their places and files are free again', MINUTES, async () => {
   const place = await ViewPlace.serve();
   place.addJob();
   place.write('stdout', Buffer.alloc(8 * 1024 * 1024, 'x\n'));

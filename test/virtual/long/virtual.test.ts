@@ -2,4 +2,4 @@
 import { test } from 'vitest';
 import { runFor } from '../many.ts';
 
-test('holds its promises for twenty seconds, whatever happens', { timeout: 600_000 }, () => runFor(20));
+test('the agent holds its promises for twenty seconds, whatever happens', { timeout: 600_000 }, () => runFor(20));

@@ -8,7 +8,7 @@ import { needs } from '../../../support/needs.ts';
 /** Beyond a poll, with the time a command takes on a busy machine. */
 const GAP_MS = 5_000;
 
-it('takes commands at any agent, and a drained one hands over', needs('postgres'), async (context) => {
+it('a fleet takes commands at any agent, and a drained one hands over', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'], orderedBy: 'commands' });
   const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
   await fleet.runSpread();

@@ -7,7 +7,7 @@ import { needs } from '../../../support/needs.ts';
 /** From the death of an agent to the last of its jobs having another owner. */
 const TAKEOVER_MS = 30_000;
 
-it('takes over the jobs of an agent that is killed', needs('postgres'), async (context) => {
+it('a fleet takes over the jobs of an agent that is killed', needs('postgres'), async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   fleet.grow();
   await fleet.run();

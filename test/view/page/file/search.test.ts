@@ -49,7 +49,7 @@ async function searched(text: string, near: number, regex = false): Promise<Sear
   return search;
 }
 
-it('counts everything, and shows the first match from what is on the screen on', async () => {
+it('the search in a file counts everything, and shows the first match from what is on the screen on', async () => {
   content = 'error ... error ... error';
   const search = await searched('error', 5);
   expect(search.found.value?.count).toBe(3);
@@ -62,7 +62,7 @@ it('counts everything, and shows the first match from what is on the screen on',
   expect(shown).toEqual([20, 0, 20]);
 });
 
-it('goes on to a match that was not reported, and back to one that was', async () => {
+it('the search in a file goes on to a match that was not reported, and back to one that was', async () => {
   content = 'error ... error ... error';
   const search = await searched('error', 0);
   // More were found than reported: only the first one is known here.
@@ -76,13 +76,13 @@ it('goes on to a match that was not reported, and back to one that was', async (
   expect(capped.current.value).toEqual([0, 5]);
 });
 
-it('shows the last one where all lie before the screen', async () => {
+it('the search in a file shows the last one where all lie before the screen', async () => {
   content = 'error ... error ...';
   const search = await searched('error', 18);
   expect(search.current.value?.[0]).toBe(10);
 });
 
-it('counts what comes, each match once, also one that the end cut', async () => {
+it('the search in a file counts what comes, each match once, also one that the end cut', async () => {
   content = 'error ... err';
   const search = await searched('error', 0);
   expect(search.found.value?.count).toBe(1);
@@ -98,7 +98,7 @@ it('counts what comes, each match once, also one that the end cut', async () => 
   });
 });
 
-it('finds nothing where there is nothing', async () => {
+it('the search in a file finds nothing where there is nothing', async () => {
   content = 'all is well';
   const search = await searched('error', 0);
   expect(search.found.value).toMatchObject({ count: 0, isDone: true, problem: undefined });
@@ -110,13 +110,13 @@ it.each([
   ['a-b', 'x A-B y', 'A-B'],
   ['$.*+?()[]{}|/\\^', 'x $.*+?()[]{}|/\\^ y', '$.*+?()[]{}|/\\^'],
   ['řeka', 'ŘEKA', 'ŘEKA'],
-])('marks %j in text that is shown', (text, shown, marked) => {
+])('the search in a file marks %j in text that is shown', (text, shown, marked) => {
   const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
   search.query.value = { text, matchesCase: false, regex: false };
   expect(shown.match(search.needleIn(Buffer.from(shown), 0) ?? /never/)).toEqual([marked]);
 });
 
-it('marks of a regular expression what the server found in the row, and runs none itself', async () => {
+it('the search in a file marks of a regular expression what the server found in the row, and runs none itself', async () => {
   content = 'step 1\nno (step) 22\n';
   places = [
     [0, 6],
