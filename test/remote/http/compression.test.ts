@@ -118,7 +118,7 @@ describe('what is refused, and gzip is not requested again', () => {
   const packed = gzipSync(LOG);
   const changed = Buffer.from(packed);
   changed[packed.length - 6] = (changed[packed.length - 6] ?? 0) ^ 1;
-  const bomb = gzipSync(Buffer.alloc(300_000_000));
+  const bomb = gzipSync(Buffer.alloc(30_000_000));
   test.each([
     ['cut gzip', packed.subarray(0, -5), 'malformed', 'is damaged gzip'],
     ['a cut header', packed.subarray(0, 4), 'malformed', 'is damaged gzip'],

@@ -8,10 +8,10 @@ import { attempted, scanXml } from '../../support/wire-scan.ts';
 
 const PARTS = 'DownloadPartsOfJobFilesFromCluster';
 const FILE = 'DownloadFileFromCluster';
-const RUNS = numRuns(10_000);
+const RUNS = numRuns(3_000);
 
 // They take seconds, but not on a busy machine.
-describe('10,000 documents each', () => {
+describe('of random documents,', () => {
   test('texts mean what they were written for, each for its item, however the network cuts them', () => {
     fc.assert(
       fc.property(partsDocument, cuts, ({ xml, texts }, at) => {

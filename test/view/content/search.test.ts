@@ -104,8 +104,6 @@ describe('a search', () => {
     const bytes = Buffer.from(`${'a'.repeat(5_000)}\n`.repeat(3));
     const runaway = pattern('(a+)+$(?!\\s)b', { isExpression: true });
     await expect(all(bytes, runaway)).rejects.toThrow('takes too long');
-    const notText = Buffer.concat([Buffer.from([0xff, 0x0a]), bytes]);
-    await expect(all(notText, runaway)).rejects.toThrow('takes too long');
   });
 
   it('by an expression for which V8 has no stack is refused, and is no failure of the view', async () => {

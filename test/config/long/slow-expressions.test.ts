@@ -1,0 +1,8 @@
+/** Two seconds each: test/config/refusals.test.ts and fault-pattern.test.ts have one of each kind. */
+import { expect, it } from 'vitest';
+import { isQuickExpression } from '../../../src/config/auth-schema.ts';
+
+it.each(['(.*)*x', '(x+x+)+y', '(session|sess(ion)?)*x', '([a-z]+ ?)*ended', '(a|a)*b'])(
+  'an expression that a text made of its parts keeps busy is not quick: %s',
+  (pattern) => expect(isQuickExpression(pattern)).toBe(false),
+);
