@@ -1,15 +1,14 @@
 /** Where a test of the contract stands: one server that serves one job, and the client under test. */
-import { tmpdir } from 'node:os';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import type { Grant, Part, Remote } from '../../src/agent/ports.ts';
-import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
+import type { JobId } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
-import { Secrets } from '../../src/redact.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { RestCapabilities } from '../../src/remote/rest/capabilities.ts';
 import { RestRemote } from '../../src/remote/rest/client.ts';
 import { SoapRemote, type SoapRemoteOptions } from '../../src/remote/soap/client.ts';
-import { GivenSession, spillTo } from '../support/wire-remote.ts';
+import { GivenSession, jobId, remoteParts } from '../support/wire-remote.ts';
+import { closedAtEnd } from '../support/wire-server.ts';
 import type { ContractService, Dialect, ServedJob, UnderstoodCall } from './service.ts';
 
 /** Far beyond what anything here takes. */
@@ -47,20 +46,9 @@ export async function makePlace<Job extends ServedJob, Service extends ContractS
   const { codes = [], only = false } = options.stale ?? {};
   const stale = codes.map((code): Grant => ({ kind: 'session', code }));
   const session = new GivenSession(...stale, ...(only ? [] : [grant]));
-  const http = new HttpClient({
-    limits: { connectMs: LIMIT_MS, headersMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: LIMIT_MS },
-  });
-  onTestFinished(() => http.close());
-  const shared = {
-    http,
-    session,
-    secrets: new Secrets(),
-    spill: spillTo(tmpdir()),
-    isSessionFault: () => false,
-    untilAllowed: async () => {},
-    onCall: () => undefined,
-    maxSmallAnswerBytes: 4 * 1024 * 1024,
-  };
+  const limits = { connectMs: LIMIT_MS, headersMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: LIMIT_MS };
+  const http = closedAtEnd(new HttpClient({ limits }));
+  const shared = { ...remoteParts([]), http, session };
   const remote = remoteOf(service, dialect, shared);
   const understood: Place['understood'] = async (operation, fields = {}) => {
     const sent: Readonly<Record<string, unknown>> = {
@@ -77,7 +65,7 @@ export async function makePlace<Job extends ServedJob, Service extends ContractS
       authorization: service.tells('authorization') ? authorization : undefined,
     });
   };
-  return { service, remote, session, grant, jobId: jobIdOf(job.jobId), understood };
+  return { service, remote, session, grant, jobId: jobId(job.jobId), understood };
 }
 
 /** The last call; over REST, requests for parts are short, and together they are what was asked for. */
@@ -96,25 +84,8 @@ function remoteOf(service: ContractService, { protocol, version }: Dialect, shar
     const soapVersion = version === '1.1' ? '1.1' : '1.2';
     return new SoapRemote({ ...shared, namespace: service.namespace, url: service.url, soapVersion });
   }
-  const kept = new Map<string, string>();
-  const capabilities = new RestCapabilities({
-    kept: { get: (name) => kept.get(name), set: (name, value) => void kept.set(name, value) },
-    onChange: () => undefined,
-    now: () => 0,
-  });
+  const capabilities = new RestCapabilities({ kept: new Map(), onChange: () => undefined, now: () => 0 });
   return new RestRemote({ ...shared, capabilities, url: `${new URL(service.url).origin}/heappe` });
-}
-
-export function jobIdOf(text: string): JobId {
-  const id = parseJobId(text);
-  if (id === undefined) throw new Error(`${text} is no job id`);
-  return id;
-}
-
-export function taskIdOf(text: string): TaskId {
-  const id = parseTaskId(text);
-  if (id === undefined) throw new Error(`${text} is no task id`);
-  return id;
 }
 
 /** A part with its whole text in place of its content, which is given back. */

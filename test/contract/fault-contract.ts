@@ -3,7 +3,8 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { Remote } from '../../src/agent/ports.ts';
 import { failureOf } from '../support/failure.ts';
-import { download, jobIdOf, type Place, readPart, type Serve, signal, taskIdOf } from './contract-place.ts';
+import { jobId as jobIdOf, taskId as taskIdOf } from '../support/wire-remote.ts';
+import { download, type Place, readPart, type Serve, signal } from './contract-place.ts';
 import type { Dialect, ServedJob } from './service.ts';
 
 const METHOD = { serverHostname: null, sharedBasepath: null, protocol: 'NetworkShare', credentials: null } as const;

@@ -1,40 +1,26 @@
 /** The client of JobManagementWs against servers that are not made for it: the sandbox, and PHP's SoapServer. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { parseJobId } from '../../src/job.ts';
 import { jobTimeOf } from '../../src/job-information.ts';
-import { Secrets } from '../../src/redact.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { SoapJobService } from '../../src/remote/soap/client.ts';
 import { needs } from '../support/needs.ts';
-import { GivenSession } from '../support/wire-remote.ts';
+import { GivenSession, jobId, remoteParts, TEST_LIMITS } from '../support/wire-remote.ts';
+import { closedAtEnd } from '../support/wire-server.ts';
 import { signal } from './contract-place.ts';
 import { PhpService, type ServedInformation } from './php-service.ts';
 import { SandboxService } from './sandbox-service.ts';
 import { type ContractService, LONG_MAX, LONG_MIN, soapDialect, VERSIONS, type Version } from './service.ts';
 
-const idOf = (text: string) => parseJobId(text) ?? expect.fail(`${text} is no id`);
-
 /** A client of a server, with what the server wants to be shown. */
 async function clientOf(server: ContractService, soapVersion: Version, stale: string[] = []) {
   const { namespace, jobsUrl: url } = server;
-  const limits = { connectMs: 60_000, headersMs: 60_000, idleMs: 60_000, totalMs: 60_000 };
-  const http = new HttpClient({ limits });
-  onTestFinished(() => http.close());
+  const http = closedAtEnd(new HttpClient({ limits: TEST_LIMITS }));
   const session = new GivenSession(
     ...stale.map((code) => ({ kind: 'session', code }) as const),
     await server.grant('session'),
   );
-  const secrets = new Secrets();
-  const common = { namespace, url, soapVersion, http, session, secrets };
-  return {
-    session,
-    service: new SoapJobService({
-      ...common,
-      isSessionFault: () => false,
-      untilAllowed: async () => {},
-      onCall: () => {},
-    }),
-  };
+  const common = { ...remoteParts([]), namespace, url, soapVersion, http, session };
+  return { session, service: new SoapJobService(common) };
 }
 
 const NAME = 'měření & <b>"č. 7"</b> \u{1F600}';
@@ -76,7 +62,7 @@ describe("PHP's SoapServer", needs('php', 'php-soap'), () => {
     const { service } = await clientOf(php, version);
     expect(await service.listJobs(signal)).toEqual(READ);
     expect((await php.calls()).at(-1)).toMatchObject({ operation: 'ListJobsForCurrentUser', version });
-    expect(await service.getJob(idOf(LONG_MAX), signal)).toEqual(READ[0]);
+    expect(await service.getJob(jobId(LONG_MAX), signal)).toEqual(READ[0]);
     expect((await php.calls()).at(-1)?.request).toMatchObject({ submittedJobInfoId: LONG_MAX });
   });
 
@@ -84,7 +70,7 @@ describe("PHP's SoapServer", needs('php', 'php-soap'), () => {
     const { service, session } = await clientOf(php, version, ['x']);
     expect(await service.listJobs(signal)).toHaveLength(2);
     expect(session.lostGrants).toHaveLength(1);
-    await expect(service.getJob(idOf('777'), signal)).rejects.toMatchObject({ code: 'fault' });
+    await expect(service.getJob(jobId('777'), signal)).rejects.toMatchObject({ code: 'fault' });
   });
 });
 
@@ -102,7 +88,7 @@ test.each(VERSIONS)('the sandbox over SOAP %s tells of the job that it has', asy
     soapDialect(version),
   );
   const { service } = await clientOf(sandbox, version);
-  const job = await service.getJob(idOf('501'), signal);
+  const job = await service.getJob(jobId('501'), signal);
   expect(job).toMatchObject({ id: '501', name: 'job 501', tasks: [{ id: '9001' }, { id: LONG_MAX }] });
   expect(job.creationTime?.ms).toBeGreaterThan(Date.UTC(2020, 0));
   expect(await service.listJobs(signal)).toEqual([job]);

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import type { PartRequest } from '../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES, type LiveFileName } from '../../src/job.ts';
-import { type Place, readPart, type Serve, signal, taskIdOf } from './contract-place.ts';
+import { taskId as taskIdOf } from '../support/wire-remote.ts';
+import { type Place, readPart, type Serve, signal } from './contract-place.ts';
 import { type Dialect, JOB_ENDS, RELATIVE_PATHS, type ServedHabits, type ServedTask, taskEndsOf } from './service.ts';
 import { blocksOfText, HOSTILE_TEXTS } from './texts.ts';
 

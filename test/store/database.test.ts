@@ -9,6 +9,7 @@ import { isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/stor
 import { asStoreError } from '../../src/store/sql.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
+import { openFilesIn } from '../support/wire-files.ts';
 
 const NOW = Date.UTC(2026, 10, 5, 6, 7, 8);
 const JOB = '501' as JobId;
@@ -209,14 +210,7 @@ it('the store is closed again if a table is missing', () => {
   db.exec('DROP TABLE capabilities');
   db.close();
   expect(errorOf(() => openStore(directory)).code).toBe('store');
-  const open = fs.readdirSync('/proc/self/fd').map((fd) => {
-    try {
-      return fs.readlinkSync(`/proc/self/fd/${fd}`);
-    } catch {
-      return '';
-    }
-  });
-  expect(open.filter((target) => target.startsWith(directory))).toEqual([]);
+  expect(openFilesIn(directory)).toBe(0);
 });
 
 it('the store adds up of the watched jobs what all of the sums say of them', () => {

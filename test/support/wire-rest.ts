@@ -1,6 +1,6 @@
 /** A remote that speaks REST, for the tests of the wire, with what it did written down. */
 import { HttpClient, type HttpLimits } from '../../src/remote/http/http-client.ts';
-import { type KeptCapabilities, RestCapabilities } from '../../src/remote/rest/capabilities.ts';
+import { RestCapabilities } from '../../src/remote/rest/capabilities.ts';
 import { RestJobService, RestRemote, type RestRemoteOptions } from '../../src/remote/rest/client.ts';
 import type { CallEvent } from '../../src/remote/session-calls.ts';
 import { GivenSession, remoteParts, TEST_LIMITS } from './wire-remote.ts';
@@ -35,15 +35,11 @@ export function createRest(url: string, options: TestRestOptions = {}): TestRest
   const http = new HttpClient({ limits });
   const events: CallEvent[] = [];
   const changes: string[] = [];
-  const capabilities = new RestCapabilities({ kept: storeOf(kept), onChange: (what) => changes.push(what), now });
+  const capabilities = new RestCapabilities({ kept, onChange: (what) => changes.push(what), now });
   const all: RestRemoteOptions = {
     ...{ ...remoteParts(events), url: `${new URL(url).origin}/heappe`, http, session, capabilities },
     ...rest,
   };
   const remote = new RestRemote(all);
   return { remote, jobs: new RestJobService(all), session, events, kept, changes, close: () => http.close() };
-}
-
-function storeOf(kept: Map<string, string>): KeptCapabilities {
-  return { get: (name) => kept.get(name), set: (name, value) => void kept.set(name, value) };
 }

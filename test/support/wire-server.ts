@@ -79,6 +79,6 @@ export function answer(response: ServerResponse, status: number, type: string, b
 }
 
 /** Waits until `condition` holds. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 2));
 }

@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest';
 import type { SecretSource } from '../../src/auth.ts';
 import { Secret, type SecretOptions } from '../../src/system/secret.ts';
 import { secretDirectory } from '../remote/signin/files.ts';
-import { failureOf, NEVER, until } from '../remote/signin/server.ts';
+import { failureOf, NEVER } from '../remote/signin/server.ts';
+import { until } from '../support/wire-server.ts';
 
 const { path, write } = secretDirectory();
 const SECRET = 'correct-horse-battery-staple';

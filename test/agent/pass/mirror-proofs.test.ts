@@ -13,6 +13,7 @@ import type { LiveFileRow } from '../../../src/store/rows.ts';
 import { NEW_ROW } from '../../support/live-place.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { openFilesIn } from '../../support/wire-files.ts';
 import { FilesRemote, JOB } from '../results/place.ts';
 
 interface Mirror {
@@ -51,14 +52,7 @@ class Proofs {
 
   /** Mirrors that are open now. */
   get open(): number {
-    const to = fs.readdirSync('/proc/self/fd').map((fd) => {
-      try {
-        return fs.readlinkSync(`/proc/self/fd/${fd}`);
-      } catch {
-        return '';
-      }
-    });
-    return to.filter((file) => file.startsWith(this.directory)).length;
+    return openFilesIn(this.directory);
   }
 
   prove(): Promise<(LiveProof | JobtailError)[]> {

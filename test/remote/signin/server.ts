@@ -118,8 +118,3 @@ export function expectNoSecret(value: unknown, secrets: readonly string[]): void
   if (value instanceof Error) everything.push(value.message, String(value.stack));
   for (const secret of secrets) expect(everything.join('\n')).not.toContain(secret);
 }
-
-/** Waits until `condition` holds. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
-}

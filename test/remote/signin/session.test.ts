@@ -11,8 +11,8 @@ import {
   NEVER,
   passwordSettings,
   signInService,
-  until,
 } from './server.ts';
+import { until } from '../../support/wire-server.ts';
 
 const { path, write } = secretDirectory();
 const { service, signIn } = signInService();

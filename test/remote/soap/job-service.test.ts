@@ -1,13 +1,12 @@
 /** JobManagementWs on the wire: what is asked, what is made of the answers, and how little of them is believed. */
 import { describe, expect, test } from 'vitest';
 import type { JobInformation } from '../../../src/job-information.ts';
-import { Secrets } from '../../../src/redact.ts';
 import { HttpClient } from '../../../src/remote/http/http-client.ts';
 import type { CallEvent } from '../../../src/remote/session-calls.ts';
 import { SoapJobService } from '../../../src/remote/soap/client.ts';
 import type { SoapVersion } from '../../../src/remote/soap/contract.ts';
 import { NAMESPACE, response, SOAP_1_1, SOAP_1_2 } from '../../support/wire-envelopes.ts';
-import { GivenSession, JOB, jobId, SESSION_CODE, TEST_LIMITS } from '../../support/wire-remote.ts';
+import { GivenSession, JOB, jobId, remoteParts, SESSION_CODE, TEST_LIMITS } from '../../support/wire-remote.ts';
 import { bodyOf, closedAtEnd, startHttpServer } from '../../support/wire-server.ts';
 
 const { signal } = new AbortController();
@@ -31,15 +30,8 @@ async function serve(answers: readonly string[], soapVersion: SoapVersion = '1.1
     answer.writeHead(body.includes(':Fault>') ? 500 : 200, { 'content-type': `${xml}; charset=utf-8` }).end(body);
   }));
   const http = closedAtEnd(new HttpClient({ limits: TEST_LIMITS }));
-  const service = new SoapJobService({
-    ...{ namespace: NAMESPACE, url: server.url, soapVersion, http, session },
-    ...{
-      secrets: new Secrets(),
-      isSessionFault: () => false,
-      untilAllowed: async () => {},
-      onCall: (event) => events.push(event),
-    },
-  });
+  const common = { ...remoteParts(events), namespace: NAMESPACE, url: server.url, soapVersion, http, session };
+  const service = new SoapJobService(common);
   return { service, asked, events };
 }
 
