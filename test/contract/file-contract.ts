@@ -17,11 +17,12 @@ export function fileContract(serve: Serve, dialect: Dialect): void {
 
   test.each(JOB_ENDS)('gives the bytes of a file of job %s', async (jobId) => {
     expect(new Set(allBytes(256)).size).toBe(256);
-    for (const length of [256, 1, 2, 3, 1024, 1025]) {
-      const bytes = allBytes(length);
-      const place = await serve({ jobId, files: new Map([[NAME, bytes]]) });
-      expect(await download(place, NAME)).toEqual(bytes);
-      await place.understood(OPERATION, asked(NAME));
+    const lengths = [256, 1, 2, 3, 1024, 1025];
+    const nameOf = (length: number) => `/701/result-${length}.bin`;
+    const place = await serve({ jobId, files: new Map(lengths.map((length) => [nameOf(length), allBytes(length)])) });
+    for (const length of lengths) {
+      expect(await download(place, nameOf(length))).toEqual(allBytes(length));
+      await place.understood(OPERATION, asked(nameOf(length)));
     }
   });
 

@@ -56,5 +56,7 @@ export function blocksOfText(blocks: number): string {
 
 /** So many bytes; each byte value stands among the first 256. */
 export function allBytes(length: number): Buffer {
-  return Buffer.from(Uint8Array.from({ length }, (_, index) => index * 31 + (index >> 8)));
+  const bytes = Buffer.alloc(length);
+  for (let index = 0; index < length; index++) bytes[index] = index * 31 + (index >> 8);
+  return bytes;
 }
