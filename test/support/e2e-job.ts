@@ -1,7 +1,9 @@
 /** Jobs of a sandbox that is asked by its control interface: their first task, what the configuration says of them, a quiet one. */
 import fs from 'node:fs';
+import path from 'node:path';
+import type { TestContext } from 'vitest';
 import type { JobDescription } from '../../simulator/control.ts';
-import { Place } from './e2e-place.ts';
+import { NOBODY, Place } from './e2e-place.ts';
 
 /** The first task of a job. */
 export function taskOf({ jobId, tasks }: JobDescription): JobDescription['tasks'][number] {
@@ -33,4 +35,15 @@ export async function mirroredJob(context: Parameters<typeof Place.make>[0], con
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
   return { place, sandbox, job, stdout: task.files.stdout, mirror, agent };
+}
+
+/** A place whose agent is nobody's, with a quiet job; skips the test where that user cannot run the program. */
+export async function foreignPlace(context: TestContext) {
+  const place = Place.make(context);
+  place.giveUpRights(context);
+  const set = await submitQuietJob(place);
+  fs.chownSync(set.sandbox.passwordFile, NOBODY, NOBODY);
+  for (const directory of ['cluster', 'cluster/secrets']) fs.chmodSync(path.join(place.directory, directory), 0o755);
+  place.configure(set.sandbox, { watch: [requestOf(set.job)], results: { enabled: false } });
+  return { place, ...set };
 }

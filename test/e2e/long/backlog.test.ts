@@ -3,12 +3,47 @@
  * JOBTAIL_BACKLOG_MIB says how much (64).
  */
 import fs from 'node:fs';
-import { expect, it } from 'vitest';
+import net from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
 import type { JobDescription } from '../../../simulator/control.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
-import { holdingWay } from '../../support/holding-way.ts';
 import { needsThat } from '../../support/needs.ts';
+import { once } from 'node:events';
+import { pipeline } from 'node:stream/promises';
+
+interface HoldingWay {
+  readonly port: number;
+  readonly goOn: () => void;
+}
+
+/** Each connection stops after so many bytes of the server, until `goOn` is called or the test is over. */
+async function holdingWay(serverPort: number, bytes: number): Promise<HoldingWay> {
+  let goOn = () => {};
+  const goesOn = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const server = net.createServer((near) => {
+    const far = net.connect(serverPort, '127.0.0.1');
+    const held = async function* (pieces: AsyncIterable<Buffer>) {
+      let passed = 0;
+      for await (const piece of pieces) {
+        passed += piece.length;
+        if (passed > bytes) await goesOn;
+        yield piece;
+      }
+    };
+    // Whoever breaks off is noticed at the other end.
+    pipeline(near, far).catch(() => {});
+    pipeline(far, held, near).catch(() => {});
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    goOn();
+    server.close();
+  });
+  return { port: (server.address() as net.AddressInfo).port, goOn };
+}
 
 const MIB = 2 ** 20;
 const BACKLOG_MIB = Number(process.env['JOBTAIL_BACKLOG_MIB'] ?? 64);

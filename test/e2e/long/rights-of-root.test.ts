@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
 import { EXIT } from '../../../src/errors.ts';
-import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { foreignPlace } from '../../support/e2e-job.ts';
 import { NOBODY, Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needsThat } from '../../support/needs.ts';
@@ -11,14 +11,9 @@ import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const AS_ROOT = needsThat(process.getuid?.() === 0, 'commands of root on the state of another user: they need root');
 
-/** A place whose agent is nobody's, with a quiet job, and a configuration of root's for it elsewhere. */
-async function foreignPlace(context: TestContext) {
-  const place = Place.make(context);
-  place.giveUpRights(context);
-  const set = await submitQuietJob(place);
-  fs.chownSync(set.sandbox.passwordFile, NOBODY, NOBODY);
-  for (const directory of ['cluster', 'cluster/secrets']) fs.chmodSync(path.join(place.directory, directory), 0o755);
-  place.configure(set.sandbox, { watch: [requestOf(set.job)], results: { enabled: false } });
+/** With a configuration of root's for the place elsewhere. */
+async function placeOfTwo(context: TestContext) {
+  const { place, ...set } = await foreignPlace(context);
   const etc = temporaryDirectory(undefined, context);
   const ofRoot = { file: path.join(etc, 'config.yaml'), passwordFile: path.join(etc, 'password') };
   fs.copyFileSync(set.sandbox.passwordFile, ofRoot.passwordFile);
@@ -43,7 +38,7 @@ it.concurrent(
   'a command of root has no right of root left in any of its threads, and opens no debugger',
   AS_ROOT,
   async (context) => {
-    const { place, ofRoot, job, task } = await foreignPlace(context);
+    const { place, ofRoot, job, task } = await placeOfTwo(context);
     fs.writeFileSync(task.files.stdout, 'hello\n');
     await place.run();
     await place.mirrored(job, 'stdout');
@@ -62,7 +57,7 @@ it.concurrent(
 );
 
 it.concurrent('the agent opens no debugger at SIGUSR1 and goes on', AS_ROOT, async (context) => {
-  const { place, job, task } = await foreignPlace(context);
+  const { place, job, task } = await placeOfTwo(context);
   const agent = await place.run();
   agent.signal('SIGUSR1');
   fs.writeFileSync(task.files.stdout, 'hello\n');
@@ -74,7 +69,7 @@ it.concurrent(
   'a command of root uses a configuration and a password that only root can read',
   AS_ROOT,
   async (context) => {
-    const { place, ofRoot } = await foreignPlace(context);
+    const { place, ofRoot } = await placeOfTwo(context);
     await place.run();
     const { stdout } = await place.agentAsRoot('check', '-c', ofRoot.file);
     expect(stdout).toMatch(/^[✓+] sign-in/m);
@@ -85,7 +80,7 @@ it.concurrent(
   'a configuration of another user is used as that user, and its programs have no right of root',
   AS_ROOT,
   async (context) => {
-    const { place, sandbox } = await foreignPlace(context);
+    const { place, sandbox } = await placeOfTwo(context);
     const { script, status } = passwordProgram(place, sandbox.passwordFile);
     const auth = { passwordFile: undefined, passwordCommand: [script] };
     place.configure(sandbox, { auth });
@@ -101,7 +96,7 @@ it.concurrent(
 );
 
 it.concurrent('the agent of root refuses a configuration that another user can change', AS_ROOT, async (context) => {
-  const { place, ofRoot, sandbox } = await foreignPlace(context);
+  const { place, ofRoot, sandbox } = await placeOfTwo(context);
   const { script } = passwordProgram(place, sandbox.passwordFile);
   place.configure(sandbox, { auth: { passwordFile: undefined, passwordCommand: [script] } });
   const link = path.join(path.dirname(ofRoot.file), 'link.yaml');
@@ -115,7 +110,7 @@ it.concurrent('the agent of root refuses a configuration that another user can c
 });
 
 it.concurrent('a command of root is refused where two users can change the configuration', AS_ROOT, async (context) => {
-  const { place } = await foreignPlace(context);
+  const { place } = await placeOfTwo(context);
   fs.chownSync(place.configFile, 4711, 4711);
   const refused = await place.agentAsRoot('status');
   expect(refused).toMatchObject({ code: EXIT.local });
@@ -123,7 +118,7 @@ it.concurrent('a command of root is refused where two users can change the confi
 });
 
 it.concurrent('a command of root is refused where the owner of the state cannot reach it', AS_ROOT, async (context) => {
-  const { place, ofRoot, sandbox } = await foreignPlace(context);
+  const { place, ofRoot, sandbox } = await placeOfTwo(context);
   const outer = path.join(path.dirname(ofRoot.file), 'private');
   fs.mkdirSync(path.join(outer, 'state'), { recursive: true, mode: 0o700 });
   fs.chownSync(path.join(outer, 'state'), NOBODY, NOBODY);

@@ -8,23 +8,12 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { EXIT } from '../../../src/errors.ts';
-import { requestOf, submitQuietJob } from '../../support/e2e-job.ts';
-import { NOBODY, Place } from '../../support/e2e-place.ts';
+import { foreignPlace } from '../../support/e2e-job.ts';
+import { NOBODY } from '../../support/e2e-place.ts';
 import { needsThat } from '../../support/needs.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const AS_ROOT = needsThat(process.getuid?.() === 0, 'commands of root on the state of another user: they need root');
-
-/** A place whose agent is nobody's, with a quiet job; skips the test where that user cannot run the program. */
-async function foreignPlace(context: TestContext) {
-  const place = Place.make(context);
-  place.giveUpRights(context);
-  const set = await submitQuietJob(place);
-  fs.chownSync(set.sandbox.passwordFile, NOBODY, NOBODY);
-  for (const directory of ['cluster', 'cluster/secrets']) fs.chmodSync(path.join(place.directory, directory), 0o755);
-  place.configure(set.sandbox, { watch: [requestOf(set.job)], results: { enabled: false } });
-  return { place, ...set };
-}
 
 /** Files of root's, in a directory of root's: how they are now, and that it stays so. */
 function treasure({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {

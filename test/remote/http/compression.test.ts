@@ -1,14 +1,20 @@
 /** Compressed responses over real HTTP: what comes out, and what is refused. */
+import fc from 'fast-check';
 import type { Socket } from 'node:net';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Compression } from '../../../src/remote/http/compression.ts';
+import { type Compression, Compression, MEASURED_BYTES, MEASUREMENTS, SLOW_RATE } from '../../../src/remote/http/compression.ts';
 import { HttpClient, type HttpLimits, readBeginning, readBody } from '../../../src/remote/http/http-client.ts';
 import { numRuns } from '../../support/property-runs.ts';
-import { wantedCompression } from '../../support/wanted-compression.ts';
 import { closedAtEnd, startHttpServer, startTcpServer, until, type WireServer } from '../../support/wire-server.ts';
+
+function wantedCompression(): Compression {
+  const compression = new Compression();
+  const measure = compression.measuring();
+  for (let at = 0; at < MEASUREMENTS; at += 1) measure(MEASURED_BYTES, (MEASURED_BYTES / SLOW_RATE) * 2000);
+  return compression;
+}
 
 const LIMITS: HttpLimits = { connectMs: 5000, headersMs: 20_000, idleMs: 20_000, totalMs: 60_000 };
 

@@ -8,7 +8,42 @@ import { Place } from '../../../../support/e2e-place.ts';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { startBrowser, ViewPage } from '../../../../support/view-browser.ts';
-import { appendLines, lineOf, MIB, placeWithLog } from '../../../../support/view-log.ts';
+import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
+
+const MIB = 2 ** 20;
+/** Of one line, its end included: so places are known. */
+const LINE_BYTES = 64;
+
+/** The line of this number, from 0, without its end. */
+function lineOf(number: number): string {
+  return `step ${String(number).padStart(10, '0')} residual 1.234567e-03 `.padEnd(LINE_BYTES - 1, '.');
+}
+
+/** A place whose job's stdout has so many MiB of such lines in its mirror; no agent runs. */
+async function placeWithLog(place: Place, mib: number) {
+  const { sandbox, job, task, mirror } = await submitQuietJob(place);
+  fs.writeFileSync(task.files.stdout, `${lineOf(0)}\n`);
+  place.configure(sandbox, { watch: [requestOf(job)], results: { enabled: false } });
+  const agent = await place.run();
+  await place.mirrored(job, 'stdout');
+  agent.signal('SIGTERM');
+  await agent.ended;
+  const file = fs.openSync(mirror, 'w');
+  for (let piece = 0, line = 0; piece < mib; piece++) {
+    let text = '';
+    for (; text.length < MIB; line++) text += `${lineOf(line)}\n`;
+    fs.writeSync(file, text);
+  }
+  fs.closeSync(file);
+  return { job, task, mirror, lines: (mib * MIB) / LINE_BYTES };
+}
+
+/** As the agent appends. */
+function appendLines(mirror: string, from: number, count: number): void {
+  let text = '';
+  for (let line = from; line < from + count; line++) text += `${lineOf(line)}\n`;
+  fs.appendFileSync(mirror, text);
+}
 
 const LOG_MIB = Number(process.env['JOBTAIL_VIEW_MIB'] ?? 256);
 /** However long the log is. */
