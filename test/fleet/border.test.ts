@@ -1,18 +1,9 @@
 /** What stands in the database of a fleet is hostile: other roles may write there, and newer agents do. */
-import fs from 'node:fs';
-import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { withView } from '../../src/cli/fleet/client.ts';
-import { loadConfig } from '../../src/config/load.ts';
 import { Border, type FoundRow } from '../../src/fleet/border.ts';
-import { FleetClient } from '../../src/fleet/client.ts';
 import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
 import { liveParts, resultsParts } from '../../src/safe-names.ts';
-import { MINIMAL } from '../config/files.ts';
-import { until } from '../support/e2e-until.ts';
-import { FleetParts, orderFor } from '../support/fleet-parts.ts';
-import { needs } from '../support/needs.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
+import { orderFor } from '../support/fleet-parts.ts';
 
 const live = (columns: object, key = '["9001","stdout"]'): FoundRow => {
   const row = { job_id: '1', task_id: '9001', file: 'stdout', position: 5, copy_mark: null, ...columns };
@@ -110,68 +101,4 @@ it.for(['../OUT', '..', '', '1/2', '+1', '01', ' 1', '1e3', '9223372036854775808
   expect(() => liveParts('1' as JobId, { taskId: id as TaskId, file })).toThrow('not an id');
   expect(() => resultsParts(id as JobId)).toThrow('not an id');
   expect(() => liveParts('1' as JobId, { taskId: '1' as TaskId, file: '../x' as LiveFileName })).toThrow();
-});
-
-const HOSTILE = '../OUT';
-
-it.concurrent('rows that are malformed keep no other job from being followed or shown', {
-  ...needs('postgres'),
-}, async (test) => {
-  const fleet = await FleetParts.make(test);
-  const { commands } = await fleet.join('command');
-  const [broken, sound, later] = [orderFor(1), orderFor(2), orderFor(3)];
-  for (const jobId of [HOSTILE as JobId, broken.jobId, sound.jobId])
-    await commands.give([{ jobId, kind: 'watch', body: { ...orderFor(Number(jobId)), jobId } }]);
-  const rows = [
-    [broken.jobId, 'live_files', '["../9001","stdout"]', { job_id: '1', task_id: '../9001', file: 'stdout' }],
-    [broken.jobId, 'live_files', '["9001","stderr"]', { job_id: '1', task_id: '9001', file: 'stderr', position: 'x' }],
-    [broken.jobId, 'of_a_newer_agent', '[]', { job_id: '1' }],
-    [HOSTILE, 'jobs', '[]', { job_id: HOSTILE, state: 'watched' }],
-  ];
-  for (const [jobId, kind, key, row] of rows)
-    await fleet.query('INSERT INTO jobtail.rows VALUES ($1, $2, $3, $4)', [jobId, kind, key, JSON.stringify(row)]);
-  await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'of-a-newer-agent')`, [broken.jobId]);
-  await fleet.query(`INSERT INTO jobtail.rules (rule) VALUES ('{"include": 5}')`);
-  const { log, followed, store } = fleet.start('anna', {});
-  await until('both to be followed', () => followed.has(broken.jobId) && followed.has(sound.jobId));
-  await commands.give([{ jobId: later.jobId, kind: 'watch', body: later }]);
-  await until('a later one to be followed', () => followed.has(later.jobId));
-  expect([...followed].sort()).toEqual(['1', '2', '3']);
-  expect(store.liveFiles.ofJob(broken.jobId).every(({ taskId }) => taskId === '9001')).toBe(true);
-  await until('the order to be answered', async () => {
-    const open = await fleet.query(`SELECT 1 FROM jobtail.orders WHERE kind = 'of-a-newer-agent' AND answer IS NULL`);
-    return open.length === 0;
-  });
-  const ignored = log.filter(({ message }) => message === 'row of the database ignored');
-  expect(ignored.length).toBeGreaterThan(3);
-  expect(log.filter(({ level }) => level === 'error')).toEqual([]);
-
-  const reports: string[] = [];
-  const onIgnored = (what: string) => void reports.push(what);
-  const client = await FleetClient.open({ ...fleet.address, onIgnored });
-  const configFile = path.join(temporaryDirectory(undefined, test), 'config.yaml');
-  fs.writeFileSync(configFile, MINIMAL);
-  const config = await loadConfig(configFile);
-  const shown = await withView({ config, client }, (view) => view.jobs.all().map(({ jobId }) => jobId));
-  expect(shown.sort()).toEqual(['1', '2', '3']);
-  expect((await client.owners()).map(({ jobId }) => jobId)).toEqual(['1', '2', '3']);
-  expect(reports.length).toBeGreaterThan(2);
-  await client.close();
-});
-
-it.concurrent('nothing that another role put into the schema public is run', needs('postgres'), async (test) => {
-  const fleet = await FleetParts.make(test);
-  await fleet.query('CREATE TABLE public.loot (what text)');
-  const steal = (what: string) =>
-    `LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.loot VALUES ('${what}'); RETURN NULL; END $$`;
-  await fleet.query(`CREATE FUNCTION public.hashtextextended(text, integer) RETURNS bigint ${steal('function')}`);
-  await fleet.query(`CREATE FUNCTION public.times(integer, interval) RETURNS interval ${steal('operator')}`);
-  await fleet.query('CREATE OPERATOR public.* (LEFTARG = integer, RIGHTARG = interval, FUNCTION = public.times)');
-  const { commands } = await fleet.join('command');
-  await commands.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
-  const { member, followed } = fleet.start('anna', {});
-  await until('the job to be followed', () => followed.has(orderFor(1).jobId));
-  await member.register.follow([{ ...orderFor(2), source: 'mine' }], 10);
-  await until('the other to be followed', () => followed.has(orderFor(2).jobId));
-  expect(await fleet.query('SELECT * FROM public.loot')).toEqual([]);
 });

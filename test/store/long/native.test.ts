@@ -3,12 +3,12 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { FLEET_NODE } from '../../bench/fleet-node.ts';
-import { needs } from '../support/needs.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
+import { FLEET_NODE } from '../../../bench/fleet-node.ts';
+import { needs } from '../../support/needs.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
 
-const TYPESCRIPT = new URL('../../scripts/typescript.mjs', import.meta.url).href;
-const WORKER = fileURLToPath(new URL('../support/store-collected.mjs', import.meta.url));
+const TYPESCRIPT = new URL('../../../scripts/typescript.mjs', import.meta.url).href;
+const WORKER = fileURLToPath(new URL('../../support/store-collected.mjs', import.meta.url));
 
 it('what is collected of a store ends no process', needs('postgres'), async () => {
   const [node = '', ...args] = FLEET_NODE;
