@@ -21,7 +21,7 @@ it.each([
   ['http://localhost:8080/F', 'http://127.0.0.1:8080', []],
   ['http://[::1]:8080/F', 'http://127.1:8080', []],
   ['http://[::2]:8080/F', 'http://localhost.example.org', ['http://[::2]:8080', 'http://localhost.example.org']],
-])('%s, %s', async (fileTransferUrl, baseUrl, expected) => {
+])('with the addresses %s and %s, what goes without TLS is named', async (fileTransferUrl, baseUrl, expected) => {
   expect(plainOrigins(await load(config(fileTransferUrl, baseUrl)))).toEqual(expected);
 });
 

@@ -23,7 +23,7 @@ import { question, USERS } from './recorded/questions.ts';
 
 const SIGN_IN = 'UserAndLimitationManagement/AuthenticateUserPassword';
 
-describe.each(RECORDED.map((recorded) => [recorded.version, recorded] as const))('V%s', (version, recorded) => {
+describe.each(RECORDED.map((recorded) => [recorded.version, recorded] as const))('the sandbox as V%s answers', (version, recorded) => {
   const answers = linesOf<RecordedAnswer>(`answers-${version}.jsonl`);
   const directory = directoryOfFile();
   let sandbox: Sandbox;

@@ -59,7 +59,7 @@ describe('a look at results', () => {
 describe.each([
   ['at once', false],
   ['by a thread', true],
-])('calls %s', (_, onNetwork) => {
+])('calls on files %s', (_, onNetwork) => {
   const calls = fileCalls(onNetwork);
 
   it('say what stands there, and that nothing does', async () => {

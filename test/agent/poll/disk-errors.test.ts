@@ -41,7 +41,7 @@ class FailingDisk extends ModelDisk {
 
 const cases = CALLS.flatMap((call) => (Object.keys(CODES) as (keyof typeof CODES)[]).map((code) => ({ call, code })));
 
-it.each(cases)('$code of $call', async ({ call, code }) => {
+it.each(cases)('$code of $call is an error that names the mirror, which becomes whole afterwards', async ({ call, code }) => {
   const remote = new ModelRemote();
   const disk = new FailingDisk();
   let now = 1_000_000;

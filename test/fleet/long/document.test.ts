@@ -51,7 +51,7 @@ it('two agents share jobs with the role, the database and the rights of the docu
   await client.close();
 });
 
-it('its configuration is one', () => {
+it('the block of the document of fleets is a configuration', () => {
   const { mirror, fleet } = parse(blockWith('urlCredential')) as Record<string, unknown>;
   expect(mirror).toEqual({ directory: '/srv/mirrors' });
   expect(fleetSection('/etc/agent').safeParse(fleet)).toMatchObject({ success: true });

@@ -150,7 +150,7 @@ describe('connections', () => {
   });
 });
 
-describe('limits', () => {
+describe('a call ends by its limit', () => {
   test('of the header', async () => {
     const server = await raw('HTTP/1.1 200 OK\r\ncontent-le');
     await expect(client({ headersMs: 80 }).request(get(server.url))).rejects.toMatchObject({
@@ -189,7 +189,7 @@ describe('limits', () => {
     await expect(readBody(got, 1000)).rejects.toMatchObject({ code: 'timeout' });
   });
 
-  test('of silence do not count the time the reader takes', async () => {
+  test('of silence, which does not count the time the reader takes', async () => {
     const server = await serve(startHttpServer((_, response) => answer(response, 200, '', Buffer.alloc(500_000))));
     const got = await client({ idleMs: 150 }).request(get(server.url));
     let length = 0;
@@ -284,7 +284,7 @@ describe('a signal', () => {
   });
 });
 
-describe('failures', () => {
+describe('a failure has its code:', () => {
   test('nobody listens', async () => {
     const server = await startTcpServer(() => undefined);
     await server.close();
@@ -316,7 +316,7 @@ describe('failures', () => {
     await expect(reading()).rejects.toMatchObject({ code });
   });
 
-  test('a reset', async () => {
+  test('a connection that is reset', async () => {
     const server = await raw('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc', (socket) => {
       setImmediate(() => socket.resetAndDestroy());
     });
@@ -324,7 +324,7 @@ describe('failures', () => {
     await expect(reading()).rejects.toMatchObject({ code: 'interrupted' });
   });
 
-  test('a wrong address', async () => {
+  test('an address that is none', async () => {
     await expect(client().request(get('ftp://host/'))).rejects.toMatchObject({ code: 'config' });
     await expect(client().request(get('nonsense'))).rejects.toMatchObject({ code: 'config' });
   });

@@ -22,7 +22,7 @@ test('a configured proxy is used', async () => {
   expect(asked).toEqual([`GET ${target.url}`]);
 });
 
-test('proxy variables are not', async () => {
+test('a proxy of the environment is not used', async () => {
   const asked: string[] = [];
   const [proxy, target] = [await proxyThat(asked, 200), await startTarget()];
   for (const name of ['http_proxy', 'HTTP_PROXY', 'ALL_PROXY']) process.env[name] = `http://127.0.0.1:${proxy.port}`;
@@ -34,7 +34,7 @@ test('proxy variables are not', async () => {
   expect(asked).toEqual([]);
 });
 
-test('a proxy that wants a sign-in', async () => {
+test('a proxy that wants a sign-in is named as the failure', async () => {
   const [proxy, target] = [await proxyThat([], 407), await startTarget()];
   const address = `http://127.0.0.1:${proxy.port}`;
   await expect(fetchFrom(target.url, address)).rejects.toMatchObject({
@@ -47,7 +47,7 @@ test('a proxy that wants a sign-in', async () => {
   });
 });
 
-test('a proxy that is not there', async () => {
+test('a proxy that is not there makes the server unreachable', async () => {
   const [proxy, target] = [await proxyThat([], 200), await startTarget()];
   await proxy.close();
   await expect(fetchFrom(target.url, `http://127.0.0.1:${proxy.port}`)).rejects.toMatchObject({ code: 'unreachable' });

@@ -65,7 +65,7 @@ describe('TLS', needs('openssl'), () => {
     expect(await fetchFrom(server, { ca: certificates.ca, cert, key })).toBe('hello client');
   });
 
-  test('without the client certificate that the server wants', async () => {
+  test('fails without the client certificate that the server wants', async () => {
     const strict = await serve({ ...certificates.server, ca: certificates.ca, requestCert: true });
     const refused = await fetchFrom(strict, { ca: certificates.ca }).catch((error: unknown) => error);
     // TLS 1.3 tells it after the handshake; the alert may be overtaken by the end of the connection.
@@ -82,14 +82,14 @@ describe('TLS', needs('openssl'), () => {
     expect(asked).toEqual([`CONNECT 127.0.0.1:${server.port}`, `CONNECT 127.0.0.1:${server.port}`]);
   });
 
-  test('with a key that is none', async () => {
+  test('fails with a key that is none', async () => {
     const server = await serve(certificates.server);
     const key = Buffer.from('no key');
     const call = fetchFrom(server, { ca: certificates.ca, cert: certificates.client.cert, key });
     await expect(call).rejects.toMatchObject({ code: 'tls' });
   });
 
-  test('to a server that speaks plain HTTP', async () => {
+  test('fails at a server that speaks plain HTTP', async () => {
     const server = closedAtEnd(await startHttpServer((_, response) => response.end()));
     const secure = { ...server, url: server.url.replace('http:', 'https:') };
     await expect(fetchFrom(secure, { ca: certificates.ca })).rejects.toMatchObject({ code: 'tls' });

@@ -181,7 +181,7 @@ test('there are enough of them', () => {
   expect(BROKEN.length).toBeGreaterThan(40);
 });
 
-test.each(BROKEN.map((broken) => [broken.what, broken] as const))('%s', async (_, broken) => {
+test.each(BROKEN.map((broken) => [broken.what, broken] as const))('an answer is refused: %s', async (_, broken) => {
   await expectFailure(broken, SOAP);
 });
 
