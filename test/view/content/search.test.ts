@@ -100,12 +100,6 @@ describe('a search', () => {
     expect(() => pattern(text, options)).toThrow(Refused);
   });
 
-  it('by an expression that would run away ends', async () => {
-    const bytes = Buffer.from(`${'a'.repeat(5_000)}\n`.repeat(3));
-    const runaway = pattern('(a+)+$(?!\\s)b', { isExpression: true });
-    await expect(all(bytes, runaway)).rejects.toThrow('takes too long');
-  });
-
   it('by an expression for which V8 has no stack is refused, and is no failure of the view', async () => {
     const groups = pattern(`^${'('.repeat(120)}.${')'.repeat(120)}*x`, { isExpression: true });
     await expect(all(Buffer.alloc(SLICE, 'ab'), groups)).rejects.toThrow(Refused);
