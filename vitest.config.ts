@@ -73,10 +73,7 @@ class LongFirst extends BaseSequencer {
     const { seed } = this.ctx.config.sequence;
     const placeOf = (file: string) => createHash('md5').update(`${seed} ${path.relative(import.meta.dirname, file)}`);
     const keys = new Map(
-      files.map(({ moduleId }) => [
-        moduleId,
-        `${isLong(moduleId) ? 0 : 1} ${placeOf(moduleId).digest('hex')}`,
-      ]),
+      files.map(({ moduleId }) => [moduleId, `${isLong(moduleId) ? 0 : 1} ${placeOf(moduleId).digest('hex')}`]),
     );
     const keyOf = ({ moduleId }: TestSpecification) => keys.get(moduleId) ?? '';
     return [...files].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));

@@ -103,13 +103,11 @@ const WRONG_VALUES: Case[] = [
   ['auth', 'passwordCommand: []', 'auth.passwordCommand: expected at least the name of a program, found an empty list'],
   ['auth', 'path: a?b', 'auth.path: expected a path such as /service/UserAndLimitationManagement, found "a?b" (text)'],
   ['auth', 'operation: "Sign In"', 'auth.operation: expected the name of an operation, found "Sign In" (text)'],
-  ...['(', '(a+)+$'].map(
-    (pattern): [string, string, string] => [
-      'auth',
-      `sessionFaultPattern: "${pattern}"`,
-      `auth.sessionFaultPattern: expected a regular expression that is quick for any text (no repetition inside of another one), found "${pattern}" (text)`,
-    ],
-  ),
+  ...['(', '(a+)+$'].map((pattern): [string, string, string] => [
+    'auth',
+    `sessionFaultPattern: "${pattern}"`,
+    `auth.sessionFaultPattern: expected a regular expression that is quick for any text (no repetition inside of another one), found "${pattern}" (text)`,
+  ]),
   // the rest
   ['mirror', 'directory: "a\\0b"', 'found "a\\\\u0000b" (text)'.replace('\\\\', '\\')],
   [

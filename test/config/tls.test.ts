@@ -11,7 +11,9 @@ const { path, write, load } = configDirectory();
 const openssl = (words: string) => promisify(execFile)('openssl', words.split(' '), { cwd: path('') });
 /** A self-signed certificate and its key: `NAME.pem` and `NAME.key`. */
 const makeCertificate = (name: string) =>
-  openssl(`req -x509 -subj /CN=${name} -days 2 -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -keyout ${name}.key -out ${name}.pem`);
+  openssl(
+    `req -x509 -subj /CN=${name} -days 2 -nodes -newkey ec -pkeyopt ec_paramgen_curve:P-256 -keyout ${name}.key -out ${name}.pem`,
+  );
 
 const withTls = (tls: string) => load(MINIMAL.replace('auth:', `  tls: ${tls}\nauth:`));
 

@@ -23,39 +23,42 @@ import { question, USERS } from './recorded/questions.ts';
 
 const SIGN_IN = 'UserAndLimitationManagement/AuthenticateUserPassword';
 
-describe.each(RECORDED.map((recorded) => [recorded.version, recorded] as const))('the sandbox as V%s answers', (version, recorded) => {
-  const answers = linesOf<RecordedAnswer>(`answers-${version}.jsonl`);
-  const directory = directoryOfFile();
-  let sandbox: Sandbox;
-  let codes: { readonly own: string; readonly other: string };
+describe.each(RECORDED.map((recorded) => [recorded.version, recorded] as const))(
+  'the sandbox as V%s answers',
+  (version, recorded) => {
+    const answers = linesOf<RecordedAnswer>(`answers-${version}.jsonl`);
+    const directory = directoryOfFile();
+    let sandbox: Sandbox;
+    let codes: { readonly own: string; readonly other: string };
 
-  beforeAll(async () => {
-    sandbox = await startRecorded(directory, recorded);
-    codes = { own: await signInTo(sandbox, 'alice'), other: await signInTo(sandbox, 'other') };
-    for (let count = 0; count < recorded.keysBefore; count++) await ask({ name: 'key 1', ...keyQuestion() });
-  });
+    beforeAll(async () => {
+      sandbox = await startRecorded(directory, recorded);
+      codes = { own: await signInTo(sandbox, 'alice'), other: await signInTo(sandbox, 'other') };
+      for (let count = 0; count < recorded.keysBefore; count++) await ask({ name: 'key 1', ...keyQuestion() });
+    });
 
-  afterAll(() => sandbox.close());
+    afterAll(() => sandbox.close());
 
-  async function ask(one: Pick<RecordedAnswer, 'name' | 'method' | 'path'>) {
-    const asked = question(one, recorded, codes);
-    if (asked === undefined) throw new Error(`the question "${one.name}" is not known`);
-    return send(sandbox, one.method, asked.path, asked.body);
-  }
+    async function ask(one: Pick<RecordedAnswer, 'name' | 'method' | 'path'>) {
+      const asked = question(one, recorded, codes);
+      if (asked === undefined) throw new Error(`the question "${one.name}" is not known`);
+      return send(sandbox, one.method, asked.path, asked.body);
+    }
 
-  const keyQuestion = () => ({ method: 'POST', path: '/FileTransfer/RequestFileTransfer' }) as const;
+    const keyQuestion = () => ({ method: 'POST', path: '/FileTransfer/RequestFileTransfer' }) as const;
 
-  it.each(answers.map((answer) => [answer.name, answer] as const))('%s', async (_, answer) => {
-    const expected = comparable(answer);
-    const found = comparable(await ask(answer));
-    const body = isWhole(answer) ? found.body : found.body.slice(0, expected.body.length);
-    expect({ ...found, body }).toEqual(expected);
-  });
+    it.each(answers.map((answer) => [answer.name, answer] as const))('%s', async (_, answer) => {
+      const expected = comparable(answer);
+      const found = comparable(await ask(answer));
+      const body = isWhole(answer) ? found.body : found.body.slice(0, expected.body.length);
+      expect({ ...found, body }).toEqual(expected);
+    });
 
-  it('was asked all of it', () => {
-    expect(answers.length).toBeGreaterThanOrEqual(53);
-  });
-});
+    it('was asked all of it', () => {
+      expect(answers.length).toBeGreaterThanOrEqual(53);
+    });
+  },
+);
 
 type Answered = Pick<RecordedAnswer, 'status' | 'type' | 'body'>;
 

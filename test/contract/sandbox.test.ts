@@ -1,7 +1,7 @@
 /** The contract against the sandbox, and what XML 1.0 forbids but servers write (docs/dev/servers.md 2.1). */
 import { expect, test } from 'vitest';
-import { contractOf } from './contract.ts';
 import { taskId as taskIdOf } from '../support/wire-remote.ts';
+import { contractOf } from './contract.ts';
 import { makePlace, readPart, signal } from './contract-place.ts';
 import { SandboxService } from './sandbox-service.ts';
 import { soapDialect, VERSIONS } from './service.ts';

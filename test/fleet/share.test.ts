@@ -58,9 +58,7 @@ describe('the shares', () => {
 });
 
 it('what is given back is a tenth of what is too much, one at least, and no more than others have room for', () => {
-  expect([excessOf(100, 50, 50), excessOf(51, 50, 9), excessOf(50, 50, 9), excessOf(100, 50, 0)]).toEqual([
-    5, 1, 0, 0,
-  ]);
+  expect([excessOf(100, 50, 50), excessOf(51, 50, 9), excessOf(50, 50, 9), excessOf(100, 50, 0)]).toEqual([5, 1, 0, 0]);
   expect(excessOf(40, 50, 9)).toBe(0);
   expect(excessOf(100, 50, 3)).toBe(1);
 });

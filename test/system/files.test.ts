@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { digestOf } from '../../src/agent/results/place/temporary-files.ts';
 import { AT_ONCE_BYTES, EXACT, fileCalls, writeAll } from '../../src/system/files.ts';
-import { directBy, JOB, ResultsPlace, ModelTransfer } from '../agent/results/place.ts';
+import { directBy, JOB, ModelTransfer, ResultsPlace } from '../agent/results/place.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 /** The names of the synchronous calls on what is below a directory, in the order of their first use. */

@@ -41,42 +41,45 @@ class FailingDisk extends ModelDisk {
 
 const cases = CALLS.flatMap((call) => (Object.keys(CODES) as (keyof typeof CODES)[]).map((code) => ({ call, code })));
 
-it.each(cases)('$code of $call is an error that names the mirror, which becomes whole afterwards', async ({ call, code }) => {
-  const remote = new ModelRemote();
-  const disk = new FailingDisk();
-  let now = 1_000_000;
-  const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now, disk });
-  engine.watch([STDOUT]);
-  const mirror = engine.mirror(STDOUT);
-  const content = Buffer.from(Array.from({ length: 100 }, (_, line) => `${line} žluťoučký kůň\n`).join(''));
-  remote.files.set(NAME, content.subarray(0, 1_000));
-  await engine.poll();
+it.each(cases)(
+  '$code of $call is an error that names the mirror, which becomes whole afterwards',
+  async ({ call, code }) => {
+    const remote = new ModelRemote();
+    const disk = new FailingDisk();
+    let now = 1_000_000;
+    const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now, disk });
+    engine.watch([STDOUT]);
+    const mirror = engine.mirror(STDOUT);
+    const content = Buffer.from(Array.from({ length: 100 }, (_, line) => `${line} žluťoučký kůň\n`).join(''));
+    remote.files.set(NAME, content.subarray(0, 1_000));
+    await engine.poll();
 
-  // What a kill left behind the position makes it cut, too.
-  fs.appendFileSync(mirror, 'not of this file');
-  remote.files.set(NAME, content);
-  disk.failing = { call, code };
-  for (let polls = 0; polls < 3; polls++) {
-    const error = (await engine.poll()).errors.get(NAME);
-    expect(error).toBeInstanceOf(JobtailError);
-    expect(error).toMatchObject({ code: CODES[code], hint: expect.any(String) });
-    expect(error?.message).toContain(mirror);
-    expect(error?.message).toContain(code);
-    const [row] = engine.store.liveFiles.ofJob(JOB);
-    expect(row).toMatchObject({ generation: 1, error: { code: CODES[code] } });
-    const there = fs.readFileSync(mirror);
-    expect(there.subarray(0, row?.position).equals(content.subarray(0, row?.position))).toBe(true);
-    now += 10_000;
-  }
-  expect(disk.failed).toBeGreaterThan(0);
+    // What a kill left behind the position makes it cut, too.
+    fs.appendFileSync(mirror, 'not of this file');
+    remote.files.set(NAME, content);
+    disk.failing = { call, code };
+    for (let polls = 0; polls < 3; polls++) {
+      const error = (await engine.poll()).errors.get(NAME);
+      expect(error).toBeInstanceOf(JobtailError);
+      expect(error).toMatchObject({ code: CODES[code], hint: expect.any(String) });
+      expect(error?.message).toContain(mirror);
+      expect(error?.message).toContain(code);
+      const [row] = engine.store.liveFiles.ofJob(JOB);
+      expect(row).toMatchObject({ generation: 1, error: { code: CODES[code] } });
+      const there = fs.readFileSync(mirror);
+      expect(there.subarray(0, row?.position).equals(content.subarray(0, row?.position))).toBe(true);
+      now += 10_000;
+    }
+    expect(disk.failed).toBeGreaterThan(0);
 
-  disk.failing = undefined;
-  for (let polls = 0; polls < 3; polls++, now += 10_000) await engine.poll();
-  expect(fs.readFileSync(mirror).equals(content)).toBe(true);
-  expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([{ generation: 1, error: null, position: content.length }]);
-  expect(fs.existsSync(`${mirror}.1`)).toBe(false);
-  engine.kill();
-});
+    disk.failing = undefined;
+    for (let polls = 0; polls < 3; polls++, now += 10_000) await engine.poll();
+    expect(fs.readFileSync(mirror).equals(content)).toBe(true);
+    expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([{ generation: 1, error: null, position: content.length }]);
+    expect(fs.existsSync(`${mirror}.1`)).toBe(false);
+    engine.kill();
+  },
+);
 
 it('a poll keeps no other file from its commit when a mirror cannot be closed', async () => {
   const remote = new ModelRemote();

@@ -2,15 +2,16 @@
  * The first poll of a job that has written much already: it streams, in little memory, while other jobs stay on time.
  * JOBTAIL_BACKLOG_MIB says how much (64).
  */
+
+import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
+import { pipeline } from 'node:stream/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import type { JobDescription } from '../../../simulator/control.ts';
 import { Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needsThat } from '../../support/needs.ts';
-import { once } from 'node:events';
-import { pipeline } from 'node:stream/promises';
 
 interface HoldingWay {
   readonly port: number;

@@ -6,30 +6,27 @@ import { Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 import { freePort } from '../../support/free-port.ts';
 
-it(
-  'a refused first sign-in is a warning in the log and a line in status, until the password is corrected',
-  async (context) => {
-    const place = Place.make(context);
-    const sandbox = await place.startSandbox();
-    const passwordFile = path.join(place.directory, 'password');
-    fs.writeFileSync(passwordFile, 'no such one\n', { mode: 0o600 });
-    place.configure({ ...sandbox, passwordFile });
-    const agent = await place.run();
-    await agent.logs('operation failed', { scope: 'the service', code: 'sign-in-refused', level: 'warn' });
-    const shown = (await place.agent('status')).stdout;
-    expect(shown).toContain('the service refuses the sign-in: the sign-in was refused');
-    expect(shown).not.toContain('job states are not reported');
-    const { outage } = JSON.parse((await place.agent('status', '--json')).stdout);
-    expect(outage).toMatchObject({ code: 'sign-in-refused', hint: expect.stringContaining('auth.username') });
-    // The command itself does not sign in again.
-    const jobs = await place.agent('verify', '501');
-    expect(jobs.stderr).not.toContain('next sign-in');
+it('a refused first sign-in is a warning in the log and a line in status, until the password is corrected', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const passwordFile = path.join(place.directory, 'password');
+  fs.writeFileSync(passwordFile, 'no such one\n', { mode: 0o600 });
+  place.configure({ ...sandbox, passwordFile });
+  const agent = await place.run();
+  await agent.logs('operation failed', { scope: 'the service', code: 'sign-in-refused', level: 'warn' });
+  const shown = (await place.agent('status')).stdout;
+  expect(shown).toContain('the service refuses the sign-in: the sign-in was refused');
+  expect(shown).not.toContain('job states are not reported');
+  const { outage } = JSON.parse((await place.agent('status', '--json')).stdout);
+  expect(outage).toMatchObject({ code: 'sign-in-refused', hint: expect.stringContaining('auth.username') });
+  // The command itself does not sign in again.
+  const jobs = await place.agent('verify', '501');
+  expect(jobs.stderr).not.toContain('next sign-in');
 
-    fs.copyFileSync(sandbox.passwordFile, passwordFile);
-    await agent.logs('signed in');
-    await until('status without it', async () => !(await place.agent('status')).stdout.includes('the service'));
-  },
-);
+  fs.copyFileSync(sandbox.passwordFile, passwordFile);
+  await agent.logs('signed in');
+  await until('status without it', async () => !(await place.agent('status')).stdout.includes('the service'));
+});
 
 it('a service that is away at the start is named by status, and its return is noticed', async (context) => {
   const place = Place.make(context);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
 import { EXIT } from '../../../src/errors.ts';
 import { foreignPlace } from '../../support/e2e-job.ts';
-import { NOBODY, Place } from '../../support/e2e-place.ts';
+import { NOBODY, type Place } from '../../support/e2e-place.ts';
 import { until } from '../../support/e2e-until.ts';
 import { needsThat } from '../../support/needs.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';

@@ -21,35 +21,32 @@ async function expectOrderlyEnd(agent: Program, signal: 'SIGTERM' | 'SIGINT'): P
   expect(agent.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
 }
 
-it.concurrent(
-  'a stop in the middle of growth leaves everything committed, and the next start goes on',
-  async (context) => {
-    const place = Place.make(context);
-    const sandbox = await place.startSandbox();
-    const job = await sandbox.submit({ tasks: [{ command: [process.execPath, WRITER, '7'] }] });
-    const task = taskOf(job);
-    place.configure(sandbox, { watch: [requestOf(job)] });
-    const bytesOf = () =>
-      ['stdout', 'stderr', 'log', 'progress'].map((file) =>
-        fs.existsSync(place.mirrorOf(job.jobId, task.taskId, file))
-          ? fs.statSync(place.mirrorOf(job.jobId, task.taskId, file)).size
-          : 0,
-      );
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      const before = bytesOf();
-      const agent = await place.run();
-      await until('all mirrors to grow', () => bytesOf().every((bytes, index) => bytes > (before[index] ?? 0)));
-      await expectOrderlyEnd(agent, signal);
-      const { agent: shown, jobs } = await place.status();
-      expect(shown).toEqual({ running: false, pid: null });
-      expect(jobs[0]?.files.map(({ bytes }) => bytes)).toEqual(bytesOf());
-    }
-    fs.writeFileSync(path.join(task.directory, 'stop'), '');
-    await sandbox.finished(job.jobId);
-    expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
-    for (const file of ['stdout', 'stderr', 'log', 'progress'] as const) await place.mirrored(job, file);
-  },
-);
+it.concurrent('a stop in the middle of growth leaves everything committed, and the next start goes on', async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{ command: [process.execPath, WRITER, '7'] }] });
+  const task = taskOf(job);
+  place.configure(sandbox, { watch: [requestOf(job)] });
+  const bytesOf = () =>
+    ['stdout', 'stderr', 'log', 'progress'].map((file) =>
+      fs.existsSync(place.mirrorOf(job.jobId, task.taskId, file))
+        ? fs.statSync(place.mirrorOf(job.jobId, task.taskId, file)).size
+        : 0,
+    );
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    const before = bytesOf();
+    const agent = await place.run();
+    await until('all mirrors to grow', () => bytesOf().every((bytes, index) => bytes > (before[index] ?? 0)));
+    await expectOrderlyEnd(agent, signal);
+    const { agent: shown, jobs } = await place.status();
+    expect(shown).toEqual({ running: false, pid: null });
+    expect(jobs[0]?.files.map(({ bytes }) => bytes)).toEqual(bytesOf());
+  }
+  fs.writeFileSync(path.join(task.directory, 'stop'), '');
+  await sandbox.finished(job.jobId);
+  expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
+  for (const file of ['stdout', 'stderr', 'log', 'progress'] as const) await place.mirrored(job, file);
+});
 
 it.concurrent('calls that hang delay no stop', async (context) => {
   const place = Place.make(context);

@@ -2,9 +2,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished, type TestContext } from 'vitest';
 import { mirroredJob, requestOf, submitQuietJob } from '../../support/e2e-job.ts';
-import { until } from '../../support/e2e-until.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { Program } from '../../support/e2e-program.ts';
+import { until } from '../../support/e2e-until.ts';
 import { freePort } from '../../support/free-port.ts';
 import { EventReader } from '../../support/view-events.ts';
 

@@ -1,10 +1,11 @@
 /** Compressed responses over real HTTP: what comes out, and what is refused. */
-import fc from 'fast-check';
+
 import type { Socket } from 'node:net';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Compression, Compression, MEASURED_BYTES, MEASUREMENTS, SLOW_RATE } from '../../../src/remote/http/compression.ts';
+import { Compression, MEASURED_BYTES, MEASUREMENTS, SLOW_RATE } from '../../../src/remote/http/compression.ts';
 import { HttpClient, type HttpLimits, readBeginning, readBody } from '../../../src/remote/http/http-client.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { closedAtEnd, startHttpServer, startTcpServer, until, type WireServer } from '../../support/wire-server.ts';
@@ -38,15 +39,17 @@ async function serve(
   { header = 'gzip', isOpen = false }: ServeOptions = {},
 ): Promise<Served> {
   const accepted: Served['accepted'] = [];
-  const server = closedAtEnd(await startHttpServer(async (request, response) => {
-    accepted.push(request.headers['accept-encoding']);
-    response.writeHead(200, { 'content-encoding': header });
-    for (const piece of pieces()) {
-      response.write(piece);
-      await immediate();
-    }
-    if (!isOpen) response.end();
-  }));
+  const server = closedAtEnd(
+    await startHttpServer(async (request, response) => {
+      accepted.push(request.headers['accept-encoding']);
+      response.writeHead(200, { 'content-encoding': header });
+      for (const piece of pieces()) {
+        response.write(piece);
+        await immediate();
+      }
+      if (!isOpen) response.end();
+    }),
+  );
   const compression = wantedCompression();
   const http = closedAtEnd(new HttpClient({ limits: LIMITS, compression }));
   const request = (signal = new AbortController().signal) =>
@@ -156,12 +159,14 @@ describe('failures on the way', () => {
   async function short(then: (socket: Socket) => void, idleMs = 20_000): Promise<Served> {
     const packed = gzipSync(LOG);
     const head = `HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${packed.length}\r\n\r\n`;
-    const server = closedAtEnd(await startTcpServer((socket) => {
-      socket.once('data', () => {
-        socket.write(head);
-        socket.write(packed.subarray(0, -1), () => then(socket));
-      });
-    }));
+    const server = closedAtEnd(
+      await startTcpServer((socket) => {
+        socket.once('data', () => {
+          socket.write(head);
+          socket.write(packed.subarray(0, -1), () => then(socket));
+        });
+      }),
+    );
     const compression = wantedCompression();
     const http = closedAtEnd(new HttpClient({ limits: { ...LIMITS, idleMs }, compression }));
     const request = (signal = new AbortController().signal) =>

@@ -8,7 +8,14 @@ import {
   type HttpRequest,
   readBody,
 } from '../../../src/remote/http/http-client.ts';
-import { answer, closedAtEnd, startHttpServer, startTcpServer, until, type WireServer } from '../../support/wire-server.ts';
+import {
+  answer,
+  closedAtEnd,
+  startHttpServer,
+  startTcpServer,
+  until,
+  type WireServer,
+} from '../../support/wire-server.ts';
 
 const LIMITS: HttpLimits = { connectMs: 5000, headersMs: 5000, idleMs: 5000, totalMs: 20_000 };
 

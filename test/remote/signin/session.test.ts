@@ -2,17 +2,9 @@
 import { rm } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { AuthSettings } from '../../../src/auth.ts';
-import { secretDirectory } from './files.ts';
-import {
-  type Answer,
-  CODE,
-  expectNoSecret,
-  failureOf,
-  NEVER,
-  passwordSettings,
-  signInService,
-} from './server.ts';
 import { until } from '../../support/wire-server.ts';
+import { secretDirectory } from './files.ts';
+import { type Answer, CODE, expectNoSecret, failureOf, NEVER, passwordSettings, signInService } from './server.ts';
 
 const { path, write } = secretDirectory();
 const { service, signIn } = signInService();

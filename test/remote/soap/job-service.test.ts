@@ -21,14 +21,16 @@ async function serve(answers: readonly string[], soapVersion: SoapVersion = '1.1
   const asked: Asked[] = [];
   const events: CallEvent[] = [];
   const left = [...answers];
-  const server = closedAtEnd(await startHttpServer(async (request, answer) => {
-    const { soapaction, 'content-type': type = '' } = request.headers;
-    const action = typeof soapaction === 'string' ? soapaction : (/action="[^"]*"/.exec(type)?.[0] ?? '');
-    asked.push({ body: await bodyOf(request), action });
-    const body = (left.length > 1 ? left.shift() : left[0]) ?? '';
-    const xml = soapVersion === '1.2' ? 'application/soap+xml' : 'text/xml';
-    answer.writeHead(body.includes(':Fault>') ? 500 : 200, { 'content-type': `${xml}; charset=utf-8` }).end(body);
-  }));
+  const server = closedAtEnd(
+    await startHttpServer(async (request, answer) => {
+      const { soapaction, 'content-type': type = '' } = request.headers;
+      const action = typeof soapaction === 'string' ? soapaction : (/action="[^"]*"/.exec(type)?.[0] ?? '');
+      asked.push({ body: await bodyOf(request), action });
+      const body = (left.length > 1 ? left.shift() : left[0]) ?? '';
+      const xml = soapVersion === '1.2' ? 'application/soap+xml' : 'text/xml';
+      answer.writeHead(body.includes(':Fault>') ? 500 : 200, { 'content-type': `${xml}; charset=utf-8` }).end(body);
+    }),
+  );
   const http = closedAtEnd(new HttpClient({ limits: TEST_LIMITS }));
   const common = { ...remoteParts(events), namespace: NAMESPACE, url: server.url, soapVersion, http, session };
   const service = new SoapJobService(common);

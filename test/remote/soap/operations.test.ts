@@ -4,6 +4,8 @@ import { describe, expect, test } from 'vitest';
 import { AnotherFile } from '../../../src/agent/live/append/raw-download.ts';
 import type { Grant, PartRequest } from '../../../src/agent/ports.ts';
 import type { SoapRemoteOptions } from '../../../src/remote/soap/client.ts';
+import { failureOf } from '../../support/failure.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
 import {
   entry,
   fault11,
@@ -13,8 +15,6 @@ import {
   partsResponse,
   response,
 } from '../../support/wire-envelopes.ts';
-import { failureOf } from '../../support/failure.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
 import { openFilesIn } from '../../support/wire-files.ts';
 import {
   createRemote,
@@ -46,10 +46,12 @@ async function serve(
 ): Promise<Served> {
   const asked: Asked[] = [];
   const left = [...answers];
-  const server = closedAtEnd(await startHttpServer(async (request, serverResponse) => {
-    asked.push({ body: await bodyOf(request), authorization: request.headers.authorization });
-    write(serverResponse, (left.length > 1 ? left.shift() : left[0]) ?? '', options.soapVersion);
-  }));
+  const server = closedAtEnd(
+    await startHttpServer(async (request, serverResponse) => {
+      asked.push({ body: await bodyOf(request), authorization: request.headers.authorization });
+      write(serverResponse, (left.length > 1 ? left.shift() : left[0]) ?? '', options.soapVersion);
+    }),
+  );
   return { ...closedAtEnd(createRemote(server.url, options)), asked };
 }
 
@@ -120,37 +122,37 @@ describe('DownloadPartsOfJobFilesFromCluster', () => {
 
   test('holds long texts in a file without a name, and nothing stays of it', async () => {
     const spillDirectory = temporaryDirectory();
-      const texts = ['a'.repeat(300_000), 'é'.repeat(100_000), 'c'].map((text) => `${text}\n`);
-      const { remote } = await serve(
-        [
-          partsResponse(
-            ...texts.map((text, index) => entry(text, { task: String(index) })),
-            entry('not asked for'.repeat(10_000), { task: '77' }),
-          ),
-        ],
-        { spill: spillTo(spillDirectory, 10_000) },
-      );
-      const wanted = texts.map((_, index) => want(0, 'stdout', taskId(String(index))));
-      const { parts, refused } = await remote.readParts(JOB, wanted, signal);
-      expect(refused).toBe(1);
-      expect(openFilesIn(spillDirectory)).toBe(1);
-      expect(readdirSync(spillDirectory)).toEqual([]);
-      for (const [index, part] of parts.entries()) {
-        const expected = Buffer.from(texts[index] ?? '');
-        expect((await part.content.read(0, part.content.length)).equals(expected)).toBe(true);
-        expect(await part.content.read(expected.length - 2, expected.length + 9)).toEqual(expected.subarray(-2));
-        await part.content.release();
-      }
-      expect(openFilesIn(spillDirectory)).toBe(0);
+    const texts = ['a'.repeat(300_000), 'é'.repeat(100_000), 'c'].map((text) => `${text}\n`);
+    const { remote } = await serve(
+      [
+        partsResponse(
+          ...texts.map((text, index) => entry(text, { task: String(index) })),
+          entry('not asked for'.repeat(10_000), { task: '77' }),
+        ),
+      ],
+      { spill: spillTo(spillDirectory, 10_000) },
+    );
+    const wanted = texts.map((_, index) => want(0, 'stdout', taskId(String(index))));
+    const { parts, refused } = await remote.readParts(JOB, wanted, signal);
+    expect(refused).toBe(1);
+    expect(openFilesIn(spillDirectory)).toBe(1);
+    expect(readdirSync(spillDirectory)).toEqual([]);
+    for (const [index, part] of parts.entries()) {
+      const expected = Buffer.from(texts[index] ?? '');
+      expect((await part.content.read(0, part.content.length)).equals(expected)).toBe(true);
+      expect(await part.content.read(expected.length - 2, expected.length + 9)).toEqual(expected.subarray(-2));
+      await part.content.release();
+    }
+    expect(openFilesIn(spillDirectory)).toBe(0);
   });
 });
 
 test('texts of an answer that turns out to be broken are given back', async () => {
   const spillDirectory = temporaryDirectory();
-    const broken = partsResponse(entry('a'.repeat(300_000)), entry('b'.repeat(300_000))).slice(0, -1);
-    const { remote } = await serve([broken], { spill: spillTo(spillDirectory, 1000) });
-    expect((await failureOf(remote.readParts(JOB, [want(0)], signal))).code).toBe('malformed');
-    expect(openFilesIn(spillDirectory)).toBe(0);
+  const broken = partsResponse(entry('a'.repeat(300_000)), entry('b'.repeat(300_000))).slice(0, -1);
+  const { remote } = await serve([broken], { spill: spillTo(spillDirectory, 1000) });
+  expect((await failureOf(remote.readParts(JOB, [want(0)], signal))).code).toBe('malformed');
+  expect(openFilesIn(spillDirectory)).toBe(0);
 });
 
 test('ListChangedFilesForJob takes a hundred thousand names, but no endless list', async () => {

@@ -14,16 +14,18 @@ async function sent(
   call: (remote: SoapRemote) => Promise<unknown>,
 ): Promise<string> {
   let bytes = '';
-  const server = closedAtEnd(await startTcpServer((socket: Socket) => {
-    socket.on('data', (chunk) => {
-      bytes += chunk.toString();
-      const length = /content-length: ([0-9]+)/.exec(bytes)?.[1];
-      const head = bytes.indexOf('\r\n\r\n') + 4;
-      if (length !== undefined && head > 3 && Buffer.byteLength(bytes) === head + Number(length)) {
-        socket.end('HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n');
-      }
-    });
-  }));
+  const server = closedAtEnd(
+    await startTcpServer((socket: Socket) => {
+      socket.on('data', (chunk) => {
+        bytes += chunk.toString();
+        const length = /content-length: ([0-9]+)/.exec(bytes)?.[1];
+        const head = bytes.indexOf('\r\n\r\n') + 4;
+        if (length !== undefined && head > 3 && Buffer.byteLength(bytes) === head + Number(length)) {
+          socket.end('HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n');
+        }
+      });
+    }),
+  );
   const made = closedAtEnd(createRemote(server.url, { soapVersion, session: new GivenSession(grant) }));
   await expect(call(made.remote)).rejects.toMatchObject({ code: 'http-status' });
   return bytes.replaceAll(`127.0.0.1:${server.port}`, 'PORT');

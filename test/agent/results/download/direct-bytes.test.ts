@@ -7,7 +7,7 @@ import { resultsDirectory } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { JobId } from '../../../../src/job.ts';
 import { DiskReserve, fileCalls } from '../../../../src/system/files.ts';
-import { directBy, JOB, ResultsPlace, ModelTransfer } from '../place.ts';
+import { directBy, JOB, ModelTransfer, ResultsPlace } from '../place.ts';
 
 const NAME = '/11/stdout.txt';
 const CONTENT = Buffer.from(Array.from({ length: 300_000 }, (_, line) => `${line}\n`).join(''));

@@ -1,7 +1,7 @@
 /** Results on which the service hangs: named pipes, and files that it reads for longer than a request may take. */
 import { describe, expect, it } from 'vitest';
 import { JobtailError } from '../../../../src/errors.ts';
-import { directBy, JOB, ResultsPlace, ModelTransfer } from '../place.ts';
+import { directBy, JOB, ModelTransfer, ResultsPlace } from '../place.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -20,9 +20,7 @@ import { callOf, expectFailure, type Protocol } from '../../../support/wire-suff
 const startBytes = process.memoryUsage().rss;
 
 const call = ({ remote, jobs }: TestRest, operation: Broken['operation']): Promise<unknown> =>
-  operation === 'GetCurrentInfoForJob'
-    ? jobs.getJob(JOB, new AbortController().signal)
-    : callOf(remote, operation);
+  operation === 'GetCurrentInfoForJob' ? jobs.getJob(JOB, new AbortController().signal) : callOf(remote, operation);
 
 const REST: Protocol = {
   isEnd(data) {

@@ -4,10 +4,7 @@ import { needs } from '../../../../support/needs.ts';
 import { expectAccessible } from '../../../../support/view-varied-job.ts';
 
 describe('the page', needs('chromium'), () => {
-  it.for(['light', 'dark'] as const)(
-    'has no serious finding of axe and fits: %s',
-    async (colorScheme, context) => {
-      await expectAccessible(context, { colorScheme, width: 1280, height: 800 });
-    },
-  );
+  it.for(['light', 'dark'] as const)('has no serious finding of axe and fits: %s', async (colorScheme, context) => {
+    await expectAccessible(context, { colorScheme, width: 1280, height: 800 });
+  });
 });

@@ -4,11 +4,11 @@
  */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
+import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
 import { startBrowser, ViewPage } from '../../../../support/view-browser.ts';
-import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
 
 const MIB = 2 ** 20;
 /** Of one line, its end included: so places are known. */

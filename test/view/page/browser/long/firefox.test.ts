@@ -1,17 +1,18 @@
 /** The main paths of the page in Firefox: what other tests show in Chromium. */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
+import { WebSocket } from 'undici';
 import { expect, it, type TestContext } from 'vitest';
 import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
 import { Place } from '../../../../support/e2e-place.ts';
 import { until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
+import { temporaryDirectory } from '../../../../support/temp-directory.ts';
 import { linkOf, viewSection } from '../../../../support/view-browser.ts';
 import { lines } from '../../../../support/view-growing-job.ts';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { WebSocket } from 'undici';
-import { temporaryDirectory } from '../../../../support/temp-directory.ts';
 
 /** Nothing is requested from elsewhere: other hosts are behind a proxy that is not there. */
 const PREFERENCES = {

@@ -39,33 +39,28 @@ describe('the page', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
-  it.for([1280, 390])(
-    'keeps its tabs in place, and draws no frame round a log: %i px wide',
-    async (width, context) => {
-      const { place, view, page, stdout } = await shown(context, { stdout: LINES }, (place) => {
-        place.addResult('/11/a.txt', 'one');
-        place.report(JOB, { state: 'Running', name: 'wing' });
-      });
-      await page.setViewportSize({ width, height: 844 });
-      await view.show(STDOUT);
-      const tabs = page.locator('.tabs a');
-      const places = async () =>
-        (await Promise.all([0, 1].map((tab) => tabs.nth(tab).boundingBox()))).map((box) => box?.x);
-      await page.locator('.tabs .badge').waitFor({ state: 'attached' });
-      const before = await places();
-      for (let number = 0; number < 1_000; number++) place.addResult(`/11/${number}.txt`);
-      place.report(JOB, { state: 'Finished', name: 'wing', endTime: { text: '2026-01-01T10:00:00Z', ms: 1 } });
-      await page.locator('.tabs .badge', { hasText: '1,001' }).waitFor({ state: 'attached' });
-      expect(await places()).toEqual(before);
-      const pane = await stdout();
-      await pane.locator('.rows').press('ArrowUp');
-      const [outline, line] = ['.rows', '.pane-bar'].map(
-        (part) => `getComputedStyle(document.querySelector('${part}'))`,
-      );
-      expect(await page.evaluate(`[${outline}.outlineStyle, ${line}.boxShadow !== 'none']`)).toEqual(['none', true]);
-      expect(view.wrongs).toEqual([]);
-    },
-  );
+  it.for([1280, 390])('keeps its tabs in place, and draws no frame round a log: %i px wide', async (width, context) => {
+    const { place, view, page, stdout } = await shown(context, { stdout: LINES }, (place) => {
+      place.addResult('/11/a.txt', 'one');
+      place.report(JOB, { state: 'Running', name: 'wing' });
+    });
+    await page.setViewportSize({ width, height: 844 });
+    await view.show(STDOUT);
+    const tabs = page.locator('.tabs a');
+    const places = async () =>
+      (await Promise.all([0, 1].map((tab) => tabs.nth(tab).boundingBox()))).map((box) => box?.x);
+    await page.locator('.tabs .badge').waitFor({ state: 'attached' });
+    const before = await places();
+    for (let number = 0; number < 1_000; number++) place.addResult(`/11/${number}.txt`);
+    place.report(JOB, { state: 'Finished', name: 'wing', endTime: { text: '2026-01-01T10:00:00Z', ms: 1 } });
+    await page.locator('.tabs .badge', { hasText: '1,001' }).waitFor({ state: 'attached' });
+    expect(await places()).toEqual(before);
+    const pane = await stdout();
+    await pane.locator('.rows').press('ArrowUp');
+    const [outline, line] = ['.rows', '.pane-bar'].map((part) => `getComputedStyle(document.querySelector('${part}'))`);
+    expect(await page.evaluate(`[${outline}.outlineStyle, ${line}.boxShadow !== 'none']`)).toEqual(['none', true]);
+    expect(view.wrongs).toEqual([]);
+  });
 
   it('shows the task of results, copies one at once, and goes from picture to picture', async (context) => {
     const { view, page, keyboard, hash } = await shown(context, {}, (place) => {
