@@ -5,18 +5,34 @@ import { sharedStoreIfReadable } from '../daemon/state.ts';
 import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { lockHolder } from '../store/lock.ts';
-import type { ServiceRequestRow } from '../store/rows.ts';
+import type { RequestRow, ServiceRequestRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 
 const TICK_MS = 100;
-/** Ticks between two checks of the agent's lock; each opens a file. */
+/** Ticks between two checks that an agent is there. */
 const TICKS_A_LIFE_SIGN = 10;
-/**
- * Consecutive failed checks that mean that the agent stopped: an agent that reloads its configuration releases the lock
- * for a moment.
- */
+/** Failed checks that mean that it stopped: an agent that reloads its configuration is away for a moment. */
 const MISSING_LIFE_SIGNS = 2;
+
+interface Asked<T> {
+  read(): T | undefined | Promise<T | undefined>;
+  isThere(): boolean | Promise<boolean>;
+}
+
+/** Waits for an answer; undefined if no agent is there any more. */
+export async function answerFrom<T>({ read, isThere }: Asked<T>, signal: AbortSignal): Promise<T | undefined> {
+  for (let ticks = 1, missing = 0; missing < MISSING_LIFE_SIGNS; ticks += 1) {
+    await sleep(TICK_MS, undefined, { signal }).catch(() => {
+      throw new JobtailError('aborted', 'the command was interrupted');
+    });
+    // Before the answer is read: it may be the last action of the agent.
+    if (ticks % TICKS_A_LIFE_SIGN === 0) missing = (await isThere()) ? 0 : missing + 1;
+    const answer = await read();
+    if (answer !== undefined) return answer;
+  }
+  return undefined;
+}
 
 interface Refused {
   readonly error: string;
@@ -31,82 +47,49 @@ export function resultOf<T extends object>(answer: T | Refused): T {
   throw new JobtailError(code in ERROR_POLICIES ? (code as ErrorCode) : 'job-unknown', error, { hint });
 }
 
-/** Undefined if the agent stopped before. `read` returns the answer once it is there. */
-async function answerOfAgent<T>(
-  config: Config,
-  read: () => T | undefined,
-  signal: AbortSignal,
-): Promise<T | undefined> {
-  for (let ticks = 1, missing = 0; missing < MISSING_LIFE_SIGNS; ticks += 1) {
-    await sleep(TICK_MS, undefined, { signal }).catch(() => {
-      throw new JobtailError('aborted', 'the command was interrupted');
-    });
-    // Before the answer is read: it may be the last action of the agent.
-    if (ticks % TICKS_A_LIFE_SIGN === 0) missing = lockHolder(config.state.directory) === undefined ? missing + 1 : 0;
-    const answer = read();
-    if (answer !== undefined) return answer;
-  }
-  return undefined;
-}
-
-interface PendingRequest {
-  readonly store: Store;
-  readonly requestId: number;
-  readonly jobId: JobId;
-  readonly onWait?: () => void;
-}
-
-/** What the running agent answers to a request about a job. @throws JobtailError, also if the agent stops before */
-export async function answerToRequest<T extends object>(
-  config: Config,
-  { store, requestId, jobId, onWait = () => {} }: PendingRequest,
-  signal: AbortSignal,
-): Promise<T> {
-  store.wake();
-  const read = () => {
-    const answer = store.requests.get(requestId)?.answer ?? undefined;
-    if (answer === undefined) onWait();
-    return answer;
-  };
-  const text = await answerOfAgent(config, read, signal);
-  if (text !== undefined) return resultOf(JSON.parse(text) as T | Refused);
-  throw new JobtailError('store', `the agent stopped before it was done with job ${jobId}`, {
-    hint: 'run the command again',
-  });
-}
-
 interface AgentRequest {
-  readonly kind: ServiceRequestRow['kind'];
+  readonly kind: (RequestRow | ServiceRequestRow)['kind'];
   readonly jobId: JobId | null;
-  /** Whether the agent can answer, by its state. */
-  readonly isForIt?: (store: Store) => boolean;
+  /** Prepares the state; returns whether this agent can answer. */
+  readonly prepare?: (store: Store) => boolean;
+  readonly onWait?: (store: Store) => void;
+  /** Whether the next agent executes the request, if this one stops. */
+  readonly isKept?: boolean;
 }
 
 /**
- * What the running agent answers, whose calls and limits the request shares; undefined if none runs here, or it stops.
- * @throws JobtailError what the agent answers as an error
+ * What the running agent answers, whose calls and limits the request shares; undefined if none runs here, or it has no such
+ * job. @throws JobtailError what the agent answers as an error, or that it stopped before
  */
 export async function askRunningAgent<T extends object>(
   config: Config,
-  { kind, jobId, isForIt = () => true }: AgentRequest,
+  { kind, jobId, prepare = () => true, onWait = () => {}, isKept = false }: AgentRequest,
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  if (lockHolder(config.state.directory) === undefined) return undefined;
-  const store = sharedStoreIfReadable(config);
+  const isThere = () => lockHolder(config.state.directory) !== undefined;
+  const store = isThere() ? sharedStoreIfReadable(config) : undefined;
   if (store === undefined) return undefined;
   const { requests } = store;
+  let text: string | undefined;
   let requestId: number | undefined;
   try {
-    if (!isForIt(store)) return undefined;
-    const added = requests.add(jobId, kind, systemClock.now());
-    requestId = added;
+    requestId = store.transaction(() => (prepare(store) ? requests.add(jobId, kind, systemClock.now()) : undefined));
+    if (requestId === undefined) return undefined;
+    const added = requestId;
     store.wake();
-    const text = await answerOfAgent(config, () => requests.get(added)?.answer ?? undefined, signal);
-    return text === undefined ? undefined : resultOf(JSON.parse(text) as T | Refused);
+    const read = () => {
+      const answer = requests.get(added)?.answer ?? undefined;
+      if (answer === undefined) onWait(store);
+      return answer;
+    };
+    text = await answerFrom({ read, isThere }, signal);
   } finally {
-    if (requestId !== undefined) requests.remove(requestId);
+    if (requestId !== undefined && (text !== undefined || signal.aborted || !isKept)) requests.remove(requestId);
     // An interrupted request is stopped.
     if (signal.aborted) store.wake();
     store.close();
   }
+  if (text !== undefined) return resultOf(JSON.parse(text) as T | Refused);
+  const what = jobId === null ? '' : ` with job ${jobId}`;
+  throw new JobtailError('store', `the agent stopped before it was done${what}`, { hint: 'run the command again' });
 }

@@ -28,9 +28,11 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.unread, 'the reader of the output went away before the command had its result'],
 ];
 
-export function exitCodesHelp(columns: number): string {
+const HELP_COLUMNS = 80;
+
+export function exitCodesHelp(): string {
   const lines = EXIT_CODES.flatMap(([code, meaning]) =>
-    wrapToColumns(`  ${String(code).padEnd(4)} ${meaning}`, columns, 5),
+    wrapToColumns(`  ${String(code).padEnd(4)} ${meaning}`, HELP_COLUMNS, 5),
   );
   return `\nExit codes (check: of the first step that fails):\n${lines.join('\n')}`;
 }
@@ -66,6 +68,3 @@ export const plainError = (text: string) =>
     .replace(/^error: command-argument value '[\s\S]*?' is invalid for argument '[^']*'\. /, 'agent: ')
     .replace(/^error: option '.*?(--[\w-]+)[^']*' argument '[\s\S]*?' is invalid\. /, 'agent: $1: ')
     .replace(/^error: /, 'agent: ');
-
-export const examples = (...lines: readonly string[]) =>
-  `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}`;

@@ -1,18 +1,24 @@
-/** The engine of an agent in the process of one command. */
+/** The state and the engine of an agent in the process of one command. */
 import type { Config } from '../config/config.ts';
 import { buildEngine, type Engine, type EngineOptions } from '../daemon/compose.ts';
 import { type Connection, connect } from '../daemon/connection.ts';
-import type { OwnedStore } from '../daemon/state.ts';
+import { type OwnedStore, openOwnStore } from '../daemon/state.ts';
 import { commandLog } from './process.ts';
-
-interface OwnEngine extends Engine {
-  readonly connection: Connection;
-}
 
 interface OwnEngineOptions extends Pick<EngineOptions, 'config' | 'only' | 'onProgress'> {
   readonly owned: OwnedStore;
   readonly signsInAgain?: boolean;
   readonly signal: AbortSignal;
+}
+
+/** @throws JobtailError locked while an agent runs */
+export async function withOwnState<T>(config: Config, work: (owned: OwnedStore) => Promise<T>): Promise<T> {
+  const owned = openOwnStore(config, commandLog());
+  try {
+    return await work(owned);
+  } finally {
+    owned.close();
+  }
 }
 
 /** Ends the temporary keys of a state without an engine. */
@@ -24,7 +30,7 @@ export async function endGrants(config: Config, { store, transfers }: OwnedStore
 /** Runs `work` with an engine; afterwards, its temporary keys and its connection are ended. */
 export async function withEngine<T>(
   { owned: { store, transfers }, signsInAgain = false, signal, ...options }: OwnEngineOptions,
-  work: (engine: OwnEngine) => Promise<T>,
+  work: (engine: Engine & { readonly connection: Connection }) => Promise<T>,
 ): Promise<T> {
   const log = commandLog();
   const { secrets } = transfers;

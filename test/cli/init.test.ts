@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
 import { answersOf } from '../../src/cli/init/answers.ts';
-import { type AnsweredService, configText } from '../../src/cli/init/config-text.ts';
+import { configText } from '../../src/cli/init/config-text.ts';
 import { serviceAt } from '../../src/cli/init/service.ts';
 import { readYaml } from '../../src/config/yaml.ts';
 import { freePort } from '../support/free-port.ts';
@@ -133,42 +133,20 @@ describe('the configuration that is written', () => {
     ),
   });
 
-  /** What is not there has its default. */
-  function keysOf(service: AnsweredService): Readonly<Record<string, unknown>> {
-    const { protocol, ...keys } = service;
-    if ('path' in keys) return { protocol, baseUrl: keys.baseUrl, ...(keys.path !== '/heappe' && { path: keys.path }) };
-    const { jobsUrl, ...others } = keys;
-    return { protocol, ...others, ...(jobsUrl !== null && { jobsUrl }) };
-  }
-
   it('holds the answers and nothing else, whatever they are', () => {
-    const answers = fc.record({
-      service: fc.oneof(
-        fc.record({
-          ...{ protocol: fc.constant('soap' as const), fileTransferUrl: text, namespace: text },
-          ...{ jobsUrl: fc.option(text), baseUrl: text },
-        }),
-        fc.record({
-          ...{ protocol: fc.constant('rest' as const), baseUrl: text },
-          path: fc.oneof(text, fc.constant('/heappe')),
-        }),
-      ),
-      ...{ username: text, projectId: text },
-      ...{ mirrorDirectory: text, stateDirectory: text, secret: fc.tuple(fc.constant('tokenFile'), text) },
-    });
+    const key = fc.stringMatching(/^[a-z][A-Za-z]{0,9}$/).filter((name) => !/^(?:null|true|false)$/.test(name));
+    const sections = fc.dictionary(key, fc.dictionary(key, fc.option(text), { minKeys: 1 }), { minKeys: 1 });
     fc.assert(
-      fc.property(answers, (given) => {
-        const written = configText({ ...given, method: 'cloud-platform' });
+      fc.property(sections, (given) => {
+        const written = configText(given);
         expect(written.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
         const { value, problems } = readYaml(written);
         expect(problems).toEqual([]);
-        const { service, username, projectId, secret, mirrorDirectory, stateDirectory } = given;
-        expect(value).toEqual({
-          service: keysOf(service),
-          auth: { method: 'cloud-platform', username, projectId, tokenFile: secret[1] },
-          mirror: { directory: mirrorDirectory },
-          state: { directory: stateDirectory },
+        const answered = Object.entries(given).map(([name, keys]) => {
+          const known = Object.entries(keys).filter(([, one]) => one !== null);
+          return [name, known.length === 0 ? null : Object.fromEntries(known)];
         });
+        expect(value).toEqual(Object.fromEntries(answered));
       }),
     );
   });

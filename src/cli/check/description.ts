@@ -1,5 +1,4 @@
 /** The description (WSDL) that most servers publish. */
-import { asJobtailError } from '../../errors.ts';
 import { HttpClient, type HttpClientOptions, readBody } from '../../remote/http/http-client.ts';
 
 const LIMIT_MS = 5_000;
@@ -62,15 +61,8 @@ type Sent = Way & { readonly body?: { readonly contentType: string; readonly tex
 export const answerOf = (url: string, signal: AbortSignal, sent: Sent = {}): Promise<Answer | undefined> =>
   requestAnswer(url, signal, sent).catch(() => undefined);
 
-/** Why an address sends no response; undefined if it sends one. */
-export const failureAt = (url: string, signal: AbortSignal): Promise<string | undefined> =>
-  requestAnswer(url, signal, {}).then(
-    () => undefined,
-    (thrown) => asJobtailError(thrown).message,
-  );
-
 /** @throws JobtailError without a response */
-async function requestAnswer(url: string, signal: AbortSignal, { body, ...way }: Sent): Promise<Answer> {
+export async function requestAnswer(url: string, signal: AbortSignal, { body, ...way }: Sent = {}): Promise<Answer> {
   const limits = { connectMs: LIMIT_MS, headersMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: LIMIT_MS };
   const client = new HttpClient({ limits, ...way });
   try {
@@ -85,5 +77,14 @@ async function requestAnswer(url: string, signal: AbortSignal, { body, ...way }:
     return { status, text, redirect: isRedirect ? new URL(location, url).href : undefined };
   } finally {
     await client.close();
+  }
+}
+
+/** Undefined for a text that is no JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

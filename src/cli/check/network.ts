@@ -1,16 +1,15 @@
 /** `agent check`: the connection to the middleware: name, certificate, clock, namespace. */
 import dns from 'node:dns/promises';
-import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
-import tls from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import { addressesOf, type Config } from '../../config/config.ts';
 import { loadTls } from '../../config/load.ts';
 import { wayTo } from '../../daemon/connection.ts';
 import { JobtailError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
-import { describeFailure, ROOT_CA_HINT } from '../../remote/http/failures.ts';
+import { describeFailure } from '../../remote/http/failures.ts';
 import { namespaceOf } from './description.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 
@@ -19,21 +18,6 @@ const DAY_MS = 86_400_000;
 const SOON_DAYS = 14;
 /** A larger difference may invalidate certificates or tokens. */
 const CLOCK_MS = 60_000;
-
-/** TLS errors and hints, by the code of Node.js. */
-const TLS_WORDS: Readonly<Record<string, readonly [why: string, hint: string]>> = {
-  ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', 'use http:// at this port, or the port of https://'],
-  CERT_HAS_EXPIRED: [
-    'its certificate has expired',
-    'check the clock of this machine, and ask the operator of the service',
-  ],
-  CERT_NOT_YET_VALID: ['its certificate is not valid yet', 'check the clock of this machine'],
-  UNABLE_TO_GET_ISSUER_CERT: ['its root CA is not trusted', ROOT_CA_HINT],
-  ERR_TLS_CERT_ALTNAME_INVALID: [
-    'its certificate is for another name',
-    'use the name that is in the certificate, in the addresses of the section service',
-  ],
-};
 
 /** The target of a connection: a host of the configuration, or the proxy. */
 interface Place {
@@ -94,7 +78,7 @@ async function checkConnection(config: Config, { host, port, url }: Place): Prom
       });
       socket.once('secureConnect', () => {
         isOpen = true;
-        found.push(...certificateOf(socket as tls.TLSSocket));
+        found.push(...certificateOf(socket as TLSSocket));
       });
     });
     call.once('timeout', () => call.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
@@ -102,14 +86,10 @@ async function checkConnection(config: Config, { host, port, url }: Place): Prom
     call.once('error', (error) => (isOpen ? resolve(undefined) : reject(failureOf(error, { host, port }))));
     call.end();
   });
-  if (date === undefined && url.protocol === 'http:' && (await speaksTls(host, port)))
-    throw new JobtailError('tls', `${host}:${port} expects TLS`, {
-      hint: `use https://${url.host} instead of http://`,
-    });
   return [...found, config.service.proxy === null ? clockOf(date) : note('its clock is not compared: it is the proxy')];
 }
 
-function certificateOf(socket: tls.TLSSocket): Finding[] {
+function certificateOf(socket: TLSSocket): Finding[] {
   const { valid_to: validTo } = socket.getPeerCertificate();
   const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
   const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
@@ -118,11 +98,9 @@ function certificateOf(socket: tls.TLSSocket): Finding[] {
 }
 
 function failureOf(error: NodeJS.ErrnoException, { host, port }: Pick<Place, 'host' | 'port'>): JobtailError {
-  const code = /wrong version number/i.test(error.message) ? 'ERR_SSL_WRONG_VERSION_NUMBER' : (error.code ?? '');
-  const known = TLS_WORDS[code];
-  if (known === undefined) return describeFailure(error, { host, port: String(port) });
-  const [why, hint] = known;
-  return new JobtailError('tls', `TLS connection to ${host}:${port} failed: ${why} (${code})`, { hint });
+  if (!/wrong version number/i.test(error.message)) return describeFailure(error, { host, port: String(port) });
+  const message = `TLS connection to ${host}:${port} failed: it does not speak TLS (ERR_SSL_WRONG_VERSION_NUMBER)`;
+  return new JobtailError('tls', message, { hint: 'use http:// at this port, or the port of https://' });
 }
 
 /** By the `Date` header of any response. */
@@ -132,14 +110,6 @@ function clockOf(date: string | undefined): Finding {
   if (Math.abs(offMs) < CLOCK_MS) return ok('its clock is that of this machine');
   const off = `${Math.abs(Math.round(offMs / 1000))} s ${offMs < 0 ? 'behind' : 'ahead of'} this machine`;
   return warning(`its clock is ${off}`, 'set the clock of this machine by NTP; certificates and tokens depend on it');
-}
-
-async function speaksTls(host: string, port: number): Promise<boolean> {
-  const socket = tls.connect({ host, port, timeout: TIMEOUT_MS, rejectUnauthorized: false });
-  const opened = [once(socket, 'secureConnect').then(() => true), once(socket, 'timeout').then(() => false)];
-  const answers = await Promise.race(opened).catch(() => false);
-  socket.destroy();
-  return answers;
 }
 
 /** Compares the namespace with that of the service; a slash at its end counts. */

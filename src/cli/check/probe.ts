@@ -4,7 +4,6 @@
  */
 import { likelyPaths } from '../../agent/live/append/raw-bytes.ts';
 import type { Part, Remote, Session } from '../../agent/ports.ts';
-import { startsAlike } from '../../bytes.ts';
 import type { Config } from '../../config/config.ts';
 import { type Connection, connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
@@ -12,7 +11,7 @@ import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../job.ts';
 import { HttpClient } from '../../remote/http/http-client.ts';
 import { REQUEST, SIGN_IN_PATHS } from '../../remote/rest/contract.ts';
 import { commandLog } from '../process.ts';
-import { answerOf } from './description.ts';
+import { answerOf, jsonOf } from './description.ts';
 
 interface Question {
   /** As in the recordings of real servers. */
@@ -72,39 +71,13 @@ export const QUESTIONS: readonly Question[] = [
   },
 ];
 
-interface Unexpected {
-  readonly question: string;
-  /** Null without a response. */
-  readonly answer: string | null;
-  readonly expected: readonly string[];
-}
-
 /** A job that is asked for; its tasks come from the job service if none is named. */
 export interface ProbedJob {
   readonly jobId: JobId;
   readonly taskIds: readonly TaskId[];
 }
 
-interface ProbeReport {
-  readonly asked: number;
-  readonly unexpected: readonly Unexpected[];
-  /** Whether responses have the rest of a rate limit. */
-  readonly rateLimit: 'reported' | 'not reported';
-  /** Only with a job. */
-  readonly job?: JobProbe;
-}
-
-/** What the mirrors of a job rely on. A failure stands there as its code. */
-interface JobProbe {
-  /** The raw download of a live file by its path, without the listing. */
-  readonly rawByPath: string;
-  /** How the service decodes it; unknown if the file has ASCII characters only. */
-  readonly decoder: 'utf-8' | 'other' | 'unknown';
-  /** The transfer that is offered for the job, whose listing shows named pipes. */
-  readonly transfer: string;
-}
-
-export async function probe(config: Config, signal: AbortSignal, job?: ProbedJob): Promise<ProbeReport> {
+export async function probe(config: Config, signal: AbortSignal, job?: ProbedJob) {
   const { service } = config;
   if (service.protocol !== 'rest') {
     const hint = 'leave out --probe: agent check alone compares the description (WSDL) of SOAP';
@@ -126,6 +99,7 @@ export async function probe(config: Config, signal: AbortSignal, job?: ProbedJob
     const address = `${service.baseUrl}${service.path}`;
     const answers = await ask({ address, way: await wayTo(config) }, await codeOf(connection.session, signal), signal);
     const found = job && { job: await probeJob(connection, job, signal) };
+    // Whether responses have the rest of a rate limit.
     return { ...answers, rateLimit: isLimitReported ? 'reported' : 'not reported', ...found };
   } finally {
     await connection.close();
@@ -138,7 +112,7 @@ interface Asked {
 }
 
 async function ask({ address, way }: Asked, session: string | undefined, signal: AbortSignal) {
-  const unexpected: Unexpected[] = [];
+  const unexpected: { question: string; answer: string | null; expected: readonly string[] }[] = [];
   const asked = QUESTIONS.filter(({ isSignedIn }) => isSignedIn !== true || session !== undefined);
   for (const { name, path, body, isSignedIn, expected } of asked) {
     const code = isSignedIn === true ? session : undefined;
@@ -164,11 +138,12 @@ const MAX_PROBED_BYTES = 1024 * 1024;
 /** Bytes of a live file that are compared with its text. */
 const COMPARED_BYTES = 64 * 1024;
 
+/** What the mirrors of a job rely on. A failure stands there as its code. */
 async function probeJob(
   { remote, jobService }: Pick<Connection, 'remote' | 'jobService'>,
   { jobId, taskIds }: ProbedJob,
   signal: AbortSignal,
-): Promise<JobProbe> {
+) {
   const reported = taskIds.length > 0 ? undefined : await jobService?.getJob(jobId, signal);
   const [taskId] = reported?.tasks.map(({ id }) => id) ?? taskIds;
   if (taskId === undefined) throw new JobtailError('config', `no task of job ${jobId} is known: name one by --task`);
@@ -180,9 +155,12 @@ async function probeJob(
       .sort((a, b) => b.content.length - a.content.length);
     const raw = longest === undefined ? undefined : await rawOf(remote, jobId, longest, signal);
     return {
+      // The raw download of a live file by its path, without the listing.
       rawByPath: raw === undefined ? 'no live file has a short text' : Buffer.isBuffer(raw) ? 'given' : raw,
+      // Unknown if the file has ASCII characters only.
       decoder:
         longest && Buffer.isBuffer(raw) ? decoderOf(await longest.content.read(0, COMPARED_BYTES), raw) : 'unknown',
+      // The transfer that is offered for the job, whose listing shows named pipes.
       transfer: await transferOf(remote, jobId, signal),
     };
   } finally {
@@ -208,21 +186,18 @@ async function rawOf(remote: Remote, jobId: JobId, part: Part, signal: AbortSign
   return failure;
 }
 
-/** A stretch of U+FFFD proves nothing about the bytes under it. */
-function decoderOf(text: Buffer, raw: Buffer): JobProbe['decoder'] {
-  const [shown, decoded] = [text, raw].map((bytes) =>
+/** How many U+FFFD stand for undecodable bytes proves nothing. */
+function decoderOf(text: Buffer, raw: Buffer): 'utf-8' | 'other' | 'unknown' {
+  const decoded = (bytes: Buffer) =>
     bytes
       .toString('utf8')
       .replace(/^\uFEFF/, '')
-      .split(/\uFFFD+/),
-  );
-  const last = Math.min(shown?.length ?? 0, decoded?.length ?? 0) - 1;
-  const pairs = (shown ?? []).slice(0, last + 1).map((each, index) => [each, decoded?.[index] ?? ''] as const);
-  const isAlike = pairs.every(([a, b], index) =>
-    index < last ? a === b : startsAlike(Buffer.from(a), Buffer.from(b)),
-  );
-  if (!isAlike) return 'other';
-  return pairs.some(([each]) => /[^\0-\x7F]/.test(each)) ? 'utf-8' : 'unknown';
+      .replaceAll(/\uFFFD+/g, '\uFFFD');
+  const [shown, known] = [decoded(text), decoded(raw)];
+  // The last character may be cut.
+  const compared = shown.slice(0, Math.min(shown.length, known.length) - 1);
+  if (!known.startsWith(compared)) return 'other';
+  return /[^\0-\x7F\uFFFD]/.test(compared) ? 'utf-8' : 'unknown';
 }
 
 async function transferOf(remote: Remote, jobId: JobId, signal: AbortSignal): Promise<string> {
@@ -249,12 +224,8 @@ export function signatureOf({ status, text }: { readonly status: number; readonl
 
 function kindOf(text: string): string {
   if (text === '') return 'nothing';
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return 'page';
-  }
+  const value = jsonOf(text);
+  if (value === undefined) return 'page';
   if (typeof value === 'string') return 'text';
   if (Array.isArray(value)) return 'list';
   if (typeof value !== 'object' || value === null) return typeof value;

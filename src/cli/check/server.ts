@@ -7,7 +7,7 @@ import { wayTo } from '../../daemon/connection.ts';
 import { countOf } from '../../numbers.ts';
 import { type KeptCapabilities, RestCapabilities } from '../../remote/rest/capabilities.ts';
 import { systemClock } from '../../system/clock.ts';
-import { answerOf, jobsUrlBeside } from './description.ts';
+import { answerOf, jobsUrlBeside, jsonOf } from './description.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 const MAX_SHOWN = 60;
@@ -36,14 +36,6 @@ export async function healthOf(config: Config, signal: AbortSignal): Promise<Fin
   const names = parts.map(([name]) => name.slice(0, MAX_SHOWN)).join(', ');
   const what = names === '' ? '' : `: ${names}`;
   return [warning(`the server reports that it is not healthy${what}`, 'ask its operator'), ...shown];
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const ASKED = {

@@ -2,14 +2,12 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import type { JobService, Part, Remote, Session } from '../../agent/ports.ts';
-import { REPLACEMENT } from '../../bytes.ts';
+import type { JobService, Session } from '../../agent/ports.ts';
 import type { Config } from '../../config/config.ts';
-import { connect, passingCapabilities } from '../../daemon/connection.ts';
+import { type Connection, connect, passingCapabilities } from '../../daemon/connection.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import type { Secrets } from '../../redact.ts';
 import type { Store } from '../../store/store.ts';
 import { temporaryDirectory } from '../../system/directories.ts';
 import { commandLog } from '../process.ts';
@@ -17,10 +15,10 @@ import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 import { checkJobs, healthOf, restCapabilitiesOf } from './server.ts';
 
 const MAX_SHOWN = 200;
-const COUNTED_BYTES = 1024 * 1024;
 const MAX_LISTED = 16;
 
 interface ServiceOptions {
+  readonly config: Config;
   /** The job of the test call; a known one if omitted. */
   readonly jobId: JobId | undefined;
   /** Its tasks; the known ones if empty. */
@@ -29,30 +27,29 @@ interface ServiceOptions {
   readonly signal: AbortSignal;
 }
 
-export async function checkService(findings: Findings, config: Config, options: ServiceOptions): Promise<void> {
+export async function checkService(findings: Findings, options: ServiceOptions): Promise<void> {
   // The directory of the agent may be missing, or belong to another user.
   const directory = temporaryDirectory('agent-check-');
   try {
     await fs.mkdir(path.join(directory, 'spill'));
-    await checkCalls(findings, { ...config, state: { directory } }, options);
+    await checkCalls(findings, { ...options, config: { ...options.config, state: { directory } } });
   } finally {
     await fs.rm(directory, { recursive: true, force: true });
   }
 }
 
-async function checkCalls(findings: Findings, config: Config, options: ServiceOptions): Promise<void> {
-  const { store, signal } = options;
+async function checkCalls(findings: Findings, options: ServiceOptions): Promise<void> {
+  const { config, store, signal } = options;
   const capabilities = passingCapabilities(store?.capabilities);
   const connection = await connect(config, commandLog(), { capabilities });
-  const { session, remote, jobService, secrets } = connection;
+  const { session, jobService } = connection;
   try {
     if (!(await findings.step('sign-in', () => checkSignIn(session, signal)))) return;
     await findings.step('jobs', () => checkJobs(config, jobService, signal));
     const jobId = options.jobId ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
     if (jobId === undefined) findings.skip('call', 'no job to test (--job ID)');
     else {
-      const files = await filesOf(jobId, { ...options, config, jobService });
-      const call = { remote, jobId, secrets, files, signal };
+      const call = { ...connection, jobId, files: await filesOf(jobId, options, jobService), signal };
       if (await findings.step('call', () => checkListing(call)))
         await findings.step('live files', () => checkLiveFiles(call));
     }
@@ -65,34 +62,28 @@ async function checkCalls(findings: Findings, config: Config, options: ServiceOp
   }
 }
 
-interface FilesOptions extends ServiceOptions {
-  readonly config: Config;
-  readonly jobService: JobService | null;
+interface KnownFile extends LiveFileKey {
+  readonly position: number;
 }
 
 /** The live files of a job, from the command line, the configuration, the state or the job service. */
 async function filesOf(
   jobId: JobId,
-  { tasks, config, store, jobService, signal }: FilesOptions,
+  { config, tasks, store, signal }: ServiceOptions,
+  jobService: JobService | null,
 ): Promise<readonly KnownFile[]> {
   const rows = store?.liveFiles.ofJob(jobId) ?? [];
   let named = tasks.length > 0 ? tasks : (config.watch.find(({ job }) => job === jobId)?.tasks ?? []);
   if (named.length === 0 && rows.length > 0) return rows;
-  if (named.length === 0) named = await reportedTasks(jobId, jobService, signal);
+  if (named.length === 0) {
+    // Without a job service, the call itself reports the error.
+    const job = await jobService?.getJob(jobId, signal).catch(() => undefined);
+    named = job?.tasks.map(({ id }) => id).slice(0, MAX_LISTED) ?? [];
+  }
   const positionOf = (key: LiveFileKey) => rows.find((row) => keyText(row) === keyText(key))?.position ?? 0;
   return named
     .flatMap((taskId) => LIVE_FILE_NAMES.map((file) => ({ taskId, file })))
     .map((key) => ({ ...key, position: positionOf(key) }));
-}
-
-/** Empty without a job service: the call itself reports the error. */
-async function reportedTasks(
-  jobId: JobId,
-  jobService: JobService | null,
-  signal: AbortSignal,
-): Promise<readonly TaskId[]> {
-  const job = await jobService?.getJob(jobId, signal).catch(() => undefined);
-  return job?.tasks.map(({ id }) => id).slice(0, MAX_LISTED) ?? [];
 }
 
 async function checkSignIn(session: Session, signal: AbortSignal): Promise<Finding[]> {
@@ -102,14 +93,8 @@ async function checkSignIn(session: Session, signal: AbortSignal): Promise<Findi
   return [ok(`${what}, in ${Math.round(performance.now() - startedAt)} ms`)];
 }
 
-interface KnownFile extends LiveFileKey {
-  readonly position: number;
-}
-
-interface CallOptions {
-  readonly remote: Remote;
+interface CallOptions extends Pick<Connection, 'remote' | 'secrets'> {
   readonly jobId: JobId;
-  readonly secrets: Secrets;
   readonly files: readonly KnownFile[];
   readonly signal: AbortSignal;
 }
@@ -130,16 +115,14 @@ async function checkLiveFiles({ remote, jobId, files, signal }: CallOptions): Pr
   // Starts a little before the known end: no check needs gigabytes.
   const wanted = files.map(({ taskId, file, position }) => ({ taskId, file, offset: Math.max(0, position - 1) }));
   const { parts, refused } = await remote.readParts(jobId, wanted, signal);
-  const sizes: string[] = [];
-  for (const part of parts) {
-    sizes.push(await sizeOf(part));
-    await part.content.release();
-  }
+  // Undecodable bytes are longer in the text.
+  const sizes = parts.map((part) => `${part.taskId} ${part.file} ${showBytes(part.offset + part.content.length)}`);
+  for (const { content } of parts) await content.release();
   const tasks = [...new Set(files.map(({ taskId }) => taskId))].join(', ');
   const found =
     parts.length === 0
       ? [note(`none of task ${tasks} yet: they appear at the first write; check the id`)]
-      : [ok(`${parts.length} of ${files.length} are there: ${sizes.join(', ')}`)];
+      : [ok(`${parts.length} of ${files.length} are there, as text: ${sizes.join(', ')}`)];
   if (refused > 0) {
     found.push(
       warning(
@@ -149,16 +132,4 @@ async function checkLiveFiles({ remote, jobId, files, signal }: CallOptions): Pr
     );
   }
   return found;
-}
-
-/** The size in bytes. The text has three bytes for each U+FFFD. */
-async function sizeOf({ taskId, file, offset, content }: Part): Promise<string> {
-  let undecoded = 0;
-  for (let at = 0; at < content.length; at += COUNTED_BYTES) {
-    // A replacement character that begins here may end in the next piece.
-    const bytes = await content.read(at, at + COUNTED_BYTES + REPLACEMENT.length - 1);
-    for (let found = bytes.indexOf(REPLACEMENT); found >= 0; found = bytes.indexOf(REPLACEMENT, found + 1)) undecoded++;
-  }
-  const bytes = offset + content.length - undecoded * (REPLACEMENT.length - 1);
-  return `${taskId} ${file} ${undecoded > 0 ? 'at least ' : ''}${showBytes(bytes)}`;
 }

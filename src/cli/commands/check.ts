@@ -9,16 +9,15 @@ import { checkNamespace, checkWay } from '../check/network.ts';
 import { probe } from '../check/probe.ts';
 import { checkResultsWay } from '../check/results-way.ts';
 import { checkService } from '../check/service.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
-interface CheckOptions extends ConfigOption {
+interface CheckOptions extends JsonOption {
   readonly job?: JobId;
   readonly task: readonly TaskId[];
   /** Sends test requests only, and prints unknown responses as JSON. */
   readonly probe?: boolean;
-  readonly json?: boolean;
 }
 
 export async function check(options: CheckOptions): Promise<void> {
@@ -69,7 +68,7 @@ async function checkAll(
     await findings.step('results', () => checkResultsWay(config, store));
     if (await checkWay(findings, config)) {
       await findings.step('namespace', () => checkNamespace(config, signal));
-      await checkService(findings, config, { jobId: job, tasks: task, store, signal });
+      await checkService(findings, { config, jobId: job, tasks: task, store, signal });
     } else findings.skip('sign-in', 'there is no way to the service');
   } finally {
     store?.close();

@@ -2,16 +2,17 @@
 import { forgetJob, isOver, lastWorkOn, requireOver } from '../../agent/forget.ts';
 import { unprovenIn } from '../../agent/unproven.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
-import { notWatched, type OwnedStore, withSharedStore, withStore } from '../../daemon/state.ts';
+import { notWatched, type OwnedStore, withSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import { compareIds, type JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printableLines } from '../../printable.ts';
 import type { Store } from '../../store/store.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
-import { answerToRequest } from '../ask-agent.ts';
+import { askRunningAgent } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { lineTyped } from '../init/answers.ts';
+import { endGrants, withOwnState } from '../own-engine.ts';
 import { commandLog, forEach, untilStopped } from '../process.ts';
 
 interface ForgetOptions extends ConfigOption {
@@ -29,29 +30,25 @@ export async function forget(jobIds: readonly JobId[], options: ForgetOptions): 
     });
   const config = await configurationAsOwner(options);
   await untilStopped(async (signal) => {
+    const { deleteFiles = false } = options;
+    const choose = (store: Store, remove: Forgetting['remove']) =>
+      forgetChosen(config, jobIds, { store, remove, options, signal });
     if (hasFleet(config)) {
       const { withJobsOfFleet } = await import('../../daemon/fleet-retention.ts');
       await withJobsOfFleet(config, commandLog(), (store, remove) =>
-        forgetChosen(config, jobIds, {
-          ...{ store, options, signal },
-          remove: (jobId) => remove(jobId, options.deleteFiles === true),
-        }),
+        choose(store, (jobId) => remove(jobId, deleteFiles)),
       );
       return;
     }
-    await withSharedStore(config, (store) => {
-      const remove = (jobId: JobId) =>
-        withStore(config, commandLog(), (writable, owned) =>
-          owned === undefined
-            ? answerToRequest<RemovedFiles>(config, requested(writable, jobId, options), signal)
-            : forgetHere(config, owned, jobId, options, signal),
-        );
-      return forgetChosen(config, jobIds, { store, remove, options, signal });
-    });
+    const kind = deleteFiles ? 'forget-files' : 'forget';
+    const remove = async (jobId: JobId) =>
+      (await askRunningAgent<RemovedFiles>(config, { kind, jobId }, signal)) ??
+      (await withOwnState(config, (owned) => forgetHere(config, owned, jobId, options, signal)));
+    await withSharedStore(config, (store) => choose(store, remove));
   });
 }
 
-export interface Forgetting {
+interface Forgetting {
   /** With the rows of the jobs. */
   readonly store: Store;
   readonly remove: (jobId: JobId) => Promise<RemovedFiles>;
@@ -65,7 +62,7 @@ async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting
   const chosen: JobId[] = [];
   const named = jobIds.length > 0 ? jobIds : [...store.jobs.known()].sort(compareIds);
   await forEach(named, async (jobId) => {
-    if (await isChosen(jobId, jobIds.length > 0, forgetting)) chosen.push(jobId);
+    if (isChosen(jobId, jobIds.length > 0, forgetting)) chosen.push(jobId);
   });
   if (chosen.length === 0) {
     process.stderr.write('no job is removed\n');
@@ -73,7 +70,7 @@ async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting
   }
   const files = deleteFiles ? `delete all files below ${config.mirror.directory}/JOB` : 'keep the files';
   const question = `remove ${countOf(chosen.length, 'job')} (${listOf(chosen)}) from the state, and ${files}?`;
-  if (!yes && !(await isAgreed(question, '--yes', forgetting.signal))) {
+  if (!yes && !(await isAgreed(question, forgetting.signal))) {
     process.exitCode = EXIT.failed;
     return;
   }
@@ -86,7 +83,7 @@ async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting
 }
 
 /** Whether a job is to be removed; one that is followed, and a named one that is unknown, is an error. */
-async function isChosen(jobId: JobId, isNamed: boolean, { store, options, signal }: Forgetting): Promise<boolean> {
+function isChosen(jobId: JobId, isNamed: boolean, { store, options }: Forgetting): boolean {
   const job = store.jobs.get(jobId);
   if (job === undefined && isNamed) throw notWatched(jobId);
   if (job === undefined || (!isNamed && !isOver(job))) return false;
@@ -95,8 +92,6 @@ async function isChosen(jobId: JobId, isNamed: boolean, { store, options, signal
   const [reason, ...more] = options.unverified === true ? [] : unprovenIn(store, jobId);
   if (reason === undefined) return true;
   const what = `job ${jobId} is not verified: ${reason}${more.length === 0 ? '' : `, and ${countOf(more.length, 'other reason')}`}`;
-  if (process.stdin.isTTY && options.yes !== true)
-    return await isAgreed(`${what}. Remove it anyway?`, '--unverified', signal);
   process.stderr.write(`agent: ${printableLines(what)}: it stays (--unverified removes it, too)\n`);
   process.exitCode = EXIT.failed;
   return false;
@@ -107,10 +102,10 @@ const listOf = (jobIds: readonly JobId[]) =>
   `${jobIds.slice(0, MAX_NAMED).join(', ')}${jobIds.length > MAX_NAMED ? ', ...' : ''}`;
 
 /** Asks on the terminal. @throws JobtailError usage without one */
-async function isAgreed(question: string, flag: string, signal: AbortSignal): Promise<boolean> {
+async function isAgreed(question: string, signal: AbortSignal): Promise<boolean> {
   if (!process.stdin.isTTY)
-    throw new JobtailError('usage', `${flag} is missing, and there is no terminal to ask on`, {
-      hint: `with ${flag}, the command does not ask`,
+    throw new JobtailError('usage', '--yes is missing, and there is no terminal to ask on', {
+      hint: 'with --yes, the command does not ask',
     });
   const answer = await lineTyped(`${printableLines(question)} [y/N] `, false, signal);
   return /^y(es)?$/i.test(answer);
@@ -123,12 +118,6 @@ async function forgetHere(
   { deleteFiles = false }: ForgetOptions,
   signal: AbortSignal,
 ): Promise<RemovedFiles> {
-  if (owned.store.leases.allOpen().some((lease) => lease.jobId === jobId))
-    await (await import('../own-engine.ts')).endGrants(config, owned, signal);
+  if (owned.store.leases.allOpen().some((lease) => lease.jobId === jobId)) await endGrants(config, owned, signal);
   return await forgetJob(owned.store, jobId, { mirrorDirectory: config.mirror.directory, deleteFiles, now: Date.now });
-}
-
-function requested(store: Store, jobId: JobId, { deleteFiles = false }: ForgetOptions) {
-  const kind = deleteFiles ? 'forget-files' : 'forget';
-  return { store, jobId, requestId: store.transaction(() => store.requests.add(jobId, kind, Date.now())) };
 }

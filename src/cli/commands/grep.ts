@@ -11,12 +11,12 @@ import { expressionOf, type Pattern } from '../../search/pattern.ts';
 import type { FoundLine, Wanted } from '../../search/scan.ts';
 import { search } from '../../search/search.ts';
 import { jobArgument } from '../arguments.ts';
-import { type ConfigOption, configurationAsOwner, type JsonOption } from '../configuration.ts';
+import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { reportError } from '../process.ts';
 import { pc } from '../show/colours.ts';
 import { JSON_VERSION, jsonReport } from '../show/json.ts';
 
-interface GrepOptions extends ConfigOption {
+interface GrepOptions extends JsonOption {
   /** In place of the first argument, each line that matches one of them. */
   readonly regexp: readonly string[];
   readonly fixedStrings?: boolean;
@@ -39,7 +39,6 @@ interface GrepOptions extends ConfigOption {
   /** In milliseconds since 1970. */
   readonly since?: number;
   readonly allGenerations?: boolean;
-  readonly json?: boolean;
 }
 
 /** `args`: the pattern, unless `regexp` has it, and ids of jobs. */

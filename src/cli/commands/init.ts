@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { loadConfig, userConfigs } from '../../config/load.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
-import { answersOf, askerOf, type Complete, type InitFlags } from '../init/answers.ts';
-import { type AnsweredService, configText } from '../init/config-text.ts';
+import { type Answers, answersOf, askerOf, type InitFlags } from '../init/answers.ts';
+import { configText } from '../init/config-text.ts';
 import { untilStopped } from '../process.ts';
 import { check } from './check.ts';
 
@@ -48,7 +48,7 @@ async function usualPlace(options: InitOptions, signal: AbortSignal): Promise<st
 }
 
 /** A refused password can be entered again, three times. */
-async function checkUntilSignedIn(file: string, { secret }: Complete): Promise<void> {
+async function checkUntilSignedIn(file: string, { secret }: Answers): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     process.exitCode = undefined;
     await check({ config: file, task: [] });
@@ -70,24 +70,19 @@ function nextStep(file: string, { service }: InitOptions): string {
 }
 
 /** Both files are private; the configuration of a service is readable for its user. */
-async function write(file: string, { answers, secret }: Complete, options: InitOptions): Promise<void> {
+async function write(file: string, { sections, secret }: Answers, options: InitOptions): Promise<void> {
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: options.service ? 0o755 : 0o700 });
   if (secret !== undefined) {
     replaceFile(secret.file, `${secret.text}\n`, 0o600, options);
     process.stdout.write(`${secret.file}: the secret, readable for you alone\n`);
   }
-  replaceFile(file, configText(answers), options.service ? 0o644 : 0o600, options);
+  replaceFile(file, configText(sections), options.service ? 0o644 : 0o600, options);
   // Validates the answers.
   await loadConfig(file);
-  process.stdout.write(`${file}: the configuration${foundText(answers.service)}\n`);
+  process.stdout.write(`${file}: the configuration\n`);
   if (process.geteuid?.() === 0 && !options.service) {
     process.stdout.write(`root takes no configuration from the working directory: add -c ${file} to each command\n`);
   }
-}
-
-function foundText(service: AnsweredService): string {
-  if (service.protocol === 'rest') return ` of the middleware that speaks REST at ${service.baseUrl}${service.path}`;
-  return service.jobsUrl === null ? '' : ', with JobManagementWs, which was found beside the file transfer';
 }
 
 function replaceFile(file: string, text: string, mode: number, { force }: InitOptions): void {

@@ -1,11 +1,11 @@
 /** `agent jobs`: the user's jobs as the middleware reports them. */
-import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
-import { sharedStoreIfReadable } from '../../daemon/state.ts';
+import { hasFleet } from '../../config/config.ts';
 import { compareIds, type JobId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { WatchState } from '../../store/rows.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
+import { readJobs } from '../followed-jobs.ts';
 import { listJobs } from '../job-service.ts';
 import { hasMessage, showJobState, showTime, taskLine } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
@@ -15,7 +15,11 @@ import { columnsOf, cutToColumns, fitted, pageText } from '../show/terminal.ts';
 export async function jobs(options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
   const reported = await listJobs(config);
-  const states = hasFleet(config) ? await statesInFleet(config) : statesHere(config);
+  const states = await readJobs(config, undefined, (store) => store.jobs.states()).catch((thrown: unknown) => {
+    if (hasFleet(config)) throw thrown;
+    // This user may not read the state.
+    return new Map<JobId, WatchState>();
+  });
   const listed = reported.map((job) => ({
     jobId: job.id,
     ...jobFields(job),
@@ -26,21 +30,6 @@ export async function jobs(options: JsonOption): Promise<void> {
   listed.sort((a, b) => compareIds(a.jobId, b.jobId));
   if (options.json === true) process.stdout.write(jsonReport({ jobs: listed }));
   else process.stdout.write(jobsTable(listed satisfies readonly ListedJob[], columnsOf()));
-}
-
-function statesHere(config: Config): Map<JobId, WatchState> {
-  const store = sharedStoreIfReadable(config);
-  try {
-    return store?.jobs.states() ?? new Map();
-  } finally {
-    store?.close();
-  }
-}
-
-async function statesInFleet(config: FleetConfig): Promise<Map<JobId, WatchState>> {
-  const { readFleet } = await import('../fleet/client.ts');
-  const owners = await readFleet(config, (client) => client.owners());
-  return new Map(owners.flatMap(({ jobId, state }) => (state === 'ordered' ? [] : [[jobId, state as WatchState]])));
 }
 
 export type ListedJob = ReturnType<typeof jobFields> & {

@@ -10,15 +10,14 @@ import { send } from '../../notify/senders.ts';
 import { countOf, showAge } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { configurationAsOwner, type JsonOption } from '../configuration.ts';
+import { readJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
-import { withRows } from '../rows.ts';
 import { jsonReport } from '../show/json.ts';
 
-interface NotifyOptions extends ConfigOption {
+interface NotifyOptions extends JsonOption {
   readonly list?: boolean;
   readonly test?: boolean;
-  readonly json?: boolean;
 }
 
 export async function notify(options: NotifyOptions): Promise<void> {
@@ -43,18 +42,13 @@ async function testRules(config: Config, rules: readonly Rule[], json: boolean):
     await untilStopped(async (signal) => {
       await keepSecrets(config, secrets, { env: process.env, signal, withPrograms: false });
       for (const rule of rules) {
-        const { target } = rule;
         const event = newEvent('test', Date.now(), { reason: 'agent notify --test' });
-        try {
-          await send(rule, event, { http, source: sourceOf(config), secrets }, signal);
-          results.push({ target, error: null, hint: null });
-        } catch (thrown) {
-          const { code, message, hint = null } = asJobtailError(thrown);
-          if (code === 'aborted') throw thrown;
-          results.push({ target, error: message, hint });
-        }
-        const last = results.at(-1);
-        if (!json && last !== undefined) process.stdout.write(resultText(last));
+        const sent = send(rule, event, { http, source: sourceOf(config), secrets }, signal);
+        const failure = await sent.then(() => undefined, asJobtailError);
+        if (failure?.code === 'aborted') throw failure;
+        const result = { target: rule.target, error: failure?.message ?? null, hint: failure?.hint ?? null };
+        results.push(result);
+        if (!json) process.stdout.write(resultText(result));
       }
     });
   } finally {
@@ -70,7 +64,7 @@ function resultText({ target, error, hint }: { target: string; error: string | n
 }
 
 async function listDeliveries(config: Config, rules: readonly Rule[], json: boolean): Promise<void> {
-  const deliveries = await withRows(config, undefined, (store) => store.outbox.all());
+  const deliveries = await readJobs(config, undefined, (store) => store.outbox.all());
   const numbers = new Map(rules.map(({ id }, index) => [id, index + 1]));
   const rows = deliveries.map(({ rule, deliveryId: _, lastError: error, dueAt: nextAt, ...row }) => ({
     rule: numbers.get(rule) ?? null,

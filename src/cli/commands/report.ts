@@ -10,7 +10,7 @@ import { keepSecrets } from '../../config/secrets.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { printableJson, printableLines } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
-import { printedBy, runProgram } from '../../system/program.ts';
+import { printedBy } from '../../system/program.ts';
 import { answerOf } from '../check/description.ts';
 import { type ConfigOption, configFileOf, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
@@ -27,7 +27,7 @@ const MAX_LOG_BYTES = 256 * 1024;
 const JOURNAL_MS = 30_000;
 const STANDARD_OUTPUT = '-';
 /** `check` waits for each step of a connection that does not answer. */
-const MAX_CHECK_MS = 120_000;
+const MAX_CHECK_MS = 300_000;
 const MAX_STATUS_MS = 30_000;
 /** Arguments of configured commands may be secrets. */
 const COMMAND_KEYS = /^argv$|command$/i;
@@ -147,47 +147,26 @@ function withoutAssignments(text: string): string {
   );
 }
 
-/**
- * The output of a command of this program, and its exit code. A command above a limit of time or size is stopped, and
- * its output so far is kept.
- */
+/** The output of a command of this program, and its exit code. */
 async function printedByProgram(args: readonly string[], totalMs: number, signal: AbortSignal): Promise<string> {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  const onOutput = (piece: Buffer) => {
-    pieces.push(piece);
-    bytes += piece.length;
-    if (bytes > MAX_SECTION_BYTES) throw new JobtailError('answer-too-large', `more than ${MAX_SECTION_BYTES} bytes`);
-  };
-  const line = [...process.execArgv, process.argv[1] ?? '', ...args];
-  const env = { ...process.env, NO_COLOR: '1' };
-  const end = await runProgram({
+  const { code, printed, stderr } = await printedBy({
     command: process.execPath,
-    args: line,
-    env,
-    onOutput,
+    args: [...process.execArgv, process.argv[1] ?? '', ...args],
+    env: { ...process.env, NO_COLOR: '1' },
     limit: { totalMs },
+    maxBytes: MAX_SECTION_BYTES,
     signal,
-  }).then(
-    ({ code, stderr }) => `${stderr}exit code: ${code}`,
-    (thrown: unknown) => `not complete: ${asJobtailError(thrown).message}`,
-  );
-  return `${Buffer.concat(pieces).toString('utf8').slice(0, MAX_SECTION_BYTES)}${end}`;
+  });
+  return `${printed.toString('utf8')}${stderr}exit code: ${code}`;
 }
 
 async function journalOf(configFile: string | undefined, signal: AbortSignal): Promise<string> {
   const instance = /^\/etc\/agent\/([\w.-]+)\/config\.yaml$/.exec(configFile ?? '')?.[1];
   const unit = instance === undefined ? 'agent.service' : `agent@${instance}.service`;
   const args = ['--unit', unit, '--lines', String(LOG_LINES), '--no-pager', '--quiet', '--output', 'short-iso'];
-  const limit = { totalMs: JOURNAL_MS };
+  const limits = { limit: { totalMs: JOURNAL_MS }, maxBytes: 4 * MAX_SECTION_BYTES, signal };
   try {
-    const { code, printed, stderr } = await printedBy({
-      command: 'journalctl',
-      args,
-      limit,
-      maxBytes: 4 * MAX_SECTION_BYTES,
-      signal,
-    });
+    const { code, printed, stderr } = await printedBy({ command: 'journalctl', args, ...limits });
     if (code !== 0) throw new JobtailError('local-io', `journalctl ended with exit code ${code}: ${stderr}`);
     const text = lastLines(printed.toString('utf8'));
     if (text !== '') return text;

@@ -1,26 +1,25 @@
 /** `agent results JOB`: each result of a job with its path, and whether it is complete. */
 import path from 'node:path';
-import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { requireWatched } from '../../daemon/state.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import { resultPath } from '../../safe-names.ts';
+import { resultPath, resultsParts } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
-import { withRows } from '../rows.ts';
+import { readJobs } from '../followed-jobs.ts';
 import { jsonReport } from '../show/json.ts';
 
 export async function results(jobId: JobId, options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
-  await withRows(config, jobId, (store) => show(config, store, jobId, options.json === true));
+  await readJobs(config, jobId, (store) => show(config, store, jobId, options.json === true));
 }
 
 function show(config: Config, store: Store, jobId: JobId, isJson: boolean): void {
   const state = requireWatched(store, jobId);
-  const directory = resultsDirectory(config.mirror.directory, jobId);
+  const directory = path.join(config.mirror.directory, ...resultsParts(jobId));
   // A link is as long as its live file.
   const lengths = new Map(store.liveFiles.ofJob(jobId).map((live) => [keyText(live), live.position]));
   const rows = [...store.results.ofJob(jobId)].map((row) =>

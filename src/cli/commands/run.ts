@@ -72,7 +72,9 @@ async function followUntilStopped(options: FollowOptions): Promise<void> {
   let isLogged = false;
   while (!stop.aborted) {
     try {
-      return await follow({ ...options, onReady: () => (isLogged = false) });
+      const owned = openOwnStore(options.config, log, options.secrets);
+      const daemon = new Daemon({ ...owned, ...options, onReady: () => (isLogged = false) });
+      return await daemon.run().finally(() => owned.close());
     } catch (thrown) {
       const { code, message, hint } = asJobtailError(thrown);
       if (thrown instanceof StateGone) {
@@ -90,14 +92,5 @@ async function followUntilStopped(options: FollowOptions): Promise<void> {
       });
       await sleep(ROOM_MS, undefined, { signal: stop }).catch(() => {});
     }
-  }
-}
-
-async function follow(options: Omit<DaemonOptions, 'store' | 'transfers'>): Promise<void> {
-  const owned = openOwnStore(options.config, options.log, options.secrets);
-  try {
-    await new Daemon({ ...owned, ...options }).run();
-  } finally {
-    owned.close();
   }
 }

@@ -1,19 +1,18 @@
 /** `agent status`: the followed jobs and their state. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
-import { notWatched, requireWatched, withSharedStore } from '../../daemon/state.ts';
+import { notWatched } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { configurationAsOwner, type JsonOption } from '../configuration.ts';
+import { withJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
-import { reportOf, viewLine, viewReport } from '../show/status-report.ts';
+import { viewLine, viewReport } from '../show/status-report.ts';
 import { detail, overview, type ShownReport } from '../show/status-table.ts';
 import { columnsOf } from '../show/terminal.ts';
 
-interface StatusOptions extends ConfigOption {
-  readonly json?: boolean;
+interface StatusOptions extends JsonOption {
   readonly watch?: boolean;
   readonly all?: boolean;
 }
@@ -34,59 +33,28 @@ export async function status(jobIds: readonly JobId[], options: StatusOptions): 
     });
   }
   const config = await configurationAsOwner(options);
-  const wanted = jobIds.length > 0 ? [...new Set(jobIds)] : [options.all === true ? ('all' as const) : undefined];
-  if (hasFleet(config)) return await showFleet(config, wanted, options);
-  await withSharedStore(config, async (store) => {
-    for (const jobId of jobIds) requireWatched(store, jobId);
-    await show(() => joined(wanted.map((one) => reportOf(config, store, one))), { config, wanted, options });
-  });
-}
-
-/** What is shown: all jobs, or some. */
-type Wanted = readonly (JobId | 'all' | undefined)[];
-
-function joined<T extends ShownReport>(reports: readonly T[]): T {
-  const [first] = reports;
-  if (first === undefined) throw new Error('a report is missing');
-  return { ...first, jobs: reports.flatMap(({ jobs }) => jobs) };
-}
-
-async function showFleet(config: FleetConfig, wanted: Wanted, options: StatusOptions): Promise<void> {
-  const { readFleet, fleetReport } = await import('../fleet/client.ts');
-  await readFleet(config, async (client) => {
+  const wanted = jobIds.length > 0 ? new Set(jobIds) : [options.all === true ? ('all' as const) : undefined];
+  await withJobs(config, async (jobs) => {
     const report = async () => {
-      const reports = [];
+      const reports: ShownReport[] = [];
       for (const one of wanted) {
-        const found = await fleetReport(config, client, one === 'all' ? undefined : one);
-        if (one !== 'all' && one !== undefined && found.jobs.length === 0) throw notWatched(one);
+        const found = await jobs.report(one);
+        if (one !== undefined && one !== 'all' && found.jobs.length === 0) throw notWatched(one);
         reports.push(found);
       }
-      return joined(reports);
+      const view = await viewReport(config);
+      return { ...(reports[0] as ShownReport), jobs: reports.flatMap((found) => found.jobs), view };
     };
-    await show(report, { config, wanted, options });
+    const pageOf: PageOf = async () => {
+      const { view, ...shown } = await report();
+      const page = jobIds.length === 0 ? overview : detail;
+      const render = (maxJobs?: number) => `${page(shown, columnsOf(), maxJobs)}${viewLine(view, shown.agent.running)}`;
+      return { jobs: shown.jobs.length, render };
+    };
+    if (options.json === true) process.stdout.write(jsonReport(await report()));
+    else if (options.watch === true) await untilStopped((signal) => watchPage(pageOf, signal));
+    else process.stdout.write((await pageOf()).render());
   });
-}
-
-interface Shown {
-  readonly config: Config;
-  readonly wanted: Wanted;
-  readonly options: StatusOptions;
-}
-
-async function show(
-  report: () => ShownReport | Promise<ShownReport>,
-  { config, wanted, options: { json, watch } }: Shown,
-): Promise<void> {
-  const reportWithView = async () => ({ ...(await report()), view: await viewReport(config) });
-  const pageOf: PageOf = async () => {
-    const { view, ...rest } = await reportWithView();
-    const page = wanted[0] === undefined || wanted[0] === 'all' ? overview : detail;
-    const render = (maxJobs?: number) => `${page(rest, columnsOf(), maxJobs)}${viewLine(view, rest.agent.running)}`;
-    return { jobs: rest.jobs.length, render };
-  };
-  if (json === true) process.stdout.write(jsonReport(await reportWithView()));
-  else if (watch === true) await untilStopped((signal) => watchPage(pageOf, signal));
-  else process.stdout.write((await pageOf()).render());
 }
 
 interface Page {

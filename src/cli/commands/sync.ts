@@ -1,11 +1,11 @@
 /** `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process if none runs. */
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
-import { type OwnedStore, watchIfConfigured, withStore } from '../../daemon/state.ts';
+import { watchIfConfigured, withStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Store } from '../../store/store.ts';
-import { answerToRequest } from '../ask-agent.ts';
+import { askRunningAgent } from '../ask-agent.ts';
 import { type ConfigOption, configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
@@ -13,7 +13,7 @@ import { type ResultsProgress, resultsProgress, summaryIsWhole, summaryText } fr
 
 export async function sync(jobId: JobId, options: JsonOption): Promise<void> {
   const config = await configurationAsOwner(options);
-  const summary = await runCompletePass(config, { jobId, kind: 'sync' });
+  const summary = await runCompletePass(config, jobId, 'sync');
   process.stdout.write(options.json === true ? jsonReport({ jobId, ...summary }) : summaryText(jobId, summary));
   if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
 }
@@ -38,7 +38,7 @@ export async function unwatch(jobId: JobId, options: ConfigOption & { readonly n
 
 async function endWithPass(config: Config, jobId: JobId): Promise<void> {
   try {
-    const summary = await runCompletePass(config, { jobId, kind: 'unwatch' });
+    const summary = await runCompletePass(config, jobId, 'unwatch');
     process.stdout.write(summaryText(jobId, summary));
     if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
   } catch (thrown) {
@@ -63,69 +63,56 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
   });
 }
 
-interface PassCommand {
-  readonly jobId: JobId;
-  readonly kind: 'sync' | 'unwatch';
-}
-
-interface Pass extends PassCommand {
-  readonly config: Config;
-  readonly store: Store;
-  readonly progress: ResultsProgress;
-  readonly signal: AbortSignal;
-}
+type Kind = 'sync' | 'unwatch';
 
 /** Runs one complete pass, here or by the running agent. The kind `unwatch` ends the job with it. */
-async function runCompletePass(config: Config, command: PassCommand): Promise<PassSummary> {
-  if (hasFleet(config)) {
-    const { passByFleet } = await import('../fleet/commands.ts');
-    return await passByFleet(config, command.jobId, command.kind);
-  }
+async function runCompletePass(config: Config, jobId: JobId, kind: Kind): Promise<PassSummary> {
+  if (hasFleet(config)) return await (await import('../fleet/commands.ts')).passByFleet(config, jobId, kind);
   const progress = resultsProgress(process.stderr);
   try {
-    return await withStore(config, commandLog(), (store, owned) =>
-      untilStopped((signal) => {
-        const pass = { config, store, ...command, progress, signal };
-        return owned === undefined ? askAgent(pass) : passHere(pass, owned);
-      }),
-    );
+    return await untilStopped((signal) => passOf(config, { jobId, kind, progress, signal }));
   } finally {
     progress.close();
   }
 }
 
-async function askAgent({ config, store, jobId, kind, progress, signal }: Pass): Promise<PassSummary> {
-  watchIfConfigured(store, config, jobId);
-  const askedAt = Date.now();
-  const requestId = store.transaction(() => {
-    if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
-    return store.requests.add(jobId, kind, askedAt);
-  });
-  const onWait = () => {
-    const progressRow = store.resultSyncs.get(jobId);
-    if (progressRow !== undefined && progressRow.startedAt >= askedAt) progress.show(progressRow);
-  };
-  const request = { store, requestId, jobId, onWait };
-  return (await answerToRequest<{ summary: PassSummary }>(config, request, signal)).summary;
+interface Pass {
+  readonly jobId: JobId;
+  readonly kind: Kind;
+  readonly progress: ResultsProgress;
+  readonly signal: AbortSignal;
 }
 
-async function passHere(
-  { config, store, jobId, kind, progress, signal }: Pass,
-  owned: OwnedStore,
-): Promise<PassSummary> {
-  watchIfConfigured(store, config, jobId);
+async function passOf(config: Config, pass: Pass): Promise<PassSummary> {
+  const { jobId, kind, progress, signal } = pass;
+  const askedAt = Date.now();
+  const prepare = (store: Store) => {
+    watchIfConfigured(store, config, jobId);
+    if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
+    return true;
+  };
+  const onWait = (store: Store) => {
+    const row = store.resultSyncs.get(jobId);
+    if (row !== undefined && row.startedAt >= askedAt) progress.show(row);
+  };
+  const request = { kind, jobId, prepare, onWait, isKept: true };
+  const answer = await askRunningAgent<{ summary: PassSummary }>(config, request, signal);
+  if (answer !== undefined) return answer.summary;
   // Loaded only here: a command that asks a running agent does not need these modules.
-  const [{ withEngine }, { completePass }, { findTasks }] = await Promise.all([
+  const [{ withEngine, withOwnState }, { completePass }, { findTasks }] = await Promise.all([
     import('../own-engine.ts'),
     import('../../agent/pass/complete-pass.ts'),
     import('../job-service.ts'),
   ]);
-  if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
   const onProgress = progress.show.bind(progress);
-  return await withEngine({ config, owned, onProgress, signal }, async ({ connection, polls, pass }) => {
-    await findTasks(jobId, { ...connection, store, log: commandLog(), signal });
-    const summary = await completePass(polls(jobId), { ...pass, isLast: kind === 'unwatch', signal });
-    if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
-    return summary;
+  return await withOwnState(config, async (owned) => {
+    const { store } = owned;
+    prepare(store);
+    return await withEngine({ config, owned, onProgress, signal }, async (engine) => {
+      await findTasks(jobId, { ...engine.connection, store, log: commandLog(), signal });
+      const summary = await completePass(engine.polls(jobId), { ...engine.pass, isLast: kind === 'unwatch', signal });
+      if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
+      return summary;
+    });
   });
 }

@@ -2,15 +2,15 @@
 import { once } from 'node:events';
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Config, hasFleet } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { type FollowedJobs, withJobs } from '../followed-jobs.ts';
 import { forEach, untilStopped } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
 import { jobStateChanges } from '../show/job-text.ts';
-import { type JobSeen, jobOfState, type SeenJob } from '../show/known-job.ts';
 import { LineTail, type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { columnsOf, cutToColumns } from '../show/terminal.ts';
 
@@ -23,10 +23,8 @@ interface TailOptions extends ConfigOption, LiveFileChoice {
 }
 
 const TICK_MS = 200;
-const MAX_TASKS = 8;
-/** Interval for new tasks and the job state, which change seldom. */
+/** Interval for the job state, which changes seldom. */
 const SLOW_TICK_MS = 1_000;
-const ANNOUNCEMENT = '--- the remote file was truncated or rewritten; the new content follows ---';
 const CLEAR_LINE = '\r\u001b[2K';
 
 /** Several jobs one after the other, each below a header, as tail does with files. */
@@ -43,69 +41,43 @@ export async function tail(jobIds: readonly JobId[], options: TailOptions): Prom
 }
 
 async function tailJob(config: Config, jobId: JobId, options: TailOptions): Promise<void> {
-  const source = hasFleet(config)
-    ? (await import('../fleet/client.ts')).jobOfFleet(config, jobId)
-    : jobOfState(config, jobId);
-  try {
-    const known = await source.read();
-    const shown = new Shown({ config, jobId, source, known }, options);
-    shown.addFromLastLines();
-    requireShown(shown, known, config, jobId, options);
+  await withJobs(config, async (jobs) => {
+    const read = () => seenIn(jobs, jobId).catch(() => undefined);
+    const shown = new Shown(config, { jobId, read, known: await read() }, options);
+    shown.require(config.mirror.directory);
     await untilStopped((signal) => (options.follow === true ? shown.follow(signal) : shown.toEnd()));
-  } finally {
-    await source.close();
-  }
+  });
 }
 
-/** @throws JobtailError without a mirror, if the job or the task is unknown */
-function requireShown(
-  { isEmpty }: Shown,
-  { elsewhere, state, tasks }: JobSeen,
-  { mirror }: Config,
-  jobId: JobId,
-  { task }: TailOptions,
-): void {
-  if (elsewhere !== undefined)
-    process.stderr.write(`agent ${printable(elsewhere)} has the mirrors of job ${jobId}: run this on its machine\n`);
-  if (!isEmpty) return;
-  if (state === undefined)
-    throw new JobtailError('job-unknown', `there are no mirrors of job ${jobId} in ${mirror.directory}`, {
-      hint: `watch it first: agent watch ${jobId}`,
-    });
-  const absent = task.find((taskId) => !tasks.includes(taskId));
-  if (absent !== undefined && tasks.length > 0) {
-    const few = tasks.slice(0, MAX_TASKS).join(', ');
-    throw new JobtailError('job-unknown', `job ${jobId} has no task ${absent}`, {
-      hint: `its tasks are ${few}${tasks.length > MAX_TASKS ? ', ...' : ''} (agent status ${jobId})`,
-    });
-  }
+type JobSeen = Awaited<ReturnType<typeof seenIn>>;
+
+async function seenIn(jobs: FollowedJobs, jobId: JobId) {
+  const [isFollowed, elsewhere] = [await jobs.isFollowed(), await jobs.elsewhere(jobId)];
+  return await jobs.read(jobId, (store) => ({
+    ...{ isFollowed, elsewhere, tasks: store.taskSearches.knownTasks(jobId) },
+    ...{ state: store.jobs.get(jobId)?.state, information: store.jobInformation.get(jobId) },
+  }));
 }
 
 interface ShownJob {
-  readonly config: Config;
   readonly jobId: JobId;
-  readonly source: SeenJob;
-  readonly known: JobSeen;
+  /** What the state has of the job; undefined if it cannot be read: then `--follow` ends only by a signal. */
+  readonly read: () => Promise<JobSeen | undefined>;
+  known: JobSeen | undefined;
 }
 
 class Shown {
-  readonly #jobId: JobId;
+  readonly #job: ShownJob;
   readonly #options: TailOptions;
-  readonly #tail: LineTail;
   readonly #mirrors: TailedMirrors;
-  /** What the state has of the job. If it cannot be read, `--follow` ends only by a signal. */
-  #known: JobSeen;
-  readonly #source: SeenJob;
   readonly #stateChange = jobStateChanges();
   /** The mirror whose unfinished line is on the terminal, to be overwritten. */
   #open: string | undefined;
 
-  constructor({ config, jobId, source, known }: ShownJob, options: TailOptions) {
-    this.#jobId = jobId;
-    this.#known = known;
-    this.#source = source;
+  constructor(config: Config, job: ShownJob, options: TailOptions) {
+    this.#job = job;
     this.#options = options;
-    const { raw = false, prefix } = options;
+    const { raw = false, prefix, lines, since = Number.NEGATIVE_INFINITY } = options;
     const rewrites = process.stdout.isTTY && !raw;
     const write = (line: string, name: string, unfinished: boolean) => {
       const over = this.#open === undefined ? '' : this.#open === name ? CLEAR_LINE : '\n';
@@ -114,50 +86,56 @@ class Shown {
       const shown = this.#open === undefined ? line : cutToColumns(line.slice(0, -1), columnsOf() - 1);
       process.stdout.write(`${over}${shown}`, raw ? 'latin1' : 'utf8');
     };
-    this.#tail = new LineTail(write, { announcement: ANNOUNCEMENT, prefixes: prefix, raw, rewrites });
-    this.#mirrors = new TailedMirrors(this.#tail, { ...options, mirror: config.mirror, jobIds: [jobId] });
+    const tail = new LineTail(write, { prefixes: prefix, raw, rewrites });
+    this.#mirrors = new TailedMirrors(tail, { ...options, mirror: config.mirror, jobIds: [job.jobId] });
+    this.#mirrors.add((mirror) => {
+      const { mtimeMs, size } = fs.lstatSync(mirror);
+      return mtimeMs < since ? size : startOfLastLines(mirror, lines);
+    });
   }
 
-  get isEmpty(): boolean {
-    return this.#mirrors.isEmpty;
-  }
-
-  addFromLastLines(): void {
-    this.#mirrors.add((mirror) => this.#sizeIfOld(mirror) ?? startOfLastLines(mirror, this.#options.lines));
-  }
-
-  /** The size of a mirror that has not grown since `--since`; its lines are omitted. */
-  #sizeIfOld(mirror: string): number | undefined {
-    const { mtimeMs, size } = fs.lstatSync(mirror);
-    return mtimeMs < (this.#options.since ?? Number.NEGATIVE_INFINITY) ? size : undefined;
+  /** @throws JobtailError without a mirror, if the job or the task is unknown */
+  require(mirrorDirectory: string): void {
+    const { jobId, known } = this.#job;
+    const { elsewhere, state, tasks = [] } = known ?? {};
+    if (elsewhere !== undefined)
+      process.stderr.write(`agent ${printable(elsewhere)} has the mirrors of job ${jobId}: run this on its machine\n`);
+    if (!this.#mirrors.isEmpty) return;
+    if (state === undefined)
+      throw new JobtailError('job-unknown', `there are no mirrors of job ${jobId} in ${mirrorDirectory}`, {
+        hint: `watch it first: agent watch ${jobId}`,
+      });
+    const absent = this.#options.task.find((taskId) => !tasks.includes(taskId));
+    if (absent !== undefined && tasks.length > 0)
+      throw new JobtailError('job-unknown', `job ${jobId} has no task ${absent}`, {
+        hint: `agent status ${jobId} shows its tasks`,
+      });
   }
 
   async toEnd(): Promise<void> {
-    if (this.isEmpty && this.#options.follow !== true) process.stderr.write(`${this.#whyEmpty}\n`);
-    while (this.#tail.read()) await drained();
-    this.#tail.end();
+    if (this.#mirrors.isEmpty && this.#options.follow !== true) process.stderr.write(`${this.#whyEmpty}\n`);
+    while (this.#mirrors.tick()) await drained();
+    this.#mirrors.end();
     this.#endLine();
   }
 
   async follow(signal: AbortSignal): Promise<void> {
     this.#warnIfNothingComes();
-    let slowTickAt = 0;
+    let readAt = Number.NEGATIVE_INFINITY;
     while (!signal.aborted) {
-      const now = performance.now();
-      const isSlowTick = now - slowTickAt >= SLOW_TICK_MS;
-      if (isSlowTick) this.#known = await this.#source.read();
-      // Checked before the lines are read, so that no line is missed.
-      const end = isSlowTick ? this.#endOfJob() : undefined;
-      if (isSlowTick) {
-        slowTickAt = now;
+      let isOver = false;
+      if (performance.now() - readAt >= SLOW_TICK_MS) {
+        readAt = performance.now();
+        this.#job.known = await this.#job.read();
+        // Before the lines are read, so that no line is missed.
+        isOver = this.#isOver;
         this.#printState();
-        this.#mirrors.add((mirror) => this.#sizeIfOld(mirror) ?? 0);
       }
-      const more = this.#tail.read();
+      const more = this.#mirrors.tick();
       await drained(signal);
-      if (end !== undefined && !more) {
+      if (isOver && !more) {
         await this.toEnd();
-        process.stderr.write(`job ${this.#jobId} has ended: no more lines\n`);
+        process.stderr.write(`job ${this.#job.jobId} has ended: no more lines\n`);
         return;
       }
       if (!more) await sleep(TICK_MS, undefined, { signal }).catch(() => {});
@@ -166,27 +144,28 @@ class Shown {
   }
 
   #warnIfNothingComes(): void {
-    if (!this.#known.isKnowable || this.#endOfJob() !== undefined) return;
-    if (!this.#known.isFollowed) process.stderr.write('no agent is running: start one to get new lines (agent run)\n');
-    else if (this.isEmpty) process.stderr.write(`${this.#whyEmpty}; its lines appear when it is found\n`);
+    const { known } = this.#job;
+    if (known === undefined || this.#isOver) return;
+    if (!known.isFollowed) process.stderr.write('no agent is running: start one to get new lines (agent run)\n');
+    else if (this.#mirrors.isEmpty) process.stderr.write(`${this.#whyEmpty}; its lines appear when it is found\n`);
   }
 
   get #whyEmpty(): string {
-    return `no live file of job ${this.#jobId} found yet (agent status ${this.#jobId})`;
+    const { jobId } = this.#job;
+    return `no live file of job ${jobId} found yet (agent status ${jobId})`;
   }
 
   /** To the standard error: a pipe gets only lines of the job. */
   #printState(): void {
-    const change = this.#stateChange(this.#known.information);
+    const change = this.#stateChange(this.#job.known?.information);
     if (change === '') return;
     this.#endLine();
     process.stderr.write(forStderr(change));
   }
 
-  /** Why no more lines come, as far as the state can be read. */
-  #endOfJob(): 'settled' | 'ended' | undefined {
-    const { state } = this.#known;
-    return state === 'settled' || state === 'ended' ? state : undefined;
+  get #isOver(): boolean {
+    const state = this.#job.known?.state;
+    return state === 'settled' || state === 'ended';
   }
 
   #endLine(): void {

@@ -2,25 +2,24 @@
 import { isHere, type Verification, type Verified, verifyJob } from '../../agent/pass/verification.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { connect, passingCapabilities } from '../../daemon/connection.ts';
-import { requireWatched, withStore } from '../../daemon/state.ts';
+import { requireWatched } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { Store } from '../../store/store.ts';
 import { askRunningAgent } from '../ask-agent.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { configurationAsOwner, type JsonOption } from '../configuration.ts';
+import { readJobs } from '../followed-jobs.ts';
 import { commandLog, untilStopped } from '../process.ts';
-import { withRows } from '../rows.ts';
 import { jsonReport } from '../show/json.ts';
 
 /** What the listing of the service leaves out (docs/dev/rest.md 5, docs/guarantees.md). */
 const NEVER_LISTED =
   'not compared: files that the service never lists, such as those with an older date (tar -x, cp -p), those outside of the directories of the tasks, and those written in the second of the submission (by SSH, --complete finds them)';
 
-interface VerifyOptions extends ConfigOption {
+interface VerifyOptions extends JsonOption {
   readonly complete?: boolean;
-  readonly json?: boolean;
 }
 
 export async function verify(jobId: JobId, options: VerifyOptions): Promise<void> {
@@ -53,11 +52,11 @@ interface Wanted {
 async function verificationOf(wanted: Wanted): Promise<Verification> {
   const { config, jobId, isComplete, signal } = wanted;
   const kind = isComplete ? 'verify-complete' : 'verify';
-  const isForIt = (store: Store) => store.jobs.get(jobId) !== undefined;
-  const answer = await askRunningAgent<Verification>(config, { kind, jobId, isForIt }, signal);
+  const prepare = (store: Store) => store.jobs.get(jobId) !== undefined;
+  const answer = await askRunningAgent<Verification>(config, { kind, jobId, prepare }, signal);
   if (answer !== undefined) return answer;
   if (isComplete) return await verifyByCluster(wanted);
-  return await withRows(config, jobId, (store) => verifyByService(store, wanted));
+  return await readJobs(config, jobId, (store) => verifyByService(store, wanted));
 }
 
 async function verifyByService(store: Store, { config, jobId, ...options }: Wanted): Promise<Verification> {
@@ -81,10 +80,9 @@ async function verifyByCluster({ config, jobId, ...options }: Wanted): Promise<V
       hint: `agent status ${jobId} names the agent; run the command where it runs`,
     });
   }
-  const { withEngine } = await import('../own-engine.ts');
-  return await withStore(config, commandLog(), async (store, owned) => {
-    requireWatched(store, jobId);
-    if (owned === undefined) throw new JobtailError('locked', 'an agent was just started', { hint: 'run it again' });
+  const { withEngine, withOwnState } = await import('../own-engine.ts');
+  return await withOwnState(config, async (owned) => {
+    requireWatched(owned.store, jobId);
     const { signal } = options;
     return await withEngine({ config, owned, signal }, ({ pass, connection }) =>
       verifyJob(jobId, { ...options, ...pass, hide: (text) => connection.secrets.hide(text) }),

@@ -46,17 +46,14 @@ function textOf({ program, node, platform, sqlite, modules }: ReturnType<typeof 
 }
 
 function installed(name: string, load?: () => void) {
-  const found = { version: packageVersion(name), isNative: load !== undefined };
-  return { ...found, error: found.version === null || load === undefined ? null : failureOf(load) };
-}
-
-function failureOf(load: () => void): string | null {
+  const found = packageVersion(name);
+  let error: string | null = null;
   try {
-    load();
-    return null;
+    if (found !== null) load?.();
   } catch (thrown) {
-    return asJobtailError(thrown).message.split('\n')[0] ?? '';
+    error = asJobtailError(thrown).message.split('\n')[0] ?? '';
   }
+  return { version: found, isNative: load !== undefined, error };
 }
 
 /** Read from the file: the exports of a package need not include its package.json. */

@@ -48,9 +48,7 @@ async function linkOfAgent(config: Config, settings: ViewSettings): Promise<stri
   return undefined;
 }
 
-interface HereOptions extends ViewOptions {
-  readonly signal: AbortSignal;
-}
+type HereOptions = ViewOptions & { readonly signal: AbortSignal };
 
 async function serveHere(config: Config, settings: ViewSettings, { signal, ...options }: HereOptions): Promise<void> {
   const plain = plainView(config);
@@ -111,14 +109,7 @@ function show(link: string, settings: ViewSettings, { open }: ViewOptions): void
 function openingPage(link: string, directory: string): string {
   const file = path.join(directory, 'view-open.html');
   fs.rmSync(file, { force: true });
-  const made = fs.openSync(file, 'wx', 0o600);
-  try {
-    fs.writeSync(
-      made,
-      `<!doctype html><meta http-equiv="refresh" content="0; url=${link}"><a href="${link}">The view</a>\n`,
-    );
-  } finally {
-    fs.closeSync(made);
-  }
+  const page = `<!doctype html><meta http-equiv="refresh" content="0; url=${link}"><a href="${link}">The view</a>\n`;
+  fs.writeFileSync(file, page, { mode: 0o600, flag: 'wx' });
   return file;
 }

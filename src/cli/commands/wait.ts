@@ -8,21 +8,21 @@ import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { lockHolder } from '../../store/lock.ts';
-import type { JobRow, WatchRequest } from '../../store/rows.ts';
+import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { configurationAsOwner, type JsonOption } from '../configuration.ts';
+import { type FollowedJobs, withJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
 import { hasMessage, showJobState, taskLine } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
 import { LineTail, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { type JobReport, reportOf } from '../show/status-report.ts';
 
-interface WaitOptions extends ConfigOption {
+interface WaitOptions extends JsonOption {
   readonly any?: boolean;
   readonly tail?: boolean;
   /** In milliseconds. */
   readonly timeout?: number;
-  readonly json?: boolean;
 }
 
 const TICK_MS = 200;
@@ -34,17 +34,18 @@ const MAX_ABSENT_MS = 120_000;
 const FIRST_LINES = 10;
 const MAX_TASKS = 5;
 
-/** unproven: a file could not be proven, or the end of the job is unknown. */
-export type Outcome = 'finished' | 'failed' | 'canceled' | 'unproven';
-
-const EXIT_CODES: Readonly<Record<Outcome, number>> = {
+/**
+ * The exit code of each outcome; of several jobs, the first of these is the result. unproven: a file could not be proven, or
+ * the end of the job is unknown.
+ */
+const EXIT_CODES = {
   unproven: EXIT.failed,
   failed: EXIT.jobFailed,
   canceled: EXIT.jobCanceled,
   finished: EXIT.ok,
-};
-/** Of several jobs, the first of these outcomes is the result. */
-const WORST_FIRST = ['unproven', 'failed', 'canceled', 'finished'] as const;
+} as const;
+
+type Outcome = keyof typeof EXIT_CODES;
 
 export interface Ended {
   readonly outcome: Outcome;
@@ -64,78 +65,44 @@ export function endOf(job: JobReport): Ended | undefined {
 }
 
 export function exitCodeOf(ended: readonly Ended[]): number {
-  const worst = WORST_FIRST.find((outcome) => ended.some((one) => one.outcome === outcome));
-  return worst === undefined ? EXIT.ok : EXIT_CODES[worst];
+  const [worst] = Object.entries(EXIT_CODES).filter(([outcome]) => ended.some((one) => one.outcome === outcome));
+  return worst?.[1] ?? EXIT.ok;
 }
 
 export async function wait(jobIds: readonly JobId[], options: WaitOptions): Promise<void> {
   const config = await configurationAsOwner(options);
-  const waiting = new Waiting(config, [...new Set(jobIds)], options);
-  if (hasFleet(config)) await waitForFleet(config, waiting);
-  else await waitHere(config, waiting);
-  process.exitCode = waiting.exitCode;
-}
-
-interface Source {
-  stateOf(jobId: JobId): Promise<JobRow['state'] | undefined>;
-  reportOf(jobId: JobId): Promise<JobReport | undefined>;
-  isFollowed(): Promise<boolean>;
-}
-
-async function waitHere(config: Config, waiting: Waiting): Promise<void> {
-  const ofStore = (store: Store): Source => ({
-    stateOf: async (jobId) => store.jobs.get(jobId)?.state,
-    reportOf: async (jobId) => reportOf(config, store, jobId).jobs[0],
-    isFollowed: async () => lockHolder(config.state.directory) !== undefined,
-  });
-  const { refuseNoJob } = await import('./watch.ts');
-  if (lockHolder(config.state.directory) !== undefined)
-    return await withSharedStore(config, async (store) => {
-      const fresh = freshOf(store, waiting.jobIds);
-      for (const jobId of fresh) await refuseNoJob(config, jobId);
-      store.transaction(() => {
-        for (const jobId of fresh) store.jobs.watch(requestOf(config, jobId), Date.now());
-      });
-      if (fresh.length > 0) store.wake();
-      await waiting.requireEnds(async (jobId) => store.jobs.get(jobId));
-      const end = await untilStopped((signal) => waiting.run(ofStore(store), signal));
-      end();
-    });
-  for (const jobId of waiting.jobIds) await refuseNoJob(config, jobId);
-  const { followHere } = await import('./watch-foreground.ts');
-  await followHere(
-    config,
-    {
-      jobIds: waiting.jobIds,
-      requests: (store) => freshOf(store, waiting.jobIds).map((jobId) => requestOf(config, jobId)),
-    },
-    async (store, signal) => {
-      await waiting.requireEnds(async (jobId) => store.jobs.get(jobId));
-      return await waiting.run({ ...ofStore(store), isFollowed: async () => true }, signal);
-    },
-  );
-}
-
-async function waitForFleet(config: FleetConfig, waiting: Waiting): Promise<void> {
-  const { fleetReport, withFleet, withView } = await import('../fleet/client.ts');
-  await withFleet(config, async (client) => {
-    const stateOf = async (jobId: JobId) => (await client.owners(jobId))[0]?.state as JobRow['state'] | undefined;
-    for (const jobId of waiting.jobIds) {
-      const request = requestOf(config, jobId);
-      if ((await stateOf(jobId)) === undefined) await client.command({ jobId, kind: 'watch', body: request });
+  const ids = [...new Set(jobIds)];
+  const requests = ids.map((jobId) => requestOf(config, jobId));
+  const waiting = new Waiting(config, ids, options);
+  const waitFor = (signal: AbortSignal) => withJobs(config, (jobs) => waiting.run(jobs, signal));
+  if (hasFleet(config)) await watchInFleet(config, requests);
+  else {
+    const { refuseNoJob } = await import('./watch.ts');
+    for (const jobId of ids) await refuseNoJob(config, jobId);
+    const newIn = (store: Store) => requests.filter(({ jobId }) => store.jobs.get(jobId) === undefined);
+    if (lockHolder(config.state.directory) === undefined) {
+      const { followHere } = await import('./watch-foreground.ts');
+      return await followHere(config, { jobIds: ids, requests: newIn }, (_, signal) => waitFor(signal));
     }
-    await waiting.requireEnds((only) => withView({ config, client, only }, (store) => store.jobs.get(only)));
-    const source: Source = {
-      stateOf,
-      reportOf: async (jobId) => (await fleetReport(config, client, jobId)).jobs[0],
-      isFollowed: async () => (await client.agents()).some(({ state }) => state !== 'gone'),
-    };
-    (await untilStopped((signal) => waiting.run(source, signal)))();
-  });
+    await withSharedStore(config, (store) => {
+      store.transaction(() => {
+        for (const request of newIn(store)) store.jobs.watch(request, Date.now());
+      });
+      store.wake();
+    });
+  }
+  (await untilStopped(waitFor))();
 }
 
-const freshOf = (store: Store, jobIds: readonly JobId[]) =>
-  jobIds.filter((jobId) => store.jobs.get(jobId) === undefined);
+async function watchInFleet(config: FleetConfig, requests: readonly WatchRequest[]): Promise<void> {
+  const { withFleet } = await import('../fleet/client.ts');
+  await withFleet(config, async (client) => {
+    for (const body of requests) {
+      const { jobId } = body;
+      if ((await client.owners(jobId)).length === 0) await client.command({ jobId, kind: 'watch', body });
+    }
+  });
+}
 
 /** A job that is not watched yet is watched with the defaults, or as the configuration names it. */
 function requestOf(config: Config, jobId: JobId): WatchRequest {
@@ -145,7 +112,7 @@ function requestOf(config: Config, jobId: JobId): WatchRequest {
 }
 
 class Waiting {
-  readonly jobIds: readonly JobId[];
+  readonly #jobIds: readonly JobId[];
   readonly #config: Config;
   readonly #options: WaitOptions;
   readonly #ended = new Map<JobId, Ended>();
@@ -154,7 +121,7 @@ class Waiting {
   #isTimeUp = false;
 
   constructor(config: Config, jobIds: readonly JobId[], options: WaitOptions) {
-    this.jobIds = jobIds;
+    this.#jobIds = jobIds;
     this.#config = config;
     this.#options = options;
     if (options.tail !== true) return;
@@ -164,24 +131,13 @@ class Waiting {
     this.#lines.add((file) => startOfLastLines(file, FIRST_LINES));
   }
 
-  get exitCode(): number {
+  get #exitCode(): number {
     return this.#isTimeUp ? EXIT.timeIsUp : exitCodeOf([...this.#ended.values()]);
   }
 
-  async requireEnds(jobOf: (jobId: JobId) => Promise<JobRow | undefined>): Promise<void> {
-    if (hasJobService(this.#config.service)) return;
-    for (const jobId of this.jobIds) {
-      const job = (await jobOf(jobId)) ?? requestOf(this.#config, jobId);
-      const isFollowed = !('state' in job) || job.state === 'watched';
-      if (!isFollowed || job.settleAfterMs !== null) continue;
-      throw new JobtailError('config', `the end of job ${jobId} cannot be seen: there is no job service`, {
-        hint: 'set service.jobsUrl, or settleAfterMinutes for the job in watch',
-      });
-    }
-  }
-
   /** The returned function prints the result, after the last bytes are appended. */
-  async run(source: Source, signal: AbortSignal): Promise<() => void> {
+  async run(jobs: FollowedJobs, signal: AbortSignal): Promise<() => void> {
+    await this.#requireEnds(jobs);
     const { timeout = Number.POSITIVE_INFINITY } = this.#options;
     const stateMs = hasFleet(this.#config) ? FLEET_STATE_MS : STATE_MS;
     let readAt = Number.NEGATIVE_INFINITY;
@@ -191,11 +147,10 @@ class Waiting {
       if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
       if (now - readAt >= stateMs) {
         readAt = now;
-        for (const jobId of this.jobIds) if (!this.#ended.has(jobId)) await this.#read(source, jobId);
+        for (const jobId of this.#jobIds) if (!this.#ended.has(jobId)) await this.#read(jobs, jobId);
         if (this.#isOver) break;
-        absentSince = (await source.isFollowed())
-          ? undefined
-          : this.#absent(absentSince ?? now, absentSince === undefined);
+        if (await jobs.isFollowed()) absentSince = undefined;
+        else absentSince = waitForAgent(absentSince, now);
       }
       if (now - this.#startedAt >= timeout) {
         this.#isTimeUp = true;
@@ -208,26 +163,32 @@ class Waiting {
     return () => {
       this.#lines?.end();
       this.#print();
+      process.exitCode = this.#exitCode;
     };
   }
 
+  async #requireEnds(jobs: FollowedJobs): Promise<void> {
+    if (hasJobService(this.#config.service)) return;
+    for (const jobId of this.#jobIds) {
+      const job = await jobs.read(jobId, (store) => store.jobs.get(jobId));
+      const { settleAfterMs } = job ?? requestOf(this.#config, jobId);
+      if (settleAfterMs !== null || (job !== undefined && job.state !== 'watched')) continue;
+      throw new JobtailError('config', `the end of job ${jobId} cannot be seen: there is no job service`, {
+        hint: 'set service.jobsUrl, or settleAfterMinutes for the job in watch',
+      });
+    }
+  }
+
   get #isOver(): boolean {
-    return this.#options.any === true ? this.#ended.size > 0 : this.#ended.size === this.jobIds.length;
+    return this.#options.any === true ? this.#ended.size > 0 : this.#ended.size === this.#jobIds.length;
   }
 
-  #absent(since: number, isNew: boolean): number {
-    if (isNew) process.stderr.write('no agent is running: waiting for it (agent run)\n');
-    if (performance.now() - since < MAX_ABSENT_MS) return since;
-    throw new JobtailError('store', 'no agent is running, and the job is not over', {
-      hint: 'start the agent (agent run), then run the command again',
+  async #read(jobs: FollowedJobs, jobId: JobId): Promise<void> {
+    const ended = await jobs.read(jobId, (store) => {
+      const state = store.jobs.get(jobId)?.state;
+      if (state === undefined || state === 'watched' || state === 'ending') return undefined;
+      return reportOf(this.#config, store, jobId).jobs.map(endOf)[0];
     });
-  }
-
-  async #read(source: Source, jobId: JobId): Promise<void> {
-    const state = await source.stateOf(jobId);
-    if (state === undefined || state === 'watched' || state === 'ending') return;
-    const report = await source.reportOf(jobId);
-    const ended = report && endOf(report);
     if (ended !== undefined) this.#ended.set(jobId, ended);
   }
 
@@ -238,15 +199,25 @@ class Waiting {
         ...{ jobId: job.jobId, outcome, jobState: job.jobState, state: job.state, unproven },
         ...{ files: job.files.length, results: job.results.synced },
       }));
-      const waitingFor = this.jobIds.filter((jobId) => !this.#ended.has(jobId));
-      const report = { exitCode: this.exitCode, timedOut: this.#isTimeUp, jobs, waitingFor };
+      const waitingFor = this.#jobIds.filter((jobId) => !this.#ended.has(jobId));
+      const report = { exitCode: this.#exitCode, timedOut: this.#isTimeUp, jobs, waitingFor };
       process.stdout.write(jsonReport(report));
       return;
     }
     for (const ended of this.#ended.values()) process.stdout.write(textOf(ended));
-    for (const jobId of this.#isTimeUp ? this.jobIds : [])
+    for (const jobId of this.#isTimeUp ? this.#jobIds : [])
       if (!this.#ended.has(jobId)) process.stderr.write(`job ${jobId} is not over, and the time is up\n`);
   }
+}
+
+/** Since when no agent runs. @throws JobtailError if that is too long ago */
+function waitForAgent(absentSince: number | undefined, now: number): number {
+  if (absentSince === undefined) process.stderr.write('no agent is running: waiting for it (agent run)\n');
+  else if (now - absentSince >= MAX_ABSENT_MS)
+    throw new JobtailError('store', 'no agent is running, and the job is not over', {
+      hint: 'start the agent (agent run), then run the command again',
+    });
+  return absentSince ?? now;
 }
 
 function textOf({ job, unproven }: Ended): string {

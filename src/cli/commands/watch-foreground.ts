@@ -1,12 +1,11 @@
 /** `agent watch JOB --foreground`: follows a job in this process, and prints its lines. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, warnOfPlainHttp } from '../../config/config.ts';
-import { openOwnStore } from '../../daemon/state.ts';
 import type { JobId } from '../../job.ts';
 import { Notifications } from '../../notify/notifications.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { withEngine } from '../own-engine.ts';
+import { withEngine, withOwnState } from '../own-engine.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { forStderr, pc } from '../show/colours.ts';
 import { jobStateChanges, searchLines } from '../show/job-text.ts';
@@ -74,11 +73,10 @@ export function followHere<T>(
   return untilStopped(async (signal) => {
     const log = commandLog();
     warnOfPlainHttp(config, log);
-    const owned = openOwnStore(config, log);
-    const { store } = owned;
-    const only = new Set(jobIds);
-    try {
-      const end = await withEngine({ config, owned, only, signsInAgain: true, signal }, async ({ agent }) => {
+    return await withOwnState(config, async (owned) => {
+      const { store } = owned;
+      const options = { config, owned, only: new Set(jobIds), signsInAgain: true, signal };
+      const end = await withEngine(options, async ({ agent }) => {
         const notifications = new Notifications({ config, store, log });
         try {
           store.transaction(() => {
@@ -93,9 +91,7 @@ export function followHere<T>(
         }
       });
       return end();
-    } finally {
-      owned.close();
-    }
+    });
   });
 }
 

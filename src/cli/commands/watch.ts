@@ -1,17 +1,17 @@
 /** `agent watch JOB`: registers a job, and prints the paths of its mirrors. */
 import fs from 'node:fs';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
-import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, hasFleet, hasJobService } from '../../config/config.ts';
 import { makeDirectories, sharedStoreIfReadable, withStore } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import { byTaskAndFile, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { printable } from '../../printable.ts';
+import { liveParts, resultsParts } from '../../safe-names.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { isNoJob } from '../job-service.ts';
 import { commandLog, forEach } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
@@ -19,14 +19,13 @@ import { searchLines } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
 import { reportOf } from '../show/status-report.ts';
 
-interface WatchOptions extends ConfigOption {
+interface WatchOptions extends JsonOption {
   readonly task: readonly TaskId[];
   readonly file: readonly LiveFileName[];
   readonly results: boolean;
   readonly wait: boolean;
   readonly foreground?: boolean;
   readonly quiet?: boolean;
-  readonly json?: boolean;
   /** In milliseconds. */
   readonly stallAfter?: number;
 }
@@ -63,9 +62,9 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions): Promi
     await fleet.watchByFleet(
       config,
       { request, waitsForTasks: options.wait && request.tasks === null },
-      ({ store, note, wasSettled }) => {
-        const registered = { config, store, request, wasSettled };
-        print(pathsOf(registered), { ...registered, isFollowed: true }, note, options);
+      (store, note, wasSettled) => {
+        const registered = { config, store, request, wasSettled, isFollowed: true };
+        print(pathsOf(registered), registered, note, options);
       },
     );
     return;
@@ -76,17 +75,17 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions): Promi
     const wasSettled = store.jobs.get(jobId)?.state === 'settled';
     const registered: Registered = { config, store, request, wasSettled };
     store.transaction(() => store.jobs.watch(request, Date.now()));
-    if (owned === undefined) {
-      store.wake();
-      if (options.wait && request.tasks === null) await firstTasks(registered, endsAt);
-      const paths = pathsOf(registered);
-      await until(() => paths.every((file) => fs.existsSync(file)), endsAt);
-      print(paths, { ...registered, isFollowed: true }, 'the running agent follows it', options);
-    } else {
-      const paths = pathsOf(registered);
+    const isFollowed = owned === undefined;
+    if (isFollowed) store.wake();
+    if (isFollowed && options.wait && request.tasks === null) await firstTasks(registered, endsAt);
+    const paths = pathsOf(registered);
+    if (isFollowed) await until(() => paths.every((file) => fs.existsSync(file)), endsAt);
+    else {
+      const { Mirror } = await import('../../agent/live/mirror/mirror.ts');
       for (const file of paths) await (await Mirror.open(config.mirror.directory, file)).close();
-      print(paths, registered, 'no agent is running: it is followed once one is started (agent run)', options);
     }
+    const alone = 'no agent is running: it is followed once one is started (agent run)';
+    print(paths, { ...registered, isFollowed }, isFollowed ? 'the running agent follows it' : alone, options);
   });
 }
 
@@ -129,31 +128,25 @@ function pathsOf({ config, store, request }: Registered): string[] {
     .ofJob(request.jobId)
     .filter(({ taskId, file }) => (tasks === null || tasks.includes(taskId)) && files.includes(file))
     .sort(byTaskAndFile);
-  return rows.map((row) => mirrorPath(config.mirror.directory, request.jobId, row));
+  return rows.map((row) => path.join(config.mirror.directory, ...liveParts(request.jobId, row)));
 }
 
 /** Paths go to the standard output, for programs; the rest to the standard error. */
 function print(paths: readonly string[], registered: Registered, note: string, { json, quiet }: WatchOptions): void {
-  if (json === true) {
-    const { jobId, results } = registered.request;
-    const directory = results ? resultsDirectory(registered.config.mirror.directory, jobId) : null;
-    process.stdout.write(
-      jsonReport({ jobId, isFollowed: registered.isFollowed === true, files: paths, results: directory }),
-    );
-    return;
-  }
-  const { config, request } = registered;
+  const { config, isFollowed = false, wasSettled, request } = registered;
+  const { jobId } = request;
+  const results = request.results ? path.join(config.mirror.directory, ...resultsParts(jobId)) : null;
+  if (json === true) return void process.stdout.write(jsonReport({ jobId, isFollowed, files: paths, results }));
   const { isTTY } = process.stdout;
   const shown = isTTY ? paths.slice(0, MAX_SHOWN_PATHS) : paths;
   for (const file of shown) process.stdout.write(`${isTTY ? shellWord(file) : file}\n`);
   if (shown.length < paths.length) process.stdout.write(`... and ${paths.length - shown.length} more\n`);
   if (quiet === true) return;
-  const again =
-    registered.wasSettled === true ? ' was settled, and is watched again until it settles anew' : ' is watched';
-  const lines = [`job ${request.jobId}${again}; ${note}`];
-  if (request.results) lines.push(`results go to ${resultsDirectory(config.mirror.directory, request.jobId)}/`);
+  const again = wasSettled === true ? ' was settled, and is watched again until it settles anew' : ' is watched';
+  const lines = [`job ${jobId}${again}; ${note}`];
+  if (results !== null) lines.push(`results go to ${results}/`);
   if (request.tasks === null) lines.push(...searchOf(registered));
-  if (paths.length > 0) lines.push(`see them grow: agent tail ${request.jobId} -f, or tail -F with a path from above`);
+  if (paths.length > 0) lines.push(`see them grow: agent tail ${jobId} -f, or tail -F with a path from above`);
   process.stderr.write(forStderr(`${lines.join('\n')}\n`));
 }
 

@@ -1,4 +1,4 @@
-/** Access of a command to its fleet: the client, the jobs as a store, the report, and one job. */
+/** Access of a command to its fleet: the client, and the jobs as a store and as a report. */
 import { type Config, type FleetConfig, serviceAddress } from '../../config/config.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
 import { FleetClient } from '../../fleet/client.ts';
@@ -8,21 +8,11 @@ import type { JobId } from '../../job.ts';
 import { Secrets } from '../../redact.ts';
 import type { Store } from '../../store/store.ts';
 import { commandLog } from '../process.ts';
-import { jobIn, type SeenJob, UNSEEN } from '../show/known-job.ts';
 import { type Report, reportOf } from '../show/status-report.ts';
 
-/** For a command that only reads. @throws JobtailError */
-export async function readFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
-  return await withFleet(config, work, 'openReadOnly');
-}
-
 /** For a command that places commands. @throws JobtailError */
-export async function withFleet<T>(
-  config: FleetConfig,
-  work: (client: FleetClient) => Promise<T>,
-  open: 'open' | 'openReadOnly' = 'open',
-): Promise<T> {
-  const client = await openClient(config, open);
+export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
+  const client = await openClient(config, 'open');
   try {
     return await work(client);
   } finally {
@@ -36,6 +26,9 @@ async function openClient(config: FleetConfig, open: 'open' | 'openReadOnly'): P
   const onIgnored = (what: string) => log.warn({ hint: 'another program wrote it, or a newer agent' }, what);
   return await FleetClient[open]({ ...address, onIgnored });
 }
+
+export const isAnyThere = async (client: FleetClient): Promise<boolean> =>
+  (await client.agents()).some(({ state }) => state !== 'gone');
 
 export interface ViewOptions {
   readonly config: Config;
@@ -61,7 +54,7 @@ export async function withView<T>(
 
 export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 
-export async function fleetReport(config: Config, client: FleetClient, only: JobId | undefined) {
+async function fleetReport(config: Config, client: FleetClient, only: JobId | undefined) {
   const [agents, owners] = [await client.agents(), await client.owners()];
   const report = await withView({ config, client, only }, (store) => reportOf(config, store, only));
   return { ...report, ...ofFleet(report, agents, owners, config.service.requestsPerMinute, only) };
@@ -98,16 +91,39 @@ function agentReport(agent: AgentRow, callsPerMinute: number | null) {
   };
 }
 
-/** Unseen while the database is away: the mirrors are shown anyway. */
-export function jobOfFleet(config: FleetConfig, only: JobId): SeenJob {
-  let client: FleetClient | undefined;
-  const read = async () => {
-    client ??= await openClient(config, 'openReadOnly');
-    const { name, separateMirrors } = config.fleet;
-    const owner = separateMirrors ? ((await client.owners(only))[0]?.owner ?? name) : name;
-    const isFollowed = (await client.agents()).some(({ state }) => state !== 'gone');
-    const seen = await withView({ config, client, only }, (store) => jobIn(store, only, isFollowed));
-    return { ...seen, elsewhere: owner === name ? undefined : owner };
-  };
-  return { read: () => read().catch(() => UNSEEN), close: async () => await client?.close() };
+/** As `FollowedJobs`. */
+export class JobsOfFleet {
+  readonly #config: FleetConfig;
+  #opened: FleetClient | undefined;
+
+  constructor(config: FleetConfig) {
+    this.#config = config;
+  }
+
+  async #client(): Promise<FleetClient> {
+    this.#opened ??= await openClient(this.#config, 'openReadOnly');
+    return this.#opened;
+  }
+
+  async read<T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults = false): Promise<T> {
+    return await withView({ config: this.#config, client: await this.#client(), only, withResults }, work);
+  }
+
+  async report(only: JobId | 'all' | undefined): Promise<FleetReport> {
+    return await fleetReport(this.#config, await this.#client(), only === 'all' ? undefined : only);
+  }
+
+  async isFollowed(): Promise<boolean> {
+    return await isAnyThere(await this.#client());
+  }
+
+  async elsewhere(jobId: JobId): Promise<string | undefined> {
+    const { name, separateMirrors } = this.#config.fleet;
+    const [row] = separateMirrors ? await (await this.#client()).owners(jobId) : [];
+    return row?.owner === name ? undefined : (row?.owner ?? undefined);
+  }
+
+  async close(): Promise<void> {
+    await this.#opened?.close();
+  }
 }

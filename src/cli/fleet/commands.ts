@@ -9,41 +9,32 @@ import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { resultOf } from '../ask-agent.ts';
+import { answerFrom, resultOf } from '../ask-agent.ts';
 import { untilStopped } from '../process.ts';
-import { withFleet, withView } from './client.ts';
+import { isAnyThere, withFleet, withView } from './client.ts';
 
 const TICK_MS = 100;
-/** Ticks between two checks that an agent is there to answer. */
-const TICKS_A_LIFE_SIGN = 50;
 const EXECUTED_MS = 10_000;
 
 const NOT_RUNNING = 'no agent of the fleet is running: the command is stored, and executed when one starts (agent run)';
-
-export interface Watched {
-  readonly store: Store;
-  readonly note: string;
-  readonly wasSettled: boolean;
-}
 
 /** Places the command to follow a job, waits a moment for its execution, and shows the state. */
 export async function watchByFleet(
   config: FleetConfig,
   { request, waitsForTasks }: { readonly request: WatchRequest; readonly waitsForTasks: boolean },
-  show: (watched: Watched) => void,
+  show: (store: Store, note: string, wasSettled: boolean) => void,
 ): Promise<void> {
   await withFleet(config, async (client) => {
     const { jobId } = request;
     const wasSettled = (await client.owners()).some((row) => row.jobId === jobId && row.state === 'settled');
     const commandId = await client.command({ jobId, kind: 'watch', body: request });
     const isAnybodyThere = (await client.agents()).some(({ state }) => state === 'alive');
-    const shownState = (store: Store) => ({
-      isOver: store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null,
-    });
+    const isOver = (store: Store) =>
+      store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null;
     const endsAt = performance.now() + (isAnybodyThere ? EXECUTED_MS : 0);
     while (performance.now() < endsAt && (await client.answerOf(commandId)) === undefined) await sleep(TICK_MS);
     if (waitsForTasks) {
-      while (performance.now() < endsAt && !(await withView({ config, client, only: jobId }, shownState)).isOver)
+      while (performance.now() < endsAt && !(await withView({ config, client, only: jobId }, isOver)))
         await sleep(5 * TICK_MS);
     }
     const owner = (await client.owners()).find((row) => row.jobId === jobId)?.owner ?? null;
@@ -52,7 +43,7 @@ export async function watchByFleet(
       : owner === null
         ? 'the next agent with room follows it'
         : `${owner} follows it`;
-    await withView({ config, client, only: jobId }, (store) => show({ store, note, wasSettled }));
+    await withView({ config, client, only: jobId }, (store) => show(store, note, wasSettled));
   });
 }
 
@@ -88,21 +79,15 @@ async function requireKnown(client: FleetClient, jobId: JobId): Promise<void> {
 
 /** A broken connection ends the wait, not the command. */
 export async function answerTo(commandId: string, client: FleetClient, signal: AbortSignal): Promise<PassAnswer> {
-  const hint = 'wait: the command is stored, and an agent executes it';
-  for (let ticks = 0; ; ticks += 1) {
-    const read = async () => ({
-      answer: await client.answerOf(commandId),
-      isAnswered: ticks % TICKS_A_LIFE_SIGN > 0 || (await client.agents()).some(({ state }) => state !== 'gone'),
-    });
-    const { answer, isAnswered } = await read().catch((thrown: unknown) => {
-      throw new JobtailError('fleet', asJobtailError(thrown).message, { hint, cause: thrown });
-    });
-    if (answer !== undefined) return answer as PassAnswer;
-    if (!isAnswered) throw new JobtailError('fleet', NOT_RUNNING);
-    await sleep(TICK_MS, undefined, { signal }).catch(() => {
-      throw new JobtailError('aborted', 'it was stopped; the command is stored');
-    });
-  }
+  const read = () => client.answerOf(commandId);
+  const answer = await answerFrom({ read, isThere: () => isAnyThere(client) }, signal).catch((thrown: unknown) => {
+    const { code, message } = asJobtailError(thrown);
+    if (code === 'aborted') throw thrown;
+    const hint = 'wait: the command is stored, and an agent executes it';
+    throw new JobtailError('fleet', message, { hint, cause: thrown });
+  });
+  if (answer === undefined) throw new JobtailError('fleet', NOT_RUNNING);
+  return answer as PassAnswer;
 }
 
 const DRAIN_POLL_MS = 200;
@@ -118,11 +103,14 @@ export async function drain(config: Config): Promise<void> {
       process.stdout.write(`no agent called ${name} is running\n`);
       return;
     }
-    const isThere = async () => (await client.agents()).some((agent) => agent.name === name && agent.state !== 'gone');
-    const isRunning = async () => (await isThere()) || lockHolder(config.state.directory) !== undefined;
+    const isRunning = async () =>
+      lockHolder(config.state.directory) !== undefined ||
+      (await client.agents()).some((agent) => agent.name === name && agent.state !== 'gone');
     await untilStopped(async (signal) => {
-      while (!signal.aborted && (await isRunning())) await sleep(DRAIN_POLL_MS, undefined, { signal }).catch(() => {});
-      if (signal.aborted) throw new JobtailError('aborted', 'it was stopped; the agent continues to drain');
+      while (await isRunning())
+        await sleep(DRAIN_POLL_MS, undefined, { signal }).catch(() => {
+          throw new JobtailError('aborted', 'it was stopped; the agent continues to drain');
+        });
     });
     process.stdout.write(`${name} has handed its jobs over and ended\n`);
   });

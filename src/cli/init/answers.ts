@@ -5,13 +5,13 @@ import { Writable } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { API_KEY, AUTH_METHODS, type AuthMethod, secretNameOf } from '../../auth.ts';
 import { userConfigs } from '../../config/load.ts';
-import { JobtailError } from '../../errors.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
 import { parseLong } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
-import { failureAt, jobsUrlBeside } from '../check/description.ts';
+import { jobsUrlBeside, requestAnswer } from '../check/description.ts';
 import { forStderr, pc } from '../show/colours.ts';
-import type { AnsweredService, Answers } from './config-text.ts';
+import type { Keys, Sections } from './config-text.ts';
 import { type FoundService, type Protocol, redirectAt, serviceAt } from './service.ts';
 
 export interface InitFlags {
@@ -36,19 +36,19 @@ interface GivenSecret {
   readonly text: string;
 }
 
-export interface Complete {
-  readonly answers: Answers;
+export interface Answers {
+  readonly sections: Sections;
   readonly secret: GivenSecret | undefined;
 }
 
 /** Beside the configuration, unless that is in the directory for configurations. */
 function directoriesFor(file: string, { service }: InitFlags) {
-  if (service) return { mirrorDirectory: '/srv/agent', stateDirectory: '/var/lib/agent/state' };
-  if (!userConfigs(process.env).includes(file)) return { mirrorDirectory: './mirror', stateDirectory: './state' };
+  if (service) return { mirror: '/srv/agent', state: '/var/lib/agent/state' };
+  if (!userConfigs(process.env).includes(file)) return { mirror: './mirror', state: './state' };
   const { HOME = '', XDG_DATA_HOME = '', XDG_STATE_HOME = '' } = process.env;
   return {
-    mirrorDirectory: path.join(XDG_DATA_HOME || path.join(HOME, '.local', 'share'), 'jobtail', 'mirror'),
-    stateDirectory: path.join(XDG_STATE_HOME || path.join(HOME, '.local', 'state'), 'jobtail'),
+    mirror: path.join(XDG_DATA_HOME || path.join(HOME, '.local', 'share'), 'jobtail', 'mirror'),
+    state: path.join(XDG_STATE_HOME || path.join(HOME, '.local', 'state'), 'jobtail'),
   };
 }
 
@@ -56,56 +56,45 @@ function directoriesFor(file: string, { service }: InitFlags) {
  * The answers for the configuration `file`. @throws JobtailError usage where a flag is missing and there is no
  * terminal, aborted without an answer
  */
-export async function answersOf(file: string, flags: InitFlags, signal: AbortSignal): Promise<Complete> {
+export async function answersOf(file: string, flags: InitFlags, signal: AbortSignal): Promise<Answers> {
   const ask = askerOf(signal);
   const text = 'Address of the middleware (such as https://middleware.example.org)';
-  const asked = flags.url ?? (await ask('--url', { text, refuse: refuseUrl }));
-  const { address, found } = flags.check ? await findService(asked, flags, { ask, signal }) : { address: asked };
+  const address = flags.url ?? (await ask('--url', { text, refuse: refuseUrl }));
+  const found = flags.check ? await findService(address, flags, signal) : undefined;
   if (found !== undefined && process.stdin.isTTY) process.stderr.write(`  found: ${foundText(found)}\n`);
   const method = flags.method ?? (await askMethod(ask, found?.protocol ?? flags.protocol));
   const signsIn = method !== 'session-code';
-  const service = await serviceOf({ address, found, signsIn }, flags, { ask, signal });
+  const service = await serviceOf({ address, found, signsIn }, flags, ask, signal);
   const username = signsIn ? (flags.username ?? (await ask('--username', { text: 'User name' }))) : null;
   const projectId = method === 'cloud-platform' ? (flags.projectId ?? (await askProject(ask))) : null;
   const { key, secret } = await secretOf(file, method, flags, ask);
-  const answers = {
-    ...{ service, method, username, projectId, secret: key },
-    ...directoriesFor(file, flags),
-  };
-  return { answers, secret };
+  const { mirror, state } = directoriesFor(file, flags);
+  const auth = { method, username, projectId, ...key };
+  return { sections: { service, auth, mirror: { directory: mirror }, state: { directory: state } }, secret };
 }
 
 function foundText(found: FoundService): string {
   return found.protocol === 'rest' ? `REST at ${found.baseUrl}${found.path}` : `SOAP at ${found.fileTransferUrl}`;
 }
 
-interface Asking {
-  readonly ask: Ask;
-  readonly signal: AbortSignal;
-}
-
-/** The service at an address, or at the one that it redirects to, if the user takes that. */
-async function findService(address: string, flags: InitFlags, asking: Asking): Promise<Omit<Place, 'signsIn'>> {
-  const { ask, signal } = asking;
+/** The service at an address. @throws JobtailError redirected: another server is only named */
+async function findService(address: string, flags: InitFlags, signal: AbortSignal): Promise<FoundService | undefined> {
   const found = await serviceAt(address, signal, flags.protocol);
-  if (found !== undefined) return { address, found };
+  if (found !== undefined) return found;
   await requireResponse(address, signal);
   const redirect = await redirectAt(address, signal);
-  if (redirect === undefined || redirect === address) return { address, found };
-  const what = `${printable(address)} redirects to ${printable(redirect)}`;
-  if (!process.stdin.isTTY)
-    throw new JobtailError('redirected', what, { hint: `if it is the right server: --url ${printable(redirect)}` });
-  const text = `${what}. Address of the middleware`;
-  const next = await ask('--url', { text, suggestion: redirect, refuse: refuseUrl });
-  return next === address ? { address, found } : await findService(next, flags, asking);
+  if (redirect === undefined || redirect === address) return undefined;
+  throw new JobtailError('redirected', `${printable(address)} redirects to ${printable(redirect)}`, {
+    hint: `if it is the right server: --url ${printable(redirect)}`,
+  });
 }
 
 /** An address without a described service may be that of one that does not describe itself; one without a response is mistyped. */
 async function requireResponse(address: string, signal: AbortSignal): Promise<void> {
-  const failure = await failureAt(address, signal);
-  if (failure === undefined) return;
-  throw new JobtailError('unavailable', `nothing answers at ${address}: ${failure}`, {
-    hint: 'check the address; with --no-check, the configuration is written without a request',
+  await requestAnswer(address, signal).catch((thrown: unknown) => {
+    throw new JobtailError('unavailable', `nothing answers at ${address}: ${asJobtailError(thrown).message}`, {
+      hint: 'check the address; with --no-check, the configuration is written without a request',
+    });
   });
 }
 
@@ -119,11 +108,13 @@ interface Place {
 async function serviceOf(
   { address, found, signsIn }: Place,
   flags: InitFlags,
-  { ask, signal }: Asking,
-): Promise<AnsweredService> {
-  if (found?.protocol === 'rest') return { ...found, baseUrl: flags.baseUrl ?? found.baseUrl };
-  if (found === undefined && flags.protocol === 'rest') {
-    return { protocol: 'rest', baseUrl: flags.baseUrl ?? withoutPath(address), path: DEFAULT_PATH };
+  ask: Ask,
+  signal: AbortSignal,
+): Promise<Keys> {
+  if (found?.protocol === 'rest' || (found === undefined && flags.protocol === 'rest')) {
+    const { baseUrl, path: below } = found ?? { baseUrl: withoutPath(address), path: DEFAULT_PATH };
+    // The default is left out.
+    return { protocol: 'rest', baseUrl: flags.baseUrl ?? baseUrl, path: below === DEFAULT_PATH ? null : below };
   }
   const fileTransferUrl = found?.fileTransferUrl ?? address;
   const namespace =
@@ -141,7 +132,9 @@ async function serviceOf(
 const withoutPath = (address: string) => address.replace(/\/+$/, '').replace(new RegExp(`${DEFAULT_PATH}$`), '');
 
 function askMethod(ask: Ask, protocol: Protocol | undefined): Promise<AuthMethod> {
-  const methods: readonly AuthMethod[] = protocol === 'rest' ? [...AUTH_METHODS, API_KEY] : AUTH_METHODS;
+  // Over REST, no release returns a session code for cloud-platform.
+  const ofRest = [...AUTH_METHODS.filter((method) => method !== 'cloud-platform'), API_KEY] as const;
+  const methods: readonly AuthMethod[] = protocol === 'rest' ? ofRest : AUTH_METHODS;
   return ask('--method', {
     text: `How to sign in (${methods.join(', ')})`,
     suggestion: 'password',
@@ -166,16 +159,16 @@ async function secretOf(
   method: AuthMethod,
   { secretFile, secretStdin, service }: InitFlags,
   ask: Ask,
-): Promise<{ readonly key: Answers['secret']; readonly secret: GivenSecret | undefined }> {
+): Promise<{ readonly key: Keys; readonly secret: GivenSecret | undefined }> {
   const name = secretNameOf(method);
-  if (secretFile !== undefined) return { key: [`${name}File`, path.resolve(secretFile)], secret: undefined };
+  if (secretFile !== undefined) return { key: { [`${name}File`]: path.resolve(secretFile) }, secret: undefined };
   const words = { password: 'Password', token: 'Token', sessionCode: 'Session code' }[name];
   const text = secretStdin
     ? (await textOf(process.stdin)).replace(/\r?\n$/, '')
     : await ask('--secret-file or --secret-stdin', { text: `${words} (not shown)`, secret: true });
   const base = name === 'sessionCode' ? 'session-code' : name;
   const secret = { file: path.join(path.dirname(file), base), text };
-  return { key: service ? [`${name}Credential`, base] : [`${name}File`, `./${base}`], secret };
+  return { key: service ? { [`${name}Credential`]: base } : { [`${name}File`]: `./${base}` }, secret };
 }
 
 export interface Question {

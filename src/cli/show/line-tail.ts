@@ -11,8 +11,6 @@ import { terminalText } from './terminal.ts';
 
 interface LineTailOptions {
   readonly now?: () => number;
-  /** Written at the start of a new generation of a mirror. */
-  readonly announcement?: string;
   /** Whether lines are unchanged, with one character per byte (Latin-1). */
   readonly raw?: boolean;
   /** Whether an unfinished line is overwritten: the whole line is written when it is complete. */
@@ -41,6 +39,7 @@ const UNFINISHED_MS = 1_000;
 const MAX_LINE_CHARACTERS = 64 * 1024;
 
 const MAX_BYTES = 1024 * 1024;
+const ANNOUNCEMENT = '--- the remote file was truncated or rewritten; the new content follows ---';
 
 export class LineTail {
   readonly #write: WriteLine;
@@ -97,11 +96,8 @@ export class LineTail {
   }
 
   #beginGeneration(tailed: Tailed): void {
-    const { announcement } = this.#options;
-    if (announcement !== undefined) {
-      this.#showUnfinished(tailed);
-      this.#write(`${tailed.prefix}${pc.dim(announcement)}\n`, tailed.name, false);
-    }
+    this.#showUnfinished(tailed);
+    this.#write(`${tailed.prefix}${pc.dim(ANNOUNCEMENT)}\n`, tailed.name, false);
     Object.assign(tailed, this.#freshLine());
   }
 
@@ -279,15 +275,11 @@ export function startOfLastLines(file: string, lines: number): number {
     const bytes = Buffer.allocUnsafe(READ_BYTES);
     let missing = lines;
     // The end of the last line begins no further one.
-    for (let end = Math.max(0, size - 1); end > 0; ) {
+    for (let end = Math.max(0, size - 1); end > 0; end -= READ_BYTES) {
       const from = Math.max(0, end - READ_BYTES);
       const read = fs.readSync(handle, bytes, 0, end - from, from);
-      for (let index = bytes.subarray(0, read).lastIndexOf(0x0a); index >= 0; ) {
-        missing--;
-        if (missing === 0) return from + index + 1;
-        index = index === 0 ? -1 : bytes.subarray(0, index).lastIndexOf(0x0a);
-      }
-      end = from;
+      for (let index = read - 1; index >= 0; index--)
+        if (bytes[index] === 0x0a && --missing === 0) return from + index + 1;
     }
     return 0;
   });

@@ -26,22 +26,23 @@ export function resultsProgress(stream: Terminal): ResultsProgress {
       if (wanted === 0 || updatedAt < nextAt) return;
       nextAt = updatedAt + everyMs;
       const rate = `${showBytes(Math.round(bytesPerSecond(row)))}/s`;
-      const text = `${done} of ${wanted} files, ${showBytes(bytes)}${wantedBytes === null ? '' : ` of ${showBytes(wantedBytes)}`}, ${rate}, ${timeLeft(row)}`;
-      if (stream.isTTY === true) bottom.show([`results [${bar(shareOf(row), BAR_COLUMNS)}] ${text}`]);
+      const [arrived, all] = progressOf(row);
+      const left = timeLeft(updatedAt - startedAt, arrived, all);
+      const text = `${done} of ${wanted} files, ${showBytes(bytes)}${wantedBytes === null ? '' : ` of ${showBytes(wantedBytes)}`}, ${rate}, ${left}`;
+      if (stream.isTTY === true) bottom.show([`results [${bar(arrived / all, BAR_COLUMNS)}] ${text}`]);
       else bottom.write(`results: ${text}\n`);
     },
     close: () => bottom.clear(),
   };
 }
 
-const shareOf = ({ done, wanted, bytes, wantedBytes }: ResultSyncRow) =>
-  wantedBytes === null || wantedBytes === 0 ? done / wanted : bytes / wantedBytes;
+/** By bytes if the sizes are known; a listing has none, so a first fetch counts files. */
+const progressOf = ({ done, wanted, bytes, wantedBytes }: ResultSyncRow): [arrived: number, all: number] =>
+  wantedBytes === null || wantedBytes === 0 ? [done, wanted] : [bytes, wantedBytes];
 
-/** By bytes where the sizes are known; a listing has none, so a first fetch counts files. */
-function timeLeft({ startedAt, updatedAt, done, wanted, bytes, wantedBytes }: ResultSyncRow): string {
-  const [arrived, all] = wantedBytes === null ? [done, wanted] : [bytes, wantedBytes];
+function timeLeft(elapsedMs: number, arrived: number, all: number): string {
   if (arrived === 0) return 'time left unknown';
-  const seconds = Math.round(((updatedAt - startedAt) / arrived) * Math.max(0, all - arrived)) / 1000;
+  const seconds = Math.round((elapsedMs / arrived) * Math.max(0, all - arrived)) / 1000;
   return seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`;
 }
 

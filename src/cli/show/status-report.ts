@@ -1,18 +1,17 @@
 /** The output of `agent status --json`. */
 import path from 'node:path';
-import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { TextDecoding } from '../../agent/live/text/decoding.ts';
-import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, hasJobService } from '../../config/config.ts';
 import { asJobtailError } from '../../errors.ts';
 import { byTaskAndFile, compareIds, type JobId } from '../../job.ts';
 import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
+import { liveParts, resultsParts } from '../../safe-names.ts';
 import { shownJobService } from '../../store/jobs.ts';
 import { shownLiveFile } from '../../store/live-files.ts';
 import { hostOfHolder, lockHolder } from '../../store/lock.ts';
 import { outageIn } from '../../store/outage.ts';
 import { shownSync } from '../../store/results.ts';
-import type { JobInformationRow, JobRow, LeaseRow, LiveFileRow, ResultRow } from '../../store/rows.ts';
+import type { JobRow, LeaseRow, LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
@@ -54,7 +53,9 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     state: job.state,
     error: job.error,
     source: job.source,
-    ...jobStateReport(reported),
+    ...jobFields(reported?.information),
+    jobStateSince: reported?.since ?? null,
+    reportedAt: reported?.reportedAt ?? null,
     tasks: { ...tasksReport(config, store, job, found), reported: (reported?.information.tasks ?? []).map(taskFields) },
     watchedAt: job.watchedAt,
     polledAt: job.polledAt,
@@ -66,7 +67,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     files: files.map((row) => fileReport(directory, row)),
     results: {
       ...store.results.counts(job.jobId),
-      directory: job.results ? resultsDirectory(directory, job.jobId) : null,
+      directory: job.results ? path.join(directory, ...resultsParts(job.jobId)) : null,
       lastSync: shownSync(store.resultSyncs.get(job.jobId)),
       transferMethod: leaseReport(store.leases.lastOf(job.jobId)),
       reasons: store.results.reasons(job.jobId),
@@ -90,7 +91,7 @@ function leaseReport(lease: LeaseRow | undefined) {
 
 function fileReport(mirrorDirectory: string, row: LiveFileRow) {
   const { taskId, file, ...shown } = shownLiveFile(row);
-  const mirror = path.resolve(mirrorPath(mirrorDirectory, row.jobId, row));
+  const mirror = path.resolve(mirrorDirectory, ...liveParts(row.jobId, row));
   const inexactReason = row.inexact.at(-1)?.reason ?? null;
   return { taskId, file, path: mirror, ...shown, inexactReason, mismatches: row.mismatches };
 }
@@ -116,14 +117,6 @@ export function taskFields({ id, name, state, startTime, endTime, errorMessage }
 
 /** An active job has no end, but a service may return its limit, or the year 1 (docs/dev/servers.md 10.3). */
 const endOf = (state: string | null, endTime: JobTime | null) => (phaseOf(state) === 'active' ? null : endTime);
-
-function jobStateReport(row: JobInformationRow | undefined) {
-  return {
-    ...jobFields(row?.information),
-    jobStateSince: row?.since ?? null,
-    reportedAt: row?.reportedAt ?? null,
-  };
-}
 
 function tasksReport({ service }: Config, store: Store, job: JobRow, found: number) {
   const search = store.taskSearches.get(job.jobId);
@@ -153,28 +146,22 @@ function watchMineReport(store: Store) {
   };
 }
 
-interface ViewReport {
-  readonly address: string;
-  readonly answers: boolean;
-  /** Why no link leads there, if something else listens. */
-  readonly problem?: string;
-}
-
-export async function viewReport({ view, state }: Pick<Config, 'view' | 'state'>): Promise<ViewReport | null> {
+/** `problem`: why no link leads there, if something else listens. */
+export async function viewReport({ view, state }: Config) {
   if (view === null) return null;
   const { listen, tokenFile } = view;
   const address = addressOf(listen);
   try {
     const token = readToken(tokenFileOf({ tokenFile, stateDirectory: state.directory }));
     const found = await findView(listen, token);
-    if (found.kind !== 'unproven') return { address, answers: found.kind === 'view' };
+    if (found.kind !== 'unproven') return { address, answers: found.kind === 'view', problem: undefined };
     return { address, answers: false, problem: unprovenText(listen, found.user) };
   } catch (error) {
     return { address, answers: false, problem: asJobtailError(error).message };
   }
 }
 
-export function viewLine(view: ViewReport | null, agentRuns: boolean): string {
+export function viewLine(view: Awaited<ReturnType<typeof viewReport>>, agentRuns: boolean): string {
   if (view === null || !agentRuns) return '';
   if (view.answers) return `the view is at ${view.address} (agent view prints its link)\n`;
   const problem = view.problem === undefined ? '' : `: ${view.problem}`;

@@ -21,27 +21,8 @@ export function overview(all: ShownReport, columns: number, maxJobs = Number.POS
   if (report.jobs.length === 0)
     lines.push(...(report.watchMine === null ? ['no job is watched: agent watch JOB'] : []));
   else {
-    const isReported = report.jobs.some(({ reportedAt }) => reportedAt !== null);
-    const isOfFleet = report.agents !== undefined;
-    const owner = isOfFleet ? ['owner'] : [];
-    const hasNames = report.jobs.some(({ name }) => (name ?? '') !== '');
-    const head = [
-      'job',
-      ...(hasNames ? ['name'] : []),
-      ...owner,
-      'state',
-      ...(isReported ? ['job state'] : []),
-      'live files',
-      'last growth',
-      'lag',
-      'results',
-    ];
-    const rows = report.jobs.map((job) => {
-      const [id = '', ...rest] = overviewRow(job, isReported);
-      const name = hasNames ? [cutToColumns(printable(job.name ?? ''), MAX_NAME_COLUMNS)] : [];
-      return [id, ...name, ...(isOfFleet ? [printable(job.owner ?? 'none')] : []), ...rest];
-    });
-    lines.push(...fitted({ head, rows }, columns));
+    const head = ['job', 'name', 'owner', 'state', 'job state', 'live files', 'last growth', 'lag', 'results'];
+    lines.push(...fitted({ head, rows: report.jobs.map(overviewRow) }, columns));
     const failing = new Map<string | undefined, JobReport[]>();
     for (const job of report.jobs) {
       const message = job.error?.message;
@@ -64,12 +45,17 @@ function asNeeded(a: JobReport, b: JobReport): number {
   return isWell(a) - isWell(b) || newest || compareIds(a.jobId, b.jobId);
 }
 
-function overviewRow(job: JobReport, isReported: boolean): string[] {
-  const { files, tasks, jobId, jobState } = job;
+function overviewRow(job: OwnedJob): string[] {
+  const { files, tasks, owner } = job;
   const none = tasks.searching ? 'looking for tasks' : 'none';
   const live = files.length === 0 ? none : `${files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
-  const reported = isReported ? [showJobState(jobState)] : [];
-  return [jobId, colouredStateOf(job), ...reported, live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
+  return [
+    job.jobId,
+    cutToColumns(printable(job.name ?? ''), MAX_NAME_COLUMNS),
+    owner === undefined ? '' : printable(owner ?? 'none'),
+    ...[colouredStateOf(job), showJobState(job.jobState), live],
+    ...[ageOf(job.grownAt), lagOf(job), resultsOf(job)],
+  ];
 }
 
 const listed = (...parts: readonly string[]) => parts.filter((part) => part !== '').join(', ');

@@ -111,10 +111,12 @@ interface Fitted {
 const BETWEEN = '  ';
 
 /**
- * A table without rules, so that much fits on one screen. Where it is too wide, its widest columns are wrapped between
- * words; where not even the words fit, each row becomes lines.
+ * A table without rules and empty columns, so that much fits on one screen. If it is too wide, its widest columns are
+ * wrapped between words; if not even the words fit, each row becomes lines.
  */
-export function fitted({ head, rows, numbers = [] }: Fitted, columns: number): readonly string[] {
+export function fitted({ head: all, rows: allRows, numbers = [] }: Fitted, columns: number): readonly string[] {
+  const used = all.map((_, column) => allRows.length === 0 || allRows.some((row) => (row[column] ?? '') !== ''));
+  const [head = [], ...rows] = [all, ...allRows].map((row) => row.filter((_, column) => used[column]));
   const widths = widthsWithin(columns - BETWEEN.length * (head.length - 1), [head, ...rows]);
   if (widths === undefined) return rows.flatMap((row) => narrowLines(head, row, columns));
   const drawn = (row: readonly string[], change = (text: string) => text) => {

@@ -38,7 +38,7 @@ const INTERRUPTED = new Set([
 const CERTIFICATE =
   /^(CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_(CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH_|EPROTO$)/;
 
-export const ROOT_CA_HINT = 'put the root CA into service.tls.caFile, too: an intermediate CA alone is not enough';
+const ROOT_CA_HINT = 'put the root CA into service.tls.caFile, too: an intermediate CA alone is not enough';
 
 /**
  * The JobtailError for whatever undici or a socket threw. Without `cause`: a parser error contains raw bytes of the
@@ -76,7 +76,7 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
       hint:
         code === 'UNABLE_TO_GET_ISSUER_CERT'
           ? ROOT_CA_HINT
-          : 'check the host name in the address, and service.tls.caFile, certFile and keyFile',
+          : 'check the host name in the address, the clock of this machine, and the files of service.tls',
     });
   }
   if (code === 'UND_ERR_HEADERS_OVERFLOW' || thrown instanceof errors.HTTPParserError) {

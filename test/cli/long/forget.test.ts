@@ -162,11 +162,9 @@ describe('agent forget', () => {
     expect(await jobsOf()).toEqual([]);
   });
 
-  it('asks on a terminal, also about a job that is not verified', needs('script'), async (context: TestContext) => {
-    await withJobs({ 501: 'settled' }, false);
+  it('asks on a terminal', needs('script'), async (context: TestContext) => {
+    await withJobs({ 501: 'settled' });
     const terminal = new Terminal(['forget', '501', '-c', configFile], { context, cwd: directory, columns: 200 });
-    await terminal.shows('job 501 is not verified: task 9001 stdout: not verified. Remove it anyway? [y/N]');
-    terminal.type('y\r');
     await terminal.shows('remove 1 job (501) from the state, and keep the files? [y/N]');
     terminal.type('n\r');
     expect(await terminal.ended).toBe(1);

@@ -90,7 +90,8 @@ describe('the lines of a mirror', () => {
     expect(look()).toHaveLength(1);
     fs.truncateSync(file);
     append('new\n');
-    expect(look()).toEqual(['stdout | new\n']);
+    const rewritten = '--- the remote file was truncated or rewritten; the new content follows ---';
+    expect(look()).toEqual(['stdout | unfini\n', `stdout | ${rewritten}\n`, 'stdout | new\n']);
   });
 
   it('do not fill the memory when a line never ends', () => {
