@@ -9,10 +9,8 @@ import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
-import { Debounce } from '../../src/agent/live/debounce.ts';
 import { Mirrors } from '../../src/agent/live/mirror/mirror.ts';
 import { TextDecoding } from '../../src/agent/live/text/decoding.ts';
-import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
 import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
 import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.ts';
@@ -89,10 +87,9 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     decoding: new TextDecoding(store.capabilities),
-    debounce: new Debounce(systemClock.monotonic),
     rawBytes: new RawBytes(remote, store.capabilities, systemClock.monotonic),
     longBacklogBytes: LONG_BACKLOG_BYTES,
-    batchLimit: new BatchLimit(),
+    batchLimit: { files: Number.POSITIVE_INFINITY },
     now: Date.now,
     monotonic: systemClock.monotonic,
     liveFiles: {

@@ -12,11 +12,8 @@ import type { FileDigest } from '../system/files.ts';
  */
 export interface Content {
   readonly length: number;
-  /**
-   * The bytes [start, end) (end is cut to `length`); the buffer may be shared, so it is only read. It may be (a part
-   * of) `space`, if that is given and is large enough: bytes that are not in memory need no other then.
-   */
-  read(start: number, end: number, space?: Buffer): Promise<Buffer>;
+  /** The bytes [start, end) (end is cut to `length`); the buffer may be shared, so it is only read. */
+  read(start: number, end: number): Promise<Buffer>;
   /** Releases the memory or the file. Called exactly once, by the receiver of the content. */
   release(): Promise<void>;
 }

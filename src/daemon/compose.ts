@@ -1,13 +1,11 @@
 /** The composition root: connects the parts of the engine for one configuration. */
 import { Calls, queuedJobService, queuedRemote, type SharedService } from '../agent/calls.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
-import { Debounce } from '../agent/live/debounce.ts';
 import { Mirrors } from '../agent/live/mirror/mirror.ts';
 import { TextDecoding } from '../agent/live/text/decoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
 import { ALONE, type JobRegister, type Ownership } from '../agent/ownership.ts';
 import type { PassContext } from '../agent/pass/complete-pass.ts';
-import { BatchLimit } from '../agent/poll/batch.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/poll/file-poll.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
 import type { JobService, Log, Remote } from '../agent/ports.ts';
@@ -88,15 +86,13 @@ export function buildEngine(options: EngineOptions): Engine {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     decoding: new TextDecoding(store.capabilities),
-    debounce: new Debounce(monotonic),
     rawBytes: new RawBytes(whole, store.capabilities, monotonic, directBytes),
     longBacklogBytes: LONG_BACKLOG_BYTES,
-    batchLimit: new BatchLimit(),
+    batchLimit: { files: Number.POSITIVE_INFINITY },
     now,
     monotonic,
     liveFiles: {
       mirrors: new Mirrors(mirror.directory, onNetwork, ownership),
-      ownership,
       overlapBytes: poll.overlapBytes,
       keepGenerations: mirror.keepGenerations,
       now,

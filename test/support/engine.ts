@@ -1,11 +1,9 @@
 /** The real engine over a model service: real SQLite, real files, a clock that the test holds. */
 import path from 'node:path';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
-import { Debounce } from '../../src/agent/live/debounce.ts';
 import { Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { TextDecoding } from '../../src/agent/live/text/decoding.ts';
 import { completePass, type PassSummary } from '../../src/agent/pass/complete-pass.ts';
-import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
 import { JobPolls, type PollContext, type Polled } from '../../src/agent/poll/poll.ts';
 import type { DirectBytes, Remote } from '../../src/agent/ports.ts';
@@ -14,7 +12,7 @@ import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { MismatchKind } from '../../src/mismatch.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import type { Clock } from '../../src/system/clock.ts';
-import type { Opener } from '../../src/system/files.ts';
+import { fileCalls, type Opener } from '../../src/system/files.ts';
 import { ModelDisk } from './model-disk.ts';
 import { newState } from './new-state.ts';
 
@@ -63,15 +61,14 @@ export class Engine {
       store: this.store,
       commit: (write, withinMs) => commits.commit(write, withinMs),
       decoding: new TextDecoding(this.store.capabilities),
-      debounce: new Debounce(now),
       rawBytes: new RawBytes(remote, this.store.capabilities, now, options.direct),
       longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
-      batchLimit: new BatchLimit(),
+      batchLimit: { files: Number.POSITIVE_INFINITY },
       maxTogether: options.maxTogether,
       now,
       monotonic: now,
       liveFiles: {
-        mirrors: new Mirrors(this.#mirrorDirectory, false, undefined, openFile),
+        mirrors: new Mirrors(this.#mirrorDirectory, false, undefined, { ...fileCalls(false), open: openFile }),
         overlapBytes: options.overlapBytes ?? 256,
         keepGenerations: options.keepGenerations ?? 5,
         now,

@@ -1,12 +1,14 @@
 /** One live file in a directory of its own, and what was committed of it; without a store. */
 import fs from 'node:fs';
 import path from 'node:path';
-import type { FileMemory, LiveFile, LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
-import { Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
+import { FileMemory } from '../../src/agent/live/memory.ts';
+import type { LiveFile } from '../../src/agent/live/mirror/live-file.ts';
+import { type LiveFileOptions, Mirrors, mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { openLiveFile } from '../../src/agent/live/mirror/open-live-file.ts';
+import type { Ownership } from '../../src/agent/ownership.ts';
 import type { Mismatch } from '../../src/mismatch.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
-import type { Opener } from '../../src/system/files.ts';
+import { fileCalls, type Opener } from '../../src/system/files.ts';
 import { JOB, STDOUT } from './engine.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 
@@ -33,6 +35,7 @@ export const NEW_ROW: LiveFileRow = {
 export const REWRITTEN: Mismatch = { kind: 'rewritten', at: 0, reason: 'for the test' };
 
 export interface PlaceOptions extends Partial<LiveFileOptions> {
+  readonly ownership?: Ownership;
   readonly openFile?: Opener;
 }
 
@@ -43,7 +46,7 @@ export class LivePlace {
   readonly commits: LiveFileRow[] = [];
   /** Called at each step and commit of the live file, by its name; what it throws ends the work there. */
   onStep: (step: string) => void = () => {};
-  readonly memory: FileMemory = {};
+  readonly memory = new FileMemory(() => 0);
 
   get committed(): LiveFileRow {
     return this.commits.at(-1) ?? NEW_ROW;
@@ -54,9 +57,11 @@ export class LivePlace {
     this.commits.push(row);
   }
 
-  open({ openFile, ...options }: PlaceOptions = {}): Promise<LiveFile> {
+  open({ ownership, openFile, ...options }: PlaceOptions = {}): Promise<LiveFile> {
+    const local = fileCalls(false);
+    const calls = openFile === undefined ? local : { ...local, open: openFile };
     return openLiveFile(this.committed, this.memory, {
-      mirrors: new Mirrors(this.directory, false, options.ownership, openFile),
+      mirrors: new Mirrors(this.directory, false, ownership, calls),
       overlapBytes: 256,
       keepGenerations: 5,
       now: () => 0,

@@ -19,12 +19,9 @@ export class MemoryContent implements Content {
     holder.held++;
   }
 
-  /** In `space` if that is given, like a text that is not in memory; what stood there before is gone. */
-  async read(start: number, end: number, space?: Buffer): Promise<Buffer> {
+  async read(start: number, end: number): Promise<Buffer> {
     if (this.#released) throw new Error('read after release');
-    const bytes = this.#bytes.subarray(start, end);
-    if (space === undefined || space.length < bytes.length) return bytes;
-    return space.fill(0xff).subarray(0, bytes.copy(space));
+    return this.#bytes.subarray(start, end);
   }
 
   async release(): Promise<void> {

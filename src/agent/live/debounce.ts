@@ -2,8 +2,6 @@
  * Debounces the symptoms of live files. Network file systems show stale sizes for seconds (docs/dev/servers.md 1.6). So a
  * rewrite must be seen by two polls, and a truncation for some seconds, before the agent acts.
  */
-import type { FileMemory, LiveFile } from './mirror/live-file.ts';
-
 /**
  * shorter, different: as the comparison found the file (match.ts). tail: it ends inside a character. unclear: responses
  * contradict each other. stuck: polls leave work undone.
@@ -29,9 +27,11 @@ interface Symptom {
   readonly length: number;
 }
 
-export class Debounce {
+/** The symptoms of one file. */
+export class Symptoms {
   readonly #now: () => number;
-  readonly #symptoms = new WeakMap<FileMemory, Map<SymptomKind, Symptom>>();
+  /** Thousands of files have none. */
+  #seen: ReadonlyMap<SymptomKind, Symptom> | undefined;
 
   /** `now`: monotonic clock, in milliseconds. */
   constructor(now: () => number) {
@@ -39,16 +39,14 @@ export class Debounce {
   }
 
   /** Records a symptom. Returns whether an earlier poll saw it, long enough ago, and the mirror kept its length. */
-  hasPersisted({ memory, length }: LiveFile, kind: SymptomKind): boolean {
-    const symptoms = this.#symptoms.get(memory) ?? new Map<SymptomKind, Symptom>();
-    this.#symptoms.set(memory, symptoms);
-    const seen = symptoms.get(kind);
+  hasPersisted(kind: SymptomKind, length: number): boolean {
+    const seen = this.#seen?.get(kind);
     if (seen?.length === length) return this.#now() - seen.since >= PERSISTS_MS[kind];
-    symptoms.set(kind, { since: this.#now(), length });
+    this.#seen = new Map([...(this.#seen ?? []), [kind, { since: this.#now(), length }]]);
     return false;
   }
 
-  clear({ memory }: LiveFile, ...kinds: readonly SymptomKind[]): void {
-    for (const kind of kinds) this.#symptoms.get(memory)?.delete(kind);
+  clear(...kinds: readonly SymptomKind[]): void {
+    if (this.#seen !== undefined) this.#seen = new Map([...this.#seen].filter(([kind]) => !kinds.includes(kind)));
   }
 }

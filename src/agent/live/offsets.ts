@@ -15,7 +15,7 @@ const REACH_BYTES = 128;
  */
 export async function nextOffset(file: LiveFile): Promise<number> {
   if (file.integrity !== 'intact') return 0;
-  return alignDown(file, Math.max(0, file.committed - file.overlapBytes));
+  return alignDown(file, Math.max(0, file.undisputed - file.overlapBytes));
 }
 
 /** The nearest such offset at or before `position`, or else shortly after it. */

@@ -1,9 +1,8 @@
-/** Compares local files with a listed file while its bytes arrive: one download serves all of them. */
+/** Compares a local file with a listed file while its bytes arrive. */
 import fs from 'node:fs/promises';
 import { commonLength } from '../../bytes.ts';
-import { asJobtailError, type JobtailError } from '../../errors.ts';
+import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { inSlices } from '../../slices.ts';
 import { READ } from '../../system/regular-files.ts';
 import type { Remote } from '../ports.ts';
 
@@ -16,148 +15,61 @@ export type Proof =
   | { readonly outcome: 'different'; readonly bytes: number; readonly remoteBytes: number; readonly at: number }
   | { readonly outcome: 'unproven'; readonly bytes: number; readonly reason: string };
 
-/** Local files kept open at a time; further ones are opened again for each piece of the listed file. */
-const MAX_OPEN = 256;
-
-export interface LocalFile {
-  /** The length when the comparison was planned. */
-  readonly bytes: number;
-  /** The first bytes: a file that differs here is never opened. */
-  readonly head: Buffer;
-}
-
-/** One local file in a comparison; it is read while the listed file arrives. */
-export class Comparison {
-  readonly #file: string;
-  readonly #head: Buffer | undefined;
-  /** Whether to stop at the first difference: then the length of the listed file stays unknown. */
-  readonly untilDifferent: boolean;
-  #handle: fs.FileHandle | undefined;
-  #inode: number | undefined;
-  bytes: number;
-  differsAt: number | undefined;
-  reason: string | undefined;
-  failure: JobtailError | undefined;
-
-  constructor(file: string, untilDifferent: boolean, local?: LocalFile) {
-    this.#file = file;
-    this.untilDifferent = untilDifferent;
-    this.#head = local?.head;
-    this.bytes = local?.bytes ?? 0;
-  }
-
-  async open(): Promise<void> {
-    const handle = await openToRead(this.#file);
-    if (handle === undefined) {
-      this.reason = notRegular(this.#file);
-      return;
-    }
-    this.#handle = handle;
-    const { size, ino } = await handle.stat();
-    // The larger length: a file that was truncated meanwhile must count as different.
-    this.bytes = Math.max(this.bytes, size);
-    this.#inode ??= ino;
-    if (ino !== this.#inode) this.reason = `${this.#file} was replaced while it was compared`;
-  }
-
-  /** Compares the bytes at `from`; returns whether it needs the following ones. */
-  async take(bytes: Buffer, from: number): Promise<boolean> {
-    try {
-      if (from === 0 && this.#head !== undefined) this.#compare(this.#head.subarray(0, bytes.length), bytes, from);
-      if (this.isEqualSoFar && this.#handle === undefined) await this.open();
-      if (!this.isEqualSoFar || this.#handle === undefined) return false;
-      const local = Buffer.allocUnsafe(Math.min(bytes.length, Math.max(0, this.bytes - from)));
-      const { bytesRead } = await this.#handle.read(local, 0, local.length, from);
-      this.#compare(local.subarray(0, bytesRead), bytes, from);
-      // The local file was truncated meanwhile.
-      if (bytesRead < local.length) this.differsAt ??= from + bytesRead;
-    } catch (thrown) {
-      this.failure = asJobtailError(thrown);
-    }
-    const needsMore = this.isEqualSoFar && this.bytes > from + bytes.length;
-    if (!needsMore) await this.close();
-    return needsMore;
-  }
-
-  get isEqualSoFar(): boolean {
-    return this.differsAt === undefined && this.reason === undefined && this.failure === undefined;
-  }
-
-  #compare(local: Buffer, bytes: Buffer, from: number): void {
-    const common = commonLength(local, bytes);
-    if (common < local.length) this.differsAt = from + common;
-  }
-
-  proof(compared: Compared): Proof {
-    const { bytes, differsAt, reason } = this;
-    if (reason !== undefined) return { outcome: 'unproven', bytes, reason };
-    if ('refusal' in compared) return { outcome: 'unproven', bytes, reason: compared.refusal };
-    const { remoteBytes } = compared;
-    if (differsAt === undefined) return { outcome: 'equal', bytes, remoteBytes };
-    return { outcome: 'different', bytes, remoteBytes, at: differsAt };
-  }
-
-  async close(): Promise<void> {
-    const handle = this.#handle;
-    this.#handle = undefined;
-    await handle?.close();
-  }
-}
-
 export interface DownloadOptions {
   readonly remote: Remote;
   readonly jobId: JobId;
   readonly signal: AbortSignal;
 }
 
-/** The received bytes of the listed file, or the refusal of the service. */
-export type Compared = { readonly remoteBytes: number } | { readonly refusal: string };
-
 class Enough extends Error {}
 
 /**
- * Compares local files with the file that the service lists as `name`, in one download. A failure of a local
- * file is stored in its comparison; a failure of the service rejects.
+ * Compares a local file with the file that the service lists as `name`. `untilDifferent`: the download ends at the first
+ * difference. Rejects if the service fails, or if the local file cannot be read.
  */
-export async function compareWith(
+export async function proveFile(
+  file: string,
   name: string,
-  comparisons: readonly Comparison[],
   { remote, jobId, signal }: DownloadOptions,
-): Promise<Compared> {
+  untilDifferent = false,
+): Promise<Proof> {
+  const handle = await openToRead(file);
+  if (handle === undefined) return unproven(0, `${file} is not a regular file: it is not read`);
   let remoteBytes = 0;
-  let reading = comparisons;
-  const compare = async (bytes: Buffer) => {
-    const still: Comparison[] = [];
-    for await (const one of inSlices(reading)) {
-      if (await one.take(bytes, remoteBytes)) still.push(one);
-      if (still.length > MAX_OPEN) await one.close();
-    }
-    reading = still;
-    remoteBytes += bytes.length;
-    if (still.length === 0 && comparisons.every(isOver)) throw new Enough();
-  };
+  let at: number | undefined;
   let taken: Promise<void> = Promise.resolve();
   try {
-    await remote.downloadFile(jobId, name, (bytes) => (taken = compare(bytes)), signal);
-    for (const one of comparisons) if (one.isEqualSoFar && one.bytes > remoteBytes) one.differsAt = remoteBytes;
-  } catch (thrown) {
-    if (!(thrown instanceof Enough)) {
-      const error = asJobtailError(thrown);
-      if (!error.policy.isRefusal) throw error;
-      return { refusal: error.message };
+    const { size: bytes } = await handle.stat();
+    const compare = async (piece: Buffer) => {
+      const from = remoteBytes;
+      remoteBytes += piece.length;
+      if (at !== undefined) return;
+      const local = Buffer.allocUnsafe(Math.min(piece.length, Math.max(0, bytes - from)));
+      const { bytesRead } = await handle.read(local, 0, local.length, from);
+      const common = commonLength(local.subarray(0, bytesRead), piece);
+      // Also if the local file was truncated meanwhile.
+      if (common < local.length) at = from + common;
+      if (at !== undefined && untilDifferent) throw new Enough();
+    };
+    try {
+      await remote.downloadFile(jobId, name, (piece) => (taken = compare(piece)), signal);
+    } catch (thrown) {
+      const { policy, message } = asJobtailError(thrown);
+      if (!(thrown instanceof Enough) && !policy.isRefusal) throw thrown;
+      if (policy.isRefusal) return unproven(bytes, message);
     }
+    if (bytes > remoteBytes) at ??= remoteBytes;
+    return at === undefined
+      ? { outcome: 'equal', bytes, remoteBytes }
+      : { outcome: 'different', bytes, remoteBytes, at };
   } finally {
     // After a failed download, `compare` may still run.
     await taken.catch(() => undefined);
-    for (const one of comparisons) await one.close();
+    await handle.close();
   }
-  return { remoteBytes };
 }
 
-/** Whether a comparison needs neither more bytes nor the length of the listed file. */
-function isOver({ differsAt, untilDifferent, isEqualSoFar }: Comparison): boolean {
-  return differsAt === undefined ? !isEqualSoFar : untilDifferent;
-}
+export const unproven = (bytes: number, reason: string): Proof => ({ outcome: 'unproven', bytes, reason });
 
 /** Undefined for a link, a directory, a named pipe and the like. */
 async function openToRead(file: string): Promise<fs.FileHandle | undefined> {
@@ -168,17 +80,4 @@ async function openToRead(file: string): Promise<fs.FileHandle | undefined> {
   if (handle === undefined || (await handle.stat()).isFile()) return handle;
   await handle.close();
   return undefined;
-}
-
-export function notRegular(file: string): string {
-  return `${file} is not a regular file: it is not read`;
-}
-
-export async function proveFile(file: string, name: string, options: DownloadOptions): Promise<Proof> {
-  const comparison = new Comparison(file, false);
-  await comparison.open();
-  const nothing = { remoteBytes: 0 };
-  const compared = comparison.reason === undefined ? await compareWith(name, [comparison], options) : nothing;
-  if (comparison.failure !== undefined) throw comparison.failure;
-  return comparison.proof(compared);
 }

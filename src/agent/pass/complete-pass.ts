@@ -60,9 +60,7 @@ const WITNESS_PAUSE_MS = 1_000;
 
 const UNFINISHED: Partial<Record<FollowEnd, string>> = {
   tail: 'it ends inside a character',
-  raw: 'it begins with bytes that are not UTF-8, and its raw bytes are not available',
-  later: 'its raw bytes are requested later',
-  refused: 'the service does not decode UTF-8, and its raw bytes are not available',
+  raw: 'its text does not show its first bytes, and its raw bytes are not available',
   different: 'it goes on changing',
   unclear: 'it goes on changing',
 };
@@ -152,12 +150,10 @@ async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePas
   const rows = store.liveFiles.ofJob(jobId);
   if (rows.length === 0) return [];
   const listed = await listedFiles(remote, jobId, signal);
-  const owners = new Map(rows.map((row) => [row.listedName, keyText(row)]));
   const reasons = new Map(rows.map((row) => [row, reasonAgainst(row, ends.get(keyText(row)))]));
   const whole = rows.filter((row) => reasons.get(row) === undefined);
-  // A listed file that is the source of one live file is not the source of another.
-  const mayBe = (name: string, row: LiveFileRow) => [undefined, keyText(row)].includes(owners.get(name));
-  const found = await proveMirrors(whole, { remote, jobId, signal, mirrorDirectory, listed, mayBe });
+  const { capabilities } = store;
+  const found = await proveMirrors(whole, { remote, jobId, signal, mirrorDirectory, capabilities, listed });
   store.transaction(() => {
     for (const [index, row] of whole.entries()) {
       const one = found[index];

@@ -14,7 +14,7 @@ import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { ClusterList, Remote } from '../ports.ts';
 import { type Results, resultsDirectory } from '../results/results.ts';
-import { type Proof, proveFile } from './comparison.ts';
+import { type Proof, proveFile, unproven } from './comparison.ts';
 import { proveMirrors } from './mirror-proofs.ts';
 
 /** A file and its proof; missing: there, and not here. */
@@ -70,7 +70,7 @@ export async function* proofs(
   const listed = await remote.listChangedFiles(jobId, signal);
   const rows = store.liveFiles.ofJob(jobId).sort(byTaskAndFile);
   const download = { remote, jobId, signal };
-  const live = await proveMirrors(rows, { ...download, mirrorDirectory, listed, mayBe: () => true });
+  const live = await proveMirrors(rows, { ...download, mirrorDirectory, capabilities: store.capabilities, listed });
   const missing = new Set(listed);
   const sources = new Map<string | null, string | null>();
   const known = new KnownPaths();
@@ -118,7 +118,7 @@ function proofOnCluster(bytes: number, known: FileProof | undefined): FileProof 
     return { outcome: 'missing', reason: `the service does not list it; the cluster does (${showBytes(bytes)})` };
   }
   if (known.outcome !== 'equal' || known.bytes !== known.remoteBytes || known.bytes === bytes) return undefined;
-  return { outcome: 'unproven', bytes: known.bytes, reason: `the cluster lists it with ${bytes} bytes` };
+  return unproven(known.bytes, `the cluster lists it with ${bytes} bytes`);
 }
 
 /** The compared files by their path on the cluster. */
@@ -153,17 +153,17 @@ async function mirrorBehind(link: string, live: string, directory: string, jobId
 /** A result must equal the whole file, not just its start. A file that cannot be read does not stop the others. */
 async function proveResult(local: string, name: string, options: Parameters<typeof proveFile>[2]): Promise<Proof> {
   const refused = options.remote.reasonAgainst?.(name);
-  if (refused !== undefined) return { outcome: 'unproven', bytes: 0, reason: refused };
+  if (refused !== undefined) return unproven(0, refused);
   try {
     const proof = await proveFile(local, name, options);
     if (proof.outcome !== 'equal' || proof.bytes === proof.remoteBytes) return proof;
     return { ...proof, outcome: 'different', at: proof.bytes };
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') {
-      return { outcome: 'unproven', bytes: 0, reason: `${local} is missing` };
+      return unproven(0, `${local} is missing`);
     }
     const error = asJobtailError(thrown);
     if (error.policy.ofOneFile === 'no' && !error.policy.isRefusal) throw error;
-    return { outcome: 'unproven', bytes: 0, reason: error.message };
+    return unproven(0, error.message);
   }
 }

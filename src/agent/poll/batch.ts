@@ -2,7 +2,7 @@
  * One call for many live files, taken apart when it fails: one unreadable file can fail the call for all
  * (docs/dev/servers.md 1.7), and some servers refuse a long request (docs/dev/servers.md 6.3).
  */
-import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.ts';
+import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
 import { BEHIND_EVERY_END, type Part, type PartRequest, type Remote } from '../ports.ts';
@@ -23,37 +23,9 @@ interface Round {
   readonly begins: boolean;
 }
 
-/** After so many calls of the largest size, a larger one is tried: a service that failed for a while sets no limit. */
-const TRIED_AFTER = 100;
-
-/** How many files one call may request, as far as calls have shown it. */
-export class BatchLimit {
-  #files = Number.POSITIVE_INFINITY;
-  #worked = 0;
-  /** The size of the last call that failed although all its parts succeeded. */
-  #tooLong = Number.POSITIVE_INFINITY;
-
-  get files(): number {
-    return this.#files;
-  }
-
-  worked(files: number): void {
-    if (files >= this.#tooLong) this.#tooLong = Number.POSITIVE_INFINITY;
-    if (files < this.#files) return;
-    this.#worked += 1;
-    if (this.#worked >= TRIED_AFTER) this.#limit(2 * files);
-  }
-
-  /** The parts succeeded where the whole failed: it is too long, by its error or if that happens twice in a row. */
-  failed(part: number, whole: number, code: ErrorCode): void {
-    if (code === 'request-too-long' || this.#tooLong === whole) this.#limit(Math.min(this.#files, part));
-    this.#tooLong = whole;
-  }
-
-  #limit(files: number): void {
-    this.#files = files;
-    this.#worked = 0;
-  }
+/** How many files one call may request: fewer once the service refused a call as too long. */
+export interface BatchLimit {
+  files: number;
 }
 
 /** A file that makes a call fail does so slowly: quarters find it by half as many failed calls as halves. */
@@ -125,7 +97,6 @@ export class BatchReader {
     const { errors } = call.batch;
     try {
       await call.readOnce(wanted);
-      this.#limit.worked(wanted.length);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       const hasHung = error.code === 'timeout';
@@ -145,7 +116,9 @@ export class BatchReader {
       const errorsBefore = errors.size;
       const size = Math.ceil(wanted.length / PARTS);
       for (const slice of slicesOf(wanted, size)) await this.#divide(call, slice);
-      if (errors.size === errorsBefore) this.#limit.failed(size, wanted.length, error.code);
+      // All parts succeeded.
+      if (errors.size === errorsBefore && error.code === 'request-too-long')
+        this.#limit.files = Math.min(this.#limit.files, size);
     }
   }
 }

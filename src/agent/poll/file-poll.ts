@@ -3,14 +3,20 @@ import { BackOff } from '../../back-off.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
+import type { RawBytes } from '../live/append/raw-bytes.ts';
 import { follow } from '../live/follow.ts';
-import type { LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
+import type { FileMemory, QuietPoll } from '../live/memory.ts';
+import type { LiveFile } from '../live/mirror/live-file.ts';
+import type { LiveFileOptions } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
-import type { FollowEnd, LiveParts, PollMode } from '../live/steps.ts';
+import type { FollowEnd, PollMode } from '../live/steps.ts';
+import type { TextDecoding } from '../live/text/decoding.ts';
 import type { Part } from '../ports.ts';
 import type { FileWaits } from './loader.ts';
 
-export interface FilePollContext extends LiveParts {
+export interface FilePollContext {
+  readonly decoding: TextDecoding;
+  readonly rawBytes: RawBytes;
   readonly liveFiles: LiveFileOptions;
   /** Bytes of text that make a backlog a long one. */
   readonly longBacklogBytes: number;
@@ -18,26 +24,11 @@ export interface FilePollContext extends LiveParts {
   readonly monotonic: () => number;
 }
 
-/** The memory of one live file from poll to poll, for as long as this process follows its job. It starts empty. */
-export interface PollMemory {
-  /** The last poll, if it changed nothing. */
-  quiet?: QuietPoll | undefined;
-  /** The start of a long text did not suffice, so all of it is requested. */
-  wantsWholeText?: boolean;
-  /** The last poll failed for this file alone; the file is requested again after the pause. */
-  failed?: { readonly error: JobtailError; readonly pause: BackOff } | undefined;
-}
-
 /** Repeated requests for one broken file load the service, so the pause doubles. */
 const PAUSES = { firstMs: 1_000, maxMs: 30 * 60_000, random: () => 1 };
 
 /** A longer text is downloaded raw. A file six times as long costs at most 1.5 times its raw bytes. */
 export const LONG_BACKLOG_BYTES = 64 * 1024;
-/** A mirror up to this fraction of a long backlog is negligible: a raw download starts at the beginning of the file. */
-const MIRRORED_PART = 1 / 256;
-/** The fraction of a long backlog that later responses need, once one showed that the text is long. */
-const ENOUGH_PART = 1 / 16;
-
 export class FilePoll {
   readonly name: string;
   readonly row: LiveFileRow;
@@ -45,11 +36,11 @@ export class FilePoll {
   error: JobtailError | undefined;
   /** Undefined as long as the file is quiet. */
   mirror: LiveFile | undefined;
-  readonly #memory: PollMemory;
+  readonly #memory: FileMemory;
   readonly #context: FilePollContext & PollMode;
   readonly #exchanges: Exchange[] = [];
 
-  constructor(row: LiveFileRow, memory: PollMemory, context: FilePollContext & PollMode) {
+  constructor(row: LiveFileRow, memory: FileMemory, context: FilePollContext & PollMode) {
     this.name = keyText(row);
     this.row = row;
     this.#memory = memory;
@@ -126,9 +117,7 @@ export class FilePoll {
   /** Bytes of text that suffice for now: a long backlog is downloaded raw. Undefined if all of it is needed. */
   get #enoughBytes(): number | undefined {
     const { final, longBacklogBytes } = this.#context;
-    if (final || this.mirror === undefined || this.#memory.wantsWholeText === true) return undefined;
-    if (this.mirror.length > MIRRORED_PART * longBacklogBytes) return undefined;
-    return this.#hasBeginning ? ENOUGH_PART * longBacklogBytes : longBacklogBytes;
+    return final || this.mirror?.length !== 0 || this.#memory.wantsWholeText ? undefined : longBacklogBytes;
   }
 
   /** At the end, one failure does not prevent the other releases. */
@@ -166,26 +155,17 @@ export class FilePoll {
   /** Reports a file as stuck whose polls leave work undone for a minute without progress. */
   #noteStuck(): void {
     const { mirror, end } = this;
-    const { debounce, rawBytes } = this.#context;
-    if (mirror === undefined || this.error !== undefined) return;
+    const { symptoms, raw } = this.#memory;
     const reason = end && REASONS[end];
-    if (reason === undefined) debounce.clear(mirror, 'stuck');
-    else if (debounce.hasPersisted(mirror, 'stuck')) {
-      this.end = undefined;
-      const why = end === 'unclear' ? '' : rawBytes.reasonOf(mirror);
-      const because = why === '' ? '' : `: ${why}`;
-      this.error = new JobtailError('stuck', `no progress: ${reason}${because}`, {
-        hint: 'run `agent verify` to compare the mirror with raw bytes; if it differs, report this message',
-      });
-    }
+    if (mirror === undefined || this.error !== undefined) return;
+    if (reason === undefined) symptoms.clear('stuck');
+    if (reason === undefined || !symptoms.hasPersisted('stuck', mirror.length)) return;
+    this.end = undefined;
+    const because = end === 'unclear' || raw.reason === '' ? '' : `: ${raw.reason}`;
+    this.error = new JobtailError('stuck', `no progress: ${reason}${because}`, {
+      hint: 'run `agent verify` to compare the mirror with raw bytes; if it differs, report this message',
+    });
   }
-}
-
-interface QuietPoll {
-  readonly offset: number;
-  /** The text of the response, one character a byte; null if the file did not exist. */
-  readonly text: string | null;
-  readonly end: 'current' | 'absent';
 }
 
 /** A longer response is not kept. */
@@ -211,7 +191,6 @@ interface Exchange {
 
 /** Why a poll with this end left work undone. */
 const REASONS: Partial<Record<FollowEnd, string>> = {
-  raw: 'the next bytes are not UTF-8, and the raw download failed',
-  refused: 'the service does not decode UTF-8, and the raw download failed',
+  raw: 'the text does not show the next bytes',
   unclear: 'responses from different offsets contradict each other',
 };

@@ -8,10 +8,11 @@ import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
 import type { LiveFileRow, StoredError } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { FileMemory } from '../live/memory.ts';
 import type { FollowEnd, PollMode } from '../live/steps.ts';
 import type { Remote } from '../ports.ts';
 import { type BatchLimit, BatchReader } from './batch.ts';
-import { FilePoll, type FilePollContext, type PollMemory } from './file-poll.ts';
+import { FilePoll, type FilePollContext } from './file-poll.ts';
 import { followAll } from './loader.ts';
 
 export interface PollContext extends FilePollContext {
@@ -51,7 +52,7 @@ export class JobPolls {
   readonly #context: PollContext;
   readonly #batches: BatchReader;
   /** By `keyText`, of each live file that was polled. */
-  readonly #memories = new Map<string, PollMemory>();
+  readonly #memories = new Map<string, FileMemory>();
 
   constructor(jobId: JobId, context: PollContext) {
     this.jobId = jobId;
@@ -99,9 +100,9 @@ export class JobPolls {
     }
   }
 
-  #memoryOf(key: LiveFileKey): PollMemory {
+  #memoryOf(key: LiveFileKey): FileMemory {
     const name = keyText(key);
-    const memory = this.#memories.get(name) ?? {};
+    const memory = this.#memories.get(name) ?? new FileMemory(this.#context.monotonic);
     this.#memories.set(name, memory);
     return memory;
   }

@@ -193,7 +193,7 @@ function whoRuns(report: ShownReport, columns: number): string[] {
   const { agents, waitingJobs = 0 } = report;
   const decoding =
     report.decoding === 'other'
-      ? ['the service does not decode UTF-8: live files are followed by raw downloads alone']
+      ? ['the service does not decode UTF-8: what is not ASCII in live files comes by raw downloads']
       : [];
   if (agents !== undefined) return [...fleetLines({ agents, waitingJobs }, columns), ...decoding];
   return [agentLine(report), ...(report.outage === null ? [] : failureLines('', report.outage)), ...decoding];

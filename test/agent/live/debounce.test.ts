@@ -1,67 +1,50 @@
 import { describe, expect, test } from 'vitest';
-import { Debounce, PERSISTS_MS } from '../../../src/agent/live/debounce.ts';
-import type { LiveFile } from '../../../src/agent/live/mirror/live-file.ts';
-import { LivePlace } from '../../support/live-place.ts';
+import { PERSISTS_MS, Symptoms } from '../../../src/agent/live/debounce.ts';
 
-async function setUp(work: (debounce: Debounce, file: LiveFile, pass: (ms: number) => void) => Promise<void>) {
+const LENGTH = 4;
+
+function setUp() {
   let now = 1_000_000;
-  const debounce = new Debounce(() => now);
-  const place = new LivePlace();
-  await place.during(async (file) => {
-    await file.append(Buffer.from('text'));
-    await work(debounce, file, (ms) => {
-      now += ms;
-    });
-  });
+  const symptoms = new Symptoms(() => now);
+  return {
+    symptoms,
+    /** Of a poll that is so much later. */
+    hasPersisted: (kind: keyof typeof PERSISTS_MS, laterMs = 0, length = LENGTH) => {
+      now += laterMs;
+      return symptoms.hasPersisted(kind, length);
+    },
+  };
 }
 
 describe('a difference', () => {
-  test('is believed at the second sight', () =>
-    setUp(async (debounce, file) => {
-      expect(debounce.hasPersisted(file, 'different')).toBe(false);
-      expect(debounce.hasPersisted(file, 'different')).toBe(true);
-      // It stays until it is acted upon: raw bytes may be requested first.
-      expect(debounce.hasPersisted(file, 'different')).toBe(true);
-      debounce.clear(file, 'different');
-      expect(debounce.hasPersisted(file, 'different')).toBe(false);
-    }));
+  test('is believed at the second sight', () => {
+    const { symptoms, hasPersisted } = setUp();
+    expect(hasPersisted('different')).toBe(false);
+    expect(hasPersisted('different')).toBe(true);
+    // It stays until it is acted upon: raw bytes may be requested first.
+    expect(hasPersisted('different')).toBe(true);
+    symptoms.clear('different');
+    expect(hasPersisted('different')).toBe(false);
+  });
 
-  test('that may be a stale size is believed once it was seen for a while', () =>
-    setUp(async (debounce, file, pass) => {
-      expect(debounce.hasPersisted(file, 'shorter')).toBe(false);
-      pass(PERSISTS_MS.shorter - 1);
-      expect(debounce.hasPersisted(file, 'shorter')).toBe(false);
-      pass(1);
-      expect(debounce.hasPersisted(file, 'shorter')).toBe(true);
-    }));
+  test('that may be a stale size is believed once it was seen for a while', () => {
+    const { hasPersisted } = setUp();
+    expect(hasPersisted('shorter')).toBe(false);
+    expect(hasPersisted('shorter', PERSISTS_MS.shorter - 1)).toBe(false);
+    expect(hasPersisted('shorter', 1)).toBe(true);
+  });
 
-  test('is not believed because the file looked shorter before', () =>
-    setUp(async (debounce, file, pass) => {
-      expect(debounce.hasPersisted(file, 'shorter')).toBe(false);
-      pass(PERSISTS_MS.shorter);
-      expect(debounce.hasPersisted(file, 'different')).toBe(false);
-      expect(debounce.hasPersisted(file, 'different')).toBe(true);
-    }));
+  test('is not believed because the file looked shorter before', () => {
+    const { hasPersisted } = setUp();
+    expect(hasPersisted('shorter')).toBe(false);
+    expect(hasPersisted('different', PERSISTS_MS.shorter)).toBe(false);
+    expect(hasPersisted('different')).toBe(true);
+  });
 
-  test('is forgotten when the file is seen to be the same, and when the mirror grows', () =>
-    setUp(async (debounce, file) => {
-      debounce.hasPersisted(file, 'different');
-      debounce.clear(file, 'different');
-      expect(debounce.hasPersisted(file, 'different')).toBe(false);
-      await file.append(Buffer.from('more'));
-      expect(debounce.hasPersisted(file, 'different')).toBe(false);
-      expect(debounce.hasPersisted(file, 'different')).toBe(true);
-    }));
-});
-
-describe('an end inside a character', () => {
-  test('is long there after its time, and is no difference', () =>
-    setUp(async (debounce, file, pass) => {
-      expect(debounce.hasPersisted(file, 'tail')).toBe(false);
-      pass(PERSISTS_MS.tail - 1);
-      expect(debounce.hasPersisted(file, 'tail')).toBe(false);
-      expect(debounce.hasPersisted(file, 'different')).toBe(false);
-      pass(1);
-      expect(debounce.hasPersisted(file, 'tail')).toBe(true);
-    }));
+  test('is forgotten when the mirror grows', () => {
+    const { hasPersisted } = setUp();
+    expect(hasPersisted('different')).toBe(false);
+    expect(hasPersisted('different', 0, LENGTH + 1)).toBe(false);
+    expect(hasPersisted('different', 0, LENGTH + 1)).toBe(true);
+  });
 });

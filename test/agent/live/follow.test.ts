@@ -165,7 +165,8 @@ describe('how a service decodes', () => {
   }
 
   test.each(DECODINGS)('%s: every beginning is mirrored in a few polls, whatever was learned', async (_, how) => {
-    for (const beginning of BEGINNINGS)
+    // One that begins with a mark of UTF-16 does not show another decoder.
+    for (const beginning of BEGINNINGS.slice(0, how.latin1 ? -2 : undefined))
       for (const [bytes, mirror] of await mirrorsOf([beginning], how, undefined)) expect(mirror).toBe(bytes);
     for (const learned of how.latin1 ? ['other', 'windows-1250'] : ['utf-8', 'other', 'windows-1250'])
       for (const [bytes, mirror] of await mirrorsOf(BEGINNINGS, how, learned)) expect(mirror).toBe(bytes);
@@ -195,7 +196,7 @@ describe('how a service decodes', () => {
     expect(mirror().toString()).toBe('kůň\n');
   });
 
-  test('otherwise is followed by raw bytes alone, with pauses, and never guessed', async () => {
+  test('otherwise is followed by ASCII and raw bytes, with pauses, and never guessed', async () => {
     const { remote, engine, poll, pass, mirror } = setUp();
     remote.decoding = { latin1: true };
     const text = Buffer.from('Größe 1\n', 'latin1');
@@ -226,8 +227,8 @@ describe('how a service decodes', () => {
     remote.files.set(NAME, Buffer.from('a\xb9', 'latin1'));
     for (let polls = 0; polls < 12; polls++, pass(12_000)) await engine.poll();
     const { errors } = await engine.poll();
-    expect(errors.get(NAME)?.message).toContain('does not decode UTF-8');
-    expect(mirror()).toEqual(Buffer.alloc(0));
+    expect(errors.get(NAME)?.message).toContain('the text does not show the next bytes');
+    expect(mirror().toString()).toBe('a');
   });
 
   test('that fits nothing that is known stops the file with words, and its polls become rare', async () => {

@@ -70,7 +70,7 @@ const CASES: readonly Case[] = [
   {
     what: 'a mirror of which bytes were changed',
     change: (_, mirror) => fs.writeFileSync(mirror, Buffer.from(LOG).fill('#', 700, 710)),
-    expected: ['mirror-damaged', 700, 1, /^another process changed it: from byte 700 on/],
+    expected: ['mirror-damaged', 700, 1, /^another process changed it: requested again from byte 700 on$/],
   },
   {
     what: 'a mirror that was cut',
@@ -92,7 +92,7 @@ const CASES: readonly Case[] = [
       'mirror-damaged',
       1_800,
       1,
-      /^it differs from the remote file: its uncommitted bytes from byte 1800 on are requested again$/,
+      /^its uncommitted bytes differ from the remote file: requested again from byte 1800 on$/,
     ],
   },
   { what: 'a file that grew', change: (place) => place.has(`${LOG}more`), expected: undefined },
@@ -121,7 +121,7 @@ test('a server that is found to decode UTF-8 after all is reported with the file
   place.engine.store.capabilities.set('text-encoding', 'other');
   place.has('háj\n');
   await place.polls(2);
-  expect(place.reported).toEqual([['decoder-changed', 0, 1, 'the service decodes UTF-8 now']]);
+  expect(place.reported).toEqual([['decoder-changed', 5, 1, 'the service decodes UTF-8 now']]);
 });
 
 test('a generation that a kill interrupts is reported by the next start, with the reason of the first', async () => {

@@ -128,13 +128,12 @@ it('the complete pass fetches a result once more that changed since its last fet
   expect(engine.store.results.counts(JOB)).toMatchObject({ synced: 2, inFlux: 1 });
 });
 
-it('the complete pass downloads each listed file once, for all mirrors that it may be, and none again whose bytes are known', async () => {
+it('the complete pass downloads each listed file once, where its path shows whose it is', async () => {
   const tasks = Array.from(
     { length: 20 },
     (_, index): LiveFileKey => ({ taskId: `${9_001 + index}` as TaskId, file: 'stdout' }),
   );
   engine.watch(tasks);
-  // Some begin alike, longer than what is looked at first.
   for (const [index, key] of tasks.entries())
     remote.files.set(keyText(key), Buffer.from(`${'a banner\n'.repeat((index % 2) * 500)}task ${key.taskId}\n`));
   const downloads = downloadsOf(remote);

@@ -64,7 +64,7 @@ const reportOf = (jobs: readonly JobReport[]) => ({
 it('a service that does not decode UTF-8 is named once, not for each file', () => {
   const jobs = [jobOf('501', 'watched'), jobOf('502', 'watched')];
   const shown = (decoding: Report['decoding']) => overview({ ...reportOf(jobs), decoding }, Number.POSITIVE_INFINITY);
-  expect(shown('other').match(/raw downloads alone/g)).toHaveLength(1);
+  expect(shown('other').match(/by raw downloads/g)).toHaveLength(1);
   expect(shown('utf-8')).not.toContain('raw downloads');
 });
 

@@ -6,7 +6,7 @@ import { GrowingBuffer } from '../../../bytes.ts';
 import { HALF_BLOCK_BYTES, match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
-import type { FirstResponse, FollowContext, Response } from '../steps.ts';
+import type { FileContext, FirstResponse, Response } from '../steps.ts';
 import { Reading } from '../text/reading.ts';
 
 const APPEND_BYTES = 1024 * 1024;
@@ -18,18 +18,18 @@ const APPEND_BYTES = 1024 * 1024;
 export async function appendText(
   file: LiveFile,
   first: FirstResponse,
-  { parts }: FollowContext,
+  { parts }: FileContext,
 ): Promise<Response | 'absent' | 'unclear'> {
   const { reading, second: later } = first;
   await appendCertain(file, reading);
-  if (reading.atEnd()) return first;
+  if (reading.atEnd() || reading.isAsciiOnly) return first;
   // A block edge may have cut the character: a second response, half a block later, has it whole. It starts within the
   // mirror, because a byte-order mark at the requested offset may change the text (docs/dev/servers.md 1.4).
   const offset = await alignDown(file, first.offset + HALF_BLOCK_BYTES);
   if (offset >= file.length) return first;
   const part = later ?? (await parts.at(offset));
   if (part === undefined) return 'absent';
-  const second: Response = { offset: part.offset, part, reading: new Reading(part.content) };
+  const second: Response = { ...part, reading: new Reading(part.content) };
   const found = await match(second.reading, file, { from: part.offset, to: file.length });
   const isAgreed = found.kind === 'same' && !found.open && (await appendBoth(file, first, second));
   return isAgreed ? second : 'unclear';
@@ -50,8 +50,7 @@ export async function appendBoth(file: LiveFile, earlier: Response, later: Respo
     if (bytes.length === 0) break;
     const from = file.length + gathered.length;
     const read = async (start: number, end: number) => bytes.subarray(start - from, end - from);
-    const { offset, reading } = other;
-    const found = await match(reading, { read }, { from, to: from + bytes.length, offset });
+    const found = await match(other.reading, { read }, { from, to: from + bytes.length });
     isAgreed = found.kind === 'shorter' || (found.kind === 'same' && !found.open);
     if (isAgreed) gathered.append(bytes);
     certain.reading.advance(bytes.length);

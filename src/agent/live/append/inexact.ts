@@ -9,7 +9,7 @@ import type { FileParts } from '../../ports.ts';
 import { match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { startsCharacter } from '../offsets.ts';
-import type { FollowEnd, Response } from '../steps.ts';
+import type { FollowEnd, Response, Shown } from '../steps.ts';
 import { Reading } from '../text/reading.ts';
 import { appendCertain } from './append.ts';
 
@@ -31,7 +31,7 @@ const TWO_MARKS = Buffer.concat([BYTE_ORDER_MARK, BYTE_ORDER_MARK]);
 
 interface Substitution {
   /** The response that shows the undecodable bytes. */
-  readonly first: Response;
+  readonly first: Shown;
   readonly parts: FileParts;
   /** Why raw bytes are refused. */
   readonly reason: string;
@@ -64,7 +64,7 @@ async function fill(
 ): Promise<Response | FollowEnd> {
   let part = await parts.at(from);
   if (part === undefined) return 'absent';
-  let next: Response | FollowEnd = { offset: from, part, reading: new Reading(part.content) };
+  let next: Response | FollowEnd = { ...part, reading: new Reading(part.content) };
   // Undecodable bytes are shown as U+FFFD, but for a mark of UTF-16, which makes other text of all that follows.
   const isUndecodable = from < file.length && !startsCharacter(await file.read(from, from + WIDEST_BYTES), 0);
   if (isUndecodable && (await next.reading.fork().skipUncertain(1)) === 0) return 'unclear';
@@ -96,7 +96,7 @@ async function fill(
     if (part === undefined) return 'absent';
     const reading = new Reading(part.content);
     if (!(await isAfter(rest, reading, replaced))) return 'unclear';
-    next = { offset, part, reading };
+    next = { ...part, reading };
     follows = rest;
   }
   if (!(await isStillShown(first, parts))) return 'unclear';
@@ -129,9 +129,9 @@ async function startsThere(follows: Reading, { offset }: Response, parts: FilePa
 }
 
 /** Whether a repeated request returns the same text, or more: only then are the responses in between of one content. */
-async function isStillShown({ offset, part }: Response, parts: FileParts): Promise<boolean> {
+async function isStillShown({ offset, content }: Shown, parts: FileParts): Promise<boolean> {
   const again = await parts.at(offset);
   if (again === undefined) return false;
-  const before = await part.content.read(0, COMPARED_BYTES);
+  const before = await content.read(0, COMPARED_BYTES);
   return before.equals(await again.content.read(0, before.length));
 }

@@ -10,35 +10,11 @@ import type { JobId } from '../../../job.ts';
 import { endsWith, partsOf } from '../../../safe-names.ts';
 import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
-import type { CapabilityStore, DirectBytes, FileParts, Part, Remote } from '../../ports.ts';
+import type { CapabilityStore, DirectBytes, Part, Remote } from '../../ports.ts';
 import type { Difference } from '../match.ts';
-import type { FileMemory, LiveFile } from '../mirror/live-file.ts';
-import type { TextDecoding } from '../text/decoding.ts';
-import { Reading } from '../text/reading.ts';
-import { AnotherFile, proofBy, RawDownload, RawEnd, type ShownPart, type TextProof } from './raw-download.ts';
-
-/** The poll that requests raw bytes. */
-interface RawBytesPass {
-  readonly final: boolean;
-  readonly signal: AbortSignal;
-  readonly decoding: TextDecoding;
-  readonly parts: FileParts;
-}
-
-/** What is remembered of a file. */
-interface Tries {
-  /** When raw bytes may be requested again, in milliseconds. */
-  next: number;
-  /** Consecutive refusals, but those of a last pass. */
-  refusals: number;
-  /** Whether the last request was refused, and the reason. */
-  isRefused: boolean;
-  reason: string;
-  /** The path that was proven. */
-  path: string | undefined;
-  /** The service failed to send the file, or cannot send its text: it comes by direct transfer, where that is open. */
-  isForDirect: boolean;
-}
+import type { LiveFile } from '../mirror/live-file.ts';
+import type { FileContext, Shown } from '../steps.ts';
+import { AnotherFile, proofBy, RawDownload, RawEnd, type TextProof } from './raw-download.ts';
 
 /** A file of this size is downloaded again after one second at the earliest, a larger one proportionally later. */
 const BYTES_A_SECOND = 256 * 1024;
@@ -50,20 +26,13 @@ const MAX_PATH_LENGTH = 4_096;
 /** Bytes of text that are compared to see that a file stood still. */
 const COMPARED_BYTES = 64 * 1024;
 /** The number of a task is that of its directory on the server, plus this (src/agent/tasks/). */
-const SHIFT_CAPABILITY = 'task-shift';
-
-/** A file on the server that the text of the live file matches. */
-interface Found {
-  readonly path: string;
-  readonly compared: 'same' | Difference;
-}
+export const SHIFT_CAPABILITY = 'task-shift';
 
 export class RawBytes {
   readonly #remote: Remote;
   readonly #capabilities: CapabilityStore;
   readonly #now: () => number;
   readonly #direct: DirectBytes | null;
-  readonly #tries = new WeakMap<FileMemory, Tries>();
 
   /** `now`: monotonic clock, in milliseconds. */
   constructor(remote: Remote, capabilities: CapabilityStore, now: () => number, direct: DirectBytes | null = null) {
@@ -75,160 +44,129 @@ export class RawBytes {
 
   /** Whether the back-off allows a request now; the last pass does not wait for it. */
   isDue(file: LiveFile, final: boolean): boolean {
-    return final || this.#now() >= this.#triesOf(file).next;
+    return final || this.#now() >= file.memory.raw.next;
   }
 
   /**
    * Compares all of the mirror with the raw bytes. If it is their beginning, mends its inexact ranges and appends the
    * bytes after it; otherwise returns the difference. Undefined if raw bytes are not available: not there, refused, or
-   * listed files that differ qualify. Without `shown`, a text is requested near their end. `mustGrow`: the text shows no
-   * difference, so a listed file that differs is another one.
+   * listed files that differ qualify. Without `shown`, a text is requested near their end.
    */
-  async compare(
-    file: LiveFile,
-    pass: RawBytesPass,
-    shown: ShownPart | undefined,
-    mustGrow: boolean,
-  ): Promise<'same' | Difference | undefined> {
-    const tries = this.#triesOf(file);
+  async compare(file: LiveFile, pass: FileContext, shown: Shown | undefined): Promise<'same' | Difference | undefined> {
+    const tries = file.memory.raw;
     tries.isForDirect ||= shown === undefined;
-    const found = await this.#find(file, pass, shown, mustGrow);
-    if (typeof found === 'object') this.#learnShift(file, found.path);
+    tries.reason = 'no file on the server has the bytes that its text shows';
+    const likely = await this.#likelyPaths(file);
+    const found = (await this.#first(file, likely, pass, shown)) ?? (await this.#listed(file, likely, pass, shown));
+    const download = found === 'several' ? undefined : found;
     tries.isRefused = found === undefined;
+    if (download !== undefined) tries.reason = '';
     // A last pass does not wait, so its refusals set no pause.
     if (!tries.isRefused || !pass.final) {
-      const bytes = file.length + (tries.isRefused ? (shown?.text.remaining() ?? 0) : 0);
+      const bytes = file.length + (tries.isRefused ? (shown?.content.length ?? 0) : 0);
       const firstMs = (1 + bytes / BYTES_A_SECOND) * 1_000;
       tries.next = this.#now() + nominalPause(tries.refusals + 1, { firstMs, maxMs: MAX_WAIT_MS });
       tries.refusals = tries.isRefused ? tries.refusals + 1 : 0;
     }
-    tries.path = typeof found === 'object' ? found.path : undefined;
-    return typeof found === 'object' ? found.compared : undefined;
+    tries.path = download?.path;
+    const shift = download && shiftOf(file.row, download.path);
+    if (shift !== undefined && shift !== this.#capabilities.get(SHIFT_CAPABILITY))
+      this.#capabilities.set(SHIFT_CAPABILITY, shift);
+    return download?.found;
   }
 
   /** Whether raw bytes were refused often enough to go on without them. */
-  areRefused(file: LiveFile, final: boolean): boolean {
-    const { refusals, isRefused } = this.#triesOf(file);
-    return final ? isRefused : refusals >= REFUSALS;
+  areRefused({ memory }: LiveFile, final: boolean): boolean {
+    return final ? memory.raw.isRefused : memory.raw.refusals >= REFUSALS;
   }
 
-  /** Why raw bytes were not available. */
-  reasonOf(file: LiveFile): string {
-    return this.#triesOf(file).reason;
+  /** The path that was proven before, and those that are likely: the first one that the text shows suffices. */
+  async #likelyPaths({ row, memory }: LiveFile): Promise<Set<string>> {
+    const { listedName, relativePath } = row;
+    const known = await namesThatMayBe(listedName === null ? [] : [listedName], relativePath);
+    const guessed = likelyPaths(row, this.#capabilities.get(SHIFT_CAPABILITY));
+    return new Set([...known, ...(memory.raw.path === undefined ? [] : [memory.raw.path]), ...guessed]);
   }
 
-  /** Tries the paths that may be the live file; one that was proven before, or a likely one, suffices. */
-  async #find(
-    file: LiveFile,
-    pass: RawBytesPass,
-    shown: ShownPart | undefined,
-    mustGrow: boolean,
-  ): Promise<Found | 'several' | undefined> {
-    const { jobId, listedName, relativePath } = file.row;
-    const tries = this.#triesOf(file);
-    tries.reason = 'no file on the server has the bytes that its text shows';
-    const [known] = await namesThatMayBe(listedName === null ? [] : [listedName], relativePath);
-    const likely = new Set([known, tries.path, ...this.#likelyPaths(file)].filter((path) => path !== undefined));
-    for (const path of likely) {
+  async #first(file: LiveFile, paths: Iterable<string>, pass: FileContext, shown: Shown | undefined) {
+    for (const path of paths) {
       const download = await this.#compareWith(file, path, pass, shown);
-      if (download !== undefined) return { path, compared: download.found };
+      if (download !== undefined) return download;
     }
+    return undefined;
+  }
+
+  /** The listed file that the text shows, and that begins with the mirror; of several, all must have the same bytes. */
+  async #listed(file: LiveFile, tried: ReadonlySet<string>, pass: FileContext, shown: Shown | undefined) {
+    const { jobId, relativePath } = file.row;
     const listed = await listedFiles(this.#remote, jobId, pass.signal);
-    const names = (await namesThatMayBe(listed, relativePath)).filter((name) => !likely.has(name));
+    const names = (await namesThatMayBe(listed, relativePath)).filter((name) => !tried.has(name));
     const fitting: string[] = [];
     const contents = new Set<string>();
-    // Of several, none is appended before the others are known.
+    // None is appended before the others are known.
     for (const name of names.length > 1 ? names : []) {
       const download = await this.#compareWith(file, name, pass, shown, false);
-      if (download?.found === 'same') fitting.push(name);
-      if (download?.found === 'same') contents.add(download.digest());
+      if (download?.found !== 'same') continue;
+      fitting.push(name);
+      contents.add(download.digest());
     }
     if (contents.size > 1) return 'several';
-    const [path] = names.length > 1 ? fitting : names;
-    const download = path === undefined ? undefined : await this.#compareWith(file, path, pass, shown);
-    if (path === undefined || download === undefined || (mustGrow && download.found !== 'same')) return undefined;
-    if (download.found === 'same' && fitting.length < 2) file.note({ listedName: path });
-    return { path, compared: download.found };
-  }
-
-  #likelyPaths({ row }: LiveFile): readonly string[] {
-    return likelyPaths(row, this.#capabilities.get(SHIFT_CAPABILITY));
-  }
-
-  #learnShift({ row: { taskId } }: LiveFile, path: string): void {
-    const directory = partsOf(path)[0] ?? '';
-    if (!/^[0-9]+$/.test(directory)) return;
-    const shift = String(BigInt(taskId) - BigInt(directory));
-    if (this.#capabilities.get(SHIFT_CAPABILITY) !== shift) this.#capabilities.set(SHIFT_CAPABILITY, shift);
+    const download = await this.#first(file, names.length > 1 ? fitting : names, pass, shown);
+    if (download?.found !== 'same') return undefined;
+    if (fitting.length < 2) file.note({ listedName: download.path });
+    return download;
   }
 
   /** Compares the mirror with a file on the server; undefined if the text does not match that file. */
   async #compareWith(
     file: LiveFile,
     path: string,
-    pass: RawBytesPass,
-    shown: ShownPart | undefined,
+    pass: FileContext,
+    shown: Shown | undefined,
     mayAppend = true,
   ): Promise<RawDownload | undefined> {
     if (shown === undefined && !(await this.#isShownAtEnd(file, path, pass))) return undefined;
-    const download = new RawDownload(file, shown, pass.decoding.server === 'other', mayAppend);
+    const download = new RawDownload(file, path, { shown, isOtherwise: pass.decoding.server === 'other', mayAppend });
     const isReceived = await this.#receive(file, path, download, pass.signal);
-    if (shown !== undefined) await this.#learn(file, download, shown, pass);
+    if (shown !== undefined) await this.#learn(file, download.evidence, shown, pass);
     return isReceived ? download : undefined;
   }
 
   /** Whether the text near the end matches, for a file that is too long to be sent as text: a download finds its end. */
-  async #isShownAtEnd(file: LiveFile, path: string, pass: RawBytesPass): Promise<boolean> {
+  async #isShownAtEnd(file: LiveFile, path: string, pass: FileContext): Promise<boolean> {
     const end = new RawEnd();
     if (!(await this.#receive(file, path, end, pass.signal))) return false;
     const { offset, bytes } = end.found();
     const part = await pass.parts.at(offset);
     if (part === undefined) return false;
-    const shown = { offset, text: new Reading(part.content) };
-    const { isShown, evidence } = await proofBy(shown, bytes, file, pass.decoding.server === 'other');
-    await this.#learn(file, { evidence, length: file.length }, shown, pass);
+    const { isShown, evidence } = await proofBy(part, bytes, file, pass.decoding.server === 'other');
+    await this.#learn(file, evidence, part, pass);
     return isShown;
   }
 
   /** Learns how the server decodes. A contradiction counts only if the file stood still meanwhile. */
   async #learn(
     file: LiveFile,
-    { evidence, length }: { readonly evidence: TextProof['evidence']; readonly length: number },
-    { offset, text }: ShownPart,
-    { decoding, parts }: RawBytesPass,
+    evidence: TextProof['evidence'],
+    { offset, content }: Shown,
+    { decoding, parts }: FileContext,
   ): Promise<void> {
     if (evidence === undefined || evidence === decoding.server) return;
     if (evidence === 'other') {
       const again = await parts.at(offset);
-      if (again?.content.length !== text.remaining()) return;
-      const before = await text.fork().text(COMPARED_BYTES);
+      if (again?.content.length !== content.length) return;
+      const before = await content.read(0, COMPARED_BYTES);
       if (!before.equals(await again.content.read(0, COMPARED_BYTES))) return;
     }
-    decoding.learn(evidence, (reason) => file.report({ kind: 'decoder-changed', at: length, reason }));
-  }
-
-  #triesOf({ memory }: LiveFile): Tries {
-    const tries = this.#tries.get(memory) ?? {
-      next: 0,
-      refusals: 0,
-      isRefused: false,
-      reason: '',
-      path: undefined,
-      isForDirect: false,
-    };
-    this.#tries.set(memory, tries);
-    return tries;
+    decoding.learn(evidence, file);
   }
 
   /** Downloads a file; returns whether it arrived completely and may be the live file. */
   async #receive(file: LiveFile, path: string, download: RawDownload | RawEnd, signal: AbortSignal): Promise<boolean> {
     let taken: Promise<void> = Promise.resolve();
-    const sink = (bytes: Buffer) => {
-      taken = download.take(bytes);
-      return taken;
-    };
+    const sink = (bytes: Buffer) => (taken = download.take(bytes));
     const { jobId } = file.row;
-    const tries = this.#triesOf(file);
+    const tries = file.memory.raw;
     const from = tries.isForDirect && this.#direct?.isOpen(jobId) ? this.#direct : this.#remote;
     try {
       await from.downloadFile(jobId, path, sink, signal);
@@ -280,4 +218,10 @@ export function likelyPaths(
   const numbers = shift === undefined ? [] : [String(BigInt(taskId) - BigInt(shift))];
   const below = [...numbers, taskId].map((directory) => `/${[directory, ...parts].join('/')}`);
   return parts.length > 1 ? [...below, `/${parts.join('/')}`] : below;
+}
+
+/** The number of a task less that of the directory in which its file is; undefined if the path begins otherwise. */
+export function shiftOf({ taskId }: LiveFileRow, path: string): string | undefined {
+  const directory = partsOf(path)[0] ?? '';
+  return /^[0-9]+$/.test(directory) ? String(BigInt(taskId) - BigInt(directory)) : undefined;
 }

@@ -6,13 +6,15 @@ import { createHash } from 'node:crypto';
 import { BYTE_ORDER_MARK, commonLength, GrowingBuffer, standsAt, startsAlike } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
+import type { Content } from '../../ports.ts';
 import { type Difference, match } from '../match.ts';
 import { maskRegions, overlaps } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { startsCharacter } from '../offsets.ts';
+import type { Shown } from '../steps.ts';
 import { mayBeUtf16 } from '../text/byte-order-mark.ts';
 import type { ServerDecoding } from '../text/decoding.ts';
-import type { Reading } from '../text/reading.ts';
+import { Reading } from '../text/reading.ts';
 
 /** Number of bytes that are compared with the text. */
 const COMPARED_BYTES = 64 * 1024;
@@ -24,12 +26,6 @@ export class AnotherFile extends JobtailError {
   constructor() {
     super('aborted', 'the listed file is another one');
   }
-}
-
-/** The text from an offset on. */
-export interface ShownPart {
-  readonly offset: number;
-  readonly text: Reading;
 }
 
 export interface TextProof {
@@ -59,36 +55,41 @@ export class RawEnd {
   }
 }
 
-export class RawDownload {
-  readonly #file: LiveFile;
-  readonly #shown: ShownPart | undefined;
+interface RawDownloadOptions {
+  /** Undefined if the file is proven. */
+  readonly shown: Shown | undefined;
   /** The server does not decode UTF-8: only the ASCII characters of a text count. */
-  readonly #isOtherwise: boolean;
-  readonly #mayAppend: boolean;
+  readonly isOtherwise: boolean;
+  /** Whether the bytes after the mirror are appended to it. */
+  readonly mayAppend: boolean;
+}
+
+export class RawDownload {
+  readonly path: string;
+  readonly #file: LiveFile;
+  readonly #options: RawDownloadOptions;
   evidence: TextProof['evidence'];
   /** Length and inexact ranges of the mirror at the start. */
-  readonly length: number;
+  readonly #length: number;
   readonly #regions: readonly InexactRegion[];
   /** The bytes of the file in the inexact ranges of the mirror. */
   readonly #pieces: Buffer[];
-  /** Bytes that are compared with the text. */
+  /** The bytes that wait for the proof, from `#windowAt` on: those that the text shows, and those after the mirror. */
   readonly #window = new GrowingBuffer();
-  /** Bytes after the mirror that wait for the proof. */
-  #waiting: Buffer[] = [];
+  readonly #windowAt: number;
   #isProven: boolean;
   #isAccepted = false;
   #differsAt: number | undefined;
   #at = 0;
   readonly #hash = createHash('sha256');
 
-  /** `shown`: undefined if the file is proven. `mayAppend`: whether the bytes after the mirror are appended to it. */
-  constructor(file: LiveFile, shown: ShownPart | undefined, isOtherwise: boolean, mayAppend: boolean) {
+  constructor(file: LiveFile, path: string, options: RawDownloadOptions) {
+    this.path = path;
     this.#file = file;
-    this.#shown = shown;
-    this.#isProven = shown === undefined;
-    this.#isOtherwise = isOtherwise;
-    this.#mayAppend = mayAppend;
-    this.length = file.length;
+    this.#options = options;
+    this.#isProven = options.shown === undefined;
+    this.#length = file.length;
+    this.#windowAt = Math.min(options.shown?.offset ?? 0, file.length);
     this.#regions = file.row.inexact;
     this.#pieces = this.#regions.map(() => Buffer.alloc(0));
   }
@@ -97,25 +98,24 @@ export class RawDownload {
   async take(bytes: Buffer): Promise<void> {
     const start = this.#at;
     this.#at += bytes.length;
-    if (!this.#mayAppend) this.#hash.update(bytes);
-    if (this.#shown !== undefined && !this.#isProven) {
-      const skipped = Math.max(0, this.#shown.offset - start);
-      this.#window.append(bytes.subarray(skipped, skipped + COMPARED_BYTES - this.#window.length));
-    }
+    if (!this.#options.mayAppend) this.#hash.update(bytes);
     if (this.#differsAt === undefined) await this.#compareWithMirror(bytes, start);
-    if (this.#window.length >= COMPARED_BYTES) await this.#prove();
+    if (this.#isProven) return await this.#append(bytes.subarray(Math.max(0, this.#length - start)));
+    this.#window.append(bytes.subarray(Math.max(0, this.#windowAt - start)));
+    if (this.#windowAt + this.#window.length >= (this.#options.shown?.offset ?? 0) + COMPARED_BYTES)
+      await this.#prove();
   }
 
   /** The download is complete. @throws AnotherFile; what writing to the mirror throws */
   async end(): Promise<void> {
     await this.#prove();
-    if (this.found === 'same') await this.#append([]);
+    await this.#append(Buffer.alloc(0));
   }
 
   /** The result of the comparison of the mirror with the file. */
   get found(): 'same' | Difference {
     if (this.#differsAt !== undefined) return { kind: 'different', at: this.#differsAt };
-    return this.#at < this.length ? { kind: 'shorter', at: this.#at } : 'same';
+    return this.#at < this.#length ? { kind: 'shorter', at: this.#at } : 'same';
   }
 
   /** Of all its bytes, unless they may be appended. */
@@ -124,7 +124,7 @@ export class RawDownload {
   }
 
   async #compareWithMirror(bytes: Buffer, start: number): Promise<void> {
-    const there = await this.#file.read(start, Math.min(start + bytes.length, this.length));
+    const there = await this.#file.read(start, Math.min(start + bytes.length, this.#length));
     const shared = bytes.subarray(0, there.length);
     for (const [index, region] of this.#regions.entries()) {
       if (!overlaps(region, start, start + shared.length)) continue;
@@ -132,52 +132,52 @@ export class RawDownload {
       this.#pieces[index] = Buffer.concat([this.#pieces[index] ?? part.subarray(0, 0), part]);
     }
     const common = commonLength(maskRegions(shared, start, this.#regions), there);
-    const rest = bytes.subarray(there.length);
     if (common < there.length) this.#differsAt = start + common;
-    else if (rest.length === 0 || !this.#mayAppend) return;
-    else if (this.#isProven) await this.#append([rest]);
-    else this.#waiting.push(Buffer.from(rest));
   }
 
   async #prove(): Promise<void> {
-    if (this.#shown === undefined || this.#isProven) return;
-    const proof = await proofBy(this.#shown, Buffer.from(this.#window.view()), this.#file, this.#isOtherwise);
+    const { shown, isOtherwise } = this.#options;
+    if (shown === undefined || this.#isProven) return;
+    const waiting = this.#window.view();
+    const compared = waiting.subarray(shown.offset - this.#windowAt).subarray(0, COMPARED_BYTES);
+    const proof = await proofBy(shown, compared, this.#file, isOtherwise);
     this.evidence = proof.evidence;
     if (!proof.isShown) throw new AnotherFile();
     this.#isProven = true;
-    if (this.#differsAt === undefined && this.#waiting.length > 0) await this.#append(this.#waiting);
-    this.#waiting = [];
+    await this.#append(waiting.subarray(this.#length - this.#windowAt));
   }
 
-  /** Appends bytes after the mirror, which is the beginning of the file: so the inexact ranges are mended before. */
-  async #append(pieces: readonly Buffer[]): Promise<void> {
-    if (!this.#mayAppend) return;
+  /** Appends bytes after the mirror, if that is the beginning of the file: so the inexact ranges are mended before. */
+  async #append(bytes: Buffer): Promise<void> {
+    if (!this.#options.mayAppend || this.found !== 'same') return;
     if (!this.#isAccepted) {
       this.#isAccepted = true;
       if (this.#pieces.length > 0) await this.#file.mend(this.#pieces);
       // All of the mirror was compared, not only what follows the text's offset.
-      this.#file.markCompared([]);
+      this.#file.markCompared();
     }
-    for (const bytes of pieces) await this.#file.append(bytes);
+    if (bytes.length > 0) await this.#file.append(bytes);
   }
 }
 
 /** Compares a text with the bytes at its offset. How many U+FFFD stand for undecodable bytes proves nothing. */
 export async function proofBy(
-  { offset, text }: ShownPart,
+  { offset, content }: Shown,
   bytes: Buffer,
   { row }: LiveFile,
   isOtherwise: boolean,
 ): Promise<TextProof> {
   // An empty text fits only an empty file, or a file that is a stripped byte-order mark.
-  if (text.atEnd() ? bytes.length > 0 && row.listedName === null : bytes.length === 0)
+  if (content.length === 0 ? bytes.length > 0 && row.listedName === null : bytes.length === 0)
     return { isShown: false, evidence: undefined };
   const isUtf8 =
-    (await matches(text, bytes)) ||
-    (offset === 0 && standsAt(bytes, 0, BYTE_ORDER_MARK) && (await matches(text, bytes, BYTE_ORDER_MARK.length))) ||
-    (await isUtf16(text, bytes));
-  const isBeyondAscii = await text.isBeyondAscii();
-  const isOther = !isUtf8 && isBeyondAscii && (await matches(text.fork(true), bytes));
+    (await matches(new Reading(content), bytes)) ||
+    (offset === 0 &&
+      standsAt(bytes, 0, BYTE_ORDER_MARK) &&
+      (await matches(new Reading(content), bytes, BYTE_ORDER_MARK.length))) ||
+    (await isUtf16(content, bytes));
+  const isBeyondAscii = await new Reading(content).isBeyondAscii();
+  const isOther = !isUtf8 && isBeyondAscii && (await matches(new Reading(content, true), bytes));
   const evidence =
     isBeyondAscii && isUtf8 ? 'utf-8' : isOther && !mayBeUtf16(bytes.subarray(0, 2)) ? 'other' : undefined;
   return { isShown: isUtf8 || (isOther && isOtherwise), evidence };
@@ -186,18 +186,17 @@ export async function proofBy(
 /** Whether a text shows the bytes from `from` on; the file may have grown after the text was requested. */
 async function matches(text: Reading, bytes: Buffer, from = 0): Promise<boolean> {
   const read = async (start: number, end: number) => bytes.subarray(start, end);
-  const rest = text.fork();
-  if ((await match(rest, { read }, { from, to: bytes.length })).kind === 'different') return false;
+  if ((await match(text, { read }, { from, to: bytes.length })).kind === 'different') return false;
   // Bytes that end within a character of the text are no UTF-8: another decoder makes this character of its first byte.
-  const [next = 0] = await rest.peek(1);
+  const [next = 0] = await text.peek(1);
   return (next & 0xc0) !== 0x80 || bytes.length >= END_BYTES;
 }
 
 /** Whether a text shows bytes that begin with a mark of UTF-16, as one decoder to the end does. */
-async function isUtf16(text: Reading, bytes: Buffer): Promise<boolean> {
+async function isUtf16(content: Content, bytes: Buffer): Promise<boolean> {
   const mark = bytes.subarray(0, 2);
   if (mark.length < 2 || !mayBeUtf16(mark)) return false;
   const decoder = new TextDecoder(mark[0] === 0xff ? 'utf-16le' : 'utf-16be');
   const shown = Buffer.from(decoder.decode(bytes, { stream: true }));
-  return startsAlike(shown, await text.text(shown.length));
+  return startsAlike(shown, await content.read(0, shown.length));
 }

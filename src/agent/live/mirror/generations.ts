@@ -17,46 +17,32 @@ import path from 'node:path';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import { flushPath } from '../../../system/directories.ts';
 import { fileCalls } from '../../../system/files.ts';
-import { ALONE, type Ownership } from '../../ownership.ts';
-import type { Mirror } from './mirror.ts';
-
-export interface GenerationOptions {
-  /** Number of old generations that are kept; 0 keeps none. */
-  readonly keepGenerations: number;
-  /** Commits the row durably. */
-  readonly commit: (row: LiveFileRow) => void;
-  readonly ownership?: Ownership;
-  /** Called with its name at each point where a kill matters; tests stop there. */
-  readonly checkpoint: (step: string) => void | Promise<void>;
-}
+import type { LiveFileOptions, Mirror } from './mirror.ts';
 
 /** Starts a new generation; returns its row with offset 0. */
 export async function beginGeneration(
   row: LiveFileRow,
   mirror: Mirror,
-  options: GenerationOptions,
+  options: LiveFileOptions,
 ): Promise<LiveFileRow> {
-  const { ownership = ALONE } = options;
-  const begun: LiveFileRow = { ...row, rotation: 'copying', copyMark: ownership.copyMark(row.jobId) };
+  const begun: LiveFileRow = { ...row, rotation: 'copying', copyMark: options.mirrors.ownership.copyMark(row.jobId) };
   await options.checkpoint('rotation:begin');
   options.commit(begun);
   return finishRotation(begun, mirror, options);
 }
 
 /** Finishes a rotation that a kill interrupted; returns the row unchanged if there is none. */
-export async function finishRotation(
-  row: LiveFileRow,
-  mirror: Mirror,
-  options: GenerationOptions,
-): Promise<LiveFileRow> {
+export async function finishRotation(row: LiveFileRow, mirror: Mirror, options: LiveFileOptions): Promise<LiveFileRow> {
   if (row.rotation === null) return row;
-  const { checkpoint, ownership = ALONE } = options;
+  const { checkpoint, mirrors } = options;
+  const { ownership } = mirrors;
   const keep = keptOf(row, options);
   let at = row;
   if (at.rotation === 'copying') {
-    // A rotation of another owner is started again.
+    // A rotation of an earlier owner is started again.
     const copyMark = ownership.copyMark(at.jobId);
     if (copyMark !== at.copyMark) {
+      await fs.rm(copyOf(at, mirror), { force: true });
       at = { ...at, copyMark };
       options.commit(at);
     }
@@ -88,18 +74,16 @@ export async function finishRotation(
   // Reported before the commit: a next owner that has only the copy on record would rotate an empty mirror.
   await ownership.fence(fresh);
   options.commit(fresh);
-  if (at.copyMark !== null) await removeCopies(mirror, Number(at.copyMark));
   return fresh;
 }
 
 /** A progress file is rewritten by design: one old generation suffices. */
-const keptOf = ({ file }: LiveFileRow, { keepGenerations }: GenerationOptions) =>
+const keptOf = ({ file }: LiveFileRow, { keepGenerations }: LiveFileOptions) =>
   file === 'progress' ? Math.min(1, keepGenerations) : keepGenerations;
 
-const COPY = '.keeping';
 /** The path of a copy until it has its number. */
 const copyOf = ({ copyMark }: LiveFileRow, mirror: Mirror) =>
-  `${mirror.path}${COPY}${copyMark === null ? '' : `-${copyMark}`}`;
+  `${mirror.path}.keeping${copyMark === null ? '' : `-${copyMark}`}`;
 
 async function copyDurably(from: string, to: string): Promise<void> {
   await fs.rm(to, { force: true });
@@ -109,8 +93,9 @@ async function copyDurably(from: string, to: string): Promise<void> {
 }
 
 /** Renames older generations up to the first free number, and gives the copy number 1. */
-async function numberCopy(row: LiveFileRow, mirror: Mirror, options: GenerationOptions): Promise<void> {
-  const { checkpoint, ownership = ALONE } = options;
+async function numberCopy(row: LiveFileRow, mirror: Mirror, options: LiveFileOptions): Promise<void> {
+  const { checkpoint, mirrors } = options;
+  const { ownership } = mirrors;
   const keep = keptOf(row, options);
   const numbered = (number: number) => `${mirror.path}.${number}`;
   const rename = async (from: string, to: string) => {
@@ -125,19 +110,6 @@ async function numberCopy(row: LiveFileRow, mirror: Mirror, options: GenerationO
   }
   await rename(copyOf(row, mirror), numbered(1));
   await flushPath(path.dirname(mirror.path));
-}
-
-/**
- * Removes copies without a number of this owner and earlier ones. A copy of a later owner may be the only one of its
- * generation.
- */
-async function removeCopies(mirror: Mirror, ownMark: number): Promise<void> {
-  const directory = path.dirname(mirror.path);
-  const start = `${path.basename(mirror.path)}${COPY}`;
-  for (const name of await fs.readdir(directory)) {
-    const mark = name.startsWith(start) ? /^(?:-([0-9]+))?$/.exec(name.slice(start.length)) : null;
-    if (mark !== null && Number(mark[1] ?? 0) <= ownMark) await fs.rm(path.join(directory, name), { force: true });
-  }
 }
 
 const exists = async (file: string) => (await fileCalls(true).lstat(file)) !== undefined;

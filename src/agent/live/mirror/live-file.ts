@@ -5,23 +5,11 @@
  * tail was never promised, and is compared with the remote file like all other bytes.
  */
 import { type KeptMismatch, type Mismatch, type MismatchKind, withMismatch } from '../../../mismatch.ts';
-import type { InexactRegion, LiveFileRow } from '../../../store/rows.ts';
-import { beginGeneration, type GenerationOptions } from './generations.ts';
+import type { LiveFileRow } from '../../../store/rows.ts';
+import type { FileMemory } from '../memory.ts';
+import { beginGeneration } from './generations.ts';
 import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
-import type { Mirror, Mirrors } from './mirror.ts';
-
-export interface LiveFileOptions extends GenerationOptions {
-  readonly mirrors: Mirrors;
-  /** Bytes before the committed offset that each poll requests again. */
-  readonly overlapBytes: number;
-  /** Wall clock, in milliseconds. */
-  readonly now: () => number;
-  /** Called once for each mismatch that was acted upon. */
-  readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
-}
-
-/** Identifies one live file from poll to poll, for as long as this process follows its job. */
-export type FileMemory = object;
+import type { LiveFileOptions, Mirror } from './mirror.ts';
 
 /**
  * intact: the mirror is as committed. modified: another process changed it, so a mismatch is mended from the remote
@@ -49,7 +37,7 @@ export class LiveFile {
     this.memory = memory;
     this.overlapBytes = options.overlapBytes;
     this.#options = options;
-    this.#compared = this.committed;
+    this.#compared = Math.min(row.position, mirror.length);
   }
 
   get row(): LiveFileRow {
@@ -71,14 +59,9 @@ export class LiveFile {
     return this.#mirror.appended;
   }
 
-  /** Bytes of the mirror that were committed. */
-  get committed(): number {
-    return Math.min(this.row.position, this.length);
-  }
-
-  /** Bytes of the mirror that need not be compared. */
+  /** Bytes of the mirror that need not be compared: those that were committed and are intact. */
   get undisputed(): number {
-    return this.#integrity === 'intact' ? this.committed : 0;
+    return this.#integrity === 'intact' ? Math.min(this.row.position, this.length) : 0;
   }
 
   get integrity(): Integrity {
@@ -97,14 +80,14 @@ export class LiveFile {
     return region && region.start + region.length;
   }
 
-  /** Records that the mirror is the beginning of the remote file, except perhaps the ranges `undetermined`. */
-  markCompared(undetermined: readonly InexactRegion[]): void {
+  /** Records that the mirror is the beginning of the remote file, but for its inexact ranges. */
+  markCompared(): void {
     if (this.length < this.row.position) {
       const reason = `the mirror had ${this.length} of the ${this.row.position} bytes that were committed`;
       this.report({ kind: 'mirror-damaged', at: this.length, reason });
     }
     if (this.#integrity !== 'intact' || this.#compared !== this.length) this.#changed = true;
-    if (this.#changed) this.#set({ inexact: [...regionsBefore(this.row.inexact, this.undisputed), ...undetermined] });
+    if (this.#changed) this.#set({ inexact: regionsBefore(this.row.inexact, this.undisputed) });
     this.#integrity = 'intact';
     this.#compared = this.length;
   }
@@ -241,7 +224,7 @@ export class LiveFile {
     try {
       await this.#mirror.flush();
     } catch (error) {
-      this.#compared = Math.min(this.row.position, this.#mirror.flushedLength);
+      this.#compared = Math.min(this.row.position, this.length);
       await this.#mirror.cut(this.#compared);
       const { inode, modifiedNs } = await this.#mirror.stat();
       this.#set({ inode, modifiedNs });

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { crc32 } from 'node:zlib';
 import { asJobtailError } from '../../../errors.ts';
 import type { JobId, LiveFileKey } from '../../../job.ts';
+import type { KeptMismatch } from '../../../mismatch.ts';
 import { liveParts } from '../../../safe-names.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import { flushPath, inTheWay, makeDirectories } from '../../../system/directories.ts';
@@ -42,36 +43,31 @@ export function mirrorPath(mirrorDirectory: string, jobId: JobId, key: LiveFileK
 const FILE_MODE = 0o640;
 const FLAGS = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** System calls for a mirror and its directories. */
-interface MirrorCalls {
-  readonly lstat: FileCalls['lstat'];
-  readonly open: Opener;
-}
-
 /** The mirrors of all live files. */
 export class Mirrors {
   readonly #directory: string;
   readonly #onNetwork: boolean;
-  readonly #calls: MirrorCalls;
-  readonly #ownership: Ownership;
+  readonly #calls: FileCalls;
+  /** Checks which mirrors may be written. */
+  readonly ownership: Ownership;
 
-  /** `onNetwork`: whether the directory is on a network file system. `ownership` checks which mirrors may be written. */
+  /** `onNetwork`: whether the directory is on a network file system. */
   constructor(
     directory: string,
     onNetwork: boolean,
     ownership: Ownership = ALONE,
-    openFile: Opener = fileCalls(onNetwork).open,
+    calls: FileCalls = fileCalls(onNetwork),
   ) {
     this.#directory = directory;
     this.#onNetwork = onNetwork;
-    this.#ownership = ownership;
-    this.#calls = { lstat: fileCalls(onNetwork).lstat, open: openFile };
+    this.ownership = ownership;
+    this.#calls = calls;
   }
 
   /** Opens the mirror of a live file; creates it if it does not exist. */
   open(jobId: JobId, key: LiveFileKey): Promise<Mirror> {
     const file = mirrorPath(this.#directory, jobId, key);
-    return Mirror.open(this.#directory, file, this.#calls, () => this.#ownership.requireLease(jobId));
+    return Mirror.open(this.#directory, file, this.#calls, () => this.ownership.requireLease(jobId));
   }
 
   /** Whether the mirror has the status of its row, without opening it. */
@@ -86,6 +82,23 @@ export class Mirrors {
       return false;
     }
   }
+}
+
+/** What all live files share. */
+export interface LiveFileOptions {
+  readonly mirrors: Mirrors;
+  /** Number of old generations that are kept; 0 keeps none. */
+  readonly keepGenerations: number;
+  /** Commits the row durably. */
+  readonly commit: (row: LiveFileRow) => void;
+  /** Called with its name at each point where a kill matters; tests stop there. */
+  readonly checkpoint: (step: string) => void | Promise<void>;
+  /** Bytes before the committed offset that each poll requests again. */
+  readonly overlapBytes: number;
+  /** Wall clock, in milliseconds. */
+  readonly now: () => number;
+  /** Called once for each mismatch that was acted upon. */
+  readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
 }
 
 export class Mirror {
@@ -110,7 +123,7 @@ export class Mirror {
   static async open(
     root: string,
     file: string,
-    calls: MirrorCalls = fileCalls(true),
+    calls: FileCalls = fileCalls(true),
     requireRight: () => void = () => {},
   ): Promise<Mirror> {
     await makeDirectories(calls, root, path.dirname(file));
@@ -138,11 +151,6 @@ export class Mirror {
   /** Bytes appended since it was opened. */
   get appended(): number {
     return this.#appended;
-  }
-
-  /** Length without unflushed bytes. */
-  get flushedLength(): number {
-    return Math.max(0, this.#length - this.#unflushed);
   }
 
   /** Whether enough bytes are unflushed that the caller should flush and commit. */

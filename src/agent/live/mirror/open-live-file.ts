@@ -2,10 +2,11 @@
  * Opens a live file: finishes an interrupted rotation, and detects changes, before anything is compared.
  */
 import type { LiveFileRow } from '../../../store/rows.ts';
+import type { FileMemory } from '../memory.ts';
 import { finishRotation } from './generations.ts';
 import { regionsBefore } from './inexact-regions.ts';
-import { type FileMemory, type Integrity, LiveFile, type LiveFileOptions } from './live-file.ts';
-import type { MirrorStat } from './mirror.ts';
+import { type Integrity, LiveFile } from './live-file.ts';
+import type { LiveFileOptions, MirrorStat } from './mirror.ts';
 
 /** Opens the mirror (created if missing), finishes a rotation that a kill interrupted, and detects changes. */
 export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options: LiveFileOptions): Promise<LiveFile> {

@@ -42,43 +42,40 @@ export async function wholeText(from: number, content: Content, parts: FileParts
   if (standsAt(block, 0, REPLACEMENT)) return { content };
   const isWhole = content.length <= block.length || block.includes(REPLACEMENT);
   const isCut = !isWhole && (await new Reading(content).isBeyondAscii());
-  // If the text repeats, a request from byte 1 may distinguish the two.
-  const offsets = new Set([isCut ? characterStart(block, HALF_BLOCK_BYTES) : 1, 1]);
-
-  let left = [content, withMark(content)];
+  const marked = withMark(content);
   let second: Part | undefined;
-  let evidenceBytes = 0;
-  for (const at of offsets) {
+  let predicted = block;
+  let isUnmarked = false;
+  let isMarked = false;
+  // If the text repeats, a request from byte 1 may distinguish the two.
+  for (const at of isCut ? [characterStart(block, HALF_BLOCK_BYTES), 1] : [1]) {
     const part = await parts.at(from + at);
     if (part === undefined) return undefined;
     if (isCut) second ??= part;
     const found = await part.content.read(0, WITHIN_BLOCK_BYTES);
-    const fitting: Content[] = [];
-    for (const whole of left) {
-      const text = await predict(whole, at);
-      // The server may strip a mark there, too.
-      const isStripped = standsAt(text, 0, BYTE_ORDER_MARK) && shows(found, text.subarray(BYTE_ORDER_MARK.length));
-      if (!isStripped && !shows(found, text)) continue;
-      // After an empty text, there is a mark alone, or nothing.
-      if (content.length === 0 && found.length > text.length) continue;
-      fitting.push(whole);
-      evidenceBytes = text.length;
-    }
-    left = fitting;
-    if (left.length === 1) break;
+    predicted = await predict(content, at);
+    isUnmarked = fits(found, predicted, content);
+    isMarked = fits(found, await predict(marked, at), content);
+    if (isUnmarked !== isMarked) break;
   }
-  const [whole, ...others] = left;
-  if (whole === undefined || others.length > 0) return undefined;
+  if (isUnmarked === isMarked) return undefined;
   // An empty text proves nothing, and a text without U+FFFD little: the file may have been truncated meanwhile.
-  const isMarked = whole !== content;
-  if (!isMarked && (content.length === 0 || evidenceBytes > 0)) return { content, second };
+  if (isUnmarked && (content.length === 0 || predicted.length > 0)) return { content, second };
   // A changed file fits a mark, too, so it is added only if the text is the same again.
   const again = await parts.at(from);
   const isSame =
     again !== undefined &&
-    (!isMarked || again.content.length === content.length) &&
+    (isUnmarked || again.content.length === content.length) &&
     shows(await again.content.read(0, WITHIN_BLOCK_BYTES), await content.read(0, WITHIN_BLOCK_BYTES));
-  return isSame ? { content: whole, second } : undefined;
+  return isSame ? { content: isUnmarked ? content : marked, second } : undefined;
+}
+
+/** Whether the text `found` is the predicted one, perhaps without a mark that the server stripped there, too. */
+function fits(found: Buffer, predicted: Buffer, { length }: Content): boolean {
+  const isStripped =
+    standsAt(predicted, 0, BYTE_ORDER_MARK) && shows(found, predicted.subarray(BYTE_ORDER_MARK.length));
+  // After an empty text, there is a mark alone, or nothing.
+  return (isStripped || shows(found, predicted)) && (length > 0 || found.length <= predicted.length);
 }
 
 /** The text from `at` on, if the text from the start of the file is `content`. */

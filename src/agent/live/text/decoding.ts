@@ -1,8 +1,9 @@
 /**
  * How a server makes text of bytes. Two decoders are known (docs/dev/servers.md 1.2, 1.4); both decode UTF-8. Until raw bytes
- * prove it, only the ASCII characters of a text count. A server that decodes otherwise is followed by raw bytes alone.
+ * prove it, and of a server that decodes otherwise, only the ASCII characters of a text count.
  */
 import type { CapabilityStore } from '../../ports.ts';
+import type { LiveFile } from '../mirror/live-file.ts';
 
 export type ServerDecoding = 'unknown' | 'utf-8' | 'other';
 
@@ -20,12 +21,12 @@ export class TextDecoding {
     return stored === 'utf-8' || stored === 'other' ? stored : 'unknown';
   }
 
-  /** Records what raw bytes proved; the first contradiction counts. */
-  learn(found: Exclude<ServerDecoding, 'unknown'>, onChanged: (reason: string) => void): void {
+  /** Records what `file` proved. */
+  learn(found: Exclude<ServerDecoding, 'unknown'>, file: LiveFile): void {
     const before = this.server;
     if (found === before) return;
     this.#capabilities.set(DECODING_CAPABILITY, found);
-    if (before !== 'unknown')
-      onChanged(`the service ${found === 'utf-8' ? 'decodes UTF-8 now' : 'does not decode UTF-8 any more'}`);
+    const reason = `the service ${found === 'utf-8' ? 'decodes UTF-8 now' : 'does not decode UTF-8 any more'}`;
+    if (before !== 'unknown') file.report({ kind: 'decoder-changed', at: file.length, reason });
   }
 }

@@ -6,9 +6,8 @@ import { isAscii } from 'node:buffer';
 import { BYTE_ORDER_MARK, REPLACEMENT, widthOfLead } from '../../../bytes.ts';
 import type { Content } from '../../ports.ts';
 
-/** Bytes of text that are read at a time: more each time, because many cursors look at a few bytes only. */
-const FIRST_WINDOW_BYTES = 16 * 1024;
-const MAX_WINDOW_BYTES = 1024 * 1024;
+/** Bytes of text that are read at a time. */
+const WINDOW_BYTES = 64 * 1024;
 /** The minimum in a window unless the text ends before. */
 const SIGHT_BYTES = 1024;
 const NO_BYTES = Buffer.alloc(0);
@@ -21,9 +20,6 @@ export class Reading {
   #at: number;
   #window: Buffer = NO_BYTES;
   #windowAt = 0;
-  #windowBytes = FIRST_WINDOW_BYTES;
-  /** One buffer for all windows of a long text: a new one for each kept the garbage collector busy. */
-  #space: Buffer | undefined;
   /** Certain bytes from the cursor on, as far as they are known. */
   #certain: Buffer = NO_BYTES;
 
@@ -79,7 +75,7 @@ export class Reading {
   async isBeyondAscii(): Promise<boolean> {
     const rest = this.fork(true);
     for (;;) {
-      const { length } = await rest.peek(MAX_WINDOW_BYTES);
+      const { length } = await rest.peek(WINDOW_BYTES);
       if (length === 0) return !rest.atEnd();
       rest.advance(length);
     }
@@ -93,9 +89,7 @@ export class Reading {
   async #load(): Promise<Buffer> {
     const end = this.#windowAt + this.#window.length;
     if (this.#at > end || (this.#at + SIGHT_BYTES > end && end < this.#content.length)) {
-      if (this.#windowBytes === MAX_WINDOW_BYTES) this.#space ??= Buffer.allocUnsafeSlow(MAX_WINDOW_BYTES);
-      this.#window = await this.#content.read(this.#at, this.#at + this.#windowBytes, this.#space);
-      this.#windowBytes = Math.min(MAX_WINDOW_BYTES, this.#windowBytes * 2);
+      this.#window = await this.#content.read(this.#at, this.#at + WINDOW_BYTES);
       this.#windowAt = this.#at;
       this.#certain = NO_BYTES;
     }
@@ -122,9 +116,9 @@ export function withMark(content: Content): Content {
   const width = BYTE_ORDER_MARK.length;
   return {
     length: width + content.length,
-    async read(start, end, space) {
+    async read(start, end) {
       const mark = BYTE_ORDER_MARK.subarray(start, end);
-      const rest = await content.read(Math.max(0, start - width), Math.max(0, end - width), space);
+      const rest = await content.read(Math.max(0, start - width), Math.max(0, end - width));
       return mark.length === 0 ? rest : Buffer.concat([mark, rest]);
     },
     async release() {},

@@ -6,7 +6,6 @@ import type { Response } from '../../../../src/agent/live/steps.ts';
 import { Reading } from '../../../../src/agent/live/text/reading.ts';
 import { characterStart } from '../../../../src/bytes.ts';
 import { textOf } from '../../../support/drive.ts';
-import { STDOUT } from '../../../support/engine.ts';
 import { LivePlace } from '../../../support/live-place.ts';
 import { TEXT_ATOMS } from '../model/content.ts';
 
@@ -20,8 +19,7 @@ async function responseOf(bytes: Buffer, offset: number, position: number): Prom
   const reading = new Reading(content);
   const read = async (start: number, end: number) => bytes.subarray(start, end);
   await match(reading, { read }, { from: offset, to: position });
-  const part = { ...STDOUT, offset, relativePath: null, content };
-  return { offset, part, reading };
+  return { offset, content, reading };
 }
 
 /** What is appended to a mirror of `position` bytes by two responses, half a block apart. */

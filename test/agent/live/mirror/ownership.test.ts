@@ -1,5 +1,4 @@
 /** Mirrors of a job that another agent may own by now, or own next. */
-import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Ownership } from '../../../../src/agent/ownership.ts';
 import { JobtailError } from '../../../../src/errors.ts';
@@ -58,17 +57,6 @@ describe('a new generation', () => {
     });
     expect(ownership.known.at(-1)).toMatchObject({ rotation: null, generation: 2, position: 0 });
     expect([place.read(), place.read(1)]).toEqual(['', 'one']);
-  });
-
-  it('removes copies of owners before, and not that of the next one', async () => {
-    const [place, ownership] = [await placeOfOne(), new Owner('10')];
-    const left = ['', '-9', '-10', '-11', '-100'].map((mark) => `${place.path}.keeping${mark}`);
-    place.onStep = (step) => {
-      if (step === 'rotation:end') for (const file of left) fs.writeFileSync(file, 'copy');
-    };
-    await place.during((file) => file.startGeneration(REWRITTEN), { ownership });
-    expect(left.filter((file) => fs.existsSync(file))).toEqual(left.slice(3));
-    expect(place.read(1)).toBe('one');
   });
 
   it('renames no generation after its lease is lost between two renames', async () => {
