@@ -98,7 +98,6 @@ interface Sending {
 /** Connections are kept alive between calls. Redirects are responses like any other. */
 export class HttpClient {
   readonly #dispatcher: Dispatcher;
-  readonly #newConnections: Dispatcher;
   readonly #limits: HttpLimits;
   readonly #roundTrip = new RoundTrip();
   readonly #closed = new AbortController();
@@ -110,8 +109,7 @@ export class HttpClient {
     this.#limits = options.limits;
     this.#compression = options.compression;
     this.#onAnswer = options.onAnswer;
-    this.#dispatcher = this.#newDispatcher(options, 1);
-    this.#newConnections = this.#newDispatcher(options, 0);
+    this.#dispatcher = this.#newDispatcher(options);
   }
 
   /**
@@ -127,20 +125,21 @@ export class HttpClient {
     const encoding = this.#compression?.isWanted === true ? 'gzip' : 'identity';
     const sending = { url, target, stop, encoding } as const;
     let exchange = new Exchange(countOpened);
-    let response: Dispatcher.ResponseData;
-    try {
-      stop.signal.throwIfAborted();
+    let response: Dispatcher.ResponseData | undefined;
+    while (response === undefined) {
       try {
-        response = await this.#send(this.#dispatcher, request, { ...sending, exchange });
+        stop.signal.throwIfAborted();
+        response = await this.#send(request, { ...sending, exchange });
       } catch (error) {
-        const isStale = exchange.isOnOpenConnection && describeFailure(error, target).code === 'interrupted';
-        if (!isStale || request.isRepeatable !== true || stop.signal.aborted) throw error;
+        const failure = describeFailure(error, target);
+        // Each failure closes an open connection: in the end, a new one is used.
+        const isStale = exchange.isOnOpenConnection && failure.code === 'interrupted';
+        if (!isStale || request.isRepeatable !== true || stop.signal.aborted) {
+          stop.settle();
+          throw failure;
+        }
         exchange = new Exchange(countOpened);
-        response = await this.#send(this.#newConnections, request, { ...sending, exchange });
       }
-    } catch (error) {
-      stop.settle();
-      throw describeFailure(error, target);
     }
     const header = (name: string) => headerOf(response.headers, name);
     const answeredAt = answeredAtOf(header('date'));
@@ -183,11 +182,10 @@ export class HttpClient {
   async close(): Promise<void> {
     const closed = new JobtailError('aborted', 'the connections were closed');
     this.#closed.abort();
-    await Promise.all([this.#dispatcher.destroy(closed), this.#newConnections.destroy(closed)]);
+    await this.#dispatcher.destroy(closed);
   }
 
-  /** `pipelining`: requests at a time on one connection; 0 opens a new connection for each request. */
-  #newDispatcher({ limits, tls, proxy, proxyUser, lookup }: HttpClientOptions, pipelining: 0 | 1): Dispatcher {
+  #newDispatcher({ limits, tls, proxy, proxyUser, lookup }: HttpClientOptions): Dispatcher {
     const names = lookup === undefined ? {} : { lookup: lookup(this.#closed.signal) };
     // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED would otherwise disable the checks.
     const ways = { ...names, timeout: limits.connectMs, rejectUnauthorized: true };
@@ -196,7 +194,7 @@ export class HttpClient {
       new Pool(origin, options).on('connect', () => {
         this.#openedConnections += 1;
       });
-    const pool = { pipelining, keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: MAX_KEEP_ALIVE_MS, factory };
+    const pool = { keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: MAX_KEEP_ALIVE_MS, factory };
     if (proxy === undefined) return new Agent({ ...pool, connect: this.#roundTrip.measuring(buildConnector(connect)) });
     return new ProxyAgent({
       ...pool,
@@ -210,7 +208,7 @@ export class HttpClient {
     });
   }
 
-  async #send(dispatcher: Dispatcher, request: HttpRequest, sending: Sending): Promise<Dispatcher.ResponseData> {
+  async #send(request: HttpRequest, sending: Sending): Promise<Dispatcher.ResponseData> {
     const { url, target, stop, exchange, encoding } = sending;
     const { headersMs = this.#limits.headersMs } = request;
     let timer: NodeJS.Timeout | undefined;
@@ -219,7 +217,7 @@ export class HttpClient {
       stop.signal.addEventListener('abort', () => reject(stop.signal.reason), { once: true });
     });
     try {
-      const answered = dispatcher.compose(exchange.observe).request({
+      const answered = this.#dispatcher.compose(exchange.observe).request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method: request.method,
