@@ -12,6 +12,7 @@ import { type JobId, keyText, type LiveFileKey } from '../job.ts';
 import { statesOf, withoutColours } from '../line-states.ts';
 import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
 import { Secrets } from '../redact.ts';
+import { ExpressionThread } from '../search/expression-thread.ts';
 import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
 import type { JobRow, LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -20,7 +21,6 @@ import { Deliveries, UnderWay } from './deliveries.ts';
 import { areFilesHere, type EventOf, eventsOf, newEvent, notifiedRow } from './events.ts';
 import { type NotifyHttp, notifyHttp } from './http.ts';
 import { readLines } from './lines.ts';
-import { type Matches, MatchThread } from './match-thread.ts';
 import { Rule } from './rules.ts';
 
 interface NotificationsOptions {
@@ -33,7 +33,7 @@ interface NotificationsOptions {
   readonly http?: NotifyHttp;
   readonly secrets?: Secrets;
   /** In place of a thread. */
-  readonly matches?: Matches;
+  readonly matching?: ExpressionThread['matching'];
   /** Deliveries of the configuration before, which may still be under way. */
   readonly underWay?: UnderWay;
 }
@@ -52,7 +52,7 @@ export class Notifications {
   readonly #rules: readonly Rule[];
   readonly #wantsFiles: boolean;
   readonly #deliveries: Deliveries;
-  readonly #thread = new MatchThread();
+  readonly #thread = new ExpressionThread();
   /** Lines of each rule that were skipped and are not logged yet, and when the last ones were logged. */
   readonly #skipped = new Map<Rule, { since: number; lines: number }>();
   readonly #underWay: UnderWay;
@@ -234,10 +234,11 @@ export class Notifications {
     { lines: before }: ReadPositionRow,
     about: EventOf,
   ): Promise<DeliveryRow[]> {
-    const { clock, log, matches = this.#thread.matches } = this.#options;
+    const { clock, log } = this.#options;
     const states = lines.flatMap((line, index) => statesOf(line, MAX_LINE_CHARACTERS).map((text) => ({ index, text })));
     const texts = states.map(({ text }) => withoutColours(text));
-    const matching = await matches(rule.settings.match ?? '', texts);
+    const source = rule.settings.match ?? '';
+    const matching = await (this.#options.matching?.(source, texts) ?? this.#thread.matching(source, texts));
     const skipped = this.#skipped.get(rule) ?? { since: Number.NEGATIVE_INFINITY, lines: 0 };
     if (matching === undefined) skipped.lines += lines.length;
     if (skipped.lines > 0 && clock.monotonic() - skipped.since >= SKIPPED_MS) {

@@ -34,6 +34,12 @@ export class ExpressionThread {
     });
   }
 
+  /** The indexes of the texts in which there is a match; undefined as for `find`. */
+  async matching(source: string, texts: readonly string[]): Promise<number[] | undefined> {
+    const found = await this.find({ source, flags: '', texts });
+    return found?.flatMap(({ length }, index) => (length > 0 ? [index] : []));
+  }
+
   close(): void {
     const worker = this.#worker;
     this.#worker = undefined;

@@ -6,7 +6,7 @@ import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';
 import { UnderWay } from '../../src/notify/deliveries.ts';
 import { notifyHttp } from '../../src/notify/http.ts';
-import type { Matches } from '../../src/notify/match-thread.ts';
+import type { ExpressionThread } from '../../src/search/expression-thread.ts';
 import { Notifications } from '../../src/notify/notifications.ts';
 import type { RuleSettings } from '../../src/notify/rules.ts';
 import { Secrets } from '../../src/redact.ts';
@@ -156,7 +156,7 @@ export class NotifyPlace {
       ...{ config, store, clock, log, http: notifyHttp({ service: { proxy: null } }) },
       degraded: () => this.degraded,
       secrets: new Secrets(),
-      matches: (pattern, lines) => this.matches(pattern, lines),
+      matching: (pattern, lines) => this.matches(pattern, lines),
       underWay,
     });
     notifications.start();
@@ -164,7 +164,7 @@ export class NotifyPlace {
   }
 
   /** In this thread: real threads end at no time of a held clock. */
-  matches: Matches = async (pattern, lines) => {
+  matches: ExpressionThread['matching'] = async (pattern, lines) => {
     const expression = new RegExp(pattern);
     return lines.flatMap((line, index) => (expression.test(line) ? [index] : []));
   };

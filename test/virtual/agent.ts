@@ -298,7 +298,7 @@ export class SimulatedAgent {
       ...{ config, store, clock, log: this.#log(), http: receiver.http(clock) },
       degraded: () => health.unready(),
       // Threads are not simulated.
-      matches: async (pattern, lines) =>
+      matching: async (pattern, lines) =>
         lines.flatMap((text, index) => (new RegExp(pattern).test(text) ? [index] : [])),
     });
     this.#endKeepUp = transfers.keepUp(ports);
