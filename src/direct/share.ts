@@ -4,13 +4,22 @@
  * opened only if it is below such a root after following links.
  */
 
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { ClusterList, DirectFile, DirectRequest, DirectTransfer, Irregular } from '../agent/ports.ts';
+import type {
+  ClusterList,
+  DirectArrival,
+  DirectFile,
+  DirectRequest,
+  DirectTransfer,
+  Irregular,
+} from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
+import { systemClock, Throttle } from '../system/clock.ts';
+import { EXACT, fileCalls, writeNewFile } from '../system/files.ts';
 import { READ } from '../system/regular-files.ts';
-import { Arrivals } from './arrivals.ts';
 import { prepareDirectory } from './directories.ts';
 import { unacceptable } from './failures.ts';
 
@@ -22,6 +31,8 @@ export interface ShareTransferOptions {
 }
 
 const READ_BYTES = 1024 * 1024;
+/** Files are passed on so often: each time costs a flush, and a kill loses only what was not passed on. */
+const BATCH_MS = 2_000;
 /** A file that changes while it is read is read again, up to this number. */
 const MAX_READS = 3;
 const MAX_SHOWN = 200;
@@ -32,15 +43,29 @@ export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
       const { base, root } = await shareOf(request.method.sharedBasepath, options);
       await prepareDirectory(request.directory);
       request.onReached();
-      const arrivals = new Arrivals(request);
+      const throttle = new Throttle(request.bytesPerSecond, systemClock);
+      let written = 0;
+      const onPiece = async (bytes: number) => {
+        written += bytes;
+        request.onBytes(written);
+        await throttle.pay(bytes, request.signal);
+      };
+      let arrivals: DirectArrival[] = [];
+      let handedOverAt = performance.now();
       for (const file of request.files) {
         const at = path.join(base, ...file.parts);
         const from = await openWithin(root, at);
         const irregular = from === undefined ? await irregularAt(root, at) : undefined;
         if (irregular !== undefined) request.onIrregular(file, irregular);
-        await copy({ file, from, request, arrivals }).finally(() => from?.close());
+        if (from === undefined) continue;
+        const arrived = await copy(file, from, request, onPiece).finally(() => from.close());
+        if (arrived !== undefined) arrivals.push(arrived);
+        if (arrivals.length === 0 || performance.now() - handedOverAt < BATCH_MS) continue;
+        await request.onFiles(arrivals);
+        arrivals = [];
+        handedOverAt = performance.now();
       }
-      await arrivals.handOver();
+      if (arrivals.length > 0) await request.onFiles(arrivals);
     },
     async list({ method, signal }) {
       const { base } = await shareOf(method.sharedBasepath, options);
@@ -120,40 +145,35 @@ export function notCovered(basePath: string): JobtailError {
   });
 }
 
-interface CopyOptions {
-  readonly file: DirectFile;
-  /** Undefined if it is missing, or leads out of the share. */
-  readonly from: fs.FileHandle | undefined;
-  readonly request: DirectRequest;
-  readonly arrivals: Arrivals;
-}
-
-/** Copies one file; skips anything else, and a file that keeps changing. */
-async function copy({ file, from, request, arrivals }: CopyOptions): Promise<void> {
-  for (let reads = 0; from !== undefined && reads < MAX_READS; reads++) {
-    const before = await from.stat({ bigint: true });
-    if (!before.isFile()) return;
-    if (request.maxFileBytes !== null && before.size > request.maxFileBytes) return request.onTooLarge(file);
-    const arrived = arrivals.newPath();
-    const digest = await arrivals.write(arrived, piecesOf(from, request.signal));
-    const after = await from.stat({ bigint: true });
+/** Copies one file; undefined for anything else, and for a file that is too large or keeps changing. */
+async function copy(
+  file: DirectFile,
+  from: fs.FileHandle,
+  { directory, maxFileBytes, onTooLarge, signal }: DirectRequest,
+  onPiece: (bytes: number) => Promise<void>,
+): Promise<DirectArrival | undefined> {
+  for (let reads = 0; reads < MAX_READS; reads++) {
+    const before = await from.stat(EXACT);
+    if (!before.isFile()) return undefined;
+    if (maxFileBytes !== null && before.size > maxFileBytes) return void onTooLarge(file);
+    const arrived = path.resolve(directory, randomBytes(8).toString('hex'));
+    const digest = await writeNewFile(fileCalls(true), arrived, 0o600, async (write) => {
+      const buffer = Buffer.allocUnsafe(READ_BYTES);
+      for (let at = 0; ; ) {
+        if (signal.aborted) throw new JobtailError('aborted', 'the transfer was stopped');
+        const { bytesRead } = await from.read(buffer, 0, buffer.length, at);
+        if (bytesRead === 0) return;
+        at += bytesRead;
+        await write(buffer.subarray(0, bytesRead));
+        await onPiece(bytesRead);
+      }
+    });
+    const after = await from.stat(EXACT);
     const isSame = after.mtimeNs === before.mtimeNs && after.size === before.size;
-    if (isSame && BigInt(digest.bytes) === after.size)
-      return arrivals.add({ file, path: arrived, digest }, digest.bytes);
+    if (isSame && BigInt(digest.bytes) === after.size) return { file, path: arrived, digest };
     await fs.rm(arrived, { force: true });
   }
-}
-
-/** Each piece is valid until the next one is requested. */
-async function* piecesOf(from: fs.FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
-  const buffer = Buffer.allocUnsafe(READ_BYTES);
-  for (let at = 0; ; ) {
-    if (signal.aborted) throw new JobtailError('aborted', 'the transfer was stopped');
-    const { bytesRead } = await from.read(buffer, 0, buffer.length, at);
-    if (bytesRead === 0) return;
-    at += bytesRead;
-    yield buffer.subarray(0, bytesRead);
-  }
+  return undefined;
 }
 
 /** What is there and cannot be copied; undefined if it is missing, or leads out of the root. */
