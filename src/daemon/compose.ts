@@ -97,7 +97,7 @@ export function buildEngine(options: EngineOptions): Engine {
       keepGenerations: mirror.keepGenerations,
       now,
       onMismatch({ jobId, taskId, file }, { kind, at, generation, reason }) {
-        observer?.mismatch(kind);
+        observer?.emit('mismatch', kind);
         const isOfRemote = kind === 'truncated' || kind === 'rewritten';
         // A progress file is rewritten all the time: its first line, then one a minute, with their number.
         const count = isOfRemote && file === 'progress' ? rewrites.next(`${jobId} ${taskId}`) : 1;
@@ -124,7 +124,7 @@ export function buildEngine(options: EngineOptions): Engine {
     direct,
     onProgress,
     onFetched: (jobId, name, bytes, kind) => {
-      observer?.fetched(bytes, kind);
+      observer?.emit('fetched', bytes, kind);
       if (kind !== 'same') log.debug({ jobId, file: printable(name), bytes }, 'result downloaded');
     },
     onRefused: (jobId, refusals) => log.warn({ ...refusedResults(jobId, refusals) }, 'results refused'),
@@ -145,9 +145,9 @@ export function buildEngine(options: EngineOptions): Engine {
     deps: { store, clock, log, random },
     limits: { intervals: poll, resultsIntervalMs: results.intervalMs, stallAfterMs: config.stallAfterMs },
     events: {
-      onAppended: (bytes) => observer?.appended(bytes),
-      onTasksFound: (tasks, by) => observer?.tasksFound(tasks, by),
-      onJobStates: (outcome) => observer?.jobStatesRead(outcome),
+      onAppended: (bytes) => observer?.emit('appended', bytes),
+      onTasksFound: (tasks, by) => observer?.emit('tasksFound', tasks, by),
+      onJobStates: (outcome) => observer?.emit('jobStatesRead', outcome),
     },
     calls,
     remote,

@@ -1,4 +1,5 @@
 /** The connection to the service for one configuration: HTTP, the sign-in, and the service client. */
+import type { EventEmitter } from 'node:events';
 import type { JobService, Log, Remote, Session } from '../agent/ports.ts';
 import type { DownloadKind } from '../agent/results/place/place-files.ts';
 import { ServerShare } from '../agent/server-share.ts';
@@ -31,17 +32,19 @@ const TOTAL_TIMEOUTS = 3;
 /** A longer text goes to a temporary file. */
 const TEXT_IN_MEMORY_BYTES = 1024 * 1024;
 
-export interface Observer {
-  call(event: CallEvent): void;
-  /** Called when the header of a response arrived. */
-  answered(workMs: number, isPause: boolean): void;
-  signIn(event: SignInEvent): void;
-  appended(bytes: number): void;
-  fetched(bytes: number, kind: DownloadKind): void;
-  tasksFound(tasks: number, by: FoundBy): void;
-  mismatch(kind: MismatchKind): void;
-  jobStatesRead(outcome: 'ok' | 'failed'): void;
-}
+/** What the agent does, for its health, the charts of the view and the metrics. */
+export type Observer = EventEmitter<{
+  call: [event: CallEvent];
+  /** The header of a response arrived. */
+  answered: [workMs: number, isPause: boolean];
+  signIn: [event: SignInEvent];
+  appended: [bytes: number];
+  fetched: [bytes: number, kind: DownloadKind];
+  tasksFound: [tasks: number, by: FoundBy];
+  mismatch: [kind: MismatchKind];
+  jobStatesRead: [outcome: 'ok' | 'failed'];
+  reloaded: [outcome: 'taken' | 'refused'];
+}>;
 
 export interface Connection extends Services {
   readonly session: Session;
@@ -83,7 +86,7 @@ export async function connect(
   });
   const onAnswer = (answer: AnswerTiming) => {
     const pauseMs = share.answered(answer);
-    observer?.answered(answer.workMs, pauseMs !== undefined);
+    observer?.emit('answered', answer.workMs, pauseMs !== undefined);
     if (pauseMs === undefined) return;
     log.warn({ status: answer.status, pauseMs: Math.round(pauseMs) }, 'all calls paused by the service');
   };
@@ -104,7 +107,7 @@ export async function connect(
     signsInAgain,
     onWarning: (message) => log.warn({ scope: 'the service', err: message }, 'secret not protected'),
     onSignIn: (event) => {
-      observer?.signIn(event);
+      observer?.emit('signIn', event);
       if (event.kind === 'signed-in') log.info({ tookMs: Math.round(event.tookMs) }, 'signed in');
       else log.debug({ code: event.error.code, err: event.error.message }, 'sign-in failed');
     },
@@ -116,7 +119,7 @@ export async function connect(
     isSessionFault: auth.sessionFaultPattern === null ? () => false : sessionFaults(auth.sessionFaultPattern, log),
     untilAllowed: (signal: AbortSignal) => share.pauseOver(systemClock, signal),
     onCall: (event: CallEvent) => {
-      observer?.call(event);
+      observer?.emit('call', event);
       const { operation, durationMs, outcome, bytes } = event;
       log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call');
     },

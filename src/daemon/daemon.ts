@@ -85,16 +85,13 @@ export class Daemon {
         this.#health.view = lacking;
       },
     });
+    this.#observer = observing(this.#health, this.#view.counts);
     this.#port = new MetricsPort({
       ...options,
       health: this.#health,
+      observer: this.#observer,
       callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
       fleetMember: () => this.#fleet?.member,
-    });
-    this.#observer = observing({
-      health: this.#health,
-      counts: this.#view.counts,
-      metrics: () => this.#port.metrics,
     });
   }
 
@@ -113,7 +110,7 @@ export class Daemon {
       connect: connectBy,
       log,
       onVerdict: (refused) => {
-        if (refused !== undefined) this.#port.metrics?.reloaded('refused');
+        if (refused !== undefined) this.#observer.emit('reloaded', 'refused');
         this.#health.refused = refused;
         if (this.#health.isReady) this.#options.notifier.send({ STATUS: this.#statusText() });
       },
@@ -200,7 +197,7 @@ export class Daemon {
         ...(fleet ? [drainAsked, fleet.member.failed] : []),
       ]);
       isReplaced = next !== undefined;
-      if (isReplaced) this.#port.metrics?.reloaded('taken');
+      if (isReplaced) this.#observer.emit('reloaded', 'taken');
       // Stopped by a signal or a command, or replaced by a new configuration.
       else if (fleet !== undefined && (!stop.aborted || config.fleet?.drainOnStop === true)) await this.#drain(fleet);
       return next;

@@ -1,11 +1,11 @@
 /** The state of the agent and its service, for STATUS=, /healthz and /readyz; counts the results of calls. */
+import { EventEmitter } from 'node:events';
 import { ERROR_POLICIES, type ErrorCode, type JobtailError } from '../errors.ts';
 import { countOf, showAge } from '../numbers.ts';
 import type { Outage } from '../store/outage.ts';
 import type { Store } from '../store/store.ts';
 import type { AgentCounts } from '../view/events/figures.ts';
 import type { Observer } from './connection.ts';
-import type { Metrics } from './metrics.ts';
 
 /** Without a turn of the scheduler for this time, the agent is not healthy. */
 const UNHEALTHY_MS = 60_000;
@@ -83,33 +83,20 @@ export class AgentHealth {
   }
 }
 
-interface ObservingOptions {
-  readonly health: AgentHealth;
-  readonly counts: AgentCounts;
-  readonly metrics: () => Metrics | undefined;
-}
-
-export function observing({ health, counts, metrics }: ObservingOptions): Observer {
-  return {
-    call(event) {
-      health.note(event.outcome);
-      counts.call(event.operation, event.outcome);
-      metrics()?.call(event);
-    },
-    answered: (workMs, isPause) => metrics()?.answered(workMs, isPause),
-    signIn(event) {
-      const outcome = event.kind === 'failed' ? event.error.code : 'ok';
-      health.note(outcome, event.kind === 'failed' ? event.error : undefined);
-      counts.ended(outcome);
-      metrics()?.signIn(outcome);
-    },
-    appended(bytes) {
-      counts.bytes += bytes;
-      metrics()?.appended(bytes);
-    },
-    fetched: (bytes, kind) => metrics()?.fetched(bytes, kind),
-    tasksFound: (tasks, by) => metrics()?.tasksFound(tasks, by),
-    mismatch: (kind) => metrics()?.mismatch(kind),
-    jobStatesRead: (outcome) => metrics()?.jobStatesRead(outcome),
-  };
+/** The observer of an agent, which keeps its health and the counts of the charts. */
+export function observing(health: AgentHealth, counts: AgentCounts): Observer {
+  const observer: Observer = new EventEmitter();
+  observer.on('call', ({ operation, outcome }) => {
+    health.note(outcome);
+    counts.call(operation, outcome);
+  });
+  observer.on('signIn', (event) => {
+    const error = event.kind === 'failed' ? event.error : undefined;
+    health.note(error?.code ?? 'ok', error);
+    counts.ended(error?.code ?? 'ok');
+  });
+  observer.on('appended', (bytes) => {
+    counts.bytes += bytes;
+  });
+  return observer;
 }

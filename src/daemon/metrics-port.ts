@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
 import type { FleetMember } from '../fleet/member.ts';
 import type { Store } from '../store/store.ts';
+import type { Observer } from './connection.ts';
 import type { AgentHealth } from './health.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -15,6 +16,7 @@ interface MetricsPortOptions {
   readonly version: string;
   readonly store: Store;
   readonly health: AgentHealth;
+  readonly observer: Observer;
   readonly log: Log;
   readonly logLinesLost: () => number;
   readonly callsWaiting: () => number;
@@ -23,17 +25,13 @@ interface MetricsPortOptions {
 
 export class MetricsPort {
   readonly #options: MetricsPortOptions;
+  /** Created with the first configuration that has metrics: they take a tenth of a start, and memory. */
   #metrics: Metrics | undefined;
   #server: MetricsServer | undefined;
   #directories: Readonly<Record<string, string>> = {};
 
   constructor(options: MetricsPortOptions) {
     this.#options = options;
-  }
-
-  /** Created with the first configuration that has metrics: they take a tenth of a start, and memory. */
-  get metrics(): Metrics | undefined {
-    return this.#metrics;
   }
 
   /** Listens on the configured address. A failure disables only the metrics. */
@@ -66,17 +64,18 @@ export class MetricsPort {
   }
 
   async #newMetrics(): Promise<Metrics> {
-    const { version, store, logLinesLost, callsWaiting, health, fleetMember } = this.#options;
+    const { version, store, logLinesLost, callsWaiting, health, observer, fleetMember } = this.#options;
     const { Metrics } = await import('./metrics.ts');
     const member = fleetMember();
-    return new Metrics({
+    const options = {
       ...{ version, logLinesLost, callsWaiting },
       totals: () => store.totals.read(),
       turnAgeSeconds: () => health.turnAgeMs / 1000,
       freeBytes: () => this.#freeBytes(),
       now: Date.now,
       fleet: member && (() => member.numbers),
-    });
+    };
+    return new Metrics(options, observer);
   }
 
   async #freeBytes(): Promise<Record<string, number>> {

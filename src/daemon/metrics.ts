@@ -3,13 +3,10 @@
  * docs/monitoring.md explains every name.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { DownloadKind } from '../agent/results/place/place-files.ts';
-import type { ErrorCode } from '../errors.ts';
 import type { FleetMember } from '../fleet/member.ts';
-import { MISMATCH_KINDS, type MismatchKind } from '../mismatch.ts';
-import type { CallEvent } from '../remote/session-calls.ts';
-import type { FoundBy } from '../store/rows.ts';
+import { MISMATCH_KINDS } from '../mismatch.ts';
 import type { Store } from '../store/store.ts';
+import type { Observer } from './connection.ts';
 
 export type StoreTotals = ReturnType<Store['totals']['read']>;
 
@@ -33,96 +30,62 @@ const EVENT_LOOP_PRECISION_MS = 50;
 export class Metrics {
   readonly #registry = new Registry();
   readonly #options: MetricsOptions;
-  readonly #calls;
-  readonly #callSeconds;
-  readonly #callBytes;
-  readonly #serverWork;
-  readonly #serverPauses;
-  readonly #signIns;
-  readonly #mirrored;
-  readonly #results;
-  readonly #downloads;
-  readonly #resultBytes;
-  readonly #tasksFound;
-  readonly #mismatches;
-  readonly #jobStates;
-  readonly #reloads;
   #withDefaults = false;
   /** Shared by all gauges of one response: computing them takes a while for many jobs. */
   #totals: StoreTotals | undefined;
 
-  constructor(options: MetricsOptions) {
+  constructor(options: MetricsOptions, observer: Observer) {
     this.#options = options;
-    const counter = (name: string, help: string, labelNames: string[] = []) =>
-      new Counter({ name: `jobtail_${name}`, help, labelNames, registers: [this.#registry] });
-    this.#calls = counter('calls_total', 'Calls to the file-transfer service', ['operation', 'outcome']);
-    this.#callBytes = counter('call_bytes_total', 'Bytes of the answers to calls', ['operation']);
-    this.#callSeconds = new Histogram({
-      name: 'jobtail_call_duration_seconds',
-      help: 'How long calls took',
-      labelNames: ['operation'],
-      buckets: CALL_BUCKETS,
-      registers: [this.#registry],
-    });
-    this.#serverWork = counter('server_work_seconds_total', 'Time to the first byte less the round trip');
-    this.#serverPauses = counter('server_pauses_total', 'Pauses of all calls that the server requested');
-    this.#signIns = counter('sign_ins_total', 'Sign-ins', ['outcome']);
-    this.#mirrored = counter('mirrored_bytes_total', 'Bytes appended to live mirrors');
-    this.#results = counter('results_fetched_total', 'Result files fetched', ['changed']);
-    this.#downloads = counter('result_downloads_total', 'Downloads of results: first, changed or same', ['kind']);
-    this.#resultBytes = counter('results_fetched_bytes_total', 'Bytes of result files fetched');
-    this.#tasksFound = counter('tasks_found_total', 'Tasks found that no request names', ['by']);
-    this.#mismatches = counter('mismatches_total', 'Remote files truncated or rewritten, mirrors repaired', ['kind']);
-    this.#jobStates = counter('job_service_requests_total', 'Requests to the job service', ['outcome']);
-    this.#reloads = counter('reloads_total', 'Changed configurations', ['outcome']);
-    this.#mirrored.inc(0);
-    for (const kind of MISMATCH_KINDS) this.#mismatches.inc({ kind }, 0);
-    for (const outcome of ['taken', 'refused']) this.#reloads.inc({ outcome }, 0);
-    this.#signIns.inc({ outcome: 'ok' }, 0);
+    this.#count(observer);
     this.#addProcessGauges();
     this.#addStoreGauges();
     if (options.fleet !== undefined) this.#addFleet(options.fleet);
   }
 
-  call({ operation, outcome, durationMs, bytes }: CallEvent): void {
-    this.#calls.inc({ operation, outcome });
-    this.#callSeconds.observe({ operation }, durationMs / 1000);
-    this.#callBytes.inc({ operation }, bytes);
-  }
-
-  answered(workMs: number, isPause: boolean): void {
-    this.#serverWork.inc(workMs / 1000);
-    this.#serverPauses.inc(Number(isPause));
-  }
-
-  signIn(outcome: 'ok' | ErrorCode): void {
-    this.#signIns.inc({ outcome });
-  }
-
-  appended(bytes: number): void {
-    this.#mirrored.inc(bytes);
-  }
-
-  fetched(bytes: number, kind: DownloadKind): void {
-    this.#downloads.inc({ kind });
-    this.#results.inc({ changed: String(kind !== 'same') });
-    this.#resultBytes.inc(bytes);
-  }
-
-  tasksFound(tasks: number, by: FoundBy): void {
-    this.#tasksFound.inc({ by }, tasks);
-  }
-
-  mismatch(kind: MismatchKind): void {
-    this.#mismatches.inc({ kind });
-  }
-
-  jobStatesRead(outcome: 'ok' | 'failed'): void {
-    this.#jobStates.inc({ outcome });
-  }
-
-  reloaded(outcome: 'taken' | 'refused'): void {
-    this.#reloads.inc({ outcome });
+  #count(observer: Observer): void {
+    const registers = [this.#registry];
+    const counter = <Label extends string>(name: string, help: string, ...labelNames: Label[]) =>
+      new Counter({ name: `jobtail_${name}`, help, labelNames, registers });
+    const calls = counter('calls_total', 'Calls to the file-transfer service', 'operation', 'outcome');
+    const callBytes = counter('call_bytes_total', 'Bytes of the answers to calls', 'operation');
+    const name = 'jobtail_call_duration_seconds';
+    const labels = { labelNames: ['operation'], buckets: CALL_BUCKETS };
+    const callSeconds = new Histogram({ name, help: 'How long calls took', ...labels, registers });
+    observer.on('call', ({ operation, outcome, durationMs, bytes }) => {
+      calls.inc({ operation, outcome });
+      callSeconds.observe({ operation }, durationMs / 1000);
+      callBytes.inc({ operation }, bytes);
+    });
+    const work = counter('server_work_seconds_total', 'Time to the first byte less the round trip');
+    const pauses = counter('server_pauses_total', 'Pauses of all calls that the server requested');
+    observer.on('answered', (workMs, isPause) => {
+      work.inc(workMs / 1000);
+      pauses.inc(Number(isPause));
+    });
+    const signIns = counter('sign_ins_total', 'Sign-ins', 'outcome');
+    signIns.inc({ outcome: 'ok' }, 0);
+    observer.on('signIn', (event) => signIns.inc({ outcome: event.kind === 'failed' ? event.error.code : 'ok' }));
+    const mirrored = counter('mirrored_bytes_total', 'Bytes appended to live mirrors');
+    mirrored.inc(0);
+    observer.on('appended', (bytes) => mirrored.inc(bytes));
+    const results = counter('results_fetched_total', 'Result files fetched', 'changed');
+    const downloads = counter('result_downloads_total', 'Downloads of results: first, changed or same', 'kind');
+    const resultBytes = counter('results_fetched_bytes_total', 'Bytes of result files fetched');
+    observer.on('fetched', (bytes, kind) => {
+      downloads.inc({ kind });
+      results.inc({ changed: String(kind !== 'same') });
+      resultBytes.inc(bytes);
+    });
+    const tasksFound = counter('tasks_found_total', 'Tasks found that no request names', 'by');
+    observer.on('tasksFound', (tasks, by) => tasksFound.inc({ by }, tasks));
+    const mismatches = counter('mismatches_total', 'Remote files truncated or rewritten, mirrors repaired', 'kind');
+    for (const kind of MISMATCH_KINDS) mismatches.inc({ kind }, 0);
+    observer.on('mismatch', (kind) => mismatches.inc({ kind }));
+    const jobStates = counter('job_service_requests_total', 'Requests to the job service', 'outcome');
+    observer.on('jobStatesRead', (outcome) => jobStates.inc({ outcome }));
+    const reloads = counter('reloads_total', 'Changed configurations', 'outcome');
+    for (const outcome of ['taken', 'refused']) reloads.inc({ outcome }, 0);
+    observer.on('reloaded', (outcome) => reloads.inc({ outcome }));
   }
 
   readonly contentType: string = Registry.PROMETHEUS_CONTENT_TYPE;

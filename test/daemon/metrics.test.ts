@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Metrics, type StoreTotals } from '../../src/daemon/metrics.ts';
+import type { StoreTotals } from '../../src/daemon/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../src/daemon/metrics-port.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { needs } from '../support/needs.ts';
 import { complaintsOf } from '../support/service-promtool.ts';
-import { metricsOf, NOW, scrape, TOTALS } from '../support/service-scrape.ts';
+import { metricsOf, scrape, TOTALS } from '../support/service-scrape.ts';
 
 const SERVICE_TEXT = new URL('../../docs/monitoring.md', import.meta.url);
 
@@ -68,17 +68,9 @@ describe('the metrics', () => {
   it('forget a state that no job is in any more', async () => {
     let totals: StoreTotals = TOTALS;
     let reads = 0;
-    const metrics = new Metrics({
-      version: '1.2.3',
-      totals: () => {
-        reads += 1;
-        return totals;
-      },
-      callsWaiting: () => 0,
-      logLinesLost: () => 0,
-      turnAgeSeconds: () => 0,
-      freeBytes: async () => ({}),
-      now: () => NOW,
+    const metrics = metricsOf(() => {
+      reads += 1;
+      return totals;
     });
     expect(await metrics.text()).toContain('jobtail_jobs{state="ended"} 1');
     totals = { ...TOTALS, jobs: { watched: 4 }, grownAt: null };

@@ -1,5 +1,8 @@
 /** The metrics of an agent that had a little of everything, and what Prometheus would read. */
+import { EventEmitter } from 'node:events';
+import type { Observer } from '../../src/daemon/connection.ts';
 import { type FleetNumbers, Metrics, type StoreTotals } from '../../src/daemon/metrics.ts';
+import { JobtailError } from '../../src/errors.ts';
 
 export const NOW = 1_000_000_000_000;
 export const TOTALS: StoreTotals = {
@@ -30,31 +33,34 @@ const FLEET: FleetNumbers = {
   ...{ takeovers: 4, lost: 1, refusedWrites: 2 },
 };
 
-export function metricsOf(totals: StoreTotals = TOTALS): Metrics {
-  return new Metrics({
-    version: '1.2.3',
-    totals: () => totals,
-    callsWaiting: () => 5,
-    logLinesLost: () => 9,
-    turnAgeSeconds: () => 0.5,
-    freeBytes: async () => ({ mirror: 1e9, state: 2e9 }),
-    now: () => NOW,
-    fleet: () => FLEET,
-  });
+const OPTIONS = {
+  version: '1.2.3',
+  totals: () => TOTALS,
+  callsWaiting: () => 5,
+  logLinesLost: () => 9,
+  turnAgeSeconds: () => 0.5,
+  freeBytes: async () => ({ mirror: 1e9, state: 2e9 }),
+  now: () => NOW,
+  fleet: () => FLEET,
+};
+
+export function metricsOf(totals = OPTIONS.totals, observer: Observer = new EventEmitter()): Metrics {
+  return new Metrics({ ...OPTIONS, totals }, observer);
 }
 
 export async function scrape(): Promise<string> {
-  const metrics = metricsOf();
+  const observer: Observer = new EventEmitter();
+  const metrics = metricsOf(undefined, observer);
   const call = { operation: 'ListChangedFilesForJob' as const, bytes: 100, durationMs: 250 };
-  metrics.call({ ...call, outcome: 'ok' });
-  metrics.call({ ...call, outcome: 'timeout' });
-  metrics.answered(400, false);
-  metrics.answered(100, true);
-  metrics.signIn('ok');
-  metrics.signIn('sign-in-refused');
-  metrics.appended(1_000);
-  metrics.fetched(50, 'first');
-  metrics.mismatch('truncated');
-  metrics.reloaded('taken');
+  observer.emit('call', { ...call, outcome: 'ok' });
+  observer.emit('call', { ...call, outcome: 'timeout' });
+  observer.emit('answered', 400, false);
+  observer.emit('answered', 100, true);
+  observer.emit('signIn', { kind: 'signed-in', grant: 'session', tookMs: 1 });
+  observer.emit('signIn', { kind: 'failed', error: new JobtailError('sign-in-refused', 'no'), tookMs: 1 });
+  observer.emit('appended', 1_000);
+  observer.emit('fetched', 50, 'first');
+  observer.emit('mismatch', 'truncated');
+  observer.emit('reloaded', 'taken');
   return metrics.text();
 }
