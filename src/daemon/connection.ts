@@ -124,7 +124,8 @@ export async function connect(
       log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call');
     },
   };
-  const { remote, jobService } = servicesOver(service, { calls, spill: spillPlace(config), capabilities, log });
+  const onChange = (what: string) => log.info({ what }, 'server capabilities changed');
+  const { remote, jobService } = servicesOver(config, calls, capabilities, onChange);
   const reported = jobService && hidingSecrets(jobService, secrets);
   return { remote, jobService: reported, session, share, secrets, close: () => http.close() };
 }
@@ -172,16 +173,14 @@ interface Services {
   readonly jobService: JobService | null;
 }
 
-interface ServicesOptions {
-  readonly calls: ServiceCallsOptions;
-  readonly spill: SpillPlace;
-  readonly capabilities: KeptCapabilities;
-  readonly log: Log;
-}
-
-function servicesOver(service: Config['service'], options: ServicesOptions): Services {
-  const { calls, spill, capabilities: kept, log } = options;
-  const ofFiles = { ...calls, spill, maxSmallAnswerBytes: SMALL_ANSWER_BYTES };
+function servicesOver(
+  config: Config,
+  calls: ServiceCallsOptions,
+  kept: KeptCapabilities,
+  onChange: (what: string) => void,
+): Services {
+  const { service } = config;
+  const ofFiles = { ...calls, spill: spillPlace(config), maxSmallAnswerBytes: SMALL_ANSWER_BYTES };
   if (service.protocol === 'soap') {
     const { namespace, soapVersion, fileTransferUrl, jobsUrl } = service;
     return {
@@ -190,7 +189,6 @@ function servicesOver(service: Config['service'], options: ServicesOptions): Ser
     };
   }
   const url = serviceAddress(service);
-  const onChange = (what: string) => log.info({ what }, 'server capabilities changed');
   const capabilities = new RestCapabilities({ kept, onChange, now: systemClock.monotonic });
   return {
     remote: new RestRemote({ ...ofFiles, url, capabilities }),

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/loop/agent.ts';
 import { type Config, hasFleet, warnOfPlainHttp } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
+import type { FleetMember } from '../fleet/member.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { UnderWay } from '../notify/deliveries.ts';
 import { Notifications } from '../notify/notifications.ts';
@@ -16,7 +17,7 @@ import { type Outage, saveOutage } from '../store/outage.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
-import { type DaemonFleet, fleetOf, fleetOfViewOptions } from './fleet.ts';
+import { fleetOf } from './fleet.ts';
 import { removeOldJobs } from './fleet-retention.ts';
 import { AgentHealth, observing } from './health.ts';
 import type { AdjustableLog } from './log.ts';
@@ -26,7 +27,7 @@ import { configuredJobs } from './state.ts';
 import { type Notifier, reloading } from './systemd.ts';
 import type { Transfers } from './transfers.ts';
 import { PLAIN_VIEW_HINT, plainView, ViewThread, viewSettingsOf } from './view-thread.ts';
-import { WatchedFiles } from './watch-files.ts';
+import { FileWatch, watchedFiles } from './watch-files.ts';
 
 export interface DaemonOptions {
   readonly version: string;
@@ -66,7 +67,7 @@ export class Daemon {
   readonly #view: ViewThread;
   #reportedAt = Number.NEGATIVE_INFINITY;
   #stateGone: (() => void) | undefined;
-  #fleet: DaemonFleet | undefined;
+  #fleet: FleetMember | undefined;
   #isDrained = false;
   readonly #underWay = new UnderWay();
 
@@ -91,7 +92,7 @@ export class Daemon {
       health: this.#health,
       observer: this.#observer,
       callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
-      fleetMember: () => this.#fleet?.member,
+      fleetMember: () => this.#fleet,
     });
   }
 
@@ -101,7 +102,7 @@ export class Daemon {
     let inForce = config;
     const connectBy = (by: Config) => {
       // Before they are read; also those of a refused configuration, which may have to be corrected.
-      watched.cover([inForce, by]);
+      watched.watch(watchedFiles([inForce, by], path.join(store.directory, WAKE_FILE), reporters));
       const { capabilities } = store;
       return connect(by, log, { observer: this.#observer, secrets, capabilities, signsInAgain: true });
     };
@@ -115,13 +116,12 @@ export class Daemon {
         if (this.#health.isReady) this.#options.notifier.send({ STATUS: this.#statusText() });
       },
     });
-    const watched = new WatchedFiles({
-      configFile: config.file,
-      wakeFile: path.join(store.directory, WAKE_FILE),
+    const watched = new FileWatch();
+    const reporters = {
       onWake: () => this.#engine?.agent.refresh(),
-      onConfig: (how) => reload.check(how),
+      onConfig: (how: { readonly asked: boolean }) => reload.check(how),
       onSecret: () => this.#engine?.agent.tryAgain((policy) => policy.secretMends),
-    });
+    };
     const hangup = () => reload.check({ asked: true });
     try {
       process.on('SIGHUP', hangup);
@@ -139,7 +139,7 @@ export class Daemon {
       process.off('SIGHUP', hangup);
       watched.close();
       await reload.close();
-      await this.#fleet?.member.stop();
+      await this.#fleet?.stop();
       await this.#port.close();
       await this.#view.close();
       if (stop.aborted || this.#isDrained) log.info({}, 'stopped');
@@ -155,10 +155,9 @@ export class Daemon {
     const fleet = this.#fleet;
     const engine = buildEngine({
       ...{ config, store, transfers, remote, jobService, share, log, observer: this.#observer },
-      ...(fleet && { ownership: fleet.member, register: fleet.member.register, shared: fleet.member }),
+      ...(fleet && { ownership: fleet, register: fleet.register, shared: fleet }),
     });
     const { agent } = engine;
-    if (fleet !== undefined) fleet.remote = remote;
     const degraded = () => (this.#health.isReady ? this.#health.unready() : undefined);
     const { secrets } = connection;
     const notifications = new Notifications({ config, store, log, degraded, secrets, underWay: this.#underWay });
@@ -177,7 +176,7 @@ export class Daemon {
       });
       // In a fleet, a command is placed for each configured job, and its owner follows it.
       agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
-      fleet?.member.attach(agent, configuredJobs(config));
+      fleet?.attach(agent, configuredJobs(config));
       notifications.start();
       log.info({ jobs: agent.jobs, pid: process.pid }, 'agent ready');
       if (!this.#health.isReady) await this.#firstSignIn(connection, agent);
@@ -189,13 +188,7 @@ export class Daemon {
         this.#stateGone = () => reject(new StateGone(store.directory));
       });
       const stopped = once(stop, 'abort', over).then(() => undefined);
-      const drainAsked = fleet?.member.drainAsked.then(() => undefined);
-      const next = await Promise.race([
-        reload.next(),
-        stopped,
-        gone,
-        ...(fleet ? [drainAsked, fleet.member.failed] : []),
-      ]);
+      const next = await Promise.race([reload.next(), stopped, gone, ...(fleet ? [fleet.ended] : [])]);
       isReplaced = next !== undefined;
       if (isReplaced) this.#observer.emit('reloaded', 'taken');
       // Stopped by a signal or a command, or replaced by a new configuration.
@@ -205,7 +198,7 @@ export class Daemon {
       over.abort();
       this.#engine = undefined;
       notifier.send(stop.aborted ? { STOPPING: '1', STATUS: 'stopping' } : reloading());
-      fleet?.member.detach();
+      fleet?.detach();
       await agent.stop();
       await (isReplaced ? notifications.replace() : notifications.stop());
       await endKeepUp();
@@ -216,7 +209,7 @@ export class Daemon {
   }
 
   /** Without `fleet` in the configuration, it forgets jobs of an earlier membership: other agents own them now. */
-  async #joinFleet(config: Config): Promise<DaemonFleet | undefined> {
+  async #joinFleet(config: Config): Promise<FleetMember | undefined> {
     const { store, log } = this.#options;
     if (!hasFleet(config)) {
       const left = store.fleetLeases.all();
@@ -225,13 +218,13 @@ export class Daemon {
       return undefined;
     }
     const fleet = await fleetOf({ ...this.#options, config, unready: () => this.#health.unready() });
-    fleet.member.start();
+    fleet.start();
     return fleet;
   }
 
-  async #drain({ member }: DaemonFleet): Promise<void> {
+  async #drain(fleet: FleetMember): Promise<void> {
     this.#options.notifier.send({ STATUS: 'handing off the jobs to other agents' });
-    await member.drain();
+    await fleet.drain();
     this.#isDrained = true;
   }
 
@@ -276,7 +269,7 @@ export class Daemon {
     if (plain !== undefined)
       log.warn({ scope: 'the view', code: 'config', err: plain, hint: PLAIN_VIEW_HINT }, 'view not encrypted');
     const settings = { program: version, agentPid: process.pid };
-    const fleet = hasFleet(config) ? fleetOfViewOptions(config) : null;
-    await this.#view.use(config.view === null ? null : { settings: viewSettingsOf(config, settings), fleet });
+    const { view, fleet } = config;
+    await this.#view.use(view === null ? null : { settings: viewSettingsOf(config, settings), fleet });
   }
 }

@@ -1,7 +1,7 @@
 /** Removes jobs from a fleet: their rows from its database, and their files if this machine has their directory. */
 import { OldJobs, removeJobFiles } from '../agent/forget.ts';
 import type { Log } from '../agent/ports.ts';
-import { type FleetConfig, serviceAddress } from '../config/config.ts';
+import type { FleetConfig } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { Secrets } from '../redact.ts';
@@ -24,14 +24,12 @@ export async function withJobsOfFleet(
   work: (store: Store, remove: RemoveJob) => Promise<void>,
 ): Promise<void> {
   const address = await fleetAddress(config, log, new Secrets());
-  const [{ FleetClient }, { FleetCopy }, { requireFree }] = await Promise.all([
+  const [{ FleetClient }, { requireFree }] = await Promise.all([
     import('../fleet/client.ts'),
-    import('../fleet/copy.ts'),
     import('../fleet/forgotten.ts'),
   ]);
   const { directory } = config.mirror;
   const client = await FleetClient.open(address);
-  const copy = new FleetCopy(serviceAddress(config.service));
   const remove: RemoveJob = async (jobId, deleteFiles) => {
     const [row] = await client.owners(jobId);
     if (row === undefined) throw notWatched(jobId);
@@ -46,10 +44,8 @@ export async function withJobsOfFleet(
     return removed;
   };
   try {
-    await copy.refresh(client);
-    await work(copy.store, remove);
+    await work(await client.jobs(), remove);
   } finally {
-    copy.close();
     await client.close();
   }
 }

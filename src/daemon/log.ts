@@ -4,7 +4,6 @@
  */
 import fs from 'node:fs';
 import { type LoggerOptions, pino, stdTimeFunctions } from 'pino';
-import type PinoPretty from 'pino-pretty';
 import sonic from 'sonic-boom';
 import type { Log } from '../agent/ports.ts';
 import { logLine, printableLines } from '../printable.ts';
@@ -38,15 +37,24 @@ export interface AdjustableLog extends Log {
   level: string;
 }
 
+const optionsOf = ({ level, secrets }: LogOptions): LoggerOptions => ({
+  ...{ level, base: null, hooks: safeLines(secrets), timestamp: stdTimeFunctions.isoTime },
+});
+
 export async function logFor(options: LogOptions): Promise<AdjustableLog> {
+  if (!process.stderr.isTTY) return createLog(options);
   // Loaded only for a terminal, because it takes time.
-  return process.stderr.isTTY ? terminalLog(options, (await import('pino-pretty')).default) : createLog(options);
+  const { default: pretty } = await import('pino-pretty');
+  const destination = process.stderr.on('error', () => {});
+  const messageFormat = ({ msg, level: _, time: __, ...fields }: Record<string, unknown>) =>
+    logLine(fields, String(msg));
+  const style = { translateTime: 'SYS:HH:MM:ss', ignore: 'pid', hideObject: true, messageFormat };
+  return pino(optionsOf(options), pretty({ destination, sync: true, ...style }));
 }
 
-export function createLog({ level, stream, secrets }: LogOptions): AdjustableLog {
+export function createLog(options: LogOptions): AdjustableLog {
   const formatters = { level: (label: string) => ({ level: label }) };
-  const timestamp = pino.stdTimeFunctions.isoTime;
-  return pino({ level, base: null, hooks: safeLines(secrets), formatters, timestamp }, stream);
+  return pino({ ...optionsOf(options), formatters }, options.stream);
 }
 
 /** The used part of a stream: of `process.stderr`, or of a test. */
@@ -62,18 +70,13 @@ const MAX_WAITING_BYTES = 1024 * 1024;
 /** Prefixes of lines for the journal: the levels of syslog (sd-daemon(3)). */
 const PRIORITIES: Readonly<Record<string, string>> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' };
 
-interface LogStreamOptions {
-  readonly output: LineOutput;
-  readonly journal?: boolean;
-}
-
 export class LogStream {
   readonly #output: LineOutput;
   readonly #journal: boolean;
   #lost = 0;
   #unsaid = 0;
 
-  constructor({ output, journal = false }: LogStreamOptions) {
+  constructor({ output, journal = false }: { readonly output: LineOutput; readonly journal?: boolean }) {
     this.#output = output;
     this.#journal = journal;
     // A reader that has gone must not end the agent.
@@ -142,13 +145,4 @@ export function fileOutput(fd: number): LineOutput {
       if (isDropped) throw new Error('too many lines wait');
     },
   };
-}
-
-function terminalLog({ level, secrets }: LogOptions, pretty: typeof PinoPretty): AdjustableLog {
-  const destination = process.stderr.on('error', () => {});
-  const messageFormat = ({ msg, level: _, time: __, ...fields }: Record<string, unknown>) =>
-    logLine(fields, String(msg));
-  const style = { translateTime: 'SYS:HH:MM:ss', ignore: 'pid', hideObject: true, messageFormat };
-  const options = { level, base: null, hooks: safeLines(secrets), timestamp: stdTimeFunctions.isoTime };
-  return pino(options, pretty({ destination, sync: true, ...style }));
 }

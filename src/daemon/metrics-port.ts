@@ -6,21 +6,12 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Log } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
-import type { FleetMember } from '../fleet/member.ts';
-import type { Store } from '../store/store.ts';
-import type { Observer } from './connection.ts';
 import type { AgentHealth } from './health.ts';
-import type { Metrics } from './metrics.ts';
+import type { MeasuredAgent, Metrics } from './metrics.ts';
 
-interface MetricsPortOptions {
-  readonly version: string;
-  readonly store: Store;
+interface MetricsPortOptions extends MeasuredAgent {
   readonly health: AgentHealth;
-  readonly observer: Observer;
   readonly log: Log;
-  readonly logLinesLost: () => number;
-  readonly callsWaiting: () => number;
-  readonly fleetMember: () => FleetMember | undefined;
 }
 
 export class MetricsPort {
@@ -45,7 +36,7 @@ export class MetricsPort {
     try {
       this.#server = await serveMetrics({
         ...listen,
-        metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
+        metrics: () => metrics.text(),
         unhealthy: () => health.unhealthy(),
         unready: () => health.unready(),
       });
@@ -64,18 +55,8 @@ export class MetricsPort {
   }
 
   async #newMetrics(): Promise<Metrics> {
-    const { version, store, logLinesLost, callsWaiting, health, observer, fleetMember } = this.#options;
     const { Metrics } = await import('./metrics.ts');
-    const member = fleetMember();
-    const options = {
-      ...{ version, logLinesLost, callsWaiting },
-      totals: () => store.totals.read(),
-      turnAgeSeconds: () => health.turnAgeMs / 1000,
-      freeBytes: () => this.#freeBytes(),
-      now: Date.now,
-      fleet: member && (() => member.numbers),
-    };
-    return new Metrics(options, observer);
+    return new Metrics({ ...this.#options, freeBytes: () => this.#freeBytes(), now: Date.now });
   }
 
   async #freeBytes(): Promise<Record<string, number>> {
@@ -91,7 +72,7 @@ export class MetricsPort {
 interface MetricsServerOptions {
   readonly host: string;
   readonly port: number;
-  readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
+  readonly metrics: () => Promise<string>;
   readonly unhealthy: () => string | undefined;
   readonly unready: () => string | undefined;
   /** Maximum time of one request on a connection, in milliseconds. */
@@ -108,6 +89,8 @@ export const MAX_CONNECTIONS = 32;
 export const REQUEST_MS = 10_000;
 /** More requests on one connection are refused: hundreds can come in one packet. */
 const MAX_REQUESTS = 16;
+/** That of prom-client, which is loaded with the first metrics. */
+const PROMETHEUS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 /** Node.js checks for late requests only every 30 seconds by default. */
 const TICK_MS = 1_000;
 
@@ -115,7 +98,7 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
   const { requestMs = REQUEST_MS } = options;
   const limits = { requestTimeout: requestMs, headersTimeout: requestMs, connectionsCheckingInterval: TICK_MS };
   // Concurrent requests share one computation.
-  let adding: ReturnType<typeof options.metrics> | undefined;
+  let adding: Promise<string> | undefined;
   const metrics = () => {
     adding ??= options.metrics().finally(() => {
       adding = undefined;
@@ -123,16 +106,12 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
     return adding;
   };
   const server = http.createServer(limits, (request, response) => {
-    answer(request, { ...options, metrics }).then(
-      ({ status, contentType = 'text/plain; charset=utf-8', text }) => {
+    void answer(request, { ...options, metrics })
+      .catch((error: unknown): Answer => [500, `${asJobtailError(error).message}\n`])
+      .then(([status, text, contentType = 'text/plain; charset=utf-8']) => {
         response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' });
         response.end(request.method === 'HEAD' ? undefined : text);
-      },
-      (error: unknown) => {
-        response.writeHead(500, { 'content-type': 'text/plain; charset=utf-8' });
-        response.end(`${asJobtailError(error).message}\n`);
-      },
-    );
+      });
   });
   // Applies when the client does not read the response.
   server.timeout = requestMs;
@@ -163,25 +142,19 @@ function keepAPlace(server: http.Server): void {
   });
 }
 
-interface Answer {
-  readonly status: number;
-  readonly contentType?: string;
-  readonly text: string;
-}
+type Answer = readonly [status: number, text: string, contentType?: string];
 
 async function answer({ method, url = '/' }: http.IncomingMessage, options: MetricsServerOptions): Promise<Answer> {
-  if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'only GET\n' };
+  if (method !== 'GET' && method !== 'HEAD') return [405, 'only GET\n'];
+  const verdict = (why: string | undefined): Answer => (why === undefined ? [200, 'ok\n'] : [503, `${why}\n`]);
   switch (url.split('?')[0]) {
     case '/metrics':
-      return { status: 200, ...(await options.metrics()) };
+      return [200, await options.metrics(), PROMETHEUS_CONTENT_TYPE];
     case '/healthz':
       return verdict(options.unhealthy());
     case '/readyz':
       return verdict(options.unready());
     default:
-      return { status: 404, text: 'there is /metrics, /healthz and /readyz\n' };
+      return [404, 'there is /metrics, /healthz and /readyz\n'];
   }
 }
-
-const verdict = (why: string | undefined): Answer =>
-  why === undefined ? { status: 200, text: 'ok\n' } : { status: 503, text: `${why}\n` };

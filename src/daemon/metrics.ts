@@ -7,18 +7,24 @@ import type { FleetMember } from '../fleet/member.ts';
 import { MISMATCH_KINDS } from '../mismatch.ts';
 import type { Store } from '../store/store.ts';
 import type { Observer } from './connection.ts';
+import type { AgentHealth } from './health.ts';
 
 export type StoreTotals = ReturnType<Store['totals']['read']>;
 
-interface MetricsOptions {
+/** What the metrics read of an agent. */
+export interface MeasuredAgent {
   readonly version: string;
-  readonly totals: () => StoreTotals;
+  readonly store: { readonly totals: Pick<Store['totals'], 'read'> };
+  readonly health: Pick<AgentHealth, 'turnAgeMs'>;
+  readonly observer: Observer;
   readonly callsWaiting: () => number;
   readonly logLinesLost: () => number;
-  readonly turnAgeSeconds: () => number;
+  readonly fleetMember: () => Pick<FleetMember, 'numbers'> | undefined;
+}
+
+interface MetricsOptions extends MeasuredAgent {
   readonly freeBytes: () => Promise<Readonly<Record<string, number>>>;
   readonly now: () => number;
-  readonly fleet?: (() => FleetNumbers) | undefined;
 }
 
 export type FleetNumbers = FleetMember['numbers'];
@@ -34,12 +40,13 @@ export class Metrics {
   /** Shared by all gauges of one response: computing them takes a while for many jobs. */
   #totals: StoreTotals | undefined;
 
-  constructor(options: MetricsOptions, observer: Observer) {
+  constructor(options: MetricsOptions) {
     this.#options = options;
-    this.#count(observer);
+    this.#count(options.observer);
     this.#addProcessGauges();
     this.#addStoreGauges();
-    if (options.fleet !== undefined) this.#addFleet(options.fleet);
+    const member = options.fleetMember();
+    if (member !== undefined) this.#addFleet(() => member.numbers);
   }
 
   #count(observer: Observer): void {
@@ -88,31 +95,29 @@ export class Metrics {
     observer.on('reloaded', (outcome) => reloads.inc({ outcome }));
   }
 
-  readonly contentType: string = Registry.PROMETHEUS_CONTENT_TYPE;
-
   async text(): Promise<string> {
     // These metrics cost time continuously, so they start with the first request.
     if (!this.#withDefaults) {
       collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
       this.#withDefaults = true;
     }
-    this.#totals = this.#options.totals();
+    this.#totals = this.#options.store.totals.read();
     return this.#registry.metrics();
   }
 
   #addProcessGauges(): void {
-    const { version, callsWaiting, turnAgeSeconds, logLinesLost, freeBytes } = this.#options;
+    const { version, callsWaiting, health, logLinesLost, freeBytes } = this.#options;
     const program = { version, node: process.version };
     const names = { name: 'jobtail_build_info', help: 'The program; always 1', labelNames: Object.keys(program) };
     new Gauge({ ...names, registers: [this.#registry] }).set(program, 1);
     this.#gauge('calls_waiting', 'Calls that wait for their turn', callsWaiting);
-    this.#gauge('scheduler_turn_age_seconds', 'Since the scheduler last went round', turnAgeSeconds);
+    this.#gauge('scheduler_turn_age_seconds', 'Since the scheduler last went round', () => health.turnAgeMs / 1000);
     this.#gauge(
       'log_lines_lost',
       'Log lines dropped since the start, because the reader of the log was too slow',
       logLinesLost,
     );
-    this.#gauges('disk_free_bytes', 'Free bytes where a directory lies', 'directory', freeBytes);
+    this.#gauge('disk_free_bytes', 'Free bytes where a directory lies', freeBytes, 'directory');
   }
 
   #addStoreGauges(): void {
@@ -123,8 +128,8 @@ export class Metrics {
         const since = this.#totals && at(this.#totals);
         return since == null ? undefined : Math.max(0, this.#options.now() - since) / 1000;
       });
-    this.#gauges('jobs', 'Jobs by state', 'state', () => this.#totals?.jobs);
-    this.#gauges('results', 'Result files by state', 'state', () => this.#totals?.results);
+    this.#gauge('jobs', 'Jobs by state', () => this.#totals?.jobs, 'state');
+    this.#gauge('results', 'Result files by state', () => this.#totals?.results, 'state');
     add('jobs_failing', 'Watched jobs whose last poll or sync failed', ({ failingJobs }) => failingJobs);
     add('jobs_stalled', 'Running jobs without growth for stallAfterMinutes', ({ stalledJobs }) => stalledJobs);
     add('notifications_waiting', 'Notifications to deliver', ({ deliveriesWaiting }) => deliveriesWaiting);
@@ -143,7 +148,7 @@ export class Metrics {
       this.#gauge(`fleet_${name}`, help, () => value(numbers()));
     const total = (name: string, help: string, value: (found: FleetNumbers) => number) =>
       this.#total(`fleet_${name}`, help, () => value(numbers()));
-    this.#gauges('fleet_jobs', 'Jobs of the fleet by their owner', 'owner', () => numbers().jobs);
+    this.#gauge('fleet_jobs', 'Jobs of the fleet by their owner', () => numbers().jobs, 'owner');
     add('database_up', 'Whether the database of the fleet answers', ({ isUp }) => Number(isUp));
     add('not_followed_jobs', 'Jobs that this agent owns and does not follow', ({ notFollowed }) => notFollowed);
     add('agents', 'Agents of the fleet that take jobs', ({ agents }) => agents);
@@ -167,33 +172,19 @@ export class Metrics {
     });
   }
 
-  /** A gauge that is absent while its value is undefined. */
-  #gauge(name: string, help: string, value: () => number | undefined): void {
-    new Gauge({
-      name: `jobtail_${name}`,
-      help,
-      registers: [this.#registry],
-      collect() {
-        // Not 0, which a reset would show.
-        this.remove();
-        const found = value();
-        if (found !== undefined) this.set(found);
-      },
-    });
-  }
-
-  #gauges(name: string, help: string, label: string, values: () => NumbersByName | Promise<NumbersByName>): void {
-    new Gauge({
-      name: `jobtail_${name}`,
-      help,
-      labelNames: [label],
-      registers: [this.#registry],
-      async collect() {
-        this.reset();
-        for (const [value, number] of Object.entries((await values()) ?? {})) this.set({ [label]: value }, number);
-      },
-    });
+  /** A gauge that is absent while its value is undefined; of numbers by name, the name is in `label`. */
+  #gauge(name: string, help: string, value: () => Shown | Promise<Shown>, label?: string): void {
+    const labelNames = label === undefined ? [] : [label];
+    const collect = async () => {
+      const found = await value();
+      // Not 0, which a reset would show.
+      if (label === undefined) gauge.remove();
+      else gauge.reset();
+      if (typeof found === 'number') gauge.set(found);
+      else for (const [of, number] of Object.entries(found ?? {})) gauge.set({ [label ?? '']: of }, number);
+    };
+    const gauge: Gauge = new Gauge({ name: `jobtail_${name}`, help, labelNames, registers: [this.#registry], collect });
   }
 }
 
-type NumbersByName = Readonly<Record<string, number>> | undefined;
+type Shown = number | Readonly<Record<string, number>> | undefined;

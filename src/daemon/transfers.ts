@@ -13,6 +13,7 @@ import { PrivateDirectory } from '../direct/private-directory.ts';
 import { type ShareTransferOptions, shareTransfer } from '../direct/share.ts';
 import { sshTransfer } from '../direct/ssh-transfer.ts';
 import { asJobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import type { Secrets } from '../redact.ts';
 import type { Store } from '../store/store.ts';
@@ -23,6 +24,8 @@ import { isInstalled } from '../system/program.ts';
 const TICK_MS = 5_000;
 /** After a failure; and without a grant, for those that come from another agent of a fleet. */
 const PAUSE_MS = 60_000;
+/** Limit for releasing the grants of one job. */
+const END_MS = 5_000;
 
 interface TransfersOptions {
   readonly store: Store;
@@ -61,6 +64,7 @@ export class Transfers {
   readonly #directory: PrivateDirectory;
   readonly #log: Log;
   readonly #clock: Clock;
+  #remote: Remote | undefined;
 
   /** For the owner of the lock only: removes the leftovers of a kill. */
   constructor({ store, log, secrets, clock = systemClock }: TransfersOptions) {
@@ -105,12 +109,21 @@ export class Transfers {
 
   /** Releases unused grants periodically; the returned function ends that. */
   keepUp(remote: Remote): () => Promise<void> {
+    this.#remote = remote;
     const stop = new AbortController();
     const running = this.#keepEnding(remote, stop.signal);
     return () => {
       stop.abort();
       return running;
     };
+  }
+
+  /** Releases the grants of a job, if that is possible at once; its next owner in a fleet releases the rest. */
+  async end(jobId: JobId): Promise<void> {
+    if (this.#remote === undefined) return;
+    const limit = new AbortController();
+    const cancel = this.#clock.timer(END_MS, () => limit.abort());
+    await this.leases.end(jobId, this.#remote, limit.signal).finally(cancel);
   }
 
   async #keepEnding(remote: Remote, signal: AbortSignal): Promise<void> {

@@ -95,9 +95,7 @@ export class ViewThread {
           return;
         }
         case 'failure':
-          return log.error({ scope: 'the view', err: message.message }, 'request of the view failed');
-        case 'ended':
-          this.#why = message.message;
+          log.error({ scope: 'the view', err: message.message }, 'request of the view failed');
       }
     });
     thread.on('error', (error) => {

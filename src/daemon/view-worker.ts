@@ -3,11 +3,12 @@
  * an end of its own.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import type { FleetSettings } from '../config/schema.ts';
 import { asJobtailError } from '../errors.ts';
 import { type AgentCounts, Figures } from '../view/events/figures.ts';
 import { type RunningView, serveView } from '../view/serve.ts';
 import type { ViewSettings } from '../view/settings.ts';
-import { FleetOfView, type FleetOfViewOptions } from './fleet.ts';
+import { FleetOfView } from './fleet.ts';
 
 const agent = parentPort;
 if (agent === null) throw new Error('this is a thread of the agent');
@@ -23,25 +24,21 @@ agent.on('message', (message: ToView) => {
   } else void view?.close().finally(() => process.exit());
 });
 
-try {
-  const { settings, fleet } = workerData as ViewThreadData;
-  view = await serveView({
-    settings,
-    fleet: fleet === null ? null : new FleetOfView(fleet),
-    figures,
-    onFailure: (error) => report({ kind: 'failure', message: asJobtailError(error).message }),
-  });
-  report({ kind: 'serving', port: view.port });
-} catch (thrown) {
-  const { message, hint } = asJobtailError(thrown);
-  report({ kind: 'ended', message, hint });
-  agent.close();
-}
+const { settings, fleet } = workerData as ViewThreadData;
+view = await serveView({
+  settings,
+  fleet: fleet === null ? null : new FleetOfView(fleet, settings),
+  figures,
+  onFailure: (error) => report({ kind: 'failure', message: asJobtailError(error).message }),
+}).catch((thrown: unknown) => {
+  throw asJobtailError(thrown);
+});
+report({ kind: 'serving', port: view.port });
 
 /** Given to the thread. */
 export interface ViewThreadData {
   readonly settings: ViewSettings;
-  readonly fleet: FleetOfViewOptions | null;
+  readonly fleet: FleetSettings | null;
 }
 
 /** From the thread. */
@@ -50,8 +47,6 @@ export type FromView =
   /** It was asked for a sign of life. */
   | { readonly kind: 'pulse' }
   /** It goes on, but something went wrong. */
-  | { readonly kind: 'failure'; readonly message: string }
-  /** It cannot serve, and ends. */
-  | { readonly kind: 'ended'; readonly message: string; readonly hint: string | undefined };
+  | { readonly kind: 'failure'; readonly message: string };
 
 export type ToView = { readonly kind: 'pulse'; readonly counts: AgentCounts } | { readonly kind: 'close' };

@@ -9,39 +9,36 @@ import type { Config } from '../config/config.ts';
 import { EXACT, stampOf } from '../system/files.ts';
 import { secretFileOf } from '../system/secret.ts';
 
-/** Calls back with each file that changed. */
 export class FileWatch {
-  readonly #onChange: (file: string) => void;
   /** What was seen of each file. */
   readonly #seen = new Map<string, string>();
+  #reporterOf: ReadonlyMap<string, () => void> = new Map();
   #timer: NodeJS.Timeout | undefined;
   #watcher: FSWatcher | undefined;
   #isChecking = false;
 
-  constructor(onChange: (file: string) => void) {
-    this.#onChange = onChange;
-  }
-
   /**
-   * Watches these files: absolute paths; neither a file nor its directory need be there yet. From now on no change is
-   * missed, also none of those that were watched before.
+   * Watches these files, each with what is called at a change: absolute paths; neither a file nor its directory need be
+   * there yet. From now on no change is missed, also none of those that were watched before.
    */
-  watch(files: readonly string[]): void {
-    for (const file of this.#seen.keys()) if (!files.includes(file)) this.#seen.delete(file);
+  watch(reporterOf: ReadonlyMap<string, () => void>): void {
+    this.#reporterOf = reporterOf;
+    const files = [...reporterOf.keys()];
+    for (const file of this.#seen.keys()) if (!reporterOf.has(file)) this.#seen.delete(file);
     for (const file of files) if (!this.#seen.has(file)) this.#seen.set(file, stampOf(statIfThere(file)));
     clearInterval(this.#timer);
     void this.#watcher?.close();
     this.#watcher = undefined;
     if (files.length === 0) return;
     this.#timer = setInterval(() => void this.#check(), CHECK_MS);
-    this.#watcher = watch([...files], { ignoreInitial: true, atomic: false })
+    this.#watcher = watch(files, { ignoreInitial: true, atomic: false })
       .on('all', () => void this.#check())
       // The system has no watch left: the next check comes half a second later at most.
       .on('error', () => {});
   }
 
   close(): void {
-    this.watch([]);
+    this.watch(new Map());
   }
 
   async #check(): Promise<void> {
@@ -52,7 +49,7 @@ export class FileWatch {
     for (const [file, stamp] of found) {
       if ((this.#seen.get(file) ?? stamp) === stamp) continue;
       this.#seen.set(file, stamp);
-      this.#onChange(file);
+      this.#reporterOf.get(file)?.();
     }
   }
 }
@@ -71,9 +68,7 @@ function statIfThere(file: string): fs.BigIntStats | undefined {
 /** Not in the loop: a network file system may hang. */
 const stampNow = async (file: string) => stampOf(await fs.promises.stat(file, EXACT).catch(() => undefined));
 
-interface WatchedFilesOptions {
-  readonly configFile: string;
-  readonly wakeFile: string;
+interface Reporters {
   readonly onWake: () => void;
   /** The configuration may have changed; `asked`: the connection is to be made anew even if it has not. */
   readonly onConfig: (options: { readonly asked: boolean }) => void;
@@ -83,39 +78,25 @@ interface WatchedFilesOptions {
 /** A secret that is written in several steps is read when it was left alone for so long: half of one is a wrong one. */
 const QUIET_MS = 200;
 
-export class WatchedFiles {
-  readonly #options: WatchedFilesOptions;
-  readonly #watch: FileWatch;
-  #reporterOf: ReadonlyMap<string, () => void> = new Map();
-  #secretTimer: NodeJS.Timeout | undefined;
-
-  constructor(options: WatchedFilesOptions) {
-    this.#options = options;
-    this.#watch = new FileWatch((file) => this.#reporterOf.get(file)?.());
+/** What belongs to these configurations, for `FileWatch`. */
+export function watchedFiles(
+  configs: readonly Config[],
+  wakeFile: string,
+  { onWake, onConfig, onSecret }: Reporters,
+): ReadonlyMap<string, () => void> {
+  const reporterOf = new Map([[wakeFile, onWake]]);
+  let secretTimer: NodeJS.Timeout | undefined;
+  const secretChanged = () => {
+    clearTimeout(secretTimer);
+    secretTimer = setTimeout(onSecret, QUIET_MS).unref();
+  };
+  for (const { auth, service, file } of configs) {
+    const secretFile = secretFileOf(auth.secret, process.env);
+    if (secretFile !== undefined) reporterOf.set(secretFile, secretChanged);
+    const { caFile, certFile, keyFile } = service.tls;
+    for (const tlsFile of [caFile, certFile, keyFile])
+      if (tlsFile !== null) reporterOf.set(tlsFile, () => onConfig({ asked: true }));
+    reporterOf.set(file, () => onConfig({ asked: false }));
   }
-
-  /** Watches what belongs to these configurations, and nothing else. */
-  cover(configs: readonly Config[]): void {
-    const { configFile, wakeFile, onWake, onConfig } = this.#options;
-    const reporterOf = new Map<string, () => void>();
-    for (const config of configs) {
-      const secretFile = secretFileOf(config.auth.secret, process.env);
-      if (secretFile !== undefined) reporterOf.set(secretFile, () => this.#secretChanged());
-      const { caFile, certFile, keyFile } = config.service.tls;
-      for (const file of [caFile, certFile, keyFile])
-        if (file !== null) reporterOf.set(file, () => onConfig({ asked: true }));
-    }
-    this.#reporterOf = reporterOf.set(configFile, () => onConfig({ asked: false })).set(wakeFile, onWake);
-    this.#watch.watch([...reporterOf.keys()]);
-  }
-
-  close(): void {
-    this.#watch.close();
-    clearTimeout(this.#secretTimer);
-  }
-
-  #secretChanged(): void {
-    clearTimeout(this.#secretTimer);
-    this.#secretTimer = setTimeout(this.#options.onSecret, QUIET_MS);
-  }
+  return reporterOf;
 }

@@ -63,7 +63,7 @@ export class Taking {
   async #reclaim(isMeant: (job: TakenJob) => boolean): Promise<void> {
     const { leased, joined } = this.#membership;
     const owned = (await joined.claims.owned()).filter(({ jobId }) => leased.get(jobId) === undefined);
-    this.#add(owned.filter(isMeant));
+    leased.add(...owned.filter(isMeant));
   }
 
   /** Acquires jobs up to this agent's share. Returns how many. */
@@ -78,7 +78,7 @@ export class Taking {
     if (summary.waiting === 0 || max <= 0) return 0;
     const taken = await joined.claims.take(max);
     if (taken.length === 0) return 0;
-    this.#add(taken);
+    leased.add(...taken);
     const takeovers = taken.filter(({ isTakeover }) => isTakeover).length;
     this.takeovers += takeovers;
     log.info({ jobs: taken.length, takeovers, agent: member.name }, 'jobs acquired');
@@ -122,10 +122,6 @@ export class Taking {
   follow(brought: readonly TakenJob[]): void {
     const owned = brought.filter((job) => this.#membership.leased.get(job.jobId) === job);
     if (owned.length > 0) this.#following.follow(owned);
-  }
-
-  #add(taken: readonly TakenJob[]): void {
-    for (const job of taken) this.#membership.leased.add(job);
   }
 }
 

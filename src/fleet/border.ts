@@ -120,6 +120,8 @@ const COLUMNS: Readonly<Record<string, z.ZodType>> = {
 const isUsual = (found: unknown) =>
   found === null || typeof found === 'string' || (Number.isSafeInteger(found) && Number(found) >= 0);
 
+type FoundCommand = Omit<OpenCommand, 'isApplied' | 'body'> & { readonly body: unknown };
+
 export interface FoundRow {
   readonly jobId: string;
   readonly table: string;
@@ -143,7 +145,7 @@ export class Border {
     return jobId.safeParse(found).success || this.#refuse('job', String(found), 'malformed id');
   }
 
-  rows(found: readonly FoundRow[]): (PortableRow & { readonly row: string })[] {
+  rows<Found extends FoundRow>(found: readonly Found[]): (Found & PortableRow & { readonly row: string })[] {
     return found.flatMap((one) => {
       const row = this.#row(one);
       return typeof row === 'string' ? this.refuse(one, row) : [{ ...one, ...row }];
@@ -155,12 +157,7 @@ export class Border {
     return [];
   }
 
-  command({
-    kind,
-    body,
-    jobId: job,
-    commandId,
-  }: Pick<OpenCommand, 'kind' | 'jobId' | 'commandId'> & { body: unknown }) {
+  command({ kind, body, jobId: job, commandId }: FoundCommand): { readonly body: WatchRequest | null } | undefined {
     const command = body === null ? null : WATCH_REQUEST.safeParse(body).data;
     const isSound = command !== undefined && (command?.jobId ?? job) === job && (kind !== 'watch' || command !== null);
     if (COMMAND_KINDS.includes(kind) && isSound) return { body: command as WatchRequest | null };

@@ -19,13 +19,6 @@ export type End = 'handed-over' | 'done';
 /** Maximum jobs released in one transaction. */
 const MAX_FREED = 100;
 
-interface ClaimsOptions {
-  readonly database: Database;
-  readonly register: Pick<Register, 'seenAt'>;
-  readonly owner: string;
-  readonly instance: string;
-}
-
 /**
  * Condition on the last heartbeat, $1 by the agent $2: the database has it. After a restored backup it does not, and the
  * owners in it may be former ones.
@@ -33,19 +26,21 @@ interface ClaimsOptions {
 const HAS_HEARTBEAT = `($1::timestamptz IS NULL OR EXISTS (SELECT 1 FROM {s}.agents AS own WHERE own.name = $2 AND own.seen_at >= $1::timestamptz))`;
 
 export class Claims {
-  readonly #options: ClaimsOptions;
   readonly #database: Database;
+  readonly #register: Pick<Register, 'seenAt'>;
   readonly #owner: string;
+  readonly #instance: string;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(options: ClaimsOptions) {
-    this.#options = options;
-    this.#database = options.database;
-    this.#owner = options.owner;
+  constructor(database: Database, register: Pick<Register, 'seenAt'>, owner: string, instance: string) {
+    this.#database = database;
+    this.#register = register;
+    this.#owner = owner;
+    this.#instance = instance;
   }
 
   get #heartbeat(): readonly unknown[] {
-    return [this.#options.register.seenAt, this.#owner];
+    return [this.#register.seenAt, this.#owner];
   }
 
   /** Acquires up to `max` jobs that wait for an owner; skips those for which a command is being placed. */
@@ -101,7 +96,7 @@ export class Claims {
          JOIN unnest($2::text[], $3::int[]) AS leased (job_id, attempt) ON jobs.job_id = leased.job_id AND jobs.attempt = leased.attempt
          WHERE owner = $1 AND NOT EXISTS (SELECT 1 FROM {s}.agents WHERE name = $1 AND instance <> $4)
          ORDER BY jobs.job_id FOR UPDATE OF jobs`,
-        [this.#owner, idsOf(jobs), jobs.map(({ attempt }) => attempt), this.#options.instance],
+        [this.#owner, idsOf(jobs), jobs.map(({ attempt }) => attempt), this.#instance],
       );
       const named = new Set(idsOf(rows));
       const owned = jobs.filter(({ jobId }) => named.has(jobId));

@@ -4,6 +4,7 @@
  */
 import type { PassAnswer } from '../agent/pass/complete-pass.ts';
 import type { JobId } from '../job.ts';
+import { jsonOf } from '../store/sql.ts';
 import type { Store } from '../store/store.ts';
 import type { Command, OpenCommand } from './border.ts';
 import type { Database } from './database.ts';
@@ -18,7 +19,7 @@ export type Answer = PassAnswer | typeof DONE;
 export const COMMANDS_CHANNEL = 'orders';
 
 /** Limits how long agents wait that acquire these jobs or execute their commands. */
-export const COMMANDS_AT_ONCE = 100;
+export const COMMANDS_AT_ONCE = 500;
 
 const COLUMNS = 'order_id::text AS "commandId", job_id AS "jobId", kind, body, is_applied AS "isApplied"';
 
@@ -35,24 +36,21 @@ export class Commands {
   }
 
   async giveWithin(sql: Sql, commands: readonly Command[]): Promise<string[]> {
-    const ids: string[] = [];
-    // Sorted, so that two transactions never wait for each other.
-    const sorted = [...commands].sort((a, b) => (a.jobId < b.jobId ? -1 : 1));
-    for (const { jobId, kind, body = null } of sorted) {
-      // Locks the row: an owner that finds no more work checks again after this transaction.
-      await sql.query(
-        `INSERT INTO {s}.jobs (job_id, source, waiting_since) VALUES ($1, $2, now()) ON CONFLICT (job_id) DO UPDATE
-         SET waiting_since = CASE WHEN jobs.owner IS NULL THEN coalesce(jobs.waiting_since, now()) END`,
-        [jobId, body?.source ?? 'command'],
-      );
-      const [row] = await sql.query<{ readonly commandId: string }>(
-        'INSERT INTO {s}.orders (job_id, kind, body) VALUES ($1, $2, $3) RETURNING order_id::text AS "commandId"',
-        [jobId, kind, body === null ? null : JSON.stringify(body)],
-      );
-      ids.push(row?.commandId ?? '');
-    }
+    if (commands.length === 0) return [];
+    // Locks the rows, in an order: an owner that finds no more work checks again after this transaction.
+    const rows = await sql.query<{ readonly commandId: string }>(
+      `WITH given AS (SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS given (job_id, kind, body, source)),
+         locked AS (INSERT INTO {s}.jobs (job_id, source, waiting_since)
+           SELECT DISTINCT ON (job_id) job_id, source, now() FROM given ORDER BY job_id ON CONFLICT (job_id) DO UPDATE
+           SET waiting_since = CASE WHEN jobs.owner IS NULL THEN coalesce(jobs.waiting_since, now()) END)
+       INSERT INTO {s}.orders (job_id, kind, body) SELECT job_id, kind, body::json FROM given RETURNING order_id::text AS "commandId"`,
+      [
+        ...[idsOf(commands), commands.map(({ kind }) => kind)],
+        ...[commands.map(({ body }) => jsonOf(body ?? null)), commands.map(({ body }) => body?.source ?? 'command')],
+      ],
+    );
     await this.notify(sql);
-    return ids;
+    return rows.map(({ commandId }) => commandId);
   }
 
   async notify(sql: Sql): Promise<void> {
@@ -89,18 +87,22 @@ export class Commands {
     );
     const sound = this.#understood(commands);
     const understood = new Set(sound.map(({ commandId }) => commandId));
-    const refused = commands.flatMap(({ commandId }) => (understood.has(commandId) ? [] : [commandId]));
-    await this.settle(this.#database, refused, REFUSED);
+    const refused = commands.filter(({ commandId }) => !understood.has(commandId));
+    await this.settle(
+      this.#database,
+      refused.map(({ commandId }) => ({ commandId, answer: REFUSED })),
+    );
     return sound;
   }
 
   /** Within a fenced transaction. A null answer follows later. */
-  async settle(sql: Sql, commandIds: readonly string[], answer: Answer | null): Promise<void> {
-    if (commandIds.length === 0) return;
-    await sql.query(`UPDATE {s}.orders SET is_applied = true, answer = $2 WHERE order_id = ANY($1::bigint[])`, [
-      commandIds,
-      answer === null ? null : JSON.stringify(answer),
-    ]);
+  async settle(sql: Sql, settled: readonly Pick<Settled, 'commandId' | 'answer'>[]): Promise<void> {
+    if (settled.length === 0) return;
+    await sql.query(
+      `UPDATE {s}.orders SET is_applied = true, answer = settled.answer::json
+       FROM unnest($1::bigint[], $2::text[]) AS settled (order_id, answer) WHERE orders.order_id = settled.order_id`,
+      [settled.map(({ commandId }) => commandId), settled.map(({ answer }) => jsonOf(answer))],
+    );
   }
 
   #understood<Found extends OpenCommand>(commands: readonly Found[]): Found[] {
@@ -124,16 +126,12 @@ export interface Settled {
   readonly answer: Answer | null;
 }
 
-interface Asked {
-  readonly jobId: JobId;
-  readonly requestId: number;
-}
-
 /** Executes commands for the jobs that this agent owns: puts them into its store, and collects the answers there. */
 export class Execution {
   readonly #store: Store;
   readonly #now: () => number;
-  readonly #asked = new Map<string, Asked>();
+  /** Commands with a request in the store, whose answer is still to come. */
+  readonly #asked = new Map<string, { readonly jobId: JobId; readonly requestId: number }>();
 
   constructor(store: Store, now: () => number) {
     this.#store = store;

@@ -1,5 +1,5 @@
 /** Connections to PostgreSQL, by the package `pg`. Every statement has a time limit. */
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import '../system/network.ts';
 import { JobtailError } from '../errors.ts';
 
@@ -18,18 +18,8 @@ export interface Listener {
   readonly onConnect: () => void;
 }
 
-export interface Session {
-  query(text: string, values?: readonly unknown[]): Promise<unknown[]>;
-  /** With an error, the connection is closed, and an open transaction rolled back. */
-  release(error?: Error): void;
-}
-
-export interface Connections {
-  /** Runs a statement on any connection. */
-  query(text: string, values?: readonly unknown[]): Promise<unknown[]>;
-  session(): Promise<Session>;
-  close(): Promise<void>;
-}
+export type Session = Pick<PoolClient, 'query' | 'release'>;
+export type Connections = Pick<Pool, 'query' | 'end'> & { connect(): Promise<Session> };
 
 /** Limit for one response: the lease of a 10 s heartbeat must outlast two of them. */
 const QUERY_MS = 4_000;
@@ -41,12 +31,12 @@ const SESSION = '-c idle_in_transaction_session_timeout=5000 -c search_path=pg_c
 
 /** @throws JobtailError config if the package is missing */
 export async function connectionsTo({ url, name, max, listener }: ConnectionOptions): Promise<Connections> {
-  const { Pool } = await import('pg').catch((cause: unknown) => {
+  const pg = await import('pg').catch((cause: unknown) => {
     const hint = 'install jobtail again with this Node.js (npm install -g), with optional packages';
     const message = 'the package pg, which a fleet needs, is missing or cannot be loaded';
     throw new JobtailError('config', message, { hint, cause });
   });
-  const pool = new Pool({
+  const pool = new pg.Pool({
     ...{ connectionString: url, application_name: `jobtail ${name}`, max, options: SESSION },
     ...{ query_timeout: QUERY_MS, connectionTimeoutMillis: QUERY_MS, keepAlive: true },
     onConnect: async (client: PoolClient) => {
@@ -60,13 +50,5 @@ export async function connectionsTo({ url, name, max, listener }: ConnectionOpti
     ...(listener === undefined ? {} : { idleTimeoutMillis: 0 }),
   });
   pool.on('error', () => {});
-  return {
-    query: async (text, values) => (await pool.query(text, values)).rows,
-    session: async () => {
-      const client = await pool.connect();
-      const query = async (text: string, values?: readonly unknown[]) => (await client.query(text, values)).rows;
-      return { query, release: (error) => client.release(error) };
-    },
-    close: () => pool.end(),
-  };
+  return pool;
 }

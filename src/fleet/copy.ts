@@ -1,10 +1,11 @@
 /** A copy of the rows that the fleet's database has, as a store: whatever shows the jobs of an agent can show them. */
-import fs from 'node:fs';
 import type { JobId } from '../job.ts';
 import type { PortableRow } from '../store/portable-rows.ts';
-import { Store } from '../store/store.ts';
-import { temporaryDirectory } from '../system/directories.ts';
-import type { FleetClient } from './client.ts';
+import { IN_MEMORY, Store } from '../store/store.ts';
+import { NOT_STORED } from './border.ts';
+import { Commands } from './commands.ts';
+import type { Database } from './database.ts';
+import { rowsOfJobs, shownRows } from './handover.ts';
 
 export interface CopyOptions {
   /** All jobs if left out. */
@@ -15,42 +16,37 @@ export interface CopyOptions {
 
 export class FleetCopy {
   readonly store: Store;
-  readonly #directory = temporaryDirectory('jobtail-view-');
+  readonly #database: Database;
   /** The rows of each job in the store, as text. */
   #copied: ReadonlyMap<JobId, string> = new Map();
 
   /** `service`: the address whose capabilities the store has. */
-  constructor(service: string) {
-    try {
-      this.store = new Store({ directory: this.#directory, service, owner: true, now: Date.now });
-    } catch (error) {
-      this.#remove();
-      throw error;
-    }
-  }
-
-  close(): void {
-    this.store.close();
-    this.#remove();
+  constructor(database: Database, service: string) {
+    this.#database = database;
+    this.store = new Store({ directory: IN_MEMORY, service, owner: true, now: Date.now });
   }
 
   /** Copies the rows of the jobs that changed, and the commands that no agent has executed yet. */
-  async refresh(client: FleetClient, { only, withResults = [] }: CopyOptions = {}): Promise<void> {
-    let rows = await client.rows(only);
-    for (const jobId of withResults) {
-      const others = rows.filter((row) => row.jobId !== jobId || !isResult(row));
-      rows = others.concat((await client.allRows(jobId)).filter(isResult));
-    }
-    const [rule, commands] = [await client.rule(), await client.newCommands()];
-    const capabilities = await client.capabilities(this.store.capabilities.service);
-    const shown = commands.filter(({ jobId }) => only === undefined || jobId === only);
+  async refresh({ only, withResults = [] }: CopyOptions): Promise<void> {
+    const rows: PortableRow[] = (await shownRows(this.#database, only)).map(({ polledSince, ...one }) => {
+      if (polledSince === null) return one;
+      const row = JSON.parse(one.row) as { readonly polled_at: number | null };
+      return { ...one, row: JSON.stringify({ ...row, polled_at: Math.max(row.polled_at ?? 0, polledSince) }) };
+    });
+    for await (const page of rowsOfJobs(this.#database, withResults))
+      rows.push(...page.filter(({ table }) => table === 'result_files'));
+    const { border } = this.#database;
+    const [rule] = await this.#database.query<{ readonly rule: unknown }>('SELECT rule FROM {s}.rules');
+    const ruleInForce = border.rule(rule?.rule);
+    const commands = await new Commands(this.#database).ofNew();
+    const capabilities = await this.#database.capabilities(this.store.capabilities.service);
     const { store } = this;
     const copied = new Map<JobId, string>();
-    store.quickTransaction(() => {
+    store.transaction(() => {
       // Rows of a job that is acquired at this moment may be incomplete.
       const known = new Set(rows.flatMap(({ table, jobId }) => (table === 'jobs' ? [jobId] : [])));
       const byJob = grouped(rows.filter(({ jobId }) => known.has(jobId)));
-      const ordered = grouped(shown);
+      const ordered = grouped(commands.filter(({ kind, jobId }) => kind === 'watch' && (only ?? jobId) === jobId));
       const jobs = new Set([...known, ...ordered.keys()]);
       for (const jobId of jobs) {
         const [its, orders] = [byJob.get(jobId) ?? [], ordered.get(jobId) ?? []];
@@ -58,19 +54,15 @@ export class FleetCopy {
         copied.set(jobId, text);
         if (this.#copied.get(jobId) === text) continue;
         store.portableRows.forget(jobId);
-        for (const row of store.portableRows.take(its, withResults.includes(jobId))) client.ignore(row);
-        for (const { madeAt, ...order } of orders) store.jobs.watch(order, Math.round(madeAt));
+        for (const row of store.portableRows.take(its, withResults.includes(jobId))) border.refuse(row, NOT_STORED);
+        for (const { body, madeAt } of orders) if (body !== null) store.jobs.watch(body, Math.round(madeAt));
       }
       for (const jobId of this.#copied.keys()) if (!jobs.has(jobId)) store.portableRows.forget(jobId);
       for (const { name, value } of capabilities) store.capabilities.set(name, value);
-      if (rule === undefined) store.watchMine.remove('command');
-      else store.watchMine.save(rule);
+      if (ruleInForce === undefined) store.watchMine.remove('command');
+      else store.watchMine.save(ruleInForce);
     });
     this.#copied = copied;
-  }
-
-  #remove(): void {
-    fs.rmSync(this.#directory, { recursive: true, force: true });
   }
 }
 
@@ -83,5 +75,3 @@ function grouped<Row extends { readonly jobId: JobId }>(rows: readonly Row[]): R
   }
   return groups;
 }
-
-const isResult = ({ table }: PortableRow) => table === 'result_files';

@@ -2,8 +2,8 @@
 import { JobtailError } from '../errors.ts';
 import { type Secrets, safeText } from '../redact.ts';
 import { Border } from './border.ts';
-import { type ConnectionOptions, type Connections, connectionsTo } from './connections.ts';
-import { migrate, type Sql, type Tables } from './tables.ts';
+import { type ConnectionOptions, type Connections, connectionsTo, type Listener, type Session } from './connections.ts';
+import type { Sql, Tables } from './tables.ts';
 
 export interface FleetAddress {
   readonly url: string;
@@ -32,27 +32,23 @@ export class Database implements Tables {
     this.#secrets = secrets;
   }
 
-  /** Connects, and upgrades the tables to the format of this version. @throws JobtailError fleet, config */
-  static async open(options: FleetAddress, name: string): Promise<Database> {
-    const database = await Database.connect(options, { name });
+  /** `prepare` upgrades or checks the tables. @throws JobtailError fleet, config */
+  static async open(
+    address: FleetAddress,
+    { name, max = MAX_CONNECTIONS, listener }: { name: string; max?: number; listener?: Listener | undefined },
+    prepare: (database: Database) => Promise<void> = async () => {},
+  ): Promise<Database> {
+    const { url, secrets, connect = connectionsTo } = address;
+    const password = passwordOf(url);
+    if (password !== '') secrets.add('sign-in', password);
+    const database = new Database(await connect({ url, name, max, listener }), address);
     try {
-      await migrate(database);
+      await prepare(database);
       return database;
     } catch (error) {
       await database.close();
       throw error;
     }
-  }
-
-  /** Connects, and changes nothing. @throws JobtailError config */
-  static async connect(
-    options: FleetAddress,
-    { name, max = MAX_CONNECTIONS, listener }: Omit<ConnectionOptions, 'url' | 'max'> & { readonly max?: number },
-  ): Promise<Database> {
-    const { url, secrets, connect = connectionsTo } = options;
-    const password = passwordOf(url);
-    if (password !== '') secrets.add('sign-in', password);
-    return new Database(await connect({ url, name, max, listener }), options);
   }
 
   query<Row = unknown>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
@@ -61,7 +57,7 @@ export class Database implements Tables {
 
   /** Runs `work` in a transaction; rolls back and rethrows what it throws. */
   async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    const session = await this.#try(() => this.#connections.session());
+    const session = await this.#try(() => this.#connections.connect());
     const query: Sql['query'] = (text, values) => this.#run(session, text, values);
     try {
       await query('BEGIN');
@@ -81,11 +77,11 @@ export class Database implements Tables {
   }
 
   async close(): Promise<void> {
-    await this.#connections.close().catch(() => {});
+    await this.#connections.end().catch(() => {});
   }
 
-  #run<Row>(on: Pick<Connections, 'query'>, text: string, values?: readonly unknown[]): Promise<Row[]> {
-    return this.#try(async () => (await on.query(text.replaceAll('{s}', this.schema), values)) as Row[]);
+  #run<Row>(on: Connections | Session, text: string, values?: readonly unknown[]): Promise<Row[]> {
+    return this.#try(async () => (await on.query(text.replaceAll('{s}', this.schema), values)).rows as Row[]);
   }
 
   async #try<T>(work: () => Promise<T>): Promise<T> {

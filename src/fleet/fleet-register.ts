@@ -49,12 +49,12 @@ export class FleetRegister implements JobRegister {
     });
   }
 
-  async follow(commands: readonly WatchRequest[], max: number): Promise<number> {
+  async follow(requests: readonly WatchRequest[], max: number): Promise<number> {
     let followed = 0;
-    for (const some of slicesOf(commands, COMMANDS_AT_ONCE)) {
-      const given = await this.#ask(NOTHING_GIVEN, (joined) => orderFresh(joined, some, max));
-      followed += given.count;
-      if (!given.isRoom) break;
+    for (const some of slicesOf(requests, COMMANDS_AT_ONCE)) {
+      const count = await this.#ask(0, (joined) => followFresh(joined, some, max));
+      followed += count;
+      if (count < some.length) break;
     }
     return followed;
   }
@@ -71,38 +71,22 @@ export class FleetRegister implements JobRegister {
   }
 }
 
-interface Given {
-  readonly count: number;
-  readonly isRoom: boolean;
-}
-
-const NOTHING_GIVEN: Given = { count: 0, isRoom: false };
-
-function orderFresh(
-  { database, commands: given }: Joined,
-  commands: readonly WatchRequest[],
-  max: number,
-): Promise<Given> {
+function followFresh({ database, commands }: Joined, requests: readonly WatchRequest[], max: number): Promise<number> {
   return database.transaction(async (sql) => {
     // Agents that do this at the same time take turns; the second one finds the commands of the first.
     await sql.query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s} mine'::text, 0::bigint))`);
-    const ids = idsOf(commands);
-    const known = await sql.query<{ readonly jobId: JobId }>(
-      'SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id = ANY($1)',
-      [ids],
+    const rows = await sql.query<{ readonly jobId: JobId }>(
+      `SELECT job_id AS "jobId" FROM unnest($1::text[]) WITH ORDINALITY AS wanted (job_id, place)
+       WHERE NOT EXISTS (SELECT 1 FROM {s}.jobs WHERE jobs.job_id = wanted.job_id) ORDER BY place LIMIT greatest(0::bigint,
+         $2::bigint - (SELECT count(*) FROM {s}.jobs WHERE source = 'mine' AND state IN ('ordered', 'watched', 'ending')))`,
+      [idsOf(requests), max],
     );
-    const [{ count } = { count: 0 }] = await sql.query<{ readonly count: number }>(
-      `SELECT count(*)::int AS count FROM {s}.jobs WHERE source = 'mine' AND state IN ('ordered', 'watched', 'ending')`,
+    const fresh = new Set(idsOf(rows));
+    const bodies = requests.filter(({ jobId }) => fresh.has(jobId));
+    await commands.giveWithin(
+      sql,
+      bodies.map((body) => ({ jobId: body.jobId, kind: 'watch', body })),
     );
-    const isKnown = new Set(idsOf(known));
-    const fresh = commands.filter(({ jobId }) => !isKnown.has(jobId));
-    const taken = fresh.slice(0, Math.max(0, max - count));
-    if (taken.length > 0) {
-      await given.giveWithin(
-        sql,
-        taken.map((body) => ({ jobId: body.jobId, kind: 'watch', body })),
-      );
-    }
-    return { count: taken.length, isRoom: taken.length === fresh.length };
+    return bodies.length;
   });
 }

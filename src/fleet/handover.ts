@@ -6,13 +6,13 @@
  */
 import type { JobId } from '../job.ts';
 import { slicesOf } from '../slices.ts';
-import { elsewhere, type PortableRow, type RowChange, type RowChanges, type RowKey } from '../store/portable-rows.ts';
+import type { PortableRow, RowChange, RowChanges, RowKey } from '../store/portable-rows.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type FoundRow, NOT_STORED } from './border.ts';
 import type { Claims, TakenJob } from './claims.ts';
 import type { Database } from './database.ts';
-import { idsOf, type LeasedJob } from './register.ts';
+import { idsOf, type LeasedJob, SEEN } from './register.ts';
 import type { Sql } from './tables.ts';
 
 interface HandoverOptions {
@@ -35,37 +35,43 @@ const LOST_KEY = 'another agent may have requested a key: if there is one, it ex
 export class Handover {
   readonly #options: HandoverOptions;
   readonly #changes: RowChanges;
-  readonly #kept: KeptRows;
   /** Rows that the database got before the store. */
   readonly #ahead = new Set<string>();
   constructor(options: HandoverOptions, changes: RowChanges) {
     this.#options = options;
     this.#changes = changes;
-    this.#kept = new KeptRows(options.database);
   }
 
   /** Copies the rows of acquired jobs into the store, unless they are there with this fencing token. */
   async bring(jobs: readonly TakenJob[]): Promise<void> {
-    const { store, mirror } = this.#options;
+    const { store, database, mirror } = this.#options;
     const here = new Map(store.fleetLeases.all().map(({ jobId, attempt }) => [jobId, attempt]));
     const isHere = ({ jobId, attempt }: TakenJob) => here.get(jobId) === attempt;
     // After a kill, it is unknown which of their changes the database has.
     this.writeAgain(jobs.filter(isHere));
     const missing = jobs.filter((job) => !isHere(job));
     if (missing.length === 0) return;
-    const same = new Set(missing.filter((job) => job.mirror === mirror).map(({ jobId }) => jobId));
     await this.forgetAll(idsOf(missing));
-    for await (const page of this.#kept.ofJobs(idsOf(missing))) {
+    for await (const page of rowsOfJobs(database, idsOf(missing))) {
       for (const rows of slicesOf(page, ROWS_AT_ONCE)) {
-        store.transaction(() => this.#take(rows, same));
+        const refused = store.transaction(() => store.portableRows.take(rows));
+        for (const row of refused) database.border.refuse(row, NOT_STORED);
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
-    for (const jobId of same) this.#changes.forget(jobId);
-    for (const { jobId } of missing) store.leases.loseAsked(LOST_KEY, jobId);
-    const elsewhere = missing.filter(({ jobId }) => !same.has(jobId));
+    const elsewhere = missing.filter((job) => job.mirror !== mirror);
+    store.transaction(() => {
+      for (const { jobId } of missing) this.#changes.forget(jobId);
+      for (const { jobId } of missing) store.leases.loseAsked(LOST_KEY, jobId);
+      for (const { jobId } of elsewhere) store.portableRows.withoutFiles(jobId);
+    });
     if (elsewhere.length > 0) {
-      await this.#writing(elsewhere, ALL_ROWS, (sql, owned) => KeptRows.begin(sql, idsOf(owned), mirror));
+      const set = 'UPDATE {s}.jobs SET mirror = $2 WHERE job_id = ANY($1)';
+      await this.#writing(
+        elsewhere,
+        ALL_ROWS,
+        async (sql, owned) => void (await sql.query(set, [idsOf(owned), mirror])),
+      );
     }
     store.transaction(() => {
       for (const job of missing) this.noteTaken(job);
@@ -83,11 +89,14 @@ export class Handover {
     if (store.jobs.get(job.jobId) !== undefined) store.fleetLeases.save(job);
   }
 
-  /** Writes some of the changed rows of these jobs; returns whether more are left. */
-  async write(jobs: readonly LeasedJob[]): Promise<boolean> {
+  /** Writes the changed rows of these jobs, some at a time. */
+  async write(jobs: readonly LeasedJob[]): Promise<void> {
     const byId = new Map(jobs.map((job) => [job.jobId, job]));
-    const changed = this.#changes.jobs().flatMap((jobId) => byId.get(jobId) ?? []);
-    return changed.length > 0 && (await this.#writing(changed, ROWS_AT_ONCE)).written === ROWS_AT_ONCE;
+    for (let written = ROWS_AT_ONCE; written === ROWS_AT_ONCE; ) {
+      const changed = this.#changes.jobs().flatMap((jobId) => byId.get(jobId) ?? []);
+      if (changed.length === 0) return;
+      written = (await this.#writing(changed, ROWS_AT_ONCE)).written;
+    }
   }
 
   /**
@@ -99,7 +108,7 @@ export class Handover {
     work: (sql: Sql, owned: readonly LeasedJob[]) => Promise<void>,
   ): Promise<LeasedJob[]> {
     // Most rows are written before, because the transaction blocks other agents.
-    while (await this.write(jobs));
+    await this.write(jobs);
     return (await this.#writing(jobs, ALL_ROWS, work)).owned;
   }
 
@@ -109,7 +118,7 @@ export class Handover {
     const name = nameOf(portable);
     this.#ahead.add(name);
     try {
-      const owned = await this.#fenced([job], (sql) => KeptRows.write(sql, [portable]));
+      const owned = await this.#fenced([job], (sql) => writeRows(sql, [portable]));
       return owned.length > 0;
     } finally {
       // By then the store has the row, too.
@@ -140,12 +149,6 @@ export class Handover {
     return owned;
   }
 
-  #take(rows: readonly PortableRow[], same: ReadonlySet<JobId>): void {
-    const { store, database } = this.#options;
-    const fitting = rows.flatMap((row) => (same.has(row.jobId) ? [row] : elsewhere(row)));
-    for (const row of store.portableRows.take(fitting)) database.border.refuse(row, NOT_STORED);
-  }
-
   async #writing(
     jobs: readonly LeasedJob[],
     max: number,
@@ -159,7 +162,7 @@ export class Handover {
       const keys = [...changes, ...(max === ALL_ROWS ? this.#timesOf(fenced) : [])];
       const once = new Map(keys.map((key) => [nameOf(key), key]));
       const rows = [...once.values()].map((key) => store.portableRows.read(key));
-      await KeptRows.write(sql, rows);
+      await writeRows(sql, rows);
     });
     // Rows changed in the meantime have a higher number, and stay.
     store.transaction(() => this.#changes.done(changes));
@@ -190,74 +193,64 @@ const PAGE_ROWS = 5_000;
 const ALL_BUT_RESULTS = `kind <> 'result_files'`;
 
 type Kept = PortableRow & { readonly row: string };
+/** Owners do not write a poll without news: it was not before the last heartbeat of the owner less its lag. */
+type Shown = Kept & { readonly polledSince: number | null };
 
 const FIRST = { jobId: '', table: '', key: '' };
 
 const COLUMNS = 'job_id AS "jobId", kind AS "table", key, row::text AS row';
 
-/** The rows of jobs in the database, for the next owner and for displays. */
-export class KeptRows {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
+/** All rows of some jobs in pages: the rows of the jobs first, because the others refer to them. */
+export async function* rowsOfJobs(database: Database, jobIds: readonly JobId[]): AsyncGenerator<Kept[], void> {
+  const select = `SELECT ${COLUMNS} FROM {s}.rows WHERE job_id = ANY($1)`;
+  const { border } = database;
+  yield border.rows(await database.query<FoundRow>(`${select} AND kind = 'jobs'`, [jobIds]));
+  for (let last: Omit<FoundRow, 'row'> | undefined = FIRST; last !== undefined; ) {
+    const page: FoundRow[] = await database.query<FoundRow>(
+      `${select} AND kind <> 'jobs' AND (job_id, kind, key) > ($2, $3, $4) ORDER BY job_id, kind, key LIMIT ${PAGE_ROWS}`,
+      [jobIds, last.jobId, last.table, last.key],
+    );
+    yield border.rows(page);
+    last = page.length < PAGE_ROWS ? undefined : page.at(-1);
   }
+}
 
-  /** All rows of some jobs in pages: the rows of the jobs first, because the others refer to them. */
-  async *ofJobs(jobIds: readonly JobId[]): AsyncGenerator<Kept[], void> {
-    const select = `SELECT ${COLUMNS} FROM {s}.rows WHERE job_id = ANY($1)`;
-    const { border } = this.#database;
-    yield border.rows(await this.#database.query<FoundRow>(`${select} AND kind = 'jobs'`, [jobIds]));
-    for (let last: Omit<FoundRow, 'row'> | undefined = FIRST; last !== undefined; ) {
-      const page: FoundRow[] = await this.#database.query<FoundRow>(
-        `${select} AND kind <> 'jobs' AND (job_id, kind, key) > ($2, $3, $4) ORDER BY job_id, kind, key LIMIT ${PAGE_ROWS}`,
-        [jobIds, last.jobId, last.table, last.key],
-      );
-      yield border.rows(page);
-      last = page.length < PAGE_ROWS ? undefined : page.at(-1);
-    }
-  }
+/** The rows that a display of all jobs, or of one, needs. */
+export async function shownRows(database: Database, only: JobId | undefined): Promise<Shown[]> {
+  const ofOne = `job_id = $1 AND (${ALL_BUT_RESULTS} OR row::text LIKE '%"reason":"%')`;
+  const [where, values] = only === undefined ? [ALL_BUT_RESULTS, []] : [ofOne, [only]];
+  const polled = `SELECT floor(extract(epoch FROM seen_at)::float8 * 1000::float8 - lag_ms::float8) FROM {s}.jobs JOIN {s}.agents ON name = owner
+    WHERE jobs.job_id = rows.job_id AND state IN ('watched', 'ending') AND ${SEEN} AND not_followed = 0`;
+  const select = `SELECT ${COLUMNS}, CASE WHEN kind = 'jobs' THEN (${polled}) END AS "polledSince" FROM {s}.rows
+    WHERE ${where} ORDER BY kind <> 'jobs', job_id, kind = 'result_counts'`;
+  return database.border.rows(await database.query<FoundRow & Pick<Shown, 'polledSince'>>(select, values));
+}
 
-  async shown(only: JobId | undefined): Promise<Kept[]> {
-    const ofOne = `job_id = $1 AND (${ALL_BUT_RESULTS} OR row::text LIKE '%"reason":"%')`;
-    const [where, values] = only === undefined ? [ALL_BUT_RESULTS, []] : [ofOne, [only]];
-    const select = `SELECT ${COLUMNS} FROM {s}.rows WHERE ${where} ORDER BY kind <> 'jobs', job_id`;
-    return this.#database.border.rows(await this.#database.query<FoundRow>(select, values));
-  }
-
-  static async write(sql: Sql, rows: readonly PortableRow[]): Promise<void> {
-    const kept = rows.filter((one): one is PortableRow & { row: string } => one.row !== null);
-    const gone = rows.filter(({ row }) => row === null);
-    if (kept.length > 0) {
-      await sql.query(
-        `INSERT INTO {s}.rows (job_id, kind, key, row)
-         SELECT job_id, kind, key, row::json FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS kept (job_id, kind, key, row)
-         ON CONFLICT (job_id, kind, key) DO UPDATE SET row = excluded.row`,
-        [...keysOf(kept), kept.map(({ row }) => row)],
-      );
-    }
-    if (gone.length > 0) {
-      await sql.query(
-        `DELETE FROM {s}.rows WHERE (job_id, kind, key) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`,
-        keysOf(gone),
-      );
-    }
-    const jobs = kept.filter(({ table }) => table === 'jobs');
-    if (jobs.length === 0) return;
+export async function writeRows(sql: Sql, rows: readonly PortableRow[]): Promise<void> {
+  const kept = rows.filter((one): one is Kept => one.row !== null);
+  const gone = rows.filter(({ row }) => row === null);
+  if (kept.length > 0) {
     await sql.query(
-      `UPDATE {s}.jobs SET state = kept.row ->> 'state', source = kept.row ->> 'source'
-       FROM unnest($1::text[], $2::json[]) AS kept (job_id, row) WHERE jobs.job_id = kept.job_id
-         AND (state, source) IS DISTINCT FROM (kept.row ->> 'state', kept.row ->> 'source')`,
-      [idsOf(jobs), jobs.map(({ row }) => row)],
+      `INSERT INTO {s}.rows (job_id, kind, key, row)
+       SELECT job_id, kind, key, row::json FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS kept (job_id, kind, key, row)
+       ON CONFLICT (job_id, kind, key) DO UPDATE SET row = excluded.row`,
+      [...keysOf(kept), kept.map(({ row }) => row)],
     );
   }
-
-  /** Within a fenced transaction: assigns the rows of files to the mirror directory `mirror`, which has no file yet. */
-  static async begin(sql: Sql, jobIds: readonly JobId[], mirror: string): Promise<void> {
-    const kinds = `('live_files', 'result_files', 'result_counts')`;
-    await sql.query(`DELETE FROM {s}.rows WHERE job_id = ANY($1) AND kind IN ${kinds}`, [jobIds]);
-    await sql.query('UPDATE {s}.jobs SET mirror = $2 WHERE job_id = ANY($1)', [jobIds, mirror]);
+  if (gone.length > 0) {
+    await sql.query(
+      `DELETE FROM {s}.rows WHERE (job_id, kind, key) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))`,
+      keysOf(gone),
+    );
   }
+  const jobs = kept.filter(({ table }) => table === 'jobs');
+  if (jobs.length === 0) return;
+  await sql.query(
+    `UPDATE {s}.jobs SET state = kept.row ->> 'state', source = kept.row ->> 'source'
+     FROM unnest($1::text[], $2::json[]) AS kept (job_id, row) WHERE jobs.job_id = kept.job_id
+       AND (state, source) IS DISTINCT FROM (kept.row ->> 'state', kept.row ->> 'source')`,
+    [idsOf(jobs), jobs.map(({ row }) => row)],
+  );
 }
 
 const keysOf = (rows: readonly RowKey[]) => [idsOf(rows), rows.map(({ table }) => table), rows.map(({ key }) => key)];

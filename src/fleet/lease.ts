@@ -27,27 +27,16 @@ type LeasedState = 'taken' | 'following' | 'paused' | 'leaving' | 'returning';
 /** give: release. keep: the release failed, or its result is unknown; the next heartbeat shows the owner. */
 type LeasedEvent = 'follow' | 'pause' | 'give' | 'keep';
 
-const NEXT: Readonly<Record<LeasedEvent, Readonly<Record<LeasedState, LeasedState>>>> = {
-  follow: {
-    taken: 'following',
-    following: 'following',
-    paused: 'following',
-    leaving: 'leaving',
-    returning: 'returning',
-  },
-  pause: { taken: 'taken', following: 'paused', paused: 'paused', leaving: 'leaving', returning: 'returning' },
-  give: { taken: 'returning', following: 'leaving', paused: 'leaving', leaving: 'leaving', returning: 'returning' },
-  keep: { taken: 'taken', following: 'following', paused: 'paused', leaving: 'paused', returning: 'taken' },
+/** Other events change nothing. */
+const NEXT: Readonly<Record<LeasedEvent, Readonly<Partial<Record<LeasedState, LeasedState>>>>> = {
+  follow: { taken: 'following', paused: 'following' },
+  pause: { following: 'paused' },
+  give: { taken: 'returning', following: 'leaving', paused: 'leaving' },
+  keep: { leaving: 'paused', returning: 'taken' },
 };
 
 /** Whether files of a job may be written in a state: before the rows arrive, work of an earlier lease may still run. */
-const MAY_WRITE: Readonly<Record<LeasedState, boolean>> = {
-  taken: false,
-  following: true,
-  paused: true,
-  leaving: true,
-  returning: false,
-};
+const mayWrite = (state: LeasedState) => state !== 'taken' && state !== 'returning';
 
 interface Entry {
   readonly job: TakenJob;
@@ -93,14 +82,14 @@ export class LeasedJobs {
     return this.#jobs.get(jobId)?.state;
   }
 
-  add(job: TakenJob): void {
-    this.#jobs.set(job.jobId, { job, state: 'taken' });
+  add(...jobs: readonly TakenJob[]): void {
+    for (const job of jobs) this.#jobs.set(job.jobId, { job, state: 'taken' });
   }
 
   move(jobs: readonly LeasedJob[], event: LeasedEvent): void {
     for (const { jobId } of jobs) {
       const entry = this.#jobs.get(jobId);
-      if (entry !== undefined) entry.state = NEXT[event][entry.state];
+      if (entry !== undefined) entry.state = NEXT[event][entry.state] ?? entry.state;
     }
   }
 
@@ -132,7 +121,7 @@ export class LeasedJobs {
   /** @throws JobtailError superseded */
   require(jobId: JobId): void {
     const state = this.stateOf(jobId);
-    const isOwned = state !== undefined && MAY_WRITE[state];
+    const isOwned = state !== undefined && mayWrite(state);
     if (isOwned && this.isValid) return;
     this.refused += 1;
     const why = isOwned ? 'lease possibly expired' : 'this agent does not own it';

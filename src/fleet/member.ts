@@ -14,7 +14,7 @@ import type { LiveFileRow, WatchRequest } from '../store/rows.ts';
 import { sleep } from '../system/clock.ts';
 import type { FleetAddress } from './database.ts';
 import { FleetRegister } from './fleet-register.ts';
-import type { Attached, Membership } from './following.ts';
+import type { Attached, Following, Membership } from './following.ts';
 import { Handover } from './handover.ts';
 import { bringOwnJobs, type Joined, openFleet } from './joined.ts';
 import { Heartbeat, LeasedJobs } from './lease.ts';
@@ -58,10 +58,12 @@ export class FleetMember implements Ownership, SharedService {
   readonly #changes: RowChanges;
   readonly #failures: Failures;
   readonly #readiness: Readiness;
-  readonly drainAsked: Promise<void>;
-  #askToDrain: () => void = () => {};
-  /** Rejects if the agent cannot join: its name is taken, or the tables are those of a newer version. */
-  readonly failed: Promise<never>;
+  /**
+   * Resolves when a command requests that it drains. Rejects if it cannot join: its name is taken, or the tables are
+   * those of a newer version.
+   */
+  readonly ended: Promise<undefined>;
+  #askToDrain = () => {};
   #fail: (error: JobtailError) => void = () => {};
   /** Ends the pause between two rounds. */
   #woken = new AbortController();
@@ -95,13 +97,11 @@ export class FleetMember implements Ownership, SharedService {
     this.#readiness = new Readiness({ ...options, monotonic, now });
     this.#changes = store.noteChanges();
     this.#failures = new Failures(options.log);
-    this.failed = new Promise((_, reject) => {
+    this.ended = new Promise((resolve, reject) => {
+      this.#askToDrain = () => resolve(undefined);
       this.#fail = reject;
     });
-    this.failed.catch(() => {});
-    this.drainAsked = new Promise((resolve) => {
-      this.#askToDrain = resolve;
-    });
+    this.ended.catch(() => {});
   }
 
   start(): void {
@@ -141,7 +141,7 @@ export class FleetMember implements Ownership, SharedService {
   async keep(jobId: JobId): Promise<void> {
     const [job, phase] = [this.#leased.get(jobId), this.#phase];
     if (job === undefined || phase.kind === 'joining') return;
-    await phase.rounds.keep(job).catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
+    await phase.handover.write([job]).catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
   }
 
   /** Agents that share the service, this one included. */
@@ -209,10 +209,10 @@ export class FleetMember implements Ownership, SharedService {
     await this.#running;
     const phase = this.#phase;
     if (phase.kind === 'joining') return;
-    const { joined, heartbeat, rounds } = phase;
+    const { joined, heartbeat, handover } = phase;
     await heartbeat.ended();
     try {
-      await rounds.writeAll();
+      await handover.writeAnd(this.#leased.all('following', 'paused'), async () => {});
       await joined.register.leave(this.#member);
     } catch (thrown) {
       this.#failed(asJobtailError(thrown));
@@ -269,7 +269,7 @@ export class FleetMember implements Ownership, SharedService {
     };
     const onConnect = () => {
       // The database may have been restored, to a moment after the last heartbeat.
-      if (this.#phase.kind === 'joined') this.#phase.rounds.writeAgain();
+      if (this.#phase.kind === 'joined') this.#writeAgain(this.#phase.handover);
       onNotice();
     };
     const { instance } = this.#member;
@@ -303,17 +303,22 @@ export class FleetMember implements Ownership, SharedService {
     const rounds = new Rounds({ ...this.#options, ...own, attached: this.#attached, handover }, this.#readiness);
     const heartbeat = new Heartbeat({
       ...{ ...own, onLost, monotonic, report: () => this.#report() },
-      onSummary: (summary) => this.#heard(summary, rounds),
+      onSummary: (summary) => this.#heard(summary, rounds.following, handover),
     });
     return { kind: 'joined', joined, heartbeat, handover, rounds };
   }
 
-  #heard(summary: FleetSummary, rounds: Rounds): void {
+  #heard(summary: FleetSummary, following: Following, handover: Handover): void {
     this.#summary = summary;
     this.#failures.cleared(SCOPE);
-    if (summary.isRestored) rounds.writeAgain();
-    rounds.following.resumeIfValid();
+    if (summary.isRestored) this.#writeAgain(handover);
+    following.resumeIfValid();
     if (summary.drainAsked) this.#askToDrain();
+  }
+
+  /** The database may have the rows of a backup. */
+  #writeAgain(handover: Handover): void {
+    handover.writeAgain(this.#leased.all('following', 'paused', 'leaving'));
   }
 
   #failed(error: JobtailError): void {

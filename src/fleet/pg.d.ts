@@ -10,7 +10,7 @@ declare module 'pg' {
     release(error?: Error): void;
   }
 
-  export class Pool implements Queryable {
+  export class Pool {
     constructor(options: object);
     query: Queryable['query'];
     connect(): Promise<PoolClient>;

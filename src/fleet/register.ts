@@ -46,7 +46,7 @@ export interface Report {
   readonly notFollowed: number;
 }
 
-export interface AgentRow extends Omit<Report, 'capacity'>, AgentAbout {
+export interface AgentRow extends Omit<Report, 'capacity' | 'isDraining'>, AgentAbout {
   readonly name: string;
   readonly maxJobs: number;
   readonly jobs: number;
@@ -82,7 +82,7 @@ export interface FleetSummary {
 
 /** Condition: the lease expired. */
 export const SILENT = `agents.seen_at <= now() - agents.lease_ms::float8 * interval '1 ms'`;
-const SEEN = `NOT (${SILENT}) AND NOT is_ended`;
+export const SEEN = `NOT (${SILENT}) AND NOT is_ended`;
 
 /** The current number, not the number at the last report. */
 const JOBS = '(SELECT count(*)::int FROM {s}.jobs WHERE owner = agents.name)';
@@ -92,7 +92,7 @@ const SUMMARY = `SELECT
      'jobs', ${JOBS}) ORDER BY name), '[]'::json)
    FROM {s}.agents WHERE ${SEEN} AND NOT is_draining) AS agents,
   (SELECT count(*)::int FROM {s}.agents WHERE ${SEEN}) AS alive,
-  (SELECT count(*)::int FROM {s}.jobs WHERE owner IS NOT NULL) AS owned,
+  (SELECT count(*)::int FROM {s}.jobs WHERE owner IS NOT NULL OR waiting_since IS NOT NULL) AS jobs,
   (SELECT count(*)::int FROM {s}.jobs JOIN {s}.agents ON name = owner WHERE ${SILENT}) AS silent,
   (SELECT coalesce(json_agg(json_build_object('jobId', job_id, 'attempt', attempt)), '[]'::json)
    FROM {s}.jobs WHERE owner = $1) AS own,
@@ -101,9 +101,8 @@ const SUMMARY = `SELECT
 
 type Renewed = Pick<FleetSummary, 'drainAsked' | 'isRestored'>;
 
-interface SummaryRow extends Omit<FleetSummary, 'agents' | 'jobs' | keyof Renewed> {
+interface SummaryRow extends Omit<FleetSummary, 'agents' | keyof Renewed> {
   readonly agents: readonly (Taker & { readonly maxJobs: number })[];
-  readonly owned: number;
 }
 
 export class Register {
@@ -140,11 +139,11 @@ export class Register {
     const { name } = member;
     const [row] = await this.#database.query<SummaryRow>(SUMMARY, [name]);
     if (row === undefined) throw new Error('a SELECT without FROM has a row');
-    const { agents, owned, ...rest } = row;
+    const { agents, ...rest } = row;
     // Where no agent is ready, each keeps its jobs.
     const isAnyReady = agents.some(({ mostJobs }) => mostJobs > 0);
     const takers = agents.map(({ maxJobs, ...agent }) => (isAnyReady ? agent : { ...agent, mostJobs: maxJobs }));
-    return { ...rest, ...own, agents: takers, jobs: owned + row.waiting };
+    return { ...rest, ...own, agents: takers };
   }
 
   async #renew({ name, instance }: Member, report: Report): Promise<Renewed | undefined> {
@@ -206,24 +205,12 @@ export class Register {
   async all(): Promise<AgentRow[]> {
     const rows = await this.#database.query<Omit<AgentRow, keyof AgentAbout> & { readonly about: unknown }>(
       `SELECT name, most_jobs AS "maxJobs", ${JOBS} AS jobs, lag_ms::float8 AS "lagMs", calls_last_minute AS "callsLastMinute",
-         is_draining AS "isDraining", lacks, not_followed AS "notFollowed", about,
-         extract(epoch FROM started_at)::float8 * 1000::float8 AS "startedAt",
-         extract(epoch FROM seen_at)::float8 * 1000::float8 AS "seenAt",
+         lacks, not_followed AS "notFollowed", about, floor(extract(epoch FROM started_at)::float8 * 1000::float8) AS "startedAt",
+         floor(extract(epoch FROM seen_at)::float8 * 1000::float8) AS "seenAt",
          CASE WHEN NOT (${SEEN}) THEN 'gone' WHEN is_draining THEN 'draining' ELSE 'alive' END AS state
        FROM {s}.agents WHERE seen_at > now() - interval '7 days' AND NOT is_ended ORDER BY name`,
     );
     return rows.map(({ about, ...rest }) => ({ ...rest, ...this.#database.border.about(about) }));
-  }
-
-  /** Lower bounds of the last poll of each job, in milliseconds since 1970: owners do not write a poll without news. */
-  async polledSince(only?: JobId): Promise<ReadonlyMap<JobId, number>> {
-    const rows = await this.#database.query<{ readonly jobId: JobId; readonly since: number }>(
-      `SELECT job_id AS "jobId", floor(extract(epoch FROM seen_at)::float8 * 1000::float8 - lag_ms::float8) AS since
-       FROM {s}.jobs JOIN {s}.agents ON name = owner
-       WHERE state IN ('watched', 'ending') AND ${SEEN} AND not_followed = 0 AND lag_ms IS NOT NULL AND ($1::text IS NULL OR job_id = $1)`,
-      [only ?? null],
-    );
-    return new Map(this.#database.border.jobs(rows).map(({ jobId, since }) => [jobId, since]));
   }
 
   async nameTaken(name: string): Promise<JobtailError> {

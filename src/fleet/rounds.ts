@@ -1,6 +1,6 @@
 /** The periodic work of an agent of a fleet: acquires and releases jobs, executes commands, writes changed rows. */
 import { Giving, MAX_GIVEN, MAX_TAKEN, Taking } from './balance.ts';
-import { DONE, Execution, type Settled } from './commands.ts';
+import { Execution, type Settled } from './commands.ts';
 import { Following, type Membership } from './following.ts';
 import type { Readiness } from './readiness.ts';
 import { type FleetSummary, idsOf, type LeasedJob } from './register.ts';
@@ -20,7 +20,6 @@ export class Rounds {
   readonly #execution: Execution;
   readonly #upkeep: Upkeep;
   #writtenAt = 0;
-  #isNoticed = false;
   #commandsAt = Number.NEGATIVE_INFINITY;
 
   constructor(membership: Membership, readiness: Readiness) {
@@ -33,11 +32,11 @@ export class Rounds {
   }
 
   noticed(): void {
-    this.#isNoticed = true;
+    this.#commandsAt = Number.NEGATIVE_INFINITY;
     this.#upkeep.noticed();
   }
 
-  /** Runs a round; returns whether the next one is due at once: more jobs or commands wait. */
+  /** Runs a round; returns whether the next one is due at once: more jobs wait. */
   async round(summary: FleetSummary | undefined, isDraining: boolean, mayAcquire: boolean): Promise<boolean> {
     const { follower } = this.#membership.attached;
     if (follower === undefined) return false;
@@ -49,38 +48,23 @@ export class Rounds {
     await this.#giving.finish();
     if (isDraining) await this.#giving.give(MAX_GIVEN);
     else if (summary !== undefined) await this.#giving.giveExcess(summary);
-    const isAllRequested = await this.#upkeep.round(follower);
-    return taken === MAX_TAKEN || !isAllRequested;
-  }
-
-  /** Writes the rows of the owned jobs again: the database may have those of a backup. */
-  writeAgain(): void {
-    const { leased, handover } = this.#membership;
-    handover.writeAgain(leased.all('following', 'paused', 'leaving'));
-  }
-
-  async keep(job: LeasedJob): Promise<void> {
-    while (await this.#membership.handover.write([job]));
-  }
-
-  async writeAll(): Promise<void> {
-    const { leased, handover } = this.#membership;
-    await handover.writeAnd(leased.all('following', 'paused'), async () => {});
+    await this.#upkeep.round(follower);
+    return taken === MAX_TAKEN;
   }
 
   /** Executes commands; their changes are in the database before the command is reported as done. */
   async #execute(brought: readonly LeasedJob[]): Promise<void> {
     const { joined, leased, handover, member, clock, attached } = this.#membership;
-    const isAsked = this.#execution.asked.length > 0 || this.#isNoticed || brought.length > 0;
+    const isAsked = this.#execution.asked.length > 0 || brought.length > 0;
     if (!isAsked && clock.monotonic() - this.#commandsAt < COMMANDS_EVERY_MS) return;
-    [this.#commandsAt, this.#isNoticed] = [clock.monotonic(), false];
+    this.#commandsAt = clock.monotonic();
     const open = await joined.commands.openOf(member.name, this.#execution.asked, MAX_COMMANDS);
     // Jobs whose rows are still to arrive are left out: they would start again from the beginning.
     const here = [...leased.all('following'), ...brought.filter((job) => leased.get(job.jobId) === job)];
     const isHere = new Set(idsOf(here));
     const mine = open.filter(({ jobId }) => isHere.has(jobId));
     // The rest is checked again when their jobs are here: no notification follows.
-    if (mine.length < open.length) this.#isNoticed = true;
+    if (mine.length < open.length) this.#commandsAt = Number.NEGATIVE_INFINITY;
     const settled = [...this.#execution.apply(mine), ...this.#execution.answered()];
     if (settled.length === 0) return;
     const jobs = [...new Set(idsOf(settled))].flatMap((jobId) => leased.get(jobId) ?? []);
@@ -91,20 +75,15 @@ export class Rounds {
   }
 
   async #settle(sql: Sql, settled: readonly Settled[], owned: readonly LeasedJob[]): Promise<void> {
-    const { commands } = this.#membership.joined;
     const names = new Set(idsOf(owned));
     const mine = settled.filter(({ jobId }) => names.has(jobId));
-    const commandIds = (some: readonly Settled[]) => some.map(({ commandId }) => commandId);
-    await commands.settle(sql, commandIds(mine.filter(({ answer }) => answer === DONE)), DONE);
-    await commands.settle(sql, commandIds(mine.filter(({ answer }) => answer === null)), null);
-    for (const { commandId, answer } of mine)
-      if (answer !== DONE && answer !== null) await commands.settle(sql, [commandId], answer);
+    await this.#membership.joined.commands.settle(sql, mine);
   }
 
   async #write(): Promise<void> {
     const { leased, handover, clock } = this.#membership;
     if (clock.monotonic() - this.#writtenAt < WRITE_EVERY_MS) return;
     this.#writtenAt = clock.monotonic();
-    while (await handover.write(leased.all('following')));
+    await handover.write(leased.all('following'));
   }
 }

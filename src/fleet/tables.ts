@@ -133,57 +133,47 @@ export const FORMAT = OLDEST_FORMAT + MIGRATIONS.length - 1;
 
 /** Safe when several agents start at once: they take turns. @throws JobtailError config if the tables are newer, or too old */
 export async function migrate(tables: Tables): Promise<void> {
-  const version = await versionOf(tables);
-  requireKnown(tables, version);
-  if (version === FORMAT) return;
-  await tables.transaction(async ({ query }) => {
-    await query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s}'::text, 0::bigint))`);
-    await query(`CREATE SCHEMA IF NOT EXISTS {s}`);
-    await query(
+  if ((await versionOf(tables)) === FORMAT) return;
+  await tables.transaction(async (sql) => {
+    await sql.query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s}'::text, 0::bigint))`);
+    await sql.query(`CREATE SCHEMA IF NOT EXISTS {s}`);
+    await sql.query(
       `CREATE TABLE IF NOT EXISTS {s}.version (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL)`,
     );
-    const [found] = await query<{ version: number }>('SELECT version FROM {s}.version');
-    requireKnown(tables, found?.version ?? 0);
-    const done = found === undefined ? 0 : found.version - OLDEST_FORMAT + 1;
-    for (const sql of MIGRATIONS.slice(done)) await query(sql);
-    await query(
+    const version = await versionOf(tables, sql);
+    for (const upgrade of MIGRATIONS.slice(version === 0 ? 0 : version - OLDEST_FORMAT + 1)) await sql.query(upgrade);
+    await sql.query(
       'INSERT INTO {s}.version (one, version) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET version = excluded.version',
       [FORMAT],
     );
   });
 }
 
-/** 0 where there are no tables. */
-export async function versionOf(tables: Tables): Promise<number> {
-  const [there] = await tables.query<{ found: string | null }>(`SELECT to_regclass('{s}.version') AS found`);
+/** 0 where there are no tables. @throws JobtailError config if they are newer, or too old */
+export async function versionOf(tables: Tables, sql: Sql = tables): Promise<number> {
+  const [there] = await sql.query<{ found: string | null }>(`SELECT to_regclass('{s}.version') AS found`);
   if (there?.found == null) return 0;
-  const [row] = await tables.query<{ version: number }>('SELECT version FROM {s}.version');
-  return row?.version ?? 0;
-}
-
-/** For a process that only reads. @throws JobtailError fleet, config */
-export async function requireCurrent(tables: Tables): Promise<void> {
-  const version = await versionOf(tables);
-  requireKnown(tables, version);
-  if (version === FORMAT) return;
-  const lacking = version === 0 ? 'has no tables of a fleet yet' : 'has the tables of an older version';
-  throw new JobtailError('fleet', `the database of the fleet (${tables.where}, schema ${tables.schema}) ${lacking}`, {
-    hint: 'start an agent of this version (agent run): it makes the tables, or brings them up to date',
-  });
-}
-
-/** @throws JobtailError config */
-export function requireKnown({ where, schema }: Tables, version: number): void {
+  const [{ version } = { version: 0 }] = await sql.query<{ version: number }>('SELECT version FROM {s}.version');
   const isOlder = version > 0 && version < OLDEST_FORMAT;
-  if (version <= FORMAT && !isOlder) return;
+  if (version <= FORMAT && !isOlder) return version;
   const by = `by ${isOlder ? 'a version of the agent before 0.2.0' : 'a newer version of the agent'}`;
   throw new JobtailError(
     'config',
-    `the tables of the fleet (${where}, schema ${schema}) were made ${by} (their format is ${version})`,
+    `the tables of the fleet (${tables.where}, schema ${tables.schema}) were made ${by} (their format is ${version})`,
     {
       hint: isOlder
         ? 'start an agent of version 0.2.0 once: it upgrades them; or set another fleet.schema and watch the jobs again'
         : `this version supports formats up to ${FORMAT}: install the newer agent here, too`,
     },
   );
+}
+
+/** For a process that only reads. @throws JobtailError fleet, config */
+export async function requireCurrent(tables: Tables): Promise<void> {
+  const version = await versionOf(tables);
+  if (version === FORMAT) return;
+  const lacking = version === 0 ? 'has no tables of a fleet yet' : 'has the tables of an older version';
+  throw new JobtailError('fleet', `the database of the fleet (${tables.where}, schema ${tables.schema}) ${lacking}`, {
+    hint: 'start an agent of this version (agent run): it makes the tables, or brings them up to date',
+  });
 }

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Follower } from '../agent/ownership.ts';
 import type { JobId } from '../job.ts';
+import { slicesOf } from '../slices.ts';
 import type { WatchRequest } from '../store/rows.ts';
 import type { Command } from './border.ts';
 import { COMMANDS_AT_ONCE } from './commands.ts';
@@ -14,15 +15,15 @@ const INTERVAL_MS = 30_000;
 
 interface KnownJob {
   readonly jobId: JobId;
-  readonly state: string;
-  readonly source: string;
+  /** Null if no command was placed for it yet. */
+  readonly state: string | null;
+  readonly source: string | null;
 }
 
 export class Upkeep {
   readonly #membership: Membership;
   /** The configuration whose commands have all been placed. */
   #known: readonly WatchRequest[] | undefined;
-  #placing: { readonly configured: readonly WatchRequest[]; readonly count: number } | undefined;
   #doneAt = Number.NEGATIVE_INFINITY;
   #isNoticed = false;
 
@@ -34,36 +35,23 @@ export class Upkeep {
     this.#isNoticed = true;
   }
 
-  /** Does what is due. Returns whether the commands of all configured jobs are placed. */
-  async round(follower: Follower): Promise<boolean> {
-    const { attached } = this.#membership;
-    if (this.#known !== attached.configured) await this.#placeConfigured(attached.configured);
-    await this.#runIfDue(follower);
-    return this.#known === attached.configured;
-  }
-
-  async #runIfDue(follower: Follower): Promise<void> {
+  /** Does what is due. */
+  async round(follower: Follower): Promise<void> {
+    const { configured } = this.#membership.attached;
+    if (this.#known !== configured) {
+      await this.#dropOthers(idsOf(configured));
+      for (const some of slicesOf(configured, COMMANDS_AT_ONCE)) await this.#placeCommands(some);
+      this.#known = configured;
+    }
     const now = this.#membership.clock.monotonic();
     const isDue = now - this.#doneAt >= INTERVAL_MS;
-    if (!isDue && !this.#isNoticed) return;
+    const isNoticed = this.#isNoticed;
     this.#isNoticed = false;
-    if (await this.#applyRule()) follower.refresh();
+    if ((isDue || isNoticed) && (await this.#applyRule())) follower.refresh();
     if (!isDue) return;
     this.#doneAt = now;
     await this.#reportCapabilities();
     await this.#deleteOldRows();
-  }
-
-  /**
-   * Places commands for jobs that are new in this configuration, a part at a time, so that a long one blocks nothing.
-   */
-  async #placeConfigured(configured: readonly WatchRequest[]): Promise<void> {
-    if (this.#placing?.configured !== configured) await this.#dropOthers(idsOf(configured));
-    const begin = this.#placing?.configured === configured ? this.#placing.count : 0;
-    const end = begin + COMMANDS_AT_ONCE;
-    await this.#placeCommands(configured.slice(begin, end));
-    this.#placing = { configured, count: end };
-    if (end >= configured.length) this.#known = configured;
   }
 
   /** Ends jobs that no configuration names any more. */
@@ -71,55 +59,43 @@ export class Upkeep {
     const { joined, member } = this.#membership;
     const { database, commands } = joined;
     await database.transaction(async (sql) => {
-      const gone = await sql.query<{ readonly jobId: JobId }>(
-        'DELETE FROM {s}.configured WHERE agent = $1 AND job_id <> ALL($2) RETURNING job_id AS "jobId"',
+      // It sees the own rows still, which it deletes.
+      const dropped = await sql.query<{ readonly jobId: JobId }>(
+        `WITH gone AS (DELETE FROM {s}.configured WHERE agent = $1 AND job_id <> ALL($2) RETURNING job_id)
+         SELECT job_id AS "jobId" FROM gone WHERE NOT EXISTS
+           (SELECT 1 FROM {s}.configured AS other WHERE other.job_id = gone.job_id AND agent <> $1)`,
         [member.name, ids],
       );
-      if (gone.length === 0) return;
-      const named = await sql.query<{ readonly jobId: JobId }>(
-        'SELECT DISTINCT job_id AS "jobId" FROM {s}.configured WHERE job_id = ANY($1)',
-        [idsOf(gone)],
+      await commands.giveWithin(
+        sql,
+        dropped.map(({ jobId }) => ({ jobId, kind: 'drop' })),
       );
-      const isNamed = new Set(idsOf(named));
-      const dropped = gone.filter(({ jobId }) => !isNamed.has(jobId));
-      if (dropped.length > 0)
-        await commands.giveWithin(
-          sql,
-          dropped.map(({ jobId }) => ({ jobId, kind: 'drop' })),
-        );
     });
   }
 
+  /** Places commands for jobs that are new in this configuration. */
   async #placeCommands(configured: readonly WatchRequest[]): Promise<void> {
     const { joined, member, log } = this.#membership;
     const { database, commands } = joined;
-    const ids = idsOf(configured);
+    const requests = new Map(configured.map((request) => [request.jobId, request]));
     await database.transaction(async (sql) => {
-      const before = await sql.query<{ readonly jobId: JobId; readonly text: string }>(
-        'SELECT job_id AS "jobId", job_order::text AS text FROM {s}.configured WHERE agent = $1 AND job_id = ANY($2)',
-        [member.name, ids],
-      );
-      const known = await sql.query<KnownJob>(
-        'SELECT job_id AS "jobId", state, source FROM {s}.jobs WHERE job_id = ANY($1)',
-        [ids],
+      const fresh = await sql.query<KnownJob>(
+        `WITH wanted AS (SELECT * FROM unnest($2::text[], $3::text[]) AS wanted (job_id, job_order)),
+           placed AS (INSERT INTO {s}.configured AS known (agent, job_id, job_order)
+             SELECT $1::text, job_id, job_order::json FROM wanted ON CONFLICT (agent, job_id) DO UPDATE
+             SET job_order = excluded.job_order WHERE known.job_order::text <> excluded.job_order::text RETURNING job_id)
+         SELECT job_id AS "jobId", state, source FROM wanted LEFT JOIN {s}.jobs USING (job_id)
+         WHERE state IS NULL OR job_id IN (SELECT job_id FROM placed)`,
+        [member.name, [...requests.keys()], [...requests.values()].map((request) => JSON.stringify(request))],
       );
       const wanted: Command[] = [];
-      for (const command of configured) {
-        const { jobId } = command;
-        const text = JSON.stringify(command);
-        const job = known.find((one) => one.jobId === jobId);
-        if (job !== undefined && before.some((one) => one.jobId === jobId && one.text === text)) continue;
+      for (const { jobId, state, source } of fresh) {
         const isOverruled =
-          job?.state === 'settled' || job?.state === FORGOTTEN || (job?.source === 'command' && /^end/.test(job.state));
-        if (isOverruled) log.info({ jobId, state: job.state }, 'configured job not followed');
-        else wanted.push({ jobId, kind: 'watch', body: command });
-        await sql.query(
-          `INSERT INTO {s}.configured (agent, job_id, job_order) VALUES ($1, $2, $3)
-           ON CONFLICT (agent, job_id) DO UPDATE SET job_order = excluded.job_order`,
-          [member.name, jobId, text],
-        );
+          state === 'settled' || state === FORGOTTEN || (source === 'command' && /^end/.test(state ?? ''));
+        if (isOverruled) log.info({ jobId, state }, 'configured job not followed');
+        else wanted.push({ jobId, kind: 'watch', body: requests.get(jobId) ?? null });
       }
-      if (wanted.length > 0) await commands.giveWithin(sql, wanted);
+      await commands.giveWithin(sql, wanted);
     });
   }
 

@@ -10,6 +10,7 @@ import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
 /** Part of the name of a copy made before an upgrade: `agent.db.before-v<format>.<time>`. */
 const BACKUP = '.before-v';
 export const BUSY_TIMEOUT_MS = 5_000;
+export const IN_MEMORY = ':memory:';
 
 /**
  * statfs types of file systems where SQLite's write-ahead log cannot be shared (docs/dev/servers.md 7): NFS, SMB, AFS, 9p,
@@ -44,31 +45,27 @@ interface OpenedDatabase {
  * Opens the database. An owner that finds a broken file renames it and starts a new one; offsets are recovered from the
  * mirrors. @throws JobtailError store
  */
-export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
-  if (!options.owner && !fs.existsSync(options.file)) {
-    throw new JobtailError('store', `there is no state in ${path.dirname(options.file)} yet`, {
+export function openDatabase(options: OpenDatabaseOptions, quarantined?: string): OpenedDatabase {
+  const { file, owner, now } = options;
+  if (!owner && !fs.existsSync(file)) {
+    throw new JobtailError('store', `there is no state in ${path.dirname(file)} yet`, {
       hint: 'start the agent once (agent run), or watch a job (agent watch JOB)',
     });
   }
   try {
-    return { db: openAndMigrate(options), quarantined: undefined };
-  } catch (error) {
-    if (!options.owner || !isBroken(error)) throw asStoreError(error, options.file);
-  }
-  const quarantined = setAside(options.file, options.now());
-  try {
     return { db: openAndMigrate(options), quarantined };
   } catch (error) {
-    throw asStoreError(error, options.file);
+    if (!owner || !isBroken(error) || quarantined !== undefined) throw asStoreError(error, file);
+    return openDatabase(options, setAside(file, now()));
   }
 }
 
 function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): Database.Database {
-  if (owner) makePrivateDatabase(file);
-  else requireRegularDatabase(file);
+  if (file !== IN_MEMORY) (owner ? makePrivateDatabase : requireRegularDatabase)(file);
   const db = openNative(file, { timeout: BUSY_TIMEOUT_MS });
   try {
-    db.exec(`PRAGMA journal_mode = ${isOnNetworkFileSystem(path.dirname(file), statfs) ? 'DELETE' : 'WAL'}`);
+    const isShared = file !== IN_MEMORY && isOnNetworkFileSystem(path.dirname(file), statfs);
+    db.exec(`PRAGMA journal_mode = ${isShared ? 'DELETE' : 'WAL'}`);
     db.exec('PRAGMA synchronous = FULL');
     db.exec('PRAGMA foreign_keys = ON');
     if (owner) {

@@ -139,20 +139,17 @@ export class Jobs {
 
 /** The searches for tasks. A job whose request names its tasks has none. */
 export class TaskSearches extends JobTable<TaskSearchRow> {
-  readonly #sql: Sql;
-
   constructor(sql: Sql) {
     super(sql, 'task_searches', { files: 'json' });
-    this.#sql = sql;
   }
 
   knownTasks(jobId: JobId): TaskId[] {
-    return tasksOf(this.#sql, jobId);
+    return tasksOf(this.sql, jobId);
   }
 
   /** Adds the live files of found tasks. Called within a transaction. */
   addTasks({ jobId, files }: TaskSearchRow, tasks: readonly TaskId[]): void {
-    addFiles(this.#sql, jobId, tasks, files);
+    addFiles(this.sql, jobId, tasks, files);
   }
 }
 

@@ -3,14 +3,14 @@
  * releases it when the process ends, so no stale lock is left.
  */
 import { randomUUID } from 'node:crypto';
-import fs, { constants } from 'node:fs';
+import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { asStoreError, openNative, withoutLocks } from './sql.ts';
-import { makePrivateDatabase, openStateFile, requireRegularDatabase } from './state-files.ts';
+import { makePrivateDatabase, readStateFile, requireRegularDatabase } from './state-files.ts';
 
 interface DirectoryLock {
   release(): void;
@@ -18,9 +18,6 @@ interface DirectoryLock {
 
 const lockFile = (directory: string) => path.join(directory, 'agent.lock');
 const pidFile = (directory: string) => path.join(directory, 'agent.pid');
-
-/** More than any pid and name of a host have. */
-const MAX_CHARACTERS = 300;
 
 /** A reader that checks who has the lock holds it for a moment; taking the lock waits that long. */
 const BUSY_TIMEOUT_MS = 1_000;
@@ -104,18 +101,7 @@ function requireLocks(directory: string): void {
 }
 
 function holderOf(directory: string): { readonly pid: number; readonly host: string | undefined } | undefined {
-  const text = Buffer.alloc(MAX_CHARACTERS);
-  try {
-    const opened = openStateFile(pidFile(directory), constants.O_RDONLY);
-    try {
-      fs.readSync(opened, text);
-    } finally {
-      fs.closeSync(opened);
-    }
-  } catch {
-    return undefined;
-  }
-  const [digits = '', host = ''] = text.toString('latin1').split(/[\n\0]/);
+  const [digits = '', host = ''] = readStateFile(pidFile(directory))?.split('\n') ?? [];
   const pid = Number.parseInt(digits, 10);
   return Number.isSafeInteger(pid) ? { pid, host: host === '' ? undefined : host } : undefined;
 }

@@ -41,19 +41,6 @@ const OWN_COLUMNS = ['revision', 'lease_id'];
 /** A poll or report without news changes these alone. */
 const NO_NEWS = [...OWN_COLUMNS, 'polled_at', 'reported_at'];
 
-const WITHOUT_FILE = {
-  ...{ position: 0, checksum: null, inexact: '[]', inode: null, modified_ns: null },
-  ...{ rotation: null, copy_mark: null, verified: null },
-};
-
-/** A row for a mirror directory without the files of its job: everything is requested again. */
-export function elsewhere(portable: PortableRow): PortableRow[] {
-  const { table, row } = portable;
-  if (table === 'result_files' || table === 'result_counts') return [];
-  if (table !== 'live_files' || row === null) return [portable];
-  return [{ ...portable, row: JSON.stringify({ ...(JSON.parse(row) as Columns), ...WITHOUT_FILE }) }];
-}
-
 type Columns = Readonly<Record<string, string | number | null>>;
 
 export class PortableRows {
@@ -101,6 +88,15 @@ export class PortableRows {
         return true;
       }
     });
+  }
+
+  /** For a mirror directory without the files of a job: everything is requested again. */
+  withoutFiles(jobId: JobId): void {
+    const set = `UPDATE live_files SET position = 0, checksum = NULL, inexact = '[]', inode = NULL, modified_ns = NULL,
+      rotation = NULL, copy_mark = NULL, verified = NULL WHERE job_id = ?`;
+    this.#sql.run(set, jobId);
+    for (const table of ['result_files', 'result_counts'])
+      this.#sql.run(`DELETE FROM ${table} WHERE job_id = ?`, jobId);
   }
 
   forget(jobId: JobId): void {
@@ -218,24 +214,16 @@ function keyOf(table: PortableTable, row: string): string {
   return names.length === 0 ? "'[]'" : `json_array(${names.join(', ')})`;
 }
 
-interface FleetLeaseRow {
-  readonly jobId: JobId;
-  readonly attempt: number;
-}
-
 /** The fencing token of the rows of each job, and the id of this state, in a fleet. */
-export class FleetLeases extends JobTable<FleetLeaseRow> {
-  readonly #sql: Sql;
-
+export class FleetLeases extends JobTable<{ readonly jobId: JobId; readonly attempt: number }> {
   constructor(sql: Sql) {
     super(sql, 'fleet_leases', {});
-    this.#sql = sql;
   }
 
   stateId(): string {
     const insert =
       'INSERT INTO fleet_member (one, state_id) VALUES (1, ?) ON CONFLICT DO UPDATE SET state_id = state_id';
-    return this.#sql.sums<{ readonly stateId: string }>(`${insert} RETURNING state_id AS stateId`, randomUUID())
-      .stateId;
+    const returning = `${insert} RETURNING state_id AS stateId`;
+    return this.sql.sums<{ readonly stateId: string }>(returning, randomUUID()).stateId;
   }
 }

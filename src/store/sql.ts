@@ -143,9 +143,11 @@ export class Table<Row extends object> {
 }
 
 export class JobTable<Row extends { readonly jobId: JobId }> {
+  protected readonly sql: Sql;
   readonly #table: Table<Row>;
 
   constructor(sql: Sql, name: string, kept: KeptOtherwise<Row>) {
+    this.sql = sql;
     this.#table = new Table(sql, name, kept);
   }
 

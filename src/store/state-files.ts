@@ -9,12 +9,35 @@ import { openRegular } from '../system/regular-files.ts';
 /** A reader of these files could lock them, which stops the agent, and learn the names of jobs. */
 const PRIVATE_MODE = 0o600;
 const OPEN_TO_OTHERS = 0o077;
+const MAX_READ_BYTES = 16 * 1024;
 
 /** What SQLite keeps beside a database. Their last part it never follows; that they are no pipes is seen to here. */
 const BESIDE_DATABASE = ['', '-wal', '-shm', '-journal'];
 
-export function openStateFile(file: string, flags: number): number {
-  return openRegular(file, notRegular, flags, PRIVATE_MODE);
+/** Writes a small file. */
+export function writeStateFile(file: string, text: string): void {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC;
+  const opened = openRegular(file, notRegular, flags, PRIVATE_MODE);
+  try {
+    fs.writeSync(opened, text);
+  } finally {
+    fs.closeSync(opened);
+  }
+}
+
+/** The beginning of a small file; undefined if it cannot be read. */
+export function readStateFile(file: string): string | undefined {
+  const bytes = Buffer.alloc(MAX_READ_BYTES);
+  try {
+    const opened = openRegular(file, notRegular);
+    try {
+      return bytes.toString('utf8', 0, fs.readSync(opened, bytes));
+    } finally {
+      fs.closeSync(opened);
+    }
+  } catch {
+    return undefined;
+  }
 }
 
 /** Refuses a database if it, or a file that SQLite would open beside it, is there and no regular file. */

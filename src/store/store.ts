@@ -1,7 +1,7 @@
 /** The state directory: its open database, grouped commits, and the file that wakes the agent. */
-import fs, { constants } from 'node:fs';
+import fs from 'node:fs';
 import path from 'node:path';
-import { openDatabase } from './database.ts';
+import { IN_MEMORY, openDatabase } from './database.ts';
 import { JobInformations, Jobs, Requests, TaskSearches, WatchMine } from './jobs.ts';
 import { LiveFiles } from './live-files.ts';
 import { Outbox } from './outbox.ts';
@@ -10,13 +10,16 @@ import { ResultFiles } from './results.ts';
 import type { ResultSyncRow } from './rows.ts';
 import { Capabilities, TransferLeases } from './service.ts';
 import { JobTable, Sql } from './sql.ts';
-import { openStateFile } from './state-files.ts';
+import { writeStateFile } from './state-files.ts';
 import { Totals } from './totals.ts';
+
+export { IN_MEMORY };
 
 /** A process that changed the store for the running agent touches this file of the state directory. */
 export const WAKE_FILE = 'wake';
 
 interface StoreOptions {
+  /** Or `IN_MEMORY`. */
   readonly directory: string;
   /** The address of the service whose capabilities are stored. */
   readonly service: string;
@@ -49,7 +52,7 @@ export class Store {
 
   constructor({ directory, service, owner, now }: StoreOptions) {
     this.directory = directory;
-    this.#file = path.join(directory, 'agent.db');
+    this.#file = directory === IN_MEMORY ? IN_MEMORY : path.join(directory, 'agent.db');
     const { db, quarantined } = openDatabase({ file: this.#file, owner, now });
     const sql = new Sql(db, this.#file);
     this.#sql = sql;
@@ -81,19 +84,6 @@ export class Store {
     return this.#sql.transaction(work);
   }
 
-  /**
-   * A transaction without a flush of the disk, ten times as fast: it survives a kill, but maybe no power loss. Only for
-   * a database with a write-ahead log.
-   */
-  quickTransaction<T>(work: () => T): T {
-    this.#sql.pragma('synchronous = NORMAL');
-    try {
-      return this.transaction(work);
-    } finally {
-      this.#sql.pragma('synchronous = FULL');
-    }
-  }
-
   /** A number that changes with every change of the database, by any process. */
   version(): number {
     const select = 'SELECT data_version + total_changes() AS version FROM pragma_data_version';
@@ -120,12 +110,7 @@ export class Store {
   }
 
   wake(): void {
-    const opened = openStateFile(path.join(this.directory, WAKE_FILE), constants.O_WRONLY | constants.O_CREAT);
-    try {
-      fs.writeSync(opened, String(Date.now()), 0);
-    } finally {
-      fs.closeSync(opened);
-    }
+    writeStateFile(path.join(this.directory, WAKE_FILE), String(Date.now()));
   }
 
   close(): void {

@@ -42,7 +42,8 @@ export class JobStores {
   readonly #listed = new Map<JobId, number>();
   #read: FleetRead | undefined;
   #placesText = '';
-  #state: FleetState | undefined;
+  /** Undefined without a fleet, and before the first read. */
+  state: FleetState | undefined;
   #reading: Promise<void> | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
   #dueAt = 0;
@@ -54,12 +55,7 @@ export class JobStores {
 
   /** Whether the jobs of the other agents are here, or cannot be read. */
   get isComplete(): boolean {
-    return this.#source === null || this.#state !== undefined;
-  }
-
-  /** Undefined without a fleet. */
-  get state(): FleetState | undefined {
-    return this.#state;
+    return this.#source === null || this.state !== undefined;
   }
 
   /** Changes with the rows of other agents. */
@@ -139,12 +135,12 @@ export class JobStores {
       const { name, agents, waitingJobs, places } = read;
       this.#read = read;
       this.#placesText = JSON.stringify([...places]);
-      this.#state = { name, agents, waitingJobs, error: null };
+      this.state = { name, agents, waitingJobs, error: null };
       pauseMs = Math.max(PAUSE_MS, PAUSE_SHARE * (performance.now() - begunAt));
     } catch (thrown) {
       const { message, hint = null } = asJobtailError(thrown);
-      const { error = null, ...known } = this.#state ?? { name: '', agents: [], waitingJobs: 0 };
-      this.#state = { ...known, error: error ?? { message, hint, since: Date.now() } };
+      const { error = null, ...known } = this.state ?? { name: '', agents: [], waitingJobs: 0 };
+      this.state = { ...known, error: error ?? { message, hint, since: Date.now() } };
     }
     this.#readAt = performance.now();
     this.#dueAt = this.#readAt + pauseMs;

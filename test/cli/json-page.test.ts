@@ -23,7 +23,11 @@ it('the page has the keys that only a fleet prints, and no others', () => {
   const [, text = ''] = /\nIn a \[fleet\]\S+ ([\s\S]*?)\n\n/.exec(forms) ?? [];
   const onPage = [...text.matchAll(/`(\w+)`/g)].map(([, name]) => name);
   const job = { jobId: '1' } as JobReport;
-  const { jobs, ...others } = ofFleet({ jobs: [job] }, [{ name: 'anna' } as AgentRow], [], null, undefined);
+  const agent: AgentRow = {
+    ...{ name: 'anna', host: 'here', pid: 1, version: '1', view: null, state: 'alive', startedAt: 1, seenAt: 1 },
+    ...{ jobs: 1, maxJobs: 1, lagMs: null, callsLastMinute: 0, lacks: null, notFollowed: 0 },
+  };
+  const { jobs, ...others } = ofFleet({ jobs: [job] }, [agent], [], null, undefined);
   const keys = [others, ...others.agents, ...jobs].flatMap((one) => Object.keys(one));
   expect([...new Set(onPage)].sort()).toEqual(keys.filter((key) => key !== 'jobId').sort());
 });

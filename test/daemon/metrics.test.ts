@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
+import { Registry } from 'prom-client';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { StoreTotals } from '../../src/daemon/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../src/daemon/metrics-port.ts';
@@ -99,7 +100,7 @@ describe('the server', () => {
     const server = await serveMetrics({
       host: '127.0.0.1',
       port: 0,
-      metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: await metricsOf().text() }),
+      metrics: () => metricsOf().text(),
       unhealthy: () => verdicts.unhealthy,
       unready: () => verdicts.unready,
       ...(verdicts.requestMs === undefined ? {} : { requestMs: verdicts.requestMs }),
@@ -124,7 +125,7 @@ describe('the server', () => {
   it('answers what it has, and nothing else', async () => {
     const server = await start();
     expect(await get(server, '/metrics')).toMatchObject({ status: 200, text: expect.stringContaining('jobtail_jobs') });
-    expect(await get(server, '/metrics?x=1')).toMatchObject({ status: 200, type: 'text/plain; version=0.0.4' });
+    expect(await get(server, '/metrics?x=1')).toMatchObject({ status: 200, type: Registry.PROMETHEUS_CONTENT_TYPE });
     expect(await get(server, '/metrics', 'HEAD')).toMatchObject({ status: 200, text: '' });
     expect(await get(server, '/healthz')).toMatchObject({ status: 200, text: 'ok\n' });
     expect(await get(server, '/readyz')).toMatchObject({ status: 200, text: 'ok\n' });
@@ -187,7 +188,7 @@ describe('the server', () => {
     const again = await serveMetrics({
       host: '127.0.0.1',
       port: first.port,
-      metrics: async () => ({ contentType: 'text/plain', text: '' }),
+      metrics: async () => '',
       unhealthy: () => undefined,
       unready: () => undefined,
     });

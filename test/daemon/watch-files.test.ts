@@ -10,13 +10,15 @@ function place({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
   const directory = temporaryDirectory(undefined, { onTestFinished });
   const start = (files: readonly string[], { onChange = (_: string) => {} } = {}) => {
     const changed: string[] = [];
-    const watch = new FileWatch((file) => {
+    const watch = new FileWatch();
+    const reporterOf = (file: string) => () => {
       changed.push(file);
       onChange(file);
-    });
+    };
+    const watchAll = (some: readonly string[]) => watch.watch(new Map(some.map((file) => [file, reporterOf(file)])));
     onTestFinished(() => watch.close());
-    watch.watch(files);
-    return { changed, watch };
+    watchAll(files);
+    return { changed, watchAll, close: () => watch.close() };
   };
   return { directory, start };
 }
@@ -160,10 +162,10 @@ test('files come and go while it watches, and nothing is missed of those that st
   const { directory, start } = place(context);
   const [a, b, c] = ['a', 'b', 'c'].map((name) => path.join(directory, name)) as [string, string, string];
   for (const file of [a, b, c]) write(file, 'before');
-  const { changed, watch } = start([a, b]);
+  const { changed, watchAll } = start([a, b]);
   // The change is not reported yet when the files are said anew.
   write(b, 'behind');
-  watch.watch([b, c]);
+  watchAll([b, c]);
   await soon(() => expect(changed).toContain(b));
   write(a, 'behind');
   write(c, 'behind');
@@ -176,7 +178,7 @@ test('nothing is reported of what happens to a file after the end', async (conte
   const [file, other] = ['a', 'b'].map((name) => path.join(directory, name)) as [string, string];
   const ended = start([file]);
   const { changed } = start([other]);
-  ended.watch.close();
+  ended.close();
   write(file, 'one');
   write(other, 'one');
   await soon(() => expect(changed).toContain(other));

@@ -83,10 +83,7 @@ it('fenced transactions of one agent run one after the other, in the order of th
   const ends: (() => void)[] = [];
   const sql = { query: async () => [{ jobId: '1' }] } as unknown as Sql;
   const database = { transaction: <T>(work: (sql: Sql) => Promise<T>) => work(sql) } as unknown as Database;
-  const claims = new Claims({
-    ...{ database, register: { seenAt: null } as never },
-    ...{ owner: 'anna', instance: 'first' },
-  });
+  const claims = new Claims(database, { seenAt: null }, 'anna', 'first');
   const jobs = [{ jobId: '1', attempt: 1 }] as never;
   const run = (name: string) =>
     claims.fenced(jobs, async () => {

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
@@ -37,28 +37,6 @@ function errorOf(work: () => unknown): JobtailError {
   }
   throw new Error('nothing was thrown');
 }
-
-it('a quick transaction is as whole as any, and after it the disk is waited for again', () => {
-  const calls = vi.spyOn(Database.prototype, 'exec');
-  onTestFinished(() => calls.mockRestore());
-  const store = openStore(temporaryDirectory());
-  const db = calls.mock.contexts[0] as Database.Database;
-  const waits = () => db.pragma('synchronous', { simple: true });
-  const order = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'config' } as const;
-  store.quickTransaction(() => {
-    expect(waits()).toBe(1);
-    store.jobs.watch(order, NOW);
-  });
-  expect(waits()).toBe(2);
-  const failed = () =>
-    store.quickTransaction(() => {
-      store.jobs.unwatch(JOB, 'ended');
-      throw new Error('no');
-    });
-  expect(failed).toThrow('no');
-  expect([waits(), store.jobs.get(JOB)?.state]).toEqual([2, 'watched']);
-  store.close();
-});
 
 describe('a broken database', () => {
   it.each([

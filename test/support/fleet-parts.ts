@@ -101,9 +101,9 @@ export class FleetParts {
     return relay;
   }
 
-  /** As an agent or a command, by its name; over a relay, if its port is given. */
+  /** As an agent, by its name; over a relay, if its port is given. */
   async join(name: string, port = this.#port): Promise<Joined> {
-    const joined = await openFleet(this.addressAt(port), name);
+    const joined = await openFleet(this.addressAt(port), name, { instance: '', onNotice() {}, onConnect() {} });
     this.#test.onTestFinished(() => joined.close());
     return joined;
   }

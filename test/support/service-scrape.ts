@@ -33,19 +33,12 @@ const FLEET: FleetNumbers = {
   ...{ takeovers: 4, lost: 1, refusedWrites: 2 },
 };
 
-const OPTIONS = {
-  version: '1.2.3',
-  totals: () => TOTALS,
-  callsWaiting: () => 5,
-  logLinesLost: () => 9,
-  turnAgeSeconds: () => 0.5,
-  freeBytes: async () => ({ mirror: 1e9, state: 2e9 }),
-  now: () => NOW,
-  fleet: () => FLEET,
-};
-
-export function metricsOf(totals = OPTIONS.totals, observer: Observer = new EventEmitter()): Metrics {
-  return new Metrics({ ...OPTIONS, totals }, observer);
+export function metricsOf(read = () => TOTALS, observer: Observer = new EventEmitter()): Metrics {
+  return new Metrics({
+    ...{ version: '1.2.3', observer, callsWaiting: () => 5, logLinesLost: () => 9, now: () => NOW },
+    ...{ store: { totals: { read } }, health: { turnAgeMs: 500 }, fleetMember: () => ({ numbers: FLEET }) },
+    freeBytes: async () => ({ mirror: 1e9, state: 2e9 }),
+  });
 }
 
 export async function scrape(): Promise<string> {

@@ -6,7 +6,7 @@ const [, , directory] = process.argv;
 for (let times = 0; times < 20; times++) {
   const store = new Store({ directory, service: 'model', owner: true, now: Date.now });
   store.noteChanges();
-  for (let marks = 0; marks < 50; marks++) store.quickTransaction(() => store.capabilities.set('name', String(marks)));
+  for (let marks = 0; marks < 50; marks++) store.transaction(() => store.capabilities.set('name', String(marks)));
   store.close();
   const lock = lockDirectory(directory);
   lockHolder(directory);

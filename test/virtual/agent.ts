@@ -7,7 +7,7 @@ import { ServerShare } from '../../src/agent/server-share.ts';
 import { type Config, hasFleet } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine, type Engine } from '../../src/daemon/compose.ts';
-import { type DaemonFleet, fleetOf } from '../../src/daemon/fleet.ts';
+import { fleetOf } from '../../src/daemon/fleet.ts';
 import { AgentHealth } from '../../src/daemon/health.ts';
 import { Reload } from '../../src/daemon/reload.ts';
 import { configuredJobs, type OwnedStore, openOwnStore } from '../../src/daemon/state.ts';
@@ -142,7 +142,7 @@ export class SimulatedAgent {
   #onReloaded = () => {};
   readonly #owned: OwnedStore;
   readonly #secrets = new Secrets();
-  #fleet: DaemonFleet | undefined;
+  #fleet: FleetMember | undefined;
   health!: AgentHealth;
   /** Not between a stop or a reload, and what comes of it. */
   isFollowing = false;
@@ -179,11 +179,11 @@ export class SimulatedAgent {
       unready: () => this.health.unready(),
     });
     this.#place.aside(() => this.#follow(this.#connect(config)));
-    this.#fleet.member.start();
+    this.#fleet.start();
   }
 
   get member(): FleetMember | undefined {
-    return this.#fleet?.member;
+    return this.#fleet;
   }
 
   get store() {
@@ -222,14 +222,14 @@ export class SimulatedAgent {
   async stop(): Promise<void> {
     await this.#stopFollowing();
     await this.#reload.close();
-    await this.#fleet?.member.stop();
+    await this.#fleet?.stop();
     this.#owned.close();
     this.process.isAlive = false;
   }
 
   /** Hands off its jobs; it is to be stopped afterwards. */
   async drain(): Promise<void> {
-    await this.#fleet?.member.drain();
+    await this.#fleet?.drain();
   }
 
   /** Ends without a last word: only what it wrote is left. */
@@ -283,7 +283,7 @@ export class SimulatedAgent {
     const fleet = this.#fleet;
     this.engine = buildEngine({
       ...{ config, store, transfers, remote: ports, jobService: ports, share, clock, random: chance.next },
-      ...(fleet && { ownership: fleet.member, register: fleet.member.register, shared: fleet.member }),
+      ...(fleet && { ownership: fleet, register: fleet.register, shared: fleet }),
       log: this.#log(),
     });
     const { agent } = this.engine;
@@ -293,7 +293,6 @@ export class SimulatedAgent {
       line.explain();
       refresh();
     };
-    if (fleet !== undefined) fleet.remote = ports;
     this.#notifications = new Notifications({
       ...{ config, store, clock, log: this.#log(), http: receiver.http(clock) },
       degraded: () => health.unready(),
@@ -304,7 +303,7 @@ export class SimulatedAgent {
     this.#endKeepUp = transfers.keepUp(ports);
     agent.onTurn(TURN_MS, () => health.turned());
     agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
-    fleet?.member.attach(agent, configuredJobs(config));
+    fleet?.attach(agent, configuredJobs(config));
     this.#notifications.start();
     health.isReady = true;
     this.isFollowing = true;
@@ -312,7 +311,7 @@ export class SimulatedAgent {
 
   async #stopFollowing(): Promise<void> {
     this.isFollowing = false;
-    this.#fleet?.member.detach();
+    this.#fleet?.detach();
     await this.engine.agent.stop();
     await this.#notifications.stop();
     await this.#endKeepUp();

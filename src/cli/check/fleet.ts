@@ -3,7 +3,6 @@ import fs from 'node:fs';
 import type { FleetConfig } from '../../config/config.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
 import { JobtailError } from '../../errors.ts';
-import type { FleetServer } from '../../fleet/client.ts';
 import { countOf, showAge } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
@@ -22,7 +21,13 @@ export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
   const found = [
     ok(`PostgreSQL ${printable(server.version)} at ${server.where}, ${countOf(server.agents, 'agent')} registered`),
   ];
-  requireUsable(server, config);
+  const { isNewEnough, hasTables, mayCreate, version } = server;
+  const refused = (message: string, hint: string) => new JobtailError('fleet', message, { hint });
+  if (!isNewEnough) throw refused(`PostgreSQL ${version} is too old`, 'install PostgreSQL 13 or newer');
+  if (!hasTables && !mayCreate) {
+    const hint = 'make the user of the agents the owner of the database (docs/fleet.md)';
+    throw refused(`cannot create the schema ${config.fleet.schema}: permission denied`, hint);
+  }
   if (!server.hasTables) found.push(note('no tables yet: the first agent creates them'));
   if (!server.isEncrypted && !server.isHere) {
     found.push(
@@ -43,14 +48,4 @@ export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
     );
   }
   return found;
-}
-
-function requireUsable({ isNewEnough, hasTables, mayCreate, version }: FleetServer, { fleet }: FleetConfig): void {
-  if (!isNewEnough) {
-    throw new JobtailError('fleet', `PostgreSQL ${version} is too old`, { hint: 'install PostgreSQL 13 or newer' });
-  }
-  if (hasTables || mayCreate) return;
-  throw new JobtailError('fleet', `cannot create the schema ${fleet.schema}: permission denied`, {
-    hint: 'make the user of the agents the owner of the database (docs/fleet.md)',
-  });
 }

@@ -5,8 +5,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type Config, hasFleet } from '../../config/config.ts';
-import { FleetOfView, fleetOfViewOptions } from '../../daemon/fleet.ts';
+import type { Config } from '../../config/config.ts';
+import { FleetOfView } from '../../daemon/fleet.ts';
 import { openSharedStore } from '../../daemon/state.ts';
 import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-thread.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
@@ -70,7 +70,7 @@ async function serve(config: Config, settings: ViewSettings): Promise<RunningVie
   const serveAt = (listen: ViewSettings['listen']) =>
     serveView({
       settings: { ...settings, listen },
-      fleet: hasFleet(config) ? new FleetOfView(fleetOfViewOptions(config)) : null,
+      fleet: config.fleet && new FleetOfView(config.fleet, settings),
       figures: null,
       onFailure: (error) => process.stderr.write(`agent: ${asJobtailError(error).message}\n`),
     });

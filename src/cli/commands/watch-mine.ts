@@ -104,9 +104,9 @@ async function withRules(config: Config, work: Work): Promise<void> {
 }
 
 async function withRulesOfFleet(config: FleetConfig, work: Work): Promise<void> {
-  const { isAnyThere, withFleet, withView } = await import('../fleet/client.ts');
+  const { isAnyThere, withFleet } = await import('../fleet/client.ts');
   await withFleet(config, async (client) => {
     const isRunning = await isAnyThere(client);
-    await withView({ config, client }, (store) => work(store, { save: (rule) => client.setRule(rule), isRunning }));
+    await work(await client.jobs(), { save: (rule) => client.setRule(rule), isRunning });
   });
 }

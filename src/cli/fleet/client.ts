@@ -2,7 +2,6 @@
 import { type Config, type FleetConfig, serviceAddress } from '../../config/config.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
 import { FleetClient } from '../../fleet/client.ts';
-import { FleetCopy } from '../../fleet/copy.ts';
 import type { AgentRow } from '../../fleet/register.ts';
 import type { JobId } from '../../job.ts';
 import { Secrets } from '../../redact.ts';
@@ -24,39 +23,17 @@ async function openClient(config: FleetConfig, open: 'open' | 'openReadOnly'): P
   const log = commandLog();
   const address = await fleetAddress(config, log, new Secrets());
   const onIgnored = (what: string) => log.warn({ hint: 'another program wrote it, or a newer agent' }, what);
-  return await FleetClient[open]({ ...address, onIgnored });
+  return await FleetClient[open]({ ...address, onIgnored }, serviceAddress(config.service));
 }
 
 export const isAnyThere = async (client: FleetClient): Promise<boolean> =>
   (await client.agents()).some(({ state }) => state !== 'gone');
 
-export interface ViewOptions {
-  readonly config: Config;
-  readonly client: FleetClient;
-  readonly only?: JobId | undefined;
-  /** With the results one by one; otherwise they are counted. */
-  readonly withResults?: boolean;
-}
-
-/** Runs `work` on a store with the rows of all jobs, or of one. */
-export async function withView<T>(
-  { config, client, only, withResults = false }: ViewOptions,
-  work: (store: Store) => T | Promise<T>,
-): Promise<T> {
-  const copy = new FleetCopy(serviceAddress(config.service));
-  try {
-    await copy.refresh(client, { only, withResults: only !== undefined && withResults ? [only] : [] });
-    return await work(copy.store);
-  } finally {
-    copy.close();
-  }
-}
-
 export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 
 async function fleetReport(config: Config, client: FleetClient, only: JobId | undefined) {
   const [agents, owners] = [await client.agents(), await client.owners()];
-  const report = await withView({ config, client, only }, (store) => reportOf(config, store, only));
+  const report = reportOf(config, await client.jobs({ only }), only);
   return { ...report, ...ofFleet(report, agents, owners, config.service.requestsPerMinute, only) };
 }
 
@@ -71,23 +48,16 @@ export function ofFleet(
   const byJob = new Map(owners.map((row) => [row.jobId, row]));
   const waiting = owners.filter(({ isWaiting, jobId }) => isWaiting && (only ?? jobId) === jobId);
   return {
-    agents: agents.map((agent) => agentReport(agent, callsPerMinute)),
+    agents: agents.map((agent) => ({
+      ...agent,
+      /** Share of the calls per minute of the fleet; null without a fixed limit. */
+      budgetShare: callsPerMinute === null ? null : Math.round((agent.callsLastMinute / callsPerMinute) * 1000) / 1000,
+    })),
     waitingJobs: waiting.length,
     jobs: jobs.map((job) => {
       const { owner = null, attempt = null } = byJob.get(job.jobId) ?? {};
       return { ...job, owner, attempt };
     }),
-  };
-}
-
-function agentReport(agent: AgentRow, callsPerMinute: number | null) {
-  const { lacks, notFollowed } = agent;
-  const { name, state, jobs, maxJobs, lagMs, callsLastMinute, startedAt, seenAt, host, pid, version, view } = agent;
-  return {
-    ...{ name, state, jobs, maxJobs, lagMs, callsLastMinute, lacks, notFollowed },
-    /** Share of the calls per minute of the fleet; null without a fixed limit. */
-    budgetShare: callsPerMinute === null ? null : Math.round((callsLastMinute / callsPerMinute) * 1000) / 1000,
-    ...{ startedAt: Math.round(startedAt), seenAt: Math.round(seenAt), host, pid, version, view },
   };
 }
 
@@ -106,7 +76,8 @@ export class JobsOfFleet {
   }
 
   async read<T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults = false): Promise<T> {
-    return await withView({ config: this.#config, client: await this.#client(), only, withResults }, work);
+    const client = await this.#client();
+    return await work(await client.jobs({ only, withResults: only !== undefined && withResults ? [only] : [] }));
   }
 
   async report(only: JobId | 'all' | undefined): Promise<FleetReport> {

@@ -11,7 +11,7 @@ import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { answerFrom, resultOf } from '../ask-agent.ts';
 import { untilStopped } from '../process.ts';
-import { isAnyThere, withFleet, withView } from './client.ts';
+import { isAnyThere, withFleet } from './client.ts';
 
 const TICK_MS = 100;
 const EXECUTED_MS = 10_000;
@@ -26,24 +26,22 @@ export async function watchByFleet(
 ): Promise<void> {
   await withFleet(config, async (client) => {
     const { jobId } = request;
-    const wasSettled = (await client.owners()).some((row) => row.jobId === jobId && row.state === 'settled');
+    const wasSettled = (await client.owners(jobId))[0]?.state === 'settled';
     const commandId = await client.command({ jobId, kind: 'watch', body: request });
     const isAnybodyThere = (await client.agents()).some(({ state }) => state === 'alive');
     const isOver = (store: Store) =>
       store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null;
     const endsAt = performance.now() + (isAnybodyThere ? EXECUTED_MS : 0);
     while (performance.now() < endsAt && (await client.answerOf(commandId)) === undefined) await sleep(TICK_MS);
-    if (waitsForTasks) {
-      while (performance.now() < endsAt && !(await withView({ config, client, only: jobId }, isOver)))
-        await sleep(5 * TICK_MS);
-    }
-    const owner = (await client.owners()).find((row) => row.jobId === jobId)?.owner ?? null;
+    if (waitsForTasks)
+      while (performance.now() < endsAt && !isOver(await client.jobs({ only: jobId }))) await sleep(5 * TICK_MS);
+    const owner = (await client.owners(jobId))[0]?.owner ?? null;
     const note = !isAnybodyThere
       ? NOT_RUNNING
       : owner === null
         ? 'the next agent with room follows it'
         : `${owner} follows it`;
-    await withView({ config, client, only: jobId }, (store) => show(store, note, wasSettled));
+    show(await client.jobs({ only: jobId }), note, wasSettled);
   });
 }
 
@@ -73,8 +71,7 @@ export function refuseForeground(jobId: JobId): never {
 }
 
 async function requireKnown(client: FleetClient, jobId: JobId): Promise<void> {
-  if ((await client.owners()).some((row) => row.jobId === jobId)) return;
-  throw notWatched(jobId);
+  if ((await client.owners(jobId)).length === 0) throw notWatched(jobId);
 }
 
 /** A broken connection ends the wait, not the command. */

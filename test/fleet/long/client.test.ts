@@ -2,6 +2,8 @@
 import { expect, it } from 'vitest';
 import { answerTo } from '../../../src/cli/fleet/commands.ts';
 import { FleetClient } from '../../../src/fleet/client.ts';
+import { writeRows } from '../../../src/fleet/handover.ts';
+import { IN_MEMORY, Store } from '../../../src/store/store.ts';
 import { until } from '../../support/e2e-until.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
 import { needs } from '../../support/needs.ts';
@@ -31,8 +33,7 @@ it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'),
   const client = await FleetClient.openReadOnly({ ...fleet.address, url: url.href });
   expect(await client.agents()).toEqual([]);
   expect((await client.owners()).map(({ jobId }) => jobId)).toEqual(['1']);
-  expect((await client.newCommands()).map(({ jobId }) => jobId)).toEqual(['1']);
-  expect([await client.rows(undefined), await client.rule()]).toEqual([[], undefined]);
+  expect((await client.jobs()).jobs.all().map(({ jobId }) => jobId)).toEqual(['1']);
   await expect(client.command({ jobId: orderFor(1).jobId, kind: 'sync' })).rejects.toThrow(/permission denied/);
   await client.close();
 });
@@ -61,10 +62,7 @@ it('a poll that an owner did not write is shown by the lag of the owner', needs(
   const anna = fleet.start('anna', { lagMs: () => 7_000 });
   await until('both to be followed', () => anna.followed.size === 2);
   const client = await FleetClient.openReadOnly(fleet.address);
-  const polled = async () => {
-    const rows = (await client.rows(undefined)).filter(({ table }) => table === 'jobs');
-    return rows.map(({ row }) => (JSON.parse(row ?? '') as { polled_at: number | null }).polled_at ?? 0);
-  };
+  const polled = async () => (await client.jobs()).jobs.all().map(({ polledAt }) => polledAt ?? 0);
   await until('a heartbeat', async () => {
     const found = await polled();
     return found.length === 2 && found.every((at) => Date.now() - at < 60_000);
@@ -75,6 +73,33 @@ it('a poll that an owner did not write is shown by the lag of the owner', needs(
   await database.query(`UPDATE {s}.agents SET is_ended = true`);
   expect(await polled()).toEqual([0, 0]);
   await client.close();
+});
+
+it('results that are not here are counted once in a look at one job', needs('postgres'), async () => {
+  const fleet = await FleetParts.make();
+  const { commands, database } = await fleet.join('command');
+  const { jobId } = orderFor(1);
+  const store = new Store({ directory: IN_MEMORY, service: '', owner: true, now: Date.now });
+  store.transaction(() => store.jobs.watch(orderFor(1), 0));
+  const due = { listedAt: 1, fetchedAt: null, stamp: null, stampProven: false, hangs: 0, dueAt: 1, intervalMs: 1 };
+  const row = {
+    jobId,
+    name: '/a',
+    state: 'failed',
+    reason: 'refused',
+    bytes: 7,
+    sha256: null,
+    live: null,
+    ...due,
+  } as const;
+  store.results.saveAll([row, { ...row, name: '/b', state: 'synced', reason: null }]);
+  await commands.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  await database.transaction((sql) => writeRows(sql, [...store.portableRows.ofJob(jobId)].reverse()));
+  const client = await FleetClient.openReadOnly(fleet.address);
+  for (const options of [{}, { only: jobId }, { only: jobId, withResults: [jobId] }])
+    expect((await client.jobs(options)).results.counts(jobId)).toEqual(store.results.counts(jobId));
+  await client.close();
+  store.close();
 });
 
 it('a removed job has no rows, and stays known; one that is followed or owned is refused', {

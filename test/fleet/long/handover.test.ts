@@ -26,7 +26,7 @@ it('some of the jobs are written, whatever waits of the others', needs('postgres
   const handover = new Handover(parts, store.noteChanges());
   store.transaction(() => [1, 2].map((number) => store.jobs.watch(orderFor(number), 0)));
   const second = jobs.filter(({ jobId }) => jobId === '2');
-  expect(await handover.write(second)).toBe(false);
+  await handover.write(second);
   expect(await fleet.query('SELECT DISTINCT job_id FROM jobtail.rows')).toEqual([{ job_id: '2' }]);
 
   // A poll that found nothing costs no transaction; its time is written with the next change.
@@ -78,7 +78,7 @@ it('a row that changes back while it is written is written again', needs('postgr
     store.jobs.endRun(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error });
   };
   visit(1_000, 'broken');
-  const others: Promise<boolean>[] = [];
+  const others: Promise<void>[] = [];
   meanwhile = async () => {
     meanwhile = async () => {};
     visit(2_000, null);
@@ -111,7 +111,7 @@ it('rows that a killed agent had changed are written by the next process', needs
   killed.store.close();
   const { store, handover } = begin();
   await handover.bring(jobs);
-  while (await handover.write(jobs));
+  await handover.write(jobs);
   const rows = await fleet.query<{ kind: string; key: string }>('SELECT kind, key FROM jobtail.rows');
   const own = [...store.portableRows.ofJob(jobId)].map(({ table, key }) => ({ kind: table, key }));
   expect(own.map(({ kind }) => kind)).toContain('live_files');

@@ -81,7 +81,7 @@ it.concurrent('an agent whose row is of an older backup, or missing, joins again
   const anna = fleet.start('anna', {});
   await until('both to be followed', () => anna.followed.size === 2);
   let failure: unknown;
-  anna.member.failed.catch((error: unknown) => {
+  anna.member.ended.catch((error: unknown) => {
     failure = error;
   });
   const instance = async () =>
@@ -107,7 +107,7 @@ it.concurrent(
     const anna = fleet.start('anna', {});
     await until('the first one to be in', () => anna.log.some(({ message }) => message === 'joined the fleet'));
     const ben = fleet.start('ben', { mirror: 'another' });
-    await expect(ben.member.failed).rejects.toThrow(
+    await expect(ben.member.ended).rejects.toThrow(
       'the mirror directory of this machine is not that of the agent anna',
     );
     const cleo = fleet.start('cleo', { mirror: 'another', separateMirrors: true });

@@ -56,7 +56,7 @@ function summaryOf(on: Transaction, name: unknown): Row {
     ...{
       agents,
       alive: on.all('agents', (agent) => isSeen(on, agent)).length,
-      owned: owned.length,
+      jobs: on.all('jobs', (row) => row['owner'] !== null || isWaiting(row)).length,
       silent: owned.filter(([, row]) => silentOf(row)).length,
     },
     own: jobsOf(on, name).map(([, { job_id: jobId, attempt }]) => ({ jobId, attempt })),
@@ -186,7 +186,7 @@ export const OF_OWNERS: Readonly<Record<string, Statement>> = {
       .sort(byKey)
       .map(([, one]) => ({
         ...{ name: one['name'], maxJobs: one['most_jobs'], jobs: jobsOf(on, one['name']).length },
-        ...{ lagMs: one['lag_ms'], callsLastMinute: one['calls_last_minute'], isDraining: one['is_draining'] },
+        ...{ lagMs: one['lag_ms'], callsLastMinute: one['calls_last_minute'] },
         ...{ lacks: one['lacks'], notFollowed: one['not_followed'], about: one['about'] },
         ...{ startedAt: one['started_at'], seenAt: one['seen_at'] },
         state: !isSeen(on, one) ? 'gone' : one['is_draining'] === true ? 'draining' : 'alive',

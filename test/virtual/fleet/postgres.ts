@@ -76,8 +76,8 @@ export class SimulatedPostgres {
             session.release();
           }
         },
-        session: async () => this.#session(new ServerSession(member)),
-        close: async () => {},
+        connect: async () => this.#session(new ServerSession(member)),
+        end: async () => {},
       };
     };
     return { url: 'postgresql://db.example.org/jobtail', schema: 'jobtail', secrets: new Secrets(), connect };
@@ -118,15 +118,17 @@ export class SimulatedPostgres {
         last = done.catch(() => {});
         return done;
       },
-      session: () => Promise.reject(new Error('it has one connection')),
-      close: async () => this.#close(current),
+      connect: () => Promise.reject(new Error('it has one connection')),
+      end: async () => this.#close(current),
     };
   }
 
   #session(session: ServerSession): Session {
     this.#sessions.add(session);
     return {
-      query: (text, values = []) => this.#call(session, () => this.#statement(session, text, values)),
+      query: async (text, values = []) => ({
+        rows: await this.#call(session, () => this.#statement(session, text, values)),
+      }),
       // What the server does not hear of, its own limit ends.
       release: () => void (session.member.way.out && this.#close(session)),
     };

@@ -28,6 +28,7 @@ const NEW_JOB = {
   waiting_since: null,
 };
 
+const parsed = (text: string | null | undefined) => (text == null ? null : (JSON.parse(text) as unknown));
 const rowOf = (row: Row) => ({ jobId: row['job_id'], table: row['kind'], key: row['key'], row: row['row'] });
 const nameOf = (row: Row) => [row['job_id'], row['kind'], row['key']].map(String);
 
@@ -78,31 +79,32 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
     }
     return [];
   },
-  'DELETE FROM {s}.rows WHERE job_id = ANY($1) AND kind IN': (on, [ids]) => {
-    const kinds = ['live_files', 'result_files', 'result_counts'];
-    const isMeant = (row: Row) => texts(ids).includes(String(row['job_id'])) && kinds.includes(String(row['kind']));
-    for (const [key] of on.all('rows', isMeant)) on.remove('rows', key);
-    return [];
-  },
   'UPDATE {s}.jobs SET mirror = $2': (on, [ids, mirror]) => {
     changeJobs(on, texts(ids), () => ({ mirror }));
     return [];
   },
-  'INSERT INTO {s}.jobs (job_id, source, waiting_since)': (on, [job_id, source]) => {
-    if (insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, source, waiting_since: on.now })) return [];
-    changeJobs(on, [String(job_id)], ({ owner, waiting_since }) => ({
-      waiting_since: owner === null ? (waiting_since ?? on.now) : null,
-    }));
-    return [];
-  },
-  'INSERT INTO {s}.jobs (job_id, mirror, waiting_since)': (on, [job_id, mirror]) =>
-    insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, mirror, waiting_since: on.now }) ? [{}] : [],
-  'INSERT INTO {s}.orders': (on, [job_id, kind, body]) => {
-    const order_id = on.tables.nextOrder();
-    const parsed = body === null ? null : (JSON.parse(String(body)) as unknown);
-    const row = { order_id, job_id, kind, body: parsed, made_at: on.now, is_applied: false, answer: null };
-    on.put('orders', keyOf(order_id), row);
-    return [{ commandId: String(order_id) }];
+  'INSERT INTO {s}.jobs (job_id, mirror, waiting_since)': (on, [ids, mirror]) =>
+    texts(ids).flatMap((job_id) =>
+      insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, mirror, waiting_since: on.now })
+        ? [{ jobId: job_id }]
+        : [],
+    ),
+  'WITH given AS (': (on, [ids, kinds, bodies, sources]) => {
+    const given = texts(ids).map((job_id, index) => ({ job_id, index }));
+    for (const { job_id, index } of [...given].sort((a, b) => (a.job_id < b.job_id ? -1 : 1))) {
+      const source = texts(sources)[index];
+      if (insert(on, 'jobs', keyOf(job_id), { ...NEW_JOB, job_id, source, waiting_since: on.now })) continue;
+      changeJobs(on, [job_id], ({ owner, waiting_since }) => ({
+        waiting_since: owner === null ? (waiting_since ?? on.now) : null,
+      }));
+    }
+    return given.map(({ job_id, index }) => {
+      const order_id = on.tables.nextOrder();
+      const [kind, body] = [texts(kinds)[index], parsed(texts(bodies)[index])];
+      const row = { order_id, job_id, kind, body, made_at: on.now, is_applied: false, answer: null };
+      on.put('orders', keyOf(order_id), row);
+      return { commandId: String(order_id) };
+    });
   },
   'SELECT pg_notify(': (on) => {
     on.notices.add(`${SCHEMA}_orders`);
@@ -119,11 +121,11 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
       .sort(orderOf)
       .slice(0, Number(/LIMIT (\d+)$/.exec(text)?.[1]))
       .map(([, one]) => openedBy(one)),
-  'UPDATE {s}.orders SET is_applied = true': (on, [ids, answer]) => {
-    for (const id of texts(ids)) {
+  'UPDATE {s}.orders SET is_applied = true': (on, [ids, answers]) => {
+    for (const [index, id] of texts(ids).entries()) {
       const order = on.get('orders', keyOf(Number(id)));
-      const parsed = answer === null ? null : (JSON.parse(String(answer)) as unknown);
-      if (order !== undefined) on.change('orders', keyOf(Number(id)), order, { is_applied: true, answer: parsed });
+      const answer = parsed(texts(answers)[index]);
+      if (order !== undefined) on.change('orders', keyOf(Number(id)), order, { is_applied: true, answer });
     }
     return [];
   },
@@ -131,33 +133,22 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
     on
       .all('orders', (one) => one['answer'] === null && texts(ids).includes(String(one['job_id'])))
       .map(([, { job_id: jobId }]) => ({ jobId })),
-  'DELETE FROM {s}.configured': (on, [agent, ids]) => {
+  'WITH gone AS (DELETE FROM {s}.configured': (on, [agent, ids]) => {
     const isGone = (one: Row) => one['agent'] === agent && !texts(ids).includes(String(one['job_id']));
-    return on.all('configured', isGone).map(([key, { job_id: jobId }]) => {
+    const gone = on.all('configured', isGone).map(([key, { job_id: jobId }]) => {
       on.remove('configured', key);
       return { jobId };
     });
+    return gone.filter(({ jobId }) => on.all('configured', (one) => one['job_id'] === jobId).length === 0);
   },
-  'SELECT DISTINCT job_id AS "jobId" FROM {s}.configured': (on, [ids]) => {
-    const named = new Set(on.all('configured').map(([, one]) => String(one['job_id'])));
-    return texts(ids)
-      .filter((jobId) => named.has(jobId))
-      .map((jobId) => ({ jobId }));
-  },
-  'SELECT job_id AS "jobId", job_order::text AS text FROM {s}.configured': (on, [agent, ids]) =>
-    texts(ids).flatMap((jobId) => {
-      const row = on.get('configured', keyOf(agent, jobId));
-      return row === undefined ? [] : [{ jobId, text: row['text'] }];
+  'WITH wanted AS (SELECT * FROM unnest(': (on, [agent, ids, requests]) =>
+    texts(ids).flatMap((job_id, index) => {
+      const text = texts(requests)[index];
+      const [row, before] = [job(on, job_id), on.get('configured', keyOf(agent, job_id))];
+      if (before?.['text'] !== text) on.put('configured', keyOf(agent, job_id), { agent, job_id, text });
+      if (row !== undefined && before?.['text'] === text) return [];
+      return [{ jobId: job_id, state: row?.['state'] ?? null, source: row?.['source'] ?? null }];
     }),
-  'SELECT job_id AS "jobId", state, source FROM {s}.jobs WHERE job_id = ANY($1)': (on, [ids]) =>
-    texts(ids).flatMap((jobId) => {
-      const row = job(on, jobId);
-      return row === undefined ? [] : [{ jobId, state: row['state'], source: row['source'] }];
-    }),
-  'INSERT INTO {s}.configured': (on, [agent, job_id, text]) => {
-    on.put('configured', keyOf(agent, job_id), { agent, job_id, text });
-    return [];
-  },
   'SELECT rule FROM {s}.rules': (on) => on.all('rules').map(([, { rule }]) => ({ rule })),
   'DELETE FROM {s}.rules': (on) => {
     for (const [key] of on.all('rules')) on.remove('rules', key);
@@ -183,10 +174,13 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
     return [];
   },
   'SELECT job_id AS "jobId" FROM {s}.jobs': (on) => on.all('jobs').map(([, { job_id: jobId }]) => ({ jobId })),
-  'SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id = ANY($1)': (on, [ids]) =>
-    texts(ids)
-      .filter((jobId) => job(on, jobId) !== undefined)
-      .map((jobId) => ({ jobId })),
+  'SELECT job_id AS "jobId" FROM unnest($1::text[]) WITH ORDINALITY': (on, [ids, max]) => {
+    const states = ['ordered', 'watched', 'ending'];
+    const isOfRule = (one: Row) => one['source'] === 'mine' && states.includes(String(one['state']));
+    const room = Math.max(0, Number(max) - on.all('jobs', isOfRule).length);
+    const fresh = texts(ids).filter((jobId) => job(on, jobId) === undefined);
+    return fresh.slice(0, room).map((jobId) => ({ jobId }));
+  },
   'SELECT jobs.job_id AS "jobId", row::text AS row FROM {s}.jobs LEFT JOIN': (on) =>
     on
       .all('jobs', ({ state }) => state === 'settled')
@@ -197,12 +191,6 @@ const STATEMENTS: Readonly<Record<string, Statement>> = {
   'SELECT pg_advisory_xact_lock(': (on) => {
     on.lock('locks', 'mine');
     return [{}];
-  },
-  "SELECT count(*)::int AS count FROM {s}.jobs WHERE source = 'mine'": (on) => {
-    const states = ['ordered', 'watched', 'ending'];
-    return [
-      { count: on.all('jobs', (one) => one['source'] === 'mine' && states.includes(String(one['state']))).length },
-    ];
   },
 };
 

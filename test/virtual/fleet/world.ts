@@ -159,7 +159,7 @@ export class FleetWorld {
     });
     machine.agent = agent;
     await agent.join(this.postgres.address({ process: agent.process, clock: agent.clock, way }));
-    agent.member?.failed.catch((error: Error) => this.service.offences.push(`${name} ends: ${error.message}`));
+    agent.member?.ended.catch((error: Error) => this.service.offences.push(`${name} ends: ${error.message}`));
   }
 
   /** The process ends without a last word. */

@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest';
 import { FleetRegister } from '../../../../src/fleet/fleet-register.ts';
-import { KeptRows } from '../../../../src/fleet/handover.ts';
+import { rowsOfJobs, writeRows } from '../../../../src/fleet/handover.ts';
 import { type Joined, openFleet } from '../../../../src/fleet/joined.ts';
 import type { LeasedJob, Member } from '../../../../src/fleet/register.ts';
 import type { JobId } from '../../../../src/job.ts';
@@ -117,7 +117,7 @@ function operation(chance: Chance): readonly [what: string, Operation] {
       meanwhile = await work();
       const written = jobs.filter((job) => job.jobId === jobId);
       const kept = row('job_information', chance.is(0.5) ? { reported_at: 1 } : null);
-      await KeptRows.write(
+      await writeRows(
         sql,
         written.flatMap(() => [row('jobs', { state, source: 'command' }), kept]),
       );
@@ -152,16 +152,16 @@ function operation(chance: Chance): readonly [what: string, Operation] {
     settle: async (side) => {
       const { commands, database } = on(side);
       const open = await commands.openOf(name, [], 1);
+      const answer = chance.is(0.5) ? {} : null;
       await commands.settle(
         database,
-        open.map(({ commandId }) => commandId),
-        chance.is(0.5) ? {} : null,
+        open.map(({ commandId }) => ({ commandId, answer })),
       );
       return [open, await commands.withoutOpen(database, [{ jobId, attempt: 1 }]), await commands.answerOf('1')];
     },
     rows: async (side) => {
       const found: unknown[] = [];
-      for await (const page of new KeptRows(on(side).database).ofJobs(['1', '2', jobId] as JobId[])) found.push(page);
+      for await (const page of rowsOfJobs(on(side).database, ['1', '2', jobId] as JobId[])) found.push(page);
       return found;
     },
     register: async (side) => {
