@@ -67,8 +67,8 @@ export function fileContract(serve: Serve, dialect: Dialect): void {
     await place.understood(OPERATION, asked(NAME));
   });
 
-  test('5 MiB', async () => {
-    const bytes = allBytes(5 * 1024 * 1024 + 1);
+  test('gives more than a megabyte', async () => {
+    const bytes = allBytes(1024 * 1024 + 1);
     const place = await serve({ jobId: '501', files: new Map([[NAME, bytes]]) });
     const sha256 = (data: Buffer) => createHash('sha256').update(data).digest('hex');
     expect(sha256(await download(place, NAME))).toBe(sha256(bytes));

@@ -11,7 +11,7 @@ import { run } from './run.ts';
 import { World } from './world.ts';
 
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
-const SECONDS = Number(process.env['JOBTAIL_VIRTUAL_SECONDS'] ?? 3);
+const SECONDS = Number(process.env['JOBTAIL_VIRTUAL_SECONDS'] ?? 1);
 
 test('the agent holds its promises, whatever happens', { timeout: 120_000 + SECONDS * 2_000 }, async () => {
   if (SEED === undefined) await runFor(SECONDS);

@@ -308,7 +308,8 @@ describe('a whole file', () => {
     content = 'x'.repeat(max);
     expect((await download(made, '/a')).length).toBe(max);
     await expect(made.remote.readParts(JOB, four(), signal)).rejects.toMatchObject({ code: 'fault' });
-    for (const cut of ['x'.repeat(max), 'ž'.repeat(max), 'ž'.repeat(max / 2)]) {
+    // By its characters, and by its bytes.
+    for (const cut of ['ž'.repeat(max), 'ž'.repeat(max / 2)]) {
       content = cut;
       await expect(download(made, '/a')).rejects.toMatchObject({
         code: 'unexpected-answer',
