@@ -38,11 +38,6 @@ const NEXT: Readonly<Record<LeasedEvent, Readonly<Partial<Record<LeasedState, Le
 /** Whether files of a job may be written in a state: before the rows arrive, work of an earlier lease may still run. */
 const mayWrite = (state: LeasedState) => state !== 'taken' && state !== 'returning';
 
-interface Entry {
-  readonly job: TakenJob;
-  state: LeasedState;
-}
-
 interface Moment {
   readonly monotonic: number;
   readonly wall: number;
@@ -51,7 +46,7 @@ interface Moment {
 export class LeasedJobs {
   readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly #leaseMs: number;
-  readonly #jobs = new Map<JobId, Entry>();
+  readonly #jobs = new Map<JobId, { readonly job: TakenJob; state: LeasedState }>();
   #renewedAt: Moment = { monotonic: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
   /** Writes that were refused because the lease had expired. */
   refused = 0;
