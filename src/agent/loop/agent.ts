@@ -4,7 +4,7 @@ import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
-import { queuedJobService } from '../calls.ts';
+import { queuedJobService, queuedRemote } from '../calls.ts';
 import { Failures, STATE } from '../failures.ts';
 import type { Retention } from '../forget.ts';
 import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
@@ -59,7 +59,13 @@ export class Agent {
     const { deps, calls, pass } = options;
     const { clock, log } = deps;
     const { jobService, remote, results } = pass;
-    this.#context = { ...options, served: new Set(), scheduler: new Scheduler(clock), failures: new Failures(log) };
+    this.#context = {
+      ...options,
+      patient: queuedRemote(options.remote, calls, 'patient'),
+      served: new Set(),
+      scheduler: new Scheduler(clock),
+      failures: new Failures(log),
+    };
     this.#owner = {
       onFollowed: () => this.#jobStates?.soon(),
       onOver: (job) => {

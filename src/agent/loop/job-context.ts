@@ -46,6 +46,8 @@ export interface AgentParts {
 }
 
 export interface JobContext extends AgentParts {
+  /** The service, for calls that may wait. */
+  readonly patient: Remote;
   /** Requests that a pass is to answer. */
   readonly served: Set<number>;
   readonly scheduler: Scheduler;

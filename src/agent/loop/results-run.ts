@@ -1,5 +1,4 @@
 /** The syncs of results of one followed job. */
-import { queuedRemote } from '../calls.ts';
 import { EARLY_MS } from '../results/results.ts';
 import type { JobParts } from './job-runs.ts';
 import { withJitter } from './pace.ts';
@@ -14,9 +13,8 @@ export async function runResults(
   const { store, log, random } = context.deps;
   // A newer request may exclude results.
   if (store.jobs.get(jobId)?.results !== true || stage.current === 'deleted') return;
-  const remote = queuedRemote(context.remote, context.calls, 'patient');
   const delayMs = results.isEarly(jobId) ? Math.min(2 * EARLY_MS, resultsIntervalMs) : resultsIntervalMs;
-  const end = await results.sync(jobId, { remote, final: false, onListed, signal });
+  const end = await results.sync(jobId, { remote: context.patient, final: false, onListed, signal });
   runs.worked('results');
   if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
   runs.resultsSynced();

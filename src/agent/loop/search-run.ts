@@ -1,5 +1,4 @@
 /** The searches for the tasks of one followed job, while the job service names none. */
-import { queuedRemote } from '../calls.ts';
 import { TaskSearch } from '../tasks/task-search.ts';
 import type { JobParts } from './job-runs.ts';
 import { withJitter } from './pace.ts';
@@ -12,14 +11,14 @@ export class SearchRun {
 
   constructor(job: JobParts) {
     const { jobId, context } = job;
-    const { calls, pass, poll, deps, events } = context;
+    const { pass, poll, deps, events } = context;
     this.#job = job;
     const hasJobService = pass.jobService !== null;
     this.#search = new TaskSearch(jobId, {
       ...deps,
       capabilities: deps.store.capabilities,
       batchLimit: poll.batchLimit,
-      remote: queuedRemote(context.remote, calls, 'patient'),
+      remote: context.patient,
       hasJobService,
       onFound: events.onTasksFound,
     });
