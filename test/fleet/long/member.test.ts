@@ -79,7 +79,7 @@ it('an agent that stops gives nothing away that it may still write', needs('post
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: 'handed-over' }]);
 });
 
-it('all jobs of a long configuration are followed', needs('postgres'), async () => {
+it('jobs of a long configuration are all followed', needs('postgres'), async () => {
   const fleet = await FleetParts.make();
   const configured = Array.from({ length: JOBS }, (_, index) => orderFor(index + 1));
   const { followed } = fleet.start('anna', { configured });
