@@ -5,7 +5,7 @@
 import path from 'node:path';
 import { type JobId, keyText } from '../../job.ts';
 import { printable } from '../../printable.ts';
-import { inSlices } from '../../slices.ts';
+import { inSlices, slicesOf } from '../../slices.ts';
 import type { NamesWithoutRow } from '../../store/results.ts';
 import type { LiveFileRow, ResultRow, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -168,10 +168,7 @@ export class Ledger {
   }
 
   async #inTransactions<Row>(rows: readonly Row[], work: (some: readonly Row[]) => void): Promise<void> {
-    const starts = Array.from({ length: Math.ceil(rows.length / MANY_ROWS) }, (_, index) => index * MANY_ROWS);
-    for await (const start of inSlices(starts)) {
-      this.#options.store.transaction(() => work(rows.slice(start, start + MANY_ROWS)));
-    }
+    for await (const some of inSlices(slicesOf(rows, MANY_ROWS))) this.#options.store.transaction(() => work(some));
   }
 
   #begin(): void {

@@ -26,16 +26,14 @@ export class Exchange {
 
   readonly observe: Interceptor = (dispatch) => (options, handler) => {
     const openedBefore = this.#countOpened();
-    const observed = delegateTo(handler, {
-      onRequestStart: () => {
-        this.#sentAt = performance.now();
-        this.#isOnOpenConnection = this.#countOpened() === openedBefore;
-      },
-      onResponseStart: () => {
-        this.#answeredAt = performance.now();
-      },
+    callBefore(handler, 'onRequestStart', () => {
+      this.#sentAt = performance.now();
+      this.#isOnOpenConnection = this.#countOpened() === openedBefore;
     });
-    return dispatch(options, observed);
+    callBefore(handler, 'onResponseStart', () => {
+      this.#answeredAt = performance.now();
+    });
+    return dispatch(options, handler);
   };
 }
 
@@ -66,15 +64,11 @@ export class RoundTrip {
   /** Measures tunnels: a proxy answers when it is connected to the server. */
   readonly observeTunnel: Interceptor = (dispatch) => (options, handler) => {
     let sentAt = performance.now();
-    return dispatch(
-      options,
-      delegateTo(handler, {
-        onRequestStart: () => {
-          sentAt = performance.now();
-        },
-        onRequestUpgrade: () => this.#add(performance.now() - sentAt),
-      }),
-    );
+    callBefore(handler, 'onRequestStart', () => {
+      sentAt = performance.now();
+    });
+    callBefore(handler, 'onRequestUpgrade', () => this.#add(performance.now() - sentAt));
+    return dispatch(options, handler);
   };
 
   #add(ms: number): void {
@@ -82,17 +76,12 @@ export class RoundTrip {
   }
 }
 
-/** `handler`, whose methods call those of `before` first. */
-function delegateTo(handler: Handler, before: Readonly<Partial<Record<keyof Handler, () => void>>>): Handler {
-  return new Proxy(handler, {
-    get(target, name) {
-      const method: unknown = Reflect.get(target, name);
-      const first = before[name as keyof Handler];
-      if (first === undefined && typeof method !== 'function') return method;
-      return (...all: unknown[]): unknown => {
-        first?.();
-        return typeof method === 'function' ? Reflect.apply(method, target, all) : undefined;
-      };
-    },
-  });
+/** Lets a method of a handler, which is that of one request, call `first` before all else. */
+function callBefore(handler: Handler, name: keyof Handler, first: () => void): void {
+  const method = handler[name] as ((...all: unknown[]) => unknown) | undefined;
+  const both = (...all: unknown[]) => {
+    first();
+    return method?.apply(handler, all);
+  };
+  Object.assign(handler, { [name]: both });
 }
