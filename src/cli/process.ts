@@ -89,9 +89,7 @@ export function commandLog(): Log {
   return { debug: quiet, info: quiet, warn: write, error: write };
 }
 
-/**
- * Runs a command for each job, `places` at a time, also after a failure; the first failure decides the exit code.
- */
+/** Runs a command for each job, `places` at a time, also after a failure; the first failure decides the exit code. */
 export async function forEach(
   jobIds: readonly JobId[],
   work: (jobId: JobId) => Promise<void>,

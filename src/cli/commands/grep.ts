@@ -80,7 +80,7 @@ function sourceOf(patterns: readonly string[], { fixedStrings, wordRegexp }: Gre
   return wordRegexp === true ? `(?<!\\w)(?:${any})(?!\\w)` : any;
 }
 
-export type Outcome = 'found' | 'nothing' | 'failed';
+type Outcome = 'found' | 'nothing' | 'failed';
 
 const EXIT_CODES: Readonly<Record<Outcome, number>> = { found: EXIT.ok, nothing: EXIT.failed, failed: EXIT.usage };
 

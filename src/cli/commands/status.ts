@@ -45,7 +45,7 @@ export async function status(jobIds: readonly JobId[], options: StatusOptions): 
       const view = await viewReport(config);
       return { ...(reports[0] as ShownReport), jobs: reports.flatMap((found) => found.jobs), view };
     };
-    const pageOf: PageOf = async () => {
+    const pageOf = async (): Promise<Page> => {
       const { view, ...shown } = await report();
       const page = jobIds.length === 0 ? overview : detail;
       const render = (maxJobs?: number) => `${page(shown, columnsOf(), maxJobs)}${viewLine(view, shown.agent.running)}`;
@@ -61,7 +61,6 @@ interface Page {
   readonly jobs: number;
   readonly render: (maxJobs?: number) => string;
 }
-type PageOf = () => Promise<Page>;
 
 /** The lines for `rows` rows of a screen; the last line counts the jobs that do not fit. */
 export function fittingLines({ jobs, render }: Page, rows: number): string[] {
@@ -80,7 +79,7 @@ export function fittingLines({ jobs, render }: Page, rows: number): string[] {
 }
 
 /** Refreshes a page in its place until interrupted; the last one stays. */
-async function watchPage(pageOf: PageOf, signal: AbortSignal): Promise<void> {
+async function watchPage(pageOf: () => Promise<Page>, signal: AbortSignal): Promise<void> {
   const restore = () => void process.stdout.write(FIRST_SCREEN);
   // A second signal ends the process at once.
   process.once('exit', restore);

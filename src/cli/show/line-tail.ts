@@ -45,12 +45,15 @@ export class LineTail {
   readonly #write: WriteLine;
   readonly #options: LineTailOptions;
   readonly #now: () => number;
+  /** What is shown of a line. */
+  readonly #textOf: (line: string) => string;
   readonly #tailed: Tailed[] = [];
 
   constructor(write: WriteLine, options: LineTailOptions = {}) {
     this.#write = write;
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
+    this.#textOf = options.raw === true ? (line) => line : (line) => terminalText(lastState(line));
   }
 
   add(file: string, name: string, from: MirrorReaderOptions = {}): void {
@@ -105,38 +108,30 @@ export class LineTail {
     if (tailed.unfinished === '') tailed.unfinishedSince = this.#now();
     const lines = (tailed.unfinished + text).split('\n');
     tailed.unfinished = lines.pop() ?? '';
-    for (const line of lines) this.#end(tailed, this.#stateOf(line));
+    for (const line of lines) this.#end(tailed, this.#textOf(line));
     // Former states of a progress bar are not shown.
     if (this.#options.raw !== true) tailed.unfinished = withLastState(tailed.unfinished);
     if (tailed.unfinished.length > MAX_LINE_CHARACTERS) {
-      this.#end(tailed, this.#stateOf(tailed.unfinished));
+      this.#end(tailed, this.#textOf(tailed.unfinished));
       tailed.unfinished = '';
     }
   }
 
   #end(tailed: Tailed, line: string): void {
     const isNew = tailed.shown === '' || line !== tailed.shown || this.#options.rewrites === true;
-    if (isNew) this.#show(tailed, line, false);
+    if (isNew) this.#write(`${tailed.prefix}${line}\n`, tailed.name, false);
     tailed.shown = '';
     tailed.unfinishedSince = this.#now();
   }
 
   #showUnfinished(tailed: Tailed): void {
-    const state = this.#stateOf(tailed.unfinished);
+    const state = this.#textOf(tailed.unfinished);
     if (state === '' || state === tailed.shown) return;
-    this.#show(tailed, state, true);
+    this.#write(`${tailed.prefix}${state}\n`, tailed.name, true);
     tailed.unfinishedSince = this.#now();
     // Raw text is passed on once.
     if (this.#options.raw === true) tailed.unfinished = '';
     else tailed.shown = state;
-  }
-
-  #stateOf(line: string): string {
-    return this.#options.raw === true ? line : lastState(line);
-  }
-
-  #show({ prefix, name }: Tailed, line: string, unfinished: boolean): void {
-    this.#write(`${prefix}${this.#options.raw === true ? line : terminalText(line)}\n`, name, unfinished);
   }
 }
 
