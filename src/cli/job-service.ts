@@ -32,11 +32,8 @@ export async function listJobs(config: Config, isAlone = false): Promise<readonl
  * share; without one, by this process.
  */
 async function reportsOf(config: Config, jobId: JobId | null, signal: AbortSignal): Promise<readonly JobInformation[]> {
-  const answer = await askRunningAgent<{ readonly jobs: readonly JobInformation[] }>(
-    config,
-    { kind: 'report', jobId },
-    signal,
-  );
+  const request = { kind: 'report', jobId } as const;
+  const answer = await askRunningAgent<{ readonly jobs: readonly JobInformation[] }>(config, request, signal);
   return answer?.jobs ?? (await askService(config, jobId, signal));
 }
 

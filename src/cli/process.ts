@@ -80,8 +80,6 @@ export function reportError(thrown: unknown): number {
 
 /** Warnings and errors with hints. Not by pino, which takes longer to load than many commands run. */
 export function commandLog(): Log {
-  // A reader that has gone must not end the command.
-  process.stderr.on('error', () => {});
   const quiet = () => {};
   const write: Log['warn'] = (fields, message) => {
     process.stderr.write(`agent: ${printableLines(logLine(fields, message))}\n`);
