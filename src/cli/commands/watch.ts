@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, hasFleet, hasJobService } from '../../config/config.ts';
-import { makeDirectories, sharedStoreIfReadable, withStore } from '../../daemon/state.ts';
+import { makeDirectories, withStore } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import { byTaskAndFile, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { printable } from '../../printable.ts';
@@ -12,6 +12,7 @@ import { lockHolder } from '../../store/lock.ts';
 import type { WatchRequest } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
+import { withJobs } from '../followed-jobs.ts';
 import { isNoJob } from '../job-service.ts';
 import { commandLog, forEach } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
@@ -91,9 +92,8 @@ async function watch(config: Config, jobId: JobId, options: WatchOptions): Promi
 
 /** A mistyped number would be requested forever. A job that was followed before is not checked again. */
 export async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
-  const store = hasFleet(config) ? undefined : sharedStoreIfReadable(config);
-  const isKnown = store?.jobs.get(jobId) !== undefined;
-  store?.close();
+  const isIn = (store: Store) => store.jobs.get(jobId) !== undefined;
+  const isKnown = await withJobs(config, (jobs) => jobs.read(jobId, isIn)).catch(() => false);
   if (isKnown || !(await isNoJob(config, jobId))) return;
   throw new JobtailError('job-unknown', `the service has no job ${jobId} of this user`, {
     hint: 'check the number: agent jobs lists the jobs',

@@ -35,12 +35,8 @@ export async function watchByFleet(
     while (performance.now() < endsAt && (await client.answerOf(commandId)) === undefined) await sleep(TICK_MS);
     if (waitsForTasks)
       while (performance.now() < endsAt && !isOver(await client.jobs({ only: jobId }))) await sleep(5 * TICK_MS);
-    const owner = (await client.owners(jobId))[0]?.owner ?? null;
-    const note = !isAnybodyThere
-      ? NOT_RUNNING
-      : owner === null
-        ? 'the next agent with room follows it'
-        : `${owner} follows it`;
+    const [row] = await client.owners(jobId);
+    const note = isAnybodyThere ? `${row?.owner ?? 'the next agent with room'} follows it` : NOT_RUNNING;
     show(await client.jobs({ only: jobId }), note, wasSettled);
   });
 }
