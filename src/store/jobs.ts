@@ -154,11 +154,24 @@ export class TaskSearches extends JobTable<TaskSearchRow> {
 }
 
 export class JobInformations extends JobTable<JobInformationRow> {
+  readonly #sql: Sql;
   readonly #listings: Table<JobStatesRow & { readonly one: 1 }>;
 
   constructor(sql: Sql) {
     super(sql, 'job_information', { information: 'json' });
+    this.#sql = sql;
     this.#listings = new Table(sql, 'job_service_requests', { error: 'json' });
+  }
+
+  /** The reported job states of these jobs; without a report, none. */
+  states(jobIds: readonly JobId[]): Map<JobId, string | null> {
+    const select = `SELECT job_id AS jobId, information ->> '$.state' AS state FROM job_information
+      WHERE job_id IN (SELECT value FROM json_each(?))`;
+    const rows = this.#sql.all<{ readonly jobId: JobId; readonly state: string | null }>(
+      select,
+      JSON.stringify(jobIds),
+    );
+    return new Map(rows.map(({ jobId, state }) => [jobId, state]));
   }
 
   lastListing(): JobStatesRow | undefined {

@@ -192,9 +192,8 @@ export class Agent {
   /** Jobs that may still run come first: their first polls do not wait for those of jobs that are over. */
   #update(changed: readonly JobRow[]): void {
     const { store } = this.#options.deps;
-    const isOver = ({ jobId }: JobRow) =>
-      phaseOf(store.jobInformation.get(jobId)?.information.state ?? null) === 'over';
-    const over = new Set(changed.length > 1 ? changed.filter(isOver) : []);
+    const states = store.jobInformation.states(changed.length > 1 ? changed.map(({ jobId }) => jobId) : []);
+    const over = new Set(changed.filter(({ jobId }) => phaseOf(states.get(jobId) ?? null) === 'over'));
     const stepMs = Math.min(STEP_MS, SPREAD_MS / changed.length);
     for (const [index, job] of [...changed.filter((job) => !over.has(job)), ...over].entries()) {
       const { jobId, state } = job;

@@ -224,14 +224,14 @@ class ResponseText implements Content {
     file.users += 1;
   }
 
-  async read(start: number, end: number, space?: Buffer): Promise<Buffer> {
+  async read(start: number, end: number): Promise<Buffer> {
     if (this.#tail === undefined) throw new JobtailError('internal', 'a text was read after it had been released');
     const to = Math.min(end, this.length);
     const { start: fileStart, length: inFile } = this.#spilled;
     const fromTail = this.#tail.subarray(Math.max(0, start - inFile), Math.max(0, to - inFile));
     if (start >= inFile || start >= to) return fromTail;
     const length = to - start;
-    const bytes = space !== undefined && space.length >= length ? space : Buffer.allocUnsafe(length);
+    const bytes = Buffer.allocUnsafe(length);
     await this.#file.read(bytes, fileStart + start, length - fromTail.length);
     fromTail.copy(bytes, length - fromTail.length);
     return bytes.subarray(0, length);
