@@ -13,7 +13,8 @@ const UNHEALTHY_MS = 60_000;
 export class AgentHealth {
   readonly #now: () => number;
   readonly #onOutage: (outage: Outage | undefined) => void;
-  #failure: { readonly code: ErrorCode; readonly since: number; readonly outage: Outage } | undefined;
+  #outage: Outage | undefined;
+  #failsSince = 0;
   #turnedAt: number;
   /** Whether the first sign-in was attempted. */
   isReady = false;
@@ -32,14 +33,14 @@ export class AgentHealth {
   /** `error`: what a failed sign-in reports. */
   note(outcome: 'ok' | ErrorCode, error?: Pick<JobtailError, 'message' | 'hint'>): void {
     if (outcome === 'aborted') return;
-    const before = this.#failure;
-    if (outcome === 'ok' || ERROR_POLICIES[outcome].outage === null) this.#failure = undefined;
+    const before = this.#outage;
+    if (outcome === 'ok' || ERROR_POLICIES[outcome].outage === null) this.#outage = undefined;
     else if (before?.code !== outcome) {
       const message = `the service ${ERROR_POLICIES[outcome].outage}${error === undefined ? '' : `: ${error.message}`}`;
-      const outage = { code: outcome, message, hint: error?.hint ?? null, since: before?.outage.since ?? Date.now() };
-      this.#failure = { code: outcome, since: before?.since ?? this.#now(), outage };
+      if (before === undefined) this.#failsSince = this.#now();
+      this.#outage = { code: outcome, message, hint: error?.hint ?? null, since: before?.since ?? Date.now() };
     }
-    if (before?.code !== this.#failure?.code) this.#onOutage(this.#failure?.outage);
+    if (before !== this.#outage) this.#onOutage(this.#outage);
   }
 
   turned(): void {
@@ -52,9 +53,9 @@ export class AgentHealth {
 
   /** The error of the service and its age; undefined while it answers. */
   get failure(): { readonly text: string; readonly forMs: number } | undefined {
-    if (this.#failure === undefined) return undefined;
-    const { code, since } = this.#failure;
-    return { text: `the service ${ERROR_POLICIES[code].outage}`, forMs: this.#now() - since };
+    if (this.#outage === undefined) return undefined;
+    const { outage } = ERROR_POLICIES[this.#outage.code];
+    return { text: `the service ${outage}`, forMs: this.#now() - this.#failsSince };
   }
 
   unhealthy(): string | undefined {

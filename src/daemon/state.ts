@@ -31,13 +31,9 @@ export function makeDirectories(config: Config): void {
       fs.accessSync(directory, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
     } catch (thrown) {
       const { code, message } = asJobtailError(thrown);
-      throw new JobtailError(
-        code === 'disk-full' ? code : 'permission',
-        `${key} ${directory} cannot be used: ${message}`,
-        {
-          hint: `give the user of the agent the right to write it, or set ${key} to another directory`,
-        },
-      );
+      const hint = `give the user of the agent the right to write it, or set ${key} to another directory`;
+      const kind = code === 'disk-full' ? code : 'permission';
+      throw new JobtailError(kind, `${key} ${directory} cannot be used: ${message}`, { hint });
     }
   };
   make(config.mirror.directory, 'mirror.directory', 0o750);
@@ -85,22 +81,17 @@ export async function withStore<T>(
   log: Log,
   work: (store: Store, owned: OwnedStore | undefined) => Promise<T>,
 ): Promise<T> {
-  const owned = openUnlessAgentRuns(config, log);
+  let owned: OwnedStore | undefined;
+  try {
+    if (lockHolder(config.state.directory) === undefined) owned = openOwnStore(config, log);
+  } catch (error) {
+    if (asJobtailError(error).code !== 'locked') throw error;
+  }
   const store = owned?.store ?? openSharedStore(config);
   try {
     return await work(store, owned);
   } finally {
     (owned ?? store).close();
-  }
-}
-
-function openUnlessAgentRuns(config: Config, log: Log): OwnedStore | undefined {
-  if (lockHolder(config.state.directory) !== undefined) return undefined;
-  try {
-    return openOwnStore(config, log);
-  } catch (error) {
-    if (asJobtailError(error).code !== 'locked') throw error;
-    return undefined;
   }
 }
 

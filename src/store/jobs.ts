@@ -241,16 +241,9 @@ export class Requests {
     return this.#table.get('WHERE request_id = ?', requestId);
   }
 
-  open(work: 'pass' | 'forget'): RequestRow[] {
-    return this.#open(work) as RequestRow[];
-  }
-
-  openOfService(): ServiceRequestRow[] {
-    return this.#open('service') as ServiceRequestRow[];
-  }
-
-  #open(work: keyof typeof KINDS) {
-    return this.#table.all(`WHERE answer IS NULL AND kind IN (${KINDS[work]}) ORDER BY request_id`);
+  open<Work extends keyof typeof KINDS>(work: Work): (Work extends 'service' ? ServiceRequestRow : RequestRow)[] {
+    const open = this.#table.all(`WHERE answer IS NULL AND kind IN (${KINDS[work]}) ORDER BY request_id`);
+    return open as (Work extends 'service' ? ServiceRequestRow : RequestRow)[];
   }
 
   answer(requestId: number, answer: string): void {

@@ -26,7 +26,7 @@ async function start(remote = new ModelRemote()) {
 it('the list of jobs comes from the running agent, and its request is removed', async () => {
   const { config, service, store } = await start();
   expect(await listJobs(config)).toEqual([...service.jobs.values()]);
-  expect(store.requests.openOfService()).toEqual([]);
+  expect(store.requests.open('service')).toEqual([]);
 });
 
 it('the running agent finds out whether a job exists', async () => {

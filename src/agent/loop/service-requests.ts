@@ -35,7 +35,7 @@ export class ServiceRequests {
   serve(): void {
     const { store, clock } = this.#context.deps;
     for (const [requestId, { stop }] of this.#serving) if (store.requests.get(requestId) === undefined) stop.abort();
-    const requests = store.requests.openOfService().filter(({ requestId }) => !this.#serving.has(requestId));
+    const requests = store.requests.open('service').filter(({ requestId }) => !this.#serving.has(requestId));
     if (requests.length === 0) return;
     const oldest = clock.now() - MAX_AGE_MS;
     for (const request of requests) {

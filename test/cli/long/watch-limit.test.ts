@@ -11,7 +11,7 @@ it('agent watch of several jobs asks for all at once, and ends although the agen
   const output = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   try {
     const watching = watchEach(jobIds, { config: file, task: [], file: [], results: true, wait: true });
-    await until('all to be asked for', () => store.requests.openOfService().length === jobIds.length);
+    await until('all to be asked for', () => store.requests.open('service').length === jobIds.length);
     await watching;
     expect(jobIds.map((jobId) => store.jobs.get(jobId)?.state)).toEqual(['watched', 'watched', 'watched']);
   } finally {
