@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { printable, printableJson, printableLines } from '../src/printable.ts';
+import { anyCharacter } from './support/any-character.ts';
 
 /** Controls of both kinds, line and paragraph separators, and what turns or hides the text around it. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u;
 const anything = fc.string({
   unit: fc.oneof(
     fc.constantFrom('\n', '\u001B', '\u009b', '\u202e', '\u{E0041}', '\u007f'),
-    fc.string({ unit: 'binary', maxLength: 1 }),
+    fc.string({ unit: anyCharacter, maxLength: 1 }),
   ),
 });
 

@@ -215,7 +215,7 @@ describe('an answer is wrong with', () => {
     ['a tag without end', partsResponse(`<a b="${'x'.repeat(1_000_000)}`), 'malformed'],
     ['many elements', partsResponse(`<b>${'<a/>'.repeat(70_000)}</b>`), 'answer-too-large'],
     ['much text', partsResponse(entry('').replace('/out', 'x'.repeat(5_000_000))), 'answer-too-large'],
-    ['many items', partsResponse(entry('x').repeat(60_000)), 'answer-too-large'],
+    ['many items', partsResponse(entry('x').replace('/out', 'y'.repeat(1_000)).repeat(9_500)), 'answer-too-large'],
     ['two contents in one entry', good.replace('<content>', '<content>y</content><content>'), 'malformed'],
     ['a huge comment', good.replace('<content>', `<!--${'x'.repeat(100_000)}--><content>`), 'malformed'],
   ])('%s', (_, document, code) => {
