@@ -153,7 +153,8 @@ async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePas
   const reasons = new Map(rows.map((row) => [row, reasonAgainst(row, ends.get(keyText(row)))]));
   const whole = rows.filter((row) => reasons.get(row) === undefined);
   const { capabilities } = store;
-  const found = await proveMirrors(whole, { remote, jobId, signal, mirrorDirectory, capabilities, listed });
+  const sources = new Set(rows.map(({ listedName }) => listedName));
+  const found = await proveMirrors(whole, { remote, jobId, signal, mirrorDirectory, capabilities, listed, sources });
   store.transaction(() => {
     for (const [index, row] of whole.entries()) {
       const one = found[index];

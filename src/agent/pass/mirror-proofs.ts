@@ -18,6 +18,8 @@ interface MirrorProofOptions extends DownloadOptions {
   readonly mirrorDirectory: string;
   readonly capabilities: CapabilityStore;
   readonly listed: readonly string[];
+  /** Recorded sources: one is not the source of another live file. */
+  readonly sources?: ReadonlySet<string | null>;
 }
 
 /** After so many failed downloads in a row, the service is the cause. */
@@ -43,24 +45,25 @@ export async function proveMirrors(
 }
 
 /**
- * The recorded source, or the file at the likeliest path, is enough if it is equal. Otherwise all names with the same end are
- * compared, because several may be equal.
+ * A recorded source decides. Otherwise, the file at the likeliest path is enough if it is equal, or all names with the same
+ * end are compared, because several may be equal.
  */
 async function proveMirror(
   row: LiveFileRow,
   shift: string | undefined,
   options: MirrorProofOptions,
 ): Promise<LiveProof> {
-  const { mirrorDirectory, listed } = options;
+  const { mirrorDirectory, listed, sources } = options;
   const file = mirrorPath(mirrorDirectory, row.jobId, row);
   const bytes = await lengthOf(file);
   if (bytes < row.position && row.rotation === null)
     return without(unproven(bytes, `${row.position - bytes} of its bytes are gone: ${row.position} were mirrored`));
   if (bytes === 0) return without({ outcome: 'equal', bytes, remoteBytes: 0 });
-  const names = await namesThatMayBe(listed, row.relativePath);
+  const fitting = await namesThatMayBe(listed, row.relativePath);
+  const recorded = fitting.filter((name) => name === row.listedName);
+  const names = recorded.length > 0 ? recorded : fitting.filter((name) => sources?.has(name) !== true);
   const [likely = ''] = likelyPaths(row, shift);
-  const isLikely = (name: string) => partsOf(name).join('/') === partsOf(likely).join('/');
-  const sure = [...names.filter((name) => name === row.listedName), ...names.filter(isLikely)];
+  const sure = names.filter((name) => partsOf(name).join('/') === partsOf(likely).join('/'));
   let first: LiveProof | undefined;
   const equal: LiveProof[] = [];
   for (const listedName of new Set([...sure, ...names])) {

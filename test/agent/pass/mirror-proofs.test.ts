@@ -50,9 +50,10 @@ class Proofs {
     return openFilesIn(this.directory);
   }
 
-  prove(): Promise<(LiveProof | JobtailError)[]> {
+  prove(sources?: ReadonlySet<string>): Promise<(LiveProof | JobtailError)[]> {
     const { remote } = this;
     return proveMirrors(this.rows, {
+      ...(sources && { sources }),
       ...{ remote, jobId: JOB, signal: this.abort.signal, mirrorDirectory: this.directory },
       listed: [...remote.files.keys()],
       capabilities: { get: () => undefined, set: () => {} },
@@ -128,7 +129,7 @@ describe('mirrors and listed files', () => {
     if (bytes === 0) return equal(0, null);
     const end = relativePath.replace(/^\/?/, '/');
     const fitting = [...files.keys()].filter((name) => name.endsWith(end));
-    const names = [...fitting.filter((name) => name === known), ...fitting.filter((name) => name !== known)];
+    const names = known !== null && fitting.includes(known) ? [known] : fitting;
     const equals: LiveProof[] = [];
     let first: LiveProof | undefined;
     for (const listedName of names) {
@@ -186,6 +187,31 @@ it('the first source that is found shows the likely paths of the others', async 
     Array.from({ length: 20 }, (_, task) => ({ listedName: `/${41 + task}/stdout.txt`, proof: { outcome: 'equal' } })),
   );
   expect(proofs.remote.downloads).toHaveLength(20 + 19);
+});
+
+it('a mirror that differs from its source is not proven by the file of another task', async () => {
+  const proofs = new Proofs();
+  for (const task of [1, 2]) {
+    const known = `/${task}/stdout.txt`;
+    proofs.add({ content: 'step 9\n', relativePath: '/stdout.txt', listedName: known, gone: 0 });
+    proofs.remote.set(known, `step ${task === 1 ? '10' : '9'}\n`);
+  }
+  expect(await proofs.prove()).toMatchObject([
+    { listedName: '/1/stdout.txt', proof: { outcome: 'different', at: 5 } },
+    equal(7, '/2/stdout.txt'),
+  ]);
+});
+
+it('the recorded source of one live file is not that of another', async () => {
+  const proofs = new Proofs();
+  proofs.unknown('step 9\n');
+  proofs.add({ content: 'step 9\n', relativePath: '/stdout.txt', listedName: '/2/stdout.txt', gone: 0 });
+  proofs.remote.set('/1/stdout.txt', 'step 10\n');
+  proofs.remote.set('/2/stdout.txt', 'step 9\n');
+  expect(await proofs.prove(new Set(['/2/stdout.txt']))).toMatchObject([
+    { listedName: '/1/stdout.txt', proof: { outcome: 'different', at: 5 } },
+    equal(7, '/2/stdout.txt'),
+  ]);
 });
 
 it('a mirror that cannot be read keeps no other from being proven', async () => {
