@@ -98,17 +98,12 @@ function textOf({ bytes }: FoundLine, expression: RegExp): string {
   const at = state.search(expression);
   if (line.includes('\r') && states.length > 1) {
     const [word = ''] = /\w{0,40}$/.exec(state.slice(0, at)) ?? [];
-    return state
-      .slice(at - word.length)
-      .slice(0, MAX_CHARACTERS)
-      .trim();
+    return partOf(state, at - word.length);
   }
-  if (at < MAX_BEFORE) return found.slice(0, MAX_CHARACTERS).trim();
-  return `…${state
-    .slice(at - CHARACTERS_BEFORE)
-    .slice(0, MAX_CHARACTERS)
-    .trim()}`;
+  return at < MAX_BEFORE ? partOf(found, 0) : `…${partOf(state, at - CHARACTERS_BEFORE)}`;
 }
+
+const partOf = (text: string, at: number) => text.slice(at, at + MAX_CHARACTERS).trim();
 
 /** Groups similar errors, most tasks first. A task counts in the groups of its first and last error. */
 export function groupsOf(tasks: readonly TaskErrors[]): ErrorGroup[] {

@@ -33,15 +33,8 @@ async function addressesOf(name: string, signal: AbortSignal): Promise<dns.Looku
   const limits = { maxBytes: MAX_BYTES, limit: { totalMs: LIMIT_MS }, signal };
   const { printed } = await printedBy({ command: 'getent', args: ['ahosts', '--', name], env: process.env, ...limits });
   // `192.0.2.7  STREAM name`, for each kind of socket.
-  const addresses = [
-    ...new Set(
-      printed
-        .toString()
-        .split('\n')
-        .map((line) => line.split(/\s/, 1)[0] ?? ''),
-    ),
-  ];
-  return addresses.flatMap((address) => (net.isIP(address) === 0 ? [] : [{ address, family: net.isIP(address) }]));
+  const addresses = new Set(printed.toString().match(/^\S+/gm));
+  return [...addresses].flatMap((address) => (net.isIP(address) === 0 ? [] : [{ address, family: net.isIP(address) }]));
 }
 
 const notFound = (name: string) => Object.assign(new Error(`there is no ${name}`), { code: 'ENOTFOUND' });

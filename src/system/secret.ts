@@ -149,14 +149,9 @@ async function printedSecret(
   });
   if (end.code === 0) return end.printed;
   const hidden = args.filter((arg) => arg.length >= MIN_HIDDEN_ARGUMENT);
-  const lines = end.printed
-    .toString()
-    .split(/\r?\n/)
-    .filter((line) => line !== '');
-  const stderr = safeText(end.stderr.length < MAX_STDERR ? end.stderr : end.stderr.slice(CUT_CHARACTERS), [
-    ...hidden,
-    ...lines,
-  ]);
+  const lines = end.printed.toString().match(/[^\r\n]+/g) ?? [];
+  const whole = end.stderr.length < MAX_STDERR ? end.stderr : end.stderr.slice(CUT_CHARACTERS);
+  const stderr = safeText(whole, [...hidden, ...lines]);
   const how = end.killedBy === null ? `ended with exit code ${end.code}` : `was ended by ${end.killedBy}`;
   throw new JobtailError('secret-unavailable', `the program ${command} ${stderr === '' ? how : `${how}: ${stderr}`}`, {
     hint: 'run it by hand as the user of the agent',
