@@ -4,14 +4,28 @@
  */
 import fs from 'node:fs';
 import path from 'node:path';
-import { type SecretSource, secretNameOf } from '../auth.ts';
+import { type AuthMethod, type SecretSource, secretNameOf } from '../auth.ts';
 import { asJobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
 import { Secret, secretFileOf } from '../system/secret.ts';
-import type { Config } from './config.ts';
 
 /** The part of a configuration that has secrets. */
-type SecretHolder = Pick<Config, 'state' | 'auth' | 'service' | 'fleet' | 'view' | 'notify'>;
+interface SecretHolder {
+  readonly state: { readonly directory: string };
+  readonly auth: { readonly method: AuthMethod; readonly secret: SecretSource };
+  readonly service: {
+    readonly tls: { readonly [Key in 'caFile' | 'certFile' | 'keyFile']: string | null };
+    readonly proxyUserFile: string | null;
+  };
+  readonly fleet: { readonly urlFile: string | null; readonly urlCredential: string | null } | null;
+  readonly view: { readonly tokenFile: string | null } | null;
+  readonly notify: readonly {
+    readonly url: string | null;
+    readonly secretFile: string | null;
+    readonly caFile: string | null;
+    readonly command: readonly string[] | null;
+  }[];
+}
 
 interface ConfiguredSecret {
   readonly name: string;
@@ -129,8 +143,12 @@ const partsOfUser = (user: string) => [user.slice(user.indexOf(':') + 1), Buffer
 /** Without the frame lines, which are the same in every key. */
 const linesOfKey = (pem: string) => pem.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('-----'));
 
+interface Guarding extends SecretHolder {
+  readonly results: { readonly ssh: { readonly knownHostsFile: string | null } };
+}
+
 /** Files and directories that a configuration names and that no service may read. */
-export function guardedPathsOf(config: SecretHolder & Pick<Config, 'results'>): string[] {
+export function guardedPathsOf(config: Guarding): string[] {
   const { knownHostsFile } = config.results.ssh;
   return [config.state.directory, ...(knownHostsFile === null ? [] : [knownHostsFile]), ...secretFilesOf(config)];
 }
