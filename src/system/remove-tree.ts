@@ -20,13 +20,21 @@ export async function removeTree(parent: string, name: string): Promise<RemovedF
     const found = fs.lstatSync(directory, { throwIfNoEntry: false });
     if (found === undefined) return removed;
     if (!found.isDirectory()) throw inTheWay(directory, 'directory');
-    for (const entry of await fs.promises.readdir(directory, { recursive: true, withFileTypes: true })) {
-      if (!entry.isDirectory()) removed.files += 1;
-      if (entry.isFile()) removed.bytes += (await fs.promises.lstat(path.join(entry.parentPath, entry.name))).size;
-    }
-    await fs.promises.rm(directory, { recursive: true });
+    await count(Buffer.from(directory), removed);
+    await fs.promises.rm(directory, { recursive: true, force: true });
     return removed;
   } catch (thrown) {
     throw asJobtailError(thrown);
+  }
+}
+
+/** Names that are not UTF-8 stay bytes. */
+async function count(directory: Buffer, removed: { files: number; bytes: number }): Promise<void> {
+  for (const name of await fs.promises.readdir(directory, { encoding: 'buffer' })) {
+    const file = Buffer.concat([directory, Buffer.from('/'), name]);
+    const stat = await fs.promises.lstat(file);
+    if (stat.isDirectory()) await count(file, removed);
+    else removed.files += 1;
+    if (stat.isFile()) removed.bytes += stat.size;
   }
 }
