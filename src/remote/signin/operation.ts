@@ -153,12 +153,9 @@ function codeIn(value: unknown, field: string | null): string | undefined {
 /** The value at `data.code`: first as one name, then as a path. */
 function fieldIn(object: Record<string, unknown>, field: string): unknown {
   if (Object.hasOwn(object, field)) return object[field];
-  return field
-    .split('.')
-    .reduce<unknown>(
-      (value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined),
-      object,
-    );
+  let value: unknown = object;
+  for (const name of field.split('.')) value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return value;
 }
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
