@@ -154,9 +154,10 @@ async function requestRawBytes(
   const end = await compareRawBytes(file, context, first, mustGrow);
   if (end === 'current') file.memory.symptoms.clear('tail');
   if (end !== undefined) return end;
-  if (rawBytes.areRefused(file, final))
-    return decoding.server === 'utf-8' ? undefined : await identify(file, first, context);
-  return isTail ? 'tail' : 'raw';
+  if (!rawBytes.areRefused(file, final)) return isTail ? 'tail' : 'raw';
+  if (decoding.server === 'unknown') return await identify(file, first, context);
+  // Raw bytes proved that it decodes otherwise: no text overrules them.
+  return decoding.server === 'utf-8' ? undefined : 'raw';
 }
 
 /**

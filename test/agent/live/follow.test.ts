@@ -231,6 +231,17 @@ describe('how a service decodes', () => {
     expect(mirror().toString()).toBe('a');
   });
 
+  test('otherwise stays so where its U+FFFD stand for bytes without a character, and raw bytes are refused', async () => {
+    const { remote, engine, pass, mirror } = setUp();
+    engine.store.capabilities.set('text-encoding', 'other');
+    remote.decodeWith = (bytes, from) => bytes.toString('latin1', from).replaceAll('\x81', '\ufffd');
+    remote.rawAccess = false;
+    remote.files.set(NAME, Buffer.from('a\x81 \xe9\n', 'latin1'));
+    for (let polls = 0; polls < 12; polls++, pass(12_000)) await engine.poll();
+    expect(engine.store.capabilities.get('text-encoding')).toBe('other');
+    expect(mirror().toString('latin1')).toBe('a');
+  });
+
   test('that fits nothing that is known stops the file with words, and its polls become rare', async () => {
     const { remote, engine, pass, mirror } = setUp();
     remote.files.set(NAME, Buffer.from('text'));
