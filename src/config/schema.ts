@@ -235,7 +235,7 @@ function notifyList(directory: string) {
   const checked = withRule(rule, (keys, report) => {
     const given = TARGETS.filter((key) => keys[key] != null);
     requireOne(TARGETS, given, report);
-    const wantsLines = keys.on?.includes('match') === true;
+    const wantsLines = Array.isArray(keys.on) && keys.on.includes('match');
     if (wantsLines && keys.match === null) report('a regular expression, for the event match', ['match'], 'nothing');
     if (!wantsLines && keys.match != null) report('no such key without the event match', ['match']);
     for (const key of ONLY_WITH_URL)

@@ -200,6 +200,7 @@ const WRONG_VALUES: Case[] = [
   ],
   ['notify', '- {on: [failed], match: x, mail: a@example.org}', 'notify[0].match: expected no such key without'],
   ['notify', '- {on: [failed], mail: "-oQ/tmp@x"}', 'notify[0].mail: expected a mail address'],
+  ['notify', '- {on: 5, mail: a@example.org}', 'notify[0].on: expected a list of events (finished, failed, canceled,'],
   ['notify', '- {on: [failed], mail: a@x, secretFile: k}', 'notify[0].secretFile: expected no such key without url'],
   ['notify', '- {on: [failed], url: "ftp://example.org"}', 'notify[0].url: expected an address that starts with http'],
   [
