@@ -14,12 +14,11 @@ const MAX_READ_BYTES = 16 * 1024;
 /** What SQLite keeps beside a database. Their last part it never follows; that they are no pipes is seen to here. */
 const BESIDE_DATABASE = ['', '-wal', '-shm', '-journal'];
 
-/** Writes a small file. */
+/** Writes a small file in its place: a disk that became full has room for it. */
 export function writeStateFile(file: string, text: string): void {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC;
-  const opened = openRegular(file, notRegular, flags, PRIVATE_MODE);
+  const opened = openRegular(file, notRegular, constants.O_WRONLY | constants.O_CREAT, PRIVATE_MODE);
   try {
-    fs.writeSync(opened, text);
+    fs.ftruncateSync(opened, fs.writeSync(opened, text, 0));
   } finally {
     fs.closeSync(opened);
   }
