@@ -2,6 +2,8 @@
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { JobDescription } from '../../../simulator/control.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { openSharedStore } from '../../../src/daemon/state.ts';
 import { submitQuietJob } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { Program } from '../../support/e2e-program.ts';
@@ -65,8 +67,12 @@ describe.concurrent('a job', () => {
       expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
       await place.mirrored(job, 'stdout');
       await sandbox.fault({ kind: 'hang', operation: 'DownloadFileFromCluster' });
+      const store = openSharedStore(await loadConfig(place.configFile));
       const asked = place.start([command, job.jobId]);
-      await until('the pass to begin', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 0);
+      // A poll makes such a call, too: the command must have asked the agent before that is killed.
+      await until('the pass to be asked for', () => store.requests.open('pass').length > 0);
+      await until('a download to hang', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 0);
+      store.close();
       await agent.kill();
       expect(await asked.ended).toMatchObject({ code: 8, stdout: '' });
       expect((await asked.ended).stderr).toContain('the agent stopped before it was done with job');
