@@ -57,8 +57,11 @@ export type Decision =
 export type Need = 'raw-bytes' | 'the-next-poll';
 
 export function decide(facts: Facts): Decision {
-  const { shown, unshownFrom, isByAscii = false, areRawBytesRefused = false, mirror } = facts;
+  const { shown, isByAscii = false, areRawBytesRefused = false, mirror } = facts;
   const { length, undisputed, integrity } = mirror;
+  // What follows an open end is not shown either.
+  const isTornBehind = shown.kind === 'same' && shown.open && length > undisputed;
+  const unshownFrom = facts.unshownFrom ?? (isTornBehind ? Math.max(shown.at, undisputed) : undefined);
   const isUncommitted = length > undisputed && integrity !== 'unknown';
   if (shown.kind === 'same') {
     if (unshownFrom !== undefined && (isUncommitted || areRawBytesRefused))

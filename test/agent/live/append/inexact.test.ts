@@ -136,3 +136,27 @@ describe('undecodable bytes without raw bytes', () => {
     });
   });
 });
+
+test('a torn tail behind substituted bytes is mended although raw bytes are refused', async () => {
+  await removedDirectory(async (directory) => {
+    const remote = new ModelRemote();
+    remote.rawAccess = false;
+    remote.files.set(NAME, Buffer.from('A\ufffd0'));
+    let now = 0;
+    const started = () => {
+      const engine = new Engine({ directory, remote, now: () => now });
+      engine.watch([STDOUT]);
+      return engine;
+    };
+    const poll = async (engine: Engine) => {
+      for (let polls = 0; polls < 8; polls++, now += 12_000) await engine.poll();
+      engine.kill();
+      return fs.readFileSync(engine.mirror(STDOUT), 'latin1');
+    };
+    const engine = started();
+    expect(await poll(engine)).toBe('A???0');
+    fs.appendFileSync(engine.mirror(STDOUT), '0 junk \xff', 'latin1');
+    remote.files.set(NAME, Buffer.from('A\ufffd0A'));
+    expect(await poll(started())).toBe('A???0A');
+  });
+});
