@@ -55,7 +55,7 @@ async function followText(file: LiveFile, context: FollowContext): Promise<Follo
       file.markCompared();
       file.memory.symptoms.clear('shorter', 'different');
       if (file.row.inexact.length > 0 && context.final) {
-        const end = await compareRawBytes(file, context, first);
+        const end = await compareRawBytes(file, context, first.part);
         if (end !== undefined) return end;
       }
       return await append(file, first, facts.shown, context);
@@ -151,7 +151,7 @@ async function requestRawBytes(
   // A character that the end of a growing file cuts arrives with the next bytes.
   const isTail = (await rest.skipUncertain()) > 0 && rest.atEnd();
   if (isTail && !final && !file.memory.symptoms.hasPersisted('tail', file.length)) return 'tail';
-  const end = await compareRawBytes(file, context, first, mustGrow);
+  const end = await compareRawBytes(file, context, first.part, mustGrow);
   if (end === 'current') file.memory.symptoms.clear('tail');
   if (end !== undefined) return end;
   if (!rawBytes.areRefused(file, final)) return isTail ? 'tail' : 'raw';

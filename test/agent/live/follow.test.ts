@@ -220,6 +220,15 @@ describe('how a service decodes', () => {
     expect(engine.store.capabilities.get('text-encoding')).toBe('other');
   });
 
+  test('otherwise is not taken for one that stripped a mark from a text that repeats', async () => {
+    const { remote, poll, pass, mirror } = setUp();
+    remote.decoding = { latin1: true };
+    const content = Buffer.from(`A\xff\xfe\xff\xe2\x82\xac${'\r\nA\r\n\r\n\r\n'.repeat(200)}`, 'latin1');
+    remote.files.set(NAME, content);
+    for (let polls = 0; polls < 4; polls++, pass(12_000)) await poll();
+    expect(mirror()).toEqual(content);
+  });
+
   test('otherwise is an error of the file where raw bytes are refused, and never a guess', async () => {
     const { remote, engine, pass, mirror } = setUp();
     remote.decoding = { latin1: true };
