@@ -4,6 +4,7 @@
  * that the edge of a block or a short read cuts. How many they are depends on the runtime of the server, and proves
  * nothing: at most one for each byte, and at least one for three. The known bytes show where the text goes on.
  */
+import { isUtf8 } from 'node:buffer';
 import { commonLength, startsAlike, widthOfLead } from '../../bytes.ts';
 import type { Reading } from './text/reading.ts';
 
@@ -26,10 +27,11 @@ export interface Difference {
   readonly at: number;
 }
 
-/** The bytes [from, to). */
+/** The bytes [from, to); `offset` is the requested offset of the text, at or before `from` (default: `from`). */
 interface Stretch {
   readonly from: number;
   readonly to: number;
+  readonly offset?: number;
 }
 
 /** A character that a block edge cuts in one response is whole in one that was requested this much later. */
@@ -48,7 +50,7 @@ const MAX_BYTES_A_CHARACTER = 4;
 export async function match(
   reading: Reading,
   bytes: Bytes,
-  { from, to }: Stretch,
+  { from, to, offset = from }: Stretch,
   onUnshown: (start: number, end: number) => void = () => {},
 ): Promise<Match> {
   let at = from;
@@ -72,7 +74,7 @@ export async function match(
       continue;
     }
     if (reading.atEnd()) return { kind: 'shorter', at };
-    const end = await endOfReplaced(reading, bytes, { from: at, to });
+    const end = await endOfReplaced(reading, bytes, { from: at, to, offset });
     if (end.at > at) onUnshown(at, end.at);
     if (end.kind === 'different' && reading.atEnd()) return { kind: 'shorter', at };
     // Text that does not fit contradicts no bytes that were substituted: it shows too little of them.
@@ -94,7 +96,11 @@ interface ReplacedEnd {
 }
 
 /** Moves the reading past the U+FFFD at its cursor, as far as they stand for the bytes from `from` on. */
-async function endOfReplaced(reading: Reading, bytes: Bytes, { from, to }: Stretch): Promise<ReplacedEnd> {
+async function endOfReplaced(
+  reading: Reading,
+  bytes: Bytes,
+  { from, to, offset = from }: Stretch,
+): Promise<ReplacedEnd> {
   const count = await reading.skipUncertain();
   const follows = await reading.peek(RESUME_BYTES);
   const maxEach = reading.isAsciiOnly ? MAX_BYTES_A_CHARACTER : MAX_BYTES_A_REPLACEMENT;
@@ -109,10 +115,21 @@ async function endOfReplaced(reading: Reading, bytes: Bytes, { from, to }: Stret
     }
     if (at === to) return { kind: 'open', at };
     const rest = window.subarray(at - windowAt);
-    // A part of a character may also be one of the bytes before it.
-    const isWhole = follows.length > 0 && rest.length >= widthOfLead(follows[0] ?? 0);
-    if (at >= min && isWhole && startsAlike(rest, follows)) return { kind: 'found', at };
-    if ((rest[0] ?? 0) < 0x80) break;
+    if (at >= min && follows.length > 0 && startsAlike(rest, follows)) {
+      // A part of a character may also be one of the bytes before it.
+      const isWhole = rest.length >= widthOfLead(follows[0] ?? 0);
+      return isWhole ? { kind: 'found', at } : { kind: 'open', at: to };
+    }
+    if ((rest[0] ?? 0) < 0x80 || (!reading.isAsciiOnly && isShownWhole(rest, at - offset))) break;
   }
   return follows.length === 0 && at >= min ? { kind: 'found', at: min } : { kind: 'different', at };
+}
+
+/** Whether the bytes, so far after the requested offset, start with a character that nothing cuts. */
+function isShownWhole(bytes: Buffer, at: number): boolean {
+  const width = widthOfLead(bytes[0] ?? 0);
+  // U+FFFD itself, and U+FFFE and U+FFFF, which XML cannot contain.
+  const isReplacementLike = bytes[0] === 0xef && bytes[1] === 0xbf && (bytes[2] ?? 0) >= 0xbd;
+  const isWhole = width > 1 && width <= bytes.length && isUtf8(bytes.subarray(0, width));
+  return isWhole && !isReplacementLike && at + width <= WITHIN_BLOCK_BYTES;
 }

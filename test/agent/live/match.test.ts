@@ -85,7 +85,14 @@ describe('match', () => {
         const { found } = await compare(bytes, bytes.subarray(0, length), start % (length + 1));
         expect(found.kind).toBe('same');
       }),
+      // One U+FFFD for two bytes, then a part of a character.
+      { examples: [[Buffer.from('A\xef\xbb\xe2\x82\xacB', 'latin1'), 0, 5]] },
     );
+  });
+
+  test('finds that the text ends within the last character of the mirror', async () => {
+    const { found } = await compare(Buffer.from('A\xc3', 'latin1'), Buffer.from('Aé'));
+    expect(found).toEqual({ kind: 'shorter', at: 1 });
   });
 
   test('stands right behind the mirror if it says so', async () => {

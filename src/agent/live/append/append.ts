@@ -50,7 +50,8 @@ export async function appendBoth(file: LiveFile, earlier: Response, later: Respo
     if (bytes.length === 0) break;
     const from = file.length + gathered.length;
     const read = async (start: number, end: number) => bytes.subarray(start - from, end - from);
-    const found = await match(other.reading, { read }, { from, to: from + bytes.length });
+    const { offset, reading } = other;
+    const found = await match(reading, { read }, { from, to: from + bytes.length, offset });
     isAgreed = found.kind === 'shorter' || (found.kind === 'same' && !found.open);
     if (isAgreed) gathered.append(bytes);
     certain.reading.advance(bytes.length);

@@ -69,7 +69,8 @@ export class RawBytes {
       tries.refusals = tries.isRefused ? tries.refusals + 1 : 0;
     }
     tries.path = download?.path;
-    const shift = download && shiftOf(file.row, download.path);
+    // An empty file may be that of any task.
+    const shift = download && file.length > 0 ? shiftOf(file.row, download.path) : undefined;
     if (shift !== undefined && shift !== this.#capabilities.get(SHIFT_CAPABILITY))
       this.#capabilities.set(SHIFT_CAPABILITY, shift);
     return download?.found;
@@ -113,7 +114,7 @@ export class RawBytes {
     if (contents.size > 1) return 'several';
     const download = await this.#first(file, names.length > 1 ? fitting : names, pass, shown);
     if (download?.found !== 'same') return undefined;
-    if (fitting.length < 2) file.note({ listedName: download.path });
+    if (fitting.length < 2 && file.length > 0) file.note({ listedName: download.path });
     return download;
   }
 

@@ -151,6 +151,22 @@ describe('raw bytes', () => {
     expect(engine.store.liveFiles.ofJob(JOB)[0]?.listedName).toBeNull();
   });
 
+  test('of an empty text are taken from an empty file of another task, which is not recorded as the source', async () => {
+    const { remote, engine, poll } = setUp();
+    remote.files.set(keyText(OTHER), Buffer.alloc(0));
+    remote.files.set(NAME, Buffer.alloc(0));
+    const list = remote.listChangedFiles.bind(remote);
+    remote.listChangedFiles = async (...args) => {
+      remote.files.set(NAME, BYTES);
+      return await list(...args);
+    };
+    // The file grows between two requests.
+    remote.decodeWith = (_, offset) => (offset === 0 ? '' : 'later');
+    await poll(true);
+    expect(engine.store.liveFiles.ofJob(JOB)[0]?.listedName).toBeNull();
+    expect(engine.store.capabilities.get('task-shift')).toBeUndefined();
+  });
+
   test('of two listed files that differ where the text shows nothing are not taken, nor replaced', async () => {
     const { remote, poll, mirror } = setUp();
     remote.files.set(keyText(OTHER), Buffer.from('text \xff\xfd and on\n', 'latin1'));
