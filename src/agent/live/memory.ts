@@ -19,7 +19,15 @@ export class FileMemory {
   }
 
   get raw(): RawTries {
-    this.#raw ??= { next: 0, refusals: 0, isRefused: false, reason: '', path: undefined, isForDirect: false };
+    this.#raw ??= {
+      next: 0,
+      refusals: 0,
+      unchanged: 0,
+      isRefused: false,
+      reason: '',
+      path: undefined,
+      isForDirect: false,
+    };
     return this.#raw;
   }
 }
@@ -29,6 +37,8 @@ interface RawTries {
   next: number;
   /** Consecutive refusals, but those of a last pass. */
   refusals: number;
+  /** Consecutive downloads that showed that the mirror has all bytes. */
+  unchanged: number;
   /** Whether the last request was refused, and the reason. */
   isRefused: boolean;
   reason: string;

@@ -1,5 +1,6 @@
 /** One live file in a poll: its requests, their responses, how it ends, and what is remembered for the next poll. */
 import { BackOff } from '../../back-off.ts';
+import { REPLACEMENT } from '../../bytes.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
@@ -74,12 +75,15 @@ export class FilePoll {
   }
 
   async #follow(waits: FileWaits): Promise<FollowEnd> {
-    const { final, liveFiles } = this.#context;
-    const { quiet } = this.#memory;
+    const { final, liveFiles, monotonic } = this.#context;
+    const { quiet, raw } = this.#memory;
+    // U+FFFD at the end may stand for more bytes than before: only raw bytes show them.
+    const mayHide = quiet?.text?.endsWith(REPLACEMENT.toString('latin1')) === true && monotonic() >= raw.next;
     const { rotation, inexact } = this.row;
     const isQuiet =
       !final &&
       quiet !== undefined &&
+      !mayHide &&
       rotation === null &&
       inexact.length === 0 &&
       (await liveFiles.mirrors.isAsLeft(this.row));

@@ -211,6 +211,18 @@ describe('how a service decodes', () => {
     expect(remote.rawBytes).toBe(rawBytes);
   });
 
+  test('UTF-8 shows the same text of more bytes of a character at the end, which come by rare downloads', async () => {
+    const { remote, poll, pass, mirror } = setUp();
+    for (const content of ['A\xe2', 'A\xe2\x82']) {
+      remote.files.set(NAME, Buffer.from(content, 'latin1'));
+      for (let polls = 0; polls < 8; polls++, pass(12_000)) await poll();
+      expect(mirror().toString('latin1')).toBe(content);
+    }
+    const { rawBytes } = remote;
+    for (let polls = 0; polls < 50; polls++, pass(12_000)) await poll();
+    expect(remote.rawBytes - rawBytes).toBeLessThanOrEqual(5 * 3);
+  });
+
   test('otherwise is not taken for UTF-8 by half a character at the end', async () => {
     const { remote, engine, poll, pass, mirror } = setUp();
     remote.decoding = { latin1: true };

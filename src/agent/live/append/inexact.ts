@@ -112,7 +112,7 @@ async function isAfter(follows: Reading, text: Reading, replaced: number): Promi
   const isWithin = isUncut && (await rest.skipUncertain(MAX_UNCUT_REPLACED)) > 0;
   const begins = Buffer.from(await rest.peek(FOLLOWING_BYTES));
   const followed = await follows.peek(FOLLOWING_BYTES);
-  if (begins.length === 0) return followed.length === 0 || !text.atEnd();
+  if (begins.length === 0) return followed.length === 0 || !rest.atEnd();
   if (isWithin && followed.length === 0) return true;
   // The server may strip one of several marks unseen.
   const isMarks = standsAt(followed, 0, TWO_MARKS);

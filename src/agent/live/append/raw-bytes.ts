@@ -56,6 +56,7 @@ export class RawBytes {
     const tries = file.memory.raw;
     tries.isForDirect ||= shown === undefined;
     tries.reason = 'no file on the server has the bytes that its text shows';
+    const { length } = file;
     const likely = await this.#likelyPaths(file);
     const found = (await this.#first(file, likely, pass, shown)) ?? (await this.#listed(file, likely, pass, shown));
     const download = found === 'several' ? undefined : found;
@@ -65,7 +66,9 @@ export class RawBytes {
     if (!tries.isRefused || !pass.final) {
       const bytes = file.length + (tries.isRefused ? (shown?.content.length ?? 0) : 0);
       const firstMs = (1 + bytes / BYTES_A_SECOND) * 1_000;
-      tries.next = this.#now() + nominalPause(tries.refusals + 1, { firstMs, maxMs: MAX_WAIT_MS });
+      tries.unchanged = download?.found === 'same' && file.length === length ? tries.unchanged + 1 : 0;
+      const failures = tries.refusals + tries.unchanged;
+      tries.next = this.#now() + nominalPause(failures + 1, { firstMs, maxMs: MAX_WAIT_MS });
       tries.refusals = tries.isRefused ? tries.refusals + 1 : 0;
     }
     tries.path = download?.path;

@@ -160,3 +160,19 @@ test('a torn tail behind substituted bytes is mended although raw bytes are refu
     expect(await poll(started())).toBe('A???0A');
   });
 });
+
+test('a mark that the server strips behind substituted bytes is an error, not the end of the file', async () => {
+  await removedDirectory(async (directory) => {
+    const remote = new ModelRemote();
+    remote.rawAccess = false;
+    remote.decoding = { swallowBom: true };
+    remote.files.set(NAME, Buffer.from('A\ufffd\ufffd\ufeff\ufffd'));
+    let now = 0;
+    const engine = new Engine({ directory, remote, now: () => now });
+    engine.watch([STDOUT]);
+    for (let polls = 0; polls < 12; polls++, now += 12_000) await engine.poll();
+    const { errors } = await engine.poll();
+    expect(errors.get(NAME)?.code).toBe('stuck');
+    engine.kill();
+  });
+});
