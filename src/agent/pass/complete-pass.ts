@@ -158,7 +158,8 @@ async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePas
   store.transaction(() => {
     for (const [index, row] of whole.entries()) {
       const one = found[index];
-      if (one !== undefined && !(one instanceof JobtailError)) reasons.set(row, concluded(row, one, store));
+      if (one !== undefined && !(one instanceof JobtailError))
+        reasons.set(row, concluded(row, one, ends.get(keyText(row)), store));
     }
   });
   const failure = found.find((one) => one instanceof JobtailError);
@@ -178,14 +179,20 @@ function reasonAgainst({ error, inexact, position }: LiveFileRow, end: FollowEnd
 }
 
 /** Saves the proof of a mirror; returns why the mirror is not proven, if so. */
-function concluded(row: LiveFileRow, { proof, listedName }: LiveProof, store: Store): string | undefined {
+function concluded(
+  row: LiveFileRow,
+  { proof, listedName }: LiveProof,
+  end: FollowEnd | undefined,
+  store: Store,
+): string | undefined {
   switch (proof.outcome) {
     case 'unproven':
       return proof.reason;
     case 'different':
       // The committed bytes are intact, so the remote file was rewritten: the next poll compares all of it. A mismatch
-      // in the uncommitted tail is repaired by the next poll.
-      if (proof.at < row.position) store.liveFiles.save({ ...row, inode: null, modifiedNs: null, verified: null });
+      // in the uncommitted tail is repaired by the next poll. Of a file that does not exist, another one is listed.
+      if (proof.at < row.position && end !== 'absent')
+        store.liveFiles.save({ ...row, inode: null, modifiedNs: null, verified: null });
       return `byte ${proof.at} differs from ${listedName}`;
     case 'equal':
       if (proof.remoteBytes > proof.bytes) return `it has ${proof.remoteBytes - proof.bytes} bytes more meanwhile`;

@@ -186,3 +186,15 @@ it('the complete pass finds by the raw bytes a rewrite that left the overlap as 
   expect(fs.readFileSync(engine.mirror(STDOUT)).equals(after)).toBe(true);
   expect(fs.readFileSync(`${engine.mirror(STDOUT)}.1`).equals(before)).toBe(true);
 });
+
+it("the complete pass takes no other task's file for that of a mirror whose own file is gone", async () => {
+  const other: LiveFileKey = { taskId: '9002' as TaskId, file: 'stdout' };
+  engine.watch([STDOUT, other]);
+  remote.files.set(NAME, Buffer.from('one\n'));
+  remote.files.set(keyText(other), Buffer.from('two\n'));
+  await engine.poll();
+  const before = engine.store.liveFiles.ofJob(JOB)[1];
+  remote.files.delete(keyText(other));
+  await engine.pass(clock);
+  expect(engine.store.liveFiles.ofJob(JOB)[1]).toMatchObject({ inode: before?.inode, verified: null });
+});
