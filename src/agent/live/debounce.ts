@@ -25,6 +25,8 @@ interface Symptom {
   readonly since: number;
   /** Length of the mirror at that time. */
   readonly length: number;
+  /** The byte where it was seen. */
+  readonly at: number;
 }
 
 /** The symptoms of one file. */
@@ -39,11 +41,16 @@ export class Symptoms {
   }
 
   /** Records a symptom. Returns whether an earlier poll saw it, long enough ago, and the mirror kept its length. */
-  hasPersisted(kind: SymptomKind, length: number): boolean {
+  hasPersisted(kind: SymptomKind, length: number, at = 0): boolean {
     const seen = this.#seen?.get(kind);
     if (seen?.length === length) return this.#now() - seen.since >= PERSISTS_MS[kind];
-    this.#seen = new Map([...(this.#seen ?? []), [kind, { since: this.#now(), length }]]);
+    this.#seen = new Map([...(this.#seen ?? []), [kind, { since: this.#now(), length, at }]]);
     return false;
+  }
+
+  /** Records that the file has all bytes before `at`. */
+  noteLength(at: number): void {
+    if ((this.#seen?.get('shorter')?.at ?? at) < at) this.clear('shorter');
   }
 
   clear(...kinds: readonly SymptomKind[]): void {

@@ -53,7 +53,6 @@ async function followText(file: LiveFile, context: FollowContext): Promise<Follo
     }
     if (decision.kind === 'unchanged' || decision.kind === 'grown') {
       file.markCompared();
-      file.memory.symptoms.clear('shorter', 'different');
       if (file.row.inexact.length > 0 && context.final) {
         const end = await compareRawBytes(file, context, first.part);
         if (end !== undefined) return end;
@@ -101,9 +100,11 @@ async function isAscii(at: number, file: LiveFile, reading: Reading): Promise<bo
   return bytes.every((byte) => byte < 0x80);
 }
 
-/** Records a difference, so that the next poll confirms it. */
+/** Records a difference, so that the next poll confirms it, or that it is gone. */
 function factsOf(file: LiveFile, shown: Match, by: Facts['by']): Facts {
-  const isConfirmed = shown.kind !== 'same' && file.memory.symptoms.hasPersisted(shown.kind, file.length);
+  const { symptoms } = file.memory;
+  if (shown.kind === 'same') symptoms.noteLength(shown.at);
+  const isConfirmed = shown.kind !== 'same' && symptoms.hasPersisted(shown.kind, file.length, shown.at);
   return { shown, by, goesOn: false, isConfirmed, mirror: file };
 }
 
@@ -212,7 +213,7 @@ async function compareRawBytes(
   mustGrow = false,
 ): Promise<FollowEnd | undefined> {
   const { rawBytes, final, parts } = context;
-  if (!rawBytes.isDue(file, final)) return undefined;
+  if (!rawBytes.isDue(file.memory, final, shown)) return undefined;
   await parts.settle();
   const before = file.length;
   const found = await rawBytes.compare(file, context, shown);

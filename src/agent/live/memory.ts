@@ -20,7 +20,9 @@ export class FileMemory {
 
   get raw(): RawTries {
     this.#raw ??= {
-      next: 0,
+      at: Number.NEGATIVE_INFINITY,
+      firstMs: 0,
+      shownEnd: undefined,
       refusals: 0,
       unchanged: 0,
       isRefused: false,
@@ -33,8 +35,11 @@ export class FileMemory {
 }
 
 interface RawTries {
-  /** When raw bytes may be requested again, in milliseconds. */
-  next: number;
+  /** The time of the last request in milliseconds, and the pause after it if it was of use. */
+  at: number;
+  firstMs: number;
+  /** The end of the text that was shown to it: another one shows that the file changed. */
+  shownEnd: number | undefined;
   /** Consecutive refusals, but those of a last pass. */
   refusals: number;
   /** Consecutive downloads that showed that the mirror has all bytes. */

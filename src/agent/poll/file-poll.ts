@@ -75,10 +75,11 @@ export class FilePoll {
   }
 
   async #follow(waits: FileWaits): Promise<FollowEnd> {
-    const { final, liveFiles, monotonic } = this.#context;
-    const { quiet, raw } = this.#memory;
+    const { final, liveFiles, rawBytes } = this.#context;
+    const { quiet } = this.#memory;
     // U+FFFD at the end may stand for more bytes than before: only raw bytes show them.
-    const mayHide = quiet?.text?.endsWith(REPLACEMENT.toString('latin1')) === true && monotonic() >= raw.next;
+    const isHidden = quiet?.text?.endsWith(REPLACEMENT.toString('latin1')) === true;
+    const mayHide = isHidden && rawBytes.isDue(this.#memory, final);
     const { rotation, inexact } = this.row;
     const isQuiet =
       !final &&

@@ -211,6 +211,17 @@ describe('how a service decodes', () => {
     expect(remote.rawBytes).toBe(rawBytes);
   });
 
+  test('otherwise brings what is appended after complete passes without a new byte within seconds', async () => {
+    const { remote, poll, pass, mirror } = setUp();
+    remote.decoding = { latin1: true };
+    for (const content of ['Gr\xf6', 'Gr\xf6\xdfe 1\n']) {
+      remote.files.set(NAME, Buffer.from(content, 'latin1'));
+      for (let polls = 0; polls < 3; polls++, pass(4_000)) await poll();
+      expect(mirror().toString('latin1')).toBe(content);
+      for (let polls = 0; polls < 12; polls++, pass(1_000)) await poll(true);
+    }
+  });
+
   test('UTF-8 shows the same text of more bytes of a character at the end, which come by rare downloads', async () => {
     const { remote, poll, pass, mirror } = setUp();
     for (const content of ['A\xe2', 'A\xe2\x82']) {
@@ -363,6 +374,23 @@ describe('truncation and rewriting', () => {
     expect(mirror().length).toBe(1000);
     expect(fs.existsSync(`${file}.1`)).toBe(false);
   });
+
+  test.each(['content\n', 'content \ufffd'])(
+    'two stale sizes with the file %j between them are no truncation',
+    async (content) => {
+      const { remote, poll, pass, file } = setUp();
+      remote.files.set(NAME, Buffer.from(content));
+      await poll(true);
+      for (let time = 0; time < 2; time++, pass(6_000)) {
+        remote.staleSizes.set(NAME, 3);
+        expect(await poll()).toBe('different');
+        pass(6_000);
+        remote.staleSizes.clear();
+        expect(await poll()).not.toBe('different');
+      }
+      expect(fs.existsSync(`${file}.1`)).toBe(false);
+    },
+  );
 });
 
 describe('what was never promised says nothing against what was', () => {

@@ -12,6 +12,7 @@ import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import type { CapabilityStore, DirectBytes, Part, Remote } from '../../ports.ts';
 import type { Difference } from '../match.ts';
+import type { FileMemory } from '../memory.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { FileContext, Shown } from '../steps.ts';
 import { AnotherFile, proofBy, RawDownload, RawEnd, type TextProof } from './raw-download.ts';
@@ -42,9 +43,11 @@ export class RawBytes {
     this.#now = now;
   }
 
-  /** Whether the back-off allows a request now; the last pass does not wait for it. */
-  isDue(file: LiveFile, final: boolean): boolean {
-    return final || this.#now() >= file.memory.raw.next;
+  /** Whether the back-off allows a request now; the last pass does not wait. A file that changed does not wait longer each time. */
+  isDue({ raw }: FileMemory, final: boolean, shown?: Shown): boolean {
+    const isNew = shown !== undefined && endOf(shown) !== raw.shownEnd;
+    const failures = raw.refusals + (isNew ? 0 : raw.unchanged);
+    return final || this.#now() >= raw.at + nominalPause(failures, { firstMs: raw.firstMs, maxMs: MAX_WAIT_MS });
   }
 
   /**
@@ -65,10 +68,10 @@ export class RawBytes {
     // A last pass does not wait, so its refusals set no pause.
     if (!tries.isRefused || !pass.final) {
       const bytes = file.length + (tries.isRefused ? (shown?.content.length ?? 0) : 0);
-      const firstMs = (1 + bytes / BYTES_A_SECOND) * 1_000;
+      tries.firstMs = (1 + bytes / BYTES_A_SECOND) * 1_000;
+      tries.at = this.#now();
+      tries.shownEnd = shown && endOf(shown);
       tries.unchanged = download?.found === 'same' && file.length === length ? tries.unchanged + 1 : 0;
-      const failures = tries.refusals + tries.unchanged;
-      tries.next = this.#now() + nominalPause(failures + 1, { firstMs, maxMs: MAX_WAIT_MS });
       tries.refusals = tries.isRefused ? tries.refusals + 1 : 0;
     }
     tries.path = download?.path;
@@ -189,6 +192,8 @@ export class RawBytes {
     }
   }
 }
+
+const endOf = ({ offset, content }: Shown) => offset + content.length;
 
 /** Requests the listing; a refused listing counts as empty. */
 export async function listedFiles(remote: Remote, jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {

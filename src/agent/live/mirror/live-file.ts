@@ -90,6 +90,7 @@ export class LiveFile {
     if (this.#changed) this.#set({ inexact: regionsBefore(this.row.inexact, this.undisputed) });
     this.#integrity = 'intact';
     this.#compared = this.length;
+    this.memory.symptoms.clear('shorter', 'different');
   }
 
   /** Records the paths of the file on the server. */
