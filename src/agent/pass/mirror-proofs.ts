@@ -45,15 +45,15 @@ export async function proveMirrors(
 }
 
 /**
- * A recorded source decides. Otherwise, the file at the likeliest path is enough if it is equal, or all names with the same
- * end are compared, because several may be equal.
+ * A recorded source decides, or the file at a known path. Otherwise, the file at the likeliest path is enough if it is
+ * equal, or all names with the same end are compared, because several may be equal.
  */
 async function proveMirror(
   row: LiveFileRow,
   shift: string | undefined,
   options: MirrorProofOptions,
 ): Promise<LiveProof> {
-  const { mirrorDirectory, listed, sources } = options;
+  const { mirrorDirectory, listed, sources, capabilities } = options;
   const file = mirrorPath(mirrorDirectory, row.jobId, row);
   const bytes = await lengthOf(file);
   if (bytes < row.position && row.rotation === null)
@@ -61,9 +61,9 @@ async function proveMirror(
   if (bytes === 0) return without({ outcome: 'equal', bytes, remoteBytes: 0 });
   const fitting = await namesThatMayBe(listed, row.relativePath);
   const recorded = fitting.filter((name) => name === row.listedName);
-  const names = recorded.length > 0 ? recorded : fitting.filter((name) => sources?.has(name) !== true);
-  const [likely = ''] = likelyPaths(row, shift);
-  const sure = names.filter((name) => partsOf(name).join('/') === partsOf(likely).join('/'));
+  const known = recorded.length > 0 ? recorded : fittingPath(row, capabilities.get(SHIFT_CAPABILITY), fitting);
+  const names = known.length > 0 ? known : fitting.filter((name) => sources?.has(name) !== true);
+  const sure = fittingPath(row, shift ?? '0', names);
   let first: LiveProof | undefined;
   const equal: LiveProof[] = [];
   for (const listedName of new Set([...sure, ...names])) {
@@ -80,6 +80,12 @@ async function proveMirror(
   const best = equal.find(isWhole) ?? equal[0];
   if (best === undefined) return first ?? without(unproven(bytes, 'the service lists no file that fits'));
   return equal.length > 1 ? without(best.proof) : best;
+}
+
+/** The name at the likeliest path, if the number of the task is that of its directory plus `shift`. */
+function fittingPath(row: LiveFileRow, shift: string | undefined, names: readonly string[]): string[] {
+  const [likely = ''] = shift === undefined ? [] : likelyPaths(row, shift);
+  return names.filter((name) => partsOf(name).join('/') === partsOf(likely).join('/'));
 }
 
 const without = (proof: Proof): LiveProof => ({ proof, listedName: null });

@@ -26,6 +26,8 @@ class Proofs {
   readonly remote = new FilesRemote();
   readonly rows: LiveFileRow[] = [];
   readonly abort = new AbortController();
+  /** What raw bytes showed before of task numbers and directories. */
+  shift: string | undefined;
   /** Between the numbers of two tasks. */
   step = 1;
 
@@ -56,7 +58,7 @@ class Proofs {
       ...(sources && { sources }),
       ...{ remote, jobId: JOB, signal: this.abort.signal, mirrorDirectory: this.directory },
       listed: [...remote.files.keys()],
-      capabilities: { get: () => undefined, set: () => {} },
+      capabilities: { get: () => this.shift, set: () => {} },
     });
   }
 }
@@ -196,6 +198,19 @@ it('a mirror that differs from its source is not proven by the file of another t
     proofs.add({ content: 'step 9\n', relativePath: '/stdout.txt', listedName: known, gone: 0 });
     proofs.remote.set(known, `step ${task === 1 ? '10' : '9'}\n`);
   }
+  expect(await proofs.prove()).toMatchObject([
+    { listedName: '/1/stdout.txt', proof: { outcome: 'different', at: 5 } },
+    equal(7, '/2/stdout.txt'),
+  ]);
+});
+
+it('a mirror that differs from the file at its known path is not proven by that of another task', async () => {
+  const proofs = new Proofs();
+  proofs.shift = '9000';
+  proofs.unknown('step 9\n');
+  proofs.unknown('step 9\n');
+  proofs.remote.set('/1/stdout.txt', 'step 10\n');
+  proofs.remote.set('/2/stdout.txt', 'step 9\n');
   expect(await proofs.prove()).toMatchObject([
     { listedName: '/1/stdout.txt', proof: { outcome: 'different', at: 5 } },
     equal(7, '/2/stdout.txt'),
