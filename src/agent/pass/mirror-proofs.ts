@@ -32,30 +32,40 @@ export async function proveMirrors(
 ): Promise<(LiveProof | JobtailError)[]> {
   const proofs: (LiveProof | JobtailError)[] = [];
   let failuresInARow = 0;
-  let shift = options.capabilities.get(SHIFT_CAPABILITY);
-  for (const row of rows) {
-    const one = await proveMirror(row, shift, options).catch(asJobtailError);
-    if ('listedName' in one && one.listedName !== null) shift = shiftOf(row, one.listedName) ?? shift;
-    proofs.push(one);
+  /** @throws JobtailError if the failure is one of the service */
+  const compare: Compare = async (...file) => {
+    const one = await proveFile(...file).catch(asJobtailError);
     const ofOneFile = one instanceof JobtailError ? one.policy.ofOneFile : 'yes';
     failuresInARow = ofOneFile === 'perhaps' ? failuresInARow + 1 : 0;
     if (ofOneFile === 'no' || failuresInARow === MAX_FAILURES) throw one;
+    return one;
+  };
+  let shift = options.capabilities.get(SHIFT_CAPABILITY);
+  for (const row of rows) {
+    const one = await proveMirror(row, shift, compare, options);
+    if ('listedName' in one && one.listedName !== null) shift = shiftOf(row, one.listedName) ?? shift;
+    proofs.push(one);
   }
   return proofs;
 }
 
+type Compare = (...file: Parameters<typeof proveFile>) => Promise<Proof | JobtailError>;
+
 /**
  * A recorded source decides, or the file at a known path. Otherwise, the file at the likeliest path is enough if it is
- * equal, or all names with the same end are compared, because several may be equal.
+ * equal, or all names with the same end are compared, because several may be equal. A name that cannot be downloaded may
+ * be the source, too.
  */
 async function proveMirror(
   row: LiveFileRow,
   shift: string | undefined,
+  compare: Compare,
   options: MirrorProofOptions,
-): Promise<LiveProof> {
+): Promise<LiveProof | JobtailError> {
   const { mirrorDirectory, listed, sources, capabilities } = options;
   const file = mirrorPath(mirrorDirectory, row.jobId, row);
-  const bytes = await lengthOf(file);
+  const bytes = await lengthOf(file).catch(asJobtailError);
+  if (bytes instanceof JobtailError) return bytes;
   if (bytes < row.position && row.rotation === null)
     return without(unproven(bytes, `${row.position - bytes} of its bytes are gone: ${row.position} were mirrored`));
   if (bytes === 0) return without({ outcome: 'equal', bytes, remoteBytes: 0 });
@@ -65,19 +75,25 @@ async function proveMirror(
   const names = known.length > 0 ? known : fitting.filter((name) => sources?.has(name) !== true);
   const sure = fittingPath(row, shift ?? '0', names);
   let first: LiveProof | undefined;
+  let failure: JobtailError | undefined;
   const equal: LiveProof[] = [];
   for (const listedName of new Set([...sure, ...names])) {
     const isSure = sure.includes(listedName) || names.length === 1;
-    const proof = await proveFile(file, listedName, options, !isSure);
-    const one = { proof, listedName };
-    if (proof.outcome === 'equal') equal.push(one);
-    if (proof.outcome === 'equal' && isSure) return one;
-    first ??= one;
-    // Two equal files, one of them complete: the others change nothing.
-    if (equal.length > 1 && equal.some(isWhole)) break;
+    const proof = await compare(file, listedName, options, !isSure);
+    if (proof instanceof JobtailError) failure ??= proof;
+    else {
+      const one = { proof, listedName };
+      if (proof.outcome === 'equal' && isSure) return one;
+      if (proof.outcome === 'equal') equal.push(one);
+      first ??= one;
+    }
+    // Two possible sources, one of them complete: the others change nothing.
+    if ((equal.length > 1 || failure !== undefined) && equal.some(isWhole)) break;
   }
   // Of several files that start like the mirror, one that also ends like it is the best proof.
-  const best = equal.find(isWhole) ?? equal[0];
+  const whole = equal.find(isWhole);
+  if (failure !== undefined) return whole === undefined ? failure : without(whole.proof);
+  const best = whole ?? equal[0];
   if (best === undefined) return first ?? without(unproven(bytes, 'the service lists no file that fits'));
   return equal.length > 1 ? without(best.proof) : best;
 }

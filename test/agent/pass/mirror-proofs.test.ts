@@ -134,10 +134,11 @@ describe('mirrors and listed files', () => {
     const names = known !== null && fitting.includes(known) ? [known] : fitting;
     const equals: LiveProof[] = [];
     let first: LiveProof | undefined;
+    let failure: JobtailError | undefined;
     for (const listedName of names) {
       const there = files.get(listedName) ?? Buffer.alloc(0);
-      if (there instanceof JobtailError && there.code !== 'fault') return there;
-      if (there instanceof JobtailError) first ??= { ...unproven('refused'), listedName };
+      if (there instanceof JobtailError && there.code !== 'fault') failure ??= there;
+      else if (there instanceof JobtailError) first ??= { ...unproven('refused'), listedName };
       else {
         const remoteBytes = there.length;
         const at = [...here].findIndex((letter, index) => there.toString()[index] !== letter);
@@ -145,9 +146,11 @@ describe('mirrors and listed files', () => {
         else equals.push({ proof: { outcome: 'equal', bytes, remoteBytes }, listedName });
         if (at < 0 && listedName === known) return equals[0] ?? unproven('');
       }
-      if (equals.length > 1 && equals.some(isWhole)) break;
+      if ((equals.length > 1 || failure !== undefined) && equals.some(isWhole)) break;
     }
-    const best = equals.find(isWhole) ?? equals[0];
+    const whole = equals.find(isWhole);
+    if (failure !== undefined) return whole === undefined ? failure : { ...whole, listedName: null };
+    const best = whole ?? equals[0];
     if (best === undefined) return first ?? unproven('the service lists no file that fits');
     return equals.length > 1 ? { ...best, listedName: null } : best;
   }
@@ -167,6 +170,14 @@ it('downloads that fail between others that do not end no pass', async () => {
   expect(found.map((one) => (one instanceof JobtailError ? one.code : one.proof.outcome))).toEqual(
     Array(3).fill(['timeout', 'timeout', 'equal']).flat(),
   );
+});
+
+it('a source that cannot be downloaded keeps no other from proving a mirror', async () => {
+  const proofs = new Proofs();
+  for (const content of ['one\n', 'two\n']) proofs.unknown(content);
+  proofs.remote.files.set('/1/stdout.txt', new JobtailError('timeout', 'no response'));
+  proofs.remote.set('/2/stdout.txt', 'one\n');
+  expect(await proofs.prove()).toMatchObject([equal(4, null), { code: 'timeout' }]);
 });
 
 it('tasks that wrote the same need two downloads each, however many they are', async () => {
