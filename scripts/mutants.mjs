@@ -16,6 +16,8 @@ import { parseAst } from 'rolldown/parseAst';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const LIMIT_MS = 600_000;
+/** A test that takes longer hangs. */
+const HANGING = '--testTimeout=120000';
 /** All tests, and so many runs of a property that a mistake is not met by chance. */
 const MANY = { JOBTAIL_LONG: '1', JOBTAIL_NIGHTLY: '1', JOBTAIL_PROPERTY_TIMES: '3' };
 
@@ -91,7 +93,7 @@ async function outcomeOf(mutant) {
 
 function testsOf({ tests }) {
   const vitest = path.join(root, 'node_modules', '.bin', 'vitest');
-  return [vitest, 'run', '--bail=1', '--no-file-parallelism', ...tests.map((test) => `test/${test}`)];
+  return [vitest, 'run', '--bail=1', '--no-file-parallelism', HANGING, ...tests.map((test) => `test/${test}`)];
 }
 
 /** The first seeds: less than a minute on a machine at rest. */

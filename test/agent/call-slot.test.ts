@@ -125,15 +125,25 @@ it.each(['timeout', 'interrupted', 'unreachable'] as const)(
   },
 );
 
+it('a slot for calls is taken by long calls, too, some time after many polls used it, but for the last one', async () => {
+  const clock = new HeldClock();
+  const limited = new ServerShare({ requestsPerMinute: null, monotonic: clock.monotonic });
+  const calls = new Calls({ concurrency: 8, share: limited, clock });
+  for (let times = 0; times < 2; times += 1) expect(await atATime(calls, clock)).toBe(8);
+  expect(await atATime(calls, clock, 'patient')).toBe(4);
+  await clock.pass(10 * 60_000);
+  expect(await atATime(calls, clock, 'patient')).toBe(7);
+});
+
 /** How many of forty calls run at a time. */
-async function atATime(calls: Calls, clock: HeldClock): Promise<number> {
+async function atATime(calls: Calls, clock: HeldClock, lane: 'live' | 'patient' = 'live'): Promise<number> {
   let running = 0;
   let end = () => {};
   const ended = new Promise<void>((resolve) => {
     end = resolve;
   });
   const held = Array.from({ length: 40 }, () =>
-    calls.run('live', signal, async () => {
+    calls.run(lane, signal, async () => {
       running += 1;
       await ended;
     }),

@@ -1,13 +1,21 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { AgentHealth } from '../../src/daemon/health.ts';
+import type { Outage } from '../../src/store/outage.ts';
 
 it('the health check reports since when the service fails, in words', () => {
   let now = 1_000;
-  const health = new AgentHealth(() => now);
+  const outages: (Outage | undefined)[] = [];
+  const health = new AgentHealth(
+    () => now,
+    (outage) => outages.push(outage),
+  );
   expect(health.failure).toBeUndefined();
   health.note('unreachable');
   now += 60_000;
+  const wall = vi.spyOn(Date, 'now').mockImplementation(() => 7);
+  onTestFinished(() => wall.mockRestore());
   health.note('timeout');
+  expect(outages.map((outage) => outage?.since)).toEqual([outages[0]?.since, outages[0]?.since]);
   expect(health.failure).toEqual({ text: 'the service does not answer', forMs: 60_000 });
   health.note('aborted');
   expect(health.failure).toMatchObject({ forMs: 60_000 });

@@ -47,6 +47,10 @@ it('a hang-up whose connection fails is not forgotten: the next reading renews t
   fails = false;
   reload.check({ asked: false });
   await clock.passUntil('the connection', () => made.length === 1);
+  // An accepted reload is over: an unchanged file renews nothing.
+  reload.check({ asked: false });
+  await clock.passUntil('the verdict', () => verdicts.length === 3);
+  expect(made.length).toBe(1);
   await reload.close();
 });
 
@@ -65,14 +69,19 @@ it('a connection that is never taken is closed, by the next one and at the end',
   expect(closed).toEqual([1, 2]);
 });
 
-it('a refused configuration is reported once, and again when a reload is requested', async () => {
+it('a refused configuration is reported once, and again when a reload is requested or after a valid one', async () => {
   const { reload, clock, verdicts, file } = await reloadOf(async () => ({ close: async () => {} }));
-  fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('"directory":"state"', '"directory":"elsewhere"'));
-  for (const asked of [false, false, true]) {
+  const valid = fs.readFileSync(file, 'utf8');
+  const refused = valid.replace('"directory":"state"', '"directory":"elsewhere"');
+  const read = async (text: string, asked: boolean) => {
+    fs.writeFileSync(file, text);
     reload.check({ asked });
     await clock.pass(10_000);
-  }
+  };
+  for (const asked of [false, false, true]) await read(refused, asked);
+  await read(valid, true);
+  await read(refused, false);
   await reload.close();
   const refusal = 'a change of state.directory needs a restart';
-  expect(verdicts).toEqual([refusal, refusal]);
+  expect(verdicts).toEqual([refusal, refusal, undefined, refusal]);
 });

@@ -2,6 +2,7 @@
 import { expect, test, vi } from 'vitest';
 import type { Remote, TransferMethod } from '../../src/agent/ports.ts';
 import { Transfers } from '../../src/daemon/transfers.ts';
+import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
 import { Store } from '../../src/store/store.ts';
@@ -12,7 +13,7 @@ import { temporaryDirectory } from '../support/temp-directory.ts';
 const JOB = '501' as JobId;
 const HOUR_MS = 3_600_000;
 
-test('the agent releases a key seconds after its job is over, and hardly reads the state while there is none', async () => {
+test('the agent releases a key seconds after its job is over, hardly reads the state while there is none, and logs a failure once', async () => {
   const clock = new HeldClock();
   const store = new Store({ directory: temporaryDirectory(), service: 'model', owner: true, now: clock.now });
   const request = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
@@ -24,9 +25,15 @@ test('the agent releases a key seconds after its job is over, and hardly reads t
       const credentials = { username: 'hpc', privateKey: 'private', publicKey: 'public' };
       return { serverHostname: 'h', sharedBasepath: '/', protocol: 'SftpScp', credentials } as TransferMethod;
     },
-    endTransfer: async () => void open.delete('public'),
+    endTransfer: async () => {
+      if (isAway) throw new JobtailError('unreachable', 'connection refused');
+      open.delete('public');
+    },
   };
-  const transfers = new Transfers({ store, log: SILENT, secrets: new Secrets(), clock });
+  let isAway = false;
+  const warnings: string[] = [];
+  const log = { ...SILENT, warn: (_: object, what: string) => void warnings.push(what) };
+  const transfers = new Transfers({ store, log, secrets: new Secrets(), clock });
   const reads = vi.spyOn(store.leases, 'allOpen');
   const endKeepUp = transfers.keepUp(remote as Remote);
   await clock.pass(HOUR_MS);
@@ -37,6 +44,16 @@ test('the agent releases a key seconds after its job is over, and hardly reads t
   store.jobs.setState(JOB, 'settled');
   await clock.pass(5_000);
   expect(open.size).toBe(0);
+  // A failure is logged once, until a key was released.
+  for (let times = 1; times <= 2; times += 1) {
+    isAway = true;
+    await transfers.leases.take(JOB, remote as Remote, new AbortController().signal);
+    await clock.pass(10 * 60_000);
+    expect([warnings.length, open.size]).toEqual([times, 1]);
+    isAway = false;
+    await clock.pass(60_000);
+    expect(open.size).toBe(0);
+  }
   await endKeepUp();
   store.close();
 });

@@ -198,3 +198,16 @@ it("the complete pass takes no other task's file for that of a mirror whose own 
   await engine.pass(clock);
   expect(engine.store.liveFiles.ofJob(JOB)[1]).toMatchObject({ inode: before?.inode, verified: null });
 });
+
+it('the complete pass does not wait for the pause of a file that failed', async () => {
+  const other: LiveFileKey = { taskId: '9002' as TaskId, file: 'stdout' };
+  engine.watch([STDOUT, other]);
+  for (const name of [NAME, keyText(other)]) remote.files.set(name, Buffer.from(name));
+  remote.poisoned.add(NAME);
+  for (let polls = 0; polls < 6; polls += 1, now += 30_000)
+    expect([...(await engine.poll()).errors.keys()]).toEqual([NAME]);
+  now -= 30_000;
+  remote.poisoned.clear();
+  expect(await engine.pass(clock)).toMatchObject({ appended: NAME.length, verified: 2, openEnds: [] });
+  expect(pauses).toEqual([2_000, 2_000]);
+});

@@ -107,6 +107,14 @@ describe('a call for many files', () => {
     expect(await read()).toEqual({ thrown: 'unreachable', calls: 1 });
     expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
   });
+
+  test('that timed out costs the next read one short call, and later ones none', async () => {
+    const { remote, read } = setUp();
+    remote.failures.push(new JobtailError('timeout', 'no answer'));
+    expect(await read()).toEqual({ thrown: 'timeout', calls: 1 });
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 2 });
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
+  });
 });
 
 describe('a job of which every file fails', () => {

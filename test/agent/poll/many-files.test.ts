@@ -77,3 +77,31 @@ it('a poll of many files asks a few calls for two files as long as none can be r
   remote.poisoned.clear();
   expect((await engine.poll()).appended).toBe(3 * LINE.length);
 });
+
+it('a poll of many files fails for a later group alone if none of its files can be read', async () => {
+  const { engine, names, remote } = setUp(40, 2);
+  for (const name of names.slice(40)) remote.poisoned.add(name);
+  const { appended, errors } = await engine.poll();
+  expect({ appended, errors: [...errors.keys()] }).toEqual({ appended: LINE.length, errors: names.slice(40) });
+});
+
+it('a poll of many files fails for one file alone if its second request fails', async () => {
+  const { engine, remote, written } = setUp(4, 1);
+  const [name = '', ...others] = written;
+  for (const other of others) remote.files.delete(other);
+  // A second response shows that no byte-order mark is missing.
+  remote.onPartRequest = ({ offset }) => void (offset > 0 && remote.poisoned.add(name));
+  expect([...(await engine.poll()).errors.keys()]).toEqual([name]);
+});
+
+it('a poll of many files requests a file after the shortest pause if it worked since an earlier failure', async () => {
+  const { engine, remote, written, time } = setUp(4, 1);
+  const [name = ''] = written;
+  for (let times = 0; times < 3; times += 1) {
+    remote.poisoned.add(name);
+    expect([...(await engine.poll()).errors.keys()]).toEqual([name]);
+    remote.poisoned.clear();
+    time.now += 1_000;
+    expect((await engine.poll()).errors.size).toBe(0);
+  }
+});

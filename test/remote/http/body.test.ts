@@ -1,6 +1,6 @@
-/** The end of a body whose call is stopped. */
+/** The end of a body whose call is stopped, and the time that it waits. */
 import { PassThrough } from 'node:stream';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { CallStop, LimitedBody } from '../../../src/remote/http/body.ts';
 
@@ -28,4 +28,17 @@ it('a body that is given up is received no further', async () => {
   await body.next();
   await body.return();
   expect(stream.destroyed).toBe(true);
+});
+
+it('a body that makes progress is not ended by the time that it waited before', async () => {
+  let now = 0;
+  // Each piece comes within the limit of 60 s, all of them do not.
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 25_000));
+  onTestFinished(() => clock.mockRestore());
+  const stream = new PassThrough();
+  const { body } = bodyOf(stream);
+  for (let pieces = 0; pieces < 5; pieces += 1) {
+    setTimeout(() => stream.write(Buffer.alloc(1024)), 20);
+    expect((await body.next()).value).toHaveLength(1024);
+  }
 });

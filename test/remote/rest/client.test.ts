@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { PartRequest } from '../../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { Secrets } from '../../../src/redact.ts';
-import { GivenSession, JOB, jobId, SESSION_CODE, TASK, taskId } from '../../support/wire-remote.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { openFilesIn } from '../../support/wire-files.ts';
+import { GivenSession, JOB, jobId, SESSION_CODE, spillTo, TASK, taskId } from '../../support/wire-remote.ts';
 import { createRest, type TestRestOptions } from '../../support/wire-rest.ts';
 import { type Answer, type Asked, startRestServer } from '../../support/wire-rest-server.ts';
 import { closedAtEnd } from '../../support/wire-server.ts';
@@ -111,12 +113,25 @@ describe('parts', () => {
 
   test('of which a later request fails are given back', async () => {
     let calls = 0;
-    const entry = { Content: 'x', Offset: 123_456, FileType: 3, SubmittedTaskInfoId: 9001 };
-    const made = await place(() => (calls++ === 0 ? { status: 200, body: [entry] } : { status: 500 }));
+    const entry = { Content: 'x'.repeat(300_000), Offset: 123_456, FileType: 3, SubmittedTaskInfoId: 9001 };
+    const spill = spillTo(temporaryDirectory(), 1000);
+    const made = await place(() => (calls++ === 0 ? { status: 200, body: [entry] } : { status: 500 }), { spill });
     await expect(made.remote.readParts(JOB, [...four(), ...four(taskId('9002'))], signal)).rejects.toMatchObject({
       code: 'http-status',
     });
     expect(made.server.asked.length).toBe(2);
+    expect(openFilesIn(spill.directory)).toBe(0);
+  });
+
+  test('of which an earlier request had enough text are cut, though a later one is complete', async () => {
+    const entry = { Content: 'x'.repeat(2_000_000), Offset: 0, FileType: 3, SubmittedTaskInfoId: 9001 };
+    const made = await place(({ body }) => ({ status: 200, body: body.includes('9001') ? [entry] : [] }));
+    const wanted = ['9001', '9002'].flatMap((id) => four(taskId(id)));
+    const enough = wanted.map((request) => ({ ...request, offset: 0, enoughBytes: 100 }));
+    const { parts, isCut } = await made.remote.readParts(JOB, enough, signal);
+    expect(made.server.asked.length).toBe(2);
+    expect(isCut).toBe(true);
+    for (const { content } of parts) await content.release();
   });
 });
 

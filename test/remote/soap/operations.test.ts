@@ -23,6 +23,7 @@ import {
   SESSION_CODE,
   spillTo,
   TASK,
+  TEST_LIMITS,
   type TestRemote,
   taskId,
 } from '../../support/wire-remote.ts';
@@ -178,6 +179,20 @@ describe('DownloadFileFromCluster', () => {
     const another = new AnotherFile();
     expect(await failureOf(remote.downloadFile(JOB, '/a', () => Promise.reject(another), signal))).toBe(another);
     expect(events.map(({ outcome }) => outcome)).toEqual(['aborted']);
+  });
+
+  test('has the limits of the call, not those of other calls: a file may begin late and take long', async () => {
+    const server = closedAtEnd(
+      await startHttpServer((_, response) => {
+        // The limit of the header counts exactly from here on.
+        response.writeProcessing();
+        setTimeout(() => write(response, fileResponse('AAAA')), 300);
+      }),
+    );
+    const limits = { ...TEST_LIMITS, headersMs: 50, totalMs: 50 };
+    const { remote } = closedAtEnd(createRemote(server.url, { limits }));
+    expect(await remote.downloadFile(JOB, '/a', () => {}, signal, 60_000)).toBe(3);
+    expect((await failureOf(remote.listChangedFiles(JOB, signal))).code).toBe('timeout');
   });
 
   test('a sink that hangs does not outlive the signal', async () => {

@@ -207,6 +207,18 @@ describe('raw bytes', () => {
     expect(mirror()).toBe(bytes.toString('latin1'));
   });
 
+  test('that came are refused twice anew before they are given up', async () => {
+    const { remote, poll, mirror } = setUp();
+    for (let lines = 1; lines <= 4; lines++) {
+      remote.files.set(NAME, Buffer.concat(Array<Buffer>(lines).fill(BYTES)));
+      remote.rawAccess = false;
+      expect(await poll()).toBe('raw');
+      remote.rawAccess = true;
+      for (let polls = 0; polls < 9; polls++) await poll();
+      expect(mirror()).toBe(BYTES.toString('latin1').repeat(lines));
+    }
+  });
+
   test('that are refused twice are given up for now; a call that fails says nothing of them', async () => {
     const { remote, poll, mirror } = setUp();
     remote.downloadFile = async () => {

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import type { LiveFile } from '../../../../src/agent/live/mirror/live-file.ts';
 import { integrityOf } from '../../../../src/agent/live/mirror/open-live-file.ts';
 import { LivePlace, NEW_ROW } from '../../../support/live-place.ts';
 import { ModelDisk } from '../../../support/model-disk.ts';
@@ -20,13 +21,22 @@ describe('what is appended', () => {
     expect(place.committed.position).toBe(4);
   });
 
-  test('is committed from time to time within a long append', async () => {
+  test('is committed from time to time within a long append, and flushed in the background more often', async () => {
     const place = new LivePlace();
+    const disk = new ModelDisk();
+    let flushes = 0;
+    disk.beforeStep = async (step) => {
+      flushes += Number(step === 'datasync');
+    };
+    const openFile = disk.open.bind(disk);
     const piece = Buffer.alloc(1024 * 1024, 'x');
-    await place.during(async (file) => {
+    const work = async (file: LiveFile) => {
       for (let count = 0; count < 70; count++) await file.append(piece);
-    });
+    };
+    await place.during(work, { openFile });
     expect(place.commits.map(({ position }) => position / piece.length)).toEqual([0, 32, 64, 70]);
+    // Each commit has its own, and 8, 16 and 24 pieces before it.
+    expect(flushes).toBe(4 + 4 + 1);
   });
 
   test('is taken back if it cannot be flushed: the system may hold it for clean', async () => {
