@@ -15,13 +15,15 @@ const INSTEAD = {
   'soap/lib/http.js': 'exports.HttpClient = undefined;',
 };
 
-/** By the end of the path of a module: a text in it, which must be there, and what stands in its place. */
+/** By the end of the path of a module: texts in it, which must be there, and what stands in their place. */
 const CHANGED = {
-  // Made at the first text beyond ASCII: it reads the tables of ICU.
-  'string-width/index.js': [
-    'const segmenter = new Intl.Segmenter();',
-    'let made; const segmenter = { segment: (text) => (made ??= new Intl.Segmenter()).segment(text) };',
-  ],
+  // Made at the first text beyond ASCII: both read the tables of ICU, the expression for a tenth of a start.
+  'string-width/index.js': {
+    'const segmenter = new Intl.Segmenter();':
+      'let made; const segmenter = { segment: (text) => (made ??= new Intl.Segmenter()).segment(text) };',
+    'const rgiEmojiRegex = /^\\p{RGI_Emoji}$/v;':
+      'let emoji; const rgiEmojiRegex = { test: (text) => (emoji ??= new RegExp("^\\\\p{RGI_Emoji}$", "v")).test(text) };',
+  },
 };
 
 const nameOf = (id) => /[/\\]node_modules[/\\]([^/\\]+[/\\].*)$/.exec(id)?.[1].replaceAll('\\', '/');
@@ -31,9 +33,12 @@ export const smallerPackages = {
   name: 'smaller-packages',
   load: (id) => INSTEAD[nameOf(id)] ?? null,
   transform(code, id) {
-    const [text, instead] = CHANGED[nameOf(id)] ?? [];
-    if (text === undefined) return null;
-    if (!code.includes(text)) throw new Error(`${id}: it has no ${JSON.stringify(text)} any more`);
-    return { code: code.replace(text, instead), map: null };
+    const changes = Object.entries(CHANGED[nameOf(id)] ?? {});
+    if (changes.length === 0) return null;
+    const changed = changes.reduce((before, [text, instead]) => {
+      if (!before.includes(text)) throw new Error(`${id}: it has no ${JSON.stringify(text)} any more`);
+      return before.replace(text, () => instead);
+    }, code);
+    return { code: changed, map: null };
   },
 };

@@ -7,7 +7,7 @@ import type { JobId } from '../../src/job.ts';
 
 const { buildEngine } = await import('../../src/daemon/compose.ts');
 const { connect } = await import('../../src/daemon/connection.ts');
-const { openOwnStore } = await import('../../src/daemon/state.ts');
+const { openOwnStore } = await import('../../src/daemon/own-state.ts');
 const { loadConfig } = await import('../../src/config/load.ts');
 
 const OTHER_JOB = '1' as JobId;

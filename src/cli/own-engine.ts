@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { buildEngine, type Engine, type EngineOptions } from '../daemon/compose.ts';
 import { type Connection, connect } from '../daemon/connection.ts';
-import { type OwnedStore, openOwnStore } from '../daemon/state.ts';
+import { type OwnedStore, openOwnStore } from '../daemon/own-state.ts';
 import { commandLog } from './process.ts';
 
 interface OwnEngineOptions extends Pick<EngineOptions, 'config' | 'only' | 'onProgress'> {

@@ -1,4 +1,5 @@
 /** Finds, reads and validates the configuration file and its TLS files, and reports errors. */
+import { isUtf8 } from 'node:buffer';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -59,11 +60,8 @@ async function readText(file: string): Promise<string> {
     throw configError([`${file}: ${whyUnreadable(error)}`], 'name the right file with -c FILE or $AGENT_CONFIG');
   });
   if (bytes.length > MAX_BYTES) throw configError([`${file}: the file is larger than ${MAX_BYTES} bytes`]);
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw configError([`${file}: the file is not UTF-8 text`], 'save it as UTF-8');
-  }
+  if (!isUtf8(bytes)) throw configError([`${file}: the file is not UTF-8 text`], 'save it as UTF-8');
+  return bytes.toString().replace(/^\ufeff/, '');
 }
 
 const ROOT_HINT = 'run the agent as the user of the file, or make root the owner of the file and its directories';

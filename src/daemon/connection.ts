@@ -23,7 +23,7 @@ import { inSlices } from '../slices.ts';
 import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve, fileCalls } from '../system/files.ts';
-import { spillDirectory } from './state.ts';
+import { spillDirectory } from './own-state.ts';
 
 /** Name resolution, TCP and TLS together. */
 const CONNECT_MS = 10_000;

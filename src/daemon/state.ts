@@ -1,114 +1,10 @@
-/** The directories of a configuration and the state in them, for the owner of the state and for other processes. */
-import fs from 'node:fs';
-import path from 'node:path';
-import type { Log } from '../agent/ports.ts';
+/** The state of a configuration, for processes beside its owner: `own-state.ts` loads much more. */
 import { type Config, serviceAddress } from '../config/config.ts';
-import { asJobtailError, JobtailError } from '../errors.ts';
+import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import { Secrets } from '../redact.ts';
-import { lockDirectory, lockHolder } from '../store/lock.ts';
 import type { WatchRequest, WatchState } from '../store/rows.ts';
 import { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
-import { isWritableByOthers } from '../system/owners.ts';
-import { Transfers } from './transfers.ts';
-
-export const spillDirectory = (config: Config) => path.join(config.state.directory, 'spill');
-
-/** Users who can read the files of the state can lock them, which stops the agent. */
-const PRIVATE_MODE = 0o700;
-
-/** Older versions created the directory with mode 0750. */
-function narrow(directory: string): void {
-  const { mode, uid } = fs.statSync(directory);
-  if ((mode & 0o077) !== 0 && uid === process.geteuid?.()) fs.chmodSync(directory, PRIVATE_MODE);
-}
-
-export function makeDirectories(config: Config): void {
-  const make = (directory: string, key: string, mode: number) => {
-    try {
-      fs.mkdirSync(directory, { recursive: true, mode });
-      fs.accessSync(directory, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
-    } catch (thrown) {
-      const { code, message } = asJobtailError(thrown);
-      const hint = `give the user of the agent the right to write it, or set ${key} to another directory`;
-      const kind = code === 'disk-full' ? code : 'permission';
-      throw new JobtailError(kind, `${key} ${directory} cannot be used: ${message}`, { hint });
-    }
-  };
-  make(config.mirror.directory, 'mirror.directory', 0o750);
-  make(config.state.directory, 'state.directory', PRIVATE_MODE);
-  narrow(config.state.directory);
-  make(spillDirectory(config), 'state.directory', PRIVATE_MODE);
-}
-
-export interface OwnedStore {
-  readonly store: Store;
-  readonly transfers: Transfers;
-  close(): void;
-}
-
-/** Takes the lock of the state directory and opens the store. @throws JobtailError locked if another agent has it */
-export function openOwnStore(config: Config, log: Log, secrets = new Secrets(), clock = systemClock): OwnedStore {
-  refuseForeignState(config);
-  makeDirectories(config);
-  const lock = lockDirectory(config.state.directory);
-  let store: Store | undefined;
-  try {
-    store = new Store({ ...storeOf(config), owner: true, now: clock.now });
-    if (store.quarantined !== undefined) {
-      const hint = 'offsets are recovered from the mirrors; run agent watch again for its jobs';
-      const fields = { scope: 'the state', path: store.quarantined, hint };
-      log.error(fields, 'state broken, set aside');
-    }
-    const opened = store;
-    const transfers = new Transfers({ store, log, secrets, clock });
-    const close = () => {
-      opened.close();
-      lock.release();
-    };
-    return { store, transfers, close };
-  } catch (error) {
-    store?.close();
-    lock.release();
-    throw error;
-  }
-}
-
-/** Opens the store as its owner, or beside a running agent. */
-export async function withStore<T>(
-  config: Config,
-  log: Log,
-  work: (store: Store, owned: OwnedStore | undefined) => Promise<T>,
-): Promise<T> {
-  let owned: OwnedStore | undefined;
-  try {
-    if (lockHolder(config.state.directory) === undefined) owned = openOwnStore(config, log);
-  } catch (error) {
-    if (asJobtailError(error).code !== 'locked') throw error;
-  }
-  const store = owned?.store ?? openSharedStore(config);
-  try {
-    return await work(store, owned);
-  } finally {
-    (owned ?? store).close();
-  }
-}
-
-/** Another user could replace files of the state. Those that root creates in it would stop the agent of its owner. */
-function refuseForeignState({ state: { directory } }: Config): void {
-  const user = process.geteuid?.();
-  if (user === undefined || !fs.existsSync(directory)) return;
-  const stat = fs.statSync(directory);
-  const refused = (reason: string, hint: string) =>
-    new JobtailError('permission', `the state in ${directory} ${reason}`, { hint });
-  if (stat.uid !== user) {
-    const reason = `belongs to the user ${stat.uid}, not to ${user === 0 ? 'root' : `the user ${user}`}`;
-    throw refused(reason, 'run the agent as that user, or set state.directory to another directory');
-  }
-  if (isWritableByOthers(stat))
-    throw refused('can be written by other users', `check what is in it, then run chmod 700 ${directory}`);
-}
 
 /** The store beside a running agent, or for reading. */
 export function openSharedStore(config: Config): Store {
@@ -133,7 +29,7 @@ export function sharedStoreIfReadable(config: Config): Store | undefined {
   }
 }
 
-const storeOf = (config: Config) => ({
+export const storeOf = (config: Config) => ({
   directory: config.state.directory,
   service: serviceAddress(config.service),
   now: systemClock.now,

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
-import { openOwnStore } from '../../src/daemon/state.ts';
+import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { SILENT } from '../support/silent-log.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it, type TestContext } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
-import { openOwnStore } from '../../src/daemon/state.ts';
+import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { MINIMAL } from '../config/files.ts';
 import { needsThat } from '../support/needs.ts';
 import { SILENT } from '../support/silent-log.ts';

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import type { JobService, Log, Remote } from '../../src/agent/ports.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine } from '../../src/daemon/compose.ts';
-import { openOwnStore } from '../../src/daemon/state.ts';
+import { openOwnStore } from '../../src/daemon/own-state.ts';
 import { logLine } from '../../src/printable.ts';
 import { MINIMAL } from '../config/files.ts';
 import type { HeldClock } from './held-clock.ts';

@@ -2,7 +2,8 @@
 import { forgetJob, isOver, lastWorkOn, requireOver } from '../../agent/forget.ts';
 import { unprovenIn } from '../../agent/unproven.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
-import { notWatched, type OwnedStore, withSharedStore } from '../../daemon/state.ts';
+import type { OwnedStore } from '../../daemon/own-state.ts';
+import { notWatched, withSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import { compareIds, type JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';

@@ -4,7 +4,7 @@ import tty from 'node:tty';
 import type { Config } from '../../config/config.ts';
 import { Daemon, type DaemonOptions, StateGone } from '../../daemon/daemon.ts';
 import { logFor, standardError } from '../../daemon/log.ts';
-import { openOwnStore } from '../../daemon/state.ts';
+import { openOwnStore } from '../../daemon/own-state.ts';
 import { createNotifier } from '../../daemon/systemd.ts';
 import { asJobtailError } from '../../errors.ts';
 import { Secrets } from '../../redact.ts';

@@ -1,7 +1,8 @@
 /** `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process if none runs. */
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
-import { watchIfConfigured, withStore } from '../../daemon/state.ts';
+import { withStore } from '../../daemon/own-state.ts';
+import { watchIfConfigured } from '../../daemon/state.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Store } from '../../store/store.ts';

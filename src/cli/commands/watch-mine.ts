@@ -1,7 +1,7 @@
 /** `agent watch --mine` and `unwatch --mine`: follow every job of the user from its submission until it is settled. */
 import { choiceOf } from '../../agent/loop/configured-jobs.ts';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
-import { makeDirectories, withStore } from '../../daemon/state.ts';
+import { makeDirectories, withStore } from '../../daemon/own-state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { countOf, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';

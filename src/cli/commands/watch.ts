@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, hasFleet, hasJobService } from '../../config/config.ts';
-import { makeDirectories, withStore } from '../../daemon/state.ts';
+import { makeDirectories, withStore } from '../../daemon/own-state.ts';
 import { JobtailError } from '../../errors.ts';
 import { byTaskAndFile, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { printable } from '../../printable.ts';

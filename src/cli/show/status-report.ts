@@ -13,8 +13,6 @@ import { outageIn } from '../../store/outage.ts';
 import { shownSync } from '../../store/results.ts';
 import type { JobRow, LeaseRow, LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { addressOf, findView, unprovenText } from '../../view/link.ts';
-import { readToken, tokenFileOf } from '../../view/token.ts';
 import { pc } from './colours.ts';
 
 /** Maximum results with a reason; the others are counted. */
@@ -149,6 +147,11 @@ function watchMineReport(store: Store) {
 /** `problem`: why no link leads there, if something else listens. */
 export async function viewReport({ view, state }: Config) {
   if (view === null) return null;
+  // Loaded only here: they need the network and cryptography.
+  const [{ addressOf, findView, unprovenText }, { readToken, tokenFileOf }] = await Promise.all([
+    import('../../view/link.ts'),
+    import('../../view/token.ts'),
+  ]);
   const { listen, tokenFile } = view;
   const address = addressOf(listen);
   try {

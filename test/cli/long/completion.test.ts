@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { completionScript, SHELLS } from '../../../src/cli/completion.ts';
 import { programOf } from '../../../src/cli/program.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { openOwnStore } from '../../../src/daemon/state.ts';
+import { openOwnStore } from '../../../src/daemon/own-state.ts';
 import type { JobId } from '../../../src/job.ts';
 import { MINIMAL } from '../../config/files.ts';
 import { needs } from '../../support/needs.ts';

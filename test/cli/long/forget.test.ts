@@ -4,7 +4,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, it, type TestContext } from 'vitest';
 import { takeConfigured } from '../../../src/agent/loop/configured-jobs.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { openOwnStore } from '../../../src/daemon/state.ts';
+import { openOwnStore } from '../../../src/daemon/own-state.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import type { WatchState } from '../../../src/store/rows.ts';
 import type { Store } from '../../../src/store/store.ts';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/load.ts';
-import { openOwnStore } from '../../../src/daemon/state.ts';
+import { openOwnStore } from '../../../src/daemon/own-state.ts';
 import type { JobId } from '../../../src/job.ts';
 import { newEvent } from '../../../src/notify/events.ts';
 import { Rule } from '../../../src/notify/rules.ts';

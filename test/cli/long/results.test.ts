@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { loadConfig } from '../../../src/config/load.ts';
-import { openOwnStore } from '../../../src/daemon/state.ts';
+import { openOwnStore } from '../../../src/daemon/own-state.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import type { ResultRow } from '../../../src/store/rows.ts';
 import { MINIMAL } from '../../config/files.ts';

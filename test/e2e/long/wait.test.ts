@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { endOf, exitCodeOf } from '../../../src/cli/commands/wait.ts';
 import { reportOf } from '../../../src/cli/show/status-report.ts';
 import { loadConfig } from '../../../src/config/load.ts';
-import { openOwnStore } from '../../../src/daemon/state.ts';
+import { openOwnStore } from '../../../src/daemon/own-state.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import type { WatchState } from '../../../src/store/rows.ts';
 import type { Store } from '../../../src/store/store.ts';
