@@ -8,7 +8,10 @@ import { reportOf } from './show/status-report.ts';
 import type { ShownReport } from './show/status-table.ts';
 
 export interface FollowedJobs {
-  /** Runs `work` on the rows of all jobs, or of one. In a fleet, results are counted, or those of one job listed. */
+  /**
+   * Runs `work` on the rows of all jobs, or of one; one read after the other, because in a fleet they use one store. There,
+   * results are counted, or those of one job listed.
+   */
   read<T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults?: boolean): Promise<T>;
   report(only: JobId | 'all' | undefined): Promise<ShownReport>;
   /** Whether an agent runs that follows them. */

@@ -10,7 +10,7 @@ import type { Log } from '../agent/ports.ts';
 import type { FleetConfig } from '../config/config.ts';
 import type { FleetSettings } from '../config/schema.ts';
 import { asJobtailError } from '../errors.ts';
-import type { FleetClient } from '../fleet/client.ts';
+import type { FleetReader } from '../fleet/client.ts';
 import type { FleetAddress } from '../fleet/database.ts';
 import type { FleetMember } from '../fleet/member.ts';
 import type { JobId } from '../job.ts';
@@ -108,7 +108,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
 export class FleetOfView implements FleetSource {
   readonly #fleet: FleetSettings;
   readonly #settings: ViewSettings;
-  #client: FleetClient | undefined;
+  #reader: FleetReader | undefined;
 
   constructor(fleet: FleetSettings, settings: ViewSettings) {
     this.#fleet = fleet;
@@ -117,24 +117,25 @@ export class FleetOfView implements FleetSource {
 
   async read(withResults: readonly JobId[]): Promise<FleetRead> {
     const [fleet, { mirrorDirectory, service }] = [this.#fleet, this.#settings];
-    const { FleetClient } = await import('../fleet/client.ts');
+    const { FleetReader } = await import('../fleet/client.ts');
     // The agent logs what is wrong with the secret, and rows that are ignored.
     const address = () => fleetAddress({ fleet }, { warn() {} }, new Secrets());
-    this.#client ??= await FleetClient.openReadOnly(await address(), service.address);
-    const client = this.#client;
-    const here = await readIfThere(path.join(mirrorDirectory, FILE));
-    const owners = await client.owners();
-    const agents = await client.agents();
-    const store = await client.jobs({ withResults });
-    const places = owners.map(({ jobId, owner, mirror }): [JobId, PlaceOfJob] => [
-      jobId,
-      { owner, isElsewhere: mirror !== null && mirror !== here && owner !== fleet.name },
-    ]);
-    const waitingJobs = owners.filter(({ isWaiting }) => isWaiting).length;
-    return { store, name: fleet.name, agents, waitingJobs, places: new Map(places) };
+    this.#reader ??= new FleetReader(address, service.address);
+    return await this.#reader.read(async (client) => {
+      const here = await readIfThere(path.join(mirrorDirectory, FILE));
+      const owners = await client.owners();
+      const agents = await client.agents();
+      const store = await client.jobs({ withResults });
+      const places = owners.map(({ jobId, owner, mirror }): [JobId, PlaceOfJob] => [
+        jobId,
+        { owner, isElsewhere: mirror !== null && mirror !== here && owner !== fleet.name },
+      ]);
+      const waitingJobs = owners.filter(({ isWaiting }) => isWaiting).length;
+      return { store, name: fleet.name, agents, waitingJobs, places: new Map(places) };
+    });
   }
 
   async close(): Promise<void> {
-    await this.#client?.close();
+    await this.#reader?.close();
   }
 }

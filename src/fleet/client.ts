@@ -26,24 +26,23 @@ export class FleetClient {
   readonly #database: Database;
   readonly #commands: Commands;
   readonly #register: Register;
-  readonly #service: string;
-  #copy: FleetCopy | undefined;
+  readonly #copy: FleetCopy;
 
-  private constructor(database: Database, service: string) {
+  private constructor(database: Database, copy: FleetCopy) {
     this.#database = database;
     this.#commands = new Commands(database);
     this.#register = new Register(database);
-    this.#service = service;
+    this.#copy = copy;
   }
 
   /** `service`: the address whose capabilities `jobs` has. @throws JobtailError fleet, config */
   static async open(address: FleetAddress, service = ''): Promise<FleetClient> {
-    return new FleetClient(await Database.open(address, { name: 'command' }, migrate), service);
+    return new FleetClient(await Database.open(address, { name: 'command' }, migrate), new FleetCopy(service));
   }
 
   /** For commands that only read: it needs no right but SELECT. @throws JobtailError fleet, config */
-  static async openReadOnly(address: FleetAddress, service = ''): Promise<FleetClient> {
-    return new FleetClient(await Database.open(address, { name: 'command', max: 1 }, requireCurrent), service);
+  static async openReadOnly(address: FleetAddress, copy = new FleetCopy('')): Promise<FleetClient> {
+    return new FleetClient(await Database.open(address, { name: 'command', max: 1 }, requireCurrent), copy);
   }
 
   async command(command: Command): Promise<string> {
@@ -59,10 +58,8 @@ export class FleetClient {
   }
 
   /** A store with the present rows of all jobs, or of one: the same object each time. */
-  async jobs(options: CopyOptions = {}): Promise<Store> {
-    this.#copy ??= new FleetCopy(this.#database, this.#service);
-    await this.#copy.refresh(options);
-    return this.#copy.store;
+  jobs(options: CopyOptions = {}): Promise<Store> {
+    return this.#copy.refresh(this.#database, options);
   }
 
   async owners(only?: JobId): Promise<OwnerRow[]> {
@@ -95,8 +92,46 @@ export class FleetClient {
   }
 
   async close(): Promise<void> {
-    this.#copy?.store.close();
+    this.#copy.close();
+    await this.disconnect();
+  }
+
+  /** The store of `jobs` stays. */
+  async disconnect(): Promise<void> {
     await this.#database.close();
+  }
+}
+
+/** Reads a fleet, one read after the other. After a failure it reads the address again, which may have changed. */
+export class FleetReader {
+  readonly #address: () => Promise<FleetAddress>;
+  readonly #copy: FleetCopy;
+  #client: FleetClient | undefined;
+
+  constructor(address: () => Promise<FleetAddress>, service: string) {
+    this.#address = address;
+    this.#copy = new FleetCopy(service);
+  }
+
+  async read<T>(work: (client: FleetClient) => T | Promise<T>): Promise<T> {
+    try {
+      this.#client ??= await FleetClient.openReadOnly(await this.#address(), this.#copy);
+      return await work(this.#client);
+    } catch (thrown) {
+      await this.#disconnect();
+      throw thrown;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#disconnect();
+    this.#copy.close();
+  }
+
+  async #disconnect(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.disconnect();
   }
 }
 

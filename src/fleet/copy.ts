@@ -15,32 +15,32 @@ export interface CopyOptions {
 }
 
 export class FleetCopy {
-  readonly store: Store;
-  readonly #database: Database;
+  readonly #service: string;
+  #store: Store | undefined;
   /** The rows of each job in the store, as text. */
   #copied: ReadonlyMap<JobId, string> = new Map();
 
   /** `service`: the address whose capabilities the store has. */
-  constructor(database: Database, service: string) {
-    this.#database = database;
-    this.store = new Store({ directory: IN_MEMORY, service, owner: true, now: Date.now });
+  constructor(service: string) {
+    this.#service = service;
   }
 
-  /** Copies the rows of the jobs that changed, and the commands that no agent has executed yet. */
-  async refresh({ only, withResults = [] }: CopyOptions): Promise<void> {
-    const rows: PortableRow[] = (await shownRows(this.#database, only)).map(({ polledSince, ...one }) => {
+  /** Copies the rows of the jobs that changed, and the commands that no agent has executed yet, into one store. */
+  async refresh(database: Database, { only, withResults = [] }: CopyOptions): Promise<Store> {
+    this.#store ??= new Store({ directory: IN_MEMORY, service: this.#service, owner: true, now: Date.now });
+    const store = this.#store;
+    const rows: PortableRow[] = (await shownRows(database, only)).map(({ polledSince, ...one }) => {
       if (polledSince === null) return one;
       const row = JSON.parse(one.row) as { readonly polled_at: number | null };
       return { ...one, row: JSON.stringify({ ...row, polled_at: Math.max(row.polled_at ?? 0, polledSince) }) };
     });
-    for await (const page of rowsOfJobs(this.#database, withResults))
+    for await (const page of rowsOfJobs(database, withResults))
       rows.push(...page.filter(({ table }) => table === 'result_files'));
-    const { border } = this.#database;
-    const [rule] = await this.#database.query<{ readonly rule: unknown }>('SELECT rule FROM {s}.rules');
+    const { border } = database;
+    const [rule] = await database.query<{ readonly rule: unknown }>('SELECT rule FROM {s}.rules');
     const ruleInForce = border.rule(rule?.rule);
-    const commands = await new Commands(this.#database).ofNew();
-    const capabilities = await this.#database.capabilities(this.store.capabilities.service);
-    const { store } = this;
+    const commands = await new Commands(database).ofNew();
+    const capabilities = await database.capabilities(this.#service);
     const copied = new Map<JobId, string>();
     store.transaction(() => {
       // Rows of a job that is acquired at this moment may be incomplete.
@@ -63,6 +63,11 @@ export class FleetCopy {
       else store.watchMine.save(ruleInForce);
     });
     this.#copied = copied;
+    return store;
+  }
+
+  close(): void {
+    this.#store?.close();
   }
 }
 

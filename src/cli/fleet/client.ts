@@ -1,7 +1,8 @@
 /** Access of a command to its fleet: the client, and the jobs as a store and as a report. */
 import { type Config, type FleetConfig, serviceAddress } from '../../config/config.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
-import { FleetClient } from '../../fleet/client.ts';
+import { FleetClient, FleetReader } from '../../fleet/client.ts';
+import type { FleetAddress } from '../../fleet/database.ts';
 import type { AgentRow } from '../../fleet/register.ts';
 import type { JobId } from '../../job.ts';
 import { Secrets } from '../../redact.ts';
@@ -11,7 +12,7 @@ import { type Report, reportOf } from '../show/status-report.ts';
 
 /** For a command that places commands. @throws JobtailError */
 export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
-  const client = await openClient(config, 'open');
+  const client = await FleetClient.open(await addressOf(config), serviceAddress(config.service));
   try {
     return await work(client);
   } finally {
@@ -19,11 +20,10 @@ export async function withFleet<T>(config: FleetConfig, work: (client: FleetClie
   }
 }
 
-async function openClient(config: FleetConfig, open: 'open' | 'openReadOnly'): Promise<FleetClient> {
+async function addressOf(config: FleetConfig): Promise<FleetAddress> {
   const log = commandLog();
-  const address = await fleetAddress(config, log, new Secrets());
   const onIgnored = (what: string) => log.warn({ hint: 'another program wrote it, or a newer agent' }, what);
-  return await FleetClient[open]({ ...address, onIgnored }, serviceAddress(config.service));
+  return { ...(await fleetAddress(config, log, new Secrets())), onIgnored };
 }
 
 export const isAnyThere = async (client: FleetClient): Promise<boolean> =>
@@ -64,37 +64,33 @@ export function ofFleet(
 /** As `FollowedJobs`. */
 export class JobsOfFleet {
   readonly #config: FleetConfig;
-  #opened: FleetClient | undefined;
+  readonly #reader: FleetReader;
 
   constructor(config: FleetConfig) {
     this.#config = config;
+    this.#reader = new FleetReader(() => addressOf(config), serviceAddress(config.service));
   }
 
-  async #client(): Promise<FleetClient> {
-    this.#opened ??= await openClient(this.#config, 'openReadOnly');
-    return this.#opened;
+  read<T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults = false): Promise<T> {
+    const options = { only, withResults: only !== undefined && withResults ? [only] : [] };
+    return this.#reader.read(async (client) => work(await client.jobs(options)));
   }
 
-  async read<T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults = false): Promise<T> {
-    const client = await this.#client();
-    return await work(await client.jobs({ only, withResults: only !== undefined && withResults ? [only] : [] }));
+  report(only: JobId | 'all' | undefined): Promise<FleetReport> {
+    return this.#reader.read((client) => fleetReport(this.#config, client, only === 'all' ? undefined : only));
   }
 
-  async report(only: JobId | 'all' | undefined): Promise<FleetReport> {
-    return await fleetReport(this.#config, await this.#client(), only === 'all' ? undefined : only);
-  }
-
-  async isFollowed(): Promise<boolean> {
-    return await isAnyThere(await this.#client());
+  isFollowed(): Promise<boolean> {
+    return this.#reader.read(isAnyThere);
   }
 
   async elsewhere(jobId: JobId): Promise<string | undefined> {
     const { name, separateMirrors } = this.#config.fleet;
-    const [row] = separateMirrors ? await (await this.#client()).owners(jobId) : [];
+    const [row] = separateMirrors ? await this.#reader.read((client) => client.owners(jobId)) : [];
     return row?.owner === name ? undefined : (row?.owner ?? undefined);
   }
 
-  async close(): Promise<void> {
-    await this.#opened?.close();
+  close(): Promise<void> {
+    return this.#reader.close();
   }
 }

@@ -1,12 +1,16 @@
 /** Commands of a fleet: those that read change nothing. */
+import fs from 'node:fs';
+import path from 'node:path';
 import { expect, it } from 'vitest';
 import { answerTo } from '../../../src/cli/fleet/commands.ts';
+import { FleetOfView } from '../../../src/daemon/fleet.ts';
 import { FleetClient } from '../../../src/fleet/client.ts';
 import { writeRows } from '../../../src/fleet/handover.ts';
 import { IN_MEMORY, Store } from '../../../src/store/store.ts';
 import { until } from '../../support/e2e-until.ts';
 import { FleetParts, orderFor } from '../../support/fleet-parts.ts';
 import { needs } from '../../support/needs.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const SCHEMAS = `SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname LIKE 'jobtail%'`;
 
@@ -36,6 +40,44 @@ it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'),
   expect((await client.jobs()).jobs.all().map(({ jobId }) => jobId)).toEqual(['1']);
   await expect(client.command({ jobId: orderFor(1).jobId, kind: 'sync' })).rejects.toThrow(/permission denied/);
   await client.close();
+});
+
+it('a view goes on when the password of the database has changed', needs('postgres'), async () => {
+  const fleet = await FleetParts.makeWithServer();
+  const { commands } = await fleet.join('command');
+  await commands.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
+  await fleet.query('CREATE ROLE reader LOGIN PASSWORD $$first$$');
+  await fleet.query('GRANT USAGE ON SCHEMA jobtail TO reader');
+  await fleet.query('GRANT SELECT ON ALL TABLES IN SCHEMA jobtail TO reader');
+  const directory = temporaryDirectory();
+  const urlFile = path.join(directory, 'url');
+  const url = new URL(fleet.address.url);
+  const write = (password: string) => {
+    [url.username, url.password] = ['reader', password];
+    fs.writeFileSync(urlFile, url.href, { mode: 0o600 });
+  };
+  write('first');
+  const limits = { maxJobs: 1, heartbeatMs: 10_000, drainOnStop: false, separateMirrors: false };
+  const settings = { ...limits, name: 'anna', url: null, urlFile, urlCredential: null, schema: fleet.address.schema };
+  const view = new FleetOfView(settings, {
+    ...{ listen: { host: '127.0.0.1', port: 0 }, tokenFile: null, publicUrl: null, program: '0', agentPid: null },
+    ...{ mirrorDirectory: directory, stateDirectory: directory, errorPatterns: null },
+    service: { address: '', protocol: 'rest', hasJobService: true, concurrency: 1, requestsPerMinute: null },
+  });
+  const { store } = await view.read([]);
+  await fleet.query('ALTER ROLE reader PASSWORD $$second$$');
+  await fleet.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'`);
+  await until('the old password to be refused', () =>
+    view.read([]).then(
+      () => false,
+      (error: Error) => /password authentication failed/.test(error.message),
+    ),
+  );
+  write('second');
+  const read = await view.read([]);
+  expect(read.store).toBe(store);
+  expect(store.jobs.all().map(({ jobId }) => jobId)).toEqual(['1']);
+  await view.close();
 });
 
 it('a command whose connection breaks says that it is stored', needs('postgres'), async () => {
