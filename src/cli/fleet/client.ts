@@ -34,7 +34,7 @@ export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 async function fleetReport(config: Config, client: FleetClient, only: JobId | undefined) {
   const [agents, owners] = [await client.agents(), await client.owners()];
   const report = reportOf(config, await client.jobs({ only }), only);
-  return { ...report, ...ofFleet(report, agents, owners, config.service.requestsPerMinute, only) };
+  return { ...report, ...ofFleet(report, agents, owners, only) };
 }
 
 /** What the report of a fleet has besides that of one agent. */
@@ -42,17 +42,12 @@ export function ofFleet(
   { jobs }: Pick<Report, 'jobs'>,
   agents: readonly AgentRow[],
   owners: Awaited<ReturnType<FleetClient['owners']>>,
-  callsPerMinute: number | null,
   only: JobId | undefined,
 ) {
   const byJob = new Map(owners.map((row) => [row.jobId, row]));
   const waiting = owners.filter(({ isWaiting, jobId }) => isWaiting && (only ?? jobId) === jobId);
   return {
-    agents: agents.map((agent) => ({
-      ...agent,
-      /** Share of the calls per minute of the fleet; null without a fixed limit. */
-      budgetShare: callsPerMinute === null ? null : Math.round((agent.callsLastMinute / callsPerMinute) * 1000) / 1000,
-    })),
+    agents,
     waitingJobs: waiting.length,
     jobs: jobs.map((job) => {
       const { owner = null, attempt = null } = byJob.get(job.jobId) ?? {};

@@ -235,15 +235,13 @@ function fleetLines({ agents, waitingJobs }: FleetPart, columns: number): string
   if (agents.length === 0) return [pc.yellow('no agent of the fleet is running (agent run)')];
   const head = ['agent', 'state', 'jobs', 'lag', 'calls'];
   const rows = agents.map((agent) => {
-    const { name, jobs, maxJobs, callsLastMinute, budgetShare } = agent;
-    const share =
-      budgetShare === null ? `${showCount(callsLastMinute)} a minute` : `${Math.round(budgetShare * 100)} %`;
+    const { name, jobs, maxJobs, callsLastMinute } = agent;
     return [
       printable(name),
       agentStateOf(agent),
       `${showCount(jobs)} of ${showCount(maxJobs)}`,
       agentLagOf(agent),
-      share,
+      `${showCount(callsLastMinute)} a minute`,
     ];
   });
   const waiting = waitingJobs === 0 ? [] : [pc.yellow(`${countOf(waitingJobs, 'job')} without an owner`)];
