@@ -18,8 +18,8 @@ export class LinkedAbort extends AbortController {
   }
 
   /** Fires after so long, too. */
-  within(ms: number): this {
-    this.#timer = setTimeout(() => this.abort(), ms);
+  within(ms: number, reasonOf?: () => unknown): this {
+    this.#timer = setTimeout(() => this.abort(reasonOf?.()), ms);
     return this;
   }
 

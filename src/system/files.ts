@@ -187,7 +187,7 @@ export async function writeNewFile(
   const begin = async (by: FileCalls) => {
     const target = await by.open(file, NEW, mode);
     opened = target;
-    await put(target, Buffer.concat(start));
+    for (const piece of start) await put(target, piece);
     return target;
   };
   try {

@@ -31,7 +31,7 @@ export class DueResult {
   }
 
   get target(): string {
-    return path.join(this.#directory, ...this.parts);
+    return [this.#directory, ...this.parts].join(path.sep);
   }
 }
 

@@ -2,7 +2,7 @@
  * The end of a call by abort or time limit, and the body of a response: read at the pace of the reader, and aborted
  * when the server makes no progress.
  */
-import { on, setMaxListeners } from 'node:events';
+import { setMaxListeners } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import type { Readable } from 'node:stream';
 import { setImmediate as immediate } from 'node:timers/promises';
@@ -15,25 +15,17 @@ const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** A signal that combines the caller's signal and the total time; its reason is always a JobtailError. */
 export class CallStop extends LinkedAbort {
-  readonly #timer: NodeJS.Timeout | undefined;
-
   constructor(caller: AbortSignal, totalMs: number, target: Target) {
     // One signal may stop many calls; each removes its listener.
     setMaxListeners(0, caller);
     super(caller, () => new JobtailError('aborted', 'the call was stopped'));
-    if (caller.aborted || totalMs > MAX_DELAY_MS) return;
-    const expired = () => this.stop(timeoutError(target, `did not respond completely within ${totalMs} ms`));
-    this.#timer = setTimeout(expired, totalMs);
+    const expired = () => timeoutError(target, `did not respond completely within ${totalMs} ms`);
+    if (!caller.aborted && totalMs <= MAX_DELAY_MS) this.within(totalMs, expired);
   }
 
   stop(reason: JobtailError): void {
-    this.settle();
-    this.abort(reason);
-  }
-
-  settle(): void {
-    clearTimeout(this.#timer);
     this.release();
+    this.abort(reason);
   }
 }
 
@@ -66,7 +58,8 @@ const MAX_TURN_MS = 10;
 export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer> {
   readonly #stream: Readable;
   readonly #limits: BodyLimits;
-  readonly #chunks: AsyncIterator<unknown[]>;
+  readonly #waiting: Buffer[] = [];
+  #wake = () => {};
   #turnMs = performance.now();
   #waitedMs = 0;
   #bytes = 0;
@@ -77,7 +70,11 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     this.#limits = limits;
     // The reader gets the error; an unread body must not end the process.
     stream.on('error', () => {});
-    this.#chunks = on(stream, 'data', { close: ['end', 'close'], highWaterMark: MAX_WAITING });
+    stream.on('data', (chunk: Buffer) => {
+      if (this.#waiting.push(chunk) === MAX_WAITING) stream.pause();
+      this.#wake();
+    });
+    stream.on('close', () => this.#wake());
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Buffer> {
@@ -115,7 +112,7 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
 
   #settle(): void {
     this.#over = true;
-    this.#limits.stop.settle();
+    this.#limits.stop.release();
   }
 
   async #giveTurn(): Promise<void> {
@@ -130,10 +127,8 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     const expired = () => stop.stop(timeoutError(target, `sent nothing new for ${idleMs} ms`));
     const timer = setTimeout(expired, Math.max(0, idleMs - this.#waitedMs));
     try {
-      const { done, value } = await this.#chunks.next();
-      if (done === true && this.#stream.readableEnded) return undefined;
-      if (done === true) throw new JobtailError('interrupted', `the connection to ${addressOf(target)} was closed`);
-      const [chunk] = value as [Buffer];
+      const chunk = await this.#nextChunk();
+      if (chunk === undefined) return undefined;
       const waitedMs = performance.now() - startedMs;
       measure?.(chunk.length, waitedMs);
       this.#bytes += chunk.length;
@@ -143,5 +138,20 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     } finally {
       clearTimeout(timer);
     }
+  }
+  /** Undefined at the end. `events.on` would allocate 32 KiB for each response. */
+  async #nextChunk(): Promise<Buffer | undefined> {
+    const { target } = this.#limits;
+    const stream = this.#stream;
+    while (this.#waiting.length === 0) {
+      if (stream.errored) throw stream.errored;
+      if (stream.readableEnded) return undefined;
+      if (stream.closed) throw new JobtailError('interrupted', `the connection to ${addressOf(target)} was closed`);
+      stream.resume();
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return this.#waiting.shift();
   }
 }

@@ -135,7 +135,7 @@ export class HttpClient {
         // Each failure closes an open connection: in the end, a new one is used.
         const isStale = exchange.isOnOpenConnection && failure.code === 'interrupted';
         if (!isStale || request.isRepeatable !== true || stop.signal.aborted) {
-          stop.settle();
+          stop.release();
           throw failure;
         }
         exchange = new Exchange(countOpened);
