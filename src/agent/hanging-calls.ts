@@ -15,7 +15,7 @@ interface HangingCallsOptions {
   readonly shortCall: ShortCall;
   /** Whether other calls wait. */
   readonly isWanted: () => boolean;
-  /** Called when other calls work, and when a call that hung has ended. */
+  /** Called when other calls work. */
   readonly onChange: () => void;
   /** Called with the number of short calls, and whether the last one was answered. */
   readonly onEnd: (calls: number, isAnswered: boolean) => void;
@@ -66,7 +66,6 @@ export class HangingCalls {
     this.#arm(HANGS_AFTER_MS);
     return () => {
       this.#running.delete(one);
-      if (one.hangs) this.#options.onChange();
       if (this.#running.size > 0) return;
       this.#stop?.abort();
       this.#cancelTimer?.();

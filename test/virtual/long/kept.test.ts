@@ -117,28 +117,6 @@ test.each(CASES)('a job is settled after a quarter of an hour although $what of 
   }),
 );
 
-test('a job is not settled by what was reported before an earlier run of it', () =>
-  withJob(async (world) => {
-    const { agent, service, time } = world;
-    const job = service.job(JOB);
-    const state = () => agent.store.jobs.get(JOB)?.state;
-    job.end('Finished', time.wallMs);
-    await world.pass(5 * MINUTE_MS);
-    expect(state()).toBe('settled');
-    const operations = ['ListJobsForCurrentUser', 'GetCurrentInfoForJob'] as const;
-    service.faults = [{ code: 'unavailable', operations, share: 1, until: time.passedMs + 30 * MINUTE_MS }];
-    job.start(time.wallMs);
-    job.addTask();
-    job.tasks[1]?.files.stdout.append(5);
-    job.end('Finished', time.wallMs);
-    order(world, true);
-    await world.pass(20 * MINUTE_MS);
-    expect(state()).toBe('watched');
-    await world.pass(45 * MINUTE_MS);
-    expect(state()).toBe('settled');
-    expect(agent.store.liveFiles.ofJob(JOB)).toHaveLength(8);
-  }));
-
 test('a deleted job is known as deleted although its state could not be written then', () =>
   withJob(async (world) => {
     const { agent, service, disk, time } = world;
