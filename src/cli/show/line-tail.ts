@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
-import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../../job.ts';
+import { type JobId, LIVE_FILE_NAMES, type LiveFileKey, type LiveFileName, type TaskId } from '../../job.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
 import { openIfThere } from '../../system/regular-files.ts';
 import { pc } from './colours.ts';
@@ -181,7 +181,7 @@ export class TailedMirrors {
     for (const jobId of jobIds) {
       const choice = { jobs: [jobId], tasks, files };
       const found = mirrorsIn(mirror.directory, choice).filter((one) => !this.#added.has(one.path));
-      const names = alignedNames(found);
+      const names = alignedNames(found, files);
       for (const [index, { path: file }] of found.entries()) {
         const name = names[index] ?? '';
         const shown = jobIds.length === 1 ? name : `${jobId} ${name}`;
@@ -192,8 +192,10 @@ export class TailedMirrors {
   }
 }
 
-function alignedNames(keys: readonly LiveFileKey[]): string[] {
-  const names = keys.map(({ taskId, file }) => `${taskId} ${file}`);
+/** Also with those of the same task that are not there yet. */
+function alignedNames(keys: readonly LiveFileKey[], chosen: readonly LiveFileName[]): string[] {
+  const fileWidth = Math.max(...(chosen.length > 0 ? chosen : LIVE_FILE_NAMES).map(({ length }) => length));
+  const names = keys.map(({ taskId, file }) => `${taskId} ${file.padEnd(fileWidth)}`);
   const width = Math.max(0, ...names.map(({ length }) => length));
   return names.map((name) => name.padEnd(width));
 }

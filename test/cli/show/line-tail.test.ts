@@ -2,7 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { LineTail } from '../../../src/cli/show/line-tail.ts';
+import { LineTail, TailedMirrors } from '../../../src/cli/show/line-tail.ts';
+import type { JobId } from '../../../src/job.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 /** A tail of one file, with a clock that only the test moves. */
@@ -102,4 +103,22 @@ describe('the lines of a mirror', () => {
     append('\n');
     expect([...shown, ...look()].join('').replaceAll('stdout | ', '').replaceAll('\n', '')).toBe('x'.repeat(200_000));
   });
+});
+
+it('the names of mirrors that are made one by one have the width of those that are made together', () => {
+  const directory = temporaryDirectory();
+  const jobId = '501' as JobId;
+  const live = path.join(directory, jobId, 'live', '9001');
+  fs.mkdirSync(live, { recursive: true });
+  const lines: string[] = [];
+  const tail = new LineTail((line) => lines.push(stripVTControlCharacters(line)));
+  const mirrors = new TailedMirrors(tail, {
+    mirror: { directory, keepGenerations: 5, minFreeBytes: 0 },
+    jobIds: [jobId],
+  });
+  for (const file of ['stdout', 'progress']) {
+    fs.writeFileSync(path.join(live, `${file}.log`), 'a line\n');
+    mirrors.end();
+  }
+  expect(lines).toEqual(['9001 stdout   | a line\n', '9001 progress | a line\n']);
 });
