@@ -1,6 +1,6 @@
 /** The connection to the service for one configuration: HTTP, the sign-in, and the service client. */
 import type { EventEmitter } from 'node:events';
-import type { JobService, Log, Remote, Session } from '../agent/ports.ts';
+import type { CapabilityStore, JobService, Log, Remote, Session } from '../agent/ports.ts';
 import type { DownloadKind } from '../agent/results/place/place-files.ts';
 import { ServerShare } from '../agent/server-share.ts';
 import { matchesInTime } from '../config/auth-schema.ts';
@@ -14,7 +14,7 @@ import type { SpillPlace } from '../remote/content/response-texts.ts';
 import { Compression } from '../remote/http/compression.ts';
 import { type AnswerTiming, HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
 import { proxyUserOf } from '../remote/http/proxy-user.ts';
-import { type KeptCapabilities, RestCapabilities } from '../remote/rest/capabilities.ts';
+import { RestCapabilities } from '../remote/rest/capabilities.ts';
 import { RestJobService, RestRemote } from '../remote/rest/client.ts';
 import type { CallEvent, ServiceCallsOptions } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
@@ -57,7 +57,7 @@ interface ConnectOptions {
   readonly observer?: Observer;
   readonly newClient?: (options: HttpClientOptions) => HttpClient;
   readonly secrets?: Secrets;
-  readonly capabilities?: KeptCapabilities;
+  readonly capabilities?: CapabilityStore;
   /** Whether this process tries a failed sign-in again. */
   readonly signsInAgain?: boolean;
 }
@@ -138,7 +138,7 @@ export async function wayTo(config: Config): Promise<Omit<HttpClientOptions, 'li
 }
 
 /** Capabilities that this process detects for itself; stored ones are read and never changed. */
-export function passingCapabilities(kept?: Pick<KeptCapabilities, 'get'>): KeptCapabilities {
+export function passingCapabilities(kept?: Pick<CapabilityStore, 'get'>): CapabilityStore {
   const found = new Map<string, string>();
   return { get: (name) => found.get(name) ?? kept?.get(name), set: (name, value) => void found.set(name, value) };
 }
@@ -176,7 +176,7 @@ interface Services {
 function servicesOver(
   config: Config,
   calls: ServiceCallsOptions,
-  kept: KeptCapabilities,
+  kept: CapabilityStore,
   onChange: (what: string) => void,
 ): Services {
   const { service } = config;

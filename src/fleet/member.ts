@@ -30,11 +30,8 @@ interface MemberOptions extends FleetAddress, Pick<Membership, 'store' | 'log' |
   readonly unready: () => string | undefined;
 }
 
-/** Joining: no jobs yet. Joined: also while the database is away. */
-type Phase = { readonly kind: 'joining' } | JoinedPhase;
-
-interface JoinedPhase {
-  readonly kind: 'joined';
+/** Of an agent that has joined, also while the database is away. */
+interface Parts {
   readonly joined: Joined;
   readonly heartbeat: Heartbeat;
   readonly handover: Handover;
@@ -54,7 +51,7 @@ export class FleetMember implements Ownership, SharedService {
   readonly #member: Member;
   readonly #leased: LeasedJobs;
   readonly #stop = new AbortController();
-  readonly register = new FleetRegister(() => (this.#phase.kind === 'joined' ? this.#phase.joined : undefined));
+  readonly register = new FleetRegister(() => this.#parts?.joined);
   readonly #changes: RowChanges;
   readonly #failures: Failures;
   readonly #readiness: Readiness;
@@ -68,7 +65,8 @@ export class FleetMember implements Ownership, SharedService {
   /** Ends the pause between two rounds. */
   #woken = new AbortController();
   readonly #attached: Attached = { follower: undefined, configured: [] };
-  #phase: Phase = { kind: 'joining' };
+  /** Undefined until it has joined: it has no jobs yet. */
+  #parts: Parts | undefined;
   #summary: FleetSummary | undefined;
   /** Moments of the calls since the last report, and of a minute before. */
   #callsAt: number[] = [];
@@ -132,16 +130,16 @@ export class FleetMember implements Ownership, SharedService {
   async fence(row: LiveFileRow): Promise<void> {
     const { jobId } = row;
     this.#leased.require(jobId);
-    const [job, phase] = [this.#leased.get(jobId), this.#phase];
-    if (job !== undefined && phase.kind === 'joined' && (await phase.handover.fence(job, row))) return;
+    const job = this.#leased.get(jobId);
+    if (job !== undefined && (await this.#parts?.handover.fence(job, row)) === true) return;
     this.#leased.refused += 1;
     throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
   }
 
   async keep(jobId: JobId): Promise<void> {
-    const [job, phase] = [this.#leased.get(jobId), this.#phase];
-    if (job === undefined || phase.kind === 'joining') return;
-    await phase.handover.write([job]).catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
+    const job = this.#leased.get(jobId);
+    if (job === undefined) return;
+    await this.#parts?.handover.write([job]).catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
   }
 
   /** Agents that share the service, this one included. */
@@ -164,15 +162,14 @@ export class FleetMember implements Ownership, SharedService {
   }
 
   get numbers() {
-    const phase = this.#phase;
-    const isJoined = phase.kind === 'joined';
+    const { heartbeat, rounds } = this.#parts ?? {};
     const self = this.#leased.size;
     const { jobs = 0, waiting = 0, waitingMs = 0, agents = [] } = this.#summary ?? {};
     return {
-      isUp: isJoined && phase.heartbeat.hasSucceeded,
+      isUp: heartbeat?.hasSucceeded === true,
       leaseAgeSeconds: this.#leased.leaseAgeMs / 1000,
-      takeovers: isJoined ? phase.rounds.taking.takeovers : 0,
-      lost: isJoined ? phase.rounds.following.lostJobs : 0,
+      takeovers: rounds?.taking.takeovers ?? 0,
+      lost: rounds?.following.lostJobs ?? 0,
       refusedWrites: this.#leased.refused,
       agents: agents.length,
       /** Jobs that this agent owns, that others own, and that wait for an owner. */
@@ -186,13 +183,11 @@ export class FleetMember implements Ownership, SharedService {
   async drain(): Promise<void> {
     const { log, clock } = this.#options;
     this.#isDraining = true;
-    const phase = this.#phase;
     // Until the report, the other agents leave this one its share of the jobs.
-    if (phase.kind === 'joined')
-      await phase.heartbeat.refresh().catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
+    await this.#parts?.heartbeat.refresh().catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
     this.#isHandingOff = true;
     const endsAt = clock.monotonic() + DRAIN_MS;
-    while (this.#leased.size > 0 && clock.monotonic() < endsAt && this.#phase.kind === 'joined') {
+    while (this.#leased.size > 0 && clock.monotonic() < endsAt && this.#parts !== undefined) {
       this.#woken.abort();
       await sleep(clock, TICK_MS);
     }
@@ -207,9 +202,8 @@ export class FleetMember implements Ownership, SharedService {
     this.#woken.abort();
     this.#cancelTick();
     await this.#running;
-    const phase = this.#phase;
-    if (phase.kind === 'joining') return;
-    const { joined, heartbeat, handover } = phase;
+    if (this.#parts === undefined) return;
+    const { joined, heartbeat, handover } = this.#parts;
     await heartbeat.ended();
     try {
       await handover.writeAnd(this.#leased.all('following', 'paused'), async () => {});
@@ -228,9 +222,8 @@ export class FleetMember implements Ownership, SharedService {
   }
 
   #tick(): void {
-    if (this.#phase.kind === 'joining') return;
-    this.#phase.rounds.following.pauseIfExpired();
-    this.#phase.heartbeat.tick();
+    this.#parts?.rounds.following.pauseIfExpired();
+    this.#parts?.heartbeat.tick();
   }
 
   async #run(): Promise<void> {
@@ -238,18 +231,18 @@ export class FleetMember implements Ownership, SharedService {
     while (!signal.aborted) {
       let pauseMs = ROUND_MS;
       try {
-        if (this.#phase.kind === 'joining') await this.#join();
-        else if (await this.#round(this.#phase)) pauseMs = 0;
+        if (this.#parts === undefined) await this.#join();
+        else if (await this.#round(this.#parts)) pauseMs = 0;
       } catch (thrown) {
         this.#failed(asJobtailError(thrown));
-        if (this.#phase.kind === 'joining') pauseMs = CONNECT_AGAIN_MS;
+        if (this.#parts === undefined) pauseMs = CONNECT_AGAIN_MS;
       }
       await sleep(this.#options.clock, pauseMs, this.#woken.signal).catch(() => {});
       this.#woken = new AbortController();
     }
   }
 
-  async #round({ heartbeat, rounds }: JoinedPhase): Promise<boolean> {
+  async #round({ heartbeat, rounds }: Parts): Promise<boolean> {
     if (!heartbeat.hasSucceeded) return false;
     if (this.#isNoticed) {
       await sleep(this.#options.clock, TOGETHER_MS);
@@ -269,7 +262,7 @@ export class FleetMember implements Ownership, SharedService {
     };
     const onConnect = () => {
       // The database may have been restored, to a moment after the last heartbeat.
-      if (this.#phase.kind === 'joined') this.#writeAgain(this.#phase.handover);
+      if (this.#parts !== undefined) this.#writeAgain(this.#parts.handover);
       onNotice();
     };
     const { instance } = this.#member;
@@ -280,9 +273,9 @@ export class FleetMember implements Ownership, SharedService {
       if (!(await joined.register.join(this.#member))) throw await joined.register.nameTaken(settings.name);
       this.#leased.prolong(sentAt);
       await bringOwnJobs(store, mirror, joined, log);
-      const phase = this.#parts(joined);
-      await phase.rounds.taking.begin();
-      this.#phase = phase;
+      const parts = this.#partsOf(joined);
+      await parts.rounds.taking.begin();
+      this.#parts = parts;
       this.#failures.cleared(SCOPE);
       log.info({ fleet: joined.database.where, agent: settings.name }, 'joined the fleet');
       this.#woken.abort();
@@ -292,7 +285,7 @@ export class FleetMember implements Ownership, SharedService {
     }
   }
 
-  #parts(joined: Joined): JoinedPhase {
+  #partsOf(joined: Joined): Parts {
     const { store, mirror, clock } = this.#options;
     const { database, claims } = joined;
     const monotonic = () => clock.monotonic();
@@ -305,7 +298,7 @@ export class FleetMember implements Ownership, SharedService {
       ...{ ...own, onLost, monotonic, report: () => this.#report() },
       onSummary: (summary) => this.#heard(summary, rounds.following, handover),
     });
-    return { kind: 'joined', joined, heartbeat, handover, rounds };
+    return { joined, heartbeat, handover, rounds };
   }
 
   #heard(summary: FleetSummary, following: Following, handover: Handover): void {

@@ -30,25 +30,13 @@ const SEARCH = `INSERT INTO task_searches (job_id, files) VALUES (?, ?)
 
 const NEXT_REVISION = `(SELECT max(coalesce(max(jobs.revision), 0), (SELECT revision FROM forgotten_jobs)) + 1 FROM jobs)`;
 
-export class Jobs {
-  readonly #sql: Sql;
-  readonly #table: Table<JobRow>;
-
+export class Jobs extends JobTable<JobRow> {
   constructor(sql: Sql) {
-    this.#sql = sql;
-    this.#table = new Table(sql, 'jobs', { results: 'flag', error: 'json' });
-  }
-
-  get(jobId: JobId): JobRow | undefined {
-    return this.#table.get('WHERE job_id = ?', jobId);
-  }
-
-  all(): JobRow[] {
-    return this.#table.all('');
+    super(sql, 'jobs', { results: 'flag', error: 'json' });
   }
 
   states(): Map<JobId, WatchState> {
-    const rows = this.#sql.all<Pick<JobRow, 'jobId' | 'state'>>('SELECT job_id AS jobId, state FROM jobs');
+    const rows = this.sql.all<Pick<JobRow, 'jobId' | 'state'>>('SELECT job_id AS jobId, state FROM jobs');
     return new Map(rows.map(({ jobId, state }) => [jobId, state]));
   }
 
@@ -56,7 +44,7 @@ export class Jobs {
   settled(): Map<JobId, string | null> {
     const select = `SELECT job_id AS jobId, information ->> '$.startTime.text' AS startTime
       FROM jobs LEFT JOIN job_information USING (job_id) WHERE state = 'settled'`;
-    const rows = this.#sql.all<{ readonly jobId: JobId; readonly startTime: string | null }>(select);
+    const rows = this.sql.all<{ readonly jobId: JobId; readonly startTime: string | null }>(select);
     return new Map(rows.map(({ jobId, startTime }) => [jobId, startTime]));
   }
 
@@ -71,8 +59,8 @@ export class Jobs {
 
   /** Removes a job with all that is stored of it, except its id. Called within a transaction. */
   forget(jobId: JobId, now: number): void {
-    this.#sql.run('DELETE FROM jobs WHERE job_id = ?', jobId);
-    this.#sql.run('INSERT OR REPLACE INTO former_jobs (job_id, forgotten_at) VALUES (?, ?)', jobId, now);
+    this.sql.run('DELETE FROM jobs WHERE job_id = ?', jobId);
+    this.sql.run('INSERT OR REPLACE INTO former_jobs (job_id, forgotten_at) VALUES (?, ?)', jobId, now);
   }
 
   followedByRule(): number {
@@ -81,7 +69,7 @@ export class Jobs {
 
   /** Jobs with a command or a new state since `revision`, the oldest change first; all since -1. */
   changedSince(revision: number): JobRow[] {
-    return this.#table.all('WHERE revision > ? ORDER BY revision', revision);
+    return this.table.all('WHERE revision > ? ORDER BY revision', revision);
   }
 
   /**
@@ -95,44 +83,44 @@ export class Jobs {
       ON CONFLICT (job_id) DO UPDATE SET source = @source, state = 'watched', results = @results,
         settle_after_ms = @settleAfterMs, stall_after_ms = coalesce(@stallAfterMs, stall_after_ms), failures = 0, error = NULL, revision = excluded.revision,
         watched_at = CASE WHEN state IN ('watched', 'ending') THEN watched_at ELSE @now END`;
-    this.#sql.run(request, { jobId, source, results: Number(results), settleAfterMs, stallAfterMs, now });
-    this.#sql.run('DELETE FROM former_jobs WHERE job_id = ?', jobId);
-    addFiles(this.#sql, jobId, tasks ?? tasksOf(this.#sql, jobId), files);
-    if (tasks !== null) this.#sql.run('DELETE FROM task_searches WHERE job_id = ?', jobId);
-    else this.#sql.run(SEARCH, jobId, jsonOf(files));
+    this.sql.run(request, { jobId, source, results: Number(results), settleAfterMs, stallAfterMs, now });
+    this.sql.run('DELETE FROM former_jobs WHERE job_id = ?', jobId);
+    addFiles(this.sql, jobId, tasks ?? tasksOf(this.sql, jobId), files);
+    if (tasks !== null) this.sql.run('DELETE FROM task_searches WHERE job_id = ?', jobId);
+    else this.sql.run(SEARCH, jobId, jsonOf(files));
   }
 
   resume(jobId: JobId): void {
     const set = `UPDATE jobs SET state = 'watched', failures = 0, error = NULL, revision = ${NEXT_REVISION}
       WHERE job_id = ? AND state = 'settled'`;
-    this.#sql.run(set, jobId);
+    this.sql.run(set, jobId);
   }
 
   setState(jobId: JobId, state: WatchState): void {
     const set = `UPDATE jobs SET state = @state, stalled_at = NULL, revision = ${NEXT_REVISION}
       WHERE job_id = @jobId AND state <> @state`;
-    this.#sql.run(set, { jobId, state });
+    this.sql.run(set, { jobId, state });
   }
 
   /** Ends a job by a command of the operator, which also overrules the configuration at the next start. */
   unwatch(jobId: JobId, state: 'ending' | 'ended'): void {
     const set = `UPDATE jobs SET state = ?, source = 'command', stalled_at = NULL, revision = ${NEXT_REVISION} WHERE job_id = ?`;
-    this.#sql.run(set, state, jobId);
+    this.sql.run(set, state, jobId);
   }
 
   endRun(jobId: JobId, { stalledAt, ...end }: RunEnd): void {
     const set = `
       UPDATE jobs SET polled_at = @polledAt, grown_at = coalesce(@grownAt, grown_at), refused = refused + @refused,
         failures = @failures, error = @error WHERE job_id = @jobId`;
-    this.#sql.run(set, { jobId, ...end, error: jsonOf(end.error) });
+    this.sql.run(set, { jobId, ...end, error: jsonOf(end.error) });
     if (stalledAt === undefined) return;
     const stall = `UPDATE jobs SET stalled_at = iif(@stalledAt IS NULL, NULL, coalesce(stalled_at, @stalledAt))
       WHERE job_id = @jobId AND (stalled_at IS NULL) <> (@stalledAt IS NULL)`;
-    this.#sql.run(stall, { jobId, stalledAt });
+    this.sql.run(stall, { jobId, stalledAt });
   }
 
   #ids(where: string, ...values: JobId[]): JobId[] {
-    const rows = this.#sql.all<Pick<JobRow, 'jobId'>>(`SELECT job_id AS jobId FROM jobs ${where}`, ...values);
+    const rows = this.sql.all<Pick<JobRow, 'jobId'>>(`SELECT job_id AS jobId FROM jobs ${where}`, ...values);
     return rows.map(({ jobId }) => jobId);
   }
 }
@@ -154,12 +142,10 @@ export class TaskSearches extends JobTable<TaskSearchRow> {
 }
 
 export class JobInformations extends JobTable<JobInformationRow> {
-  readonly #sql: Sql;
   readonly #listings: Table<JobStatesRow & { readonly one: 1 }>;
 
   constructor(sql: Sql) {
     super(sql, 'job_information', { information: 'json' });
-    this.#sql = sql;
     this.#listings = new Table(sql, 'job_service_requests', { error: 'json' });
   }
 
@@ -167,10 +153,7 @@ export class JobInformations extends JobTable<JobInformationRow> {
   states(jobIds: readonly JobId[]): Map<JobId, string | null> {
     const select = `SELECT job_id AS jobId, information ->> '$.state' AS state FROM job_information
       WHERE job_id IN (SELECT value FROM json_each(?))`;
-    const rows = this.#sql.all<{ readonly jobId: JobId; readonly state: string | null }>(
-      select,
-      JSON.stringify(jobIds),
-    );
+    const rows = this.sql.all<{ readonly jobId: JobId; readonly state: string | null }>(select, JSON.stringify(jobIds));
     return new Map(rows.map(({ jobId, state }) => [jobId, state]));
   }
 

@@ -146,23 +146,23 @@ export class Table<Row extends object> {
 
 export class JobTable<Row extends { readonly jobId: JobId }> {
   protected readonly sql: Sql;
-  readonly #table: Table<Row>;
+  protected readonly table: Table<Row>;
 
   constructor(sql: Sql, name: string, kept: KeptOtherwise<Row>) {
     this.sql = sql;
-    this.#table = new Table(sql, name, kept);
+    this.table = new Table(sql, name, kept);
   }
 
   get(jobId: JobId): Row | undefined {
-    return this.#table.get('WHERE job_id = ?', jobId);
+    return this.table.get('WHERE job_id = ?', jobId);
   }
 
   all(): Row[] {
-    return this.#table.all('');
+    return this.table.all('');
   }
 
   save(row: Row): void {
-    this.#table.save(row);
+    this.table.save(row);
   }
 }
 

@@ -1,11 +1,11 @@
 /** `agent check`: health and release of the server, and how it reports jobs and tasks. */
 import { performance } from 'node:perf_hooks';
 import * as z from 'zod';
-import type { JobService } from '../../agent/ports.ts';
+import type { CapabilityStore, JobService } from '../../agent/ports.ts';
 import type { Config } from '../../config/config.ts';
 import { wayTo } from '../../daemon/connection.ts';
 import { countOf } from '../../numbers.ts';
-import { type KeptCapabilities, RestCapabilities } from '../../remote/rest/capabilities.ts';
+import { RestCapabilities } from '../../remote/rest/capabilities.ts';
 import { systemClock } from '../../system/clock.ts';
 import { answerOf, jobsUrlBeside, jsonOf } from './description.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
@@ -44,7 +44,7 @@ const ASKED = {
 } as const;
 
 /** From the stored capabilities. */
-export function restCapabilitiesOf(kept: KeptCapabilities): Finding[] {
+export function restCapabilitiesOf(kept: CapabilityStore): Finding[] {
   const capabilities = new RestCapabilities({ kept, onChange: () => {}, now: systemClock.monotonic });
   const { addresses, pathForm, partsBytes } = capabilities.known;
   return [

@@ -2,13 +2,9 @@
  * The capabilities of a REST server, detected by its responses: no operation returns its release (docs/dev/rest.md). They
  * are stored across restarts, and detected again when they stop being true: a server may be upgraded at any time.
  */
+import type { CapabilityStore } from '../../agent/ports.ts';
 import type { Operation } from '../../operations.ts';
 import { ADDRESSES, type Address } from './contract.ts';
-
-export interface KeptCapabilities {
-  get(name: string): string | undefined;
-  set(name: string, value: string): void;
-}
 
 /** The path of a file in a request: its listed name, or that name below the job id (docs/dev/rest.md 3.4). */
 const PATH_FORMS = ['listed', 'below the job'] as const;
@@ -31,7 +27,7 @@ const BELIEVED_MS = 24 * 60 * 60_000;
 const SMALLEST_PARTS_BYTES = 452;
 
 interface CapabilitiesOptions {
-  readonly kept: KeptCapabilities;
+  readonly kept: CapabilityStore;
   readonly onChange: (what: string) => void;
   readonly now: () => number;
 }
