@@ -51,7 +51,7 @@ const HALF_LIFE_MS = 60_000;
 
 export class Calls {
   readonly #share: ServerShare;
-  readonly #clock: Clock;
+  readonly clock: Clock;
   readonly #shared: SharedService | undefined;
   readonly #queue = new PQueue();
   /** Admits long calls to the queue. */
@@ -70,7 +70,7 @@ export class Calls {
 
   constructor({ concurrency, maxConcurrency = concurrency, share, clock = systemClock, shared }: CallsOptions) {
     this.#share = share;
-    this.#clock = clock;
+    this.clock = clock;
     this.#shared = shared;
     this.#places = new Places(concurrency, maxConcurrency);
     this.#limit(concurrency);
@@ -86,7 +86,7 @@ export class Calls {
   /** From now on, finds out whether other calls work while one hangs; see `HangingCalls`. */
   watchHanging(shortCall: ShortCall, onEnd: (calls: number, isAnswered: boolean) => void): void {
     const call: ShortCall = async (kind, signal) => {
-      await this.#share.pauseOver(this.#clock, signal);
+      await this.#share.pauseOver(this.clock, signal);
       this.#share.begun();
       try {
         this.#shared?.called();
@@ -97,14 +97,14 @@ export class Calls {
     };
     const isWanted = () => this.waiting > 0 && this.#share.pauseMs === 0;
     const onChange = () => this.#pace();
-    this.#hanging = new HangingCalls({ clock: this.#clock, shortCall: call, isWanted, onChange, onEnd });
+    this.#hanging = new HangingCalls({ clock: this.clock, shortCall: call, isWanted, onChange, onEnd });
   }
 
   /** Whether calls wait, none runs, and neither the share nor a pause of the server is the reason. */
   get stalled(): boolean {
     const isIdle = this.waiting > 0 && this.#queue.pending === 0;
     const since = Math.max(this.#movedAt, this.#share.opensAt);
-    return isIdle && this.#clock.monotonic() - since > STALLED_MS;
+    return isIdle && this.clock.monotonic() - since > STALLED_MS;
   }
 
   get waiting(): number {
@@ -171,16 +171,16 @@ export class Calls {
     const sharers = this.#shared?.sharers ?? 1;
     this.#share.divideAmong(sharers);
     this.#limit(this.#places.among(sharers));
-    const delayMs = this.#share.opensAt - this.#clock.monotonic();
+    const delayMs = this.#share.opensAt - this.clock.monotonic();
     if (delayMs <= 0) this.#queue.start();
     else {
       this.#queue.pause();
-      if (this.waiting > 0) this.#cancelTimer = this.#clock.timer(delayMs, () => this.#pace());
+      if (this.waiting > 0) this.#cancelTimer = this.clock.timer(delayMs, () => this.#pace());
     }
   }
 
   #limit(places: number): void {
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     const { calls, at } = this.#reserved;
     this.#reserved = { calls: Math.max(this.#runningShort, calls * 2 ** ((at - now) / HALF_LIFE_MS)), at: now };
     const reserved = Math.min(Math.ceil(places / 2), Math.max(1, Math.ceil(this.#reserved.calls)));
@@ -190,7 +190,7 @@ export class Calls {
   }
 
   #moved(): void {
-    this.#movedAt = this.#clock.monotonic();
+    this.#movedAt = this.clock.monotonic();
   }
 }
 
@@ -210,6 +210,8 @@ export class CallSlot {
   readonly #lane: Lane;
   readonly #signal: AbortSignal;
   #release: ((call?: Promise<unknown>) => void) | undefined;
+  /** How long its calls took, without their time in the queue. */
+  servedMs = 0;
 
   constructor(calls: Calls, lane: Lane, signal: AbortSignal) {
     this.#calls = calls;
@@ -232,11 +234,19 @@ export class CallSlot {
   /** Makes a call: the first one in the acquired slot, each other one in its turn. */
   async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
     const release = this.#release;
-    if (release === undefined) return await this.#calls.run(lane, signal, call);
+    if (release === undefined) return await this.#calls.run(lane, signal, () => this.#serve(call));
     this.#release = undefined;
-    const made = call();
+    const made = this.#serve(call);
     release(made);
     return await made;
+  }
+
+  async #serve<T>(call: () => Promise<T>): Promise<T> {
+    const { clock } = this.#calls;
+    const begunAt = clock.monotonic();
+    return await call().finally(() => {
+      this.servedMs += clock.monotonic() - begunAt;
+    });
   }
 
   end(): void {

@@ -150,10 +150,18 @@ export class JobStates implements Scheduled {
     await this.#askFor([...unlisted.values()]);
     const mine = only === undefined ? await takeMine(listed, { deps, register, resultsOfMine }) : NONE_TAKEN;
     this.#waiting = mine.waiting;
+    if (mine.taken > 0) {
+      onNewJobs();
+      const taken = new Map(followed().flatMap((job) => (jobs.has(job.jobId) ? [] : [[job.jobId, job] as const])));
+      for await (const information of inSlices(listed)) {
+        const job = taken.get(information.id);
+        if (job !== undefined) await this.#report(job, information);
+      }
+    }
     const reports = [...this.#reports.splice(0), ...resumed];
     if (reports.length > 0) await poll.commit(() => this.#keep(reports));
     await register.resume(resumed.map(({ id }) => id));
-    if (resumed.length + mine.taken > 0) onNewJobs();
+    if (resumed.length > 0) onNewJobs();
   }
 
   /** Requests some of the jobs that no list names; for a refused one, tasks are searched by probes. */

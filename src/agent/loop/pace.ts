@@ -24,10 +24,10 @@ export class Pace {
     this.#intervalMs = limits.minIntervalMs;
   }
 
-  /** Records a successful poll; returns the interval to the next one, which is short after news. */
-  polled(hasNews: boolean, tookMs: number): number {
+  /** Records a successful poll whose calls took `servedMs`; returns the interval to the next one, short after news. */
+  polled(hasNews: boolean, servedMs: number): number {
     const { minIntervalMs, maxIntervalMs } = this.#limits;
-    this.#isSlow = tookMs > SLOW_MS;
+    this.#isSlow = servedMs > SLOW_MS;
     this.#intervalMs = hasNews
       ? minIntervalMs
       : Math.min(maxIntervalMs, Math.max(minIntervalMs, this.#intervalMs * STRETCH));

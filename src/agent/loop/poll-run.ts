@@ -33,8 +33,7 @@ export class PollRun {
     const { jobId, context, stage, runs, due, pace, signal } = this.#job;
     const { clock, random } = context.deps;
     if (this.#isDifferent && (await isDeleted(jobId, { ...context.pass, signal }))) return false;
-    const { polled, startedAt } = await this.#poll();
-    const tookMs = clock.monotonic() - startedAt;
+    const { polled, startedAt, servedMs } = await this.#poll();
     await this.#note(polled);
     const ends = [...polled.ends.values()];
     const isAnswered = ends.length > 0;
@@ -49,7 +48,7 @@ export class PollRun {
     if (!stage.isFollowed) return true;
     if (polled.appended === 0) stage.polled(startedAt, isAnswered);
     const hasNews = polled.appended > 0 || ends.some(needsAnotherPoll);
-    const intervalMs = withJitter(pace.polled(hasNews, tookMs), random());
+    const intervalMs = withJitter(pace.polled(hasNews, servedMs), random());
     if (this.isSettling) {
       const waitMs = runs.remainingMs('pass');
       due.plan('pass', waitMs);
@@ -80,12 +79,13 @@ export class PollRun {
     this.#job.context.events.onAppended(bytes);
   }
 
-  async #poll(): Promise<{ readonly polled: Polled; readonly startedAt: number }> {
-    const { context, polls, runs, pace, signal } = this.#job;
+  /** `servedMs`: how long the calls took, without their time in the queue. */
+  async #poll(): Promise<{ readonly polled: Polled; readonly startedAt: number; readonly servedMs: number }> {
+    const { context, polls, runs, pace, stage, signal } = this.#job;
     const { calls, remote } = context;
     const { clock } = context.deps;
-    // A slow or failing job must not delay the others.
-    const isPatient = pace.isSlow || runs.isFailing('poll');
+    // A slow or failing job must not delay the others, and jobs that are over must not delay running ones.
+    const isPatient = pace.isSlow || runs.isFailing('poll') || stage.current === 'over';
     const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
     const slotted = queuedRemote(remote, slot, isPatient ? 'patient' : 'begun');
     let startedAt = clock.monotonic();
@@ -97,7 +97,7 @@ export class PollRun {
       hasBegun = true;
     };
     const polled = await polls.poll({ remote: slotted, begin, final: false, signal }).finally(() => slot.end());
-    return { polled, startedAt };
+    return { polled, startedAt, servedMs: slot.servedMs };
   }
 
   /** Logs and stores the result of a poll; waits for the commit only if there was news. */
