@@ -98,7 +98,7 @@ export default defineConfig({
     testTimeout: TEST_TIMEOUT_MS * Math.max(1, PROPERTY_TIMES),
     hookTimeout: TEST_TIMEOUT_MS,
     // Lines for people are compared as text: without colours, and not wrapped to the width of a terminal.
-    env: { NO_COLOR: '1', FORCE_COLOR: '', COLUMNS: '', ...TEMPORARY },
+    env: { NO_COLOR: '1', COLUMNS: '', ...TEMPORARY },
     setupFiles: ['test/support/property-setup.ts'],
     reporters: [new RunReporter()],
     sequence: { sequencer: LongFirst, seed: Date.now() % 2 ** 31 },

@@ -18,7 +18,7 @@ const directory = directoryOfFile();
 
 async function reportOf(baseUrl: string, job?: ProbedJob) {
   const file = join(directory, 'config.yaml');
-  await writeFile(join(directory, 'secret'), PASSWORD);
+  await writeFile(join(directory, 'secret'), PASSWORD, { mode: 0o600 });
   const auth = { username: 'alice', method: 'password', passwordFile: 'secret' };
   const state = { directory: join(directory, 'state') };
   await writeFile(file, JSON.stringify({ service: { protocol: 'rest', baseUrl }, auth, state }));
