@@ -30,9 +30,10 @@
  * Origin), 404 (nothing there), 409 (`version`: the content is another by now), 415, 429 (too many at a time; try
  * again after `Retry-After` seconds), 500, 503 (the state cannot be read now).
  */
-import type { ResultRow, ResultState } from '../../store/rows.ts';
+import type { LiveFileName } from '../../job.ts';
+import type { ResultRow, ResultState, StoredError } from '../../store/rows.ts';
 
-export type { ResultState };
+export type { LiveFileName, ResultState };
 
 export interface Refusal {
   readonly message: string;
@@ -42,14 +43,8 @@ export interface Refusal {
 }
 
 /** A failure, with what to do. */
-export interface ShownError {
+export interface ShownError extends Omit<StoredError, 'code'> {
   readonly code: string;
-  readonly message: string;
-  readonly hint: string | null;
-  /** When it first appeared. */
-  readonly since: number;
-  /** When it is tried again. */
-  readonly retryAt?: number;
   /** It is one failure of the service, however many jobs have it. */
   readonly isOfService?: boolean;
 }
@@ -62,8 +57,6 @@ export interface ShownError {
 export type ContentQuery =
   | { readonly job: string; readonly task: string; readonly file: LiveFileName; readonly version?: string }
   | { readonly job: string; readonly result: string; readonly version?: string };
-
-export type LiveFileName = 'stdout' | 'stderr' | 'log' | 'progress';
 
 /**
  * With `from`: the window begins with the line that byte `from` is in (to jump). With `at`: exactly there, where

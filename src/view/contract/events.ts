@@ -1,9 +1,11 @@
 /** The messages that the server pushes to the page. */
-import type { JobTime } from '../../job-information.ts';
+import type { JobInformation, JobTime } from '../../job-information.ts';
 import type { shownJobService } from '../../store/jobs.ts';
+import type { shownLiveFile } from '../../store/live-files.ts';
 import type { shownSync } from '../../store/results.ts';
-import type { JobRow, ResultCounts, ResultSyncRow, WatchState } from '../../store/rows.ts';
-import type { LiveFileName, ShownError } from './addresses.ts';
+import type { JobRow, ResultCounts, ResultSyncRow } from '../../store/rows.ts';
+import type { ViewSettings } from '../settings.ts';
+import type { ShownError } from './addresses.ts';
 
 export type { JobTime as ReportedTime, ResultCounts };
 
@@ -98,31 +100,24 @@ interface JobsChange {
   readonly jobs: readonly JobSummary[];
 }
 
-export interface JobSummary {
+/** What the middleware reports of it, if it does, and what the agent has of it. */
+export interface JobSummary
+  extends Pick<JobInformation, 'name' | 'submitTime' | 'startTime' | 'endTime'>,
+    Pick<JobRow, 'state' | 'source' | 'grownAt' | 'stalledAt'> {
   readonly jobId: string;
-  /** As the middleware reports them, if it does. */
-  readonly name: string | null;
   readonly jobState: string | null;
   /** `over`: nothing more comes but what is flushed late; null for a state that is not known. */
   readonly phase: 'active' | 'over' | null;
-  readonly submitTime: JobTime | null;
-  readonly startTime: JobTime | null;
-  readonly endTime: JobTime | null;
-  readonly state: WatchState;
   /** The agent of the fleet that follows it; null while it waits for one, and without a fleet. */
   readonly owner: string | null;
   /** Its bytes are on the machine of its owner, and not here. */
   readonly isElsewhere: boolean;
-  readonly source: JobRow['source'];
   readonly tasks: number;
   /** It has tasks that are not known yet. */
   readonly searchingTasks: boolean;
   readonly liveBytes: number;
   /** The last poll that was answered; null while none was. */
   readonly polledAt: number | null;
-  readonly grownAt: number | null;
-  /** Since when it runs without growth; null while it is not stalled. */
-  readonly stalledAt: number | null;
   /** What changed last: growth, a state, an error. */
   readonly changedAt: number;
   /** Its results are fetched. */
@@ -155,19 +150,10 @@ interface FilesChange {
   readonly files: readonly FileState[];
 }
 
-export interface FileState {
+/** `bytes`: committed ones. `verified`: all of them are proven against the raw bytes of the server. */
+export interface FileState extends Omit<ReturnType<typeof shownLiveFile>, 'taskId' | 'error'> {
   readonly taskId: string;
-  readonly file: LiveFileName;
   readonly version: string;
-  /** Generations so far, from 1. */
-  readonly generation: number;
-  /** Committed bytes. */
-  readonly bytes: number;
-  readonly exact: boolean;
-  readonly inexactBytes: number;
-  /** Proven against the raw bytes of the server, all of it. */
-  readonly verified: boolean;
-  readonly grownAt: number | null;
   readonly error: ShownError | null;
 }
 
@@ -182,17 +168,12 @@ export interface FileLength {
   readonly bytes: number;
 }
 
-export interface ServiceState {
-  /** Of the file-transfer service. */
-  readonly address: string;
-  readonly protocol: 'soap' | 'rest';
+/** `concurrency`, `requestsPerMinute`: calls that the configuration allows. */
+export interface ServiceState extends Omit<ViewSettings['service'], 'hasJobService'> {
   /** Capabilities of the server, by name. */
   readonly learned: readonly { readonly name: string; readonly value: string }[];
   /** The last request to the job service; null without one. */
   readonly jobService: ReturnType<typeof shownJobService> | null;
-  /** Calls at a time and a minute that the configuration allows. */
-  readonly concurrency: number;
-  readonly requestsPerMinute: number | null;
 }
 
 /** The agent's work in the seconds before a moment. */
