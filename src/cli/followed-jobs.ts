@@ -24,8 +24,8 @@ export interface FollowedJobs {
 /** Opens state or database when `work` first reads it. */
 export async function withJobs<T>(config: Config, work: (jobs: FollowedJobs) => Promise<T>): Promise<T> {
   const jobs: FollowedJobs = hasFleet(config)
-    ? new (await import('./fleet/client.ts')).JobsOfFleet(config)
-    : new JobsOfThisMachine(config);
+    ? (await import('./fleet/client.ts')).jobsOfFleet(config)
+    : jobsOfThisMachine(config);
   try {
     return await work(jobs);
   } finally {
@@ -37,34 +37,17 @@ export function readJobs<T>(config: Config, only: JobId | undefined, work: (stor
   return withJobs(config, (jobs) => jobs.read(only, work, true));
 }
 
-class JobsOfThisMachine implements FollowedJobs {
-  readonly #config: Config;
-  #opened: Store | undefined;
-
-  constructor(config: Config) {
-    this.#config = config;
-  }
-
-  get #store(): Store {
-    this.#opened ??= openSharedStore(this.#config);
-    return this.#opened;
-  }
-
-  async read<T>(_: JobId | undefined, work: (store: Store) => T | Promise<T>): Promise<T> {
-    return await work(this.#store);
-  }
-
-  async report(only: JobId | 'all' | undefined): Promise<ShownReport> {
-    return reportOf(this.#config, this.#store, only);
-  }
-
-  async isFollowed(): Promise<boolean> {
-    return lockHolder(this.#config.state.directory) !== undefined;
-  }
-
-  async elsewhere(): Promise<undefined> {}
-
-  async close(): Promise<void> {
-    this.#opened?.close();
-  }
+function jobsOfThisMachine(config: Config): FollowedJobs {
+  let opened: Store | undefined;
+  const store = (): Store => {
+    opened ??= openSharedStore(config);
+    return opened;
+  };
+  return {
+    read: async (_, work) => await work(store()),
+    report: async (only) => reportOf(config, store(), only),
+    isFollowed: async () => lockHolder(config.state.directory) !== undefined,
+    elsewhere: async () => undefined,
+    close: async () => opened?.close(),
+  };
 }

@@ -43,7 +43,7 @@ type FoundView =
   /** Nothing listens there. */
   | { readonly kind: 'nothing' }
   /** Something listens, and has not proven that it has the token. */
-  | { readonly kind: 'unproven'; readonly user: number | undefined };
+  | { readonly kind: 'unproven' };
 
 /** Challenges what listens there. Without a token there is nothing that could be proven. */
 export async function findView(listen: Listen, token: string | undefined): Promise<FoundView> {
@@ -69,7 +69,7 @@ export async function findView(listen: Listen, token: string | undefined): Promi
   } finally {
     request.destroy();
   }
-  return { kind: 'unproven', user: userAt(listen) };
+  return { kind: 'unproven' };
 }
 
 /** The link to a view that was found. */
@@ -77,10 +77,8 @@ export const linkTo = (start: string, token: string, place: Place): string =>
   linkWith(ticketFor(token, start, Date.now()), place);
 
 /** What is in the way of a view, in words. */
-export function unprovenText(listen: Listen, user: number | undefined): string {
-  const whose = user === undefined ? 'another process' : `a process of user ${user}`;
-  return `${whose} listens at ${addressOf(listen)} and has not proven to be the view`;
-}
+export const unprovenText = (listen: Listen): string =>
+  `another process listens at ${addressOf(listen)} and has not proven to be the view`;
 
 async function helloIn(response: IncomingMessage): Promise<Hello> {
   let text = '';
@@ -96,16 +94,9 @@ async function helloIn(response: IncomingMessage): Promise<Hello> {
 /** Resolves with what closes it besides the server. @throws what `listen` fails with; JobtailError */
 export async function listenAt(server: net.Server, listen: Listen): Promise<() => void> {
   if ('path' in listen) return listenAtPath(server, listen.path);
-  try {
-    server.listen(listen.port, listen.host);
-    await once(server, 'listening');
-    return () => {};
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const user = code === 'EADDRINUSE' ? userAt(listen) : undefined;
-    if (user !== undefined) (error as Error).message = `${message}: a process of user ${user} listens there`;
-    throw error;
-  }
+  server.listen(listen.port, listen.host);
+  await once(server, 'listening');
+  return () => {};
 }
 
 /** Made in a private directory, so that it is never open to others, and then moved to its name. */
@@ -148,28 +139,4 @@ async function removeStale(file: string): Promise<void> {
   }
   const message = `listen EADDRINUSE: a process of user ${stat.uid} listens at ${file}`;
   throw Object.assign(new Error(message), { code: 'EADDRINUSE' });
-}
-
-/** The user whose process listens there, if the system shows one: of a port by /proc/net/tcp. */
-function userAt(listen: Listen): number | undefined {
-  if ('path' in listen) return fs.lstatSync(listen.path, { throwIfNoEntry: false })?.uid;
-  const users = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => listenersIn(table, listen.port)));
-  const [user] = users;
-  return users.size === 1 ? user : undefined;
-}
-
-const LISTENING = '0A';
-
-function listenersIn(table: string, port: number): number[] {
-  let text: string;
-  try {
-    text = fs.readFileSync(table, 'latin1');
-  } catch {
-    return [];
-  }
-  return text.split('\n').flatMap((line) => {
-    const [, local = '', , state, , , , user = ''] = line.trim().split(/ +/);
-    const isIt = state === LISTENING && Number.parseInt(local.split(':')[1] ?? '', 16) === port;
-    return isIt ? [Number(user)] : [];
-  });
 }

@@ -17,29 +17,20 @@ export interface ViewOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-export class ViewParts {
-  readonly settings: ViewSettings;
-  readonly onFailure: (error: unknown) => void;
-  readonly indexes = new LineIndexes();
-  readonly limits = new Limits();
-  readonly store: OpenStore;
-  readonly stores: JobStores;
-  readonly contents: Contents;
-  readonly snapshots: Snapshots;
-  readonly figures: Figures | null;
+export type ViewParts = ReturnType<typeof partsOf>;
 
-  constructor({ settings, fleet, figures, onFailure }: ViewOptions) {
-    this.settings = settings;
-    this.figures = figures;
-    this.onFailure = onFailure;
-    this.store = new OpenStore(settings);
-    this.stores = new JobStores(this.store.get, fleet);
-    this.contents = new Contents(settings.mirrorDirectory, this.stores.withBytes);
-    this.snapshots = new Snapshots(this.store, this.stores);
-  }
-
-  async close(): Promise<void> {
-    await this.stores.close();
-    this.store.close();
-  }
+export function partsOf({ settings, fleet, figures, onFailure }: ViewOptions) {
+  const store = new OpenStore(settings);
+  const stores = new JobStores(store.get, fleet);
+  return {
+    ...{ settings, figures, onFailure, store, stores },
+    indexes: new LineIndexes(),
+    limits: new Limits(),
+    contents: new Contents(settings.mirrorDirectory, stores.withBytes),
+    snapshots: new Snapshots(store, stores),
+    async close(): Promise<void> {
+      await stores.close();
+      store.close();
+    },
+  };
 }

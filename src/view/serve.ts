@@ -10,7 +10,7 @@ import { packageFile } from '../system/package-file.ts';
 import { appOf, PageFiles } from './http/app.ts';
 import { Gate } from './http/gate.ts';
 import { linkWith, listenAt } from './link.ts';
-import { type ViewOptions, ViewParts } from './parts.ts';
+import { partsOf, type ViewOptions, type ViewParts } from './parts.ts';
 import { Sessions, tokenFileOf, tokenOf } from './token.ts';
 
 export interface RunningView {
@@ -36,7 +36,7 @@ export async function serveView(options: ViewOptions): Promise<RunningView> {
   const { listen } = settings;
   const sessions = new Sessions(tokenOf(tokenFileOf(settings)));
   const page = new PageFiles(path.dirname(packageFile('dist/view/page/index.html')));
-  const parts = new ViewParts(options);
+  const parts = partsOf(options);
   let port = 0;
   const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: TICK_MS };
   const server = http.createServer(limits);

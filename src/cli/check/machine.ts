@@ -119,7 +119,7 @@ export async function checkView({ view }: Config, settings: ViewSettings): Promi
   const { listen } = settings;
   const found = await findView(listen, token);
   const answers = { view: ' answers', nothing: ', not listening now', unproven: '' }[found.kind];
-  const other = found.kind === 'unproven' ? [warning(unprovenText(listen, found.user), UNPROVEN_HINT)] : [];
+  const other = found.kind === 'unproven' ? [warning(unprovenText(listen), UNPROVEN_HINT)] : [];
   return [
     ok(`${addressOf(listen)}${answers}; its token is in ${file}, ${made}`),
     ...other,

@@ -42,7 +42,7 @@ async function linkOfAgent(config: Config, settings: ViewSettings): Promise<stri
   if (found.kind === 'view' && token !== undefined) return linkTo(found.start, token, settings);
   const problem =
     found.kind === 'unproven'
-      ? `${unprovenText(settings.listen, found.user)}: open no link to it`
+      ? `${unprovenText(settings.listen)}: open no link to it`
       : 'the view of the running agent does not answer (the log of the agent has the reason)';
   process.stderr.write(`${problem}; this command serves a view of its own\n`);
   return undefined;

@@ -57,35 +57,21 @@ export function ofFleet(
 }
 
 /** As `FollowedJobs`. */
-export class JobsOfFleet {
-  readonly #config: FleetConfig;
-  readonly #reader: FleetReader;
-
-  constructor(config: FleetConfig) {
-    this.#config = config;
-    this.#reader = new FleetReader(() => addressOf(config), serviceAddress(config.service));
-  }
-
-  read<T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults = false): Promise<T> {
-    const options = { only, withResults: only !== undefined && withResults ? [only] : [] };
-    return this.#reader.read(async (client) => work(await client.jobs(options)));
-  }
-
-  report(only: JobId | 'all' | undefined): Promise<FleetReport> {
-    return this.#reader.read((client) => fleetReport(this.#config, client, only === 'all' ? undefined : only));
-  }
-
-  isFollowed(): Promise<boolean> {
-    return this.#reader.read(isAnyThere);
-  }
-
-  async elsewhere(jobId: JobId): Promise<string | undefined> {
-    const { name, separateMirrors } = this.#config.fleet;
-    const [row] = separateMirrors ? await this.#reader.read((client) => client.owners(jobId)) : [];
-    return row?.owner === name ? undefined : (row?.owner ?? undefined);
-  }
-
-  close(): Promise<void> {
-    return this.#reader.close();
-  }
+export function jobsOfFleet(config: FleetConfig) {
+  const { name, separateMirrors } = config.fleet;
+  const reader = new FleetReader(() => addressOf(config), serviceAddress(config.service));
+  return {
+    read<T>(only: JobId | undefined, work: (store: Store) => T | Promise<T>, withResults = false): Promise<T> {
+      const options = { only, withResults: only !== undefined && withResults ? [only] : [] };
+      return reader.read(async (client) => work(await client.jobs(options)));
+    },
+    report: (only: JobId | 'all' | undefined): Promise<FleetReport> =>
+      reader.read((client) => fleetReport(config, client, only === 'all' ? undefined : only)),
+    isFollowed: () => reader.read(isAnyThere),
+    async elsewhere(jobId: JobId): Promise<string | undefined> {
+      const [row] = separateMirrors ? await reader.read((client) => client.owners(jobId)) : [];
+      return row?.owner === name ? undefined : (row?.owner ?? undefined);
+    },
+    close: () => reader.close(),
+  };
 }

@@ -7,20 +7,17 @@ import { bytesPerSecond } from '../../store/results.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
 import { BottomLines, bar, type Terminal } from './terminal.ts';
 
-export interface ResultsProgress {
-  show(row: ResultSyncRow): void;
-  close(): void;
-}
+export type ResultsProgress = ReturnType<typeof resultsProgress>;
 
 export const PACE = { bar: { firstMs: 1_000, everyMs: 200 }, line: { firstMs: 10_000, everyMs: 10_000 } } as const;
 const BAR_COLUMNS = 24;
 
-export function resultsProgress(stream: Terminal): ResultsProgress {
+export function resultsProgress(stream: Terminal) {
   const bottom = new BottomLines(stream);
   const { firstMs, everyMs } = stream.isTTY === true ? PACE.bar : PACE.line;
   let nextAt = 0;
   return {
-    show(row) {
+    show(row: ResultSyncRow) {
       const { startedAt, updatedAt, done, wanted, bytes, wantedBytes } = row;
       nextAt = Math.max(nextAt, startedAt + firstMs);
       if (wanted === 0 || updatedAt < nextAt) return;

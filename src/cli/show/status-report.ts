@@ -158,7 +158,7 @@ export async function viewReport({ view, state }: Config) {
     const token = readToken(tokenFileOf({ tokenFile, stateDirectory: state.directory }));
     const found = await findView(listen, token);
     if (found.kind !== 'unproven') return { address, answers: found.kind === 'view', problem: undefined };
-    return { address, answers: false, problem: unprovenText(listen, found.user) };
+    return { address, answers: false, problem: unprovenText(listen) };
   } catch (error) {
     return { address, answers: false, problem: asJobtailError(error).message };
   }

@@ -21,84 +21,76 @@ interface Known {
   readonly isSearching: boolean;
 }
 
-export class JobsView {
-  readonly #stores: JobStores;
-
-  constructor(stores: JobStores) {
-    this.#stores = stores;
-  }
-
-  /** Those that are followed or settled. */
-  all(): JobSummary[] {
-    return this.#stores.all().flatMap(({ store, jobs }) => {
-      const { totals, jobInformation, results, taskSearches } = store;
-      const live = totals.liveByJob();
-      const reported = new Map(jobInformation.all().map((row) => [row.jobId, row]));
-      const counts = results.countsByJob();
-      const searching = new Set(taskSearches.all().flatMap((row) => (row.nextSearchAt === null ? [] : row.jobId)));
-      return jobs.flatMap((job) => {
-        const { jobId } = job;
-        const known = { reported: reported.get(jobId), counts: counts.get(jobId), isSearching: searching.has(jobId) };
-        return job.state === 'ended' ? [] : this.#summaryOf(job, { ...known, live: live.get(jobId) ?? NO_FILES });
-      });
+/** Those that are followed or settled. */
+export function jobsOf(stores: JobStores): JobSummary[] {
+  return stores.all().flatMap(({ store, jobs }) => {
+    const { totals, jobInformation, results, taskSearches } = store;
+    const live = totals.liveByJob();
+    const reported = new Map(jobInformation.all().map((row) => [row.jobId, row]));
+    const counts = results.countsByJob();
+    const searching = new Set(taskSearches.all().flatMap((row) => (row.nextSearchAt === null ? [] : row.jobId)));
+    return jobs.flatMap((job) => {
+      const { jobId } = job;
+      const known = { reported: reported.get(jobId), counts: counts.get(jobId), isSearching: searching.has(jobId) };
+      return job.state === 'ended' ? [] : summaryOf(stores, job, { ...known, live: live.get(jobId) ?? NO_FILES });
     });
-  }
+  });
+}
 
-  /** Any job that was ever ordered. */
-  detail(jobId: JobId): JobDetail | undefined {
-    const store = this.#stores.of(jobId);
-    const job = store.jobs.get(jobId);
-    if (job === undefined) return undefined;
-    const reported = store.jobInformation.get(jobId);
-    const search = store.taskSearches.get(jobId);
-    const known = {
-      live: store.totals.liveByJob(jobId).get(jobId) ?? NO_FILES,
-      reported,
-      counts: store.results.counts(jobId),
-      isSearching: (search?.nextSearchAt ?? null) !== null,
-    };
-    const { tasks = [] } = reported?.information ?? {};
-    const sync = store.resultSyncs.get(jobId);
-    const shown = shownSync(sync);
-    return {
-      ...this.#summaryOf(job, known),
-      taskList: tasks.map(({ id: taskId, name, state: taskState, errorMessage }) => ({
-        ...{ taskId, name, taskState, errorMessage },
-      })),
-      tasksHint: search?.hint ?? null,
-      lastSync: shown && { ...shown, arriving: sync?.arriving ?? [] },
-    };
-  }
+/** Any job that was ever ordered. */
+export function detailOf(stores: JobStores, jobId: JobId): JobDetail | undefined {
+  const store = stores.of(jobId);
+  const job = store.jobs.get(jobId);
+  if (job === undefined) return undefined;
+  const reported = store.jobInformation.get(jobId);
+  const search = store.taskSearches.get(jobId);
+  const known = {
+    live: store.totals.liveByJob(jobId).get(jobId) ?? NO_FILES,
+    reported,
+    counts: store.results.counts(jobId),
+    isSearching: (search?.nextSearchAt ?? null) !== null,
+  };
+  const { tasks = [] } = reported?.information ?? {};
+  const sync = store.resultSyncs.get(jobId);
+  const shown = shownSync(sync);
+  return {
+    ...summaryOf(stores, job, known),
+    taskList: tasks.map(({ id: taskId, name, state: taskState, errorMessage }) => ({
+      ...{ taskId, name, taskState, errorMessage },
+    })),
+    tasksHint: search?.hint ?? null,
+    lastSync: shown && { ...shown, arriving: sync?.arriving ?? [] },
+  };
+}
 
-  files(jobId: JobId): FileState[] {
-    const rows = this.#stores.of(jobId).liveFiles.ofJob(jobId);
-    return rows.sort(byTaskAndFile).map((row) => ({
-      ...shownLiveFile(row),
-      error: shownError(row.error),
-      version: `g${row.generation}`,
-    }));
-  }
+export function filesOf(stores: JobStores, jobId: JobId): FileState[] {
+  const rows = stores.of(jobId).liveFiles.ofJob(jobId);
+  return rows.sort(byTaskAndFile).map((row) => ({
+    ...shownLiveFile(row),
+    error: shownError(row.error),
+    version: `g${row.generation}`,
+  }));
+}
 
-  #summaryOf(job: JobRow, { live, reported, counts, isSearching }: Known): JobSummary {
-    const { jobId, state, source, watchedAt, grownAt, stalledAt } = job;
-    const isFollowed = state === 'watched' || state === 'ending';
-    const { name = null, state: jobState = null, submitTime, startTime, endTime } = reported?.information ?? {};
-    const error = shownError(job.error ?? live.error);
-    const changes = [watchedAt, grownAt, reported?.since, error?.since];
-    return {
-      ...{ jobId, state, source, grownAt, stalledAt, error, name, jobState },
-      polledAt: answeredAt(job),
-      ...this.#stores.placeOf(jobId),
-      ...{ submitTime: submitTime ?? null, startTime: startTime ?? null, endTime: endTime ?? null },
-      phase: phaseOf(jobState) ?? null,
-      tasks: live.tasks,
-      searchingTasks: isFollowed && isSearching,
-      liveBytes: live.bytes,
-      changedAt: Math.max(...changes.map((at) => at ?? 0)),
-      hasResults: job.results,
-      results: job.results ? (counts ?? null) : null,
-    };
-  }
+function summaryOf(stores: JobStores, job: JobRow, { live, reported, counts, isSearching }: Known): JobSummary {
+  const { jobId, state, source, watchedAt, grownAt, stalledAt } = job;
+  const isFollowed = state === 'watched' || state === 'ending';
+  const { name = null, state: jobState = null, submitTime, startTime, endTime } = reported?.information ?? {};
+  const error = shownError(job.error ?? live.error);
+  const changes = [watchedAt, grownAt, reported?.since, error?.since];
+  return {
+    ...{ jobId, state, source, grownAt, stalledAt, error, name, jobState },
+    polledAt: answeredAt(job),
+    ...stores.placeOf(jobId),
+    ...{ submitTime: submitTime ?? null, startTime: startTime ?? null, endTime: endTime ?? null },
+    phase: phaseOf(jobState) ?? null,
+    tasks: live.tasks,
+    searchingTasks: isFollowed && isSearching,
+    liveBytes: live.bytes,
+    changedAt: Math.max(...changes.map((at) => at ?? 0)),
+    hasResults: job.results,
+    results: job.results ? (counts ?? null) : null,
+  };
 }
 
 type Followed = Pick<JobRow, 'state' | 'polledAt' | 'error'>;

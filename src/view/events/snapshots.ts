@@ -9,7 +9,7 @@ import { lockHolder } from '../../store/lock.ts';
 import type { AgentState, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract/events.ts';
 import type { JobStores } from '../fleet.ts';
 import type { OpenStore } from '../settings.ts';
-import { JobsView, serviceErrorOf } from './jobs.ts';
+import { detailOf, filesOf, jobsOf, serviceErrorOf } from './jobs.ts';
 
 const TICK_MS = 1_000;
 /** Many jobs are added up less often: a hundred of them take a millisecond. */
@@ -18,7 +18,6 @@ const READ_MS_A_JOB = 5;
 export class Snapshots {
   readonly #store: OpenStore;
   readonly #stores: JobStores;
-  readonly #view: JobsView;
   /** What was read of the store since it last changed. */
   #read = new Map<string, unknown>();
   #jobs: readonly JobSummary[] | undefined;
@@ -32,7 +31,6 @@ export class Snapshots {
   constructor(store: OpenStore, stores: JobStores) {
     this.#store = store;
     this.#stores = stores;
-    this.#view = new JobsView(stores);
   }
 
   /** Whether a job that is in none of them was never followed. */
@@ -44,7 +42,7 @@ export class Snapshots {
   jobs(): readonly JobSummary[] | undefined {
     if (!this.#isJobsStale || performance.now() < this.#jobsDueAt) return this.#jobs;
     this.#orStateError(() => {
-      this.#jobs = this.#view.all();
+      this.#jobs = jobsOf(this.#stores);
       this.#isJobsStale = false;
       this.#jobsDueAt = performance.now() + this.#jobs.length * READ_MS_A_JOB;
     });
@@ -53,8 +51,8 @@ export class Snapshots {
 
   job(jobId: string): { readonly detail: JobDetail; readonly files: readonly FileState[] } | undefined {
     return this.#once(`job ${jobId}`, () => {
-      const detail = this.#view.detail(jobId as JobId);
-      return detail && { detail, files: this.#view.files(jobId as JobId) };
+      const detail = detailOf(this.#stores, jobId as JobId);
+      return detail && { detail, files: filesOf(this.#stores, jobId as JobId) };
     });
   }
 
