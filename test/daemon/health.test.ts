@@ -1,13 +1,18 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { AgentHealth } from '../../src/daemon/health.ts';
-import type { Outage } from '../../src/store/outage.ts';
+import { type Outage, outageIn, saveOutage } from '../../src/store/outage.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 
 it('the health check reports since when the service fails, in words', () => {
   let now = 1_000;
+  const directory = temporaryDirectory();
   const outages: (Outage | undefined)[] = [];
   const health = new AgentHealth(
     () => now,
-    (outage) => outages.push(outage),
+    (outage) => {
+      outages.push(outage);
+      saveOutage(directory, outage);
+    },
   );
   expect(health.failure).toBeUndefined();
   health.note('unreachable');
@@ -24,6 +29,8 @@ it('the health check reports since when the service fails, in words', () => {
   expect(health.failure).toBeUndefined();
   health.note('sign-in-refused');
   expect(health.failure).toEqual({ text: 'the service refuses the sign-in', forMs: 0 });
+  expect(outageIn(directory)).toMatchObject({ code: 'sign-in-refused' });
   health.note('ok');
   expect(health.failure).toBeUndefined();
+  expect(outageIn(directory)).toBeUndefined();
 });

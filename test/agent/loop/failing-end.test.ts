@@ -84,6 +84,8 @@ it.each([true, false])(
     const { clock, job, warnings } = await follow(remote, results);
     await clock.passUntil('its end', () => job()?.state === 'settled', 17 * MINUTE_MS);
     expect(job()?.error).toMatchObject({ code: 'request-too-long' });
+    // Nothing of it is retried, a sync of results neither.
+    expect(job()?.error).not.toHaveProperty('retryAt');
     expect(warnings.filter((line) => line.startsWith('complete pass ended'))).toHaveLength(1);
   },
 );
@@ -99,4 +101,13 @@ it('a job without live files does not settle while the service is away, and sett
   remote.isDown = false;
   await clock.passUntil('its end', () => job()?.state === 'settled', 5 * MINUTE_MS);
   expect(job()?.error).toBe(null);
+});
+
+it('a run that fails with a requested pause is retried after it', async () => {
+  const remote = new FailingRemote();
+  remote.failing = 'listings';
+  remote.failure = new JobtailError('unavailable', 'it is down', { retryAfterMs: 10 * MINUTE_MS });
+  const { clock, job } = await follow(remote, true, []);
+  await clock.passUntil('its error', () => job()?.error !== null);
+  expect((job()?.error?.retryAt ?? 0) - clock.now()).toBeGreaterThan(9 * MINUTE_MS);
 });

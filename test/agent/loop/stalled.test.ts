@@ -78,12 +78,13 @@ describe('a running job', () => {
   });
 
   it('keeps the time over a restart', async () => {
-    const { clock, job, isStalled, restart } = await follow();
+    const { clock, job, isStalled, restart, warnings } = await follow();
     await clock.passUntil('the stall', isStalled, 35 * MINUTE_MS);
     const since = job()?.stalledAt;
     await restart();
     await clock.pass(5 * MINUTE_MS);
     expect(job()?.stalledAt).toBe(since);
+    expect(warnings.filter((line) => line.startsWith('job stalled'))).toHaveLength(1);
   });
 
   it('is not stalled any more once it is over', async () => {
