@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { packageFile } from '../system/package-file.ts';
-import { appOf, PageFiles } from './http/app.ts';
+import { appOf, pageFilesIn } from './http/app.ts';
 import { Gate } from './http/gate.ts';
 import { linkWith, listenAt } from './link.ts';
 import { partsOf, type ViewOptions, type ViewParts } from './parts.ts';
@@ -35,7 +35,7 @@ export async function serveView(options: ViewOptions): Promise<RunningView> {
   const { settings } = options;
   const { listen } = settings;
   const sessions = new Sessions(tokenOf(tokenFileOf(settings)));
-  const page = new PageFiles(path.dirname(packageFile('dist/view/page/index.html')));
+  const page = pageFilesIn(path.dirname(packageFile('dist/view/page/index.html')));
   const parts = partsOf(options);
   let port = 0;
   const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: TICK_MS };

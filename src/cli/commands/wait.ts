@@ -73,8 +73,8 @@ export async function wait(jobIds: readonly JobId[], options: WaitOptions): Prom
   const config = await configurationAsOwner(options);
   const ids = [...new Set(jobIds)];
   const requests = ids.map((jobId) => requestOf(config, jobId));
-  const waiting = new Waiting(config, ids, options);
-  const waitFor = (signal: AbortSignal) => withJobs(config, (jobs) => waiting.run(jobs, signal));
+  const work = waitOf(config, ids, options);
+  const waitFor = (signal: AbortSignal) => withJobs(config, (jobs) => work(jobs, signal));
   if (hasFleet(config)) await watchInFleet(config, requests);
   else {
     const { refuseNoJob } = await import('./watch.ts');
@@ -111,103 +111,84 @@ function requestOf(config: Config, jobId: JobId): WatchRequest {
   return configured ?? { jobId, ...usual, results: config.results.enabled };
 }
 
-class Waiting {
-  readonly #jobIds: readonly JobId[];
-  readonly #config: Config;
-  readonly #options: WaitOptions;
-  readonly #ended = new Map<JobId, Ended>();
-  readonly #lines: TailedMirrors | undefined;
-  readonly #startedAt = performance.now();
-  #isTimeUp = false;
-
-  constructor(config: Config, jobIds: readonly JobId[], options: WaitOptions) {
-    this.#jobIds = jobIds;
-    this.#config = config;
-    this.#options = options;
-    if (options.tail !== true) return;
-    const output = options.json === true ? process.stderr : process.stdout;
-    const tail = new LineTail((line) => void output.write(line));
-    this.#lines = new TailedMirrors(tail, { mirror: config.mirror, jobIds });
-    this.#lines.add((file) => startOfLastLines(file, FIRST_LINES));
-  }
-
-  get #exitCode(): number {
-    return this.#isTimeUp ? EXIT.timeIsUp : exitCodeOf([...this.#ended.values()]);
-  }
-
-  /** The returned function prints the result, after the last bytes are appended. */
-  async run(jobs: FollowedJobs, signal: AbortSignal): Promise<() => void> {
-    await this.#requireEnds(jobs);
-    const { timeout = Number.POSITIVE_INFINITY } = this.#options;
-    const stateMs = hasFleet(this.#config) ? FLEET_STATE_MS : STATE_MS;
+/** Waits for the jobs; the returned function prints the result, after the last bytes are appended. */
+function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) {
+  const { any = false, timeout = Number.POSITIVE_INFINITY } = options;
+  const stateMs = hasFleet(config) ? FLEET_STATE_MS : STATE_MS;
+  const startedAt = performance.now();
+  const lines = options.tail === true ? linesOf(config, jobIds, options) : undefined;
+  const ended = new Map<JobId, Ended>();
+  const isOver = () => (any ? ended.size > 0 : ended.size === jobIds.length);
+  return async (jobs: FollowedJobs, signal: AbortSignal): Promise<() => void> => {
+    await requireEnds(config, jobIds, jobs);
+    let isTimeUp = false;
     let readAt = Number.NEGATIVE_INFINITY;
     let absentSince: number | undefined;
-    while (!this.#isOver) {
+    while (!isOver()) {
       const now = performance.now();
       if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
       if (now - readAt >= stateMs) {
         readAt = now;
-        for (const jobId of this.#jobIds) if (!this.#ended.has(jobId)) await this.#read(jobs, jobId);
-        if (this.#isOver) break;
+        for (const jobId of jobIds) {
+          const end = ended.has(jobId) ? undefined : await endIn(config, jobs, jobId);
+          if (end !== undefined) ended.set(jobId, end);
+        }
+        if (isOver()) break;
         if (await jobs.isFollowed()) absentSince = undefined;
         else absentSince = waitForAgent(absentSince, now);
       }
-      if (now - this.#startedAt >= timeout) {
-        this.#isTimeUp = true;
-        break;
-      }
-      const more = this.#lines?.tick() ?? false;
-      const restMs = Math.min(TICK_MS, Math.max(1, this.#startedAt + timeout - now));
+      isTimeUp = now - startedAt >= timeout;
+      if (isTimeUp) break;
+      const more = lines?.tick() ?? false;
+      const restMs = Math.min(TICK_MS, Math.max(1, startedAt + timeout - now));
       if (!more) await sleep(restMs, undefined, { signal }).catch(() => {});
     }
     return () => {
-      this.#lines?.end();
-      this.#print();
-      process.exitCode = this.#exitCode;
+      lines?.end();
+      const all = [...ended.values()];
+      const exitCode = isTimeUp ? EXIT.timeIsUp : exitCodeOf(all);
+      const waitingFor = jobIds.filter((jobId) => !ended.has(jobId));
+      if (options.json === true) {
+        const shown = all.map(({ outcome, unproven, job }) => ({
+          ...{ jobId: job.jobId, outcome, jobState: job.jobState, state: job.state, unproven },
+          ...{ files: job.files.length, results: job.results.synced },
+        }));
+        process.stdout.write(jsonReport({ exitCode, timedOut: isTimeUp, jobs: shown, waitingFor }));
+      } else {
+        for (const one of all) process.stdout.write(textOf(one));
+        for (const jobId of isTimeUp ? waitingFor : [])
+          process.stderr.write(`job ${jobId} is not over, and the time is up\n`);
+      }
+      process.exitCode = exitCode;
     };
-  }
+  };
+}
 
-  async #requireEnds(jobs: FollowedJobs): Promise<void> {
-    if (hasJobService(this.#config.service)) return;
-    for (const jobId of this.#jobIds) {
-      const job = await jobs.read(jobId, (store) => store.jobs.get(jobId));
-      const { settleAfterMs } = job ?? requestOf(this.#config, jobId);
-      if (settleAfterMs !== null || (job !== undefined && job.state !== 'watched')) continue;
-      throw new JobtailError('config', `the end of job ${jobId} cannot be seen: there is no job service`, {
-        hint: 'set service.jobsUrl, or settleAfterMinutes for the job in watch',
-      });
-    }
-  }
+function linesOf({ mirror }: Config, jobIds: readonly JobId[], { json }: WaitOptions): TailedMirrors {
+  const output = json === true ? process.stderr : process.stdout;
+  const lines = new TailedMirrors(new LineTail((line) => void output.write(line)), { mirror, jobIds });
+  lines.add((file) => startOfLastLines(file, FIRST_LINES));
+  return lines;
+}
 
-  get #isOver(): boolean {
-    return this.#options.any === true ? this.#ended.size > 0 : this.#ended.size === this.#jobIds.length;
-  }
-
-  async #read(jobs: FollowedJobs, jobId: JobId): Promise<void> {
-    const ended = await jobs.read(jobId, (store) => {
-      const state = store.jobs.get(jobId)?.state;
-      if (state === undefined || state === 'watched' || state === 'ending') return undefined;
-      return reportOf(this.#config, store, jobId).jobs.map(endOf)[0];
+async function requireEnds(config: Config, jobIds: readonly JobId[], jobs: FollowedJobs): Promise<void> {
+  if (hasJobService(config.service)) return;
+  for (const jobId of jobIds) {
+    const job = await jobs.read(jobId, (store) => store.jobs.get(jobId));
+    const { settleAfterMs } = job ?? requestOf(config, jobId);
+    if (settleAfterMs !== null || (job !== undefined && job.state !== 'watched')) continue;
+    throw new JobtailError('config', `the end of job ${jobId} cannot be seen: there is no job service`, {
+      hint: 'set service.jobsUrl, or settleAfterMinutes for the job in watch',
     });
-    if (ended !== undefined) this.#ended.set(jobId, ended);
   }
+}
 
-  #print(): void {
-    const { json } = this.#options;
-    if (json === true) {
-      const jobs = [...this.#ended.values()].map(({ outcome, unproven, job }) => ({
-        ...{ jobId: job.jobId, outcome, jobState: job.jobState, state: job.state, unproven },
-        ...{ files: job.files.length, results: job.results.synced },
-      }));
-      const waitingFor = this.#jobIds.filter((jobId) => !this.#ended.has(jobId));
-      const report = { exitCode: this.#exitCode, timedOut: this.#isTimeUp, jobs, waitingFor };
-      process.stdout.write(jsonReport(report));
-      return;
-    }
-    for (const ended of this.#ended.values()) process.stdout.write(textOf(ended));
-    for (const jobId of this.#isTimeUp ? this.#jobIds : [])
-      if (!this.#ended.has(jobId)) process.stderr.write(`job ${jobId} is not over, and the time is up\n`);
-  }
+function endIn(config: Config, jobs: FollowedJobs, jobId: JobId): Promise<Ended | undefined> {
+  return jobs.read(jobId, (store) => {
+    const state = store.jobs.get(jobId)?.state;
+    if (state === undefined || state === 'watched' || state === 'ending') return undefined;
+    return reportOf(config, store, jobId).jobs.map(endOf)[0];
+  });
 }
 
 /** Since when no agent runs. @throws JobtailError if that is too long ago */

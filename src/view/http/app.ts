@@ -85,22 +85,20 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** What the page is made of: read once, and handed out by name. Nothing else of the disk can be named. */
-export class PageFiles {
-  readonly #files = new Map<string, PageFile>();
+export type PageFiles = ReadonlyMap<string, PageFile>;
 
-  constructor(directory: string) {
-    for (const name of fs.readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
-      const type = TYPES[path.extname(name)];
-      const file = path.join(directory, name);
-      if (type === undefined || !fs.statSync(file).isFile()) continue;
-      const bytes = fs.readFileSync(file);
-      this.#files.set(name, { type, bytes, packed: gzipSync(bytes) });
-    }
+/**
+ * What the page is made of (`index.html`, `assets/NAME`): read once, and handed out by name. Nothing else of the disk can
+ * be named.
+ */
+export function pageFilesIn(directory: string): PageFiles {
+  const files = new Map<string, PageFile>();
+  for (const name of fs.readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
+    const type = TYPES[path.extname(name)];
+    const file = path.join(directory, name);
+    if (type === undefined || !fs.statSync(file).isFile()) continue;
+    const bytes = fs.readFileSync(file);
+    files.set(name, { type, bytes, packed: gzipSync(bytes) });
   }
-
-  /** `index.html`, or `assets/NAME`. */
-  get(name: string): PageFile | undefined {
-    return this.#files.get(name);
-  }
+  return files;
 }

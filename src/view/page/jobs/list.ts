@@ -66,11 +66,7 @@ export function runTime({ startTime, endTime, phase }: Times, now: number): numb
   return startTime.ms === null || phase === 'over' ? null : Math.max(0, now - start);
 }
 
-export type ColumnName =
-  | ('job' | 'state' | 'owner' | 'submitted' | 'runTime' | 'ended')
-  | ('tasks' | 'grown' | 'size' | 'polled' | 'results');
-
-export const COLUMNS: Columns<ColumnName, JobSummary> = {
+export const COLUMNS = {
   job: column('Job', ({ jobId }) => idKey(jobId)),
   state: column('State', (job) => RANKS.get(groupOf(job)) ?? null, false),
   // Shown in a fleet.
@@ -83,7 +79,9 @@ export const COLUMNS: Columns<ColumnName, JobSummary> = {
   size: column('Size', ({ liveBytes }) => liveBytes),
   polled: column('Last poll', ({ polledAt }) => polledAt, false),
   results: column('Results', ({ results }) => results?.listed ?? null),
-};
+} satisfies Columns<string, JobSummary>;
+
+export type ColumnName = keyof typeof COLUMNS;
 
 /** What failed comes first. */
 export const FAILED_FIRST: Sort<'state'> = { by: 'state', isDown: false };
