@@ -28,6 +28,10 @@ export class LiveFiles {
     return this.#table.all('WHERE job_id = ?', jobId);
   }
 
+  hasAny(jobId: JobId): boolean {
+    return this.#sql.get('SELECT 1 FROM live_files WHERE job_id = ? LIMIT 1', jobId) !== undefined;
+  }
+
   get(jobId: JobId, { taskId, file }: LiveFileKey): LiveFileRow | undefined {
     return this.#table.get('WHERE job_id = ? AND task_id = ? AND file = ?', jobId, taskId, file);
   }

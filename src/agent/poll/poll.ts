@@ -61,11 +61,17 @@ export class JobPolls {
   }
 
   /** Throws if a group of files could not be polled; what was appended until then is committed. */
-  async poll(options: PollOptions): Promise<Polled> {
+  async poll({ begin, ...options }: PollOptions): Promise<Polled> {
     const { store, maxTogether = MAX_TOGETHER } = this.#context;
     const polled: Polled = { appended: 0, refused: 0, ends: new Map(), errors: new Map() };
+    if (!store.liveFiles.hasAny(this.jobId)) return polled;
+    // Thousands of jobs may wait: none of them has its rows in memory meanwhile.
+    await begin?.();
     const groups = slicesOf(store.liveFiles.ofJob(this.jobId), maxTogether);
-    for (const [index, rows] of groups.entries()) await this.#pollTogether(rows, index === 0, options, polled);
+    for (const [index, rows] of groups.entries()) {
+      if (index > 0) await begin?.();
+      await this.#pollTogether(rows, index === 0, options, polled);
+    }
     return polled;
   }
 
@@ -73,10 +79,9 @@ export class JobPolls {
   async #pollTogether(
     rows: readonly LiveFileRow[],
     isFirst: boolean,
-    { begin, remote, ...mode }: PollOptions,
+    { remote, ...mode }: Omit<PollOptions, 'begin'>,
     polled: Polled,
   ): Promise<void> {
-    await begin?.();
     const context = { ...this.#context, ...mode };
     const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), context));
     try {
