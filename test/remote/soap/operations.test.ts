@@ -207,6 +207,29 @@ describe('DownloadFileFromCluster', () => {
 });
 
 describe('GetFileTransferMethod and EndFileTransfer', () => {
+  test('a method is requested once although its open connection breaks, a listing again', async () => {
+    let breaks = 0;
+    const server = closedAtEnd(
+      await startHttpServer(async (request, serverResponse) => {
+        await bodyOf(request);
+        breaks -= 1;
+        if (breaks === 0) request.socket.destroy();
+        else write(serverResponse, listResponse());
+      }),
+    );
+    const { remote } = closedAtEnd(createRemote(server.url));
+    const list = async () => {
+      expect(await remote.listChangedFiles(JOB, signal)).toEqual([]);
+      // The connection is free again a moment later.
+      for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+    };
+    await list();
+    breaks = 1;
+    await list();
+    breaks = 1;
+    expect((await failureOf(remote.getTransferMethod(JOB, signal))).code).toBe('interrupted');
+  });
+
   test('a method with everything nil or absent', async () => {
     const { remote } = await serve([
       response(
