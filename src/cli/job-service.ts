@@ -21,10 +21,9 @@ export function requireJobsUrl({ service, file }: Config): void {
   });
 }
 
-/** `isAlone`: this command has the state itself, so no agent can answer. */
-export async function listJobs(config: Config, isAlone = false): Promise<readonly JobInformation[]> {
+export async function listJobs(config: Config): Promise<readonly JobInformation[]> {
   requireJobsUrl(config);
-  return await untilStopped((signal) => (isAlone ? askService(config, null, signal) : reportsOf(config, null, signal)));
+  return await untilStopped((signal) => reportsOf(config, null, signal));
 }
 
 /**

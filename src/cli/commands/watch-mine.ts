@@ -3,6 +3,7 @@ import { choiceOf } from '../../agent/loop/configured-jobs.ts';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { makeDirectories, withStore } from '../../daemon/own-state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
+import type { JobInformation } from '../../job-information.ts';
 import { countOf, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { WatchMineRow } from '../../store/rows.ts';
@@ -24,6 +25,8 @@ const MAX_JOBS = 200;
 export async function watchMine({ include, exclude, maxAge, maxJobs, ...options }: WatchMineOptions): Promise<void> {
   const config = await configurationAsOwner(options);
   requireJobsUrl(config);
+  // The service may take long: an agent that starts meanwhile gets the state.
+  const reported = await listJobs(config).catch(unlessAborted);
   await withRules(config, async (store, { save, isRunning }) => {
     const now = Date.now();
     const rule: WatchMineRow = {
@@ -34,7 +37,7 @@ export async function watchMine({ include, exclude, maxAge, maxJobs, ...options 
       maxJobs: maxJobs ?? config.watchMine?.maxJobs ?? MAX_JOBS,
       since: store.watchMine.of('command')?.since ?? now,
     };
-    const count = await countOfTaken(config, store, rule, !isRunning);
+    const count = reported instanceof JobtailError ? unknownCount(reported) : await countOfTaken(reported, store, rule);
     await save(rule);
     process.stdout.write('following every job of the user, from its submission until it is settled\n');
     process.stdout.write(`${count}\n`);
@@ -42,25 +45,28 @@ export async function watchMine({ include, exclude, maxAge, maxJobs, ...options 
   });
 }
 
-/** The number of jobs that the rule matches now. The rule is stored even if that is unknown. */
-async function countOfTaken(config: Config, store: Store, rule: WatchMineRow, isAlone: boolean): Promise<string> {
-  try {
-    const reported = await listJobs(config, isAlone);
-    const { fresh, fitting, taken } = await choiceOf(reported, rule, store, Date.now());
-    const running = taken.filter(({ state }) => state === 'Running').length;
-    const others = [
-      [reported.length - fresh.length, 'watched before'],
-      [fresh.length - fitting.length, 'ignored (too old, or another name)'],
-      [fitting.length - taken.length, `waiting (at most ${rule.maxJobs} at a time)`],
-    ].flatMap(([count, what]) => (count === 0 ? [] : [`, ${showCount(Number(count))} ${what}`]));
-    const now = `${showCount(taken.length)} taken now (${showCount(running)} running)`;
-    return `${countOf(reported.length, 'job')} of the user: ${now}${others.join('')}`;
-  } catch (thrown) {
-    const { code, message, hint } = asJobtailError(thrown);
-    if (code === 'aborted') throw thrown;
-    return `how many there are now is unknown: ${printable(message)}${hint === undefined ? '' : ` (${printable(hint)})`}`;
-  }
+/** The number of jobs that the rule matches now. */
+async function countOfTaken(reported: readonly JobInformation[], store: Store, rule: WatchMineRow): Promise<string> {
+  const { fresh, fitting, taken } = await choiceOf(reported, rule, store, Date.now());
+  const running = taken.filter(({ state }) => state === 'Running').length;
+  const others = [
+    [reported.length - fresh.length, 'watched before'],
+    [fresh.length - fitting.length, 'ignored (too old, or another name)'],
+    [fitting.length - taken.length, `waiting (at most ${rule.maxJobs} at a time)`],
+  ].flatMap(([count, what]) => (count === 0 ? [] : [`, ${showCount(Number(count))} ${what}`]));
+  const now = `${showCount(taken.length)} taken now (${showCount(running)} running)`;
+  return `${countOf(reported.length, 'job')} of the user: ${now}${others.join('')}`;
 }
+
+/** The rule is stored even if the service reports no jobs now. */
+function unlessAborted(thrown: unknown): JobtailError {
+  const error = asJobtailError(thrown);
+  if (error.code === 'aborted') throw error;
+  return error;
+}
+
+const unknownCount = ({ message, hint }: JobtailError) =>
+  `how many there are now is unknown: ${printable(message)}${hint === undefined ? '' : ` (${printable(hint)})`}`;
 
 export async function unwatchMine(options: ConfigOption): Promise<void> {
   const config = await configurationAsOwner(options);
