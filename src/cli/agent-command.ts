@@ -47,7 +47,7 @@ export class AgentCommand extends Command {
   }
 
   mine(description: string): this {
-    const others = ['task', 'file', 'results', 'wait', 'foreground', 'stallAfter', 'now'];
+    const others = ['task', 'file', 'results', 'quiet', 'json', 'wait', 'foreground', 'stallAfter', 'now'];
     return this.addOption(new Option('--mine', description).conflicts(others));
   }
 
