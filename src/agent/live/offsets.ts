@@ -15,7 +15,10 @@ const REACH_BYTES = 128;
  */
 export async function nextOffset(file: LiveFile): Promise<number> {
   if (file.integrity !== 'intact') return 0;
-  return alignDown(file, Math.max(0, file.undisputed - file.overlapBytes));
+  const overlapAt = Math.max(0, file.undisputed - file.overlapBytes);
+  const at = await alignDown(file, overlapAt);
+  // Bytes that were not committed are compared in any case.
+  return at <= file.undisputed ? at : overlapAt;
 }
 
 /** The nearest such offset at or before `position`, or else shortly after it. */

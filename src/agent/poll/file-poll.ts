@@ -63,9 +63,16 @@ export class FilePoll {
     }
   }
 
+  /** Commits what was appended so far. If that fails, the file fails by itself, where it waits. */
+  async commitAppended(): Promise<void> {
+    await this.#guardEnd(async () => void (await this.mirror?.commitAppended()));
+    if (this.error?.policy.endsPoll) throw this.error;
+  }
+
   /** Flushes appended bytes and releases the texts and the mirror; never rejects. */
   async close(): Promise<void> {
-    if (this.#hasBeginning && this.end !== 'current') this.#memory.wantsWholeText = true;
+    if (this.#hasBeginning && (this.end === 'raw' || this.end === 'unclear')) this.#memory.wantsWholeText = true;
+    else if (this.mirror !== undefined && this.mirror.length > 0) this.#memory.wantsWholeText = false;
     await this.#guardEnd(async () => void (await this.mirror?.flushToRow()));
     await this.#guardEnd(() => this.#noteQuiet());
     this.#noteFailure();
@@ -99,7 +106,11 @@ export class FilePoll {
       first = undefined;
       return part;
     };
-    return await follow(this.mirror, { ...this.#context, parts: { at, settle: waits.settle } });
+    const settle = async () => {
+      await waits.settle();
+      if (this.error !== undefined) throw this.error;
+    };
+    return await follow(this.mirror, { ...this.#context, parts: { at, settle } });
   }
 
   async #load(waits: FileWaits, offset: number): Promise<Part | undefined> {
@@ -107,6 +118,7 @@ export class FilePoll {
     const batch = await waits.load({ taskId, file, offset, enoughBytes: this.#enoughBytes });
     const part = batch.parts.get(this.name);
     this.#exchanges.push({ offset, part });
+    if (this.error !== undefined) throw this.error;
     this.#context.signal.throwIfAborted();
     const error = batch.errors.get(this.name);
     // The first response may be a text that is too long to be sent: then the raw bytes are downloaded.

@@ -92,7 +92,7 @@ export class JobPolls {
           return batch;
         },
         commit: async () => {
-          for (const { mirror } of files) await mirror?.commitAppended();
+          for (const file of files) await file.commitAppended();
         },
       });
     } finally {

@@ -395,14 +395,29 @@ describe('truncation and rewriting', () => {
 
 describe('what was never promised says nothing against what was', () => {
   /** A power loss: behind what was committed there are zeros where bytes were written and not flushed. */
-  async function tornBehind(committed: Buffer) {
+  async function tornBehind(committed: Buffer, tail = Buffer.alloc(3)) {
     const { remote, engine, start, file, ...rest } = setUp();
     remote.files.set(NAME, committed);
     await engine.poll(true);
     engine.kill();
-    fs.appendFileSync(file, Buffer.alloc(3));
+    fs.appendFileSync(file, tail);
     return { ...rest, remote, file, engine: start() };
   }
+
+  test('a torn tail is compared also where no character starts before it', async () => {
+    const bytes = Buffer.from(`${'\xe9'.repeat(13)}tail\n`, 'latin1');
+    const { remote, engine, pass, mirror } = await tornBehind(
+      bytes.subarray(0, 10),
+      Buffer.from('\xe8\xe8\xe8tail\n', 'latin1'),
+    );
+    remote.files.set(NAME, bytes);
+    for (let polls = 0; polls < 3; polls++, pass(60_000)) {
+      await engine.poll();
+      const { position } = engine.store.liveFiles.ofJob(JOB)[0] ?? { position: 0 };
+      expect(mirror().subarray(0, position)).toEqual(bytes.subarray(0, position));
+    }
+    expect(mirror()).toEqual(bytes);
+  });
 
   test.each([
     ['undecodable bytes', Buffer.from('a\ufffd0')],

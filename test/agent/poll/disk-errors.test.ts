@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import fsp from 'node:fs/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
-import { keyText } from '../../../src/job.ts';
+import { keyText, type LiveFileKey } from '../../../src/job.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { ModelDisk } from '../../support/model-disk.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
@@ -18,7 +18,7 @@ const CODES = { EIO: 'local-io', ENOSPC: 'disk-full', EDQUOT: 'disk-full', EROFS
 
 /** Real files whose handles fail one kind of call while `failing` says so. */
 class FailingDisk extends ModelDisk {
-  failing: { readonly call: (typeof CALLS)[number] | 'close'; readonly code: string } | undefined;
+  failing: { readonly call: (typeof CALLS)[number] | 'close'; readonly code: string; readonly of?: string } | undefined;
   failed = 0;
 
   override async open(file: string, flags: number, mode: number): Promise<fsp.FileHandle> {
@@ -27,7 +27,7 @@ class FailingDisk extends ModelDisk {
       get: (target, name) => {
         const member: unknown = Reflect.get(target, name);
         if (typeof member !== 'function') return member;
-        if (name !== this.failing?.call) return member.bind(target);
+        if (name !== this.failing?.call || !file.includes(this.failing.of ?? '')) return member.bind(target);
         const { call, code } = this.failing;
         return async () => {
           this.failed++;
@@ -95,5 +95,31 @@ it('a poll keeps no other file from its commit when a mirror cannot be closed', 
   expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([
     { file: 'stderr', error: { code: 'local-io' } },
     { file: 'stdout', position: 7, error: { code: 'local-io' } },
+  ]);
+});
+
+it('a poll mirrors the raw bytes of one file although another cannot be flushed, which is no growth of that', async () => {
+  const remote = new ModelRemote();
+  const disk = new FailingDisk();
+  let now = 1_000_000;
+  const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now, disk });
+  onTestFinished(() => engine.kill());
+  const stderr: LiveFileKey = { ...STDOUT, file: 'stderr' };
+  engine.watch([STDOUT, stderr]);
+  remote.files.set(NAME, Buffer.from('one\n'));
+  remote.files.set(keyText(stderr), Buffer.from('ok\n'));
+  await engine.poll();
+  disk.failing = { call: 'datasync', code: 'EIO', of: 'stdout' };
+  remote.files.set(NAME, Buffer.from('one\ntwo\n'));
+  remote.files.set(keyText(stderr), Buffer.from('ok\n\xe9\xe9 more\n', 'latin1'));
+  for (let polls = 0; polls < 3; polls++) {
+    now += 60_000;
+    const { errors, appended } = await engine.poll();
+    expect([...errors.keys()]).toEqual([NAME]);
+    expect(appended).toBe(polls === 0 ? 8 : 0);
+  }
+  expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([
+    { file: 'stderr', position: 11, error: null },
+    { file: 'stdout', position: 4, error: { code: 'local-io' }, grownAt: 1_000_000 },
   ]);
 });

@@ -79,7 +79,7 @@ async function fill(
     const replaced = await rest.skipUncertain();
     if (isAtEnd) {
       // The first byte is undecodable: a text without U+FFFD lost a byte-order mark, or a block edge had cut it.
-      if (replaced === 0 && from + width === file.length && !rest.atEnd()) return 'unclear';
+      if (replaced === 0 && width === 0 && from === file.length && !rest.atEnd()) return 'unclear';
       if (replaced === 0 && follows !== undefined && !(await startsThere(follows, next, parts))) return 'unclear';
       if (replaced === 0) break;
       // The last one may stand for an incomplete character.

@@ -45,7 +45,7 @@ export class RawBytes {
 
   /** Whether the back-off allows a request now; the last pass does not wait. A file that changed does not wait longer each time. */
   isDue({ raw }: FileMemory, final: boolean, shown?: Shown): boolean {
-    const isNew = shown !== undefined && endOf(shown) !== raw.shownEnd;
+    const isNew = shown !== undefined && raw.shownEnd !== undefined && endOf(shown) !== raw.shownEnd;
     const failures = raw.refusals + (isNew ? 0 : raw.unchanged);
     return final || this.#now() >= raw.at + nominalPause(failures, { firstMs: raw.firstMs, maxMs: MAX_WAIT_MS });
   }
@@ -65,13 +65,16 @@ export class RawBytes {
     const download = found === 'several' ? undefined : found;
     tries.isRefused = found === undefined;
     if (download !== undefined) tries.reason = '';
+    if (found === 'several') tries.reason = 'several listed files that differ have the bytes that its text shows';
     // A last pass does not wait, so its refusals set no pause.
     if (!tries.isRefused || !pass.final) {
-      const bytes = file.length + (tries.isRefused ? (shown?.content.length ?? 0) : 0);
+      const bytes = file.length + (download === undefined ? (shown?.content.length ?? 0) : 0);
       tries.firstMs = (1 + bytes / BYTES_A_SECOND) * 1_000;
       tries.at = this.#now();
-      tries.shownEnd = shown && endOf(shown);
-      tries.unchanged = download?.found === 'same' && file.length === length ? tries.unchanged + 1 : 0;
+      // Of several files, each comparison costs them all, so that another text does not shorten the pause.
+      tries.shownEnd = found === 'several' || shown === undefined ? undefined : endOf(shown);
+      const isUseless = found === 'several' || (found?.found === 'same' && file.length === length);
+      tries.unchanged = isUseless ? tries.unchanged + 1 : 0;
       tries.refusals = tries.isRefused ? tries.refusals + 1 : 0;
     }
     tries.path = download?.path;

@@ -4,8 +4,8 @@
  */
 import type { InexactRegion } from '../../../store/rows.ts';
 
-/** Replaces a substituted byte in comparisons: no byte of valid UTF-8. */
-export const UNKNOWN = 0xff;
+/** Replaces a substituted byte in comparisons: no byte of valid UTF-8, nor of a byte-order mark. */
+export const UNKNOWN = 0xf8;
 
 /** `bytes`, which are at offset `at`, with UNKNOWN in the regions. */
 export function maskRegions(bytes: Buffer, at: number, regions: readonly InexactRegion[]): Buffer {

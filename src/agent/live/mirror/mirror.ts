@@ -148,7 +148,7 @@ export class Mirror {
     return this.#length;
   }
 
-  /** Bytes appended since it was opened. */
+  /** Bytes appended since it was opened, without those that were cut. */
   get appended(): number {
     return this.#appended;
   }
@@ -201,7 +201,9 @@ export class Mirror {
   async cut(length: number): Promise<void> {
     this.#requireRight();
     await this.#named(() => this.#file.truncate(length));
-    this.#unflushed = Math.max(0, this.#unflushed - (this.#length - length));
+    const removed = this.#length - length;
+    this.#unflushed = Math.max(0, this.#unflushed - removed);
+    this.#appended = Math.max(0, this.#appended - removed);
     this.#length = length;
   }
 

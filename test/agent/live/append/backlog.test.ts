@@ -64,6 +64,20 @@ describe('a long backlog full of cut characters', () => {
     expect(remote.textBytes).toBeLessThan(TEXT.length * 2.01);
   });
 
+  test('is not read as text after a call that failed', async () => {
+    const { remote, poll, mirror } = setUp();
+    const download = remote.downloadFile.bind(remote);
+    remote.downloadFile = async () => {
+      throw new JobtailError('unreachable', 'no route');
+    };
+    expect(await poll()).toBe('unreachable');
+    remote.downloadFile = download;
+    remote.textBytes = 0;
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(TEXT)).toBe(true);
+    expect(remote.textBytes).toBeLessThan(1.1 * LONG_BYTES);
+  });
+
   test('is not taken from a listed file that shows another text', async () => {
     const { remote, poll, mirror } = setUp();
     const other = Buffer.from(TEXT);

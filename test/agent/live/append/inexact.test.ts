@@ -137,6 +137,27 @@ describe('undecodable bytes without raw bytes', () => {
   });
 });
 
+test.each(['ff', 'e9e9', 'e9e9e9', 'fefefe'])(
+  'bytes %s that stand as `?` at the start of a file stop no text after them',
+  async (hex) => {
+    await removedDirectory(async (directory) => {
+      const remote = new ModelRemote();
+      remote.rawAccess = false;
+      let now = 0;
+      const engine = new Engine({ directory, remote, now: () => now });
+      engine.watch([STDOUT]);
+      engine.store.capabilities.set('text-encoding', 'utf-8');
+      const start = Buffer.from(hex, 'hex');
+      for (const text of ['', 'more\n', 'more\nand more\n']) {
+        remote.files.set(NAME, Buffer.concat([start, Buffer.from(text)]));
+        for (let polls = 0; polls < 4; polls++, now += 700_000) await engine.poll();
+      }
+      expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe(`${'?'.repeat(start.length)}more\nand more\n`);
+      engine.kill();
+    });
+  },
+);
+
 test('a torn tail behind substituted bytes is mended although raw bytes are refused', async () => {
   await removedDirectory(async (directory) => {
     const remote = new ModelRemote();

@@ -178,6 +178,19 @@ describe('raw bytes', () => {
     expect(mirror()).toBe(`${BYTES.toString('latin1')}of this task`);
   });
 
+  test('of listed files that differ are requested ever more rarely while the text fits several, and the error names that', async () => {
+    const { remote, engine, poll } = setUp();
+    const bytes = Buffer.concat([BYTES, Buffer.alloc(50_000, 'x')]);
+    remote.files.set(keyText(OTHER), Buffer.concat([BYTES, bytes]));
+    for (let polls = 0; polls < 120; polls++) {
+      if (polls % 20 === 0) remote.files.set(NAME, Buffer.concat([BYTES, Buffer.alloc(polls, 'x')]));
+      remote.files.set(keyText(OTHER), Buffer.concat([BYTES, Buffer.alloc(50_000, 'x')]));
+      await poll();
+    }
+    expect(remote.rawBytes).toBeLessThan(8 * 51_000);
+    expect(engine.store.liveFiles.ofJob(JOB)[0]?.error?.message).toContain('several listed files');
+  });
+
   test('are not asked for again and again: a file is fetched once a second, a large one later', async () => {
     const { remote, engine, poll } = setUp();
     const large = Buffer.concat([Buffer.alloc(1024 * 1024, 'x'), BYTES]);
