@@ -85,7 +85,10 @@ export class Outbox {
       this.#positions.save({ jobId, taskId, file, generation, position, lines: position === 0 ? 0 : null });
   }
 
-  /** Adds deliveries; above `MAX_WAITING` of one rule, job and type, the newest one counts the others. */
+  /**
+   * Adds deliveries; above `MAX_WAITING` of one rule, job and type, the newest one counts the others. One that was
+   * attempted may have been received, so it counts no other: one more waits as long as these.
+   */
   add(deliveries: readonly DeliveryRow[]): void {
     const kindOf = ({ rule, jobId, event }: DeliveryRow) => JSON.stringify([rule, jobId, event.type]);
     for (const kind of new Set(deliveries.map(kindOf))) {
@@ -94,10 +97,13 @@ export class Outbox {
         ...(JSON.parse(kind) as readonly (string | null)[]),
       );
       const fresh = deliveries.filter((delivery) => kindOf(delivery) === kind);
-      const added = fresh.slice(0, Math.max(0, MAX_WAITING - waiting.length));
+      const newest = waiting.findLast(({ attempts }) => attempts === 0);
+      const room = Math.max(newest === undefined ? 1 : 0, MAX_WAITING - waiting.length);
+      const dueAt = waiting.length < MAX_WAITING ? 0 : Math.max(...waiting.map((each) => each.dueAt ?? 0));
+      const added = fresh.slice(0, room).map((each) => ({ ...each, dueAt: Math.max(each.dueAt ?? 0, dueAt) }));
       const count = fresh.slice(added.length).reduce((sum, { event }) => sum + event.count, 0);
       for (const delivery of added) this.#deliveries.save(delivery);
-      const last = added.at(-1) ?? waiting.at(-1);
+      const last = added.at(-1) ?? newest;
       if (count > 0 && last !== undefined)
         this.#deliveries.save({ ...last, event: { ...last.event, count: last.event.count + count } });
     }

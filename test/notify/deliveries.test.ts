@@ -11,6 +11,7 @@ import type { JobId } from '../../src/job.ts';
 import { MAX_ATTEMPTS, UnderWay } from '../../src/notify/deliveries.ts';
 import { newEvent } from '../../src/notify/events.ts';
 import { mailText, SIGNATURE_HEADER } from '../../src/notify/senders.ts';
+import { MAX_WAITING } from '../../src/store/outbox.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { JOB, NotifyPlace, ruleOf } from './place.ts';
 
@@ -224,6 +225,25 @@ describe('an event', () => {
     await place.clock.passUntil('the end', () => place.waiting.length === 0, 86_400_000);
     expect(events().find(({ id }) => id === attempted?.id)).toMatchObject({ count: 1 });
     expect(events().reduce((sum, { count }) => sum + count, 0)).toBe(21);
+  });
+
+  it('that was attempted counts no later one: one more waits for the next attempts', () => {
+    const place = placeWith();
+    place.watch();
+    const { outbox } = place.store;
+    const row = (line: number) => ({
+      ...{ deliveryId: `delivery ${line}`, jobId: JOB, rule: 'rule', madeAt: line, dueAt: line, attempts: 0 },
+      ...{ lastError: null, event: { ...newEvent('match', line, { count: 1 }), id: `${line}` } },
+    });
+    const first = Array.from({ length: MAX_WAITING }, (_, line) => row(line));
+    outbox.add(first);
+    const attempted = first.map((each) => ({ ...each, attempts: 1, dueAt: 5_000 + each.madeAt }));
+    for (const each of attempted) outbox.save(each);
+    for (let line = 100; line < 110; line++) outbox.add([row(line)]);
+    expect(outbox.all()).toEqual([
+      ...attempted,
+      { ...row(100), dueAt: attempted.at(-1)?.dueAt, event: { ...row(100).event, count: 10 } },
+    ]);
   });
 
   it('is given up after about a day, and listed', async () => {
