@@ -13,7 +13,7 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
     'verify: a mismatch, or a file that is missing or not proven. sync, unwatch, wait: a file failed or is not proven. grep, errors: nothing was found. notify --test: a target failed',
   ],
   [EXIT.usage, 'wrong arguments. init: the file exists. grep, errors: any error'],
-  [EXIT.config, 'wrong configuration. jobs, watch --mine: service.jobsUrl is missing'],
+  [EXIT.config, 'wrong configuration. jobs, watch --mine, wait: service.jobsUrl is missing'],
   [EXIT.locked, 'another agent uses the state directory, or its name in the fleet'],
   [EXIT.signIn, 'the sign-in failed'],
   [EXIT.service, 'the middleware failed, or is unreachable'],
@@ -39,10 +39,10 @@ export function exitCodesHelp(): string {
 
 export const documents = () => path.join(path.dirname(packageFile('package.json')), 'docs');
 
-/** The text of a page of the documents; undefined if there is none of this name. */
+/** The text of a page of the documents, with or without `.md`; undefined if there is none of this name. */
 export function pageOf(name = ''): string | undefined {
-  const file = path.join(documents(), `${name}.md`);
-  return /^[a-z-]+$/.test(name) && fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : undefined;
+  const file = path.join(documents(), `${name.replace(/\.md$/, '')}.md`);
+  return /^[a-z-]+(\.md)?$/.test(name) && fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : undefined;
 }
 
 export const FIRST_EXAMPLES = `jobtail follows cluster jobs: their output while it grows, and their results.

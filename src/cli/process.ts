@@ -1,9 +1,9 @@
 /** The process of a command: signals, version, error output and exit code. */
 import { setMaxListeners } from 'node:events';
 import fs from 'node:fs';
-import { CommanderError } from 'commander';
+import { CommanderError, InvalidArgumentError } from 'commander';
 import type { Log } from '../agent/ports.ts';
-import { asJobtailError, EXIT } from '../errors.ts';
+import { asJobtailError, EXIT, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { logLine, printableLines } from '../printable.ts';
 import { packageFile } from '../system/package-file.ts';
@@ -60,9 +60,10 @@ export function endWhenUnread([command = '']: readonly string[]): void {
 
 /** Prints an error and its hint; returns the exit code. */
 export function reportError(thrown: unknown): number {
-  // Commander has printed its own error.
-  if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  const error = asJobtailError(thrown);
+  // Commander has printed its own error, but not that of a parser that a command calls itself.
+  const isOwn = thrown instanceof InvalidArgumentError;
+  if (thrown instanceof CommanderError && !isOwn) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  const error = isOwn ? new JobtailError('usage', thrown.message) : asJobtailError(thrown);
   if (error.code === 'aborted') return stoppedCode;
   const columns = columnsOf(process.stderr);
   const indent = ' '.repeat('agent: '.length);

@@ -278,7 +278,7 @@ function addSetup(program: AgentCommand): void {
 
   program
     .without('init', 'ask for the required settings, write config.yaml, and test it')
-    .option('-o, --output <file>', 'the file to write (default: ./config.yaml)')
+    .option('-o, --output <file>', 'the file to write (default: a terminal asks; else, and for root, ./config.yaml)')
     .option('--url <url>', 'address of the middleware, or of its file-transfer service')
     .choice('--protocol <name>', 'protocol of the middleware (default: detected)', PROTOCOLS)
     .option('--namespace <uri>', 'XML namespace of the operations, for SOAP')
@@ -313,13 +313,14 @@ function addSetup(program: AgentCommand): void {
 function addHelp(program: AgentCommand): void {
   program
     .without('help', 'print the help of a command, or a page of the documents')
-    .argument('[name]', 'the command or the page: commands, configuration, json, troubleshooting, ...')
-    .examples('agent help wait', 'agent help troubleshooting')
+    .argument('[name]', 'the command or the page: commands, configuration, json, view.md, ...')
+    .examples('agent help wait', 'agent help troubleshooting', 'agent help results.md')
     .action((name?: string) => {
       const found = program.commands.find((one) => one.name() === name);
-      const page = found === undefined ? pageOf(name) : undefined;
-      if (page === undefined) (found ?? program).outputHelp();
-      else process.stdout.write(page);
+      const page = pageOf(name);
+      if (found === undefined && page !== undefined) return void process.stdout.write(page);
+      (found ?? program).outputHelp();
+      if (page !== undefined) process.stdout.write(`\nThe page of the documents: agent help ${name}.md\n`);
     });
 
   program

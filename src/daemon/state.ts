@@ -63,6 +63,6 @@ export function watchIfConfigured(store: Store, config: Config, jobId: JobId): W
 
 export function notWatched(jobId: JobId): JobtailError {
   return new JobtailError('job-unknown', `job ${jobId} is not watched`, {
-    hint: `watch it first: agent watch ${jobId}`,
+    hint: `agent status lists the jobs; agent watch ${jobId} adds this one`,
   });
 }

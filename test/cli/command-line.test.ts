@@ -83,11 +83,15 @@ describe('the command line', () => {
       expect(stderr).toMatch(/^agent: unknown command 'statsu'\n\(Did you mean status\?\)/);
     }
     expect(run(['-c', 'x'])).toEqual(none);
-    for (const args of [['help'], ['help', 'status'], ['help', 'json']]) {
+    const noJob = 'agent: "nojob" is no job id: a whole number from 1 to 2^63 - 1 was expected.';
+    expect(run(['grep', 'x', 'nojob'])).toMatchObject({ status: 2, stdout: '', stderr: `${noJob}\n` });
+    for (const args of [['help'], ['help', 'status'], ['help', 'json'], ['help', 'results'], ['help', 'view.md']]) {
       const { stdout, ...ended } = run(args);
       expect(ended).toEqual({ status: 0, stderr: '' });
-      expect(stdout).toContain(args[1] === 'json' ? '# Output for programs' : 'Usage: agent');
-      if (args[1] !== 'json')
+      const page = { json: '# Output for programs', 'view.md': '# The view in a browser' }[args[1] ?? ''];
+      expect(stdout).toContain(page ?? 'Usage: agent');
+      if (args[1] === 'results') expect(stdout).toContain('\nThe page of the documents: agent help results.md\n');
+      if (page === undefined)
         expect(stdout.split('\n').filter((line) => line.length > 80 && !line.startsWith('('))).toEqual([]);
     }
   });

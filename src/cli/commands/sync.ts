@@ -21,14 +21,8 @@ export async function sync(jobId: JobId, options: JsonOption): Promise<void> {
 
 export async function unwatch(jobId: JobId, options: ConfigOption & { readonly now?: boolean }): Promise<void> {
   const config = await configurationAsOwner(options);
-  try {
-    if (options.now === true) await endNow(config, jobId);
-    else await endWithPass(config, jobId);
-  } catch (thrown) {
-    if (asJobtailError(thrown).code !== 'job-unknown') throw thrown;
-    process.stdout.write(`job ${jobId} is not watched\n`);
-    return;
-  }
+  if (options.now === true) await endNow(config, jobId);
+  else await endWithPass(config, jobId);
   process.stdout.write(`job ${jobId} is followed no longer; its files stay in ${config.mirror.directory}/${jobId}\n`);
   if (config.watch.some(({ job }) => job === jobId)) {
     process.stdout.write(
