@@ -43,5 +43,5 @@ export interface NotifyEvent {
   readonly jobs?: readonly string[];
 }
 
-/** Of a line, so much is compared with a pattern, and sent. */
+/** Length of the pieces in which a line is compared with a pattern, and of the text that is sent. */
 export const MAX_LINE_CHARACTERS = 4_096;

@@ -72,7 +72,7 @@ export class Readiness {
 
   #pause(obstacle: string, now: number): void {
     const { log } = this.#options;
-    const hint = 'mend what it lacks; it takes jobs again by itself';
+    const hint = 'correct the reason; the agent then acquires jobs again by itself';
     if (this.lacks === null) log.warn({ scope: 'the fleet', reason: obstacle, hint }, 'agent not ready');
     this.lacks = obstacle;
     this.#failures += 1;
