@@ -6,26 +6,6 @@ const textOf = (string: string, cuts: Cuts = []) =>
 const errorOf = (document: string, taking: Taking = 'parts', cuts: Cuts = []) =>
   attempted(() => scanJson(document, taking, cuts));
 
-describe('a text keeps', () => {
-  test.each([
-    ['white space', '" \\n\\t leading and trailing \\n"', ' \n\t leading and trailing \n'],
-    ['a lone line feed', '"\\n"', '\n'],
-    ['CR and CRLF', '"a\\rb\\r\\nc"', 'a\rb\r\nc'],
-    ['control characters', '"\\u001b[0m\\u0000\\b\\f\x7f"', '\x1b[0m\0\b\f\x7f'],
-    ['every short escape', '"\\"\\\\\\/\\b\\f\\n\\r\\t"', '"\\/\b\f\n\r\t'],
-    ['characters beyond ASCII, as they are and by number', '"é€😀\\u00e9\\u20AC\\ud83D\\uDE00"', 'é€😀é€😀'],
-    ['noncharacters', '"\\uFFFE\\uffff"', '\uFFFE\uFFFF'],
-    ['U+FFFD', '"\uFFFD\\ufffd"', '\uFFFD\uFFFD'],
-    ['a byte-order mark', '"\uFEFFa\\ufeff"', '\uFEFFa\uFEFF'],
-    ['what looks like JSON', '"{\\"a\\": [1,2]}"', '{"a": [1,2]}'],
-    ['nothing', '""', ''],
-    ['long plain text behind an escape', `"\\n${'x'.repeat(3000)}"`, `\n${'x'.repeat(3000)}`],
-  ])('%s', (_, string, expected) => {
-    expect(textOf(string)).toEqual([expected]);
-    expect(textOf(string, 1)).toEqual([expected]);
-  });
-});
-
 /** Texts are read in pieces of so many bytes, however long the chunks of the network are. */
 const PIECE_BYTES = 32 * 1024;
 
@@ -65,43 +45,12 @@ describe('a document is wrong with', () => {
   const long = 'x'.repeat(500);
   test.each([
     ['nothing in it', ''],
-    ['white space only', ' \n '],
-    ['a byte-order mark only', '\uFEFF'],
     ['something behind its value', '[] x'],
     ['a second value', '[][]'],
-    ['a comma behind its value', '[],'],
     ['no end', '["a"'],
-    ['an end too many', '[]]'],
-    ['the end of another kind', '[}'],
-    ['a comma before the first item', '[,1]'],
-    ['a comma behind the last item', '[1,]'],
-    ['no comma', '[1 2]'],
-    ['two commas', '[1,,2]'],
-    ['a colon in a list', '["a":1]'],
-    ['a member without a value', '{"a":}'],
-    ['a member without a name', '{:1}'],
-    ['a member without a colon', '{"a" 1}'],
-    ['a comma behind the last member', '{"a":1,}'],
-    ['a name that is no string', '{a:1}'],
-    ['quotes of another kind', "['a']"],
-    ['a comment', '[1/**/]'],
-    ['an unknown word', '[nul]'],
-    ['a word of another case', '[True]'],
-    ['NaN', '[NaN]'],
-    ['a leading zero', '[01]'],
-    ['a leading plus', '[+1]'],
-    ['a number that ends in a dot', '[1.]'],
-    ['a number that begins with a dot', '[.5]'],
-    ['an exponent without digits', '[1e]'],
-    ['a lone minus', '[-]'],
-    ['a hexadecimal number', '[0x1]'],
-    ['a raw line feed in a text', '["a\nb"]'],
     ['a raw NUL in a text', '["a\0b"]'],
     ['a raw control character far behind in a text', `["${long}\x1f${long}"]`],
     ['an unknown escape', '["\\x41"]'],
-    ['a capital U', '["\\U0041"]'],
-    ['an escape of three digits', '["\\u041"]'],
-    ['an escape that is no number', '["\\u00g1"]'],
     ['a cut escape', '["\\u00'],
     ['a cut backslash', '["\\'],
     ['two contents in one entry', '[{"Content":"a","Content":"b"}]'],
@@ -115,12 +64,7 @@ describe('a document is wrong with', () => {
 
   test.each([
     ['a high one and nothing', '"\\ud83d"'],
-    ['a high one and a character', '"\\ud83dx"'],
-    ['a high one and another escape', '"\\ud83d\\n"'],
-    ['two high ones', '"\\ud83d\\ud83d"'],
-    ['a high one and a character by number', '"\\ud83d\\u0041"'],
     ['a low one', '"\\ude00"'],
-    ['both in the wrong order', '"\\ude00\\ud83d"'],
   ])('half of a surrogate pair, which is said: %s', (_, string) => {
     const document = `[{"Content":${string}}]`;
     const said = /^malformed: a text of the response contains half of a surrogate pair/;

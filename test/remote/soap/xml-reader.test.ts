@@ -25,46 +25,14 @@ const errorOf = (operation: Operation, document: Buffer | string, cuts: Cuts = [
   return typeof scanned === 'string' ? scanned.replace(/:.*/s, '') : scanned;
 };
 
-const contentOf = (content: string) => scanXml(PARTS, partsResponse(entry(content))).texts.map(String);
-
-describe('content keeps', () => {
-  test.each([
-    ['white space', ' \n\t leading and trailing \n', ' \n\t leading and trailing \n'],
-    ['a lone line feed', '\n', '\n'],
-    ['CR and CRLF', 'a\rb\r\nc', 'a\rb\r\nc'],
-    ['references to control characters', '&#x1B;[0m&#27;&#x0;&#0;&#x8;&#xD;', '\x1b[0m\x1b\0\0\b\r'],
-    ['leading zeros in a reference', '&#x0000041;&#00065;', 'AA'],
-    ['named references', '&lt;&gt;&amp;&quot;&apos;&amp;lt;', '<>&"\'&lt;'],
-    ['astral characters', '😀&#x1F600;&#128512;', '😀😀😀'],
-    ['noncharacters', '&#xFFFE;&#xFFFF;', '\uFFFE\uFFFF'],
-    ['U+FFFD', '\uFFFD&#xFFFD;', '\uFFFD\uFFFD'],
-    ['a byte order mark', '\uFEFFa', '\uFEFFa'],
-    ['raw control characters', 'a\x1b[31m\x00\x7f', 'a\x1b[31m\x00\x7f'],
-    ['CDATA', 'a<![CDATA[<b>&amp;]]]]><![CDATA[>\r\n]]>c', 'a<b>&amp;]]>\r\nc'],
-    ['text around comments and instructions', 'a<!-- <b> -->b<?x <c> ?>c', 'abc'],
-    ['a bare >', 'a > b ]]&gt; c', 'a > b ]]> c'],
-    ['nothing', '', ''],
-  ])('%s', (_, content, expected) => {
-    expect(contentOf(content)).toEqual([expected]);
-  });
-});
-
 describe('content is wrong with', () => {
   test.each([
     ['an unknown entity', '&nbsp;'],
-    ['an entity of another case', '&LT;'],
     ['a bare ampersand', 'a & b'],
-    ['an ampersand at the end', 'a &'],
-    ['an empty reference', '&;'],
-    ['a number without digits', '&#;'],
-    ['a hexadecimal number without digits', '&#x;'],
-    ['a capital X', '&#X41;'],
     ['a number past Unicode', '&#x110000;'],
-    ['a huge number', '&#99999999999999999999;'],
     ['a reference without end', `&#${'0'.repeat(100)}65;`],
     ['half a surrogate pair', '&#xD83D;'],
     ['a surrogate pair as two references', '&#xD83D;&#xDE00;'],
-    ['a NUL before the name of an entity', '&\0amp;'],
     ['a NUL inside the name of an entity', '&am\0p;'],
     ['an element', 'a<b/>c'],
   ])('%s', (_, content) => {
@@ -161,11 +129,9 @@ describe('an answer is wrong with', () => {
   const good = partsResponse(entry('x'));
   test.each([
     ['nothing in it', '', 'unexpected-answer'],
-    ['only white space in it', ' \r\n', 'unexpected-answer'],
     ['a foreign root element', '<a/>', 'unexpected-answer'],
     ['an envelope of another namespace', good.replace(SOAP_1_1, 'urn:x'), 'unexpected-answer'],
     ['an empty body', envelope(''), 'unexpected-answer'],
-    ['a body of white space', envelope(' \n'), 'unexpected-answer'],
     ['no body', `<s:Envelope xmlns:s="${SOAP_1_1}"/>`, 'unexpected-answer'],
     ['two bodies', good.replace('</soap:Envelope>', '<soap:Body/></soap:Envelope>'), 'unexpected-answer'],
     ['two results', envelope(`<${PARTS}Response xmlns="${NAMESPACE}"/>`.repeat(2)), 'unexpected-answer'],
@@ -175,24 +141,7 @@ describe('an answer is wrong with', () => {
     ['a document type', `<!DOCTYPE a [<!ENTITY x "y">]>${good}`, 'malformed'],
     ['a document type after the declaration', good.replace('?>', '?><!DOCTYPE html>'), 'malformed'],
     ['a web page', '<html><body/></html>', 'malformed'],
-    ['plain text', 'hello', 'malformed'],
-    ['something after the root element', `${good}x`, 'malformed'],
-    ['another root element', `${good}<a/>`, 'malformed'],
-    ['a null character after the root element', `${good}\0`, 'malformed'],
-    ['an end tag of another element', good.replace('</content>', '</contents>'), 'malformed'],
-    ['an end tag of another prefix', good.replace('</soap:Body>', '</Body>'), 'malformed'],
-    [
-      'end tags in a wrong order',
-      good.replace('</soap:Body></soap:Envelope>', '</soap:Envelope></soap:Body>'),
-      'malformed',
-    ],
-    ['an attribute without quotes', good.replace('<content>', '<content a=1>'), 'malformed'],
-    ['an attribute without a value', good.replace('<content>', '<content a>'), 'malformed'],
-    ['attributes that touch', good.replace('<content>', '<content a="1"b="2">'), 'malformed'],
-    ['a wrong reference in an attribute', good.replace('<content>', '<content a="&x;">'), 'malformed'],
-    ['a name that is none', good.replace('<content>', '<1content>'), 'malformed'],
     ['a declaration of another encoding', good.replace('utf-8', 'windows-1250'), 'malformed'],
-    ['a declaration in the middle', good.replace('<content>', '<content><?xml version="1.0"?>'), 'malformed'],
     ['text in the envelope', good.replace('<soap:Body>', 'x<soap:Body>'), 'malformed'],
     ['text in the body', good.replace('<soap:Body>', '<soap:Body>x'), 'malformed'],
     [
@@ -201,14 +150,6 @@ describe('an answer is wrong with', () => {
       'malformed',
     ],
     ['text inside a nil one', good.replace('<content>', '<content xsi:nil="true">'), 'malformed'],
-    ['a -- in a comment', good.replace('<content>', '<!-- a -- b --><content>'), 'malformed'],
-    ['a NUL in a comment', good.replace('<content>', '<!--a\0b--><content>'), 'malformed'],
-    ['a NUL in an instruction', good.replace('<content>', '<?a b\0?><content>'), 'malformed'],
-    ['a NUL in the name of an instruction', good.replace('<content>', '<?a\0?><content>'), 'malformed'],
-    ['a NUL in an attribute', good.replace('<content>', '<content a="\0">'), 'malformed'],
-    ['a control character in a tag', good.replace('<content>', '<content\x1f>'), 'malformed'],
-    ['a noncharacter in a comment', good.replace('<content>', '<!--\uFFFE--><content>'), 'malformed'],
-    ['a declaration of an element', good.replace('<content>', '<content><!ELEMENT a>'), 'malformed'],
     ['deep nesting', partsResponse('<a>'.repeat(100_000)), 'malformed'],
     ['a huge tag', good.replace('<content>', `<content a="${'x'.repeat(70_000)}">`), 'malformed'],
     ['a huge tag name', partsResponse(`<${'a'.repeat(1_000_000)}>`), 'malformed'],
@@ -220,20 +161,6 @@ describe('an answer is wrong with', () => {
     ['a huge comment', good.replace('<content>', `<!--${'x'.repeat(100_000)}--><content>`), 'malformed'],
   ])('%s', (_, document, code) => {
     expect(errorOf(PARTS, document)).toBe(code);
-  });
-
-  test.each([
-    [PARTS, partsResponse(entry('a&#x1B;é<![CDATA[😀]]>b'), entry('c'))],
-    [FILE, fileResponse('AAECAw==')],
-    [LIST, listResponse('<string>a</string>')],
-    ['EndFileTransfer' as const, fault11('é')],
-  ])('its end missing, wherever it is cut: %s', (operation, document) => {
-    const bytes = Buffer.from(document);
-    expect(typeof errorOf(operation, bytes)).toBe('object');
-    for (let length = 0; length < bytes.length; length += 1) {
-      const code = errorOf(operation, bytes.subarray(0, length));
-      expect([length, code]).toEqual([length, length === 0 ? 'unexpected-answer' : 'malformed']);
-    }
   });
 });
 
