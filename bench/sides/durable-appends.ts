@@ -105,7 +105,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
   const signal = new AbortController().signal;
   const round = async () => {
     texts.length += bytes;
-    await Promise.all(polls.map((each) => each.poll({ remote, final: false, signal })));
+    await Promise.all(polls.map((each) => each.poll({ remote, isFinal: false, signal })));
   };
   // The first one makes the files.
   await round();

@@ -27,11 +27,11 @@ await connection.close();
 close();
 process.stdout.write(`${JSON.stringify(costs)}\n`);
 
-async function costOf(final: boolean): Promise<SyncCost> {
+async function costOf(isFinal: boolean): Promise<SyncCost> {
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();
   const [cpu, startedMs] = [process.cpuUsage(), performance.now()];
-  const { fetched, failed } = await results.sync(jobId, { remote, final, signal });
+  const { fetched, failed } = await results.sync(jobId, { remote, isFinal, signal });
   const seconds = (performance.now() - startedMs) / 1000;
   const { user, system } = process.cpuUsage(cpu);
   delay.disable();

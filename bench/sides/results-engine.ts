@@ -24,7 +24,7 @@ export async function openEngine(configFile: string, jobId: JobId) {
     const order = { jobId: watched, tasks: [], files: [], results: true, settleAfterMs: null };
     store.jobs.watch({ ...order, source: 'command' }, Date.now());
   }
-  await results.sync(OTHER_JOB, { remote, final: true, signal });
+  await results.sync(OTHER_JOB, { remote, isFinal: true, signal });
   return { store, transfers, close, connection, results, remote, signal };
 }
 

@@ -23,7 +23,7 @@ const [configFile = '', job = ''] = process.argv.slice(2);
 const jobId = job as JobId;
 const { store, transfers, connection, results, remote, signal, close } = await openEngine(configFile, jobId);
 const startedMs = performance.now();
-const end = await results.sync(jobId, { remote, final: true, signal });
+const end = await results.sync(jobId, { remote, isFinal: true, signal });
 const seconds = (performance.now() - startedMs) / 1000;
 await transfers.endAll(remote, signal);
 await connection.close();

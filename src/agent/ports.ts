@@ -57,7 +57,7 @@ export interface FileParts {
   /** The text from `offset` on; undefined if the file does not exist at present. The poll releases the part. */
   at(offset: number): Promise<Part | undefined>;
   /** Waits until each other file waits as well, and what was appended is committed. */
-  settle(): Promise<void>;
+  waitForCommit(): Promise<void>;
 }
 
 /** What one call for parts brought. A file without an entry does not exist yet (docs/dev/servers.md 1.7). */

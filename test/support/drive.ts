@@ -19,7 +19,7 @@ export function partsOf(
   asked: number[] = [],
 ): FileParts {
   return {
-    settle: async () => {},
+    waitForCommit: async () => {},
     async at(offset) {
       const bytes = typeof file === 'function' ? file(asked.length) : file;
       asked.push(offset);

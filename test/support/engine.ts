@@ -89,8 +89,8 @@ export class Engine {
     }
   }
 
-  poll(final = false, signal: AbortSignal = new AbortController().signal): Promise<Polled> {
-    return this.#polls.poll({ remote: this.#options.remote, final, signal });
+  poll(isFinal = false, signal: AbortSignal = new AbortController().signal): Promise<Polled> {
+    return this.#polls.poll({ remote: this.#options.remote, isFinal, signal });
   }
 
   /** The complete pass; `clock` makes its pauses. */

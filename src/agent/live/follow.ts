@@ -27,7 +27,7 @@ export async function follow(file: LiveFile, context: FollowContext): Promise<Fo
   const { symptoms } = file.memory;
   const end = await followText(file, context);
   if (end !== 'unclear') symptoms.clear('unclear');
-  else if (symptoms.hasPersisted('unclear', file.length) || context.final) {
+  else if (symptoms.hasPersisted('unclear', file.length) || context.isFinal) {
     const part = await context.parts.at(await nextOffset(file));
     return part === undefined ? 'absent' : ((await compareRawBytes(file, context, shownOf(part))) ?? end);
   }
@@ -53,7 +53,7 @@ async function followText(file: LiveFile, context: FollowContext): Promise<Follo
     }
     if (decision.kind === 'unchanged' || decision.kind === 'grown') {
       file.markCompared();
-      if (file.row.inexact.length > 0 && context.final) {
+      if (file.row.inexact.length > 0 && context.isFinal) {
         const end = await compareRawBytes(file, context, first.part);
         if (end !== undefined) return end;
       }
@@ -68,13 +68,13 @@ async function followText(file: LiveFile, context: FollowContext): Promise<Follo
 async function responseOf(
   part: Part,
   file: LiveFile,
-  { decoding, final, parts }: FollowContext,
+  { decoding, isFinal, parts }: FollowContext,
 ): Promise<FirstResponse | undefined> {
   const { offset, content } = part;
   const known = await file.read(offset, Math.max(offset, Math.min(file.undisputed, offset + KNOWN_BYTES)));
   if (offset === 0 && mayBeUtf16(known)) return undefined;
   // Most empty files stay empty for long: only the last pass checks for a file that is a byte-order mark alone.
-  const isChecked = (content.length > 0 || final) && mayLackMark(offset, known);
+  const isChecked = (content.length > 0 || isFinal) && mayLackMark(offset, known);
   const whole = isChecked ? await wholeText(offset, content, parts) : { content };
   return whole && { part, offset, ...whole, reading: new Reading(whole.content, decoding.server !== 'utf-8') };
 }
@@ -147,15 +147,15 @@ async function requestRawBytes(
   context: FollowContext,
   mustGrow = false,
 ): Promise<FollowEnd | undefined> {
-  const { decoding, rawBytes, final } = context;
+  const { decoding, rawBytes, isFinal } = context;
   const rest = reading.fork(false);
   // A character that the end of a growing file cuts arrives with the next bytes.
   const isTail = (await rest.skipUncertain()) > 0 && rest.atEnd();
-  if (isTail && !final && !file.memory.symptoms.hasPersisted('tail', file.length)) return 'tail';
+  if (isTail && !isFinal && !file.memory.symptoms.hasPersisted('tail', file.length)) return 'tail';
   const end = await compareRawBytes(file, context, first.part, mustGrow);
   if (end === 'current') file.memory.symptoms.clear('tail');
   if (end !== undefined) return end;
-  if (!rawBytes.areRefused(file, final)) return isTail ? 'tail' : 'raw';
+  if (!rawBytes.areRefused(file, isFinal)) return isTail ? 'tail' : 'raw';
   if (decoding.server === 'unknown') return await identify(file, first, context);
   // Raw bytes proved that it decodes otherwise: no text overrules them.
   return decoding.server === 'utf-8' ? undefined : 'raw';
@@ -212,9 +212,9 @@ async function compareRawBytes(
   shown: Shown | undefined,
   mustGrow = false,
 ): Promise<FollowEnd | undefined> {
-  const { rawBytes, final, parts } = context;
-  if (!rawBytes.isDue(file.memory, final, shown)) return undefined;
-  await parts.settle();
+  const { rawBytes, isFinal, parts } = context;
+  if (!rawBytes.isDue(file.memory, isFinal, shown)) return undefined;
+  await parts.waitForCommit();
   const before = file.length;
   const found = await rawBytes.compare(file, context, shown);
   if (found === undefined) return undefined;

@@ -19,8 +19,8 @@ export const needsAnotherPoll = (end: FollowEnd): boolean => end === 'different'
 
 /** What the live files of one poll share. */
 export interface PollMode {
-  /** The last pass of a job: raw bytes are fetched without waiting for quiet. */
-  readonly final: boolean;
+  /** A complete pass (`sync`, the end of a job): raw bytes are fetched without waiting for quiet. */
+  readonly isFinal: boolean;
   readonly signal: AbortSignal;
 }
 

@@ -90,13 +90,13 @@ export class PollRun {
     const slotted = queuedRemote(remote, slot, isPatient ? 'patient' : 'begun');
     let startedAt = clock.monotonic();
     let hasBegun = false;
-    const begin = async () => {
+    const waitForTurn = async () => {
       slot.end();
       await slot.take();
       if (!hasBegun) startedAt = clock.monotonic();
       hasBegun = true;
     };
-    const polled = await polls.poll({ remote: slotted, begin, final: false, signal }).finally(() => slot.end());
+    const polled = await polls.poll({ remote: slotted, waitForTurn, isFinal: false, signal }).finally(() => slot.end());
     return { polled, startedAt, servedMs: slot.servedMs };
   }
 

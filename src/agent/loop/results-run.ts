@@ -14,7 +14,7 @@ export async function runResults(
   // A newer request may exclude results.
   if (store.jobs.get(jobId)?.results !== true || stage.current === 'deleted') return;
   const delayMs = results.isEarly(jobId) ? Math.min(2 * EARLY_MS, resultsIntervalMs) : resultsIntervalMs;
-  const end = await results.sync(jobId, { remote: context.patient, final: false, onListed, signal });
+  const end = await results.sync(jobId, { remote: context.patient, isFinal: false, onListed, signal });
   runs.worked('results');
   if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
   runs.resultsSynced();

@@ -91,9 +91,9 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
 
 /** In the last pass, a result that is not what it was at its last fetch is fetched again: the same content proves it. */
 async function syncResults(jobId: JobId, { store, results, remote, isLast, signal }: CompletePassOptions) {
-  const end = await results.sync(jobId, { remote, final: true, signal });
+  const end = await results.sync(jobId, { remote, isFinal: true, signal });
   if (!isLast || store.results.counts(jobId).inFlux === 0) return end;
-  const again = await results.sync(jobId, { remote, final: true, onlyInFlux: true, signal });
+  const again = await results.sync(jobId, { remote, isFinal: true, onlyInFlux: true, signal });
   const sum = (of: 'fetched' | 'changed' | 'failed' | 'bytes' | 'tookMs') => end[of] + again[of];
   return {
     ...again,
@@ -130,7 +130,7 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   let quiet = !isLast && rows.every(({ verified, position }) => verified === position) ? 1 : 0;
   for (let count = 0, growing = 0; count < maxPolls && growing < maxGrowing && quiet < 2; count++) {
     if (count > 0) await sleep(clock, pauseMs, signal);
-    const polled = await polls.poll({ remote, final: true, signal });
+    const polled = await polls.poll({ remote, isFinal: true, signal });
     ({ ends, errors } = polled);
     const waits = [...ends.values()].some(needsAnotherPoll);
     quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;

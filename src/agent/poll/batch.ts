@@ -20,7 +20,7 @@ export interface Batch {
 /** One request of a poll: first for all files of the job, later for those that need more. */
 interface Round {
   readonly wanted: readonly PartRequest[];
-  readonly begins: boolean;
+  readonly isFirstCall: boolean;
 }
 
 /** How many files one call may request: fewer once the service refused a call as too long. */
@@ -50,7 +50,7 @@ export class BatchReader {
   }
 
   /** Requests all parts; throws in the first round of a poll if no file of the job could be read. */
-  async read(remote: Remote, { wanted, begins }: Round, signal: AbortSignal): Promise<Batch> {
+  async read(remote: Remote, { wanted, isFirstCall }: Round, signal: AbortSignal): Promise<Batch> {
     const batch: Batch = { parts: new Map(), errors: new Map(), refused: 0 };
     const readOnce = async (requests: readonly PartRequest[]) => {
       const { parts, refused, isCut } = await remote.readParts(this.#jobId, requests, signal);
@@ -61,14 +61,14 @@ export class BatchReader {
       if (isCut) await this.#readSlices(call, missing, 1);
     };
     const divide: Call['divide'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
-    const call: Call = { readOnce, divide, batch, begins, isAnswered: false };
+    const call: Call = { readOnce, divide, batch, isFirstCall, isAnswered: false };
     try {
       // Only if the service answers a short call, a text may be what it hangs on.
-      if (this.#hasHung && begins)
+      if (this.#hasHung && isFirstCall)
         for (const one of wanted.slice(0, 1)) await (await withoutText(call, one))?.content.release();
       this.#hasHung = false;
       await this.#readSlices(call, wanted);
-      if (begins && !call.isAnswered) for (const error of batch.errors.values()) throw error;
+      if (isFirstCall && !call.isAnswered) for (const error of batch.errors.values()) throw error;
     } catch (error) {
       this.#hasHung ||= asJobtailError(error).code === 'timeout';
       for (const part of batch.parts.values()) await part.content.release();
@@ -107,10 +107,10 @@ export class BatchReader {
       if (others.length === 0) {
         errors.set(keyText(only), error);
         // If the service answers without the text, only that is too long to be sent.
-        const part = call.begins ? await withoutText(call, only) : undefined;
+        const part = call.isFirstCall ? await withoutText(call, only) : undefined;
         if (part) call.batch.parts.set(keyText(only), { ...part, offset: only.offset, isBeginning: true });
         const isEnough = errors.size >= MAX_UNANSWERED || this.#poisoned.has(keyText(only));
-        if (isEnough && call.begins && !call.isAnswered) throw error;
+        if (isEnough && call.isFirstCall && !call.isAnswered) throw error;
         return;
       }
       const errorsBefore = errors.size;
@@ -127,7 +127,7 @@ interface Call {
   readonly readOnce: (wanted: readonly PartRequest[]) => Promise<void>;
   readonly divide: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
   readonly batch: Batch;
-  readonly begins: boolean;
+  readonly isFirstCall: boolean;
   /** Whether the service answered a call: if it hangs on another, the files of that are the cause. */
   isAnswered: boolean;
 }

@@ -50,11 +50,11 @@ export class FilePoll {
 
   /** One file fails by itself; a stop, or a failure of the state or the lease, ends the whole poll. */
   async follow(waits: FileWaits): Promise<void> {
-    const { final, signal } = this.#context;
+    const { isFinal, signal } = this.#context;
     const { failed } = this.#memory;
     try {
       signal.throwIfAborted();
-      if (!final && failed !== undefined && failed.pause.remainingMs > 0) throw failed.error;
+      if (!isFinal && failed !== undefined && failed.pause.remainingMs > 0) throw failed.error;
       this.end = await this.#follow(waits);
     } catch (thrown) {
       const error = asJobtailError(thrown);
@@ -82,14 +82,14 @@ export class FilePoll {
   }
 
   async #follow(waits: FileWaits): Promise<FollowEnd> {
-    const { final, liveFiles, rawBytes } = this.#context;
+    const { isFinal, liveFiles, rawBytes } = this.#context;
     const { quiet } = this.#memory;
     // U+FFFD at the end may stand for more bytes than before: only raw bytes show them.
     const isHidden = quiet?.text?.endsWith(REPLACEMENT.toString('latin1')) === true;
-    const mayHide = isHidden && rawBytes.isDue(this.#memory, final);
+    const mayHide = isHidden && rawBytes.isDue(this.#memory, isFinal);
     const { rotation, inexact } = this.row;
     const isQuiet =
-      !final &&
+      !isFinal &&
       quiet !== undefined &&
       !mayHide &&
       rotation === null &&
@@ -106,11 +106,11 @@ export class FilePoll {
       first = undefined;
       return part;
     };
-    const settle = async () => {
-      await waits.settle();
+    const waitForCommit = async () => {
+      await waits.waitForCommit();
       if (this.error !== undefined) throw this.error;
     };
-    return await follow(this.mirror, { ...this.#context, parts: { at, settle } });
+    return await follow(this.mirror, { ...this.#context, parts: { at, waitForCommit } });
   }
 
   async #load(waits: FileWaits, offset: number): Promise<Part | undefined> {
@@ -133,8 +133,8 @@ export class FilePoll {
 
   /** Bytes of text that suffice for now: a long backlog is downloaded raw. Undefined if all of it is needed. */
   get #enoughBytes(): number | undefined {
-    const { final, longBacklogBytes } = this.#context;
-    return final || this.mirror?.length !== 0 || this.#memory.wantsWholeText ? undefined : longBacklogBytes;
+    const { isFinal, longBacklogBytes } = this.#context;
+    return isFinal || this.mirror?.length !== 0 || this.#memory.wantsWholeText ? undefined : longBacklogBytes;
   }
 
   /** At the end, one failure does not prevent the other releases. */
@@ -148,7 +148,7 @@ export class FilePoll {
   /** Remembers a poll of one request that found all bytes in the mirror, or no file. */
   async #noteQuiet(): Promise<void> {
     const [exchange, ...more] = this.#exchanges;
-    if (this.#context.final || this.mirror === undefined || this.mirror.changed) return;
+    if (this.#context.isFinal || this.mirror === undefined || this.mirror.changed) return;
     if (exchange === undefined || more.length > 0 || (this.end !== 'current' && this.end !== 'absent')) return;
     const { offset, part } = exchange;
     if (part !== undefined && part.content.length > MAX_QUIET_BYTES) return;
@@ -159,7 +159,7 @@ export class FilePoll {
   #noteFailure(): void {
     const { error } = this;
     // A complete pass does not wait, so it sets no pause.
-    if (this.#exchanges.length === 0 || this.#context.final) return;
+    if (this.#exchanges.length === 0 || this.#context.isFinal) return;
     if (error === undefined || error.policy.exitCode === EXIT.local) {
       this.#memory.failed = undefined;
       return;

@@ -8,11 +8,11 @@ export interface FileWaits {
   /** The next call, which carries this request. The file releases its part of the response. */
   load(request: PartRequest): Promise<Batch>;
   /** That each other file waits as well, and what was appended is committed; then one file goes on at a time. */
-  settle(): Promise<void>;
+  waitForCommit(): Promise<void>;
 }
 
 interface LoaderOptions {
-  readonly send: (wanted: readonly PartRequest[], begins: boolean) => Promise<Batch>;
+  readonly send: (wanted: readonly PartRequest[], isFirstCall: boolean) => Promise<Batch>;
   /** Commits what was appended so far. */
   readonly commit: () => Promise<void>;
 }
@@ -31,7 +31,7 @@ export async function followAll(
   { send, commit }: LoaderOptions,
 ): Promise<void> {
   const loading: (Wait<Batch> & { readonly request: PartRequest })[] = [];
-  const settling: Wait<void>[] = [];
+  const committing: Wait<void>[] = [];
   const failures: unknown[] = [];
   let active = files.length;
   let onAllWait = () => {};
@@ -47,7 +47,7 @@ export async function followAll(
     });
   const waits: FileWaits = {
     load: (request) => wait((one) => loading.push({ ...one, request })),
-    settle: () => wait((one) => settling.push(one)),
+    waitForCommit: () => wait((one) => committing.push(one)),
   };
   const followed = files.map((file) =>
     file
@@ -55,25 +55,25 @@ export async function followAll(
       .catch((error: unknown) => failures.push(error))
       .finally(pause),
   );
-  for (let begins = true; ; begins = false) {
+  for (let isFirstCall = true; ; isFirstCall = false) {
     if (active > 0) await new Promise<void>((resolve) => (onAllWait = resolve));
-    if (failures.length > 0 || loading.length + settling.length === 0) break;
+    if (failures.length > 0 || loading.length + committing.length === 0) break;
     try {
       if (loading.length > 0) {
         const wanted = loading.map(({ request }) => request);
-        const batch = await send(wanted, begins);
+        const batch = await send(wanted, isFirstCall);
         active = loading.length;
         for (const { resume } of loading.splice(0)) resume(batch);
       } else {
         await commit();
         active = 1;
-        settling.shift()?.resume();
+        committing.shift()?.resume();
       }
     } catch (error) {
       failures.push(error);
     }
   }
-  for (const { fail } of [...loading, ...settling]) fail(ended());
+  for (const { fail } of [...loading, ...committing]) fail(ended());
   await Promise.all(followed);
   if (failures.length > 0) throw failures[0];
 }

@@ -31,7 +31,7 @@ type Commit = (write: () => void, withinMs?: number) => Promise<void>;
 interface PollOptions extends PollMode {
   readonly remote: Remote;
   /** Waits until requests are allowed; nothing is opened before. Called for each group of files. */
-  readonly begin?: () => Promise<void>;
+  readonly waitForTurn?: () => Promise<void>;
 }
 
 export interface Polled {
@@ -61,15 +61,15 @@ export class JobPolls {
   }
 
   /** Throws if a group of files could not be polled; what was appended until then is committed. */
-  async poll({ begin, ...options }: PollOptions): Promise<Polled> {
+  async poll({ waitForTurn, ...options }: PollOptions): Promise<Polled> {
     const { store, maxTogether = MAX_TOGETHER } = this.#context;
     const polled: Polled = { appended: 0, refused: 0, ends: new Map(), errors: new Map() };
     if (!store.liveFiles.hasAny(this.jobId)) return polled;
     // Thousands of jobs may wait: none of them has its rows in memory meanwhile.
-    await begin?.();
+    await waitForTurn?.();
     const groups = slicesOf(store.liveFiles.ofJob(this.jobId), maxTogether);
     for (const [index, rows] of groups.entries()) {
-      if (index > 0) await begin?.();
+      if (index > 0) await waitForTurn?.();
       await this.#pollTogether(rows, index === 0, options, polled);
     }
     return polled;
@@ -79,15 +79,15 @@ export class JobPolls {
   async #pollTogether(
     rows: readonly LiveFileRow[],
     isFirst: boolean,
-    { remote, ...mode }: Omit<PollOptions, 'begin'>,
+    { remote, ...mode }: Omit<PollOptions, 'waitForTurn'>,
     polled: Polled,
   ): Promise<void> {
     const context = { ...this.#context, ...mode };
     const files = rows.map((row) => new FilePoll(row, this.#memoryOf(row), context));
     try {
       await followAll(files, {
-        send: async (wanted, begins) => {
-          const batch = await this.#batches.read(remote, { wanted, begins: begins && isFirst }, mode.signal);
+        send: async (wanted, isFirstCall) => {
+          const batch = await this.#batches.read(remote, { wanted, isFirstCall: isFirstCall && isFirst }, mode.signal);
           polled.refused += batch.refused;
           return batch;
         },

@@ -56,7 +56,7 @@ interface PlanOptions {
   /** Whether the fetched content is still in place; checked before a fetch is skipped. */
   readonly stands: (result: DueResult) => Promise<boolean>;
   /** Whether every file is fetched, due or not, unless its date proves that it is unchanged. */
-  readonly final: boolean;
+  readonly isFinal: boolean;
   readonly onlyInFlux: boolean;
   /** Whether no path of a live file is known yet, so that a new name may be one of them. */
   readonly isEarly: boolean;
@@ -155,13 +155,13 @@ class Planning {
   }
 
   async #plan(row: ResultRow, parts: readonly string[]): Promise<void> {
-    const { ledger, links, final, onlyInFlux, directory } = this.#options;
+    const { ledger, links, isFinal, onlyInFlux, directory } = this.#options;
     if (onlyInFlux && row.state !== 'in-flux' && row.state !== 'listed') return;
-    const live = links.proven(row, parts, final);
+    const live = links.proven(row, parts, isFinal);
     if (live !== undefined) {
       const isLinked = row.state === 'linked' && row.live === keyText(live);
       if (!isLinked) this.#links.push({ result: new DueResult(row, directory), live });
-    } else if (isDue(row, ledger.startedAt, final) && !(await this.#isSpared(row))) {
+    } else if (isDue(row, ledger.startedAt, isFinal) && !(await this.#isSpared(row))) {
       const unproven = { ...row, stampProven: false };
       // Saved before the fetch: after a kill in between, the old date must not prove the old content.
       if (row.stampProven) ledger.add(unproven);
@@ -203,9 +203,9 @@ function waitsForProof(live: readonly LiveFileRow[]): string {
   return `waits for the proof which live file it is: ${[only, ...others].join(', ')}${more}`;
 }
 
-function isDue(row: ResultRow, now: number, final: boolean): boolean {
+function isDue(row: ResultRow, now: number, isFinal: boolean): boolean {
   // A date beyond one interval means that the clock was set back.
   if (row.dueAt <= now || row.dueAt > now + row.intervalMs) return true;
   // A file excluded by a pattern is no result; this one was too large.
-  return final && row.state !== 'left-out';
+  return isFinal && row.state !== 'left-out';
 }

@@ -56,7 +56,7 @@ export interface ResultsOptions {
 interface SyncOptions {
   readonly remote: Remote;
   /** Whether every file is fetched, due or not, unless its date proves that it is unchanged. */
-  readonly final: boolean;
+  readonly isFinal: boolean;
   /** Of these, only what is in flux, or new; the progress of the sync before it stays. */
   readonly onlyInFlux?: boolean;
   readonly onListed?: (names: readonly string[]) => Promise<void>;
@@ -106,7 +106,10 @@ export class Results {
   }
 
   /** Lists the results of a job and fetches the due ones. The failure of one file does not stop the others. */
-  async sync(jobId: JobId, { remote, final, onlyInFlux = false, onListed, signal }: SyncOptions): Promise<ResultsEnd> {
+  async sync(
+    jobId: JobId,
+    { remote, isFinal, onlyInFlux = false, onListed, signal }: SyncOptions,
+  ): Promise<ResultsEnd> {
     const { store, mirrorDirectory, rules, clock, direct, onRefused } = this.#options;
     const calls = this.#calls;
     const startedAt = clock.now();
@@ -130,10 +133,21 @@ export class Results {
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
     const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
-    const isKnown = !final && this.#listed.has(jobId);
+    const isKnown = !isFinal && this.#listed.has(jobId);
     const stands = (result: DueResult) => (isKnown ? Promise.resolve(true) : this.#stands(result));
-    const isEarly = !final && this.isEarly(jobId);
-    const plan = await planSync({ left, ledger, links, judge, stamps, stands, directory, final, onlyInFlux, isEarly });
+    const isEarly = !isFinal && this.isEarly(jobId);
+    const plan = await planSync({
+      left,
+      ledger,
+      links,
+      judge,
+      stamps,
+      stands,
+      directory,
+      isFinal,
+      onlyInFlux,
+      isEarly,
+    });
     this.#listed.add(jobId);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 

@@ -38,8 +38,8 @@ function setUp({ known = false, ...options }: Partial<EngineOptions> & { readonl
     pass: (ms: number) => {
       time += ms;
     },
-    poll: async (final = false) => {
-      const polled = await engine.poll(final);
+    poll: async (isFinal = false) => {
+      const polled = await engine.poll(isFinal);
       expect(remote.held).toBe(0);
       expect([...polled.errors.values()]).toEqual([]);
       return polled.ends.get(NAME);

@@ -59,9 +59,9 @@ class Place {
   }
 
   /** A poll that is killed when it comes to a step. */
-  async killedAt(step: string, final = false): Promise<void> {
+  async killedAt(step: string, isFinal = false): Promise<void> {
     this.#step = step;
-    await expect(this.engine.poll(final)).rejects.toThrow();
+    await expect(this.engine.poll(isFinal)).rejects.toThrow();
     expect(this.#step).toBe('');
   }
 

@@ -31,10 +31,10 @@ function setUp() {
     remote,
     batches,
     /** What one read brings, and how many calls it took. */
-    read: async (from: BatchReader = batches, wanted: readonly PartRequest[] = WANTED, begins = true) => {
+    read: async (from: BatchReader = batches, wanted: readonly PartRequest[] = WANTED, isFirstCall = true) => {
       const before = remote.calls;
       try {
-        const { parts, errors } = await from.read(remote, { wanted, begins }, new AbortController().signal);
+        const { parts, errors } = await from.read(remote, { wanted, isFirstCall }, new AbortController().signal);
         for (const part of parts.values()) await part.content.release();
         return { read: [...parts.keys()].sort(), failed: [...errors.keys()], calls: remote.calls - before };
       } catch (error) {

@@ -170,8 +170,8 @@ export class ResultsPlace {
     return () => clearImmediate(soon);
   }
 
-  sync(final = false, signal = new AbortController().signal): Promise<ResultsEnd> {
-    return this.results.sync(JOB, { remote: this.remote, final, signal });
+  sync(isFinal = false, signal = new AbortController().signal): Promise<ResultsEnd> {
+    return this.results.sync(JOB, { remote: this.remote, isFinal, signal });
   }
 
   row(name: string): ResultRow | undefined {

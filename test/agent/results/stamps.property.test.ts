@@ -65,19 +65,19 @@ class World {
   }
 
   /** A sync an hour later; the file is written anew after so many pieces of it. */
-  async sync({ final = false, writtenAt = -1, withStamps = true } = {}): Promise<void> {
+  async sync({ isFinal = false, writtenAt = -1, withStamps = true } = {}): Promise<void> {
     const { place } = this;
     place.now += HOUR_MS;
     this.#writtenAt = writtenAt;
     if (!withStamps) place.remote.stamps.clear();
-    await place.sync(final);
+    await place.sync(isFinal);
     place.remote.stamps.set(NAME, this.#stamp);
   }
 
   /** A sync that a kill ends after so many steps, if it has as many; then a new process. */
-  async killed(final: boolean, steps: number): Promise<void> {
+  async killed(isFinal: boolean, steps: number): Promise<void> {
     this.#steps = steps;
-    await this.sync({ final }).catch(() => {});
+    await this.sync({ isFinal }).catch(() => {});
     this.#steps = Number.POSITIVE_INFINITY;
     this.place.restarted();
   }
@@ -110,11 +110,11 @@ const action = fc.oneof(
   fc.record({ kind: fc.constant('back' as const), count: fc.nat(3) }),
   fc.record({
     kind: fc.constant('sync' as const),
-    final: fc.boolean(),
+    isFinal: fc.boolean(),
     writtenAt: fc.integer({ min: -1, max: PIECES }),
     withStamps: fc.integer({ min: 0, max: 4 }).map((of) => of > 0),
   }),
-  fc.record({ kind: fc.constant('killed' as const), final: fc.boolean(), steps: fc.nat(14) }),
+  fc.record({ kind: fc.constant('killed' as const), isFinal: fc.boolean(), steps: fc.nat(14) }),
   fc.constant({ kind: 'restarted' } as const),
   fc.constant({ kind: 'hidden' } as const),
   fc.constant({ kind: 'check' } as const),
@@ -129,7 +129,7 @@ it('the content of a result is never another one than what the service has under
         if (one.kind === 'write') world.write();
         else if (one.kind === 'back') world.back(one.count);
         else if (one.kind === 'sync') await world.sync(one);
-        else if (one.kind === 'killed') await world.killed(one.final, one.steps);
+        else if (one.kind === 'killed') await world.killed(one.isFinal, one.steps);
         else if (one.kind === 'restarted') world.place.restarted();
         else if (one.kind === 'hidden') await world.hidden();
         else await world.check();

@@ -44,10 +44,10 @@ export class RawBytes {
   }
 
   /** Whether the back-off allows a request now; the last pass does not wait. A file that changed does not wait longer each time. */
-  isDue({ raw }: FileMemory, final: boolean, shown?: Shown): boolean {
+  isDue({ raw }: FileMemory, isFinal: boolean, shown?: Shown): boolean {
     const isNew = shown !== undefined && raw.shownEnd !== undefined && endOf(shown) !== raw.shownEnd;
     const failures = raw.refusals + (isNew ? 0 : raw.unchanged);
-    return final || this.#now() >= raw.at + nominalPause(failures, { firstMs: raw.firstMs, maxMs: MAX_WAIT_MS });
+    return isFinal || this.#now() >= raw.at + nominalPause(failures, { firstMs: raw.firstMs, maxMs: MAX_WAIT_MS });
   }
 
   /**
@@ -67,7 +67,7 @@ export class RawBytes {
     if (download !== undefined) tries.reason = '';
     if (found === 'several') tries.reason = 'several listed files that differ have the bytes that its text shows';
     // A last pass does not wait, so its refusals set no pause.
-    if (!tries.isRefused || !pass.final) {
+    if (!tries.isRefused || !pass.isFinal) {
       const bytes = file.length + (download === undefined ? (shown?.content.length ?? 0) : 0);
       tries.firstMs = (1 + bytes / BYTES_A_SECOND) * 1_000;
       tries.at = this.#now();
@@ -86,8 +86,8 @@ export class RawBytes {
   }
 
   /** Whether raw bytes were refused often enough to go on without them. */
-  areRefused({ memory }: LiveFile, final: boolean): boolean {
-    return final ? memory.raw.isRefused : memory.raw.refusals >= REFUSALS;
+  areRefused({ memory }: LiveFile, isFinal: boolean): boolean {
+    return isFinal ? memory.raw.isRefused : memory.raw.refusals >= REFUSALS;
   }
 
   /** The path that was proven before, and those that are likely: the first one that the text shows suffices. */

@@ -56,16 +56,16 @@ export class LiveLinks {
     return sameName.filter(({ parts: end }) => endsWith(parts, end)).map(({ row }) => row);
   }
 
-  /** The live file that a name is already proven to be; with `final`, only a proof of this pass counts. */
-  proven(row: ResultRow, parts: readonly string[], final: boolean): LiveFileRow | undefined {
+  /** The live file that a name is already proven to be; with `isFinal`, only a proof of this pass counts. */
+  proven(row: ResultRow, parts: readonly string[], isFinal: boolean): LiveFileRow | undefined {
     if (this.areRefused) return undefined;
     const linked = row.live === null ? undefined : this.#byKey.get(row.live);
-    if (linked !== undefined && !final) return linked;
+    if (linked !== undefined && !isFinal) return linked;
     const claims = this.candidates(parts).filter(({ listedName }) => listedName === row.name);
     const [claim] = claims;
     if (claim === undefined || claims.length > 1 || !this.#isFree(claim, row.name)) return undefined;
     const whole = claim.verified !== null && claim.verified === claim.position;
-    return whole || (!final && claim.position > 0) ? claim : undefined;
+    return whole || (!isFinal && claim.position > 0) ? claim : undefined;
   }
 
   /**

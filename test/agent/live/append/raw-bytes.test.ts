@@ -20,9 +20,9 @@ function setUp() {
   onTestFinished(() => engine.kill());
   remote.prefix = 'x';
   remote.files.set(NAME, BYTES);
-  const poll = async (final = false) => {
+  const poll = async (isFinal = false) => {
     now += 1_000;
-    const polled = await engine.poll(final);
+    const polled = await engine.poll(isFinal);
     return polled.ends.get(NAME) ?? polled.errors.get(NAME)?.code;
   };
   return { remote, engine, poll, mirror: (key = STDOUT) => fs.readFileSync(engine.mirror(key), 'latin1') };
@@ -203,7 +203,7 @@ describe('raw bytes', () => {
     for (let polls = 0; polls < 4; polls++) await poll();
     expect(remote.rawBytes).toBeGreaterThan(fetched);
     expect(engine.store.liveFiles.ofJob(JOB)[0]?.position).toBe(large.length + BYTES.length);
-    // A final pass does not wait.
+    // A complete pass does not wait.
     fetched = remote.rawBytes;
     remote.files.set(NAME, Buffer.concat([large, BYTES, BYTES]));
     expect(await poll(true)).toBe('current');

@@ -27,8 +27,8 @@ type Edit = 'append' | 'change' | 'truncate' | 'delete' | 'replace';
  */
 export type Decoding = 'blocks' | 'blocks-older' | 'blocks-swallow' | 'stream' | 'latin-1';
 
-/** A poll, one of a final pass, or a complete pass. */
-export type Work = 'poll' | 'final' | 'pass';
+/** A poll, one of a complete pass, or a complete pass. */
+export type Work = 'poll' | 'complete' | 'pass';
 
 export type Action =
   | Change
@@ -60,7 +60,7 @@ const file = fc.nat(FILES - 1);
 const share = fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true }));
 const where = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-const work: fc.Arbitrary<Work> = fc.constantFrom('poll', 'poll', 'poll', 'poll', 'final', 'final', 'pass');
+const work: fc.Arbitrary<Work> = fc.constantFrom('poll', 'poll', 'poll', 'poll', 'complete', 'complete', 'pass');
 
 const append = fc.record({ do: fc.constant('append' as const), file, piece, share });
 const change: fc.Arbitrary<Change> = fc.oneof(

@@ -370,7 +370,7 @@ export class World {
     if (work === 'pass') await this.#unlessExpected(() => this.#engine.pass(this.#clock()));
     else {
       this.#noteMinOffsets();
-      this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(work === 'final')));
+      this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(work === 'complete')));
       this.#minOffsets.clear();
     }
   }

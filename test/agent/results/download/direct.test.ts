@@ -14,7 +14,7 @@ const OTHER = '502' as JobId;
 function syncOther({ store, now, results, remote }: ResultsPlace) {
   const order = { jobId: OTHER, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
   if (store.jobs.get(OTHER) === undefined) store.jobs.watch(order, now);
-  return results.sync(OTHER, { remote, final: true, signal: new AbortController().signal });
+  return results.sync(OTHER, { remote, isFinal: true, signal: new AbortController().signal });
 }
 
 function placeWith(

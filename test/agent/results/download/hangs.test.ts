@@ -18,12 +18,12 @@ function placeWithPipe(): ResultsPlace {
 }
 
 /** Syncs each minute; the minutes in which the pipe was requested. */
-async function requestsOf(place: ResultsPlace, minutes: number, final = false): Promise<number[]> {
+async function requestsOf(place: ResultsPlace, minutes: number, isFinal = false): Promise<number[]> {
   const found: number[] = [];
   for (let minute = 1; minute <= minutes; minute++) {
     place.now += MINUTE_MS;
     place.remote.downloads.length = 0;
-    await place.sync(final);
+    await place.sync(isFinal);
     if (place.remote.downloads.includes('/11/pipe')) found.push(minute);
   }
   return found;

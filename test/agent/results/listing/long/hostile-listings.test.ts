@@ -42,7 +42,14 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
   const clock = { ...systemClock, now: () => place.now };
   const stamps = new Stamps(undefined, clock);
   return planSync({
-    ...{ directory: place.path(), final: false, onlyInFlux: false, isEarly: false, stamps, stands: async () => true },
+    ...{
+      directory: place.path(),
+      isFinal: false,
+      onlyInFlux: false,
+      isEarly: false,
+      stamps,
+      stands: async () => true,
+    },
     left: await distinct(names),
     judge: judgeOf(patterns, false),
     ledger: new Ledger({
