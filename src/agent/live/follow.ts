@@ -75,8 +75,8 @@ async function responseOf(
   if (offset === 0 && mayBeUtf16(known)) return undefined;
   // Most empty files stay empty for long: only the last pass checks for a file that is a byte-order mark alone.
   const isChecked = (content.length > 0 || isFinal) && mayLackMark(offset, known);
-  const whole = isChecked ? await wholeText(offset, content, parts) : { content };
-  return whole && { part, offset, ...whole, reading: new Reading(whole.content, decoding.server !== 'utf-8') };
+  const whole = isChecked ? await wholeText(offset, content, parts) : content;
+  return whole && { part, offset, content: whole, reading: new Reading(whole, decoding.server !== 'utf-8') };
 }
 
 /** The text of a part; undefined if the server cannot send it. */

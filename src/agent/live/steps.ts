@@ -45,6 +45,4 @@ export interface Response extends Shown {
 export interface FirstResponse extends Response {
   /** As it was received: without a byte-order mark that the server stripped. */
   readonly part: Part;
-  /** A response from another offset, which showed that no byte-order mark is missing. */
-  readonly second?: Part | undefined;
 }

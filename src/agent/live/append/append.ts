@@ -20,14 +20,14 @@ export async function appendText(
   first: FirstResponse,
   { parts }: FileContext,
 ): Promise<Response | 'absent' | 'unclear'> {
-  const { reading, second: later } = first;
+  const { reading } = first;
   await appendCertain(file, reading);
   if (reading.atEnd() || reading.isAsciiOnly) return first;
   // A block edge may have cut the character: a second response, half a block later, has it whole. It starts within the
   // mirror, because a byte-order mark at the requested offset may change the text (docs/dev/servers.md 1.4).
   const offset = await alignDown(file, first.offset + HALF_BLOCK_BYTES);
   if (offset >= file.length) return first;
-  const part = later ?? (await parts.at(offset));
+  const part = await parts.at(offset);
   if (part === undefined) return 'absent';
   const second: Response = { ...part, reading: new Reading(part.content) };
   const found = await match(second.reading, file, { from: part.offset, to: file.length });

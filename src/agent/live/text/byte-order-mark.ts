@@ -4,22 +4,15 @@
  * decode all that follows as UTF-16, which no prediction fits: raw bytes decide.
  */
 import { StringDecoder } from 'node:string_decoder';
-import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike } from '../../../bytes.ts';
-import type { Content, FileParts, Part } from '../../ports.ts';
-import { HALF_BLOCK_BYTES, WITHIN_BLOCK_BYTES } from '../match.ts';
-import { Reading, withMark } from './reading.ts';
+import { BYTE_ORDER_MARK, REPLACEMENT, standsAt, startsAlike } from '../../../bytes.ts';
+import type { Content, FileParts } from '../../ports.ts';
+import { WITHIN_BLOCK_BYTES } from '../match.ts';
+import { withMark } from './reading.ts';
 
 /** Bytes of the longest character. */
 const WIDEST_BYTES = 4;
 /** Bytes at the start of a file for which a server may decode all of it as UTF-16. */
 const UTF16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
-
-interface WholeText {
-  /** With the mark that the server stripped. */
-  readonly content: Content;
-  /** A response from another offset. */
-  readonly second?: Part | undefined;
-}
 
 /** Whether a text from `offset` on may lack a mark of the file, which has the bytes `known` there. */
 export function mayLackMark(offset: number, known: Buffer): boolean {
@@ -32,42 +25,29 @@ export function mayBeUtf16(known: Buffer): boolean {
 }
 
 /**
- * The whole text of a response from `from` on. Undefined if the text fits both a file with a mark and one without, or if
- * the file changed between the requests.
+ * The text of a response from `from` on, with the mark that the server stripped. Undefined if the text fits both a file
+ * with a mark and one without, or if the file changed between the requests.
  */
-export async function wholeText(from: number, content: Content, parts: FileParts): Promise<WholeText | undefined> {
-  // Where block edges cut characters, a response from half a block later is needed, too.
-  const block = await content.read(0, HALF_BLOCK_BYTES + WITHIN_BLOCK_BYTES);
+export async function wholeText(from: number, content: Content, parts: FileParts): Promise<Content | undefined> {
+  const block = await content.read(0, WITHIN_BLOCK_BYTES);
   // Undecodable bytes predict nothing: the raw download decides.
-  if (standsAt(block, 0, REPLACEMENT)) return { content };
-  const isWhole = content.length <= block.length || block.includes(REPLACEMENT);
-  const isCut = !isWhole && (await new Reading(content).isBeyondAscii());
+  if (standsAt(block, 0, REPLACEMENT)) return content;
+  const later = await parts.at(from + 1);
+  if (later === undefined) return undefined;
+  const found = await later.content.read(0, WITHIN_BLOCK_BYTES);
   const marked = withMark(content);
-  let second: Part | undefined;
-  let predicted = block;
-  let isUnmarked = false;
-  let isMarked = false;
-  // If the text repeats, a request from byte 1 may distinguish the two.
-  for (const at of isCut ? [characterStart(block, HALF_BLOCK_BYTES), 1] : [1]) {
-    const part = await parts.at(from + at);
-    if (part === undefined) return undefined;
-    if (isCut) second ??= part;
-    const found = await part.content.read(0, WITHIN_BLOCK_BYTES);
-    predicted = await predict(content, at);
-    isUnmarked = fits(found, predicted, content);
-    isMarked = fits(found, await predict(marked, at), content);
-    if (isUnmarked !== isMarked) break;
-  }
-  if (isUnmarked === isMarked) return undefined;
+  const predicted = await predict(content);
+  const isUnmarked = fits(found, predicted, content);
+  if (isUnmarked === fits(found, await predict(marked), content)) return undefined;
   // An empty text proves nothing, and a text without U+FFFD little: the file may have been truncated meanwhile.
-  if (isUnmarked && (content.length === 0 || predicted.length > 0)) return { content, second };
+  if (isUnmarked && (content.length === 0 || predicted.length > 0)) return content;
   // A changed file fits a mark, too, so it is added only if the text is the same again.
   const again = await parts.at(from);
   const isSame =
     again !== undefined &&
     (isUnmarked || again.content.length === content.length) &&
-    shows(await again.content.read(0, WITHIN_BLOCK_BYTES), await content.read(0, WITHIN_BLOCK_BYTES));
-  return isSame ? { content: isUnmarked ? content : marked, second } : undefined;
+    shows(await again.content.read(0, WITHIN_BLOCK_BYTES), block);
+  return isSame ? (isUnmarked ? content : marked) : undefined;
 }
 
 /** Whether the text `found` is the predicted one, perhaps without a mark that the server stripped there, too. */
@@ -78,11 +58,11 @@ function fits(found: Buffer, predicted: Buffer, { length }: Content): boolean {
   return (isStripped || shows(found, predicted)) && (length > 0 || found.length <= predicted.length);
 }
 
-/** The text from `at` on, if the text from the start of the file is `content`. */
-async function predict(content: Content, at: number): Promise<Buffer> {
-  const text = await content.read(at, at + WITHIN_BLOCK_BYTES + WIDEST_BYTES);
+/** The text from the second byte on, if the text from the first one is `content`. */
+async function predict(content: Content): Promise<Buffer> {
+  const text = await content.read(1, 1 + WITHIN_BLOCK_BYTES + WIDEST_BYTES);
   // Behind the first block, the edges of blocks are elsewhere from another offset.
-  const uncertain = text.indexOf(REPLACEMENT, Math.max(0, WITHIN_BLOCK_BYTES - at));
+  const uncertain = text.indexOf(REPLACEMENT, WITHIN_BLOCK_BYTES - 1);
   return wholeCharacters(uncertain < 0 ? text : text.subarray(0, uncertain));
 }
 

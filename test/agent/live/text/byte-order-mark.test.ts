@@ -19,7 +19,7 @@ async function find(bytes: Buffer, decoding: DecodeBytesOptions, at: (question: 
   const asked: number[] = [];
   const text = textOf(bytes, 0, decoding);
   const whole = await wholeText(0, text, partsOf(at, decoding, asked));
-  return { mark: whole === undefined ? 'again' : whole.content === text ? 'none' : 'efbbbf', asked };
+  return { mark: whole === undefined ? 'again' : whole === text ? 'none' : 'efbbbf', asked };
 }
 
 const isMarked = (bytes: Buffer) => bytes.subarray(0, 3).equals(BYTE_ORDER_MARK);
