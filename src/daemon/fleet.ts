@@ -10,7 +10,7 @@ import type { Log } from '../agent/ports.ts';
 import type { FleetConfig } from '../config/config.ts';
 import type { FleetSettings } from '../config/schema.ts';
 import { asJobtailError } from '../errors.ts';
-import type { FleetReader } from '../fleet/client.ts';
+import type { FleetClient } from '../fleet/client.ts';
 import type { FleetAddress } from '../fleet/database.ts';
 import type { FleetMember } from '../fleet/member.ts';
 import type { JobId } from '../job.ts';
@@ -105,37 +105,26 @@ async function readIfThere(file: string): Promise<string | undefined> {
 }
 
 /** What the view shows of the fleet: a copy of its rows, by one connection of its own, which ends when it is idle. */
-export class FleetOfView implements FleetSource {
-  readonly #fleet: FleetSettings;
-  readonly #settings: ViewSettings;
-  #reader: FleetReader | undefined;
-
-  constructor(fleet: FleetSettings, settings: ViewSettings) {
-    this.#fleet = fleet;
-    this.#settings = settings;
-  }
-
-  async read(withResults: readonly JobId[]): Promise<FleetRead> {
-    const [fleet, { mirrorDirectory, service }] = [this.#fleet, this.#settings];
-    const { FleetReader } = await import('../fleet/client.ts');
-    // The agent logs what is wrong with the secret, and rows that are ignored.
-    const address = () => fleetAddress({ fleet }, { warn() {} }, new Secrets());
-    this.#reader ??= new FleetReader(address, service.address);
-    return await this.#reader.read(async (client) => {
-      const here = await readIfThere(path.join(mirrorDirectory, FILE));
-      const owners = await client.owners();
-      const agents = await client.agents();
-      const store = await client.jobs({ withResults });
-      const places = owners.map(({ jobId, owner, mirror }): [JobId, PlaceOfJob] => [
-        jobId,
-        { owner, isElsewhere: mirror !== null && mirror !== here && owner !== fleet.name },
-      ]);
-      const waitingJobs = owners.filter(({ isWaiting }) => isWaiting).length;
-      return { store, name: fleet.name, agents, waitingJobs, places: new Map(places) };
-    });
-  }
-
-  async close(): Promise<void> {
-    await this.#reader?.close();
-  }
+export async function fleetOfView(fleet: FleetSettings, settings: ViewSettings): Promise<FleetSource> {
+  const { FleetReader } = await import('../fleet/client.ts');
+  const { mirrorDirectory, service } = settings;
+  // The agent logs what is wrong with the secret, and rows that are ignored.
+  const address = () => fleetAddress({ fleet }, { warn() {} }, new Secrets());
+  const reader = new FleetReader(address, service.address);
+  const read = async (client: FleetClient, withResults: readonly JobId[]): Promise<FleetRead> => {
+    const here = await readIfThere(path.join(mirrorDirectory, FILE));
+    const owners = await client.owners();
+    const agents = await client.register.all();
+    const store = await client.jobs({ withResults });
+    const places = owners.map(({ jobId, owner, mirror }): [JobId, PlaceOfJob] => [
+      jobId,
+      { owner, isElsewhere: mirror !== null && mirror !== here && owner !== fleet.name },
+    ]);
+    const waitingJobs = owners.filter(({ isWaiting }) => isWaiting).length;
+    return { store, name: fleet.name, agents, waitingJobs, places: new Map(places) };
+  };
+  return {
+    read: (withResults) => reader.read((client) => read(client, withResults)),
+    close: () => reader.close(),
+  };
 }

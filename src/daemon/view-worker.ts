@@ -8,7 +8,7 @@ import { asJobtailError } from '../errors.ts';
 import { type AgentCounts, Figures } from '../view/events/figures.ts';
 import { type RunningView, serveView } from '../view/serve.ts';
 import type { ViewSettings } from '../view/settings.ts';
-import { FleetOfView } from './fleet.ts';
+import { fleetOfView } from './fleet.ts';
 
 const agent = parentPort;
 if (agent === null) throw new Error('this is a thread of the agent');
@@ -27,7 +27,7 @@ agent.on('message', (message: ToView) => {
 const { settings, fleet } = workerData as ViewThreadData;
 view = await serveView({
   settings,
-  fleet: fleet === null ? null : new FleetOfView(fleet, settings),
+  fleet: fleet && (await fleetOfView(fleet, settings)),
   figures,
   onFailure: (error) => report({ kind: 'failure', message: asJobtailError(error).message }),
 }).catch((thrown: unknown) => {

@@ -45,32 +45,30 @@ export class Claims {
 
   /** Acquires up to `max` jobs that wait for an owner; skips those for which a command is being placed. */
   take(max: number): Promise<TakenJob[]> {
-    return this.#database.transaction((sql) => this.#take(sql, max));
-  }
-
-  async #take(sql: Sql, max: number): Promise<TakenJob[]> {
-    const found = await sql.query<TakenJob>(
-      `WITH free AS (
+    return this.#database.transaction(async (sql) => {
+      const found = await sql.query<TakenJob>(
+        `WITH free AS (
          SELECT job_id FROM {s}.jobs WHERE waiting_since IS NOT NULL AND ${HAS_HEARTBEAT}
          ORDER BY waiting_since, job_id LIMIT ${max} FOR UPDATE SKIP LOCKED)
        UPDATE {s}.jobs SET owner = $2, attempt = attempt + 1, taken_at = clock_timestamp(), waiting_since = NULL
        FROM free WHERE jobs.job_id = free.job_id
        RETURNING jobs.job_id AS "jobId", attempt, mirror, EXISTS (SELECT 1 FROM {s}.attempts AS before
          WHERE before.job_id = jobs.job_id AND before.attempt = jobs.attempt - 1 AND how = 'lost') AS "isTakeover"`,
-      this.#heartbeat,
-    );
-    if (found.length === 0) return [];
-    const taken = this.#database.border.jobs(found);
-    // No agent can follow a job with a malformed id: it waits no more.
-    const malformed = found.filter((job) => !taken.includes(job));
-    if (malformed.length > 0)
-      await sql.query('UPDATE {s}.jobs SET owner = NULL WHERE job_id = ANY($1)', [idsOf(malformed)]);
-    await sql.query(
-      `INSERT INTO {s}.attempts (job_id, attempt, agent, taken_at)
+        this.#heartbeat,
+      );
+      if (found.length === 0) return [];
+      const taken = this.#database.border.jobs(found);
+      // No agent can follow a job with a malformed id: it waits no more.
+      const malformed = found.filter((job) => !taken.includes(job));
+      if (malformed.length > 0)
+        await sql.query('UPDATE {s}.jobs SET owner = NULL WHERE job_id = ANY($1)', [idsOf(malformed)]);
+      await sql.query(
+        `INSERT INTO {s}.attempts (job_id, attempt, agent, taken_at)
        SELECT job_id, attempt, owner, taken_at FROM {s}.jobs WHERE job_id = ANY($1)`,
-      [idsOf(taken)],
-    );
-    return taken;
+        [idsOf(taken)],
+      );
+      return taken;
+    });
   }
 
   /**

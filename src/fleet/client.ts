@@ -3,11 +3,11 @@ import type { JobId } from '../job.ts';
 import type { WatchMineRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Command } from './border.ts';
-import { type Answer, Commands } from './commands.ts';
+import { Commands } from './commands.ts';
 import { type CopyOptions, FleetCopy } from './copy.ts';
 import { Database, type FleetAddress } from './database.ts';
 import { FORGOTTEN, forgetRows } from './forgotten.ts';
-import { type AgentRow, Register } from './register.ts';
+import { Register } from './register.ts';
 import { migrate, requireCurrent, versionOf } from './tables.ts';
 
 interface OwnerRow {
@@ -24,14 +24,14 @@ interface OwnerRow {
 
 export class FleetClient {
   readonly #database: Database;
-  readonly #commands: Commands;
-  readonly #register: Register;
+  readonly commands: Commands;
+  readonly register: Register;
   readonly #copy: FleetCopy;
 
   private constructor(database: Database, copy: FleetCopy) {
     this.#database = database;
-    this.#commands = new Commands(database);
-    this.#register = new Register(database);
+    this.commands = new Commands(database);
+    this.register = new Register(database);
     this.#copy = copy;
   }
 
@@ -45,16 +45,9 @@ export class FleetClient {
     return new FleetClient(await Database.open(address, { name: 'command', max: 1 }, requireCurrent), copy);
   }
 
+  /** Returns the id of the command. */
   async command(command: Command): Promise<string> {
-    return (await this.#commands.give([command]))[0] ?? '';
-  }
-
-  answerOf(commandId: string): Promise<Answer | undefined> {
-    return this.#commands.answerOf(commandId);
-  }
-
-  agents(): Promise<AgentRow[]> {
-    return this.#register.all();
+    return (await this.commands.give([command]))[0] ?? '';
   }
 
   /** A store with the present rows of all jobs, or of one: the same object each time. */
@@ -84,11 +77,7 @@ export class FleetClient {
         [JSON.stringify(rule)],
       );
     }
-    await this.#commands.notify(this.#database);
-  }
-
-  askToDrain(name: string): Promise<boolean> {
-    return this.#register.askToDrain(name);
+    await this.commands.notify(this.#database);
   }
 
   async close(): Promise<void> {

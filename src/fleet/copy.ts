@@ -40,7 +40,10 @@ export class FleetCopy {
     const [rule] = await database.query<{ readonly rule: unknown }>('SELECT rule FROM {s}.rules');
     const ruleInForce = border.rule(rule?.rule);
     const commands = await new Commands(database).ofNew();
-    const capabilities = await database.capabilities(this.#service);
+    const capabilities = await database.query<{ readonly name: string; readonly value: string }>(
+      'SELECT name, value FROM {s}.habits WHERE service = $1',
+      [this.#service],
+    );
     const copied = new Map<JobId, string>();
     store.transaction(() => {
       // Rows of a job that is acquired at this moment may be incomplete.

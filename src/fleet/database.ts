@@ -71,11 +71,6 @@ export class Database implements Tables {
     }
   }
 
-  /** What the agents detected of a service. */
-  capabilities(service: string): Promise<{ readonly name: string; readonly value: string }[]> {
-    return this.query('SELECT name, value FROM {s}.habits WHERE service = $1', [service]);
-  }
-
   async close(): Promise<void> {
     await this.#connections.end().catch(() => {});
   }

@@ -1,10 +1,9 @@
 /** The periodic work of an agent of a fleet: acquires and releases jobs, executes commands, writes changed rows. */
 import { Giving, MAX_GIVEN, MAX_TAKEN, Taking } from './balance.ts';
-import { Execution, type Settled } from './commands.ts';
+import { Execution } from './commands.ts';
 import { Following, type Membership } from './following.ts';
 import type { Readiness } from './readiness.ts';
 import { type FleetSummary, idsOf, type LeasedJob } from './register.ts';
-import type { Sql } from './tables.ts';
 import { Upkeep } from './upkeep.ts';
 
 const MAX_COMMANDS = 500;
@@ -68,16 +67,15 @@ export class Rounds {
     const settled = [...this.#execution.apply(mine), ...this.#execution.answered()];
     if (settled.length === 0) return;
     const jobs = [...new Set(idsOf(settled))].flatMap((jobId) => leased.get(jobId) ?? []);
-    if (jobs.length > 0) await handover.writeAnd(jobs, (sql, owned) => this.#settle(sql, settled, owned));
+    if (jobs.length > 0)
+      await handover.writeAnd(jobs, async (sql, owned) => {
+        const names = new Set(idsOf(owned));
+        const written = settled.filter(({ jobId }) => names.has(jobId));
+        await joined.commands.settle(sql, written);
+      });
     this.#execution.forget(settled.filter(({ answer }) => answer !== null));
     for (const job of jobs) handover.noteTaken(job);
     attached.follower?.refresh();
-  }
-
-  async #settle(sql: Sql, settled: readonly Settled[], owned: readonly LeasedJob[]): Promise<void> {
-    const names = new Set(idsOf(owned));
-    const mine = settled.filter(({ jobId }) => names.has(jobId));
-    await this.#membership.joined.commands.settle(sql, mine);
   }
 
   async #write(): Promise<void> {

@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Config } from '../../config/config.ts';
-import { FleetOfView } from '../../daemon/fleet.ts';
+import { fleetOfView } from '../../daemon/fleet.ts';
 import { openSharedStore } from '../../daemon/state.ts';
 import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-thread.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
@@ -67,10 +67,10 @@ async function serveHere(config: Config, settings: ViewSettings, { signal, ...op
 
 /** Listens at the configured address; the default address may be replaced by any free one. */
 async function serve(config: Config, settings: ViewSettings): Promise<RunningView> {
-  const serveAt = (listen: ViewSettings['listen']) =>
-    serveView({
+  const serveAt = async (listen: ViewSettings['listen']) =>
+    await serveView({
       settings: { ...settings, listen },
-      fleet: config.fleet && new FleetOfView(config.fleet, settings),
+      fleet: config.fleet && (await fleetOfView(config.fleet, settings)),
       figures: null,
       onFailure: (error) => process.stderr.write(`agent: ${asJobtailError(error).message}\n`),
     });

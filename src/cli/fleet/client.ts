@@ -27,12 +27,12 @@ async function addressOf(config: FleetConfig): Promise<FleetAddress> {
 }
 
 export const isAnyThere = async (client: FleetClient): Promise<boolean> =>
-  (await client.agents()).some(({ state }) => state !== 'gone');
+  (await client.register.all()).some(({ state }) => state !== 'gone');
 
 export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 
 async function fleetReport(config: Config, client: FleetClient, only: JobId | undefined) {
-  const [agents, owners] = [await client.agents(), await client.owners()];
+  const [agents, owners] = [await client.register.all(), await client.owners()];
   const report = reportOf(config, await client.jobs({ only }), only);
   return { ...report, ...ofFleet(report, agents, owners, only) };
 }

@@ -28,11 +28,12 @@ export async function watchByFleet(
     const { jobId } = request;
     const wasSettled = (await client.owners(jobId))[0]?.state === 'settled';
     const commandId = await client.command({ jobId, kind: 'watch', body: request });
-    const isAnybodyThere = (await client.agents()).some(({ state }) => state === 'alive');
+    const isAnybodyThere = (await client.register.all()).some(({ state }) => state === 'alive');
     const isOver = (store: Store) =>
       store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null;
     const endsAt = performance.now() + (isAnybodyThere ? EXECUTED_MS : 0);
-    while (performance.now() < endsAt && (await client.answerOf(commandId)) === undefined) await sleep(TICK_MS);
+    while (performance.now() < endsAt && (await client.commands.answerOf(commandId)) === undefined)
+      await sleep(TICK_MS);
     if (waitsForTasks)
       while (performance.now() < endsAt && !isOver(await client.jobs({ only: jobId }))) await sleep(5 * TICK_MS);
     const [row] = await client.owners(jobId);
@@ -72,7 +73,7 @@ async function requireKnown(client: FleetClient, jobId: JobId): Promise<void> {
 
 /** A broken connection ends the wait, not the command. */
 export async function answerTo(commandId: string, client: FleetClient, signal: AbortSignal): Promise<PassAnswer> {
-  const read = () => client.answerOf(commandId);
+  const read = () => client.commands.answerOf(commandId);
   const answer = await answerFrom({ read, isThere: () => isAnyThere(client) }, signal).catch((thrown: unknown) => {
     const { code, message } = asJobtailError(thrown);
     if (code === 'aborted') throw thrown;
@@ -92,13 +93,13 @@ export async function drain(config: Config): Promise<void> {
   }
   const { name } = config.fleet;
   await withFleet(config, async (client) => {
-    if (!(await client.askToDrain(name))) {
+    if (!(await client.register.askToDrain(name))) {
       process.stdout.write(`no agent called ${name} is running\n`);
       return;
     }
     const isRunning = async () =>
       lockHolder(config.state.directory) !== undefined ||
-      (await client.agents()).some((agent) => agent.name === name && agent.state !== 'gone');
+      (await client.register.all()).some((agent) => agent.name === name && agent.state !== 'gone');
     await untilStopped(async (signal) => {
       while (await isRunning())
         await sleep(DRAIN_POLL_MS, undefined, { signal }).catch(() => {

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { answerTo } from '../../../src/cli/fleet/commands.ts';
-import { FleetOfView } from '../../../src/daemon/fleet.ts';
+import { fleetOfView } from '../../../src/daemon/fleet.ts';
 import { FleetClient } from '../../../src/fleet/client.ts';
 import { writeRows } from '../../../src/fleet/handover.ts';
 import { IN_MEMORY, Store } from '../../../src/store/store.ts';
@@ -35,7 +35,7 @@ it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'),
   const url = new URL(fleet.address.url);
   [url.username, url.password] = ['reader', 'password'];
   const client = await FleetClient.openReadOnly({ ...fleet.address, url: url.href });
-  expect(await client.agents()).toEqual([]);
+  expect(await client.register.all()).toEqual([]);
   expect((await client.owners()).map(({ jobId }) => jobId)).toEqual(['1']);
   expect((await client.jobs()).jobs.all().map(({ jobId }) => jobId)).toEqual(['1']);
   await expect(client.command({ jobId: orderFor(1).jobId, kind: 'sync' })).rejects.toThrow(/permission denied/);
@@ -59,7 +59,7 @@ it('a view goes on when the password of the database has changed', needs('postgr
   write('first');
   const limits = { maxJobs: 1, heartbeatMs: 10_000, drainOnStop: false, separateMirrors: false };
   const settings = { ...limits, name: 'anna', url: null, urlFile, urlCredential: null, schema: fleet.address.schema };
-  const view = new FleetOfView(settings, {
+  const view = await fleetOfView(settings, {
     ...{ listen: { host: '127.0.0.1', port: 0 }, tokenFile: null, publicUrl: null, program: '0', agentPid: null },
     ...{ mirrorDirectory: directory, stateDirectory: directory, errorPatterns: null },
     service: { address: '', protocol: 'rest', hasJobService: true, concurrency: 1, requestsPerMinute: null },

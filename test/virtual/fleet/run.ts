@@ -141,7 +141,7 @@ const becomesComplete = (world: FleetWorld, broken?: FleetMachine) => becomesTru
 async function shownAgents(world: FleetWorld): Promise<AgentRow[]> {
   let agents: AgentRow[] = [];
   const isDone = await world.command(async (client) => {
-    agents = await client.agents();
+    agents = await client.register.all();
   });
   if (!isDone) throw new Error('a command fails although all is well');
   return agents;
