@@ -1,9 +1,9 @@
 /** The job while it is followed: a selection of the lines that arrive in the mirrors, and how far the copies are. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LineTail } from '../../src/cli/show/line-tail.ts';
+import { TailedMirrors } from '../../src/cli/show/line-tail.ts';
 import { cutToColumns } from '../../src/cli/show/terminal.ts';
 import type { Screen } from './screen.ts';
-import { growths, livePairs, type Sides } from './sides.ts';
+import { growths, type Sides } from './sides.ts';
 
 const TICK_MS = 250;
 
@@ -11,17 +11,16 @@ export class LiveView {
   readonly selection = new LineSelection();
   readonly #screen: Screen;
   readonly #sides: Sides;
-  readonly #tail: LineTail;
+  readonly #tail: TailedMirrors;
   #paused = false;
 
   constructor(screen: Screen, sides: Sides) {
     this.#screen = screen;
     this.#sides = sides;
-    this.#tail = new LineTail((line, name) =>
-      this.selection.offer(`${cutToColumns(line.trimEnd(), screen.columns)}\n`, name),
+    this.#tail = new TailedMirrors(
+      (line, name) => this.selection.offer(`${cutToColumns(line.trimEnd(), screen.columns)}\n`, name),
+      { mirror: { directory: sides.mirrorDirectory, keepGenerations: 0 }, jobIds: [sides.jobId] },
     );
-    const width = Math.max(...livePairs(sides).map(({ file }) => file.length));
-    for (const { taskId, file, mirror } of livePairs(sides)) this.#tail.add(mirror, `${taskId} ${file.padEnd(width)}`);
   }
 
   /** No lines are shown from now on, until `resume`; what has come is not shown later. */
@@ -46,7 +45,7 @@ export class LiveView {
   }
 
   async #refresh(): Promise<void> {
-    this.#tail.read();
+    this.#tail.tick();
     const line = this.#paused ? undefined : this.selection.next();
     if (line !== undefined) this.#screen.write(line);
     this.#screen.progress(await growths(this.#sides));

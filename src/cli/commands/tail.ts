@@ -11,7 +11,7 @@ import { type FollowedJobs, withJobs } from '../followed-jobs.ts';
 import { forEach, untilStopped } from '../process.ts';
 import { forStderr } from '../show/colours.ts';
 import { jobStateChanges } from '../show/job-text.ts';
-import { LineTail, type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
+import { type LiveFileChoice, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { columnsOf, cutToColumns } from '../show/terminal.ts';
 
 interface TailOptions extends ConfigOption, LiveFileChoice {
@@ -86,8 +86,8 @@ class Shown {
       const shown = this.#open === undefined ? line : cutToColumns(line.slice(0, -1), columnsOf() - 1);
       process.stdout.write(`${over}${shown}`, raw ? 'latin1' : 'utf8');
     };
-    const tail = new LineTail(write, { prefixes: prefix, raw, rewrites });
-    this.#mirrors = new TailedMirrors(tail, { ...options, mirror: config.mirror, jobIds: [job.jobId] });
+    const source = { task: options.task, file: options.file, mirror: config.mirror, jobIds: [job.jobId] };
+    this.#mirrors = new TailedMirrors(write, source, { prefixes: prefix, raw, rewrites });
     this.#mirrors.add((mirror) => {
       const { mtimeMs, size } = fs.lstatSync(mirror);
       return mtimeMs < since ? size : startOfLastLines(mirror, lines);

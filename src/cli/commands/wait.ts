@@ -15,7 +15,7 @@ import { type FollowedJobs, withJobs } from '../followed-jobs.ts';
 import { untilStopped } from '../process.ts';
 import { hasMessage, showJobState, taskLine } from '../show/job-text.ts';
 import { jsonReport } from '../show/json.ts';
-import { LineTail, startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
+import { startOfLastLines, TailedMirrors } from '../show/line-tail.ts';
 import { type JobReport, reportOf } from '../show/status-report.ts';
 
 interface WaitOptions extends JsonOption {
@@ -166,7 +166,7 @@ function waitOf(config: Config, jobIds: readonly JobId[], options: WaitOptions) 
 
 function linesOf({ mirror }: Config, jobIds: readonly JobId[], { json }: WaitOptions): TailedMirrors {
   const output = json === true ? process.stderr : process.stdout;
-  const lines = new TailedMirrors(new LineTail((line) => void output.write(line)), { mirror, jobIds });
+  const lines = new TailedMirrors((line) => void output.write(line), { mirror, jobIds });
   lines.add((file) => startOfLastLines(file, FIRST_LINES));
   return lines;
 }

@@ -9,7 +9,7 @@ import { withEngine, withOwnState } from '../own-engine.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { forStderr, pc } from '../show/colours.ts';
 import { jobStateChanges, searchLines } from '../show/job-text.ts';
-import { LineTail, TailedMirrors } from '../show/line-tail.ts';
+import { TailedMirrors } from '../show/line-tail.ts';
 import { reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
 import { BottomLines } from '../show/terminal.ts';
@@ -23,14 +23,14 @@ export function watchHere(config: Config, request: WatchRequest): Promise<void> 
   return followHere(config, { jobIds: [jobId], requests: () => [request] }, async (store, signal) => {
     const bottom = new BottomLines(process.stdout);
     let lines = '';
-    const tail = new LineTail((line) => {
-      lines += line;
-    });
     const writeLines = () => {
       if (lines !== '') bottom.write(lines);
       lines = '';
     };
-    const mirrors = new TailedMirrors(tail, { mirror: config.mirror, jobIds: [jobId] });
+    const gather = (line: string) => {
+      lines += line;
+    };
+    const mirrors = new TailedMirrors(gather, { mirror: config.mirror, jobIds: [jobId] });
     const news = newsOf(config, store, jobId);
     for (let ticks = 0; !signal.aborted && store.jobs.get(jobId)?.state === 'watched'; ticks++) {
       if (ticks % TICKS_A_SLOW_TICK === 0) {

@@ -2,14 +2,13 @@
 import fs from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import { isDeepStrictEqual } from 'node:util';
-import type { Config } from '../../config/config.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileKey, type LiveFileName, type TaskId } from '../../job.ts';
 import { mirrorsIn } from '../../search/mirrors.ts';
 import { openIfThere } from '../../system/regular-files.ts';
 import { pc } from './colours.ts';
 import { terminalText } from './terminal.ts';
 
-interface LineTailOptions {
+interface TailOptions {
   readonly now?: () => number;
   /** Whether lines are unchanged, with one character per byte (Latin-1). */
   readonly raw?: boolean;
@@ -21,6 +20,17 @@ interface LineTailOptions {
 
 /** Receives a line, the name of its mirror, and whether its end is still to come. */
 type WriteLine = (line: string, name: string, unfinished: boolean) => void;
+
+/** Empty lists mean all. */
+export interface LiveFileChoice {
+  readonly task: readonly TaskId[];
+  readonly file: readonly LiveFileName[];
+}
+
+interface MirrorSource extends Partial<LiveFileChoice> {
+  readonly mirror: { readonly directory: string; readonly keepGenerations: number };
+  readonly jobIds: readonly JobId[];
+}
 
 interface Tailed {
   readonly reader: MirrorReader;
@@ -39,33 +49,37 @@ const UNFINISHED_MS = 1_000;
 const MAX_LINE_CHARACTERS = 64 * 1024;
 
 const MAX_BYTES = 1024 * 1024;
+const NEW_MIRRORS_MS = 1_000;
 const ANNOUNCEMENT = '--- the remote file was truncated or rewritten; the new content follows ---';
 
-export class LineTail {
+export class TailedMirrors {
   readonly #write: WriteLine;
-  readonly #options: LineTailOptions;
+  readonly #source: MirrorSource;
+  readonly #options: TailOptions;
   readonly #now: () => number;
   /** What is shown of a line. */
   readonly #textOf: (line: string) => string;
-  readonly #tailed: Tailed[] = [];
+  /** By the path of the mirror. */
+  readonly #tailed = new Map<string, Tailed>();
+  #addedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(write: WriteLine, options: LineTailOptions = {}) {
+  constructor(write: WriteLine, source: MirrorSource, options: TailOptions = {}) {
     this.#write = write;
+    this.#source = source;
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.#textOf = options.raw === true ? (line) => line : (line) => terminalText(lastState(line));
   }
 
-  add(file: string, name: string, from: MirrorReaderOptions = {}): void {
-    const colour = COLOURS[this.#tailed.length % COLOURS.length] ?? pc.cyan;
-    const prefix = this.#options.prefixes === false ? '' : `${colour(`${name} |`)} `;
-    this.#tailed.push({ reader: new MirrorReader(file, from), name, prefix, ...this.#freshLine() });
+  get isEmpty(): boolean {
+    return this.#tailed.size === 0;
   }
 
-  /** Writes new lines; returns whether there may be more at once. */
-  read(): boolean {
+  /** Writes new lines, each second also those of new mirrors; returns whether there may be more at once. */
+  tick(): boolean {
+    if (this.#now() - this.#addedAt >= NEW_MIRRORS_MS) this.add();
     let more = false;
-    for (const tailed of this.#tailed) {
+    for (const tailed of this.#tailed.values()) {
       more = this.#read(tailed, MAX_BYTES) || more;
       if (this.#now() - tailed.unfinishedSince >= UNFINISHED_MS) this.#showUnfinished(tailed);
     }
@@ -74,9 +88,28 @@ export class LineTail {
 
   /** Writes everything, unfinished lines too. */
   end(): void {
-    for (const tailed of this.#tailed) {
+    this.add();
+    for (const tailed of this.#tailed.values()) {
       this.#read(tailed, Number.POSITIVE_INFINITY);
       this.#showUnfinished(tailed);
+    }
+  }
+
+  /** `startOf` returns the byte offset at which to begin. */
+  add(startOf: (file: string) => number = () => 0): void {
+    this.#addedAt = this.#now();
+    const { mirror, jobIds, task: tasks = [], file: files = [] } = this.#source;
+    for (const jobId of jobIds) {
+      const choice = { jobs: [jobId], tasks, files };
+      const found = mirrorsIn(mirror.directory, choice).filter((one) => !this.#tailed.has(one.path));
+      const names = alignedNames(found, files);
+      for (const [index, { path: file }] of found.entries()) {
+        const name = jobIds.length === 1 ? (names[index] ?? '') : `${jobId} ${names[index]}`;
+        const colour = COLOURS[this.#tailed.size % COLOURS.length] ?? pc.cyan;
+        const prefix = this.#options.prefixes === false ? '' : `${colour(`${name} |`)} `;
+        const reader = new MirrorReader(file, { at: startOf(file), keeps: mirror.keepGenerations > 0 });
+        this.#tailed.set(file, { reader, name, prefix, ...this.#freshLine() });
+      }
     }
   }
 
@@ -132,63 +165,6 @@ export class LineTail {
     // Raw text is passed on once.
     if (this.#options.raw === true) tailed.unfinished = '';
     else tailed.shown = state;
-  }
-}
-
-const NEW_MIRRORS_MS = 1_000;
-
-/** Empty lists mean all. */
-export interface LiveFileChoice {
-  readonly task: readonly TaskId[];
-  readonly file: readonly LiveFileName[];
-}
-
-interface MirrorSource extends Partial<LiveFileChoice> {
-  readonly mirror: Config['mirror'];
-  readonly jobIds: readonly JobId[];
-}
-
-export class TailedMirrors {
-  readonly #tail: LineTail;
-  readonly #source: MirrorSource;
-  readonly #added = new Set<string>();
-  #addedAt = Number.NEGATIVE_INFINITY;
-
-  constructor(tail: LineTail, source: MirrorSource) {
-    this.#tail = tail;
-    this.#source = source;
-  }
-
-  get isEmpty(): boolean {
-    return this.#added.size === 0;
-  }
-
-  /** Writes new lines, each second also those of new mirrors; returns whether there may be more at once. */
-  tick(): boolean {
-    if (performance.now() - this.#addedAt >= NEW_MIRRORS_MS) this.add();
-    return this.#tail.read();
-  }
-
-  end(): void {
-    this.add();
-    this.#tail.end();
-  }
-
-  /** `startOf` returns the byte offset at which to begin. */
-  add(startOf: (file: string) => number = () => 0): void {
-    this.#addedAt = performance.now();
-    const { mirror, jobIds, task: tasks = [], file: files = [] } = this.#source;
-    for (const jobId of jobIds) {
-      const choice = { jobs: [jobId], tasks, files };
-      const found = mirrorsIn(mirror.directory, choice).filter((one) => !this.#added.has(one.path));
-      const names = alignedNames(found, files);
-      for (const [index, { path: file }] of found.entries()) {
-        const name = names[index] ?? '';
-        const shown = jobIds.length === 1 ? name : `${jobId} ${name}`;
-        this.#tail.add(file, shown, { at: startOf(file), keeps: mirror.keepGenerations > 0 });
-        this.#added.add(file);
-      }
-    }
   }
 }
 
@@ -264,7 +240,6 @@ export class MirrorReader {
   }
 }
 
-/** The byte offset of the last `lines` lines; an unfinished line counts. */
 export function startOfLastLines(file: string, lines: number): number {
   if (lines === Number.POSITIVE_INFINITY) return 0;
   const start = whenThere(file, (handle, size) => {

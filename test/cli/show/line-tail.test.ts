@@ -2,22 +2,27 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { LineTail, TailedMirrors } from '../../../src/cli/show/line-tail.ts';
+import { TailedMirrors } from '../../../src/cli/show/line-tail.ts';
 import type { JobId } from '../../../src/job.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 /** A tail of one file, with a clock that only the test moves. */
 function tailOf() {
-  const file = path.join(temporaryDirectory(), 'stdout.log');
+  const directory = temporaryDirectory();
+  const file = path.join(directory, '501', 'live', '9001', 'stdout.log');
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, '');
   const lines: string[] = [];
   let nowMs = 0;
-  const tail = new LineTail((line) => lines.push(stripVTControlCharacters(line)), {
-    now: () => nowMs,
-  });
-  tail.add(file, 'stdout');
+  const tail = new TailedMirrors(
+    (line) => lines.push(stripVTControlCharacters(line).replace('9001 ', '')),
+    { mirror: { directory, keepGenerations: 0 }, jobIds: ['501' as JobId], file: ['stdout'] },
+    { now: () => nowMs },
+  );
+  tail.add();
   const look = (passedMs = 0) => {
     nowMs += passedMs;
-    tail.read();
+    tail.tick();
     return lines.splice(0);
   };
   const end = () => {
@@ -111,9 +116,8 @@ it('the names of mirrors that are made one by one have the width of those that a
   const live = path.join(directory, jobId, 'live', '9001');
   fs.mkdirSync(live, { recursive: true });
   const lines: string[] = [];
-  const tail = new LineTail((line) => lines.push(stripVTControlCharacters(line)));
-  const mirrors = new TailedMirrors(tail, {
-    mirror: { directory, keepGenerations: 5, minFreeBytes: 0 },
+  const mirrors = new TailedMirrors((line) => lines.push(stripVTControlCharacters(line)), {
+    mirror: { directory, keepGenerations: 5 },
     jobIds: [jobId],
   });
   for (const file of ['stdout', 'progress']) {
