@@ -284,7 +284,7 @@ function checkWords() {
   ].map(([pattern, write]) => [new RegExp(`.{0,40}\\b(?:${pattern})\\b.{0,40}`, 'gi'), write]);
   /** Where a replaced word is the right one: a table of the fleet's database, a name of the control interface. */
   const exceptions = [
-    ['src/fleet/database.ts', '{s}.habits'],
+    ['src/fleet/copy.ts', '{s}.habits'],
     ['simulator/control.ts', 'habits'],
   ];
   const unneeded = new Set(exceptions);

@@ -15,7 +15,6 @@ export interface ErrorPolicy {
   readonly passes: boolean;
   /** Whether another sign-in and a repeated call may succeed. */
   readonly signIn: boolean;
-  /** Whether another secret may solve it. */
   readonly secretMends: boolean;
   /** Whether one of several files in a call, or their number, may be the cause. */
   readonly isDivisible: boolean;

@@ -13,7 +13,6 @@ export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<Ite
   }
 }
 
-/** The items in arrays of at most `max`. */
 export function slicesOf<Item>(items: readonly Item[], max: number): Item[][] {
   const slices: Item[][] = [];
   const size = Math.min(max, Math.max(1, items.length));

@@ -54,7 +54,6 @@ export class Calls {
   readonly clock: Clock;
   readonly #shared: SharedService | undefined;
   readonly #queue = new PQueue();
-  /** Admits long calls to the queue. */
   readonly #longQueue = new PQueue();
   readonly #waitingIn: Record<Lane, number> = { asked: 0, begun: 0, live: 0, wanted: 0, raw: 0, patient: 0 };
   /** Grows with the costs of the calls that began. */

@@ -22,7 +22,6 @@ export const lastWorkOn = ({ polledAt, watchedAt }: { readonly polledAt: number 
 
 export const isOver = ({ state }: { readonly state: JobRow['state'] }) => state === 'ended' || state === 'settled';
 
-/** `retention` of the configuration. */
 export interface Retention {
   /** Null: no job is old. */
   readonly settledMs: number | null;

@@ -13,9 +13,7 @@ export type ShortCall = (kind: 'parts' | 'listing', signal: AbortSignal) => Prom
 interface HangingCallsOptions {
   readonly clock: Clock;
   readonly shortCall: ShortCall;
-  /** Whether other calls wait. */
   readonly isWanted: () => boolean;
-  /** Called when other calls work. */
   readonly onChange: () => void;
   /** Called with the number of short calls, and whether the last one was answered. */
   readonly onEnd: (calls: number, isAnswered: boolean) => void;

@@ -29,7 +29,6 @@ export interface Reserve {
  */
 export const BEHIND_EVERY_END = 2 ** 40;
 
-/** An offset in a live file from which the rest is requested. */
 export interface PartRequest extends LiveFileKey {
   readonly offset: number;
   /**
@@ -169,7 +168,6 @@ export type Irregular =
   | 'a link to a directory'
   | 'a link to a missing file';
 
-/** What the cluster itself lists of a job. */
 export interface ClusterList {
   readonly files: readonly { readonly name: string; readonly bytes: number }[];
   /** How many symbolic links there are. */
@@ -192,7 +190,6 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
   onTooLarge(file: File): void;
   /** The host shows that there is no regular file: the service could only hang on it, or refuse it. */
   onIrregular(file: File, kind: Irregular): void;
-  /** Bytes of files that arrived so far. */
   readonly onBytes: (bytes: number) => void;
   /** Called when the host or share has shown files. */
   readonly onReached: () => void;

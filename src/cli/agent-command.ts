@@ -51,7 +51,6 @@ export class AgentCommand extends Command {
     return this.addOption(new Option('--mine', description).conflicts(others));
   }
 
-  /** Adds an option of `--mine`, and implies that. */
   ofMine(flags: string, description: string, parse: Parse): this {
     return this.addOption(new Option(flags, description).argParser(parse).implies({ mine: true }));
   }

@@ -10,7 +10,6 @@ import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 
 const TICK_MS = 100;
-/** Ticks between two checks that an agent is there. */
 const TICKS_A_LIFE_SIGN = 10;
 /** Failed checks that mean that it stopped: an agent that reloads its configuration is away for a moment. */
 const MISSING_LIFE_SIGNS = 2;

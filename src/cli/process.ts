@@ -9,7 +9,6 @@ import { logLine, printableLines } from '../printable.ts';
 import { packageFile } from '../system/package-file.ts';
 import { columnsOf, wrapToColumns } from './show/terminal.ts';
 
-/** The exit code of a command that a signal stopped. */
 let stoppedCode: number = EXIT.interrupted;
 
 /**

@@ -76,7 +76,6 @@ export function filesOf(config: SecretHolder & { readonly file: string }, env: E
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The files with a secret. */
 export function secretFilesOf(config: SecretHolder, env: Environment = {}): string[] {
   return secretsIn(config).flatMap(({ source }) =>
     typeof source === 'string' ? [] : (secretFileOf(source, env) ?? []),

@@ -86,7 +86,6 @@ export function duration(unit: keyof typeof UNIT_MS, max: number) {
   return units.transform((found) => Math.round(found * unitMs));
 }
 
-/** A number of bytes, or text such as `512 MiB`. */
 export function size(min: number, max: number) {
   const expected = `a number of bytes from ${min} to ${max}, or a size such as "512 MiB"`;
   const written = readAs(z.string(expected), expected, (found) => {

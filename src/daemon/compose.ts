@@ -23,7 +23,7 @@ import { Commits, type Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { DiskReserve, fileCalls } from '../system/files.ts';
 import type { Observer } from './connection.ts';
-import { OncePerMinute } from './once-per-minute.ts';
+import { oncePerMinute } from './once-per-minute.ts';
 import type { Transfers } from './transfers.ts';
 
 /** Results of a job that are written while the next ones are requested. */
@@ -51,7 +51,6 @@ export interface EngineOptions {
   readonly remote: Remote;
   readonly jobService?: JobService | null;
   readonly log: Log;
-  /** Follow these jobs only. */
   readonly only?: ReadonlySet<JobId>;
   readonly observer?: Observer;
   readonly onProgress?: (progress: ResultSyncRow) => void;
@@ -76,7 +75,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
-  const rewrites = new OncePerMinute(monotonic);
+  const countOfRewrites = oncePerMinute(monotonic);
   const whole = queuedRemote(remote, calls, 'raw');
   const direct = transfers.directOf(config);
   const reserve = new DiskReserve(mirror.directory, mirror.minFreeBytes, fileCalls(onNetwork));
@@ -100,7 +99,7 @@ export function buildEngine(options: EngineOptions): Engine {
         observer?.emit('mismatch', kind);
         const isOfRemote = kind === 'truncated' || kind === 'rewritten';
         // A progress file is rewritten all the time: its first line, then one a minute, with their number.
-        const count = isOfRemote && file === 'progress' ? rewrites.next(`${jobId} ${taskId}`) : 1;
+        const count = isOfRemote && file === 'progress' ? countOfRewrites(`${jobId} ${taskId}`) : 1;
         if (count > 0)
           log[isOfRemote ? 'info' : 'warn'](
             { jobId, taskId, file, offset: at, generation, reason, ...(count > 1 && { count }) },

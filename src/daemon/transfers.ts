@@ -55,7 +55,6 @@ function homeOfUser(): string | undefined {
   }
 }
 
-/** Whether the programs of SSH transfers are installed. */
 export const canUseSsh = () => isInstalled('ssh') && isInstalled('rsync');
 
 export class Transfers {

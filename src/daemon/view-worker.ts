@@ -35,13 +35,11 @@ view = await serveView({
 });
 report({ kind: 'serving', port: view.port });
 
-/** Given to the thread. */
 export interface ViewThreadData {
   readonly settings: ViewSettings;
   readonly fleet: FleetSettings | null;
 }
 
-/** From the thread. */
 export type FromView =
   | { readonly kind: 'serving'; readonly port: number }
   /** It was asked for a sign of life. */

@@ -215,7 +215,6 @@ export async function* rowsOfJobs(database: Database, jobIds: readonly JobId[]):
   }
 }
 
-/** The rows that a display of all jobs, or of one, needs. */
 export async function shownRows(database: Database, only: JobId | undefined): Promise<Shown[]> {
   const ofOne = `job_id = $1 AND (${ALL_BUT_RESULTS} OR row::text LIKE '%"reason":"%')`;
   const [where, values] = only === undefined ? [ALL_BUT_RESULTS, []] : [ofOne, [only]];

@@ -35,7 +35,6 @@ export class Upkeep {
     this.#isNoticed = true;
   }
 
-  /** Does what is due. */
   async round(follower: Follower): Promise<void> {
     const { configured } = this.#membership.attached;
     if (this.#known !== configured) {

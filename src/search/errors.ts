@@ -105,7 +105,6 @@ function textOf({ bytes }: FoundLine, expression: RegExp): string {
 
 const partOf = (text: string, at: number) => text.slice(at, at + MAX_CHARACTERS).trim();
 
-/** Groups similar errors, most tasks first. A task counts in the groups of its first and last error. */
 export function groupsOf(tasks: readonly TaskErrors[]): ErrorGroup[] {
   const groups = new Map<string, ErrorGroup>();
   for (const { jobId, taskId, first, last } of tasks) {

@@ -40,7 +40,6 @@ export class Jobs extends JobTable<JobRow> {
     return new Map(rows.map(({ jobId, state }) => [jobId, state]));
   }
 
-  /** The settled jobs, with the start time that was reported for them, if it was. */
   settled(): Map<JobId, string | null> {
     const select = `SELECT job_id AS jobId, information ->> '$.startTime.text' AS startTime
       FROM jobs LEFT JOIN job_information USING (job_id) WHERE state = 'settled'`;

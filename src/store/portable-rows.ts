@@ -208,7 +208,6 @@ export class RowChanges {
   }
 }
 
-/** The key of a row as an expression. */
 function keyOf(table: PortableTable, row: string): string {
   const names = PORTABLE_KEYS[table].map((name) => `${row}.${name}`);
   return names.length === 0 ? "'[]'" : `json_array(${names.join(', ')})`;

@@ -82,7 +82,6 @@ export class ResultFiles {
     });
   }
 
-  /** Sets how many listed names have no row. */
   setWithoutRow(jobId: JobId, counts: NamesWithoutRow): void {
     const get = 'SELECT without_row FROM result_counts WHERE job_id = ? AND state = ?';
     const set = `

@@ -182,7 +182,6 @@ export interface RequestRow extends Request {
   readonly kind: 'sync' | 'unwatch' | 'forget' | 'forget-files';
 }
 
-/** For calls to the service. */
 export interface ServiceRequestRow extends Request {
   /** What the job service reports, or the verification of a job: of what the service lists, or all of the cluster. */
   readonly kind: 'report' | 'verify' | 'verify-complete';

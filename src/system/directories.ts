@@ -28,7 +28,6 @@ export async function makeDirectories(
   }
 }
 
-/** The directories from below `root` down to `directory`. */
 function directoriesBelow(root: string, directory: string): string[] {
   const parts = path.relative(root, directory).split(path.sep);
   return parts.flatMap((part, index) => (part === '' ? [] : [path.join(root, ...parts.slice(0, index + 1))]));

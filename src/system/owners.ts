@@ -42,7 +42,6 @@ export function isWritableByOthers({ mode, uid, gid }: fs.Stats): boolean {
   return isOpen && (mode & (fs.constants.S_IFMT | 0o1000)) !== (fs.constants.S_IFDIR | 0o1000);
 }
 
-/** Whether root alone decides what a file is and contains. */
 export function isOfRoot(file: string): boolean {
   return stepsTo(file).every(({ stat }) => stat.uid === 0 && (stat.isSymbolicLink() || !isWritableByOthers(stat)));
 }

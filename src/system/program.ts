@@ -14,7 +14,6 @@ export interface ProgramOptions {
   readonly args: readonly string[];
   /** If left out: nothing that steers a program from outside, and messages in English. */
   readonly env?: NodeJS.ProcessEnv;
-  /** All that it reads on its standard input. */
   readonly input?: Buffer;
   /** Receives its standard output. What it throws stops the program. */
   readonly onOutput?: (bytes: Buffer) => void;

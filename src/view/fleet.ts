@@ -79,7 +79,6 @@ export class JobStores {
     return this.#read?.places.get(jobId) ?? HERE;
   }
 
-  /** All jobs, each with the store that has its rows. */
   all(): readonly { readonly store: Store; readonly jobs: readonly JobRow[] }[] {
     const own = this.#own();
     const read = this.#read;

@@ -37,10 +37,8 @@ export function linkWith(ticket: string, { listen, publicUrl }: Place, port?: nu
   return `${base}?ticket=${ticket}`;
 }
 
-/** What is found where a view should be. */
 type FoundView =
   | { readonly kind: 'view'; readonly start: string }
-  /** Nothing listens there. */
   | { readonly kind: 'nothing' }
   /** Something listens, and has not proven that it has the token. */
   | { readonly kind: 'unproven' };

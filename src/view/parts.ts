@@ -5,11 +5,10 @@ import type { Figures } from './events/figures.ts';
 import { Snapshots } from './events/snapshots.ts';
 import { type FleetSource, JobStores } from './fleet.ts';
 import { Limits } from './refused.ts';
-import { OpenStore, type ViewSettings } from './settings.ts';
+import { openStore, type ViewSettings } from './settings.ts';
 
 export interface ViewOptions {
   readonly settings: ViewSettings;
-  /** Null without a fleet. */
   readonly fleet: FleetSource | null;
   /** Null where the view does not run within an agent. */
   readonly figures: Figures | null;
@@ -20,14 +19,14 @@ export interface ViewOptions {
 export type ViewParts = ReturnType<typeof partsOf>;
 
 export function partsOf({ settings, fleet, figures, onFailure }: ViewOptions) {
-  const store = new OpenStore(settings);
+  const store = openStore(settings);
   const stores = new JobStores(store.get, fleet);
   return {
     ...{ settings, figures, onFailure, store, stores },
     indexes: new LineIndexes(),
     limits: new Limits(),
     contents: new Contents(settings.mirrorDirectory, stores.withBytes),
-    snapshots: new Snapshots(store, stores),
+    snapshots: new Snapshots(settings, store, stores),
     async close(): Promise<void> {
       await stores.close();
       store.close();

@@ -21,43 +21,35 @@ export interface ViewSettings {
   readonly publicUrl: string | null;
   /** Null: `view-token` in the state directory. */
   readonly tokenFile: string | null;
-  /** The version of the program. */
   readonly program: string;
   /** The agent of this state directory, if this is its process. */
   readonly agentPid: number | null;
 }
 
 /** The store of the agent, opened to be read, and opened again when it was removed or replaced. */
-export class OpenStore {
-  readonly settings: ViewSettings;
-  #store: Store | undefined;
-
-  constructor(settings: ViewSettings) {
-    this.settings = settings;
-  }
-
-  /** @throws JobtailError */
-  get = (): Store => {
-    this.#store ??= this.#open();
-    return this.#store;
+export function openStore({ stateDirectory: directory, service }: ViewSettings) {
+  let store: Store | undefined;
+  const close = () => {
+    store?.close();
+    store = undefined;
   };
-
-  /** Lets go of a store that is no longer the one of the state directory; whether it did. */
-  closeIfGone(): boolean {
-    if (this.#store?.isGone() !== true) return false;
-    this.close();
-    return true;
-  }
-
-  close(): void {
-    this.#store?.close();
-    this.#store = undefined;
-  }
-
-  #open(): Store {
-    const { stateDirectory, service } = this.settings;
-    const store = new Store({ directory: stateDirectory, service: service.address, owner: false, now: Date.now });
-    store.onlyRead();
-    return store;
-  }
+  return {
+    close,
+    /** @throws JobtailError */
+    get(): Store {
+      if (store !== undefined) return store;
+      const opened = new Store({ directory, service: service.address, owner: false, now: Date.now });
+      opened.onlyRead();
+      store = opened;
+      return opened;
+    },
+    /** Closes a store that was removed or replaced; returns whether it did. */
+    closeIfGone(): boolean {
+      const isGone = store?.isGone() === true;
+      if (isGone) close();
+      return isGone;
+    },
+  };
 }
+
+export type OpenStore = ReturnType<typeof openStore>;

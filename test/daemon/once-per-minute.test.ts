@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
-import { OncePerMinute } from '../../src/daemon/once-per-minute.ts';
+import { oncePerMinute } from '../../src/daemon/once-per-minute.ts';
 
 it('what happens all the time is logged at once, then once a minute with its number, each key for itself', () => {
   let now = 0;
-  const events = new OncePerMinute(() => now);
+  const countOf = oncePerMinute(() => now);
   const logged: [second: number, key: string, count: number][] = [];
   for (let second = 0; second < 150; second += 1) {
     now = second * 1_000;
     for (const key of second === 90 ? ['a', 'b'] : ['a']) {
-      const count = events.next(key);
+      const count = countOf(key);
       if (count > 0) logged.push([second, key, count]);
     }
   }

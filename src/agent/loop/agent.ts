@@ -23,7 +23,6 @@ interface AgentOptions extends AgentParts {
   /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
   readonly resultsOfMine: boolean;
   readonly commits: Commits;
-  /** Follow these jobs only. */
   readonly only: ReadonlySet<JobId> | undefined;
   readonly ownership: Ownership;
   readonly retention: Retention;

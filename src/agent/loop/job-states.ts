@@ -245,7 +245,6 @@ function runsAgain(information: JobInformation, startedBefore: string | null): b
   return phaseOf(information.state) === 'active' || hasOtherStart(information, startedBefore);
 }
 
-/** A restarted job has another start time. */
 const hasOtherStart = ({ startTime }: JobInformation, before: string | null) =>
   before !== null && startTime !== null && before !== startTime.text;
 

@@ -49,7 +49,6 @@ export function restOf(intervalMs: number, spentMs: number): number {
   return Math.max(intervalMs - spentMs, intervalMs / 2);
 }
 
-/** The interval less jitter; `random` is in [0, 1). */
 export function withJitter(intervalMs: number, random: number): number {
   return intervalMs * (1 - JITTER * random);
 }

@@ -32,7 +32,6 @@ interface LedgerOptions {
   readonly stamps: Stamps;
 }
 
-/** The reason of a file on which the service hung. */
 export const silence = (ms: number) =>
   `the service sent no data for ${Math.round(ms / 1000)} s: the file may be a named pipe or very large`;
 

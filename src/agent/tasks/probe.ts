@@ -35,7 +35,6 @@ interface ProbeOptions {
   readonly capabilities: CapabilityStore;
   readonly maxEntries: number;
   readonly file: LiveFileName;
-  /** Whether `found` has all tasks of the job. */
   readonly isEnough: (found: readonly TaskId[]) => boolean;
   readonly signal: AbortSignal;
 }
@@ -76,7 +75,6 @@ class Probing {
   #max: number;
   /** The ids in the last failed call; undefined once a call with at least as many succeeded. */
   #failed: number | undefined;
-  /** Whether any call showed anything about its ids. */
   #isAnswered = false;
   /** The first failure of a call with one id that showed nothing about it. */
   #unclear: JobtailError | undefined;

@@ -6,9 +6,7 @@ const MAX_BYTES = 4 * 1024 * 1024;
 
 /** Excludes characters that no namespace contains. */
 const NAMESPACE = /\stargetNamespace="([!#-%'-;=?-[\]_a-z~]+)"/;
-/** An operation of the file-transfer service only. */
 const OF_FILES = 'DownloadPartsOfJobFilesFromCluster';
-/** An operation of the job service only. */
 const OF_JOBS = 'ListJobsForCurrentUser';
 
 type Way = Omit<HttpClientOptions, 'limits'>;

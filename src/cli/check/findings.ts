@@ -31,7 +31,6 @@ export class Findings {
   readonly #write: (text: string) => void;
   /** That of the first failure. */
   exitCode: number = EXIT.ok;
-  /** Each finding, with the name of its step. */
   readonly all: (Finding & { readonly step: string })[] = [];
   #step = '';
 

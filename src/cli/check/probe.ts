@@ -217,7 +217,6 @@ const MEMBERS: ReadonlySet<string> = new Set(['type', 'title', 'status', 'detail
 
 const MAX_MEMBERS = 40;
 
-/** The status of a response and the kind of its body. */
 export function signatureOf({ status, text }: { readonly status: number; readonly text: string }): string {
   return `${status} ${kindOf(text)}`;
 }

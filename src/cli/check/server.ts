@@ -43,7 +43,6 @@ const ASKED = {
   'below the job': 'by their listed names below the id of the job',
 } as const;
 
-/** From the stored capabilities. */
 export function restCapabilitiesOf(kept: CapabilityStore): Finding[] {
   const capabilities = new RestCapabilities({ kept, onChange: () => {}, now: systemClock.monotonic });
   const { addresses, pathForm, partsBytes } = capabilities.known;

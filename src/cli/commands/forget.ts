@@ -50,7 +50,6 @@ export async function forget(jobIds: readonly JobId[], options: ForgetOptions): 
 }
 
 interface Forgetting {
-  /** With the rows of the jobs. */
   readonly store: Store;
   readonly remove: (jobId: JobId) => Promise<RemovedFiles>;
   readonly options: ForgetOptions;

@@ -73,7 +73,6 @@ export async function grep(args: readonly string[], options: GrepOptions): Promi
   });
 }
 
-/** One expression for all patterns. */
 function sourceOf(patterns: readonly string[], { fixedStrings, wordRegexp }: GrepOptions): string {
   const sources = fixedStrings === true ? patterns.map(literal) : patterns;
   const any = sources.length === 1 ? (sources[0] ?? '') : sources.map((one) => `(?:${one})`).join('|');

@@ -65,7 +65,6 @@ async function serveHere(config: Config, settings: ViewSettings, { signal, ...op
   }
 }
 
-/** Listens at the configured address; the default address may be replaced by any free one. */
 async function serve(config: Config, settings: ViewSettings): Promise<RunningView> {
   const serveAt = async (listen: ViewSettings['listen']) =>
     await serveView({

@@ -45,7 +45,6 @@ export async function watchMine({ include, exclude, maxAge, maxJobs, ...options 
   });
 }
 
-/** The number of jobs that the rule matches now. */
 async function countOfTaken(reported: readonly JobInformation[], store: Store, rule: WatchMineRow): Promise<string> {
   const { fresh, fitting, taken } = await choiceOf(reported, rule, store, Date.now());
   const running = taken.filter(({ state }) => state === 'Running').length;

@@ -30,7 +30,6 @@ export interface InitFlags {
   readonly check: boolean;
 }
 
-/** An entered secret, and the file for it. */
 interface GivenSecret {
   readonly file: string;
   readonly text: string;

@@ -32,7 +32,6 @@ export function openBelow(root: string, parts: readonly string[], descriptors = 
   });
 }
 
-/** The names in a directory; none if it is not there. */
 export function namesBelow(root: string, parts: readonly string[], descriptors = DESCRIPTORS): string[] {
   return inDirectory({ root, parts, descriptors }, (directory) => fs.readdirSync(directory)) ?? [];
 }

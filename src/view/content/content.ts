@@ -11,7 +11,6 @@ import { changed } from '../refused.ts';
 export interface Source {
   /** How many there were when it was opened. */
   readonly bytes: number;
-  /** The bytes [start, end), all of them. */
   read(start: number, end: number): Buffer;
   /** The same; valid until the next call. */
   readShared(start: number, end: number): Buffer;
@@ -72,7 +71,6 @@ export class Content implements Source {
   }
 }
 
-/** The bytes [start, end) in pieces, on demand. */
 export function* piecesOf(source: Source, start: number, end: number): Generator<Buffer> {
   for (let at = start; at < end; at += SLICE_BYTES) yield source.read(at, Math.min(end, at + SLICE_BYTES));
 }

@@ -62,7 +62,6 @@ function textPattern({ text, matchCase }: PatternOptions): Pattern {
 
 const oneOf = (ways: readonly string[]) => (ways.length === 1 ? ways.join('') : `(?:${ways.join('|')})`);
 
-/** A character in upper and lower case. */
 function waysOf(character: string): string[] {
   const ways = [character, character.toLowerCase(), character.toUpperCase(), character.toUpperCase().toLowerCase()];
   return [...new Set(ways)];

@@ -70,7 +70,6 @@ export interface FleetState {
   /** The agent of this view. */
   readonly name: string;
   readonly agents: readonly FleetAgent[];
-  /** Jobs that no agent owns. */
   readonly waitingJobs: number;
   /** Why its database cannot be read: what is shown of other agents is as old. */
   readonly error: { readonly message: string; readonly hint: string | null; readonly since: number } | null;
@@ -120,7 +119,6 @@ export interface JobSummary
   readonly polledAt: number | null;
   /** What changed last: growth, a state, an error. */
   readonly changedAt: number;
-  /** Its results are fetched. */
   readonly hasResults: boolean;
   /** Null before the first listing, and where results are off. */
   readonly results: ResultCounts | null;

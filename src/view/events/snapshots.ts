@@ -8,7 +8,7 @@ import { shownJobService } from '../../store/jobs.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { AgentState, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract/events.ts';
 import type { JobStores } from '../fleet.ts';
-import type { OpenStore } from '../settings.ts';
+import type { OpenStore, ViewSettings } from '../settings.ts';
 import { detailOf, filesOf, jobsOf, serviceErrorOf } from './jobs.ts';
 
 const TICK_MS = 1_000;
@@ -16,6 +16,7 @@ const TICK_MS = 1_000;
 const READ_MS_A_JOB = 5;
 
 export class Snapshots {
+  readonly #settings: ViewSettings;
   readonly #store: OpenStore;
   readonly #stores: JobStores;
   /** What was read of the store since it last changed. */
@@ -28,7 +29,8 @@ export class Snapshots {
   #dueAt = 0;
   stateError: Events['stateError'] = null;
 
-  constructor(store: OpenStore, stores: JobStores) {
+  constructor(settings: ViewSettings, store: OpenStore, stores: JobStores) {
+    this.#settings = settings;
     this.#store = store;
     this.#stores = stores;
   }
@@ -76,7 +78,7 @@ export class Snapshots {
 
   service(): ServiceState | undefined {
     return this.#once('service', () => {
-      const { hasJobService, ...service } = this.#store.settings.service;
+      const { hasJobService, ...service } = this.#settings.service;
       const { capabilities, jobInformation } = this.#store.get();
       return {
         ...service,
@@ -106,7 +108,7 @@ export class Snapshots {
   }
 
   #agentPid(): number | null | undefined {
-    const { agentPid, stateDirectory } = this.#store.settings;
+    const { agentPid, stateDirectory } = this.#settings;
     return agentPid ?? lockHolder(stateDirectory);
   }
 

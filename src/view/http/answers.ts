@@ -51,7 +51,6 @@ export function streamed(
   return new Response(body, { headers: { 'cache-control': 'no-store', ...headers } });
 }
 
-/** Values as lines of JSON. */
 export async function* jsonLines(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
   for await (const value of values) yield Buffer.from(`${JSON.stringify(value)}\n`);
 }

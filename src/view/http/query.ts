@@ -30,7 +30,6 @@ export class Query {
     return [...new Set(found)];
   }
 
-  /** A whole number. */
   number(name: string): number | undefined {
     const text = this.#parameters.get(name);
     if (text === null) return undefined;

@@ -20,7 +20,6 @@ export class Refused extends Error {
 
 type Parameters = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
-/** An address of the server. */
 export function address(name: string, parameters: object): string {
   const query = new URLSearchParams();
   for (const [key, value] of Object.entries(parameters as Parameters))

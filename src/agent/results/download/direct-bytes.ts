@@ -15,7 +15,6 @@ interface DirectLiveFilesOptions {
   /** Grants and releases the keys. */
   readonly remote: Remote;
   readonly reserve: Reserve;
-  /** The directory of the results of a job. */
   readonly resultsOf: (jobId: JobId) => string;
 }
 

@@ -35,7 +35,6 @@ export interface Arriving {
   readonly result: DueResult;
   readonly path: string;
   readonly digest?: FileDigest | undefined;
-  /** Whether the service sent it. */
   readonly isSent?: boolean;
 }
 

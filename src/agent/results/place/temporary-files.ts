@@ -91,7 +91,6 @@ async function readRegular<T>(
   }
 }
 
-/** Reads a whole file; undefined if its size has changed. */
 async function readSmall(file: OpenFile, size: number, buffer: Buffer): Promise<Buffer | undefined> {
   const { bytesRead } = await file.read(buffer, 0, size + 1, 0);
   return bytesRead === size ? buffer.subarray(0, size) : undefined;

@@ -9,7 +9,6 @@ import { address, askLines, type Refused } from '../api.ts';
 import { decode } from '../text/terminal.ts';
 import type { TextWindow } from './text-window.ts';
 
-/** The maximum of rows that are searched for kinds. */
 const MAX_SEARCHED_ROWS = 500;
 const MAX_WORDS = 80;
 

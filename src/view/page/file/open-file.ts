@@ -20,7 +20,6 @@ const WAITS = { firstMs: 500, maxMs: 10_000 };
 /** Where the bytes come from. `version` undefined: what stands there now. */
 export interface ByteSource {
   stretch(where: LinesQuery, version: string | undefined, signal: AbortSignal): Promise<Stretch>;
-  /** The number of the line that a byte is in, once it is counted. */
   line(byte: number, version: string, signal: AbortSignal): Promise<number>;
   /** Before what came is taken in: the next frame of the screen. */
   frame(): Promise<void>;
@@ -105,7 +104,6 @@ export class OpenFile {
     this.#closed.abort();
   }
 
-  /** The content, as the server reports it now. */
   announce({ version, bytes }: Pick<FileLength, 'version' | 'bytes'>): void {
     const now = this.condition.value;
     if (now.version !== undefined && version !== now.version) {
@@ -137,7 +135,6 @@ export class OpenFile {
     this.#send('pause');
   }
 
-  /** Shows the line that a byte is in. */
   jumpTo(byte: number): void {
     this.#show(byte, { byte });
   }

@@ -56,7 +56,6 @@ export class TextWindow {
     return this.#rows;
   }
 
-  /** The number of the line that the bytes begin with, if it is known. */
   get line(): number | undefined {
     return this.#begin.line;
   }
@@ -122,14 +121,12 @@ export class TextWindow {
     return this.#lastStates.get(start) ?? start;
   }
 
-  /** How many states of a progress bar are folded in a row. */
   foldedStates(index: number): number {
     const start = this.#rows[index] ?? this.end;
     const to = this.#lastStates.get(start);
     return to === undefined ? 0 : count(this.#bytes.subarray(start - this.start, to - this.start), RETURN);
   }
 
-  /** Bytes that rows show. */
   get shownBytes(): number {
     let folded = 0;
     for (const [start, shown] of this.#lastStates) folded += shown - start;

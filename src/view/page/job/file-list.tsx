@@ -30,7 +30,6 @@ interface FileListProps {
   readonly opened: readonly OpenedFile[];
 }
 
-/** A row of the table. */
 type Item = { readonly task: TaskRow; readonly file?: FileState };
 
 const keyOf = ({ task, file }: Item) => `${task.taskId}/${file?.file ?? ''}`;

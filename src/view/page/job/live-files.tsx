@@ -53,7 +53,6 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
 interface LivePaneProps {
   readonly jobId: string;
   readonly opened: OpenedFile;
-  /** The job is followed. */
   readonly canGrow: boolean;
   readonly state: FileState | undefined;
   readonly onSelect: (from: number, to: number, version: string) => void;

@@ -54,7 +54,6 @@ export const COLUMNS: Columns<'task' | 'state' | 'grown' | 'size', TaskRow> = {
 export const ordered = (rows: readonly TaskRow[], { by, isDown }: Sort<keyof typeof COLUMNS>): TaskRow[] =>
   sorted(rows, COLUMNS[by], { isDown, now: 0, tie: (a, b) => (idKey(a.taskId) < idKey(b.taskId) ? -1 : 1) });
 
-/** The task has all the words somewhere in what is shown of it. */
 export const matches = ({ taskId, reported, files }: TaskRow, filter: string): boolean =>
   hasWords(
     [

@@ -16,7 +16,6 @@ export const GROUPS = [
 
 export type Group = (typeof GROUPS)[number][0];
 
-/** By group, in the order of groups. */
 export const RANKS: ReadonlyMap<Group, number> = new Map(GROUPS.map(([group], rank) => [group, rank]));
 
 type Grouped = Pick<JobSummary, 'jobState' | 'phase' | 'state' | 'stalledAt' | 'error'>;
@@ -83,7 +82,6 @@ export const COLUMNS = {
 
 export type ColumnName = keyof typeof COLUMNS;
 
-/** What failed comes first. */
 export const FAILED_FIRST: Sort<'state'> = { by: 'state', isDown: false };
 
 /** Of equal jobs, what changed last comes first; then the newest id. */
@@ -93,7 +91,6 @@ export function ordered(jobs: Iterable<JobSummary>, { by, isDown }: Sort<ColumnN
   return sorted(jobs, COLUMNS[by], { isDown, now, tie });
 }
 
-/** The job has all the words somewhere in what is shown of it. */
 export function matches(job: JobSummary, filter: string): boolean {
   const { jobId, name, jobState, state, owner, source, stalledAt, error } = job;
   const errorWords = error === null ? [] : [error.code, error.message, 'error'];
@@ -101,7 +98,6 @@ export function matches(job: JobSummary, filter: string): boolean {
   return hasWords(words.join(' '), filter);
 }
 
-/** All words of the filter are somewhere in the text. */
 export const hasWords = (text: string, filter: string): boolean =>
   filter
     .toLowerCase()

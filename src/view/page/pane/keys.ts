@@ -31,7 +31,6 @@ function toggle(signal: { value: boolean }): void {
   signal.value = !signal.value;
 }
 
-/** Puts the focus on a part of the pane. */
 export function focusOn(pane: HTMLElement | null, part: '.search-bar input' | '.goto' | '.rows'): void {
   const element = pane?.querySelector<HTMLElement>(part);
   element?.focus({ preventScroll: true });
@@ -52,7 +51,6 @@ export function isLoose({ target, ctrlKey, metaKey, altKey }: KeyboardEvent): bo
   return !ctrlKey && !metaKey && !altKey && target instanceof Element && target.closest(OWN_KEYS) === null;
 }
 
-/** The pane that the reader used last. */
 let lastUsed: HTMLElement | undefined;
 
 /** The pane that a key is for: the one around it, the one used last, or the first one. */

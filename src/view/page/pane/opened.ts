@@ -44,7 +44,6 @@ export class Opened {
     if (opening.at !== undefined && !opening.follows) this.#mark(opening.to ?? opening.at, opening.at);
   }
 
-  /** The content with the version that is shown. */
   readonly content = (): ContentQuery => {
     const { version } = this.file.condition.peek();
     return version === undefined ? this.#content : { ...this.#content, version };
@@ -150,7 +149,6 @@ export class Opened {
     return `${counted(text.replace(/\n$/, '').split('\n').length, 'line')} copied`;
   }
 
-  /** The byte after the line that a byte is in. */
   async #endOfLine(byte: number): Promise<number> {
     const { line } = await askPlace(this.content(), { byte });
     const next = await askPlace(this.content(), { line: line + 1 });

@@ -24,9 +24,7 @@ interface PaneProps {
   /** What is announced of the content goes to the file, until the answer is called. */
   readonly watch?: (file: OpenFile) => () => void;
   readonly onSelect?: (from: number, to: number, version: string) => void;
-  /** What stands before the buttons. */
   readonly title?: ComponentChildren;
-  /** What stands above the rows. */
   readonly children?: ComponentChildren;
 }
 

@@ -12,9 +12,7 @@ import { grouped } from '../text/units.ts';
 interface PlotPanelProps {
   readonly content: () => ContentQuery;
   readonly kinds: readonly Kind[];
-  /** How long the content is. */
   readonly bytes: number;
-  /** Shows the line that begins at a byte. */
   readonly onLine: (byte: number) => void;
   readonly onClose: () => void;
 }

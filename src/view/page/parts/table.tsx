@@ -18,7 +18,6 @@ interface TableProps<Name extends string, Item> {
   readonly rowPx: number;
   readonly keyOf: (row: Item) => string;
   readonly classOf: (row: Item) => string;
-  /** The cells of a row. */
   readonly cells: (row: Item) => ComponentChildren;
   /** The row that is brought onto the screen. */
   readonly shownKey?: string | undefined;

@@ -96,7 +96,6 @@ export function Time({ time, now }: { time: ReportedTime; now: number }) {
   );
 }
 
-/** A word and what is known of it, in a list of facts. */
 export function Fact({ word, children }: { word: ComponentChildren; children: ComponentChildren }) {
   return (
     <div>

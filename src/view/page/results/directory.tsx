@@ -15,7 +15,6 @@ interface DirectoryProps {
   readonly under: string;
   /** Another text when the results are others. */
   readonly changed: string;
-  /** The name of the file that is shown. */
   readonly opened: string | undefined;
   /** Files on their way, with the bytes that have arrived. */
   readonly arriving: ReadonlyMap<string, number>;

@@ -1,7 +1,6 @@
 /** Rows of numbers as curves: what they are drawn over, and as text. */
 type Column = readonly (number | null)[];
 
-/** Rows that a column needs to count as one that rises. */
 const MIN_RISING_ROWS = 3;
 /** The index of the first column that rises with each row, as a step does; 0, which counts rows, if none does. */
 export function risingColumn(columns: readonly Column[]): number {

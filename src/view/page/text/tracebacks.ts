@@ -11,7 +11,6 @@ const HEAD = /Traceback \(.* call last\)/;
 const FRAME = /^\s+at \S/;
 
 interface Fold {
-  /** The row of its first line. */
   readonly first: number;
   readonly lines: number;
 }
