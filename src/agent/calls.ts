@@ -34,7 +34,7 @@ interface CallsOptions {
  * or whose job was slow before.
  */
 const LANES = {
-  asked: { cost: 0, isLong: false },
+  asked: { cost: 0.5, isLong: false },
   begun: { cost: 1, isLong: false },
   live: { cost: 2, isLong: false },
   wanted: { cost: 4, isLong: true },
