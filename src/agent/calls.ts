@@ -30,8 +30,8 @@ interface CallsOptions {
 /**
  * What a call is for. While calls of all lanes wait, each lane gets a share of 1 / cost of them: no lane waits for ever.
  * asked: a short call that a command waits for. begun: the next request of a poll, which has mirrors open. live: a poll.
- * wanted: a download of a complete pass. raw: the whole file of a live file. patient: any other call that may take long,
- * or whose job was slow before.
+ * wanted: a call of a complete pass that no command waits for, and each download of a pass. raw: the whole file of a live
+ * file. patient: any other call that may take long, or whose job was slow before.
  */
 const LANES = {
   asked: { cost: 0.5, isLong: false },
@@ -209,8 +209,8 @@ export class CallSlot {
   readonly #lane: Lane;
   readonly #signal: AbortSignal;
   #release: ((call?: Promise<unknown>) => void) | undefined;
-  /** How long its calls took, without their time in the queue. */
-  servedMs = 0;
+  /** How long its longest call took, without its time in the queue. */
+  longestMs = 0;
 
   constructor(calls: Calls, lane: Lane, signal: AbortSignal) {
     this.#calls = calls;
@@ -244,7 +244,7 @@ export class CallSlot {
     const { clock } = this.#calls;
     const begunAt = clock.monotonic();
     return await call().finally(() => {
-      this.servedMs += clock.monotonic() - begunAt;
+      this.longestMs = Math.max(this.longestMs, clock.monotonic() - begunAt);
     });
   }
 

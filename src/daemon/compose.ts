@@ -134,7 +134,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const pass: PassContext = {
     store,
     clock,
-    jobService: jobService && queuedJobService(jobService, calls, 'patient'),
+    jobService: jobService && queuedJobService(jobService, calls, 'live'),
     remote: queuedRemote(remote, calls, 'live'),
     results: synced,
     mirrorDirectory: mirror.directory,

@@ -61,6 +61,7 @@ export class Agent {
     this.#context = {
       ...options,
       patient: queuedRemote(options.remote, calls, 'patient'),
+      ending: queuedRemote(options.remote, calls, 'wanted'),
       served: new Set(),
       scheduler: new Scheduler(clock),
       failures: new Failures(log),

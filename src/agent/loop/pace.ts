@@ -11,7 +11,7 @@ const JITTER = 0.1;
 const GATHERED = 1 / 16;
 /** Larger groups save little, and are a burst for the service. */
 const MAX_STEP_MS = 256;
-/** After a slower poll, the next poll of the job goes to the low-priority queue. */
+/** After a poll with a longer call, the next poll of the job goes to the low-priority queue. */
 const SLOW_MS = 5_000;
 
 export class Pace {
@@ -24,10 +24,10 @@ export class Pace {
     this.#intervalMs = limits.minIntervalMs;
   }
 
-  /** Records a successful poll whose calls took `servedMs`; returns the interval to the next one, short after news. */
-  polled(hasNews: boolean, servedMs: number): number {
+  /** Records a successful poll whose longest call took `longestMs`; returns the interval to the next one, short after news. */
+  polled(hasNews: boolean, longestMs: number): number {
     const { minIntervalMs, maxIntervalMs } = this.#limits;
-    this.#isSlow = servedMs > SLOW_MS;
+    this.#isSlow = longestMs > SLOW_MS;
     this.#intervalMs = hasNews
       ? minIntervalMs
       : Math.min(maxIntervalMs, Math.max(minIntervalMs, this.#intervalMs * STRETCH));

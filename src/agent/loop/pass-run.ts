@@ -59,7 +59,9 @@ export class PassRun {
     const isLast = settles || job.state === 'ending';
     for (const { requestId } of requests) served.add(requestId);
     try {
-      const summary = await completePass(polls, { ...pass, isLast, signal });
+      // If no command waits for it, a pass must not delay running jobs.
+      const remote = requests.length > 0 || job.state === 'ending' ? pass.remote : context.ending;
+      const summary = await completePass(polls, { ...pass, remote, isLast, signal });
       await this.#passed(summary.appended);
       const state = await this.#conclude(job, summary, settles && summary.appended === 0 && this.#poll.isSettling);
       for (const request of requests) answer(store, request, { summary });

@@ -33,7 +33,7 @@ export class PollRun {
     const { jobId, context, stage, runs, due, pace, signal } = this.#job;
     const { clock, random } = context.deps;
     if (this.#isDifferent && (await isDeleted(jobId, { ...context.pass, signal }))) return false;
-    const { polled, startedAt, servedMs } = await this.#poll();
+    const { polled, startedAt, longestMs } = await this.#poll();
     await this.#note(polled);
     const ends = [...polled.ends.values()];
     const isAnswered = ends.length > 0;
@@ -48,7 +48,7 @@ export class PollRun {
     if (!stage.isFollowed) return true;
     if (polled.appended === 0) stage.polled(startedAt, isAnswered);
     const hasNews = polled.appended > 0 || ends.some(needsAnotherPoll);
-    const intervalMs = withJitter(pace.polled(hasNews, servedMs), random());
+    const intervalMs = withJitter(pace.polled(hasNews, longestMs), random());
     if (this.isSettling) {
       const waitMs = runs.remainingMs('pass');
       due.plan('pass', waitMs);
@@ -79,8 +79,8 @@ export class PollRun {
     this.#job.context.events.onAppended(bytes);
   }
 
-  /** `servedMs`: how long the calls took, without their time in the queue. */
-  async #poll(): Promise<{ readonly polled: Polled; readonly startedAt: number; readonly servedMs: number }> {
+  /** `longestMs`: how long its longest call took, without its time in the queue. */
+  async #poll(): Promise<{ readonly polled: Polled; readonly startedAt: number; readonly longestMs: number }> {
     const { context, polls, runs, pace, stage, signal } = this.#job;
     const { calls, remote } = context;
     const { clock } = context.deps;
@@ -97,7 +97,7 @@ export class PollRun {
       hasBegun = true;
     };
     const polled = await polls.poll({ remote: slotted, waitForTurn, isFinal: false, signal }).finally(() => slot.end());
-    return { polled, startedAt, servedMs: slot.servedMs };
+    return { polled, startedAt, longestMs: slot.longestMs };
   }
 
   /** Logs and stores the result of a poll; waits for the commit only if there was news. */

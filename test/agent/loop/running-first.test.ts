@@ -1,16 +1,18 @@
-/** Running jobs beside many that are over, on a service that needs long for each call. */
+/** Running jobs beside jobs that are over, on a service that needs long for each call. */
 import { expect, it } from 'vitest';
-import type { JobId } from '../../../src/job.ts';
+import { type JobId, keyText, type LiveFileKey } from '../../../src/job.ts';
 import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { at, jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 
-const FINISHED = 60;
+const MANY = 50;
 const CALL_MS = 2_000;
 const MAX_GAP_MS = 30_000;
-const ALL = { include: ['**'], exclude: [], maxAgeMs: 60_000, maxJobs: 100 };
+const MAX_END_MS = 10 * 60_000;
+const REWRITE_MS = 10_000;
+const ALL = { include: ['**'], exclude: [], maxAgeMs: 60_000, maxJobs: 200 };
 
 class SlowRemote extends ModelRemote {
   readonly polls = new Map<JobId, number[]>();
@@ -30,7 +32,8 @@ class SlowRemote extends ModelRemote {
 
   override async listChangedFiles(...args: Parameters<ModelRemote['listChangedFiles']>) {
     await sleep(this.#clock, CALL_MS, args[1]);
-    return await super.listChangedFiles(...args);
+    const names = await super.listChangedFiles(...args);
+    return names.filter((name) => name.startsWith(`/9${args[0]}/`));
   }
 }
 
@@ -50,27 +53,49 @@ class SlowJobs extends ModelJobService {
   }
 }
 
-/** Many jobs that ended, and one that runs. */
-async function many() {
+/** Many jobs that ended, and one that runs; or many that run, and one that ended. */
+async function many(isOver = true) {
   const clock = new HeldClock();
   const jobService = new SlowJobs(clock);
   const ended = { endTime: at(clock.now() - 1_000) };
-  for (let id = 100; id < 100 + FINISHED; id++)
-    jobService.set(jobOf(String(id), 'Finished', { ...ended, tasks: tasksOf(`9${id}`) }));
-  jobService.set(jobOf('700', 'Running', { tasks: tasksOf('9700') }));
+  const add = (id: number, over: boolean) =>
+    jobService.set(jobOf(String(id), over ? 'Finished' : 'Running', { ...(over && ended), tasks: tasksOf(`9${id}`) }));
+  for (let id = 100; id < 100 + MANY; id++) add(id, isOver);
+  add(700, !isOver);
   const remote = new SlowRemote(clock);
   const { agent, store } = await startAgent(remote, { clock, jobService });
   const start = () => agent.start([], ALL);
   return { clock, jobService, remote, store, start };
 }
 
-it('a running job is polled again and again while many jobs that are over wait for their first polls', async () => {
-  const { clock, remote, start } = await many();
+it.each([
+  ['a running job', false],
+  ['a running job that rewrites its progress file', true],
+])('%s is polled again and again while many jobs that are over end', async (_what, rewrites) => {
+  const { clock, remote, store, start } = await many();
+  const progress = keyText({ taskId: '9700', file: 'progress' } as LiveFileKey);
+  remote.onPartRequest = ({ taskId, file }) => {
+    if (rewrites && taskId === '9700' && file === 'progress')
+      remote.files.set(progress, Buffer.from(`${Math.floor(clock.monotonic() / REWRITE_MS)}\n`));
+  };
   start();
-  await clock.passUntil('first polls of all', () => remote.polls.size === FINISHED + 1);
+  await clock.passUntil('the last passes of all', () => store.jobs.settled().size === MANY, 2 * 60 * 60_000);
   const times = [...(remote.polls.get('700' as JobId) ?? []), clock.monotonic()];
   const gaps = times.map((time, index) => time - (times[index - 1] ?? 0));
   expect(Math.max(...gaps)).toBeLessThan(MAX_GAP_MS);
+});
+
+it('a job that is over ends while many running jobs grow at each poll', async () => {
+  const { clock, remote, store, start } = await many(false);
+  remote.onPartRequest = (request) => {
+    if (request.taskId === '9700') return;
+    const before = remote.files.get(keyText(request)) ?? Buffer.alloc(0);
+    if (request.file === 'stdout') remote.files.set(keyText(request), Buffer.concat([before, Buffer.from('grows\n')]));
+  };
+  start();
+  const startedAt = clock.monotonic();
+  await clock.passUntil('the last pass', () => store.jobs.settled().has('700' as JobId));
+  expect(clock.monotonic() - startedAt).toBeLessThan(MAX_END_MS);
 });
 
 it('the list that names new jobs of the user also reports their tasks and states', async () => {
