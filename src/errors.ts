@@ -1,7 +1,4 @@
-/**
- * The error codes of the agent with the policy of each. The work throws; the caller that retries, skips a file or ends
- * a command reads the policy.
- */
+/** The error codes of the agent. The work throws; the caller that retries, skips a file or ends reads the policy. */
 export interface ErrorPolicy {
   /** The exit code of a command that ends with this failure (docs/json.md, "Exit codes"). */
   readonly exitCode: number;

@@ -9,10 +9,7 @@
 import { JobtailError } from './errors.ts';
 import { printable } from './printable.ts';
 
-/**
- * What a secret is for. Of each kind but `configured`, the latest ones are remembered: a server may quote the session
- * before this one.
- */
+/** Of each kind but `configured`, the latest are remembered: a server may quote the session before this one. */
 type SecretKind = 'sign-in' | 'session' | 'transfer-key' | 'configured';
 const KEPT = 8;
 
@@ -25,9 +22,7 @@ const MAX_RUN = 8;
 /** Of short secrets. Runs of fewer characters are in every sentence. */
 const MIN_RUN = 4;
 
-/**
- * Whose words a text is: those of the program itself hold pieces of a short secret by chance ("FirecREST": "secret").
- */
+/** Words of the program itself hold pieces of a short secret by chance ("FirecREST": "secret"). */
 type Author = 'outside' | 'program';
 const MIN_RUN_OF: Readonly<Record<Author, number>> = { outside: MIN_RUN, program: MAX_RUN };
 
@@ -69,10 +64,7 @@ export class Secrets {
     return this.hide(text).replaceAll(LIKE_SECRETS, HIDDEN);
   }
 
-  /**
-   * A message of the program, whose quotes went through `hide` or `safeText`, without any secret of 8 characters or
-   * more.
-   */
+  /** A message of the program, whose quotes are safe, without any secret of 8 characters or more. */
   hideInMessage(message: string): string {
     return this.#hide(message, 'program');
   }

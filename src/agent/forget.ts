@@ -46,10 +46,7 @@ export class OldJobs {
   }
 }
 
-/**
- * Files first: after a kill in between, the same command removes the rest. @throws JobtailError if the job is unknown or
- * followed, or if a file cannot be removed
- */
+/** Files first: after a kill in between, the same command removes the rest. @throws JobtailError */
 export async function forgetJob(store: Store, jobId: JobId, options: ForgetOptions): Promise<RemovedFiles> {
   requireForgettable(store, jobId);
   const removed = options.deleteFiles ? await removeJobFiles(options.mirrorDirectory, jobId) : { files: 0, bytes: 0 };

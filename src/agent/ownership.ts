@@ -16,10 +16,7 @@ export interface Ownership {
    * after the last. Rejects with `superseded`, or with `fleet` if the database does not respond.
    */
   fence(row: LiveFileRow): Promise<void>;
-  /**
-   * Digits that distinguish the copies of this owner from those of other owners in file names; a greater number for each
-   * next owner. Null for a single agent.
-   */
+  /** Digits in names of this owner's copies, greater for each next owner; null for a single agent. */
   copyMark(jobId: JobId): string | null;
 }
 
@@ -47,10 +44,7 @@ export interface JobRegister {
   settled(): Promise<ReadonlyMap<JobId, string | null>>;
   /** Follows the settled ones of these jobs again. */
   resume(jobs: readonly JobId[]): Promise<void>;
-  /**
-   * Requests the first of these, so that at most `max` jobs are followed by the rule for jobs of the user; returns how
-   * many it requested.
-   */
+  /** Requests the first of these, so that the rule follows at most `max` jobs; returns their number. */
   follow(requests: readonly WatchRequest[], max: number): Promise<number>;
 }
 

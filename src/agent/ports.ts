@@ -68,10 +68,7 @@ export interface Parts {
   readonly isCut: boolean;
 }
 
-/**
- * Receives bytes in order; the sender waits for the promise before it sends more. They are only good until then: a sink
- * that keeps them copies them.
- */
+/** Receives bytes in order. They are only good until its promise resolves: a sink that keeps them copies them. */
 export type Sink = (bytes: Buffer) => void | Promise<void>;
 
 /**
@@ -128,9 +125,7 @@ export interface Remote {
   /** GetFileTransferMethod; null if the service has none for this job. */
   getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null>;
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void>;
-  /**
-   * Why the service will never hand out a file of this name; undefined if it may. Left out: there are no such names.
-   */
+  /** Why the service never hands out a file of this name. Left out: there are no such names. */
   reasonAgainst?(name: string): string | undefined;
   /** Divides what is wanted so that each part fits into one request. Left out: a request may want any number. */
   divide?(jobId: JobId, wanted: readonly PartRequest[]): readonly (readonly PartRequest[])[];
@@ -215,10 +210,7 @@ export interface DirectBytes {
   isOpen(jobId: JobId): boolean;
 }
 
-/**
- * What a signed-in user shows to the service: a session code among the arguments, or a token or a key in a header
- * (docs/dev/servers.md 3.1, docs/dev/rest.md 4.1).
- */
+/** What a signed-in user shows to the service (docs/dev/servers.md 3.1, docs/dev/rest.md 4.1). */
 export type Grant =
   | { readonly kind: 'session'; readonly code: string }
   | { readonly kind: 'bearer'; readonly token: string }

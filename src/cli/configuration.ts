@@ -65,10 +65,7 @@ function userOfConfig(file: string): Owner {
   });
 }
 
-/**
- * The owner of a directory, or of the nearest existing one above it. A link of another user on the way means that it is
- * not the intended directory.
- */
+/** Of a directory, or the nearest one above it. A link of another user means that it is not the intended one. */
 function ownerOf(directory: string): Owner {
   const steps = stepsTo(directory);
   const owner = ownerAt(steps.findLast(({ stat }) => !stat.isSymbolicLink()) as Step);

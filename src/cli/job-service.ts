@@ -26,10 +26,7 @@ export async function listJobs(config: Config): Promise<readonly JobInformation[
   return await untilStopped((signal) => reportsOf(config, null, signal));
 }
 
-/**
- * The reports of the job service about one job, or all of them (null): by the running agent, whose calls and limits they
- * share; without one, by this process.
- */
+/** About one job, or all (null): by the running agent, whose limits they share, else by this process. */
 async function reportsOf(config: Config, jobId: JobId | null, signal: AbortSignal): Promise<readonly JobInformation[]> {
   const request = { kind: 'report', jobId } as const;
   const answer = await askRunningAgent<{ readonly jobs: readonly JobInformation[] }>(config, request, signal);

@@ -42,10 +42,7 @@ export function versionOfProgram(): string {
   return (JSON.parse(fs.readFileSync(packageFile('package.json'), 'utf8')) as { version: string }).version;
 }
 
-/**
- * Ends the command when its output cannot be written. If the reader is gone (`agent tail 501 | head`), silently, and with
- * success only if the command has its result.
- */
+/** Ends the command when its output cannot be written. A reader that is gone is a success only with a result. */
 export function endWhenUnread([command = '']: readonly string[]): void {
   // A message that cannot be written changes no exit code.
   process.stderr.on('error', () => {});

@@ -1,6 +1,4 @@
-/**
- * The section `auth`: how to sign in, where the secret of the method is read from, and the pattern of a lost session.
- */
+/** The section `auth`: the sign-in, the source of its secret, and the pattern of a lost session. */
 import vm from 'node:vm';
 import { API_KEY, AUTH_METHODS, type AuthSettings, SECRET_NAMES, type SecretName, secretNameOf } from '../auth.ts';
 import { parseLong } from '../job.ts';

@@ -14,10 +14,7 @@ import type { Config } from './config.ts';
 import { configSchema } from './schema.ts';
 import { type PlacedProblem, readYaml } from './yaml.ts';
 
-/**
- * Reads the configuration in `path`. Rejects with one `config` error with a line for each problem: `file:line:column:
- * key: expected ..., found ...`.
- */
+/** Rejects with one `config` error: a line `file:line:column: key: expected ..., found ...` for each problem. */
 export async function loadConfig(path: string): Promise<Config> {
   const file = resolve(path);
   const text = await readText(file);

@@ -1,7 +1,4 @@
-/**
- * The schema of the configuration file: keys, defaults and rules between keys. Unknown keys are errors.
- * config.example.yaml explains every key.
- */
+/** The schema of the configuration file, which config.example.yaml explains. Unknown keys are errors. */
 import { hostname } from 'node:os';
 import * as z from 'zod';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';

@@ -1,7 +1,4 @@
-/**
- * The secrets of a configuration, in one list: redaction, reports, warnings about modes, and the refusal of shares that
- * contain one all use it.
- */
+/** The secrets of a configuration, in one list: for redaction, reports, warnings, and the refusal of shares. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { type AuthMethod, type SecretSource, secretNameOf } from '../auth.ts';

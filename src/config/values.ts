@@ -1,7 +1,4 @@
-/**
- * Types of configuration values. The message of each issue is the expected value; src/config/load.ts builds the
- * sentence.
- */
+/** Types of configuration values. The message of each issue is what src/config/load.ts expects. */
 import { isAbsolute, resolve } from 'node:path';
 import * as z from 'zod';
 

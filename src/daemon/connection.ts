@@ -152,10 +152,7 @@ function spillPlace(config: Config): SpillPlace {
   };
 }
 
-/**
- * A matcher for the configured faults that mean a lost session; a pattern that takes too long is reported and does not
- * match.
- */
+/** Matches the configured faults of a lost session; a pattern that takes too long is reported, and does not match. */
 function sessionFaults(pattern: string, log: Log): (words: string) => boolean {
   return (words) => {
     const matches = matchesInTime(pattern, words);

@@ -1,7 +1,4 @@
-/**
- * The running agent: follows jobs with one configuration after the other, and reports its status to systemd and
- * Prometheus.
- */
+/** The running agent: follows jobs with one configuration after the other; reports to systemd and Prometheus. */
 import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

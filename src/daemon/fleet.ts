@@ -1,7 +1,4 @@
-/**
- * The fleet of a configuration: the address of its database, and this agent as a member. Loads the modules of the
- * fleet.
- */
+/** The fleet of a configuration: the address of its database, and this agent as a member. */
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';

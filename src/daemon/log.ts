@@ -1,7 +1,4 @@
-/**
- * The agent's log: JSON lines, or readable lines on a terminal. Errors are logged by message and code only: their other
- * fields may be large or private.
- */
+/** The agent's log. Errors are logged by message and code only: other fields may be large or private. */
 import fs from 'node:fs';
 import { type LoggerOptions, pino, stdTimeFunctions } from 'pino';
 import sonic from 'sonic-boom';
@@ -126,10 +123,7 @@ export function standardError(env: Readonly<Record<string, string | undefined>>)
   return new LogStream({ output: fs.fstatSync(2).isFile() ? fileOutput(2) : process.stderr, journal });
 }
 
-/**
- * A file as an output. A stream of Node.js would end after its first failure, such as a full disk; here, lines wait in
- * memory.
- */
+/** A stream of Node.js would end after its first failure, such as a full disk; here, lines wait in memory. */
 export function fileOutput(fd: number): LineOutput {
   const file = new sonic.SonicBoom({ fd, sync: true, maxLength: MAX_WAITING_BYTES });
   let isDropped = false;

@@ -1,7 +1,4 @@
-/**
- * The metrics for Prometheus. No label names a job or a file, so the number of series does not grow with the work.
- * docs/monitoring.md explains every name.
- */
+/** The metrics (docs/monitoring.md). No label names a job or a file: the number of series stays the same. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { FleetMember } from '../fleet/member.ts';
 import { MISMATCH_KINDS } from '../mismatch.ts';

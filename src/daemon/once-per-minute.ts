@@ -1,7 +1,4 @@
-/**
- * Counts what happens too often for the log. The returned function takes an event of a key, and returns how many events
- * of it to log now, with this one: the first one, then those of each minute. 0: they are logged later.
- */
+/** Of an event of a key, the number to log now: 1 for the first one, then a sum each minute; 0 in between. */
 export function oncePerMinute(monotonic: () => number): (key: string) => number {
   /** By key: when the last line was logged, and the number of events since. */
   const keys = new Map<string, { readonly loggedAt: number; readonly count: number }>();

@@ -1,7 +1,4 @@
-/**
- * The transfer grants of the owner of the state, which survive a change of the configuration, and the loop that
- * releases unused ones.
- */
+/** The transfer grants, which survive a change of the configuration, and the loop that releases unused ones. */
 import os from 'node:os';
 import path from 'node:path';
 import type { DirectTransfer, Log, Remote } from '../agent/ports.ts';

@@ -1,7 +1,4 @@
-/**
- * The view of a running agent, in its own thread. If it fails, the failure is logged and the thread is started again
- * with back-off; the agent continues.
- */
+/** The view in its own thread, which is started again with back-off; the agent continues. */
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../agent/ports.ts';
 import { BackOff } from '../back-off.ts';

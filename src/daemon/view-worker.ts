@@ -1,7 +1,4 @@
-/**
- * The thread of the view within the agent: an event loop of its own, so that a search or a slow query delays no poll, and
- * an end of its own.
- */
+/** The thread of the view: a search or a slow query there delays no poll. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FleetSettings } from '../config/schema.ts';
 import { asJobtailError } from '../errors.ts';

@@ -1,6 +1,4 @@
-/**
- * The errors of a transfer, and the meaning of messages of ssh. No hint names a setting that may be the one in force.
- */
+/** The errors of a transfer, by messages of ssh. No hint names a setting that may be the one in force. */
 import { JobtailError } from '../errors.ts';
 
 const LOST = /^ssh: |^kex_exchange_identification|Connection (?:timed out|refused|closed by|reset by)/m;

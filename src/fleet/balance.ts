@@ -1,6 +1,4 @@
-/**
- * How jobs are spread over the agents: the share of each, and which jobs this agent acquires or releases to reach it.
- */
+/** How jobs are spread over the agents: the share of each, and which jobs this one acquires or releases. */
 import { asJobtailError } from '../errors.ts';
 import type { End, TakenJob } from './claims.ts';
 import type { Execution } from './commands.ts';

@@ -71,10 +71,7 @@ export class Claims {
     });
   }
 
-  /**
-   * The jobs that this agent owns in the database: acquired by an earlier process, or by a call whose response was
-   * lost.
-   */
+  /** Acquired by an earlier process, or by a call whose response was lost. */
   async owned(): Promise<TakenJob[]> {
     const rows = await this.#database.query<TakenJob>(
       `SELECT job_id AS "jobId", attempt, mirror, false AS "isTakeover" FROM {s}.jobs WHERE owner = $2 AND ${HAS_HEARTBEAT}`,

@@ -1,7 +1,4 @@
-/**
- * The jobs of the whole fleet, for the agent that requests job states: which jobs run again, and which other jobs the
- * user has.
- */
+/** The jobs of the whole fleet, for the agent that requests job states. */
 import type { JobRegister } from '../agent/ownership.ts';
 import { asJobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';

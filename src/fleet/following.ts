@@ -1,7 +1,4 @@
-/**
- * Reports to the agent which jobs it owns and must follow, and which ones it must stop following because another agent
- * owns them, or may own them.
- */
+/** Reports to the agent which jobs it must follow, and which ones another agent owns or may own. */
 import type { Follower } from '../agent/ownership.ts';
 import type { Log } from '../agent/ports.ts';
 import { asJobtailError, type JobtailError } from '../errors.ts';

@@ -99,10 +99,7 @@ export class Handover {
     }
   }
 
-  /**
-   * Writes all changed rows of these jobs, times included, and runs `work` in the same transaction; returns the jobs
-   * that were owned.
-   */
+  /** Writes all changed rows, times included, and runs `work` in the same transaction; returns the owned jobs. */
   async writeAnd(
     jobs: readonly LeasedJob[],
     work: (sql: Sql, owned: readonly LeasedJob[]) => Promise<void>,

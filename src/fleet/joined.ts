@@ -20,10 +20,7 @@ export interface Joined {
 
 type AgentConnection = Pick<Member, 'instance'> & Pick<Listener, 'onNotice' | 'onConnect'>;
 
-/**
- * Heartbeats have their own connection, which receives the notices of commands and of released jobs. @throws
- * JobtailError fleet, config
- */
+/** Heartbeats have their own connection, which also receives notices. @throws JobtailError fleet, config */
 export async function openFleet(address: FleetAddress, name: string, agent: AgentConnection): Promise<Joined> {
   const database = await Database.open(address, { name }, migrate);
   const listener = { ...agent, channel: `${address.schema}_${COMMANDS_CHANNEL}` };

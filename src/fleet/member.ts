@@ -55,10 +55,7 @@ export class FleetMember implements Ownership, SharedService {
   readonly #changes: RowChanges;
   readonly #failures: Failures;
   readonly #readiness: Readiness;
-  /**
-   * Resolves when a command requests that it drains. Rejects if it cannot join: its name is taken, or the tables are
-   * those of a newer version.
-   */
+  /** Resolves when a command requests that it drains. Rejects if it cannot join. */
   readonly ended: Promise<undefined>;
   #askToDrain = () => {};
   #fail: (error: JobtailError) => void = () => {};

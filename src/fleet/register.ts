@@ -1,7 +1,4 @@
-/**
- * The agents of the fleet and their leases: each heartbeat renews the row of its agent, and returns the state of the
- * fleet.
- */
+/** The agents and their leases: each heartbeat renews the row of its agent, and returns the state of the fleet. */
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
@@ -170,10 +167,7 @@ export class Register {
     return { ...own, isRestored: true };
   }
 
-  /**
-   * Refuses an agent that does not see the mirrors of the others: the shared directory is not mounted. @throws
-   * JobtailError config
-   */
+  /** Refuses an agent whose shared mirror directory is not mounted. @throws JobtailError config */
   async requireSameMirror({ name, mirror }: Member): Promise<void> {
     const [other] = await this.#database.query<{ readonly name: string }>(
       `SELECT name FROM {s}.agents WHERE name <> $1 AND mirror <> $2 AND ${SEEN} ORDER BY name LIMIT 1`,

@@ -12,10 +12,7 @@ const BACKUP = '.before-v';
 export const BUSY_TIMEOUT_MS = 5_000;
 export const IN_MEMORY = ':memory:';
 
-/**
- * statfs types of file systems where SQLite's write-ahead log cannot be shared (docs/dev/servers.md 7): NFS, SMB, AFS, 9p,
- * ...
- */
+/** statfs types where SQLite's write-ahead log cannot be shared (docs/dev/servers.md 7): NFS, SMB, AFS, 9p, ... */
 const NETWORK_FILE_SYSTEMS = new Set([
   0x6969, 0xff534d42, 0xfe534d42, 0x517b, 0x5346414f, 0x01021997, 0x65735546, 0x0bd00bd0, 0x47504653, 0x19830326,
   0x00c36400, 0xaad7aaea,
@@ -93,10 +90,7 @@ function isBroken(error: unknown): boolean {
   return code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB';
 }
 
-/**
- * Creates the tables, or upgrades those of an older version, in one transaction: after a kill or a failure the older
- * program can continue.
- */
+/** In one transaction: after a kill or a failure, the older program can continue. */
 function migrate(db: Database.Database, file: string, now: number): void {
   const version = versionOf(db);
   if (version >= NEWEST_VERSION || isUnsupported(version)) return;

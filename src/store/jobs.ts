@@ -16,10 +16,7 @@ import type {
 } from './rows.ts';
 import { JobTable, jsonOf, type Sql, Table } from './sql.ts';
 
-/**
- * The result of a poll or pass of a job. `grownAt` is set if a live file grew; without `stalledAt`, the stored one
- * stays.
- */
+/** `grownAt` is set if a live file grew; without `stalledAt`, the stored one stays. */
 export type RunEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> & {
   readonly polledAt: number;
   readonly stalledAt?: number | null;

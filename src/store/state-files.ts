@@ -47,9 +47,7 @@ export function requireRegularDatabase(database: string): void {
   }
 }
 
-/**
- * Makes a database file that SQLite then opens, and what lies beside it, private to the user; SQLite itself takes 0644.
- */
+/** Makes a database and what lies beside it private to the user; SQLite itself takes 0644. */
 export function makePrivateDatabase(database: string): void {
   requireRegularDatabase(database);
   for (const suffix of BESIDE_DATABASE) {

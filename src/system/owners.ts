@@ -11,9 +11,7 @@ export interface Step {
   readonly stat: fs.Stats;
 }
 
-/**
- * Each directory and link on the way to a file, and at last what is there, or the nearest existing directory above it.
- */
+/** Each directory and link on the way to a file, and what is there; else the nearest directory above. */
 export function stepsTo(file: string): Step[] {
   const steps: Step[] = [];
   let links = 0;

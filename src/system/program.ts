@@ -201,9 +201,7 @@ export type Limit = { readonly totalMs: number } | IdleLimit;
 
 interface IdleLimit {
   readonly idleMs: number;
-  /**
-   * A number that grows while the program makes progress; default: its standard output. Standard error never counts.
-   */
+  /** Grows while the program makes progress; default: its standard output. Standard error never counts. */
   readonly progress?: () => Promise<number>;
 }
 

@@ -1,6 +1,4 @@
-/**
- * A view that serves: the parts put together. It reads from outside, as `agent status` does, whichever process runs it.
- */
+/** A view that serves, whichever process runs it: it reads from outside, as `agent status` does. */
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,10 +20,7 @@ export interface RunningView {
   close(): Promise<void>;
 }
 
-/**
- * Idle time after which a connection is closed, twice as long while it is written to; a stream has its heartbeat
- * before.
- */
+/** A stream has its heartbeat before. */
 const IDLE_MS = 60_000;
 const HEADERS_MS = 10_000;
 const TICK_MS = 2_000;

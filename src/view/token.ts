@@ -14,18 +14,14 @@ import { openIfThere } from '../system/regular-files.ts';
 import type { ViewSettings } from './settings.ts';
 
 const TOKEN_BYTES = 32;
-/**
- * The limits of a token file that an operator wrote: long enough, without characters that need an escape in an address.
- */
+/** Long enough, also if an operator wrote it, and without characters that need an escape in an address. */
 const TOKEN = /^[A-Za-z0-9_-]{32,256}$/;
 
 export function tokenFileOf({ tokenFile, stateDirectory }: Pick<ViewSettings, 'tokenFile' | 'stateDirectory'>): string {
   return tokenFile ?? path.join(stateDirectory, 'view-token');
 }
 
-/**
- * Of a view that serves already; undefined if there is none. @throws JobtailError if it is none, or others may read it
- */
+/** Undefined if there is no file. @throws JobtailError if it has no token, or others may read it */
 export function readToken(file: string): string | undefined {
   let opened: number | undefined;
   try {

@@ -90,10 +90,7 @@ export class Agent {
     );
   }
 
-  /**
-   * Starts to follow the jobs of the store, and of the configuration unless `configured` is null. `mine`: the rule for
-   * all jobs of the user.
-   */
+  /** `configured`: null in a fleet. `mine`: the rule for all jobs of the user. */
   start(configured: readonly WatchRequest[] | null, mine: WatchMineRule | null = null): void {
     const { deps, only } = this.#options;
     if (configured !== null) takeConfigured(configured, deps);
@@ -104,10 +101,7 @@ export class Agent {
     this.#forgetting.start();
   }
 
-  /**
-   * Reads the store: new jobs, jobs that must end, requests of commands. Another process that changes the store sends a
-   * notification; the timer finds changes without one.
-   */
+  /** Reads what other processes changed in the store; the timer finds changes without a notification. */
   refresh(): void {
     const { deps, limits, failures } = this.#context;
     try {

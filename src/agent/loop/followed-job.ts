@@ -125,9 +125,7 @@ export class FollowedJob {
     if (isNewlyOver) due.plan('results', 0);
   }
 
-  /**
-   * Starts a pass unless one runs or waits for its retry. A requested pass is not merged with one that began before.
-   */
+  /** A requested pass is not merged with one that began before. */
   startPass(isAsked: boolean): void {
     const { due } = this.#job;
     if (isAsked || !due.has('pass')) due.plan('pass', 0);

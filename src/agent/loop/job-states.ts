@@ -1,7 +1,4 @@
-/**
- * Requests the reports of the middleware about all jobs at once (docs/dev/soap.md 10): their tasks, job states, and
- * the other jobs of the user.
- */
+/** Requests the reports of the middleware about all jobs (docs/dev/soap.md 10): states, tasks, new jobs of the user. */
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';

@@ -44,10 +44,7 @@ export class PassRun {
     this.#poll = poll;
   }
 
-  /**
-   * Runs one pass, which answers all requests from before it began. Undefined for an unknown job. Rejects if the pass must
-   * be retried.
-   */
+  /** Answers all requests from before it began. Undefined for an unknown job; rejects if it must be retried. */
   async run(): Promise<PassEnd | undefined> {
     const { jobId, context, polls, runs, signal } = this.#job;
     const { pass, served } = context;
@@ -110,10 +107,7 @@ export class PassRun {
     return state;
   }
 
-  /**
-   * Whether the last pass has failed for too long by what the service answers for this job. A service that is away, or a
-   * disk that is full, is waited for.
-   */
+  /** Whether the service answers, and the pass has failed for too long. A full disk or an outage is waited for. */
   #isGivenUp({ policy }: JobtailError): boolean {
     const { jobId, context, stage } = this.#job;
     if (!stage.isOverdue || (policy.exitCode !== EXIT.service && policy.exitCode !== EXIT.notFound)) return false;

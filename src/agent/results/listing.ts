@@ -53,10 +53,7 @@ function belowTasks(patterns: readonly string[]): string[] {
   });
 }
 
-/**
- * Whether the file system of this directory ignores case, as SMB, macOS and some directories of ext4 do; the name of
- * the directory must contain letters.
- */
+/** Whether this file system ignores case; the name of the directory must contain letters. */
 export async function ignoresCase(calls: FileCalls, directory: string): Promise<boolean> {
   const inodeOf = async (file: string) => (await calls.stat(file))?.ino;
   const upper = path.join(path.dirname(directory), path.basename(directory).toUpperCase());
@@ -68,10 +65,7 @@ export async function ignoresCase(calls: FileCalls, directory: string): Promise<
 const MAX_FILES = 200_000;
 const MAX_NODES = 500_000;
 
-/**
- * The paths of one listing that are taken. Names that differ only by Unicode normalisation are one file on some file
- * systems.
- */
+/** The taken paths. Names that differ only by Unicode normalisation are one file on some file systems. */
 class TakenPaths {
   readonly #foldsCase: boolean;
   readonly #files = new Set<string>();

@@ -1,7 +1,4 @@
-/**
- * Compares the ledger with the listing, name by name, in slices. Keeps no memory of files that are not due, because
- * both can be very long.
- */
+/** Compares the ledger with the listing. Keeps no memory of files that are not due: both can be very long. */
 import path from 'node:path';
 import { keyText } from '../../job.ts';
 import { partsOf } from '../../safe-names.ts';
@@ -137,9 +134,7 @@ class Planning {
     await this.#plan(row, verdict.parts);
   }
 
-  /**
-   * After an upgrade, the server may list the same paths in another form: each file is fetched once under the new form.
-   */
+  /** After an upgrade, the server may list the same paths in another form: each is fetched once more. */
   async forgetRenamed(): Promise<void> {
     const { ledger, judge } = this.#options;
     for await (const name of inSlices(this.#gone)) {

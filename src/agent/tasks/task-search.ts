@@ -66,10 +66,7 @@ export class TaskSearch {
     return isAnother;
   }
 
-  /**
-   * Runs one round, unless the tasks of the job need no search. `isListed`: whether the syncs of results list the files
-   * of the job, and pass the names on. @throws JobtailError
-   */
+  /** Runs one round. `isListed`: whether syncs of results pass on the listed names. @throws JobtailError */
   async probe(isListed: boolean, signal: AbortSignal): Promise<ProbeRound> {
     const { store, clock, capabilities, remote, hasJobService } = this.#options;
     const { taskSearches } = store;
@@ -213,10 +210,7 @@ async function keepFound(
   return taken.length;
 }
 
-/**
- * Stores the tasks that the job service names; returns how many are new. Does nothing if the request for the job names
- * its tasks.
- */
+/** Stores the tasks that the job service names, unless the request names its own; returns how many are new. */
 export async function saveReported(
   jobId: JobId,
   tasks: readonly TaskId[],

@@ -20,10 +20,7 @@ export async function serviceIn(url: string, signal: AbortSignal): Promise<strin
   return text?.includes(OF_FILES) ? namespaceIn(text) : undefined;
 }
 
-/**
- * The address of JobManagementWs, beside the file-transfer service (docs/dev/servers.md 10.1); undefined if no service with
- * this namespace describes itself there.
- */
+/** The address of JobManagementWs, if it describes itself beside the file transfer (docs/dev/servers.md 10.1). */
 export async function jobsUrlBeside(
   { fileTransferUrl, namespace }: { readonly fileTransferUrl: string; readonly namespace: string },
   signal: AbortSignal,

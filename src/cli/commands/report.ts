@@ -1,7 +1,4 @@
-/**
- * `agent report`: one text file for a request for help: versions, configuration, the output of `status` and `check`,
- * metrics and log. Configured secrets are replaced wherever they occur, and so is what looks like one.
- */
+/** `agent report`: one text file for a request for help, without configured secrets and what looks like one. */
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';

@@ -63,10 +63,7 @@ async function runUntil(stop: AbortSignal, options: RunOptions): Promise<void> {
 
 type FollowOptions = Omit<DaemonOptions, 'store' | 'transfers' | 'onReady'>;
 
-/**
- * Follows until stopped; opens the state again if it was removed. If the disk is full at the start, waits for space and
- * logs that once.
- */
+/** Opens the state again if it was removed. Waits for space if the disk is full at the start. */
 async function followUntilStopped(options: FollowOptions): Promise<void> {
   const { log, notifier, stop } = options;
   let isLogged = false;

@@ -34,10 +34,7 @@ const MAX_ABSENT_MS = 120_000;
 const FIRST_LINES = 10;
 const MAX_TASKS = 5;
 
-/**
- * The exit code of each outcome; of several jobs, the first of these is the result. unproven: a file could not be proven, or
- * the end of the job is unknown.
- */
+/** The first that a job has is the result. unproven: a file is not proven, or the end of the job is unknown. */
 const EXIT_CODES = {
   unproven: EXIT.failed,
   failed: EXIT.jobFailed,

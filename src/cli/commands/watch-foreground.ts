@@ -61,10 +61,7 @@ interface JobsHere {
   readonly requests: (store: Store) => readonly WatchRequest[];
 }
 
-/**
- * Follows jobs in this process while `work` runs, until a signal. What `work` returns is called after the last bytes
- * are appended.
- */
+/** Follows jobs here while `work` runs; what it returns is called after the last bytes are appended. */
 export function followHere<T>(
   config: Config,
   { jobIds, requests }: JobsHere,

@@ -51,10 +51,7 @@ function directoriesFor(file: string, { service }: InitFlags) {
   };
 }
 
-/**
- * The answers for the configuration `file`. @throws JobtailError usage where a flag is missing and there is no
- * terminal, aborted without an answer
- */
+/** @throws JobtailError usage where a flag is missing and there is no terminal, aborted without an answer */
 export async function answersOf(file: string, flags: InitFlags, signal: AbortSignal): Promise<Answers> {
   const ask = askerOf(signal);
   const text = 'Address of the middleware (such as https://middleware.example.org)';

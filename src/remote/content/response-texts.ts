@@ -1,7 +1,4 @@
-/**
- * Texts that are buffered until the response names their files. The start of a long text goes to a temporary file; its
- * end, and short texts, stay in memory.
- */
+/** Texts that wait for the names of their files. The start of a long one goes to a temporary file. */
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';

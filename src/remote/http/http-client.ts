@@ -66,10 +66,7 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   readonly totalMs?: number | undefined;
   readonly headersMs?: number | undefined;
-  /**
-   * Whether a request may be sent twice: if an open connection breaks before the response begins, it is repeated on a
-   * new one.
-   */
+  /** Whether it may be sent twice, if an open connection breaks before the response begins. */
   readonly isRepeatable?: boolean;
   /** Whether a compressed body is returned as it is, and not refused. */
   readonly takesAnyBody?: boolean;

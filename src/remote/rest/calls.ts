@@ -1,7 +1,4 @@
-/**
- * Calls of a REST service in a session; detects the address of each operation by the responses. Addresses are never
- * logged: with GET they contain the session code.
- */
+/** Calls of a REST service in a session. Addresses are never logged: with GET they contain the session code. */
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import { type ResponseFormat, type ServiceCall, sendCall } from '../content/read-response.ts';

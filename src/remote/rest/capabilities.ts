@@ -15,10 +15,7 @@ const PARTS_BYTES = 'rest-parts-bytes';
 const OPERATIONS = Object.keys(ADDRESSES) as Operation[];
 const addressCapability = (operation: Operation) => `rest-address-${operation}`;
 
-/**
- * Every release accepts paths of this length, and none accepts longer ones than `MAX_PATH_CHARACTERS` (docs/dev/rest.md
- * 3.4).
- */
+/** Every release accepts such paths, none longer ones than `MAX_PATH_CHARACTERS` (docs/dev/rest.md 3.4). */
 const SHORT_PATH = 50;
 const MAX_PATH_CHARACTERS = 255;
 /** After this time, long paths are tried again: nothing else shows that they are accepted. */
@@ -40,9 +37,7 @@ export class RestCapabilities {
     this.#options = options;
   }
 
-  /**
-   * The possible addresses of an operation: the last one that worked, else that of the latest releases, comes first.
-   */
+  /** The last one that worked comes first, else that of the latest releases. */
   addressesOf(operation: Operation): readonly Address[] {
     const known = this.#options.kept.get(addressCapability(operation));
     const addresses: readonly Address[] = ADDRESSES[operation];

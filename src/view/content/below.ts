@@ -18,10 +18,7 @@ const DESCRIPTORS = '/proc/self/fd';
 /** It is not there, or is something else than it should be. */
 const NOT_THERE = /^(?:ENOENT|ENOTDIR|ELOOP|ENXIO|EISDIR|ENAMETOOLONG)$/;
 
-/**
- * Opens a regular file for reading; undefined if it is not there, or is none. `root` itself may be a link: it is the
- * person's choice.
- */
+/** Undefined if it is no regular file. `root` itself may be a link: it is the person's choice. */
 export function openBelow(root: string, parts: readonly string[], descriptors = DESCRIPTORS): number | undefined {
   const parents = parts.slice(0, -1);
   return inDirectory({ root, parts: parents, descriptors }, (directory) => {
@@ -43,10 +40,7 @@ interface Below {
   readonly descriptors: string;
 }
 
-/**
- * Opens a directory below `root` without following links, and calls `use` with a path that is valid during the call;
- * undefined if the directory does not exist.
- */
+/** Calls `use` with a path that is valid during the call; undefined if there is no such directory. */
 function inDirectory<T>({ root, parts, descriptors }: Below, use: (directory: string) => T): T | undefined {
   const hasDescriptors = fs.existsSync(descriptors);
   const pathOf = (directory: number, path: string) => (hasDescriptors ? `${descriptors}/${directory}` : path);

@@ -1,7 +1,4 @@
-/**
- * The numbers of all lines that are like one: `step 10 residual 6.6e-3`, or a row of a CSV file. Alike are lines with the
- * same words around as many numbers.
- */
+/** The numbers of all lines with the same words around them: `step 10 residual 6.6e-3`, or rows of a CSV file. */
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { MAX_LINE_BYTES, numbersIn, type Shape, shapeOf } from '../../number-lines.ts';
 import type { NumbersLine } from '../contract/addresses.ts';

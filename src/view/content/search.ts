@@ -20,10 +20,7 @@ export interface PatternOptions {
 
 export type Match = readonly [byte: number, length: number];
 
-/**
- * Matches in bytes that begin at or behind `from`; positions are from their beginning. They are lines, or a piece of
- * one.
- */
+/** Matches that begin at or behind `from`; `bytes` are lines, or a piece of one, and positions count from them. */
 export interface Pattern {
   find(bytes: Buffer, from: number): Match[] | Promise<Match[]>;
   /** Ends its thread, if it has one. */

@@ -149,10 +149,7 @@ export type FindLine =
 
 /** One line of JSON each (application/x-ndjson). */
 export type NumbersLine =
-  /**
-   * The first line. `columns`: a name for each number of such a line: the word before it, the head of a CSV file, or
-   * `#1`.
-   */
+  /** The first line: names of the columns are the word before a number, the head of a CSV file, or `#1`. */
   | { readonly columns: readonly string[]; readonly version: string }
   /** Rows in order: where each line begins, and its numbers; null for one that is not finite. */
   | { readonly at: readonly number[]; readonly rows: readonly (readonly (number | null)[])[] }

@@ -1,7 +1,4 @@
-/**
- * What the streams report, read once for all of them: from the store when it changed, at most once a second, and only
- * while a page is open.
- */
+/** What the streams report, read once for all of them, when the store changed and while a page is open. */
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { shownJobService } from '../../store/jobs.ts';

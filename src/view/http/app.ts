@@ -87,10 +87,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 export type PageFiles = ReadonlyMap<string, PageFile>;
 
-/**
- * What the page is made of (`index.html`, `assets/NAME`): read once, and handed out by name. Nothing else of the disk can
- * be named.
- */
+/** The files of the page, read once and handed out by name. Nothing else of the disk can be named. */
 export function pageFilesIn(directory: string): PageFiles {
   const files = new Map<string, PageFile>();
   for (const name of fs.readdirSync(directory, { recursive: true, encoding: 'utf8' })) {

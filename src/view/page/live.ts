@@ -127,9 +127,7 @@ export class Live {
     };
   }
 
-  /**
-   * Whether there is no session. A stream does not show its status; any other request does, and this one costs nothing.
-   */
+  /** A stream does not show its status; any other request does, and this one costs nothing. */
   async #isRefused(): Promise<boolean> {
     const response = await fetch('api/place', { cache: 'no-store' }).catch(() => undefined);
     return response?.status === 401;

@@ -69,10 +69,7 @@ export function hashOf(route: Route): string {
   }
 }
 
-/**
- * `9001/stdout`, with `@4096` for a byte, `@4096-5000` for the lines that begin there, and `:VERSION` for a
- * generation.
- */
+/** `9001/stdout`, with `@4096` for a byte, `@4096-5000` for marked lines, `:VERSION` for a generation. */
 export function fileText({ taskId, file, at, to, version }: OpenedFile): string {
   const bytes = at === undefined ? '' : `@${at}${to === undefined ? '' : `-${to}`}`;
   return `${taskId}/${file}${bytes}${version === undefined ? '' : `:${version}`}`;

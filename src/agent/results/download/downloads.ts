@@ -35,10 +35,7 @@ type Downloaded = Arrived | 'too-large' | 'for-direct' | 'no-room';
 
 const ROOM_BYTES = 16 * 1024 * 1024;
 
-/**
- * What is left to a direct transfer: large files, and those that the service failed to send. The value records that it
- * did not bring a file, by whether it worked; undefined: the service is asked for it again.
- */
+/** Left to a direct transfer. The value records that it did not bring a file; undefined: the service is asked again. */
 type Left = Map<DueResult, ((works: boolean) => void) | undefined>;
 
 interface OneDownload {

@@ -68,9 +68,7 @@ export class LiveLinks {
     return whole || (!isFinal && claim.position > 0) ? claim : undefined;
   }
 
-  /**
-   * The live file whose mirror equals the downloaded bytes, as far as both go; undefined if none does, or several do.
-   */
+  /** The one live file whose mirror equals the downloaded bytes, as far as both go. */
   async match(arrived: Arrived, row: ResultRow, parts: readonly string[]): Promise<LiveFileRow | undefined> {
     const free = this.candidates(parts).filter((live) => this.#isFree(live, row.name));
     const head = free.length === 0 ? undefined : await headOf(this.#calls, arrived.path, HEAD_BYTES);

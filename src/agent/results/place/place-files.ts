@@ -65,10 +65,7 @@ export class Placement {
     this.#options = options;
   }
 
-  /**
-   * The files whose targets can be written, and the bytes of the largest one at these targets. The others fail before
-   * anything is downloaded.
-   */
+  /** The files whose targets can be written; the others fail before anything is downloaded. */
   async placeable(results: readonly DueResult[]) {
     const files: DueResult[] = [];
     let largestPresentBytes = 0;
@@ -193,9 +190,7 @@ export class Placement {
     ledger.fetched(isSent ? { ...row, hangs: 0 } : row, digest, isPlaced || kind !== 'same' ? target : undefined);
   }
 
-  /**
-   * Runs `work` for some files. If it fails, these files fail and their temporary files are removed; others continue.
-   */
+  /** If `work` fails, these files fail and their temporary files are removed; others continue. */
   async #attempt(files: readonly Partial<Arriving>[], work: () => unknown): Promise<boolean> {
     try {
       await work();

@@ -1,7 +1,4 @@
-/**
- * The numbers of all lines that are alike: which kinds of lines there are, and what the server finds of one as it
- * grows.
- */
+/** Which kinds of lines of numbers there are, and the numbers of one as the file grows. */
 import { type Signal, signal } from '@preact/signals';
 import { MAX_LINE_BYTES, numbersIn } from '../../../number-lines.ts';
 import type { ContentQuery, NumbersLine } from '../../contract/addresses.ts';

@@ -56,10 +56,7 @@ export interface Condition {
   readonly problem: Error | undefined;
 }
 
-/**
- * What is fetched next besides the end: the bytes around a place that the reader goes to, or the rows that are seen
- * soon.
- */
+/** Besides the end: the bytes around a place that the reader goes to, or the rows that are seen soon. */
 type Wish = { readonly around: number } | 'before' | 'behind' | undefined;
 
 /** Where the rows are to be scrolled to; each object is one wish. */

@@ -37,9 +37,7 @@ const MAX_LISTED = 10_000;
 
 export class Search {
   readonly query: Signal<Query> = signal({ text: '', matchesCase: false, regex: false });
-  /**
-   * What is looked for, as it is found in text that is shown; undefined for regular expressions, which the server runs.
-   */
+  /** As it is found in shown text; undefined for regular expressions, which the server runs. */
   readonly #needle = computed(() => needleOf(this.query.value));
   readonly found: Signal<Found | undefined> = signal(undefined);
   /** Where the shown match starts and how long it is. */

@@ -1,7 +1,4 @@
-/**
- * The bytes of a file as a terminal shows them: characters, colours, what a carriage return wrote over, nothing that
- * would act, and marks for what cannot be seen.
- */
+/** The bytes of a file as a terminal shows them, with marks for what cannot be seen, and nothing that would act. */
 import Anser from 'anser';
 import { INVISIBLE_IN_TEXT } from '../../../printable.ts';
 
