@@ -1,5 +1,5 @@
 /** Everything that is followed, as a table. */
-import { effect, signal } from '@preact/signals';
+import { effect, signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { JobSummary } from '../../contract/events.ts';
 import { isOwn } from '../condition.ts';
@@ -21,6 +21,16 @@ const chosen = {
   sort: signal<Sort<ColumnName>>(FAILED_FIRST),
 };
 
+type Jobs = ReadonlyMap<string, JobSummary> | undefined;
+
+const matchingOf = (all: Jobs) => [...(all?.values() ?? [])].filter((job) => matches(job, chosen.filter.value));
+
+function shownOf(matching: readonly JobSummary[], now: number): readonly JobSummary[] {
+  const { group, sort } = chosen;
+  const ofGroup = matching.filter((job) => group.value === undefined || groupOf(job) === group.value);
+  return ordered(ofGroup, sort.value, now);
+}
+
 export function JobsPage() {
   const live = useLive();
   const field = useRef<HTMLInputElement>(null);
@@ -37,20 +47,19 @@ export function JobsPage() {
   );
   const all = live.jobs.value;
   const { filter, group, sort } = chosen;
-  const matching = useMemo(
-    () => [...(all?.values() ?? [])].filter((job) => matches(job, filter.value)),
-    [all, filter.value],
-  );
+  const matching = useMemo(() => matchingOf(all), [all, filter.value]);
   const counts = useMemo(() => countsOf(matching.map(groupOf)), [matching]);
-  const shown = useMemo(
-    () =>
-      ordered(
-        matching.filter((job) => group.value === undefined || groupOf(job) === group.value),
-        sort.value,
-        live.now.peek(),
-      ),
-    [matching, group.value, sort.value, live],
-  );
+  const shown = useMemo(() => shownOf(matching, live.now.peek()), [matching, group.value, sort.value, live]);
+  const opensFirst = useSignal(false);
+  // Enter may come before the list does, or before it is drawn for the last key.
+  useSignalEffect(() => {
+    if (!opensFirst.value || live.jobs.value === undefined) return;
+    opensFirst.value = false;
+    const [first] = shownOf(matchingOf(live.jobs.value), live.now.peek());
+    if (first === undefined) return;
+    location.hash = hashOf({ page: 'live', jobId: first.jobId, files: [] });
+    filter.value = '';
+  });
   noteJobOrder(shown);
   const condition = live.condition.value;
   const now = live.now.value;
@@ -68,10 +77,7 @@ export function JobsPage() {
           value={filter.value}
           onInput={(event) => (filter.value = event.currentTarget.value)}
           onKeyDown={(event) => {
-            const [first] = shown;
-            if (event.key !== 'Enter' || first === undefined) return;
-            location.hash = hashOf({ page: 'live', jobId: first.jobId, files: [] });
-            filter.value = '';
+            if (event.key === 'Enter') opensFirst.value = true;
           }}
         />
         <Chips counts={counts} chosen={group.value} onChoose={(name) => (group.value = name)} />
