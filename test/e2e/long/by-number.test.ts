@@ -12,8 +12,10 @@ describe.concurrent('watch --foreground', () => {
     const watching = place.start(['watch', job.jobId, '--foreground']);
     for (const { taskId } of job.tasks)
       await until('its lines', () => watching.stdout.includes(`${taskId} stdout   | from ${taskId}\n`));
-    expect(watching.stderr).toContain(unreported ? 'tasks: 2, found by probes for their files' : 'tasks: 2, reported');
-    expect(watching.stderr.includes(`job ${job.jobId} is Running\n`)).toBe(!unreported);
+    const isRunning = `job ${job.jobId} is Running\n`;
+    const expected = unreported ? ['tasks: 2, found by probes for their files'] : ['tasks: 2, reported', isRunning];
+    for (const text of expected) await until(text, () => watching.stderr.includes(text));
+    expect(watching.stderr.includes(isRunning)).toBe(!unreported);
     expect(watching.stdout, 'nothing but lines of the job').toMatch(/^(\d+ stdout {3}\| from \d+\n){2}$/);
     watching.signal('SIGINT');
     expect(await watching.ended).toMatchObject({ code: 130 });
