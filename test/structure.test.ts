@@ -1,4 +1,4 @@
-/** The import rule (ARCHITECTURE.md): imports run one way, and a library with a room of its own is used only there. */
+/** The import rule (ARCHITECTURE.md): imports run one way, and a library with a layer of its own is used only there. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,13 +14,13 @@ interface Import {
 }
 
 interface Allowed {
-  /** Folders or files whose values may be used; the root words always may. */
+  /** Folders or files whose values may be used; files at the root always may. */
   readonly values?: readonly string[];
   /** Folders or files of which only types may be used. */
   readonly types?: readonly string[];
 }
 
-/** By room: a folder, or one within it that has a rule of its own. */
+/** By layer: a folder, or one within it that has a rule of its own. */
 const RULES: Readonly<Record<string, Allowed>> = {
   system: {},
   search: { values: ['system'] },
@@ -85,6 +85,8 @@ const WRAPPED: Readonly<Record<string, string>> = {
 // `import ... from 'x'` and `export ... from 'x'` over any lines, `import 'x'`, `import('x')` in code and in types.
 const FROM = /^(?:import|export)\s+(type\s)?[^;'"]*?\sfrom\s+['"]([^'"]+)['"]/gm;
 const BARE = /^import\s+['"]([^'"]+)['"]/gm;
+const NAMED = /^import\s+(?:type\s+)?\{([^}]*)\}\s+from\s+'(\.[^']*)'/gm;
+const COMPUTED = /\b(?:Pick|Omit)<\s*(?:ReturnType<)?(?:typeof )?(\w+)/g;
 const CALLED = /\bimport\(\s*['"]([^'"]+)['"]\s*\)/g;
 
 function importsIn(from: string, text: string): Import[] {
@@ -109,12 +111,13 @@ const files = ['src', 'simulator'].flatMap((folder) =>
 const imports = files.flatMap((file) => importsIn(file, fs.readFileSync(path.join(ROOT, fileOf(file)), 'utf8')));
 
 const isOfProject = ({ to }: Import) => files.includes(to);
-/** The rooms that a file is in, the innermost first. */
-const roomsOf = (file: string) => {
-  const within = Object.keys(RULES).filter((room) => file.startsWith(`${room}/`));
+/** The layers that a file is in, the innermost first. */
+const layersOf = (file: string) => {
+  const within = Object.keys(RULES).filter((layer) => file.startsWith(`${layer}/`));
   return within.sort((a, b) => b.length - a.length);
 };
-const isRootWord = (file: string) => !file.includes('/');
+const isOfFolder = (specifier: string) => /^\.\/[^/]*$/.test(specifier);
+const isAtRoot = (file: string) => !file.includes('/');
 /** `soap` for `soap` and `soap/lib`, `@scope/name` for one with a scope. */
 const packageOf = (specifier: string) =>
   specifier
@@ -125,17 +128,17 @@ const lines = (found: readonly Import[]) =>
   found.map(({ from, to, typeOnly }) => `${from} -> ${to}${typeOnly ? ' (types)' : ''}`);
 
 function isAllowed({ from, to, typeOnly }: Import): boolean {
-  const [source = ''] = roomsOf(from);
-  const [target] = roomsOf(to);
-  if (isRootWord(to) || target === source) return true;
+  const [source = ''] = layersOf(from);
+  const [target] = layersOf(to);
+  if (isAtRoot(to) || target === source) return true;
   const { values = [], types = [] } = RULES[source] ?? {};
   const named = typeOnly ? [...values, ...types] : values;
-  // Whoever may use a room from outside of it may use those within it, too.
-  const within = roomsOf(to).filter((room) => !from.startsWith(`${room}/`) || room === target);
-  return within.some((room) => named.includes(room)) || named.some((name) => name === to || isFolderOf(name, to));
+  // A file that may use a layer may use the layers within it, too.
+  const within = layersOf(to).filter((layer) => !from.startsWith(`${layer}/`) || layer === target);
+  return within.some((layer) => named.includes(layer)) || named.some((name) => name === to || isFolderOf(name, to));
 }
 
-/** `remote` holds rooms and no files. */
+/** `remote` holds layers and no files. */
 const isFolderOf = (folder: string, file: string) => RULES[folder] === undefined && file.startsWith(`${folder}/`);
 
 /** Files that lead back to themselves, each cycle once, as `a -> b -> a`. */
@@ -161,7 +164,7 @@ it('the reading of imports finds files and imports, each of which exists', () =>
 
 describe('the import rule', () => {
   it('has a rule for every folder', () => {
-    expect(files.filter((file) => !isRootWord(file) && roomsOf(file).length === 0)).toEqual([]);
+    expect(files.filter((file) => !isAtRoot(file) && layersOf(file).length === 0)).toEqual([]);
   });
 
   it('is kept by every import', () => {
@@ -169,8 +172,8 @@ describe('the import rule', () => {
     expect(others).toEqual(CALLS_OF_SIMULATOR);
   });
 
-  it('leaves root words pure: they import root words only', () => {
-    const wrong = imports.filter(({ from, to }) => isRootWord(from) && (!isRootWord(to) || !to.endsWith('.ts')));
+  it('lets files at the root import files at the root only', () => {
+    const wrong = imports.filter(({ from, to }) => isAtRoot(from) && (!isAtRoot(to) || !to.endsWith('.ts')));
     expect(lines(wrong)).toEqual([]);
   });
 
@@ -191,6 +194,20 @@ describe('the import rule', () => {
     };
     const used = new Set(imports.filter(({ typeOnly }) => !typeOnly).map(({ to }) => packageOf(to)));
     expect(Object.keys(manifest.dependencies).filter((name) => !used.has(name))).toEqual([]);
+  });
+
+  it('computes no type of another folder by Pick or Omit', () => {
+    const computed = files
+      .filter((file) => !file.startsWith('simulator/'))
+      .flatMap((file) => {
+        const text = fs.readFileSync(path.join(ROOT, fileOf(file)), 'utf8');
+        const foreign = [...text.matchAll(NAMED)].flatMap(([, names = '', from = '']) =>
+          isOfFolder(from) ? [] : names.split(',').map((name) => name.trim().split(/\s/).at(-1)),
+        );
+        const found = [...text.matchAll(COMPUTED)].map(([, name]) => name);
+        return found.filter((name) => foreign.includes(name)).map((name) => `${file}: ${name}`);
+      });
+    expect(computed).toEqual([]);
   });
 
   it('allows no cycle between files', () => {

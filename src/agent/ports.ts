@@ -169,8 +169,7 @@ export interface ClusterList {
   readonly links: number;
 }
 
-export interface DirectRequest<File extends DirectFile = DirectFile> {
-  readonly method: TransferMethod;
+export interface DirectFiles<File extends DirectFile = DirectFile> {
   readonly files: readonly File[];
   /** An own directory of the agent for files on their way; what an interrupted transfer left there is used again. */
   readonly directory: string;
@@ -185,10 +184,15 @@ export interface DirectRequest<File extends DirectFile = DirectFile> {
   onTooLarge(file: File): void;
   /** The host shows that there is no regular file: the service could only hang on it, or refuse it. */
   onIrregular(file: File, kind: Irregular): void;
+  readonly signal: AbortSignal;
+}
+
+export interface DirectRequest<File extends DirectFile = DirectFile> extends DirectFiles<File> {
+  readonly method: TransferMethod;
+  /** Bytes of files that arrived so far. */
   readonly onBytes: (bytes: number) => void;
   /** Called when the host or share has shown files. */
   readonly onReached: () => void;
-  readonly signal: AbortSignal;
 }
 
 /**

@@ -3,7 +3,7 @@
 import type { Log } from '../agent/ports.ts';
 import { saveReported, TaskSearch } from '../agent/tasks/task-search.ts';
 import { type Config, hasJobService } from '../config/config.ts';
-import { type Connection, connect } from '../daemon/connection.ts';
+import { connect, type Services } from '../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
@@ -76,7 +76,7 @@ export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
   });
 }
 
-interface FindTasksOptions extends Pick<Connection, 'remote' | 'jobService'> {
+interface FindTasksOptions extends Services {
   readonly store: Store;
   readonly log: Log;
   readonly signal: AbortSignal;

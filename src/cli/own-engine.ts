@@ -1,11 +1,18 @@
 /** The state and the engine of an agent in the process of one command. */
+
 import type { Config } from '../config/config.ts';
-import { buildEngine, type Engine, type EngineOptions } from '../daemon/compose.ts';
+import { buildEngine, type Engine } from '../daemon/compose.ts';
 import { type Connection, connect } from '../daemon/connection.ts';
 import { type OwnedStore, openOwnStore } from '../daemon/own-state.ts';
+import type { JobId } from '../job.ts';
+import type { ResultSyncRow } from '../store/rows.ts';
 import { commandLog } from './process.ts';
 
-interface OwnEngineOptions extends Pick<EngineOptions, 'config' | 'only' | 'onProgress'> {
+interface OwnEngineOptions {
+  readonly config: Config;
+  /** Follow these jobs only. */
+  readonly only?: ReadonlySet<JobId>;
+  readonly onProgress?: (progress: ResultSyncRow) => void;
   readonly owned: OwnedStore;
   readonly signsInAgain?: boolean;
   readonly signal: AbortSignal;

@@ -12,7 +12,7 @@ import type { MismatchKind } from '../mismatch.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/response-texts.ts';
 import { Compression } from '../remote/http/compression.ts';
-import { type AnswerTiming, HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
+import { type AnswerTiming, HttpClient, type HttpClientOptions, type HttpWay } from '../remote/http/http-client.ts';
 import { proxyUserOf } from '../remote/http/proxy-user.ts';
 import { RestCapabilities } from '../remote/rest/capabilities.ts';
 import { RestJobService, RestRemote } from '../remote/rest/client.ts';
@@ -131,14 +131,14 @@ export async function connect(
 }
 
 /** The HTTP options for the services of a configuration. @throws JobtailError if a certificate cannot be read */
-export async function wayTo(config: Config): Promise<Omit<HttpClientOptions, 'limits'>> {
+export async function wayTo(config: Config): Promise<HttpWay> {
   const { proxy } = config.service;
   const tls = await loadTls(config);
   return proxy === null ? { tls } : { tls, proxy, ...(await proxyUserOf(config.service)) };
 }
 
 /** Capabilities that this process detects for itself; stored ones are read and never changed. */
-export function passingCapabilities(kept?: Pick<CapabilityStore, 'get'>): CapabilityStore {
+export function passingCapabilities(kept?: CapabilityStore): CapabilityStore {
   const found = new Map<string, string>();
   return { get: (name) => found.get(name) ?? kept?.get(name), set: (name, value) => void found.set(name, value) };
 }
@@ -165,7 +165,7 @@ function sessionFaults(pattern: string, log: Log): (words: string) => boolean {
 
 const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
 
-interface Services {
+export interface Services {
   readonly remote: Remote;
   readonly jobService: JobService | null;
 }

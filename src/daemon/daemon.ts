@@ -26,18 +26,21 @@ import type { Transfers } from './transfers.ts';
 import { PLAIN_VIEW_HINT, plainView, ViewThread, viewSettingsOf } from './view-thread.ts';
 import { FileWatch, watchedFiles } from './watch-files.ts';
 
-export interface DaemonOptions {
+export interface ProcessOptions {
   readonly version: string;
   /** In place of `logging.level`. */
   readonly logLevel?: Config['logging']['level'] | undefined;
   readonly config: Config;
-  readonly store: Store;
-  readonly transfers: Transfers;
   readonly log: AdjustableLog;
   readonly secrets: Secrets;
   readonly logLinesLost: () => number;
   readonly notifier: Notifier;
   readonly stop: AbortSignal;
+}
+
+export interface DaemonOptions extends ProcessOptions {
+  readonly store: Store;
+  readonly transfers: Transfers;
   readonly onReady: () => void;
 }
 
@@ -262,7 +265,7 @@ export class Daemon {
   /** The view reads the state and the mirrors in its own thread. */
   async #serveView(config: Config): Promise<void> {
     const { version, log } = this.#options;
-    const plain = plainView(config);
+    const plain = plainView(config.view);
     if (plain !== undefined)
       log.warn({ scope: 'the view', code: 'config', err: plain, hint: PLAIN_VIEW_HINT }, 'view not encrypted');
     const settings = { program: version, agentPid: process.pid };

@@ -23,7 +23,7 @@ export async function withJobsOfFleet(
   log: Log,
   work: (store: Store, remove: RemoveJob) => Promise<void>,
 ): Promise<void> {
-  const address = await fleetAddress(config, log, new Secrets());
+  const address = await fleetAddress(config.fleet, log, new Secrets());
   const [{ FleetClient }, { requireFree }] = await Promise.all([
     import('../fleet/client.ts'),
     import('../fleet/forgotten.ts'),

@@ -16,14 +16,15 @@ import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { flushPath } from '../system/directories.ts';
 import { Secret } from '../system/secret.ts';
-import type { FleetRead, FleetSource, PlaceOfJob } from '../view/fleet.ts';
+import type { PlaceOfJob } from '../view/contract/events.ts';
+import type { FleetRead, FleetSource } from '../view/fleet.ts';
 import type { ViewSettings } from '../view/settings.ts';
 import type { Transfers } from './transfers.ts';
 
 /** @throws JobtailError config, secret-unavailable */
 export async function fleetAddress(
-  { fleet }: Pick<FleetConfig, 'fleet'>,
-  log: Pick<Log, 'warn'>,
+  fleet: FleetSettings,
+  log: { warn: Log['warn'] },
   secrets: Secrets,
 ): Promise<FleetAddress> {
   const { schema, url, urlFile, urlCredential } = fleet;
@@ -52,7 +53,7 @@ interface DaemonFleetOptions {
 export async function fleetOf(options: DaemonFleetOptions): Promise<FleetMember> {
   const { config, version, store, transfers, secrets, log, clock = systemClock } = options;
   const { directory } = config.mirror;
-  const address = options.address ?? (await fleetAddress(config, log, secrets));
+  const address = options.address ?? (await fleetAddress(config.fleet, log, secrets));
   const { FleetMember } = await import('../fleet/member.ts');
   const member = new FleetMember({
     ...{ ...address, settings: config.fleet, store, log, clock },
@@ -106,7 +107,7 @@ export async function fleetOfView(fleet: FleetSettings, settings: ViewSettings):
   const { FleetReader } = await import('../fleet/client.ts');
   const { mirrorDirectory, service } = settings;
   // The agent logs what is wrong with the secret, and rows that are ignored.
-  const address = () => fleetAddress({ fleet }, { warn() {} }, new Secrets());
+  const address = () => fleetAddress(fleet, { warn() {} }, new Secrets());
   const reader = new FleetReader(address, service.address);
   const read = async (client: FleetClient, withResults: readonly JobId[]): Promise<FleetRead> => {
     const here = await readIfThere(path.join(mirrorDirectory, FILE));

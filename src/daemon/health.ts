@@ -31,7 +31,7 @@ export class AgentHealth {
   }
 
   /** `error`: what a failed sign-in reports. */
-  note(outcome: 'ok' | ErrorCode, error?: Pick<JobtailError, 'message' | 'hint'>): void {
+  note(outcome: 'ok' | ErrorCode, error?: JobtailError): void {
     if (outcome === 'aborted') return;
     const before = this.#outage;
     if (outcome === 'ok' || ERROR_POLICIES[outcome].outage === null) this.#outage = undefined;
@@ -67,7 +67,7 @@ export class AgentHealth {
     return this.isReady ? (this.failure?.text ?? this.unhealthy()) : 'the first sign-in has not ended';
   }
 
-  text(jobs: number, { totals }: Pick<Store, 'totals'>): string {
+  text(jobs: number, { totals }: Store): string {
     const { failure } = this;
     const parts = [`following ${countOf(jobs, 'job')}`];
     if (failure !== undefined) parts.unshift(`${failure.text} since ${showAge(failure.forMs)}`);

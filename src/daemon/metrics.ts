@@ -11,12 +11,12 @@ export type StoreTotals = ReturnType<Store['totals']['read']>;
 /** What the metrics read of an agent. */
 export interface MeasuredAgent {
   readonly version: string;
-  readonly store: { readonly totals: Pick<Store['totals'], 'read'> };
+  readonly store: { readonly totals: { readonly read: () => StoreTotals } };
   readonly health: Pick<AgentHealth, 'turnAgeMs'>;
   readonly observer: Observer;
   readonly callsWaiting: () => number;
   readonly logLinesLost: () => number;
-  readonly fleetMember: () => Pick<FleetMember, 'numbers'> | undefined;
+  readonly fleetMember: () => { readonly numbers: FleetNumbers } | undefined;
 }
 
 interface MetricsOptions extends MeasuredAgent {

@@ -18,7 +18,7 @@ interface ReloadOptions<Made extends Closable> {
   readonly current: Config;
   readonly connect: (config: Config) => Promise<Made>;
   readonly log: Log;
-  readonly clock?: Pick<Clock, 'timer'>;
+  readonly clock?: Clock;
   /** Called with the reason of a refusal, or undefined after an accepted configuration. */
   readonly onVerdict: (refused: string | undefined) => void;
 }

@@ -7,7 +7,7 @@ import { leaveRemovedDirectory } from '../system/directories.ts';
 import { packageFile } from '../system/package-file.ts';
 import { AgentCounts } from '../view/events/figures.ts';
 import { addressOf } from '../view/link.ts';
-import type { ViewSettings } from '../view/settings.ts';
+import type { ViewProgram, ViewSettings } from '../view/settings.ts';
 import type { FromView, ToView, ViewThreadData } from './view-worker.ts';
 
 interface ViewThreadOptions {
@@ -129,16 +129,13 @@ const USUAL: NonNullable<Config['view']> = {
 export const PLAIN_VIEW_HINT = 'listen on 127.0.0.1, and put a proxy with TLS before it (docs/view.md)';
 
 /** A warning about an address that other machines can reach without TLS; undefined if there is none. */
-export function plainView({ view }: Pick<Config, 'view'>): string | undefined {
+export function plainView(view: Config['view']): string | undefined {
   if (view === null || 'path' in view.listen || /^(?:localhost|::1|127(?:\.\d+){3})$/.test(view.listen.host))
     return undefined;
   return `the view listens on ${view.listen.host} without encryption: its token and the output of jobs are sent unencrypted`;
 }
 
-export function viewSettingsOf(
-  config: Pick<Config, 'view' | 'mirror' | 'state' | 'service' | 'errors'>,
-  { program, agentPid }: Pick<ViewSettings, 'program' | 'agentPid'>,
-): ViewSettings {
+export function viewSettingsOf(config: Config, { program, agentPid }: ViewProgram): ViewSettings {
   const { mirror, state, service, errors } = config;
   const { listen, tokenFile, publicUrl } = config.view ?? USUAL;
   return {

@@ -26,7 +26,11 @@ const TICK_MS = 100;
 /** Each costs a flush. */
 const TICKS_A_HAND_OVER = 5;
 
-interface RsyncArrivalsOptions extends Pick<DirectRequest, 'maxFileBytes' | 'onFiles' | 'onTooLarge' | 'signal'> {
+interface RsyncArrivalsOptions {
+  readonly maxFileBytes: number | null;
+  readonly onFiles: DirectRequest['onFiles'];
+  readonly onTooLarge: DirectRequest['onTooLarge'];
+  readonly signal: AbortSignal;
   readonly files: Map<string, DirectFile>;
   /** The directories of complete and of growing files. */
   readonly arrival: string;

@@ -181,7 +181,7 @@ export class Border {
     return jsonOf(INFORMATION).safeParse(information).data?.startTime?.text ?? null;
   }
 
-  #row(one: FoundRow): (Pick<PortableRow, 'jobId' | 'table'> & { readonly row: string }) | string {
+  #row(one: FoundRow): { readonly jobId: JobId; readonly table: PortableTable; readonly row: string } | string {
     const { table, key } = one;
     if (!isPortable(table)) return 'unknown kind';
     const columns = objectIn(one.row);

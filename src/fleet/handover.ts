@@ -183,7 +183,7 @@ export class Handover {
   }
 }
 
-const nameOf = ({ jobId, table, key }: Pick<PortableRow, 'jobId' | 'table' | 'key'>) => `${jobId} ${table} ${key}`;
+const nameOf = ({ jobId, table, key }: RowKey) => `${jobId} ${table} ${key}`;
 
 /** The cluster decides how many rows there are, so they are read in pages. */
 const PAGE_ROWS = 5_000;

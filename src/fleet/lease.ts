@@ -44,14 +44,14 @@ interface Moment {
 }
 
 export class LeasedJobs {
-  readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
+  readonly #clock: Clock;
   readonly #leaseMs: number;
   readonly #jobs = new Map<JobId, { readonly job: TakenJob; state: LeasedState }>();
   #renewedAt: Moment = { monotonic: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
   /** Writes that were refused because the lease had expired. */
   refused = 0;
 
-  constructor(clock: Pick<Clock, 'monotonic' | 'now'>, leaseMs: number) {
+  constructor(clock: Clock, leaseMs: number) {
     this.#clock = clock;
     this.#leaseMs = leaseMs;
   }

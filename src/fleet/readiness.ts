@@ -10,7 +10,7 @@ import { showAge } from '../numbers.ts';
 import type { Store } from '../store/store.ts';
 
 interface ReadinessOptions {
-  readonly store: Pick<Store, 'directory' | 'jobs'>;
+  readonly store: Store;
   readonly log: Log;
   readonly monotonic: () => number;
   readonly now: () => number;

@@ -8,7 +8,7 @@ import type { JobInformationRow, JobRow, LiveFileRow, ResultCounts } from '../st
 
 const MAX_MESSAGES = 3;
 
-export type EventOf = Partial<Omit<NotifyEvent, 'id' | 'time' | 'type'>>;
+export type EventOf = Partial<NotifyEvent>;
 
 export function newEvent(type: NotifyEvent['type'], now: number, about: EventOf): NotifyEvent {
   return { id: randomUUID(), type, time: new Date(now).toISOString(), count: 1, ...about };

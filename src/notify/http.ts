@@ -25,7 +25,7 @@ const LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 1_000, totalMs: 6
 export function notifyHttp({
   service,
 }: {
-  readonly service: Pick<Config['service'], 'proxy'> & Partial<Config['service']>;
+  readonly service: Partial<Config['service']> & { readonly proxy: string | null };
 }): NotifyHttp {
   const clients = new Map<string, HttpClient>();
   const proxyOf = (url: string, { proxy }: Way) => {

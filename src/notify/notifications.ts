@@ -305,9 +305,9 @@ function deliveryOf({ id: rule }: Rule, event: NotifyEvent, now: number): Delive
 }
 
 const keyOf = ({ taskId, file }: LiveFileKey): LiveFileKey => ({ taskId, file });
-const nameOf = (row: LiveFileKey & Pick<LiveFileRow, 'jobId'>) => `${row.jobId} ${keyText(row)}`;
+const nameOf = (row: LiveFileKey & { readonly jobId: JobId }) => `${row.jobId} ${keyText(row)}`;
 const endOf = ({ generation, position }: LiveFileRow) => `${generation} ${position}`;
 const isOver = ({ state }: JobRow) => state === 'settled' || state === 'ended';
 
 /** The sender: the `source` of CloudEvents. */
-export const sourceOf = ({ fleet }: Pick<Config, 'fleet'>) => `jobtail/${fleet?.name ?? os.hostname()}`;
+export const sourceOf = ({ fleet }: Config) => `jobtail/${fleet?.name ?? os.hostname()}`;

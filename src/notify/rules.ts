@@ -1,8 +1,10 @@
 /** The rules of the configuration: the events of each, and the lines that its pattern matches. */
+
 import { createHash } from 'node:crypto';
 import { patterned } from '../agent/patterns.ts';
 import type { Config } from '../config/config.ts';
 import type { NotifyEvent } from '../notification.ts';
+import { type EventOf, newEvent } from './events.ts';
 
 export type RuleSettings = Config['notify'][number];
 
@@ -41,8 +43,8 @@ export class Rule {
     return this.settings.on.includes(type) && isOfJob && (file === undefined || this.#takesFile(file));
   }
 
-  readsFile(about: Pick<NotifyEvent, 'jobId' | 'jobName' | 'file'>): boolean {
-    return this.wantsLines && this.takes({ id: '', time: '', count: 1, type: 'match', ...about });
+  readsFile(about: EventOf): boolean {
+    return this.wantsLines && this.takes(newEvent('match', 0, about));
   }
 }
 

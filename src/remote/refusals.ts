@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, JobtailError } from '../errors.ts';
 import type { Operation } from '../operations.ts';
-import type { HttpAnswer } from './http/http-client.ts';
+import type { HttpStatus } from './http/http-client.ts';
 import type { ServiceCallsOptions } from './session-calls.ts';
 import { titleOf } from './wrong-answers.ts';
 
@@ -130,7 +130,7 @@ const LOST: Meaning = {
   hint: 'signing in again did not help: a wrong job id, or a job of another user, may look like a lost session',
 };
 
-export interface Refused extends Pick<HttpAnswer, 'status' | 'retryAfterMs'> {
+export interface Refused extends HttpStatus {
   readonly operation: Operation;
   readonly problem: Problem;
   /** The keys of the configuration that have the address. */

@@ -7,7 +7,7 @@ import type { JobInformation } from '../job-information.ts';
 import type { KeptMismatch } from '../mismatch.ts';
 
 /** Why a job is followed: by the configuration, by a command, or by the rule for all jobs of the user. */
-type JobSource = 'config' | 'command' | 'mine';
+export type JobSource = 'config' | 'command' | 'mine';
 
 /**
  * The state of a job in the agent, not the job state of the middleware. watched: followed. ending: `unwatch` was
@@ -90,9 +90,19 @@ export interface InexactRegion {
  */
 export type ResultState = 'listed' | 'synced' | 'in-flux' | 'linked' | 'failed' | 'refused' | 'left-out';
 
-export interface ResultRow {
+export interface ResultName {
   readonly jobId: JobId;
   readonly name: string;
+}
+
+export interface ResultStamp {
+  /** Modification time in the listing before its last download (docs/dev/rest.md 3.3); null without one. */
+  readonly stamp: string | null;
+  /** Whether the listing with that time came two seconds before the download, and no later download started. */
+  readonly stampProven: boolean;
+}
+
+export interface ResultRow extends ResultName, ResultStamp {
   readonly state: ResultState;
   readonly reason: string | null;
   readonly bytes: number | null;
@@ -101,10 +111,6 @@ export interface ResultRow {
   readonly live: string | null;
   readonly listedAt: number;
   readonly fetchedAt: number | null;
-  /** Modification time in the listing before its last download (docs/dev/rest.md 3.3); null without one. */
-  readonly stamp: string | null;
-  /** Whether the listing with that time came two seconds before the download, and no later download started. */
-  readonly stampProven: boolean;
   /** How often in a row the service did not start to send it. */
   readonly hangs: number;
   /** When it is due again, and the interval that led to that. */

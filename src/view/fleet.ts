@@ -7,11 +7,8 @@ import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
 import type { JobRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import type { FleetAgent, FleetState, JobSummary } from './contract/events.ts';
+import type { FleetAgent, FleetState, PlaceOfJob } from './contract/events.ts';
 import { notThere } from './refused.ts';
-
-/** Of one job. `isElsewhere`: its bytes are in no mirror directory of this machine. */
-export type PlaceOfJob = Pick<JobSummary, 'owner' | 'isElsewhere'>;
 
 export interface FleetRead {
   /** The copy; the same object each time. */

@@ -7,10 +7,10 @@ export class Refused extends Error {
   readonly status: RefusedStatus;
   readonly refusal: Refusal;
 
-  constructor(status: RefusedStatus, message: string, more: Omit<Refusal, 'message'> = {}) {
+  constructor(status: RefusedStatus, message: string, more: Partial<Refusal> = {}) {
     super(message);
     this.status = status;
-    this.refusal = { message, ...more };
+    this.refusal = { ...more, message };
   }
 }
 

@@ -1,8 +1,15 @@
 /** What the view is given: its settings and the store of the agent. */
 import { Store } from '../store/store.ts';
 
+export interface ViewProgram {
+  /** The version of the program. */
+  readonly program: string;
+  /** The agent of this state directory, if this is its process. */
+  readonly agentPid: number | null;
+}
+
 /** Crosses to the thread of the view as a copy. */
-export interface ViewSettings {
+export interface ViewSettings extends ViewProgram {
   readonly mirrorDirectory: string;
   /** Of lines that look like errors; null: the usual ones. */
   readonly errorPatterns: readonly string[] | null;
@@ -21,9 +28,6 @@ export interface ViewSettings {
   readonly publicUrl: string | null;
   /** Null: `view-token` in the state directory. */
   readonly tokenFile: string | null;
-  readonly program: string;
-  /** The agent of this state directory, if this is its process. */
-  readonly agentPid: number | null;
 }
 
 /** The store of the agent, opened to be read, and opened again when it was removed or replaced. */

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { TakenJob } from '../../src/fleet/claims.ts';
 import { LeasedJobs } from '../../src/fleet/lease.ts';
 import type { JobId } from '../../src/job.ts';
+import { systemClock } from '../../src/system/clock.ts';
 import { numRuns } from '../support/property-runs.ts';
 
 const LEASE_MS = 10_000;
@@ -14,7 +15,7 @@ const job = (number: number, attempt = 1): TakenJob => ({
 
 function setUp() {
   const time = { monotonic: 0, wall: 1_000_000 };
-  const held = new LeasedJobs({ monotonic: () => time.monotonic, now: () => time.wall }, LEASE_MS);
+  const held = new LeasedJobs({ ...systemClock, monotonic: () => time.monotonic, now: () => time.wall }, LEASE_MS);
   const pass = (ms: number) => {
     time.monotonic += ms;
     time.wall += ms;

@@ -6,6 +6,7 @@ import type { Joined } from '../../src/fleet/joined.ts';
 import { Heartbeat, LeasedJobs } from '../../src/fleet/lease.ts';
 import type { FleetSummary, Member } from '../../src/fleet/register.ts';
 import type { Sql } from '../../src/fleet/tables.ts';
+import { systemClock } from '../../src/system/clock.ts';
 
 const LEASE_MS = 30_000;
 
@@ -13,7 +14,7 @@ const LEASE_MS = 30_000;
 function agentWith({ tripMs = 0 } = {}) {
   const time = { ms: 1_000_000 };
   const monotonic = () => time.ms;
-  const leased = new LeasedJobs({ monotonic, now: monotonic }, LEASE_MS);
+  const leased = new LeasedJobs({ ...systemClock, monotonic, now: monotonic }, LEASE_MS);
   const counts = { released: 0 };
   const summary = { own: [], silent: 1, isRestored: false } as Partial<FleetSummary>;
   const joined = {

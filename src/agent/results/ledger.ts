@@ -7,7 +7,7 @@ import { type JobId, keyText } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { inSlices, slicesOf } from '../../slices.ts';
 import type { NamesWithoutRow } from '../../store/results.ts';
-import type { LiveFileRow, ResultRow, ResultSyncRow } from '../../store/rows.ts';
+import type { LiveFileRow, ResultName, ResultRow, ResultStamp, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { flushAll } from '../../system/directories.ts';
@@ -35,13 +35,11 @@ interface LedgerOptions {
 export const silence = (ms: number) =>
   `the service sent no data for ${Math.round(ms / 1000)} s: the file may be a named pipe or very large`;
 
-type RowName = Pick<ResultRow, 'jobId' | 'name'>;
-
 export class Ledger {
   readonly startedAt: number;
   readonly #options: LedgerOptions;
   #rows: ResultRow[] = [];
-  #forgotten: RowName[] = [];
+  #forgotten: ResultName[] = [];
   #directories = new Set<string>();
   #oldestAt = 0;
   #flushing: Promise<void> = Promise.resolve();
@@ -177,9 +175,7 @@ export class Ledger {
 
 const longer = (intervalMs: number) => Math.min(MAX_INTERVAL_MS, intervalMs * 2);
 
-type Stamped = Pick<ResultRow, 'stamp' | 'stampProven'>;
-
-export const NO_STAMP: Stamped = { stamp: null, stampProven: false };
+export const NO_STAMP: ResultStamp = { stamp: null, stampProven: false };
 
 /** Minimum delay between a listing and a download, so that the listed date covers the content. */
 const MIN_APART_MS = 2_000;
@@ -209,14 +205,14 @@ export class Stamps {
   }
 
   /** Waits until the dates of these files can prove a download. */
-  async keepApart(rows: readonly Pick<ResultRow, 'name'>[], signal: AbortSignal): Promise<void> {
+  async keepApart(rows: readonly ResultRow[], signal: AbortSignal): Promise<void> {
     if (!rows.some(({ name }) => this.#listed.has(name))) return;
     const waitMs = this.#listedAt + MIN_APART_MS - this.#clock.monotonic();
     if (waitMs > 0) await sleep(this.#clock, waitMs, signal);
     this.#areApart = true;
   }
 
-  fetched(name: string): Stamped {
+  fetched(name: string): ResultStamp {
     const stamp = this.#listed.get(name) ?? null;
     return { stamp, stampProven: stamp !== null && this.#areApart };
   }

@@ -34,7 +34,7 @@ interface ResultRules extends Patterns {
 export interface ResultsOptions {
   readonly store: Store;
   readonly mirrorDirectory: string;
-  readonly ownership?: Pick<Ownership, 'requireLease'>;
+  readonly ownership?: Ownership;
   /** Whether that is a network file system, where any call may hang. */
   readonly onNetwork: boolean;
   readonly rules: ResultRules;

@@ -1,5 +1,5 @@
 /** The description (WSDL) that most servers publish. */
-import { HttpClient, type HttpClientOptions, readBody } from '../../remote/http/http-client.ts';
+import { HttpClient, type HttpWay, readBody } from '../../remote/http/http-client.ts';
 
 const LIMIT_MS = 5_000;
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -9,9 +9,7 @@ const NAMESPACE = /\stargetNamespace="([!#-%'-;=?-[\]_a-z~]+)"/;
 const OF_FILES = 'DownloadPartsOfJobFilesFromCluster';
 const OF_JOBS = 'ListJobsForCurrentUser';
 
-type Way = Omit<HttpClientOptions, 'limits'>;
-
-export async function namespaceOf(url: string, signal: AbortSignal, way: Way = {}): Promise<string | undefined> {
+export async function namespaceOf(url: string, signal: AbortSignal, way: HttpWay = {}): Promise<string | undefined> {
   return namespaceIn(await descriptionOf(url, signal, way));
 }
 
@@ -24,7 +22,7 @@ export async function serviceIn(url: string, signal: AbortSignal): Promise<strin
 export async function jobsUrlBeside(
   { fileTransferUrl, namespace }: { readonly fileTransferUrl: string; readonly namespace: string },
   signal: AbortSignal,
-  way: Way = {},
+  way: HttpWay = {},
 ): Promise<string | undefined> {
   if (!URL.canParse(fileTransferUrl)) return undefined;
   const url = new URL(fileTransferUrl);
@@ -38,7 +36,7 @@ export async function jobsUrlBeside(
 
 const namespaceIn = (description: string | undefined) => NAMESPACE.exec(description ?? '')?.[1];
 
-async function descriptionOf(url: string, signal: AbortSignal, way: Way): Promise<string | undefined> {
+async function descriptionOf(url: string, signal: AbortSignal, way: HttpWay): Promise<string | undefined> {
   const answer = await answerOf(`${url}?wsdl`, signal, way);
   return answer?.status === 200 ? answer.text : undefined;
 }
@@ -50,7 +48,7 @@ interface Answer {
   readonly redirect: string | undefined;
 }
 
-type Sent = Way & { readonly body?: { readonly contentType: string; readonly text: string } };
+type Sent = HttpWay & { readonly body?: { readonly contentType: string; readonly text: string } };
 
 /** The response to a GET, or to a POST of `body`; undefined without a response. */
 export const answerOf = (url: string, signal: AbortSignal, sent: Sent = {}): Promise<Answer | undefined> =>

@@ -15,7 +15,7 @@ const FAR_MS = 5_000;
 
 /** @throws JobtailError fleet, config, secret-unavailable */
 export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
-  const address = await fleetAddress(config, commandLog(), new Secrets());
+  const address = await fleetAddress(config.fleet, commandLog(), new Secrets());
   const { readFleet } = await import('../../fleet/client.ts');
   const server = await readFleet(address);
   const found = [

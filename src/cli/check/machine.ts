@@ -112,7 +112,7 @@ export function checkAgent({ state }: Config): Finding[] {
 }
 
 export async function checkView({ view }: Config, settings: ViewSettings): Promise<Finding[]> {
-  const plain = plainView({ view });
+  const plain = plainView(view);
   const file = tokenFileOf(settings);
   const token = readToken(file);
   const made = token === undefined ? 'will be created at the start' : 'only its owner may read it';

@@ -5,7 +5,7 @@
 import { likelyPaths } from '../../agent/live/append/raw-bytes.ts';
 import type { Part, Remote, Session } from '../../agent/ports.ts';
 import type { Config } from '../../config/config.ts';
-import { type Connection, connect, passingCapabilities, wayTo } from '../../daemon/connection.ts';
+import { connect, passingCapabilities, type Services, wayTo } from '../../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../job.ts';
 import { HttpClient } from '../../remote/http/http-client.ts';
@@ -139,11 +139,7 @@ const MAX_PROBED_BYTES = 1024 * 1024;
 const COMPARED_BYTES = 64 * 1024;
 
 /** What the mirrors of a job rely on. A failure stands there as its code. */
-async function probeJob(
-  { remote, jobService }: Pick<Connection, 'remote' | 'jobService'>,
-  { jobId, taskIds }: ProbedJob,
-  signal: AbortSignal,
-) {
+async function probeJob({ remote, jobService }: Services, { jobId, taskIds }: ProbedJob, signal: AbortSignal) {
   const reported = taskIds.length > 0 ? undefined : await jobService?.getJob(jobId, signal);
   const [taskId] = reported?.tasks.map(({ id }) => id) ?? taskIds;
   if (taskId === undefined) throw new JobtailError('config', `no task of job ${jobId} is known: name one by --task`);

@@ -1,13 +1,15 @@
 /** `agent check`: signs in, makes a real call, and reports the capabilities of the server (docs/dev/servers.md). */
+
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import type { JobService, Session } from '../../agent/ports.ts';
+import type { JobService, Remote, Session } from '../../agent/ports.ts';
 import type { Config } from '../../config/config.ts';
-import { type Connection, connect, passingCapabilities } from '../../daemon/connection.ts';
+import { connect, passingCapabilities } from '../../daemon/connection.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
+import type { Secrets } from '../../redact.ts';
 import type { Store } from '../../store/store.ts';
 import { temporaryDirectory } from '../../system/directories.ts';
 import { commandLog } from '../process.ts';
@@ -93,7 +95,9 @@ async function checkSignIn(session: Session, signal: AbortSignal): Promise<Findi
   return [ok(`${what}, in ${Math.round(performance.now() - startedAt)} ms`)];
 }
 
-interface CallOptions extends Pick<Connection, 'remote' | 'secrets'> {
+interface CallOptions {
+  readonly remote: Remote;
+  readonly secrets: Secrets;
   readonly jobId: JobId;
   readonly files: readonly KnownFile[];
   readonly signal: AbortSignal;

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import tty from 'node:tty';
 import type { Config } from '../../config/config.ts';
-import { Daemon, type DaemonOptions, StateGone } from '../../daemon/daemon.ts';
+import { Daemon, type ProcessOptions, StateGone } from '../../daemon/daemon.ts';
 import { logFor, standardError } from '../../daemon/log.ts';
 import { openOwnStore } from '../../daemon/own-state.ts';
 import { createNotifier } from '../../daemon/systemd.ts';
@@ -61,10 +61,8 @@ async function runUntil(stop: AbortSignal, options: RunOptions): Promise<void> {
   }
 }
 
-type FollowOptions = Omit<DaemonOptions, 'store' | 'transfers' | 'onReady'>;
-
 /** Opens the state again if it was removed. Waits for space if the disk is full at the start. */
-async function followUntilStopped(options: FollowOptions): Promise<void> {
+async function followUntilStopped(options: ProcessOptions): Promise<void> {
   const { log, notifier, stop } = options;
   let isLogged = false;
   while (!stop.aborted) {

@@ -51,7 +51,7 @@ async function linkOfAgent(config: Config, settings: ViewSettings): Promise<stri
 type HereOptions = ViewOptions & { readonly signal: AbortSignal };
 
 async function serveHere(config: Config, settings: ViewSettings, { signal, ...options }: HereOptions): Promise<void> {
-  const plain = plainView(config);
+  const plain = plainView(config.view);
   if (plain !== undefined) process.stderr.write(`agent: ${plain} (${PLAIN_VIEW_HINT})\n`);
   const served = await serve(config, settings);
   try {

@@ -23,7 +23,7 @@ export async function withFleet<T>(config: FleetConfig, work: (client: FleetClie
 async function addressOf(config: FleetConfig): Promise<FleetAddress> {
   const log = commandLog();
   const onIgnored = (what: string) => log.warn({ hint: 'another program wrote it, or a newer agent' }, what);
-  return { ...(await fleetAddress(config, log, new Secrets())), onIgnored };
+  return { ...(await fleetAddress(config.fleet, log, new Secrets())), onIgnored };
 }
 
 export const isAnyThere = async (client: FleetClient): Promise<boolean> =>
@@ -34,12 +34,12 @@ export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
 async function fleetReport(config: Config, client: FleetClient, only: JobId | undefined) {
   const [agents, owners] = [await client.register.all(), await client.owners()];
   const report = reportOf(config, await client.jobs({ only }), only);
-  return { ...report, ...ofFleet(report, agents, owners, only) };
+  return { ...report, ...ofFleet(report.jobs, agents, owners, only) };
 }
 
 /** What the report of a fleet has besides that of one agent. */
 export function ofFleet(
-  { jobs }: Pick<Report, 'jobs'>,
+  jobs: Report['jobs'],
   agents: readonly AgentRow[],
   owners: Awaited<ReturnType<FleetClient['owners']>>,
   only: JobId | undefined,

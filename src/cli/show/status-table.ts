@@ -227,9 +227,12 @@ function resultsOf({ results }: JobReport): string {
 /** `soap` stands for calls of the service by either protocol (docs/results.md). */
 const wayOf = (way: string) => (way === 'soap' ? 'the service' : way);
 
-type FleetPart = Pick<FleetReport, 'agents' | 'waitingJobs'>;
+interface FleetPart {
+  readonly agents: FleetReport['agents'];
+  readonly waitingJobs: number;
+}
 type ShownAgent = FleetPart['agents'][number];
-type OwnedJob = JobReport & Partial<Pick<FleetReport['jobs'][number], 'owner' | 'attempt'>>;
+type OwnedJob = JobReport & { readonly owner?: string | null; readonly attempt?: number | null };
 
 function fleetLines({ agents, waitingJobs }: FleetPart, columns: number): string[] {
   if (agents.length === 0) return [pc.yellow('no agent of the fleet is running (agent run)')];

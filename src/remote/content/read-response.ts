@@ -5,7 +5,7 @@
 import { JobtailError } from '../../errors.ts';
 import { isIdempotent, type Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
-import { type HttpAnswer, type HttpRequest, readBeginning } from '../http/http-client.ts';
+import { type HttpAnswer, type HttpMessage, readBeginning } from '../http/http-client.ts';
 import type { Count, ServiceCallsOptions } from '../session-calls.ts';
 import { malformed, titleOf } from '../wrong-answers.ts';
 import type { Lifted } from './lifted.ts';
@@ -131,7 +131,7 @@ export interface ServiceCall extends Taken {
 export async function sendCall<Rest>(
   { operation, lifted, bulky, headersMs, signal }: ServiceCall,
   { http, secrets }: ServiceCallsOptions,
-  request: Pick<HttpRequest, 'method' | 'url' | 'headers' | 'body'>,
+  request: HttpMessage,
   reading: Pick<ResponseReading<Rest>, 'format' | 'reader' | 'count'>,
 ): Promise<{ readonly answer: HttpAnswer; readonly response: Response<Rest> }> {
   const answer = await http.request({

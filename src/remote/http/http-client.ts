@@ -35,13 +35,17 @@ export interface HttpTls {
   readonly key?: Buffer | string;
 }
 
-export interface HttpClientOptions {
-  readonly limits: HttpLimits;
+/** How a server is reached. */
+export interface HttpWay {
   readonly tls?: HttpTls;
   /** `http://host:port`; proxy variables of the environment are not read. */
   readonly proxy?: string;
   /** `user:password`. A secret. */
   readonly proxyUser?: string;
+}
+
+export interface HttpClientOptions extends HttpWay {
+  readonly limits: HttpLimits;
   readonly compression?: Compression | undefined;
   readonly onAnswer?: ((answer: AnswerTiming) => void) | undefined;
   /** Looks names up until the client is closed; default: by the threads of this process. */
@@ -58,11 +62,14 @@ export interface AnswerTiming {
   readonly quota: { readonly remaining: number; readonly resetMs: number } | undefined;
 }
 
-export interface HttpRequest {
+export interface HttpMessage {
   readonly method: 'GET' | 'POST';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
+}
+
+export interface HttpRequest extends HttpMessage {
   readonly signal: AbortSignal;
   readonly totalMs?: number | undefined;
   readonly headersMs?: number | undefined;
@@ -72,16 +79,24 @@ export interface HttpRequest {
   readonly takesAnyBody?: boolean;
 }
 
-export interface HttpAnswer {
+export interface HttpStatus {
   readonly status: number;
-  readonly contentType: string;
-  readonly charset: string;
   /** The pause that the server requests (`Retry-After`). */
   readonly retryAfterMs: number | undefined;
+}
+
+export interface HttpAnswer extends HttpStatus {
+  readonly contentType: string;
+  readonly charset: string;
   /** Where a redirect leads to, as the server wrote it; '' without one. */
   readonly location?: string;
   /** Must be read to its end, or aborted: `return()` of its iterator (leaving a `for await`) frees the connection. */
   readonly body: AsyncIterable<Buffer>;
+}
+
+export interface HttpSender {
+  /** @throws JobtailError */
+  request(request: HttpRequest): Promise<HttpAnswer>;
 }
 
 interface Sending {
@@ -93,7 +108,7 @@ interface Sending {
 }
 
 /** Connections are kept alive between calls. Redirects are responses like any other. */
-export class HttpClient {
+export class HttpClient implements HttpSender {
   readonly #dispatcher: Dispatcher;
   readonly #limits: HttpLimits;
   readonly #roundTrip = new RoundTrip();

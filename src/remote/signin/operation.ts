@@ -7,7 +7,7 @@ import type { Grant } from '../../agent/ports.ts';
 import type { OperationSettings } from '../../auth.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
-import { type HttpClient, readBeginning, readBody } from '../http/http-client.ts';
+import { type HttpSender, readBeginning, readBody } from '../http/http-client.ts';
 import { signInRefusal } from './refusal.ts';
 
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -25,7 +25,7 @@ const OPERATION_NAMES = {
 
 interface OperationOptions {
   readonly baseUrl: string | null;
-  readonly http: Pick<HttpClient, 'request'>;
+  readonly http: HttpSender;
   readonly secret: string;
   readonly secretPlace: string;
   readonly secrets: Secrets;

@@ -1,7 +1,7 @@
 /** The error for each failed response to a sign-in. */
 import { JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
-import type { HttpAnswer } from '../http/http-client.ts';
+import type { HttpStatus } from '../http/http-client.ts';
 import { isTooLong, MEANING_OF_STATUS, type Meaning, type Problem, problemOf, startOf, TOO_LONG } from '../refusals.ts';
 
 interface SignInMeaning extends Meaning {
@@ -73,7 +73,7 @@ interface RefusalContext {
 
 /** The error for a status other than 2xx. Quotes the server, cut and without secrets. */
 export function signInRefusal(
-  { status, retryAfterMs }: Pick<HttpAnswer, 'status' | 'retryAfterMs'>,
+  { status, retryAfterMs }: HttpStatus,
   text: string,
   { url, secrets, secretPlace }: RefusalContext,
 ): JobtailError {

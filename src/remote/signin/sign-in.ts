@@ -5,7 +5,7 @@ import { BackOff } from '../../back-off.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
 import { Secret } from '../../system/secret.ts';
-import type { HttpClient } from '../http/http-client.ts';
+import type { HttpSender } from '../http/http-client.ts';
 import { callOperation } from './operation.ts';
 import { FAULT_OR_UNKNOWN_USER } from './refusal.ts';
 
@@ -24,7 +24,7 @@ export interface SignInOptions {
   /** {base_url}; may be null with the method `session-code`. */
   readonly baseUrl: string | null;
   readonly auth: AuthSettings;
-  readonly http: Pick<HttpClient, 'request'>;
+  readonly http: HttpSender;
   /** Whether this process signs in again after a pause, which its errors then name. */
   readonly signsInAgain: boolean;
   readonly onSignIn: (event: SignInEvent) => void;

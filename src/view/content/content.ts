@@ -88,7 +88,7 @@ const MAX_BACK_BYTES = 64 * 1024;
 /** Of `from`, `at` and `to` there is one, or none for the end. Positions beyond the end count as the end. */
 export function windowOf(
   source: Source,
-  { from, at, to, bytes: max }: Required<Pick<LinesQuery, 'bytes'>> & LinesQuery,
+  { from, at, to, bytes: max }: LinesQuery & { readonly bytes: number },
 ): Window {
   const within = (position: number) => Math.min(position, source.bytes);
   if (at !== undefined) return forward(source, within(at), max);

@@ -8,7 +8,7 @@ import { isUtf8 } from 'node:buffer';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
 import { ExpressionThread } from '../../search/expression-thread.ts';
-import type { SearchLine, SearchQuery } from '../contract/addresses.ts';
+import type { SearchLine } from '../contract/addresses.ts';
 import { Refused } from '../refused.ts';
 import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
 
@@ -179,7 +179,7 @@ const REPORT_MS = 150;
 export async function* matchesOf(
   content: Content,
   pattern: Pattern,
-  { from, max = 1 }: Pick<SearchQuery, 'from' | 'max'>,
+  { from, max = 1 }: { readonly from: number | undefined; readonly max: number | undefined },
 ): AsyncGenerator<SearchLine> {
   const { version } = content;
   try {

@@ -31,7 +31,7 @@
  * again after `Retry-After` seconds), 500, 503 (the state cannot be read now).
  */
 import type { LiveFileName } from '../../job.ts';
-import type { ResultRow, ResultState, StoredError } from '../../store/rows.ts';
+import type { ResultState } from '../../store/rows.ts';
 
 export type { LiveFileName, ResultState };
 
@@ -43,8 +43,12 @@ export interface Refusal {
 }
 
 /** A failure, with what to do. */
-export interface ShownError extends Omit<StoredError, 'code'> {
+export interface ShownError {
   readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+  readonly since: number;
+  readonly retryAt?: number;
   /** It is one failure of the service, however many jobs have it. */
   readonly isOfService?: boolean;
 }
@@ -126,18 +130,26 @@ export interface ErrorGroups {
   readonly groups: readonly (FoundLine & { readonly tasks: number })[];
 }
 
-export interface FoundLine {
+interface FoundPlace {
   readonly job: string;
   readonly task: string;
   readonly file: LiveFileName;
+}
+
+interface FoundText {
   /** From 1. */
   readonly line: number;
   readonly text: string;
 }
 
+export interface FoundLine extends FoundPlace, FoundText {}
+
+export interface FoundLines extends FoundPlace {
+  readonly lines: readonly FoundText[];
+}
+
 /** A file with lines that match: the first 20 of them, and how many there are. Of all files, the first 1,000 lines. */
-export interface FoundFile extends Pick<FoundLine, 'job' | 'task' | 'file'> {
-  readonly lines: readonly Pick<FoundLine, 'line' | 'text'>[];
+export interface FoundFile extends FoundLines {
   readonly matches: number;
 }
 
@@ -174,8 +186,14 @@ export interface ResultDirectory {
 }
 
 /** The name is exactly as listed. */
-export interface ResultFile extends Pick<ResultRow, 'name' | 'state' | 'reason' | 'bytes' | 'sha256' | 'fetchedAt'> {
+export interface ResultFile {
   readonly kind: 'file';
+  readonly name: string;
+  readonly state: ResultState;
+  readonly reason: string | null;
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+  readonly fetchedAt: number | null;
   /** The live file it is a link to, as `9001/stdout`. */
   readonly live: string | null;
   /** How it can be looked at, by its name; `text` for all others. */

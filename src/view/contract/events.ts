@@ -1,10 +1,9 @@
 /** The messages that the server pushes to the page. */
-import type { JobInformation, JobTime } from '../../job-information.ts';
+import type { LiveFileName } from '../../job.ts';
+import type { JobTime } from '../../job-information.ts';
 import type { shownJobService } from '../../store/jobs.ts';
-import type { shownLiveFile } from '../../store/live-files.ts';
 import type { shownSync } from '../../store/results.ts';
-import type { JobRow, ResultCounts, ResultSyncRow } from '../../store/rows.ts';
-import type { ViewSettings } from '../settings.ts';
+import type { JobSource, ResultCounts, ResultSyncRow, WatchState } from '../../store/rows.ts';
 import type { ShownError } from './addresses.ts';
 
 export type { JobTime as ReportedTime, ResultCounts };
@@ -99,18 +98,33 @@ interface JobsChange {
   readonly jobs: readonly JobSummary[];
 }
 
-/** What the middleware reports of it, if it does, and what the agent has of it. */
-export interface JobSummary
-  extends Pick<JobInformation, 'name' | 'submitTime' | 'startTime' | 'endTime'>,
-    Pick<JobRow, 'state' | 'source' | 'grownAt' | 'stalledAt'> {
-  readonly jobId: string;
+export interface PlaceOfJob {
+  /** The agent of the fleet that follows it; null while it waits for one, and without a fleet. */
+  readonly owner: string | null;
+  /** Its bytes are on the machine of its owner, and in no mirror directory of this one. */
+  readonly isElsewhere: boolean;
+}
+
+/** What shows how a job does. */
+export interface JobCondition {
   readonly jobState: string | null;
   /** `over`: nothing more comes but what is flushed late; null for a state that is not known. */
   readonly phase: 'active' | 'over' | null;
-  /** The agent of the fleet that follows it; null while it waits for one, and without a fleet. */
-  readonly owner: string | null;
-  /** Its bytes are on the machine of its owner, and not here. */
-  readonly isElsewhere: boolean;
+  readonly state: WatchState;
+  readonly stalledAt: number | null;
+  /** The first failure of the job or of one of its files. */
+  readonly error: ShownError | null;
+}
+
+/** What the middleware reports of it, if it does, and what the agent has of it. */
+export interface JobSummary extends PlaceOfJob, JobCondition {
+  readonly jobId: string;
+  readonly name: string | null;
+  readonly submitTime: JobTime | null;
+  readonly startTime: JobTime | null;
+  readonly endTime: JobTime | null;
+  readonly source: JobSource;
+  readonly grownAt: number | null;
   readonly tasks: number;
   /** It has tasks that are not known yet. */
   readonly searchingTasks: boolean;
@@ -122,8 +136,6 @@ export interface JobSummary
   readonly hasResults: boolean;
   /** Null before the first listing, and where results are off. */
   readonly results: ResultCounts | null;
-  /** The first failure of the job or of one of its files. */
-  readonly error: ShownError | null;
 }
 
 export interface JobDetail extends JobSummary {
@@ -131,7 +143,9 @@ export interface JobDetail extends JobSummary {
   /** Why no task is found, and what to do. */
   readonly tasksHint: string | null;
   /** The last sync of results, which runs while `endedAt` is null. */
-  readonly lastSync: (NonNullable<ReturnType<typeof shownSync>> & Pick<ResultSyncRow, 'arriving'>) | null;
+  readonly lastSync:
+    | (NonNullable<ReturnType<typeof shownSync>> & { readonly arriving: ResultSyncRow['arriving'] })
+    | null;
 }
 
 export interface TaskDetail {
@@ -148,10 +162,18 @@ interface FilesChange {
   readonly files: readonly FileState[];
 }
 
-/** `bytes`: committed ones. `verified`: all of them are proven against the raw bytes of the server. */
-export interface FileState extends Omit<ReturnType<typeof shownLiveFile>, 'taskId' | 'error'> {
+export interface FileState {
   readonly taskId: string;
+  readonly file: LiveFileName;
+  readonly generation: number;
   readonly version: string;
+  readonly grownAt: number | null;
+  /** Committed ones. */
+  readonly bytes: number;
+  readonly exact: boolean;
+  readonly inexactBytes: number;
+  /** All bytes are proven against the raw bytes of the server. */
+  readonly verified: boolean;
   readonly error: ShownError | null;
 }
 
@@ -167,7 +189,11 @@ export interface FileLength {
 }
 
 /** `concurrency`, `requestsPerMinute`: calls that the configuration allows. */
-export interface ServiceState extends Omit<ViewSettings['service'], 'hasJobService'> {
+export interface ServiceState {
+  readonly address: string;
+  readonly protocol: 'soap' | 'rest';
+  readonly concurrency: number;
+  readonly requestsPerMinute: number | null;
   /** Capabilities of the server, by name. */
   readonly learned: readonly { readonly name: string; readonly value: string }[];
   /** The last request to the job service; null without one. */

@@ -5,7 +5,7 @@ import { phaseOf } from '../../job-information.ts';
 import { answeredAt } from '../../store/jobs.ts';
 import { shownLiveFile } from '../../store/live-files.ts';
 import { shownSync } from '../../store/results.ts';
-import type { JobInformationRow, JobRow, ResultCounts, StoredError } from '../../store/rows.ts';
+import type { JobInformationRow, JobRow, ResultCounts, StoredError, WatchState } from '../../store/rows.ts';
 import type { LiveSums } from '../../store/totals.ts';
 import type { ShownError } from '../contract/addresses.ts';
 import type { FileState, JobDetail, JobSummary } from '../contract/events.ts';
@@ -93,7 +93,11 @@ function summaryOf(stores: JobStores, job: JobRow, { live, reported, counts, isS
   };
 }
 
-type Followed = Pick<JobRow, 'state' | 'polledAt' | 'error'>;
+interface Followed {
+  readonly state: WatchState;
+  readonly polledAt: number | null;
+  readonly error: StoredError | null;
+}
 
 const isOfService = ({ code }: StoredError) => ERROR_POLICIES[code].isOfService;
 

@@ -108,7 +108,10 @@ function figuresTopic({ figures }: ViewParts): Topic {
   };
 }
 
-export function jobTopic(snapshots: Pick<Snapshots, 'isComplete' | 'job'>, jobId: JobSummary['jobId']): Topic {
+export function jobTopic(
+  snapshots: { readonly isComplete: boolean; job: Snapshots['job'] },
+  jobId: JobSummary['jobId'],
+): Topic {
   const missing = whenOther('missing', () => (snapshots.isComplete ? { jobId } : undefined));
   const job = whenOther('job', () => snapshots.job(jobId)?.detail);
   const changesOf = listChanges(({ taskId, file }: FileState) => `${taskId}/${file}`);

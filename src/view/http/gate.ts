@@ -142,13 +142,11 @@ const WRONG_TICKET_PAGE = `No access. This link is not valid any more: a link op
 view starts again.\n${WHAT_TO_DO}`;
 const ENTERED = '<!doctype html><meta http-equiv="refresh" content="0; url=./"><p><a href="./">The view</a></p>\n';
 
-type Origins = Pick<ViewSettings, 'listen' | 'publicUrl'>;
-
 /**
  * Whether a request may name the server so: by a number, as `localhost`, by the name that it listens at, or by that of
  * the proxy before it. A number cannot be made to point elsewhere; any other name can (DNS rebinding).
  */
-function isOwnHost(host: string | undefined, { listen, publicUrl }: Origins): boolean {
+function isOwnHost(host: string | undefined, { listen, publicUrl }: ViewSettings): boolean {
   const name = nameIn(host);
   if (name === undefined) return false;
   if (publicUrl !== null && name === new URL(publicUrl).hostname) return true;
@@ -160,7 +158,7 @@ function isOwnHost(host: string | undefined, { listen, publicUrl }: Origins): bo
 }
 
 /** Whether a request comes from a page of this server; programs and typed addresses name no origin. */
-function isOwnOrigin(origin: string | undefined, host: string | undefined, { publicUrl }: Origins): boolean {
+function isOwnOrigin(origin: string | undefined, host: string | undefined, { publicUrl }: ViewSettings): boolean {
   if (origin === undefined) return true;
   if (publicUrl !== null && origin === new URL(publicUrl).origin) return true;
   return host !== undefined && (origin === `http://${host}` || origin === `https://${host}`);

@@ -7,7 +7,7 @@ import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { ResultRow } from '../../../store/rows.ts';
 import type { Clock } from '../../../system/clock.ts';
-import type { ClusterList, DirectFile, DirectRequest, DirectTransfer, Remote, Reserve } from '../../ports.ts';
+import type { ClusterList, DirectFile, DirectFiles, DirectTransfer, Remote, Reserve } from '../../ports.ts';
 import type { Leases } from './leases.ts';
 
 interface DirectOptions {
@@ -23,7 +23,7 @@ interface DirectOptions {
 }
 
 /** The files to transfer; `presentDirectory` is `results/` of the job. */
-interface DirectTurn<File extends DirectFile> extends Omit<DirectRequest<File>, 'method' | 'onBytes' | 'onReached'> {
+interface DirectTurn<File extends DirectFile> extends DirectFiles<File> {
   readonly jobId: JobId;
   readonly remote: Remote;
   readonly reserve: Reserve;
@@ -72,11 +72,7 @@ export class DirectResults {
    * by name, or hung on; new files, if there is a key (the service reads a file whole before it sends any of it); all,
    * if they are many.
    */
-  takes(
-    { jobId, bytes, hangs }: Pick<ResultRow, 'jobId' | 'bytes' | 'hangs'>,
-    many: number,
-    isRefused: boolean,
-  ): boolean {
+  takes({ jobId, bytes, hangs }: ResultRow, many: number, isRefused: boolean): boolean {
     const { wanted, aboveBytes, leases } = this.#options;
     if (wanted === 'direct' || many >= MANY_FILES || isRefused || hangs > 0) return true;
     if (bytes !== null) return bytes > aboveBytes;

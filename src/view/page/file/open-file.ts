@@ -5,7 +5,6 @@
 import { computed, type Signal, signal } from '@preact/signals';
 import { nominalPause } from '../../../back-off.ts';
 import type { LinesQuery } from '../../contract/addresses.ts';
-import type { FileLength } from '../../contract/events.ts';
 import type { Refused, Stretch } from '../api.ts';
 import { TextWindow } from './text-window.ts';
 
@@ -101,7 +100,7 @@ export class OpenFile {
     this.#closed.abort();
   }
 
-  announce({ version, bytes }: Pick<FileLength, 'version' | 'bytes'>): void {
+  announce({ version, bytes }: { readonly version: string; readonly bytes: number }): void {
     const now = this.condition.value;
     if (now.version !== undefined && version !== now.version) {
       this.#send('rewritten', version, bytes);

@@ -1,5 +1,5 @@
 /** Which jobs are shown, and in which order. */
-import type { JobSummary, ReportedTime } from '../../contract/events.ts';
+import type { JobCondition, JobSummary, ReportedTime } from '../../contract/events.ts';
 import { type Columns, column, type Sort, sorted } from '../parts/sort.ts';
 
 /** What an operator does about a job decides its group; the first one needs a person most. */
@@ -18,9 +18,7 @@ export type Group = (typeof GROUPS)[number][0];
 
 export const RANKS: ReadonlyMap<Group, number> = new Map(GROUPS.map(([group], rank) => [group, rank]));
 
-type Grouped = Pick<JobSummary, 'jobState' | 'phase' | 'state' | 'stalledAt' | 'error'>;
-
-export function groupOf({ jobState, phase, state, stalledAt, error }: Grouped): Group {
+export function groupOf({ jobState, phase, state, stalledAt, error }: JobCondition): Group {
   if (jobState !== null && /fail|error/i.test(jobState)) return 'failed';
   if (error !== null && error.isOfService !== true) return 'error';
   if (stalledAt !== null) return 'stalled';
@@ -45,8 +43,6 @@ export const minuteOf = (at: number | null): number | null => (at === null ? nul
 /** Ids are decimal text of 64 bits. */
 export const idKey = (id: string): string => id.padStart(20, '0');
 
-type Times = Pick<JobSummary, 'startTime' | 'endTime' | 'phase'>;
-
 /** Places times in order; one without a zone is taken as UTC, for that alone. Null if it is no time. */
 export function orderMs(time: ReportedTime | null): number | null {
   if (time === null) return null;
@@ -55,7 +51,7 @@ export function orderMs(time: ReportedTime | null): number | null {
 }
 
 /** How long a job ran, or has run until now; null if that is not known. */
-export function runTime({ startTime, endTime, phase }: Times, now: number): number | null {
+export function runTime({ startTime, endTime, phase }: JobSummary, now: number): number | null {
   const start = orderMs(startTime);
   if (startTime === null || start === null) return null;
   const end = orderMs(endTime);

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { printable } from '../../../printable.ts';
 import { literal } from '../../../quick-pattern.ts';
-import type { ErrorGroups, FindLine, FoundFile, FoundLine } from '../../contract/addresses.ts';
+import type { ErrorGroups, FindLine, FoundFile, FoundLine, FoundLines } from '../../contract/addresses.ts';
 import { address, askJson, askLines, askPlace } from '../api.ts';
 import { useLive } from '../live.ts';
 import { useAnswer } from '../parts/hooks.ts';
@@ -116,7 +116,7 @@ function summary(outcome: Outcome, hits: readonly FoundFile[]): string {
 }
 
 interface FoundProps {
-  readonly hits: Omit<FoundFile, 'matches'>;
+  readonly hits: FoundLines;
   readonly note: string;
   readonly more?: number;
   readonly needle: string;
@@ -134,7 +134,7 @@ function Found({ hits: { job, task, file, lines }, note, more = 0, needle }: Fou
       </h2>
       <ol>
         {lines.map(({ line, text }) => (
-          <Line key={line} place={{ job, task, file, line }} text={text} needle={needle} />
+          <Line key={line} found={{ job, task, file, line, text }} needle={needle} />
         ))}
       </ol>
       {more > 0 && <p class="fine">and {counted(more, 'line')} more: open the file, and search it</p>}
@@ -142,11 +142,8 @@ function Found({ hits: { job, task, file, lines }, note, more = 0, needle }: Fou
   );
 }
 
-type LinePlace = Pick<FoundLine, 'job' | 'task' | 'file' | 'line'>;
-
 /** A line with its number, in the colour of its level; a click leads to its place. */
-function Line({ place, text, needle }: { place: LinePlace; text: string; needle: string }) {
-  const { job, task, file, line } = place;
+function Line({ found: { job, task, file, line, text }, needle }: { found: FoundLine; needle: string }) {
   const linkTo = (at?: number) => hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file, at }] });
   return (
     <li class={`row level-${levelOf(text) ?? 'none'}`}>

@@ -25,7 +25,7 @@ export function Hint({ text }: { text: string }) {
 }
 
 interface FailureProps {
-  readonly error: Pick<ShownError, 'message' | 'hint'>;
+  readonly error: { readonly message: string; readonly hint: string | null };
   readonly children?: ComponentChildren;
 }
 
@@ -57,7 +57,7 @@ export const MEANINGS: Readonly<Record<JobSummary['state'], string>> = {
 };
 
 /** The state of a job on the cluster, or in the agent if the middleware reports none. */
-export function JobState({ job }: { job: Pick<JobSummary, 'jobState' | 'phase' | 'state' | 'stalledAt'> }) {
+export function JobState({ job }: { job: JobSummary }) {
   const { jobState, phase, state, stalledAt } = job;
   const word = jobState ?? state;
   const kind = /fail|cancel|error/i.test(word)

@@ -92,7 +92,7 @@ function takeArrows(jobId: string, name: string): () => void {
 }
 
 /** What comes right now and how fast, or what the last sync brought. */
-export function LastSync({ job: { lastSync } }: { job: Pick<JobDetail, 'lastSync'> }) {
+export function LastSync({ job: { lastSync } }: { job: JobDetail }) {
   if (lastSync === null) return <span class="fine">The results are not listed yet.</span>;
   const { done, wanted, wantedBytes, way, bytesPerSecond, endedAt, fallback } = lastSync;
   const by = way === null ? '' : ` by ${way === 'soap' ? 'the service' : way}`;

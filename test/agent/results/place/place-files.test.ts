@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ALONE } from '../../../../src/agent/ownership.ts';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import { directBy, ModelTransfer, ResultsPlace } from '../place.ts';
@@ -164,7 +165,7 @@ it.each(['a result', 'a link to a mirror'])('%s gets no name once another agent 
   const requireLease = () => {
     throw superseded;
   };
-  const place = new ResultsPlace({ ownership: { requireLease } });
+  const place = new ResultsPlace({ ownership: { ...ALONE, requireLease } });
   if (what !== 'a result') place.live('stdout', 'live\n');
   place.remote.set('/11/stdout.txt', 'live\n');
   await expect(place.sync(true)).rejects.toBe(superseded);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { ReportedTime } from '../../../../src/view/contract/events.ts';
+import type { JobSummary, ReportedTime } from '../../../../src/view/contract/events.ts';
 import { orderMs, runTime } from '../../../../src/view/page/jobs/list.ts';
 
 const zoned = (ms: number): ReportedTime => ({ text: new Date(ms).toISOString(), ms });
 const local = (ms: number): ReportedTime => ({ text: new Date(ms).toISOString().slice(0, -1), ms: null });
 const run = (startTime: ReportedTime | null, endTime: ReportedTime | null, phase: 'active' | 'over' | null = null) =>
-  runTime({ startTime, endTime, phase }, 10_000);
+  runTime({ startTime, endTime, phase } as JobSummary, 10_000);
 
 describe('the times of a job', () => {
   it('give its run time, until now while it runs', () => {
