@@ -43,6 +43,13 @@ function expectedOf(schema) {
     .replace(' (written in full: ~ is not expanded)', '');
 }
 
+/** A comment without the list of values at its start, if the column before it has the same ones. */
+function withoutChoices(comment, expected) {
+  const choices = /^[a-z-]+(?: \| [a-z-]+)+(?:\. |$)/.exec(comment)?.[0] ?? '';
+  const isSame = choices.split(/[ |.]+/).every((word) => expected.includes(word));
+  return comment === expected ? '' : isSame ? comment.slice(choices.length) : comment;
+}
+
 /** The values and comments of the example by the names of their keys, and the texts above its sections. */
 function readExample() {
   const file = readFileSync(new URL('../config.example.yaml', import.meta.url), 'utf8');
@@ -104,5 +111,6 @@ for (const [name, shown] of keys) {
   const [top] = name.split('.');
   if (top !== section && intros.get(top) !== '') print(`**${top}**`, '', '', linked(intros.get(top)));
   section = top;
-  print(`\`${name}\``, defaultOf(leaf, shown), expectedOf(leaf.schema), shown.comment);
+  const expected = expectedOf(leaf.schema);
+  print(`\`${name}\``, defaultOf(leaf, shown), expected, withoutChoices(shown.comment, expected));
 }
