@@ -13,7 +13,7 @@ import { World } from './world.ts';
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
 const SECONDS = Number(process.env['JOBTAIL_VIRTUAL_SECONDS'] ?? 1);
 
-test('the agent holds its promises, whatever happens', { timeout: 120_000 + SECONDS * 2_000 }, async () => {
+test('the agent holds its promises, whatever happens', { timeout: 600_000 + SECONDS * 2_000 }, async () => {
   if (SEED === undefined) await runFor(SECONDS);
   else await run(Number(SEED));
 });

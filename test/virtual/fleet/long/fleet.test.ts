@@ -12,7 +12,7 @@ import { type FleetMachine, FleetWorld } from '../world.ts';
 const SEED = process.env['JOBTAIL_VIRTUAL_SEED'];
 const SECONDS = Number(process.env['JOBTAIL_VIRTUAL_SECONDS'] ?? 15);
 
-test('a fleet holds its promises, whatever happens', { timeout: 120_000 + SECONDS * 2_000 }, async () => {
+test('a fleet holds its promises, whatever happens', { timeout: 900_000 + SECONDS * 2_000 }, async () => {
   if (SEED === undefined) await runFor(SECONDS, 'fleet');
   else await runFleet(Number(SEED));
 });
