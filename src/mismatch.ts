@@ -1,7 +1,4 @@
-/**
- * What a response shows of a mirror that is not simply the beginning of its remote file. A file that is unchanged or has
- * grown is no mismatch, and what is undetermined is requested again.
- */
+/** What a response shows of a mirror that is not the beginning of its remote file. Undetermined is requested again. */
 
 /** mirror-damaged: the mirror was changed, and was repaired from the remote file. */
 export const MISMATCH_KINDS = ['truncated', 'rewritten', 'mirror-damaged', 'decoder-changed'] as const;

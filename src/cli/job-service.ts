@@ -52,10 +52,7 @@ const MAX_CHECK_MS = 10_000;
 /** The words of every release for an unknown job (docs/dev/rest.md 4.2), also in SOAP faults. */
 const NO_SUCH_JOB = /\b(?:does not exist|was not found)\b/;
 
-/**
- * Whether the service reports that the job does not exist. False if it reports no jobs, is not available, or refuses:
- * another user's job may look like a lost session.
- */
+/** False if the service reports no jobs or refuses: another user's job may look like a lost session. */
 export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
   if (!hasJobService(config.service)) return false;
   return await untilStopped(async (signal) => {

@@ -34,10 +34,7 @@ async function clearFiles(directory: string, kept: string): Promise<void> {
 /** The modification time given to a directory; any change replaces it. */
 const UNCHANGED_SECONDS = 1;
 
-/**
- * Creates the partial directories of rsync for these files, so that unused ones can be detected afterwards. One that
- * cannot be created counts as used.
- */
+/** Before rsync, so that unused ones can be detected. One that cannot be created counts as used. */
 export async function preparePartialDirectories(directory: string, names: readonly string[]): Promise<void> {
   for (const parent of new Set(names.map((name) => path.dirname(name)))) {
     const partial = path.join(directory, parent, PARTIAL_DIRECTORY);

@@ -1,7 +1,4 @@
-/**
- * An agent of a fleet: acquires jobs, renews its leases, hands off jobs, and starts following them. During a database
- * outage it keeps its jobs until their leases expire; then it waits.
- */
+/** An agent of a fleet. During a database outage it keeps its jobs until their leases expire; then it waits. */
 import { randomUUID } from 'node:crypto';
 import type { SharedService } from '../agent/calls.ts';
 import { Failures } from '../agent/failures.ts';

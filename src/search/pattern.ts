@@ -1,7 +1,4 @@
-/**
- * The pattern of a search. Lines are found first by a text that each match contains, then by the regular expression on
- * the lines with that text.
- */
+/** The pattern of a search: the regular expression runs only on lines with a text that each match contains. */
 import { isAscii } from 'node:buffer';
 import { JobtailError } from '../errors.ts';
 import { statesOf, withoutColours } from '../line-states.ts';

@@ -1,7 +1,4 @@
-/**
- * The single writer of a state directory. The lock is an exclusive SQLite transaction on a file of its own. The kernel
- * releases it when the process ends, so no stale lock is left.
- */
+/** The single writer of a state directory. The kernel releases its lock, an SQLite transaction, with the process. */
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';

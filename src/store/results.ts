@@ -108,10 +108,7 @@ export class ResultFiles {
     return this.#table.get('WHERE job_id = ? AND name = ?', jobId, name);
   }
 
-  /**
-   * One level of the names as a tree: after `after`, in the order of the names, what follows `under` up to the next
-   * slash.
-   */
+  /** The names as a tree: in their order, after `after`, what follows `under` up to the next slash. */
   level(jobId: JobId, query: LevelQuery): LevelEntry[] {
     const { under } = query;
     const names = [...this.#entries(jobId, query)];

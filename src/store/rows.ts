@@ -55,10 +55,7 @@ export interface LiveFileRow extends LiveFileKey {
   readonly checksum: number | null;
   /** Ranges before the position with substituted bytes, in order. */
   readonly inexact: readonly InexactRegion[];
-  /**
-   * Inode and modification time of the mirror after the last write of the agent; without the time, the mirror counts as
-   * modified.
-   */
+  /** Inode and time of the mirror after the last write of the agent; without the time, it counts as modified. */
   readonly inode: string | null;
   readonly modifiedNs: string | null;
   /** The last step of a rotation under way. */

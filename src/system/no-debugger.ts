@@ -1,5 +1,2 @@
-/**
- * Node.js opens a debugger on SIGUSR1, for every user of the machine: a listener prevents it. The first import of each
- * entry point.
- */
+/** A listener prevents that Node.js opens a debugger on SIGUSR1, for every user of the machine. Import it first. */
 process.on('SIGUSR1', () => {});

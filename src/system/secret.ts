@@ -37,10 +37,7 @@ export class Secret {
     return placeOf(this.#options);
   }
 
-  /**
-   * The current secret, without the newline at its end. @throws JobtailError secret-unavailable, aborted; never with a
-   * part of the secret in it
-   */
+  /** Without the newline at its end. @throws JobtailError secret-unavailable, aborted; never with a part of it */
   async read(signal: AbortSignal): Promise<string> {
     const { source } = this.#options;
     if (source.kind === 'command') return this.#textOf(await printedSecret(source, signal));

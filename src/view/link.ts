@@ -1,7 +1,4 @@
-/**
- * Where a view is: the address or the Unix socket that it listens at (a socket that only its owner may open), its link for
- * a person, and whether the process that listens there has proven to be the view.
- */
+/** Where a view listens, its link for a person, and whether the process that listens there is the view. */
 import { once } from 'node:events';
 import fs from 'node:fs';
 import type { IncomingMessage } from 'node:http';

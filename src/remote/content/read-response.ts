@@ -1,7 +1,4 @@
-/**
- * Reads a response of SOAP or REST: a success while it arrives, flushing lifted texts before reading on; a refusal up
- * to a limit; or a web page, which proxies and sign-in pages send.
- */
+/** Reads a response of SOAP or REST: a success while it arrives, a refusal up to a limit, or a web page. */
 import { JobtailError } from '../../errors.ts';
 import { isIdempotent, type Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';

@@ -1,7 +1,4 @@
-/**
- * The end of a call by abort or time limit, and the body of a response: read at the pace of the reader, and aborted
- * when the server makes no progress.
- */
+/** The end of a call by abort or time limit, and the body of a response: aborted when it makes no progress. */
 import { setMaxListeners } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import type { Readable } from 'node:stream';

@@ -1,7 +1,4 @@
-/**
- * Compressed responses. gzip is requested while responses arrive slowly; on a fast connection, it costs more processor
- * time than it saves.
- */
+/** Requests gzip while responses arrive slowly: on a fast connection, it costs more processor time than it saves. */
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { type ErrorCode, JobtailError } from '../../errors.ts';
@@ -63,10 +60,7 @@ export class Compression {
     if (this.#slowInARow >= MEASUREMENTS) this.#wantedUntilMs = this.#nowMs() + REQUESTED_MS;
   }
 
-  /**
-   * Unpacks a gzip body at the pace of the reader. After a damaged one, or one with too high a ratio, gzip is not
-   * requested again.
-   */
+  /** After a damaged body, or one with too high a ratio, gzip is not requested again. */
   unpacked(body: Body, target: Target, signal: AbortSignal): AsyncIterable<Buffer> {
     const chunks = this.#unpack(body, target, signal);
     const end = async (): Promise<IteratorResult<Buffer, undefined>> => {

@@ -1,7 +1,4 @@
-/**
- * Calls of one SOAP service in a session: writes and sends an envelope, and reads the response while it arrives. Bulky
- * texts go to their receivers; the rest is returned.
- */
+/** Calls of one SOAP service in a session. Bulky texts go to their receivers while the response arrives. */
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
