@@ -1,5 +1,5 @@
 /** The command line: names, arguments and help of the commands. Their code in commands/ is loaded on demand. */
-import { Argument } from 'commander';
+import { Argument, Option } from 'commander';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { printableLines } from '../printable.ts';
 import { AgentCommand, CONFIG_HELP } from './agent-command.ts';
@@ -79,7 +79,12 @@ function addFollowing(program: AgentCommand): void {
     .quiet()
     .json()
     .option('--no-wait', 'return at once, without waiting (up to 10 s) for the first tasks')
-    .option('--foreground', 'follow the job in this process, if no agent is running, and print its lines')
+    .addOption(
+      new Option(
+        '--foreground',
+        'follow the job in this process, if no agent is running, and print its lines',
+      ).conflicts(['quiet', 'json', 'wait']),
+    )
     .option(
       '--stall-after <time>',
       'report the job as stalled if no live file grows for this time (30m, 2h, ...)',

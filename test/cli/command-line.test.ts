@@ -57,6 +57,8 @@ it('an invalid argument is quoted once, after the name of its option', () => {
     expect(errorOf(...args)).toContain('"30" has no unit: 30m or 30s?');
   for (const option of ['--json', '--quiet'])
     expect(errorOf('watch', '--mine', option)).toMatch(/'--mine' cannot be used with option '.*--(?:json|quiet)'/);
+  for (const option of ['--json', '--quiet', '--no-wait'])
+    expect(errorOf('watch', '501', '--foreground', option)).toContain("'--foreground' cannot be used with option");
   for (const args of [['status', 'a\u001b]52;c;x\u0007'], ['a\u001b[2J\u009b']])
     expect(errorOf(...args)).toMatch(/^[ -~]+$/);
 });

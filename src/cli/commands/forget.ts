@@ -3,7 +3,7 @@ import { forgetJob, isOver, lastWorkOn, requireOver } from '../../agent/forget.t
 import { unprovenIn } from '../../agent/unproven.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import type { OwnedStore } from '../../daemon/own-state.ts';
-import { notWatched, withSharedStore } from '../../daemon/state.ts';
+import { withSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import { compareIds, type JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
@@ -85,7 +85,10 @@ async function forgetChosen(config: Config, jobIds: readonly JobId[], forgetting
 /** Whether a job is to be removed; one that is followed, and a named one that is unknown, is an error. */
 function isChosen(jobId: JobId, isNamed: boolean, { store, options }: Forgetting): boolean {
   const job = store.jobs.get(jobId);
-  if (job === undefined && isNamed) throw notWatched(jobId);
+  if (job === undefined && isNamed)
+    throw new JobtailError('job-unknown', `the state has no job ${jobId}`, {
+      hint: 'agent status --all lists its jobs',
+    });
   if (job === undefined || (!isNamed && !isOver(job))) return false;
   requireOver(job);
   if (options.olderThan !== undefined && lastWorkOn(job) > Date.now() - options.olderThan) return false;

@@ -134,6 +134,13 @@ describe('agent forget', () => {
     expect(fs.existsSync(at('501/results/out/a.dat'))).toBe(true);
   });
 
+  it('names a job that the state does not have', async () => {
+    await withJobs({ 501: 'settled' });
+    const { code, stderr } = await forget('999', '--yes');
+    expect(code).toBe(7);
+    expect(stderr).toBe('agent: the state has no job 999\n       agent status --all lists its jobs\n');
+  });
+
   it('without a terminal, it needs --yes; without a job, it needs --older-than', async () => {
     await withJobs({ 501: 'settled' });
     for (const args of [['501'], []]) expect((await forget(...args)).code).toBe(2);
