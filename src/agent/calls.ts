@@ -30,8 +30,8 @@ interface CallsOptions {
 /**
  * What a call is for. While calls of all lanes wait, each lane gets a share of 1 / cost of them: no lane waits for ever.
  * asked: a short call that a command waits for. begun: the next request of a poll, which has mirrors open. live: a poll.
- * wanted: a call of a complete pass that no command waits for, and each download of a pass. raw: the whole file of a live
- * file. patient: any other call that may take long, or whose job was slow before.
+ * wanted: a poll of a job that is over, a call of a complete pass that no command waits for, and each download of a pass.
+ * raw: the whole file of a live file. patient: any other call that may take long, or whose job was slow before.
  */
 const LANES = {
   asked: { cost: 0.5, isLong: false },

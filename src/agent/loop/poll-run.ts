@@ -8,6 +8,11 @@ import type { Polled } from '../poll/poll.ts';
 import type { JobParts } from './job-runs.ts';
 import { restOf, withJitter } from './pace.ts';
 
+/** Lanes of the first call of a poll, and of its next ones: a begun poll ends before others begin. */
+const RUNNING = ['live', 'begun'] as const;
+const OVER = ['wanted', 'live'] as const;
+const PATIENT = ['patient', 'patient'] as const;
+
 /** Maximum delay of the commit of a poll without news. */
 const QUIET_COMMIT_MS = 1_000;
 
@@ -85,9 +90,10 @@ export class PollRun {
     const { calls, remote } = context;
     const { clock } = context.deps;
     // A slow or failing job must not delay the others, and jobs that are over must not delay running ones.
-    const isPatient = pace.isSlow || runs.isFailing('poll') || stage.current === 'over';
-    const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
-    const slotted = queuedRemote(remote, slot, isPatient ? 'patient' : 'begun');
+    const isPatient = pace.isSlow || runs.isFailing('poll');
+    const [first, next] = isPatient ? PATIENT : stage.current === 'over' ? OVER : RUNNING;
+    const slot = new CallSlot(calls, first, signal);
+    const slotted = queuedRemote(remote, slot, next);
     let startedAt = clock.monotonic();
     let hasBegun = false;
     const waitForTurn = async () => {

@@ -98,6 +98,16 @@ it('a job that is over ends while many running jobs grow at each poll', async ()
   expect(clock.monotonic() - startedAt).toBeLessThan(MAX_END_MS);
 });
 
+it('the live files of the first job that is over do not wait for the first polls of all', async () => {
+  const { clock, remote, store, start } = await many();
+  const ids = Array.from({ length: MANY }, (_, index) => String(100 + index) as JobId);
+  for (const id of ids) remote.files.set(`9${id}/stdout`, Buffer.from('the end\n'));
+  const hasLiveFile = (id: JobId) => store.liveFiles.ofJob(id).some(({ position }) => position > 0);
+  start();
+  await clock.passUntil('the first live file', () => ids.some(hasLiveFile));
+  expect(remote.polls.size).toBeLessThan(MANY / 2);
+});
+
 it('the list that names new jobs of the user also reports their tasks and states', async () => {
   const { clock, jobService, remote, store, start } = await many();
   jobService.laterMs = 60 * 60_000;
