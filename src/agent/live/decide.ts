@@ -59,7 +59,7 @@ export type Need = 'raw-bytes' | 'the-next-poll';
 export function decide(facts: Facts): Decision {
   const { shown, isByAscii = false, areRawBytesRefused = false, mirror } = facts;
   const { length, undisputed, integrity } = mirror;
-  // What follows an open end is not shown either.
+  // The text does not show what follows an open end, either.
   const isTornBehind = shown.kind === 'same' && shown.open && length > undisputed;
   const unshownFrom = facts.unshownFrom ?? (isTornBehind ? Math.max(shown.at, undisputed) : undefined);
   const isUncommitted = length > undisputed && integrity !== 'unknown';

@@ -120,7 +120,7 @@ async function act(decision: Decision, file: LiveFile): Promise<boolean> {
 /** Appends what follows the mirror, which the text shows up to its end unless `shown` is open. */
 async function append(file: LiveFile, first: FirstResponse, shown: Match, context: FollowContext): Promise<FollowEnd> {
   const { parts } = context;
-  // An open end was shown to the raw bytes before (decide.ts).
+  // For an open end, raw bytes were requested before (decide.ts).
   const isOpen = shown.kind === 'same' && shown.open;
   if (!isOpen) {
     const appended = await appendText(file, first, context);

@@ -43,7 +43,7 @@ const LOOKAHEAD_BYTES = 4 * 1024;
 /** Bytes after U+FFFD that must be equal. */
 const RESUME_BYTES = 64;
 const MAX_BYTES_A_REPLACEMENT = 3;
-/** Where only ASCII characters of a text count, others are whole. */
+/** Where only the ASCII characters of a text count, another one may stand for so many bytes. */
 const MAX_BYTES_A_CHARACTER = 4;
 
 /** Calls `onUnshown` with each stretch of bytes that the text does not show. */

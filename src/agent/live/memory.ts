@@ -35,10 +35,11 @@ export class FileMemory {
 }
 
 interface RawTries {
-  /** The time of the last request in milliseconds, and the pause after it if it was of use. */
+  /** The time of the last request, in milliseconds. */
   at: number;
+  /** The pause after it, in milliseconds; failures lengthen it. */
   firstMs: number;
-  /** The end of the text that was shown to it: another one shows that the file changed. */
+  /** Where the text ended that was to prove its bytes: another end shows that the file changed. */
   shownEnd: number | undefined;
   /** Consecutive refusals, but those of a last pass. */
   refusals: number;

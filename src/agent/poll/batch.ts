@@ -9,7 +9,7 @@ import { BEHIND_EVERY_END, type Part, type PartRequest, type Remote } from '../p
 
 /**
  * The responses of one round, by `keyText`: a part, an error of that file alone, or neither (the file does not exist).
- * Both, if the service can read the file but cannot send its text: then the part is empty and has `isBeginning`.
+ * Both: the service reads the file, but cannot send its text; the part is empty, and has `isBeginning`.
  */
 export interface Batch {
   readonly parts: Map<string, Part>;
@@ -60,8 +60,8 @@ export class BatchReader {
       const missing = requests.filter((request) => !batch.parts.has(keyText(request)));
       if (isCut) await this.#readSlices(call, missing, 1);
     };
-    const divide: Call['divide'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
-    const call: Call = { readOnce, divide, batch, isFirstCall, isAnswered: false };
+    const sized: Call['sized'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
+    const call: Call = { readOnce, sized, batch, isFirstCall, isAnswered: false };
     try {
       // Only if the service answers a short call, a text may be what it hangs on.
       if (this.#hasHung && isFirstCall)
@@ -89,11 +89,11 @@ export class BatchReader {
     const poisoned = this.#poisoned;
     const alone = [...poisoned].flatMap((name) => wanted.filter((request) => keyText(request) === name));
     const together = alone.length === 0 ? wanted : wanted.filter((request) => !poisoned.has(keyText(request)));
-    const slices = [...slicesOf(together, files).flatMap(call.divide), ...slicesOf(alone, 1)];
-    for (const slice of slices) await this.#divide(call, slice);
+    const slices = [...slicesOf(together, files).flatMap(call.sized), ...slicesOf(alone, 1)];
+    for (const slice of slices) await this.#readDivided(call, slice);
   }
 
-  async #divide(call: Call, wanted: readonly PartRequest[]): Promise<void> {
+  async #readDivided(call: Call, wanted: readonly PartRequest[]): Promise<void> {
     const { errors } = call.batch;
     try {
       await call.readOnce(wanted);
@@ -115,7 +115,7 @@ export class BatchReader {
       }
       const errorsBefore = errors.size;
       const size = Math.ceil(wanted.length / PARTS);
-      for (const slice of slicesOf(wanted, size)) await this.#divide(call, slice);
+      for (const slice of slicesOf(wanted, size)) await this.#readDivided(call, slice);
       // All parts succeeded.
       if (errors.size === errorsBefore && error.code === 'request-too-long')
         this.#limit.files = Math.min(this.#limit.files, size);
@@ -125,7 +125,8 @@ export class BatchReader {
 
 interface Call {
   readonly readOnce: (wanted: readonly PartRequest[]) => Promise<void>;
-  readonly divide: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
+  /** The requests in calls that the service takes. */
+  readonly sized: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
   readonly batch: Batch;
   readonly isFirstCall: boolean;
   /** Whether the service answered a call: if it hangs on another, the files of that are the cause. */

@@ -35,7 +35,7 @@ export async function followAll(
   const failures: unknown[] = [];
   let active = files.length;
   let onAllWait = () => {};
-  const pause = () => {
+  const becomeIdle = () => {
     active -= 1;
     if (active === 0) onAllWait();
   };
@@ -43,7 +43,7 @@ export async function followAll(
     new Promise<Value>((resume, fail) => {
       if (failures.length > 0) return fail(ended());
       add({ resume, fail });
-      pause();
+      becomeIdle();
     });
   const waits: FileWaits = {
     load: (request) => wait((one) => loading.push({ ...one, request })),
@@ -53,7 +53,7 @@ export async function followAll(
     file
       .follow(waits)
       .catch((error: unknown) => failures.push(error))
-      .finally(pause),
+      .finally(becomeIdle),
   );
   for (let isFirstCall = true; ; isFirstCall = false) {
     if (active > 0) await new Promise<void>((resolve) => (onAllWait = resolve));

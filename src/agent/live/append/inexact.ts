@@ -17,7 +17,7 @@ import { appendCertain } from './append.ts';
 const MAX_PROBES = 24;
 /** Bytes of a response without a block edge (docs/dev/servers.md 1.2). */
 const UNCUT_BYTES = 1_020;
-/** So many U+FFFD, and the character after them, are less than these bytes. */
+/** So many U+FFFD, of at most three bytes each, and the character after them fit into UNCUT_BYTES. */
 const MAX_UNCUT_REPLACED = 300;
 /** Bytes of text after U+FFFD that are compared. */
 const FOLLOWING_BYTES = 64;
