@@ -57,7 +57,8 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     tasks: { ...tasksReport(config, store, job, found), reported: (reported?.information.tasks ?? []).map(taskFields) },
     watchedAt: job.watchedAt,
     polledAt: job.polledAt,
-    grownAt: job.grownAt,
+    // A long poll commits what it appended before it ends.
+    grownAt: files.reduce((latest, { grownAt }) => Math.max(latest, grownAt ?? 0), job.grownAt ?? 0) || null,
     stalledAt: job.stalledAt,
     lagMs: lagOf(job),
     failures: job.failures,
