@@ -149,6 +149,7 @@ export class Notifications {
         const before = store.outbox.jobs.get(jobId);
         const reported = store.jobInformation.get(jobId);
         const isComplete = () =>
+          job.error === null &&
           areFilesHere(store.liveFiles.ofJob(jobId), store.results.counts(jobId), reported?.information.state ?? null);
         const isNew = before === undefined && (job.polledAt === null || job.watchedAt >= this.#startedAt);
         if (isNew || before !== undefined) this.#add(eventsOf(before, job, reported, clock.now(), isComplete));

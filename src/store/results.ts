@@ -75,6 +75,13 @@ export class ResultFiles {
     });
   }
 
+  /** No pass finishes these any more. */
+  endUnfinished(jobId: JobId, reason: string): void {
+    const end =
+      "UPDATE result_files SET state = 'failed', reason = ? WHERE job_id = ? AND state IN ('listed', 'in-flux')";
+    this.#sql.run(end, reason, jobId);
+  }
+
   forgetAll(rows: readonly Pick<ResultRow, 'jobId' | 'name'>[]): void {
     const forget = 'DELETE FROM result_files WHERE job_id = ? AND name = ?';
     this.#sql.transaction(() => {

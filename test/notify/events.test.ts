@@ -67,6 +67,14 @@ describe('a job', () => {
 
   it.each<[string, string, (place: NotifyPlace) => void]>([
     ['deleted', 'Deleted', () => {}],
+    [
+      'settled without a last pass',
+      'Finished',
+      ({ store }) => {
+        const error = { code: 'malformed', message: 'no listing', hint: null, since: 1 } as const;
+        store.jobs.endRun(JOB, { polledAt: 9, grownAt: null, refused: 0, failures: 9, error });
+      },
+    ],
     ['settled with a failed result', 'Finished', (place) => place.store.results.saveAll([FAILED])],
     [
       'settled with a live file that is not proven',

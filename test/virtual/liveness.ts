@@ -217,11 +217,14 @@ function lacksOfMirrors({ agent, mirrors }: Complete, job: SimulatedJob, isSettl
 }
 
 function lacksOfResults({ agent, mirrors }: Complete, job: SimulatedJob, isSettled: boolean): Lack[] {
+  const isGivenUp = agent.store.jobs.get(job.id)?.error !== null;
   const directory = resultsDirectory(mirrors, job.id);
   return [...job.results].flatMap(([name, { contents }]) => {
     const row = agent.store.results.get(job.id, name);
-    // What was left out, or failed, when its job settled stays so.
-    const isLeft = isSettled && (row?.state === 'left-out' || row?.state === 'failed');
+    // What was left out, or failed, when its job settled stays so; without a last pass, what was fetched may be old.
+    const isLeft = isSettled && (row?.state === 'left-out' || row?.state === 'failed' || isGivenUp);
+    if (isSettled && row?.state === 'in-flux')
+      return [{ what: `${job.id}: the result ${name} of a settled job is in flux`, boundMs: RESULTS_BOUND_MS }];
     if (isLeft || !isWanted(agent.config, name, contents.at(-1)?.length ?? 0)) return [];
     const boundMs = (row?.hangs ?? 0) > 0 ? HUNG_BOUND_MS : RESULTS_BOUND_MS;
     const file = path.join(directory, name);

@@ -78,6 +78,7 @@ export class PassRun {
       if (!settles || !this.#isGivenUp(failure)) throw failure;
       const state = await this.#conclude(job, summaryWithoutPass(jobId, store, message), true);
       if (state !== 'settled') throw failure;
+      store.results.endUnfinished(jobId, message);
       runs.givenUp('pass', failure);
       return { ...end, state };
     } finally {

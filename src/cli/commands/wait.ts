@@ -55,7 +55,7 @@ export function endOf(job: JobReport): Ended | undefined {
   const ends: Readonly<Record<string, Outcome>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
   const end = ends[job.jobState ?? ''];
   const isSettled = job.state === 'settled';
-  const unproven = isSettled ? unprovenOf(job.files, job.results) : ['it is not followed any more'];
+  const unproven = isSettled ? unprovenOf(job.error, job.files, job.results) : ['it is not followed any more'];
   if (end === undefined) unproven.push('it is not reported how the job ended');
   if (end === undefined || !isSettled) return { job, outcome: 'unproven', unproven };
   return { job, outcome: end === 'finished' && unproven.length > 0 ? 'unproven' : end, unproven };

@@ -1,5 +1,6 @@
 /** The end of a job whose last pass fails: it is retried with back-off, its error stays visible, and it is given up. */
 import { expect, it } from 'vitest';
+import { unprovenIn } from '../../../src/agent/unproven.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
@@ -81,8 +82,15 @@ it.each([true, false])(
     const remote = new FailingRemote();
     remote.failing = 'listings';
     remote.failure = new JobtailError('request-too-long', 'this release lists no job whose id has five digits or more');
-    const { clock, job, warnings } = await follow(remote, results);
+    const { clock, job, store, warnings } = await follow(remote, results);
+    const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, stamp: null, stampProven: false };
+    const old = { jobId: JOB, reason: null, bytes: 1, sha256: 'x', live: null, ...times };
+    if (results) store.results.saveAll([{ ...old, name: '/11/grew', state: 'in-flux' }]);
     await clock.passUntil('its end', () => job()?.state === 'settled', 17 * MINUTE_MS);
+    // Nothing of it is in flux, and nobody takes what was fetched before for the last state.
+    const reason = remote.failure.message;
+    expect(unprovenIn(store, JOB)).toContain(`no last pass: ${reason}`);
+    if (results) expect(store.results.get(JOB, '/11/grew')).toMatchObject({ state: 'failed', reason });
     expect(job()?.error).toMatchObject({ code: 'request-too-long' });
     // Nothing of it is retried, a sync of results neither.
     expect(job()?.error).not.toHaveProperty('retryAt');
