@@ -80,40 +80,49 @@ export function brokenConnections({ type, good, beforeContent }: Sound): readonl
   const chunked = head(200, { 'content-type': type, 'transfer-encoding': 'chunked' });
   const chunk = `${chunked}${Buffer.byteLength(good).toString(16)}\r\n${good}\r\n`;
   return [
-    { what: 'silence', code: 'timeout', serve: () => undefined },
-    { what: 'a short body', code: 'interrupted', serve: (socket) => void socket.end(begun) },
-    { what: 'a body cut between two chunks', code: 'interrupted', serve: (socket) => void socket.end(chunk) },
-    { what: 'a body that stalls behind its end', code: 'timeout', serve: only(chunk) },
-    {
-      what: 'a bomb of gzip',
-      code: 'malformed',
-      serve: answered(200, type, gzipSync(Buffer.alloc(50_000_000)), { 'content-encoding': 'gzip' }),
-      says: 'compressed',
-    },
-    { what: 'gzip that does not say so', code: 'malformed', serve: answered(200, type, gzipSync(good)) },
+    broken('silence', 'timeout', () => undefined),
+    broken('a short body', 'interrupted', (socket) => void socket.end(begun)),
+    broken('a body cut between two chunks', 'interrupted', (socket) => void socket.end(chunk)),
+    broken('a body that stalls behind its end', 'timeout', only(chunk)),
+    broken(
+      'a bomb of gzip',
+      'malformed',
+      answered(200, type, gzipSync(Buffer.alloc(50_000_000)), { 'content-encoding': 'gzip' }),
+      'compressed',
+    ),
+    broken('gzip that does not say so', 'malformed', answered(200, type, gzipSync(good))),
   ];
 }
 
 export function brokenStatuses({ type, good }: Sound): readonly BrokenAnswer[] {
   const long = longHead(type, 500);
   return [
-    { what: 'an empty 200', code: 'unexpected-answer', serve: status(200), says: 'empty' },
-    { what: 'an empty 200 of HTML', code: 'unexpected-answer', serve: answered(200, HTML, ''), says: 'empty' },
-    { what: '202', code: 'unexpected-answer', serve: status(202), says: '202' },
-    { what: '206', code: 'unexpected-answer', serve: answered(206, type, good) },
-    { what: '301', code: 'redirected', serve: status(301, { location: 'http://127.0.0.1:1/?secret' }) },
-    { what: '307', code: 'redirected', serve: status(307, { location: '/' }) },
-    { what: '308 with a body', code: 'redirected', serve: answered(308, HTML, page(1_000_000), { location: '/' }) },
-    { what: '400', code: 'http-status', serve: status(400) },
-    { what: '401', code: 'session-lost', serve: status(401) },
-    { what: '403', code: 'session-lost', serve: answered(403, HTML, page(1000)), says: 'Sign in' },
-    { what: '405', code: 'http-status', serve: status(405) },
-    { what: '413', code: 'request-too-long', serve: status(413) },
-    { what: '500', code: 'http-status', serve: status(500) },
-    { what: '500 with a page of 1 MB', code: 'http-status', serve: answered(500, HTML, page(1_000_000)) },
-    { what: '500 with a body that stalls', code: 'timeout', serve: only(long) },
-    { what: '500 with a body without end', code: 'http-status', serve: forever(long, 'x'.repeat(65_536)) },
-    { what: '503', code: 'unavailable', serve: status(503, { 'retry-after': 7 }) },
-    { what: '504', code: 'unavailable', serve: status(504) },
+    broken('an empty 200', 'unexpected-answer', status(200), 'empty'),
+    broken('an empty 200 of HTML', 'unexpected-answer', answered(200, HTML, ''), 'empty'),
+    broken('202', 'unexpected-answer', status(202), '202'),
+    broken('206', 'unexpected-answer', answered(206, type, good)),
+    broken('301', 'redirected', status(301, { location: 'http://127.0.0.1:1/?secret' })),
+    broken('307', 'redirected', status(307, { location: '/' })),
+    broken('308 with a body', 'redirected', answered(308, HTML, page(1_000_000), { location: '/' })),
+    broken('400', 'http-status', status(400)),
+    broken('401', 'session-lost', status(401)),
+    broken('403', 'session-lost', answered(403, HTML, page(1000)), 'Sign in'),
+    broken('405', 'http-status', status(405)),
+    broken('413', 'request-too-long', status(413)),
+    broken('500', 'http-status', status(500)),
+    broken('500 with a page of 1 MB', 'http-status', answered(500, HTML, page(1_000_000))),
+    broken('500 with a body that stalls', 'timeout', only(long)),
+    broken('500 with a body without end', 'http-status', forever(long, 'x'.repeat(65_536))),
+    broken('503', 'unavailable', status(503, { 'retry-after': 7 })),
+    broken('504', 'unavailable', status(504)),
   ];
+}
+
+export function broken(
+  what: string,
+  code: BrokenAnswer['code'],
+  serve: BrokenAnswer['serve'],
+  says?: string,
+): BrokenAnswer {
+  return { what, code, serve, ...(says === undefined ? {} : { says }) };
 }

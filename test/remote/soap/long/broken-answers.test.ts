@@ -5,6 +5,7 @@ import {
   answered,
   type Broken,
   type BrokenAnswer,
+  broken,
   brokenConnections,
   brokenStatuses,
   forever,
@@ -51,7 +52,7 @@ const inHeader = (piece: string, attributes = '') => {
 
 const connections: readonly BrokenAnswer[] = [
   ...brokenConnections(SOUND),
-  { what: 'a header that drips', code: 'timeout', serve: forever('HTTP/1.1 200 OK\r\nx: ', 'x', 10) },
+  broken('a header that drips', 'timeout', forever('HTTP/1.1 200 OK\r\nx: ', 'x', 10)),
   {
     what: 'a header without end',
     code: 'malformed',
@@ -59,116 +60,85 @@ const connections: readonly BrokenAnswer[] = [
     // undici makes an error of each name and value of the chunk (64 KiB at most) in which the header became too long.
     blocksMs: 2_000,
   },
-  {
-    what: 'white space without end',
-    code: 'answer-too-large',
-    serve: forever(LONG + beforeContent.replace(/<JobFileContentExt>.*/, ''), ' '.repeat(65_536)),
-  },
-  { what: 'a comment without end', code: 'malformed', serve: forever(`${LONG}<!--`, 'x'.repeat(65_536)) },
-  {
-    what: 'elements without end',
-    code: 'answer-too-large',
-    serve: forever(LONG + beforeContent.replace('<content>', ''), '<a/>'.repeat(5000)),
-  },
-  { what: 'a tag without end', code: 'malformed', serve: forever(`${LONG}<a b="`, 'x'.repeat(65_536)) },
+  broken(
+    'white space without end',
+    'answer-too-large',
+    forever(LONG + beforeContent.replace(/<JobFileContentExt>.*/, ''), ' '.repeat(65_536)),
+  ),
+  broken('a comment without end', 'malformed', forever(`${LONG}<!--`, 'x'.repeat(65_536))),
+  broken(
+    'elements without end',
+    'answer-too-large',
+    forever(LONG + beforeContent.replace('<content>', ''), '<a/>'.repeat(5000)),
+  ),
+  broken('a tag without end', 'malformed', forever(`${LONG}<a b="`, 'x'.repeat(65_536))),
 ];
 
 const statuses: readonly BrokenAnswer[] = [
   ...brokenStatuses(SOUND),
-  { what: '204', code: 'unexpected-answer', serve: only('HTTP/1.1 204 No\r\n\r\n') },
-  { what: '404', code: 'http-status', serve: answered(404, HTML, '<title>Not found</title>'), says: 'Not found' },
-  { what: '415', code: 'http-status', serve: status(415) },
-  { what: '429', code: 'rate-limited', serve: status(429, { 'retry-after': 7 }) },
-  {
-    what: '500 with 1 MB of text without a colon',
-    code: 'http-status',
-    serve: answered(500, XML, '<'.repeat(1_000_000)),
-  },
-  { what: '500 with a sound envelope', code: 'http-status', serve: answered(500, XML, good) },
-  { what: '500 with half a fault', code: 'http-status', serve: answered(500, XML, fault11('x').slice(0, -20)) },
-  { what: '502', code: 'unavailable', serve: answered(502, HTML, page(1000)) },
-  { what: '503 with a fault', code: 'unavailable', serve: answered(503, XML, fault11('busy')), says: 'busy' },
+  broken('204', 'unexpected-answer', only('HTTP/1.1 204 No\r\n\r\n')),
+  broken('404', 'http-status', answered(404, HTML, '<title>Not found</title>'), 'Not found'),
+  broken('415', 'http-status', status(415)),
+  broken('429', 'rate-limited', status(429, { 'retry-after': 7 })),
+  broken('500 with 1 MB of text without a colon', 'http-status', answered(500, XML, '<'.repeat(1_000_000))),
+  broken('500 with a sound envelope', 'http-status', answered(500, XML, good)),
+  broken('500 with half a fault', 'http-status', answered(500, XML, fault11('x').slice(0, -20))),
+  broken('502', 'unavailable', answered(502, HTML, page(1000))),
+  broken('503 with a fault', 'unavailable', answered(503, XML, fault11('busy')), 'busy'),
 ];
 
 const types: readonly BrokenAnswer[] = [
-  {
-    what: 'a page of 1 MB',
-    code: 'malformed',
-    serve: answered(200, HTML, page(1_000_000)),
-    says: 'web page ("Sign in")',
-  },
-  {
-    what: 'a page of 1 MB that says it is XML',
-    code: 'malformed',
-    serve: xml(page(1_000_000)),
-    says: 'web page ("Sign in")',
-  },
-  {
-    what: 'a page without type',
-    code: 'malformed',
-    serve: answered(200, '', '<html><title>Hi</title>'),
-    says: 'web page ("Hi")',
-  },
-  { what: 'JSON', code: 'malformed', serve: answered(200, 'application/json', '{}'), says: 'application/json' },
-  { what: 'MTOM', code: 'malformed', serve: answered(200, 'multipart/related; boundary=x', '--x') },
-  {
-    what: 'another encoding in the header',
-    code: 'malformed',
-    serve: answered(200, 'text/xml; charset=windows-1250', good),
-  },
-  { what: 'UTF-16', code: 'malformed', serve: xml(Buffer.from(`\uFEFF${good}`, 'utf16le')) },
+  broken('a page of 1 MB', 'malformed', answered(200, HTML, page(1_000_000)), 'web page ("Sign in")'),
+  broken('a page of 1 MB that says it is XML', 'malformed', xml(page(1_000_000)), 'web page ("Sign in")'),
+  broken('a page without type', 'malformed', answered(200, '', '<html><title>Hi</title>'), 'web page ("Hi")'),
+  broken('JSON', 'malformed', answered(200, 'application/json', '{}'), 'application/json'),
+  broken('MTOM', 'malformed', answered(200, 'multipart/related; boundary=x', '--x')),
+  broken('another encoding in the header', 'malformed', answered(200, 'text/xml; charset=windows-1250', good)),
+  broken('UTF-16', 'malformed', xml(Buffer.from(`\uFEFF${good}`, 'utf16le'))),
 ];
 
 const documents: readonly BrokenAnswer[] = [
-  { what: 'an external entity', code: 'malformed', serve: xml(`<!DOCTYPE a SYSTEM "file:///etc/passwd">${good}`) },
-  { what: '1 MB of namespaces in the header', code: 'answer-too-large', serve: xml(inHeader('<a xmlns:p="urn:p"/>')) },
-  {
-    what: '1 MB of namespaces, each below many others',
-    code: 'answer-too-large',
-    serve: xml(inHeader('<b xmlns:q="r"/>', MANY_NAMESPACES)),
-  },
-  {
-    what: 'a fault with 1 MB of namespaces in its detail',
-    code: 'answer-too-large',
-    serve: xml(fault11('no').replace('<detail />', `<detail>${'<a xmlns:p="urn:p"/>'.repeat(50_000)}</detail>`)),
-  },
-  { what: 'deep nesting', code: 'malformed', serve: xml(beforeContent + '<a>'.repeat(1_000_000)) },
-  {
-    what: 'an attribute of 10 MB',
-    code: 'malformed',
-    serve: xml(good.replace('<content>', `<content a="${'x'.repeat(10_000_000)}">`)),
-  },
-  { what: 'a name of 10 MB', code: 'malformed', serve: xml(`<${'a'.repeat(10_000_000)}/>`) },
-  { what: 'a path of 10 MB', code: 'answer-too-large', serve: xml(good.replace('/out', 'x'.repeat(10_000_000))) },
-  { what: 'a million elements', code: 'answer-too-large', serve: xml(partsResponse('<a/>'.repeat(1_000_000))) },
-  { what: 'as many elements as allowed', code: 'malformed', serve: xml(partsResponse(`x${'<a></a>'.repeat(9_900)}`)) },
-  {
-    what: 'content of 30 MB without end',
-    code: 'malformed',
-    serve: xml(`${beforeContent}<![CDATA[${'x'.repeat(30_000_000)}`),
-  },
+  broken('an external entity', 'malformed', xml(`<!DOCTYPE a SYSTEM "file:///etc/passwd">${good}`)),
+  broken('1 MB of namespaces in the header', 'answer-too-large', xml(inHeader('<a xmlns:p="urn:p"/>'))),
+  broken(
+    '1 MB of namespaces, each below many others',
+    'answer-too-large',
+    xml(inHeader('<b xmlns:q="r"/>', MANY_NAMESPACES)),
+  ),
+  broken(
+    'a fault with 1 MB of namespaces in its detail',
+    'answer-too-large',
+    xml(fault11('no').replace('<detail />', `<detail>${'<a xmlns:p="urn:p"/>'.repeat(50_000)}</detail>`)),
+  ),
+  broken('deep nesting', 'malformed', xml(beforeContent + '<a>'.repeat(1_000_000))),
+  broken(
+    'an attribute of 10 MB',
+    'malformed',
+    xml(good.replace('<content>', `<content a="${'x'.repeat(10_000_000)}">`)),
+  ),
+  broken('a name of 10 MB', 'malformed', xml(`<${'a'.repeat(10_000_000)}/>`)),
+  broken('a path of 10 MB', 'answer-too-large', xml(good.replace('/out', 'x'.repeat(10_000_000)))),
+  broken('a million elements', 'answer-too-large', xml(partsResponse('<a/>'.repeat(1_000_000)))),
+  broken('as many elements as allowed', 'malformed', xml(partsResponse(`x${'<a></a>'.repeat(9_900)}`))),
+  broken('content of 30 MB without end', 'malformed', xml(`${beforeContent}<![CDATA[${'x'.repeat(30_000_000)}`)),
 ];
 
 const files: readonly BrokenAnswer[] = [
-  {
-    what: 'base64 without end',
-    code: 'interrupted',
-    serve: (socket) => void socket.end(LONG + fileResponse('AAAA').slice(0, -200)),
-  },
+  broken('base64 without end', 'interrupted', (socket) => void socket.end(LONG + fileResponse('AAAA').slice(0, -200))),
 ];
 
 const listings: readonly BrokenAnswer[] = [
-  {
-    what: 'names without end',
-    code: 'answer-too-large',
-    serve: forever(LONG + listResponse('|').split('|')[0], '<string>a</string>'.repeat(3000)),
-  },
-  {
-    what: 'a name without end',
-    code: 'answer-too-large',
-    serve: forever(`${LONG}${listResponse('|').split('|')[0]}<string>`, 'x'.repeat(65_536)),
-  },
-  { what: 'bytes that trickle on and on', code: 'timeout', serve: forever(LONG, ' '.repeat(1100), 10) },
+  broken(
+    'names without end',
+    'answer-too-large',
+    forever(LONG + listResponse('|').split('|')[0], '<string>a</string>'.repeat(3000)),
+  ),
+  broken(
+    'a name without end',
+    'answer-too-large',
+    forever(`${LONG}${listResponse('|').split('|')[0]}<string>`, 'x'.repeat(65_536)),
+  ),
+  broken('bytes that trickle on and on', 'timeout', forever(LONG, ' '.repeat(1100), 10)),
 ];
 
 const BROKEN: readonly Broken[] = [
@@ -177,8 +147,8 @@ const BROKEN: readonly Broken[] = [
   ...listings.map(of(LIST)),
 ];
 
-test.each(BROKEN.map((broken) => [broken.what, broken] as const))('an answer is refused: %s', async (_, broken) => {
-  await expectFailure(broken, SOAP);
+test.each(BROKEN.map((one) => [one.what, one] as const))('an answer is refused: %s', async (_, one) => {
+  await expectFailure(one, SOAP);
 });
 
 afterAll(() => {
