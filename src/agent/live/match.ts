@@ -79,7 +79,7 @@ export async function match(
     if (end.kind === 'different' && reading.atEnd()) return { kind: 'shorter', at };
     // Text that does not fit contradicts no bytes that were substituted: it shows too little of them.
     const isUnknown = bytes.unknownUntil?.(at) !== undefined;
-    if (end.kind === 'different' && !isUnknown) return { kind: 'different', at };
+    if (end.kind === 'contradicted' || (end.kind === 'different' && !isUnknown)) return { kind: 'different', at };
     if (end.kind !== 'found') return { kind: 'same', at, open: true };
     at = end.at;
   }
@@ -88,10 +88,10 @@ export async function match(
 
 /**
  * found: the text goes on at `at`. open: the bytes end, and how many of the U+FFFD stand for them is uncertain.
- * different: the text shows other bytes than those after `at`.
+ * different: the text does not show the bytes after `at`. contradicted: it does not show a byte that is known.
  */
 interface ReplacedEnd {
-  readonly kind: 'found' | 'open' | 'different';
+  readonly kind: 'found' | 'open' | 'different' | 'contradicted';
   readonly at: number;
 }
 
@@ -120,6 +120,9 @@ async function endOfReplaced(
       const isWhole = rest.length >= widthOfLead(follows[0] ?? 0);
       return isWhole ? { kind: 'found', at } : { kind: 'open', at: to };
     }
+    // No U+FFFD stands for an ASCII character, and no substituted byte is one.
+    const isKnownNext = follows.length > 0 && (rest[0] ?? 0) < 0x80;
+    if (isKnownNext && (at < min || (follows[0] ?? 0) < 0x80)) return { kind: 'contradicted', at };
     if ((rest[0] ?? 0) < 0x80 || (!reading.isAsciiOnly && isShownWhole(rest, at - offset))) break;
   }
   return follows.length === 0 && at >= min ? { kind: 'found', at: min } : { kind: 'different', at };

@@ -52,6 +52,16 @@ describe('match', () => {
     expect((await reading.text(99)).toString()).toBe(', and on');
   });
 
+  test.each([
+    ['another character after them', 'A\ufffdB, and on'],
+    ['more U+FFFD than there are bytes', 'A\ufffd\ufffdC, and on'],
+  ])('is contradicted after bytes that were substituted by %s', async (_, text) => {
+    const unknownUntil = (at: number) => (at === 1 ? 2 : undefined);
+    const there = { ...bytesOf(Buffer.from('A\xf8C', 'latin1')), unknownUntil };
+    const found = await match(new Reading(new MemoryContent(Buffer.from(text))), there, { from: 0, to: 3 });
+    expect(found).toEqual({ kind: 'different', at: 1 });
+  });
+
   test('a long undecodable run is counted the same where a sequence crosses the look-ahead window', async () => {
     for (const before of [4_092, 4_093, 4_094, 4_095]) {
       // Two bytes that are one sequence: one U+FFFD for both.
