@@ -1,8 +1,8 @@
-/** What `agent wait` concludes from the state that an agent left, and its exit code. */
+/** What `agent status` and `agent wait` show of the state that an agent left. */
 import { expect, it } from 'vitest';
 import { endOf, exitCodeOf } from '../../src/cli/commands/wait.ts';
 import { reportOf } from '../../src/cli/show/status-report.ts';
-import type { JobId } from '../../src/job.ts';
+import type { JobId, TaskId } from '../../src/job.ts';
 import type { ResultState, WatchState } from '../../src/store/rows.ts';
 import { jobOf } from '../support/model-job-service.ts';
 import { ownState } from './own-state.ts';
@@ -33,4 +33,12 @@ it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
   const [end] = reportOf(config, store, JOB).jobs.map(endOf);
   expect(end?.unproven).toEqual(unproven);
   expect(end && exitCodeOf([end])).toBe(code);
+});
+
+it('a job whose first poll has committed bytes, but has not ended, has grown', async () => {
+  const { config, store } = await ownState();
+  const request = { jobId: JOB, tasks: ['602' as TaskId], files: ['stdout'], results: true } as const;
+  store.jobs.watch({ ...request, settleAfterMs: null, source: 'command' }, 1);
+  for (const row of store.liveFiles.ofJob(JOB)) store.liveFiles.save({ ...row, position: 5, grownAt: 1_000 });
+  expect(reportOf(config, store, undefined).jobs).toMatchObject([{ grownAt: 1_000 }]);
 });
