@@ -12,6 +12,7 @@ import type { World } from './world.ts';
 
 const UNREADABLE = /\[object |\bNaN\b|\bundefined\b/;
 
+/** Whether a line or page for people shows each value. */
 export const isReadable = (text: string) => !UNREADABLE.test(text);
 
 /** An event is delivered again only if a kill came before its delivery was committed. */
@@ -56,6 +57,7 @@ export function checkMemory({ service }: Pick<World, 'service'>, all: Lengths): 
     if (length > most) throw new Error(`${name} has ${length} entries for ${things} jobs and files`);
 }
 
+/** An agent that stopped has given back all that it took. */
 export function checkStopped({ agent, disk }: World): void {
   const { process, holder, line } = agent;
   const counts = { timers: process.timers, 'open files': disk.open, texts: holder.held, calls: line?.running ?? 0 };
@@ -90,21 +92,18 @@ const WRONG_COUNTS = `
     FULL JOIN result_counts USING (job_id, state)
   WHERE coalesce(there, 0) <> coalesce(kept, 0) OR coalesce(size, 0) <> coalesce(bytes, 0)`;
 
+/** Jobs that an earlier rule took. */
 const MOST_BEFORE = 4;
 
-/** Each mirror, and each generation, is the beginning of one content of its file; zeros may follow a loss of power. */
-export function checkMirrors(
-  { mirrors, hasLostPower = false }: { mirrors: string; hasLostPower?: boolean },
-  job: SimulatedJob,
-): void {
+/** Each mirror, and each kept generation, is the beginning of one content that the remote file had. */
+export function checkMirrors({ mirrors }: Pick<World, 'mirrors'>, job: SimulatedJob): void {
   for (const task of job.tasks) {
     const directory = path.join(mirrors, job.id, 'live', task.id);
     if (!fs.existsSync(directory)) continue;
     for (const name of fs.readdirSync(directory)) {
       const [, file] = /^([a-z]+)\.log(?:\.[0-9]+)?$/.exec(name) ?? [];
       if (file === undefined) continue;
-      const read = fs.readFileSync(path.join(directory, name));
-      const bytes = hasLostPower ? read.subarray(0, 1 + read.findLastIndex((byte) => byte !== 0)) : read;
+      const bytes = fs.readFileSync(path.join(directory, name));
       const remote = task.files[file as keyof typeof task.files];
       if (!isBeginning(bytes, remote)) throw new Error(`${job.id}/${task.id}/${name} is the beginning of no content`);
     }

@@ -124,12 +124,10 @@ export class World {
     });
   }
 
-  hasLostPower = false;
   /** The process ends without a last word, and the machine with it if it has no power. */
   async kill(hasPower: boolean): Promise<void> {
     this.note(hasPower ? 'the agent is killed' : 'the machine loses its power');
     this.disk.isDead = true;
-    this.hasLostPower ||= !hasPower;
     this.agent.kill();
     // What still runs of it can do nothing any more.
     await this.#machine.settle();

@@ -69,6 +69,7 @@ describe('the page', needs('chromium'), () => {
     await until('the job before', async () => (await hash()) === `#/job/${OTHER}/live`);
     await keyboard.press('Control+k');
     await page.locator('.jobs-page input:focus').waitFor();
+    // A quick hand: both come before the page is drawn again.
     await page.evaluate(`{
       const input = document.querySelector('.jobs-page input');
       input.value = '${JOB}';
