@@ -76,9 +76,10 @@ export class PassRun {
         return { ...end, state: job.state };
       }
       if (!settles || !this.#isGivenUp(failure)) throw failure;
+      // Before the state: a kill in between leaves no settled job with a result in flux.
+      store.results.endUnfinished(jobId, message);
       const state = await this.#conclude(job, summaryWithoutPass(jobId, store, message), true);
       if (state !== 'settled') throw failure;
-      store.results.endUnfinished(jobId, message);
       runs.givenUp('pass', failure);
       return { ...end, state };
     } finally {
