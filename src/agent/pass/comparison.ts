@@ -4,7 +4,7 @@ import { commonLength } from '../../bytes.ts';
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { READ } from '../../system/regular-files.ts';
-import type { Remote } from '../ports.ts';
+import type { Remote, Sink } from '../ports.ts';
 
 /**
  * equal: the local file equals the start of the remote file, or all of it if `bytes` is `remoteBytes`. different: `at` is
@@ -23,14 +23,23 @@ export interface DownloadOptions {
 
 class Enough extends Error {}
 
-/**
- * Compares a local file with the file that the service lists as `name`. `untilDifferent`: the download ends at the first
- * difference. Rejects if the service fails, or if the local file cannot be read.
- */
-export async function proveFile(
+/** Compares a local file with the file that the service lists as `name`; as `compareFile`. */
+export function proveFile(
   file: string,
   name: string,
   { remote, jobId, signal }: DownloadOptions,
+  untilDifferent = false,
+): Promise<Proof> {
+  return compareFile(file, (sink) => remote.downloadFile(jobId, name, sink, signal), untilDifferent);
+}
+
+/**
+ * Compares a local file with what `bring` passes on. `untilDifferent`: it ends at the first difference. Rejects if
+ * `bring` does, unless the service refuses the file, or if the local file cannot be read.
+ */
+export async function compareFile(
+  file: string,
+  bring: (sink: Sink) => Promise<unknown>,
   untilDifferent = false,
 ): Promise<Proof> {
   const handle = await openToRead(file);
@@ -52,7 +61,7 @@ export async function proveFile(
       if (at !== undefined && untilDifferent) throw new Enough();
     };
     try {
-      await remote.downloadFile(jobId, name, (piece) => (taken = compare(piece)), signal);
+      await bring((piece) => (taken = compare(piece)));
     } catch (thrown) {
       const { policy, message } = asJobtailError(thrown);
       if (!(thrown instanceof Enough) && !policy.isRefusal) throw thrown;

@@ -12,24 +12,30 @@ import { partsOf, resultPath } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { READ } from '../../system/regular-files.ts';
 import type { ClusterList, Remote } from '../ports.ts';
+import { send } from '../results/download/direct-bytes.ts';
+import { isIrregular } from '../results/ledger.ts';
 import { type Results, resultsDirectory } from '../results/results.ts';
-import { type Proof, proveFile, unproven } from './comparison.ts';
+import { compareFile, type DownloadOptions, type Proof, proveFile, unproven } from './comparison.ts';
 import { proveMirrors } from './mirror-proofs.ts';
 
-/** A file and its proof; missing: there, and not here. */
+/** A file and its proof; missing: there, and not here; irregular: a pipe, a socket or a device, which has no content. */
 export interface Verified {
   readonly name: string;
-  readonly proof: Proof | { readonly outcome: 'missing'; readonly reason: string };
+  readonly proof: Proof | { readonly outcome: 'missing' | 'irregular'; readonly reason: string };
 }
 
 /** Whether the original could be deleted: every byte of it is here. */
-export const isHere = ({ proof }: Verified) => proof.outcome === 'equal' && proof.bytes === proof.remoteBytes;
+export const isHere = ({ proof }: Verified) =>
+  proof.outcome === 'irregular' || (proof.outcome === 'equal' && proof.bytes === proof.remoteBytes);
 
 interface ProofOptions {
   readonly mirrorDirectory: string;
   readonly store: Store;
   readonly remote: Remote;
+  /** Brings what comes directly, and the list of the cluster; left out beside another owner of the state. */
+  readonly results?: Results;
   readonly signal: AbortSignal;
 }
 
@@ -40,8 +46,6 @@ export interface Verification {
 }
 
 export interface VerifyOptions extends ProofOptions {
-  /** Asked for the files of the cluster, if the verification is complete. */
-  readonly results?: Results;
   readonly isComplete: boolean;
   /** Removes secrets: a name of a file comes from outside. */
   readonly hide: (text: string) => string;
@@ -64,7 +68,7 @@ export async function verifyJob(jobId: JobId, options: VerifyOptions): Promise<V
 /** `cluster`: the files that the cluster itself lists; undefined: only those of the service are compared. */
 export async function* proofs(
   jobId: JobId,
-  { mirrorDirectory, store, remote, signal }: ProofOptions,
+  { mirrorDirectory, store, remote, results, signal }: ProofOptions,
   cluster?: ClusterList,
 ): AsyncGenerator<Verified> {
   const listed = await remote.listChangedFiles(jobId, signal);
@@ -82,11 +86,22 @@ export async function* proofs(
     known.addLive(row, one.listedName, one.proof);
     yield { name: `task ${row.taskId} ${row.file}`, proof: one.proof };
   }
-  const reasons = new Map<string, string>();
+  const direct = new Map<string, Proof>();
+  const notBrought = await results?.bringAgain(jobId, {
+    ...{ remote, signal },
+    onFile: async ({ row, target }, arrived) => void direct.set(row.name, await proveBrought(target, arrived, signal)),
+    onIrregular: ({ row }, kind) => direct.set(row.name, unproven(0, `it is ${kind}`)),
+  });
+  const withoutFile = new Map<string, FileProof>();
   for (const row of store.results.ofJob(jobId)) {
     const found = resultPath(row.name);
+    if (isIrregular(row)) {
+      withoutFile.set(row.name, { outcome: 'irregular', reason: row.reason ?? '' });
+      continue;
+    }
     if (row.fetchedAt === null || 'refused' in found) {
-      reasons.set(row.name, `${row.state}${row.reason === null ? '' : `: ${row.reason}`}`);
+      const reason = `${row.state}${row.reason === null ? '' : `: ${row.reason}`}`;
+      withoutFile.set(row.name, { outcome: 'missing', reason });
       continue;
     }
     missing.delete(row.name);
@@ -94,13 +109,15 @@ export async function* proofs(
     const mirror = row.live === null ? undefined : await mirrorBehind(placed, row.live, mirrorDirectory, jobId);
     // An empty mirror was compared with no listed file. One that equals several may equal only the start of this one.
     if (mirror !== undefined && sources.get(row.live) === row.name) continue;
-    const proof = await proveResult(mirror ?? placed, row.name, download);
+    const byService = () =>
+      row.hangs > 0 ? notForService(notBrought) : proveResult(mirror ?? placed, row.name, download);
+    const proof = direct.get(row.name) ?? (await byService());
     known.add(row.name, proof);
     yield { name: printable(row.name), proof };
   }
   const unknown = store.jobs.get(jobId)?.results === true ? 'never fetched' : 'results of this job are off';
   for await (const name of inSlices(missing)) {
-    const proof = { outcome: 'missing', reason: reasons.get(name) ?? unknown } as const;
+    const proof = withoutFile.get(name) ?? ({ outcome: 'missing', reason: unknown } as const);
     known.add(name, proof);
     yield { name: printable(name), proof };
   }
@@ -150,12 +167,28 @@ async function mirrorBehind(link: string, live: string, directory: string, jobId
   return text !== undefined && path.resolve(path.dirname(link), text) === mirror ? mirror : undefined;
 }
 
-/** A result must equal the whole file, not just its start. A file that cannot be read does not stop the others. */
-async function proveResult(local: string, name: string, options: Parameters<typeof proveFile>[2]): Promise<Proof> {
+/** What the service failed to send before, and SSH brought. */
+function notForService(failure: JobtailError | undefined): Proof {
+  return unproven(0, `only a transfer by SSH brings it, and none did: ${failure?.message ?? 'it is not there'}`);
+}
+
+async function proveResult(local: string, name: string, options: DownloadOptions): Promise<Proof> {
   const refused = options.remote.reasonAgainst?.(name);
-  if (refused !== undefined) return unproven(0, refused);
+  return refused === undefined ? await proveWhole(local, () => proveFile(local, name, options)) : unproven(0, refused);
+}
+
+/** `arrived`: what the cluster has now. */
+function proveBrought(local: string, arrived: string, signal: AbortSignal): Promise<Proof> {
+  return proveWhole(local, async () => {
+    const copy = await fs.open(arrived, READ);
+    return await compareFile(local, (sink) => send(copy, sink, signal)).finally(() => copy.close());
+  });
+}
+
+/** A result must equal the whole file, not just its start. A file that cannot be read does not stop the others. */
+async function proveWhole(local: string, compare: () => Promise<Proof>): Promise<Proof> {
   try {
-    const proof = await proveFile(local, name, options);
+    const proof = await compare();
     if (proof.outcome !== 'equal' || proof.bytes === proof.remoteBytes) return proof;
     return { ...proof, outcome: 'different', at: proof.bytes };
   } catch (thrown) {

@@ -1,7 +1,4 @@
-/**
- * The ledger of one sync of a job's results: rows are saved in groups, after the directories of their files are
- * flushed. Also the dates of the listing, and the progress that `status` shows.
- */
+/** The ledger of one sync: rows, saved in groups after their directories are flushed; dates; progress. */
 import path from 'node:path';
 import { type JobId, keyText } from '../../job.ts';
 import { printable } from '../../printable.ts';
@@ -172,6 +169,9 @@ export class Ledger {
     if (this.#rows.length + this.#forgotten.length === 0) this.#oldestAt = this.#options.clock.now();
   }
 }
+
+/** Whether a row is of a pipe, a socket or a device: it has no content to keep. */
+export const isIrregular = ({ state, hangs }: ResultRow) => state === 'left-out' && hangs > 0;
 
 const longer = (intervalMs: number) => Math.min(MAX_INTERVAL_MS, intervalMs * 2);
 

@@ -4,10 +4,11 @@
  * does not change.
  */
 import path from 'node:path';
-import { JobtailError } from '../../errors.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
-import { resultsParts } from '../../safe-names.ts';
+import { resultPath, resultsParts } from '../../safe-names.ts';
+import { inSlices } from '../../slices.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, Throttle } from '../../system/clock.ts';
@@ -15,7 +16,7 @@ import { makeDirectories } from '../../system/directories.ts';
 import { DiskReserve, type FileCalls, fileCalls } from '../../system/files.ts';
 import { ALONE, type Ownership } from '../ownership.ts';
 import type { Patterns } from '../patterns.ts';
-import type { ClusterList, Remote } from '../ports.ts';
+import type { ClusterList, Irregular, Remote } from '../ports.ts';
 import { clearStaging, type DirectResults } from './download/by-direct.ts';
 import { type DownloadLimits, Downloads } from './download/downloads.ts';
 import { Ledger, Progress, Stamps } from './ledger.ts';
@@ -23,7 +24,7 @@ import { ignoresCase, judgeOf, type Refusals } from './listing.ts';
 import { LiveLinks } from './place/live-links.ts';
 import { type DownloadKind, Placement } from './place/place-files.ts';
 import { clearPartials } from './place/temporary-files.ts';
-import { type DueResult, distinct, planSync } from './plan.ts';
+import { DueResult, distinct, planSync } from './plan.ts';
 
 interface ResultRules extends Patterns {
   readonly intervalMs: number;
@@ -60,6 +61,14 @@ interface SyncOptions {
   /** Of these, only what is in flux, or new; the progress of the sync before it stays. */
   readonly onlyInFlux?: boolean;
   readonly onListed?: (names: readonly string[]) => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+interface BringOptions {
+  readonly remote: Remote;
+  /** `arrived`: the path of what the cluster has now. */
+  readonly onFile: (file: DueResult, arrived: string) => Promise<void>;
+  readonly onIrregular: (file: DueResult, kind: Irregular) => void;
   readonly signal: AbortSignal;
 }
 
@@ -178,6 +187,36 @@ export class Results {
     const { refused, leftOut } = store.results.counts(jobId);
     const { bytes, tally } = progress;
     return { listed: listed.length, ...tally, refused, leftOut, bytes, tookMs: clock.now() - startedAt };
+  }
+
+  /**
+   * Brings once more what comes directly of the fetched results: what is here is the base, so only changes travel. Each
+   * file is removed when it was passed on. Returns why no more comes, if the transfer fails.
+   */
+  async bringAgain(
+    jobId: JobId,
+    { remote, signal, onFile, onIrregular }: BringOptions,
+  ): Promise<JobtailError | undefined> {
+    const { store, mirrorDirectory, direct } = this.#options;
+    const presentDirectory = resultsDirectory(mirrorDirectory, jobId);
+    const { synced } = store.results.counts(jobId);
+    const files: DueResult[] = [];
+    for await (const row of inSlices(store.results.ofJob(jobId))) {
+      const isFetched = row.fetchedAt !== null && row.live === null && 'parts' in resultPath(row.name);
+      if (isFetched && direct?.takes(row, synced, remote.reasonAgainst?.(row.name) !== undefined))
+        files.push(new DueResult(row, presentDirectory));
+    }
+    if (direct === null || files.length === 0) return undefined;
+    const closed = direct.reasonAgainst(jobId);
+    if (closed !== undefined) return new JobtailError('unreachable', closed);
+    const largestPresentBytes = files.reduce((max, { row }) => Math.max(max, row.bytes ?? 0), 0);
+    const turn = { of: 'again', jobId, remote, signal, files, presentDirectory, largestPresentBytes } as const;
+    const { reserve, bytesPerSecond } = this.#limits;
+    const failure = await direct
+      .bring({ ...turn, reserve, bytesPerSecond, onFile, onIrregular })
+      .then(() => undefined, asJobtailError);
+    if (failure !== undefined && (signal.aborted || failure.code === 'store')) throw failure;
+    return failure;
   }
 
   /** What the cluster lists of a job. Rejects if it cannot be asked. */

@@ -2,6 +2,7 @@
 import { isHere, type Verification, type Verified, verifyJob } from '../../agent/pass/verification.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { connect, passingCapabilities } from '../../daemon/connection.ts';
+import { type OwnedStore, withStore } from '../../daemon/own-state.ts';
 import { requireWatched } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -11,6 +12,7 @@ import type { Store } from '../../store/store.ts';
 import { askRunningAgent } from '../ask-agent.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
 import { readJobs } from '../followed-jobs.ts';
+import { withEngine, withOwnState } from '../own-engine.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
@@ -48,15 +50,23 @@ interface Wanted {
   readonly signal: AbortSignal;
 }
 
-/** By the running agent, if it has the job; else by this process. */
+/** By the running agent, if it has the job; else by this process, as the owner of the state if no agent is. */
 async function verificationOf(wanted: Wanted): Promise<Verification> {
   const { config, jobId, isComplete, signal } = wanted;
   const kind = isComplete ? 'verify-complete' : 'verify';
   const prepare = (store: Store) => store.jobs.get(jobId) !== undefined;
   const answer = await askRunningAgent<Verification>(config, { kind, jobId, prepare }, signal);
   if (answer !== undefined) return answer;
-  if (isComplete) return await verifyByCluster(wanted);
-  return await readJobs(config, jobId, (store) => verifyByService(store, wanted));
+  if (hasFleet(config)) {
+    if (!isComplete) return await readJobs(config, jobId, (store) => verifyByService(store, wanted));
+    throw new JobtailError('usage', `--complete is for the machine whose agent follows job ${jobId}`, {
+      hint: `agent status ${jobId} names the agent; run the command where it runs`,
+    });
+  }
+  if (isComplete) return await withOwnState(config, (owned) => verifyAsOwner(owned, wanted));
+  return await withStore(config, commandLog(), (store, owned) =>
+    owned === undefined ? verifyByService(store, wanted) : verifyAsOwner(owned, wanted),
+  );
 }
 
 async function verifyByService(store: Store, { config, jobId, ...options }: Wanted): Promise<Verification> {
@@ -73,31 +83,27 @@ async function verifyByService(store: Store, { config, jobId, ...options }: Want
   }
 }
 
-/** As the owner of the state, which records the temporary key for the cluster. */
-async function verifyByCluster({ config, jobId, ...options }: Wanted): Promise<Verification> {
-  if (hasFleet(config)) {
-    throw new JobtailError('usage', `--complete is for the machine whose agent follows job ${jobId}`, {
-      hint: `agent status ${jobId} names the agent; run the command where it runs`,
-    });
-  }
-  const { withEngine, withOwnState } = await import('../own-engine.ts');
-  return await withOwnState(config, async (owned) => {
-    requireWatched(owned.store, jobId);
-    const { signal } = options;
-    return await withEngine({ config, owned, signal }, ({ pass, connection }) =>
-      verifyJob(jobId, { ...options, ...pass, hide: (text) => connection.secrets.hide(text) }),
-    );
-  });
+/** The owner of the state records the temporary key for the cluster. */
+async function verifyAsOwner(owned: OwnedStore, { config, jobId, ...options }: Wanted): Promise<Verification> {
+  requireWatched(owned.store, jobId);
+  const { signal } = options;
+  return await withEngine({ config, owned, signal }, ({ pass, connection }) =>
+    verifyJob(jobId, { ...options, ...pass, hide: (text) => connection.secrets.hide(text) }),
+  );
 }
 
 function conclusionOf(verified: readonly Verified[]): string {
   if (verified.length === 0) return 'there is nothing to compare yet';
-  const here = verified.filter(isHere);
-  const missing = verified.filter(({ proof }) => proof.outcome === 'missing');
+  const regular = verified.filter(({ proof }) => proof.outcome !== 'irregular');
+  const here = regular.filter(isHere);
+  const missing = regular.filter(({ proof }) => proof.outcome === 'missing');
   const bytes = here.reduce((sum, { proof }) => sum + (proof.outcome === 'equal' ? proof.bytes : 0), 0);
-  if (here.length === verified.length) return `all ${countOf(verified.length, 'file')} equal (${showBytes(bytes)})`;
+  const irregular = verified.length - regular.length;
+  const others = irregular === 0 ? '' : `; without content: ${countOf(irregular, 'irregular file')}`;
+  const files = countOf(regular.length, 'file');
+  if (here.length === regular.length) return `all ${files} equal (${showBytes(bytes)})${others}`;
   const notHere = missing.length === 0 ? '' : `, ${missing.length} of them missing here`;
-  return `${verified.length - here.length} of ${countOf(verified.length, 'file')} not equal, or not proven${notHere}`;
+  return `${regular.length - here.length} of ${files} not equal, or not proven${notHere}${others}`;
 }
 
 function clusterLine({ files, links }: NonNullable<Verification['cluster']>): string {
@@ -117,6 +123,8 @@ function lineOf({ name, proof }: Verified): string {
       return `DIFFERENT  ${name}: first at byte ${proof.at} (${proof.bytes} bytes here, ${proof.remoteBytes} on the server)`;
     case 'unproven':
       return `UNPROVEN   ${name}: ${printable(proof.reason)}`;
+    case 'irregular':
+      return `IRREGULAR  ${name}: ${printable(proof.reason)}`;
     case 'missing':
       return `MISSING    ${name}: ${printable(proof.reason)}`;
   }

@@ -2,13 +2,18 @@
 import { expect, it } from 'vitest';
 import { proofs } from '../../../src/agent/pass/verification.ts';
 import type { ClusterList } from '../../../src/agent/ports.ts';
-import { JOB, ResultsPlace } from '../results/place.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { directBy, JOB, ModelTransfer, ResultsPlace } from '../results/place.ts';
 
 async function notEqual(place: ResultsPlace, files: ClusterList['files']): Promise<string[]> {
-  const { mirror: mirrorDirectory, store, remote } = place;
+  const { mirror: mirrorDirectory, store, remote, results } = place;
   const { signal } = new AbortController();
   const lines: string[] = [];
-  for await (const { name, proof } of proofs(JOB, { mirrorDirectory, store, remote, signal }, { files, links: 0 }))
+  for await (const { name, proof } of proofs(
+    JOB,
+    { mirrorDirectory, store, remote, results, signal },
+    { files, links: 0 },
+  ))
     if (proof.outcome !== 'equal') lines.push(`${name}: ${'reason' in proof ? proof.reason : proof.outcome}`);
   return lines;
 }
@@ -33,4 +38,22 @@ it('a file of the cluster is known by its path, a live file also by the end of i
       { name: '11/stdout.txt', bytes: 6 },
     ]),
   ).toEqual(['/11/a.dat: the cluster lists it with 5 bytes', '/11/stdout.txt: the cluster lists it with 6 bytes']);
+});
+
+it('what the service failed to send is compared by SSH only, also where SSH does not bring it', async () => {
+  const place = new ResultsPlace();
+  const transfer = new ModelTransfer(place);
+  place.restarted(directBy(place, transfer, 'auto'));
+  transfer.contents.set('/11/large', 'large');
+  place.remote.files.set('/11/large', new JobtailError('timeout', 'it sends nothing'));
+  await place.sync(true);
+  expect(place.row('/11/large')).toMatchObject({ state: 'synced', hangs: 1 });
+  place.remote.downloads.length = 0;
+  expect(await notEqual(place, [])).toEqual([]);
+  transfer.contents.set('/11/large', 'larger');
+  expect(await notEqual(place, [])).toEqual(['/11/large: different']);
+  transfer.failure = new JobtailError('unreachable', 'h is away');
+  transfer.passesOver.add('/11/large');
+  expect(await notEqual(place, [])).toEqual(['/11/large: only a transfer by SSH brings it, and none did: h is away']);
+  expect(place.remote.downloads).toEqual([]);
 });

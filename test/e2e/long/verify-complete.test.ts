@@ -1,4 +1,5 @@
 /** `agent verify --complete`: the list of the cluster itself, for which a real sshd lets rsync in. */
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
@@ -70,6 +71,27 @@ describe('agent verify --complete', needs(...SSH), () => {
     await until('the key to be released', () => sandbox.openKeys.length === 0);
     await running.kill();
     expect(e2e.privateKeysOnDisk()).toEqual([]);
+  });
+
+  it('compares what came by SSH by SSH, without the list too, and asks the service neither for it nor for a pipe', async (context) => {
+    const { e2e, place, sandbox } = await verified(context);
+    const large = Buffer.alloc(3_000, 'large');
+    e2e.put('large.dat', large);
+    execFileSync('mkfifo', [path.join(path.dirname(e2e.put('b', 'b')), 'pipe')]);
+    sandbox.habits.extraFiles = { '/11/pipe': '' };
+    expect(await place.agent('sync', '501')).toMatchObject({ code: 0 });
+    const { code, stdout } = await place.agent('verify', '501');
+    expect(stdout).toMatch(/^equal +\/11\/large\.dat \(2\.9 KiB\)$/m);
+    expect(stdout).toMatch(/^IRREGULAR +\/11\/pipe: it is a named pipe$/m);
+    expect(stdout).toMatch(/^all 3 files equal \(2\.9 KiB\); without content: 1 irregular file$/m);
+    expect(code).toBe(0);
+    fs.writeFileSync(e2e.result('large.dat'), Buffer.concat([large.subarray(0, 1_500), Buffer.from('changed')]));
+    const damaged = await place.agent('verify', '501');
+    expect(damaged.stdout).toMatch(
+      /^DIFFERENT +\/11\/large\.dat: first at byte 1500 \(1507 bytes here, 3000 on the server\)$/m,
+    );
+    expect(damaged.code).toBe(1);
+    expect(sandbox.counters).toMatchObject({ openKeys: 0, calls: { DownloadFileFromCluster: 0 } });
   });
 
   it('fails where the keys permit no list, and where no SSH is used', async (context) => {

@@ -3,11 +3,20 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { BackOff } from '../../../back-off.ts';
 import { asJobtailError, JobtailError } from '../../../errors.ts';
+import { InTurn } from '../../../in-turn.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { ResultRow } from '../../../store/rows.ts';
 import type { Clock } from '../../../system/clock.ts';
-import type { ClusterList, DirectFile, DirectFiles, DirectTransfer, Remote, Reserve } from '../../ports.ts';
+import type {
+  ClusterList,
+  DirectArrival,
+  DirectFile,
+  DirectFiles,
+  DirectTransfer,
+  Remote,
+  Reserve,
+} from '../../ports.ts';
 import type { Leases } from './leases.ts';
 
 interface DirectOptions {
@@ -30,12 +39,24 @@ interface DirectTurn<File extends DirectFile> extends DirectFiles<File> {
   readonly onBytes: (bytes: number, way: string) => void;
 }
 
+/** `again`: results for a comparison. */
+const STAGING = { results: '.direct', live: '.direct-live', again: '.direct-again' } as const;
+
+type BringTurn<File extends DirectFile> = Pick<
+  DirectTurn<File>,
+  'jobId' | 'remote' | 'reserve' | 'files' | 'presentDirectory' | 'largestPresentBytes' | 'signal'
+> &
+  Partial<Pick<DirectTurn<File>, 'bytesPerSecond' | 'onIrregular'>> & {
+    readonly of: keyof typeof STAGING;
+    readonly onFile: (file: File, arrived: string) => Promise<void>;
+  };
+
 /** Where direct transfers write: beside `results/`, so that files only have to be renamed. */
-export function stagingDirectory(resultsDirectory: string, of: 'results' | 'live' = 'results'): string {
-  return path.join(path.dirname(resultsDirectory), of === 'live' ? '.direct-live' : '.direct');
+export function stagingDirectory(resultsDirectory: string, of: keyof typeof STAGING = 'results'): string {
+  return path.join(path.dirname(resultsDirectory), STAGING[of]);
 }
 
-export function clearStaging(resultsDirectory: string, of?: 'results' | 'live'): Promise<void> {
+export function clearStaging(resultsDirectory: string, of?: keyof typeof STAGING): Promise<void> {
   return fs.rm(stagingDirectory(resultsDirectory, of), { recursive: true, force: true });
 }
 
@@ -58,6 +79,8 @@ interface Closed {
 export class DirectResults {
   readonly #options: DirectOptions;
   readonly #jobs = new Map<JobId, Closed>();
+  /** Transfers of copies, by the directory that they use. */
+  readonly #bringing = new InTurn<string>();
   /** Hosts that could not be reached, for all jobs: the others do not wait for the same timeout. */
   readonly #hosts = new Map<string, Closed>();
   /** Whether any host was reached: a job without a known host may have that one. */
@@ -95,7 +118,7 @@ export class DirectResults {
   async fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
     const { jobId, signal } = turn;
     try {
-      await this.#fetch(turn);
+      await this.#options.leases.during(jobId, () => this.#fetch(turn));
       this.#jobs.delete(jobId);
     } catch (thrown) {
       const error = asJobtailError(thrown);
@@ -107,6 +130,20 @@ export class DirectResults {
       }
       throw error;
     }
+  }
+
+  /** Transfers copies into a directory of their own: each is passed on, then removed. Takes the same options as `fetch`. */
+  async bring<File extends DirectFile>({ of, onFile, presentDirectory, ...turn }: BringTurn<File>): Promise<void> {
+    const directory = stagingDirectory(presentDirectory, of);
+    const onFiles = async (arrivals: readonly DirectArrival<File>[]) => {
+      for (const { file, path: arrived } of arrivals) await onFile(file, arrived).finally(() => fs.rm(arrived));
+    };
+    const nothing = { maxFileBytes: null, bytesPerSecond: null, onTooLarge() {}, onIrregular() {}, onBytes() {} };
+    await this.#bringing.run(directory, turn.signal, async () => {
+      await this.fetch({ ...nothing, ...turn, directory, presentDirectory, onFiles });
+      // What an interrupted transfer leaves is used again.
+      await clearStaging(presentDirectory, of);
+    });
   }
 
   /** What the cluster lists of a job, with the key of its transfers. */

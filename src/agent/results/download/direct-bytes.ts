@@ -1,12 +1,11 @@
 /** Raw bytes of live files by direct transfer: whole into a file without a name here, and from there to the mirror. */
 import fs from 'node:fs/promises';
 import { JobtailError } from '../../../errors.ts';
-import { InTurn } from '../../../in-turn.ts';
 import type { JobId } from '../../../job.ts';
 import { resultPath } from '../../../safe-names.ts';
 import { READ } from '../../../system/regular-files.ts';
 import type { DirectBytes, Remote, Reserve, Sink } from '../../ports.ts';
-import { type DirectResults, stagingDirectory } from './by-direct.ts';
+import type { DirectResults } from './by-direct.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 
@@ -20,8 +19,6 @@ interface DirectLiveFilesOptions {
 
 export class DirectLiveFiles implements DirectBytes {
   readonly #options: DirectLiveFilesOptions;
-  /** The downloads of a job use one directory. */
-  readonly #downloads = new InTurn<JobId>();
 
   constructor(options: DirectLiveFilesOptions) {
     this.#options = options;
@@ -31,36 +28,18 @@ export class DirectLiveFiles implements DirectBytes {
     return this.#options.direct.reasonAgainst(jobId) === undefined;
   }
 
-  downloadFile(jobId: JobId, name: string, sink: Sink, signal: AbortSignal): Promise<number> {
-    return this.#downloads.run(jobId, signal, () => this.#download(jobId, name, sink, signal));
-  }
-
-  async #download(jobId: JobId, name: string, sink: Sink, signal: AbortSignal): Promise<number> {
+  async downloadFile(jobId: JobId, name: string, sink: Sink, signal: AbortSignal): Promise<number> {
     const { direct, remote, reserve, resultsOf } = this.#options;
     const safe = resultPath(name);
     if ('refused' in safe) throw new JobtailError('not-found', `the service names a live file, but ${safe.refused}`);
-    // What an interrupted transfer left there is used again. Those of results have their own.
-    const directory = stagingDirectory(resultsOf(jobId), 'live');
     let copy: fs.FileHandle | undefined;
+    const onFile = async (_: object, arrived: string) => {
+      copy ??= await fs.open(arrived, READ);
+    };
+    const place = { of: 'live', presentDirectory: resultsOf(jobId), largestPresentBytes: 0 } as const;
     try {
-      await direct.fetch({
-        ...{ jobId, remote, reserve, signal, directory },
-        files: [safe],
-        presentDirectory: resultsOf(jobId),
-        largestPresentBytes: 0,
-        maxFileBytes: null,
-        bytesPerSecond: null,
-        onFiles: async ([arrival]) => {
-          if (arrival === undefined) return;
-          copy ??= await fs.open(arrival.path, READ);
-          await fs.rm(arrival.path);
-        },
-        onTooLarge() {},
-        onIrregular() {},
-        onBytes() {},
-      });
+      await direct.bring({ jobId, remote, reserve, signal, files: [safe], ...place, onFile });
       if (copy === undefined) throw new JobtailError('not-found', 'the direct transfer found no such file');
-      await fs.rm(directory, { recursive: true, force: true });
       return await send(copy, sink, signal);
     } finally {
       await copy?.close();
@@ -68,7 +47,8 @@ export class DirectLiveFiles implements DirectBytes {
   }
 }
 
-async function send(copy: fs.FileHandle, sink: Sink, signal: AbortSignal): Promise<number> {
+/** Passes on all bytes of an open file; returns how many. */
+export async function send(copy: fs.FileHandle, sink: Sink, signal: AbortSignal): Promise<number> {
   const buffer = Buffer.allocUnsafe(PIECE_BYTES);
   for (let at = 0; ; ) {
     signal.throwIfAborted();
