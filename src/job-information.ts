@@ -1,7 +1,4 @@
-/**
- * What the middleware reports about a job (docs/dev/soap.md 10): its *job state*, times and tasks. The state of a job
- * in the agent (watched, settled, ...) is another one.
- */
+/** What the middleware reports about a job (docs/dev/soap.md 10). Its state in the agent is another one. */
 import type { JobId, TaskId } from './job.ts';
 
 /** The phase of a job by its job state: more bytes will come, or only bytes that are flushed late. */

@@ -3,10 +3,7 @@
 /** The expression that matches a text as it is. */
 export const literal = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
-/**
- * Whether a pattern has at most two `**` before its end. With more, some names would take seconds each: there are as many
- * ways to match as there are pairs, triples, ... of their parts.
- */
+/** Whether a pattern has at most two `**` before its end: with more, some names would take seconds each. */
 export function isQuickPattern(pattern: string): boolean {
   const [, ...beforeEnd] = pattern.replace(/\/$/, '').split('/').reverse();
   return beforeEnd.filter((part) => /^\*\*+$/.test(part)).length <= 2;

@@ -1,7 +1,4 @@
-/**
- * The interfaces that the engine needs. `remote/` and `direct/` implement them; tests run one contract over each
- * implementation. Nothing here depends on SOAP, HTTP or YAML.
- */
+/** The interfaces that the engine needs, without SOAP, HTTP or YAML. Tests run one contract over each. */
 import type { JobId, LiveFileKey } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import type { FileDigest } from '../system/files.ts';
@@ -131,10 +128,7 @@ export interface Remote {
   divide?(jobId: JobId, wanted: readonly PartRequest[]): readonly (readonly PartRequest[])[];
 }
 
-/**
- * The job service (docs/dev/soap.md 10), where there is one. Every method settles, rejects only with a
- * JobtailError, and ends at once with code `aborted` when the signal fires.
- */
+/** The job service (docs/dev/soap.md 10). Each method rejects with a JobtailError only; signal: `aborted`. */
 export interface JobService {
   /** GetCurrentInfoForJob; rejects with `not-found` if there is none. */
   getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation>;

@@ -49,10 +49,7 @@ export class Taking {
     this.#reclaimFrom = membership.clock.monotonic() + membership.member.leaseMs;
   }
 
-  /**
-   * Continues with the jobs of the process before. A job that the state does not have may be of a restored database,
-   * and another agent's: it waits for a lease.
-   */
+  /** Continues with the jobs of the process before. One that the state lacks waits for a lease: it may be another's. */
   async begin(): Promise<void> {
     const here = new Map(this.#membership.store.fleetLeases.all().map(({ jobId, attempt }) => [jobId, attempt]));
     await this.#reclaim(({ jobId, attempt }) => here.get(jobId) === attempt);

@@ -1,7 +1,4 @@
-/**
- * Parses rows of the fleet's database. Other programs and newer agents can write there: a row that is malformed, or of
- * an unknown kind, is reported once and ignored.
- */
+/** Parses rows of the fleet's database. A malformed or unknown one is reported once, and ignored. */
 import * as z from 'zod';
 import { ERROR_POLICIES } from '../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';

@@ -80,10 +80,7 @@ export class Claims {
     return this.#database.border.jobs(rows);
   }
 
-  /**
-   * Runs `work` with those of `jobs` that this agent still owns, and locks their rows until it ends; returns them.
-   * `work` must touch no file: other agents wait for these rows.
-   */
+  /** Runs `work` with the `jobs` that this agent owns, and returns them. Their rows are locked: touch no file. */
   fenced(jobs: readonly LeasedJob[], work: (sql: Sql, owned: LeasedJob[]) => Promise<void>): Promise<LeasedJob[]> {
     const run = async (sql: Sql) => {
       const rows = await sql.query<{ readonly jobId: JobId }>(
@@ -114,10 +111,7 @@ export class Claims {
     await this.#ended(sql, ids, how);
   }
 
-  /**
-   * Releases jobs of agents whose leases expired; returns how many. Skips an agent that renews its lease, and a job
-   * that is written, at this moment.
-   */
+  /** Releases jobs with expired leases, and counts them; skips agents and jobs that are busy at this moment. */
   freeSilent(): Promise<number> {
     return this.#database.transaction(async (sql) => {
       const freed = await sql.query<{ readonly jobId: JobId }>(

@@ -74,10 +74,7 @@ export class Commands {
     return this.#understood(this.#database.border.jobs(commands));
   }
 
-  /**
-   * Open commands for the jobs of an owner, oldest first, without the `known` ones. One that this version does not
-   * understand gets an error as its answer, so that it blocks no other.
-   */
+  /** Open commands for jobs of an owner, oldest first, without `known`. An unknown kind is answered with an error. */
   async openOf(owner: string, known: readonly string[], max: number): Promise<OpenCommand[]> {
     const commands = await this.#database.query<OpenCommand>(
       `SELECT ${COLUMNS}

@@ -1,7 +1,4 @@
-/**
- * Whether this agent can follow jobs now. While something is missing, it may own no jobs. After a pause that grows it
- * may own one, until that job succeeds.
- */
+/** Whether this agent can follow jobs. If not: none; after a growing pause one, until that job succeeds. */
 import fs from 'node:fs';
 import type { Log } from '../agent/ports.ts';
 import { nominalPause } from '../back-off.ts';

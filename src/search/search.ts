@@ -72,10 +72,7 @@ const BATCHES_AHEAD = 16;
 const MAX_SILENT_CHECKS = 14;
 const CHECK_MS = 500;
 
-/**
- * @throws JobtailError usage, if the pattern is no regular expression; timeout, if it takes too long for a line; Error
- * AbortError, if the signal fires
- */
+/** @throws JobtailError usage: no regular expression; timeout: too long for a line; Error AbortError by the signal */
 export async function* search<File extends SearchedFile>(
   options: SearchOptions<File>,
 ): AsyncGenerator<SearchEvent<File>, void> {

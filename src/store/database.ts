@@ -38,10 +38,7 @@ interface OpenedDatabase {
   readonly quarantined: string | undefined;
 }
 
-/**
- * Opens the database. An owner that finds a broken file renames it and starts a new one; offsets are recovered from the
- * mirrors. @throws JobtailError store
- */
+/** Opens the database. Its owner renames a broken file, and starts a new one. @throws JobtailError store */
 export function openDatabase(options: OpenDatabaseOptions, quarantined?: string): OpenedDatabase {
   const { file, owner, now } = options;
   if (!owner && !fs.existsSync(file)) {

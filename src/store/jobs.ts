@@ -68,10 +68,7 @@ export class Jobs extends JobTable<JobRow> {
     return this.table.all('WHERE revision > ? ORDER BY revision', revision);
   }
 
-  /**
-   * Registers a job, or updates a known one: live files are added, never removed. Without tasks, the tasks are
-   * searched, and the known ones get the files. Called within a transaction.
-   */
+  /** Registers or updates a job, within a transaction. Live files are only added; without tasks, tasks are searched. */
   watch({ jobId, tasks, files, results, settleAfterMs, stallAfterMs = null, source }: WatchRequest, now: number): void {
     const request = `
       INSERT INTO jobs (job_id, source, state, results, settle_after_ms, stall_after_ms, watched_at, revision)

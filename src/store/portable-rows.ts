@@ -146,10 +146,7 @@ export interface RowChange extends RowKey {
   readonly change: number;
 }
 
-/**
- * Changed rows of jobs that the fleet's database does not have yet. Temporary triggers record them in memory, so an
- * agent without a fleet has no cost.
- */
+/** Changed rows that the fleet's database lacks. Temporary triggers record them: no cost without a fleet. */
 export class RowChanges {
   readonly #sql: Sql;
 

@@ -1,7 +1,4 @@
-/**
- * Checks that the files of the state directory are regular ones. A link, a pipe or a directory in their place is
- * refused: another user with write permission could have put it there as a trap.
- */
+/** Checks that the files of the state are regular ones: another user could have put a link or a pipe there. */
 import fs, { constants } from 'node:fs';
 import { JobtailError } from '../errors.ts';
 import { openRegular } from '../system/regular-files.ts';

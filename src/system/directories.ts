@@ -1,7 +1,4 @@
-/**
- * Directories of the mirrors, and flushing. Directories are made as they are needed, and are on the disk before
- * anything in them is promised. A link in their place is never followed.
- */
+/** Directories of the mirrors: flushed before anything in them is promised. A link in their place is refused. */
 import fs, { constants, type Stats } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -12,10 +9,7 @@ import { runProgram } from './program.ts';
 /** Readable for the group, which may tail what is in them. */
 const DIRECTORY_MODE = 0o750;
 
-/**
- * Makes the directories from `root` down to `directory`, and refuses a link or a file in between. `root` itself may be
- * a link: it is the person's choice.
- */
+/** Makes the directories from `root` (which may be a link) to `directory`; refuses a link or file in between. */
 export async function makeDirectories(
   { lstat }: Pick<FileCalls, 'lstat'>,
   root: string,
@@ -86,10 +80,7 @@ function doesSyncfsReport(): boolean {
   return os.platform() === 'linux' && (major > 5 || (major === 5 && minor >= 8));
 }
 
-/**
- * Calls syncfs by `sync -f` of coreutils; Node.js has no such call. False if it is missing, failed, or ignores `-f`:
- * then the caller flushes each file.
- */
+/** Calls syncfs by `sync -f`, as Node.js cannot. False if that fails: then the caller flushes each file. */
 async function flushFileSystemOf(file: string): Promise<boolean> {
   const { signal } = new AbortController();
   const limit = { totalMs: SYNC_MS };

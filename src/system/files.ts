@@ -68,10 +68,7 @@ export function fileCalls(onNetwork: boolean): FileCalls {
   return onNetwork ? ofThreads : atOnce;
 }
 
-/**
- * Writes all of `bytes` at `position`, or where the file stands if that is null. What a failure leaves behind is the
- * right beginning of them.
- */
+/** Writes all of `bytes` at `position`, or at the current one if null; a failure leaves their right beginning. */
 export async function writeAll(file: Pick<OpenFile, 'write'>, bytes: Buffer, position: number | null): Promise<void> {
   for (let written = 0; written < bytes.length; ) {
     const at = position === null ? null : position + written;

@@ -11,9 +11,7 @@ import { HeldClock } from '../support/held-clock.ts';
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
 
-/**
- * A server whose first connection of an account is blocked, and that opens another one beside so many calls, in `openMs`.
- */
+/** A server whose first connection of an account is blocked; it opens another after so many calls, in `openMs`. */
 function startServer(callsOfConnection: number, openMs = 0) {
   const clock = new HeldClock();
   const share = new ServerShare({ requestsPerMinute: null, monotonic: clock.monotonic });

@@ -111,10 +111,7 @@ export class Sshd {
   }
 }
 
-/**
- * A forced command as sites have it: rsync that sends, below one directory only, or nothing. It splits the command at
- * blanks and knows no quotes.
- */
+/** A forced command as sites have it: only a sending rsync, below one directory, or nothing. It knows no quotes. */
 export function restrictedCommand(directory: string, root: string, allowsRsync = true): string {
   const file = path.join(directory, 'only.sh');
   const script = [

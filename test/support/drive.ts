@@ -9,10 +9,7 @@ export function textOf(bytes: Buffer, offset: number, decoding: DecodeBytesOptio
   return new MemoryContent(Buffer.from(decodeBytes(bytes, offset, decoding)));
 }
 
-/**
- * The parts of a file in memory; the offsets that are asked for are added to `asked`. `file` may be another one at each
- * call.
- */
+/** The parts of a file in memory; adds requested offsets to `asked`. `file` may change between calls. */
 export function partsOf(
   file: Buffer | ((call: number) => Buffer),
   decoding: DecodeBytesOptions = {},

@@ -155,10 +155,7 @@ export class Place {
     return program;
   }
 
-  /**
-   * Asks `verify` until it finds every byte of the job here: results are brought beside the live files, and what is
-   * known of a deleted state is found anew.
-   */
+  /** Runs `verify` until it finds every byte of the job here: results come beside the live files. */
   async verified(jobId: string): Promise<void> {
     let last = '';
     await until(`verify ${jobId} to end with 0`, async () => {

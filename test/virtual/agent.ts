@@ -196,10 +196,7 @@ export class SimulatedAgent {
     this.engine.agent.refresh();
   }
 
-  /**
-   * The file of the configuration was written, or a person asks for a reload: resolves when the agent follows by it, or
-   * refuses it.
-   */
+  /** Resolves when the agent follows by the configuration that was just written or reloaded, or refuses it. */
   reload(isAsked: boolean): Promise<void> {
     this.#reload.check({ asked: isAsked });
     return new Promise((resolve) => {

@@ -275,10 +275,7 @@ function watch(world: World, jobId: JobId, known: readonly Job['tasks'][number][
   );
 }
 
-/**
- * What `agent verify` finds of each file; undefined if it fails.
- * @throws Error if it finds all files here, and one that nothing changed meanwhile is not
- */
+/** What `agent verify` finds, undefined if it fails. @throws Error if a file counts as here, unchanged, and is not */
 export async function verified({ agent, mirrors, time, disk, service }: World, jobId: JobId) {
   const { store, config } = agent;
   const { signal } = new AbortController();

@@ -60,10 +60,7 @@ export async function runApart(seeds: Seeds, options: { signal?: AbortSignal; en
 const MIN_SECONDS = 20;
 const HOUR_MS = 3_600_000;
 
-/**
- * Runs seeds that no run had before on all cores until the time is over.
- * @throws Error what the first run that fails says
- */
+/** Runs new seeds on all cores until the time is over. @throws Error what the first failing run reports */
 export async function runFor(seconds: number, of: Seeds['of'] = 'single'): Promise<void> {
   const first = Date.now() % 2 ** 31;
   const step = seconds < MIN_SECONDS ? 1 : os.availableParallelism();

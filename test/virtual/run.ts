@@ -12,10 +12,7 @@ const STEPS = Number(process.env['JOBTAIL_VIRTUAL_STEPS'] ?? 60);
 /** All is healed at any moment of a run, early or late. */
 export const momentOf = (seed: number, steps: number) => new Chance(seed, 'moment').whole(1, 2 * steps);
 
-/**
- * One run: things happen by chance; then everything is healed but one part, and later that one, too.
- * @throws Error with the seed, the commit and what happened last
- */
+/** One run: random events; then all is healed but one part, then that part. @throws Error with seed and commit */
 export async function run(seed: number, steps = momentOf(seed, STEPS)) {
   const world = await World.make(seed);
   try {

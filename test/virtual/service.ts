@@ -1,7 +1,4 @@
-/**
- * The simulated service: its jobs, its sessions, how long it takes and what goes wrong. It writes down what each agent
- * did to it that an agent must not do.
- */
+/** The simulated service: jobs, sessions, delays and failures; it records forbidden actions of each agent. */
 
 import type { DecodingOptions } from '../../simulator/operations/decoding.ts';
 import { JobtailError } from '../../src/errors.ts';

@@ -8,10 +8,7 @@
  */
 type SymptomKind = 'shorter' | 'different' | 'tail' | 'unclear' | 'stuck';
 
-/**
- * How long a symptom must last before the agent acts, in milliseconds; 0: the next poll sees it, too. Documents name
- * these times (scripts/check-documents.mjs).
- */
+/** How long a symptom must last, in ms; 0: until the next poll. scripts/check-documents.mjs checks these times. */
 export const PERSISTS_MS: Readonly<Record<SymptomKind, number>> = {
   shorter: 5_000,
   different: 0,

@@ -136,10 +136,7 @@ async function append(file: LiveFile, first: FirstResponse, shown: Match, contex
   });
 }
 
-/**
- * Requests raw bytes, because the text does not show what follows the cursor `reading`. Undefined if they are refused:
- * the text alone decides.
- */
+/** Requests raw bytes, as the text does not show what follows `reading`. Undefined if they are refused. */
 async function requestRawBytes(
   file: LiveFile,
   first: FirstResponse,

@@ -141,10 +141,7 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   return { appended, ends, errors, isQuiet: maxPolls === 0 || quiet >= 2 };
 }
 
-/**
- * Saves proven mirrors as `verified`, and returns the others with the reason. Rejects if the service fails and, after
- * the others are saved, if a mirror could not be compared.
- */
+/** Saves proven mirrors as `verified`; returns the others. Rejects if the service or, last, a comparison fails. */
 async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePassOptions): Promise<OpenEnd[]> {
   const { store, remote, mirrorDirectory, signal } = options;
   const rows = store.liveFiles.ofJob(jobId);

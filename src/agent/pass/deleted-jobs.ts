@@ -1,7 +1,4 @@
-/**
- * Deleted jobs. Their files are final: older copies that the service may send from an archive of logs (docs/dev/rest.md 3.6)
- * must never replace them.
- */
+/** Deleted jobs: older copies of an archive of logs (docs/dev/rest.md 3.6) must never replace their files. */
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { JobInformation } from '../../job-information.ts';

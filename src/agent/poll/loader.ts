@@ -22,10 +22,7 @@ interface Wait<Value> {
   readonly fail: (error: Error) => void;
 }
 
-/**
- * Follows the files, and sends what they wait for. Rejects with the first failure that ends the poll, after each file has
- * ended.
- */
+/** Follows the files. Rejects, after each file has ended, with the first failure that ends the poll. */
 export async function followAll(
   files: readonly { follow(waits: FileWaits): Promise<void> }[],
   { send, commit }: LoaderOptions,

@@ -114,10 +114,7 @@ export interface Refusals {
   readonly fresh: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/**
- * The listed names that are not downloaded. The cluster decides how many there are, so only some have rows in the
- * ledger; the others are counted.
- */
+/** Listed names that are not downloaded: some have rows, the others are counted, as the cluster decides how many. */
 export class SkippedNames {
   readonly #ledger: Ledger;
   readonly #examples = new Map<string, ResultRow>();

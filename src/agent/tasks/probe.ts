@@ -180,10 +180,7 @@ const MAX_WITNESSES = 32;
 /** Maximum shifts that are tried. */
 const MAX_SHIFTS = 256;
 
-/**
- * Yields candidate ids, likeliest first: shifted and plain specifications, specifications with the shift of the known
- * tasks, then ids by growing distance from known ones.
- */
+/** Yields candidate ids: shifted and plain specifications, then ids by growing distance from known ones. */
 export function* candidatesOf({ jobId, specifications, shift = 0n, known }: Clues): Generator<TaskId, void> {
   const seen = new Set(known.map(BigInt));
   const fresh = function* (id: bigint) {

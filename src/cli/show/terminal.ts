@@ -110,10 +110,7 @@ interface Fitted {
 
 const BETWEEN = '  ';
 
-/**
- * A table without rules and empty columns, so that much fits on one screen. If it is too wide, its widest columns are
- * wrapped between words; if not even the words fit, each row becomes lines.
- */
+/** A table without rules and empty columns. If it is too wide, columns are wrapped at words, or rows become lines. */
 export function fitted({ head: all, rows: allRows, numbers = [] }: Fitted, columns: number): readonly string[] {
   const used = all.map((_, column) => allRows.length === 0 || allRows.some((row) => (row[column] ?? '') !== ''));
   const [head = [], ...rows] = [all, ...allRows].map((row) => row.filter((_, column) => used[column]));

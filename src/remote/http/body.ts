@@ -48,10 +48,7 @@ const MAX_WAITING = 4;
 /** A reader that never has to wait yields after this time. */
 const MAX_TURN_MS = 10;
 
-/**
- * Only the time waiting for the server counts. Chunks are passed on as they arrived: the iterator of a stream would
- * copy them into one.
- */
+/** Counts only the wait for the server. Passes on chunks as they arrive: an iterator would copy them into one. */
 export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer> {
   readonly #stream: Readable;
   readonly #limits: BodyLimits;

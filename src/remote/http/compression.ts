@@ -38,10 +38,7 @@ export class Compression {
     return this.#nowMs() < this.#wantedUntilMs && !this.#isBroken;
   }
 
-  /**
-   * Measures one response: the returned function gets each chunk and the time the agent waited for it. Bytes of other
-   * responses came over the same connection, and are counted.
-   */
+  /** Measures one response: the returned function gets each chunk and how long the agent waited for it. */
   measuring(): (bytes: number, waitedMs: number) => void {
     let [start, ownBytes, ms] = [this.#arrivedBytes, 0, 0];
     return (bytes, waitedMs) => {

@@ -40,10 +40,7 @@ const CERTIFICATE =
 
 const ROOT_CA_HINT = 'put the root CA into service.tls.caFile, too: an intermediate CA alone is not enough';
 
-/**
- * The JobtailError for whatever undici or a socket threw. Without `cause`: a parser error contains raw bytes of the
- * response, maybe a session code.
- */
+/** The JobtailError for a failure of undici. Without `cause`: it may contain raw bytes, even a session code. */
 export function describeFailure(thrown: unknown, target: Target): JobtailError {
   if (thrown instanceof JobtailError) return thrown;
   const code = codeOf(thrown);

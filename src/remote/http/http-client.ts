@@ -1,7 +1,4 @@
-/**
- * The HTTP client: every call ends within its limits, nothing is redirected, unpacked or proxied without request, and
- * every failure is a JobtailError without URL, header or body.
- */
+/** The HTTP client: each call ends within its limits. Nothing is redirected, unpacked or proxied without request. */
 import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { JobtailError } from '../../errors.ts';

@@ -240,10 +240,7 @@ interface Characters {
   readonly next: number;
 }
 
-/**
- * The characters of the string from `start` on, as far as they have arrived. `space`: as large as the bytes that are
- * read. @throws JobtailError malformed
- */
+/** The characters from `start` that arrived. `space`: as large as the bytes. @throws JobtailError malformed */
 function readCharacters(bytes: Buffer, start: number, isBase64: boolean, space: () => Buffer): Characters {
   const piece = bytes.subarray(start, start + PIECE_BYTES);
   const quote = endOfString(piece);

@@ -1,7 +1,4 @@
-/**
- * The requests: their members are written as JSON here, because ids have 64 bits. Those for parts have a short limit, so
- * the wanted files are divided (docs/dev/rest.md 2).
- */
+/** The requests, written as JSON here: ids have 64 bits. Those for parts are divided (docs/dev/rest.md 2). */
 import type { PartRequest, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';

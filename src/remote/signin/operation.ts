@@ -77,10 +77,7 @@ interface GrantRules {
   readonly sessionCodeField: string | null;
 }
 
-/**
- * The grant in a successful response. @throws JobtailError malformed, unexpected-answer: with the form of the response,
- * never with a value of it
- */
+/** The grant in a response. @throws JobtailError malformed, unexpected-answer: with its form, never a value */
 export function readGrant(answer: AnswerText, rules: GrantRules): Grant {
   const value = parsed(answer);
   const code = typeof value === 'string' ? value : codeIn(value, rules.sessionCodeField);

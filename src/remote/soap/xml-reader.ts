@@ -145,10 +145,7 @@ export class XmlReader {
     return at + COMMENT.length;
   }
 
-  /**
-   * Reads the names of a listing in the form that most servers write, without a call of `sax` for each tag. Returns where
-   * something else begins.
-   */
+  /** Reads names of a listing in the usual form, without `sax` for each tag; returns where something else begins. */
   #names(bytes: Buffer, at: number): number {
     const { onItem } = this.#options;
     const isInList = onItem !== undefined && !this.#isFault && this.#open.length === DEPTH.item;

@@ -16,10 +16,7 @@ interface StreamedOptions {
   readonly end: () => void;
 }
 
-/**
- * The next piece is made when the one before was taken. An answer that cannot go on breaks off its connection: what
- * came is never mistaken for all of it.
- */
+/** Makes each piece when the one before was taken. A failure breaks the connection: no part looks like all. */
 export function streamed(
   { onFailure }: ViewParts,
   { env }: ViewContext,

@@ -1,7 +1,4 @@
-/**
- * What a kill leaves behind the committed position was never promised: it is compared with the remote file, and cut if it
- * differs. It starts no generation.
- */
+/** What a kill leaves after the committed offset is compared, and cut if it differs. It starts no generation. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';

@@ -1,7 +1,4 @@
-/**
- * A disk that fails: whichever call on a mirror it is, the error names the file and what to do, nothing wrong is on the
- * disk, and the next poll goes on.
- */
+/** A failing disk: the error names the file and a remedy, nothing wrong is written, and the next poll goes on. */
 import fs from 'node:fs';
 import fsp from 'node:fs/promises';
 import { expect, it, onTestFinished } from 'vitest';

@@ -23,10 +23,7 @@ const TASKS = [
   ...HOSTILE_TEXTS.map((stdout, index) => ({ taskId: String(index + 1), live: { stdout, stderr: '' } })),
 ];
 
-/**
- * The sandbox writes CR as it is, as ASP.NET does; a reader that obeys XML takes CRLF and CR for LF
- * (docs/dev/servers.md 2.1).
- */
+/** The sandbox writes CR as it is; a reader that obeys XML reads CRLF and CR as LF (docs/dev/servers.md 2.1). */
 const asXmlReads = (text: string) => text.replace(/\r\n?/g, '\n');
 
 /** zeep tells an empty text and an absent one alike. */

@@ -1,7 +1,4 @@
-/**
- * The first poll of a job that has written much already: it streams, in little memory, while other jobs stay on time.
- * JOBTAIL_BACKLOG_MIB says how much (64).
- */
+/** The first poll of a long job streams in little memory; other jobs stay on time. JOBTAIL_BACKLOG_MIB: size (64). */
 
 import { once } from 'node:events';
 import fs from 'node:fs';

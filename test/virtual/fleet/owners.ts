@@ -1,7 +1,4 @@
-/**
- * What the statements of src/fleet that concern agents and owners do to the tables of the simulated
- * PostgreSQL.
- */
+/** What the statements of src/fleet for agents and owners do to the tables of the simulated PostgreSQL. */
 import { keyOf, type Row, type Transaction } from './tables.ts';
 
 export type Values = readonly unknown[];

@@ -160,9 +160,7 @@ export class SimulatedPostgres {
     return [];
   }
 
-  /**
-   * Sends one statement of a process and waits for its result, up to its time limit. A process that has ended gets none.
-   */
+  /** Sends one statement of a process and waits for its result until its time limit; none if the process ended. */
   #call<T>(session: ServerSession, work: () => Promise<T>): Promise<T> {
     const { clock, way } = session.member;
     this.statements += 1;

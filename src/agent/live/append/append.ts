@@ -1,7 +1,4 @@
-/**
- * Appends the certain bytes of the text after the end of the mirror. Where a block edge cut a character, two responses
- * are certain together.
- */
+/** Appends the certain bytes of the text. Where a block edge cut a character, two responses are certain together. */
 import { GrowingBuffer } from '../../../bytes.ts';
 import { HALF_BLOCK_BYTES, match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';

@@ -37,10 +37,7 @@ interface Substitution {
   readonly reason: string;
 }
 
-/**
- * Appends the text after the end of the mirror, with substituted bytes in place of undecodable ones, which may begin
- * within the mirror, at `from`.
- */
+/** Appends the text, with substituted bytes for undecodable ones, which may begin within the mirror, at `from`. */
 export async function substitute(file: LiveFile, from: number, how: Substitution): Promise<FollowEnd> {
   let start = from;
   for (let ranges = 0; ranges < MAX_RANGES; ranges++) {

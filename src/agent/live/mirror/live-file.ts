@@ -180,10 +180,7 @@ export class LiveFile {
     this.#options.onMismatch?.(this.row, kept);
   }
 
-  /**
-   * Flushes the mirror and advances the row to it. The offset stays unless the mirror is intact: nothing is promised
-   * about bytes that were not compared.
-   */
+  /** Flushes the mirror and advances the row to it, unless the mirror is not intact: then the offset stays. */
   async flushToRow(): Promise<LiveFileRow> {
     if (!this.changed || this.#integrity !== 'intact') return this.row;
     await this.#options.checkpoint('flush:begin');

@@ -86,10 +86,7 @@ export class Search {
     return index < 0 ? undefined : index;
   }
 
-  /**
-   * Shows the next match, from a byte on if none is shown, or the one before; the other end of the content follows. Before
-   * a match that was not reported is the last one that was.
-   */
+  /** Shows the match after the shown one or a byte, or the one before; at an end, the other one follows. */
   async step(isBack: boolean, from: number): Promise<void> {
     const [at, length] = this.current.value ?? [from, 0];
     const all = this.#reported;

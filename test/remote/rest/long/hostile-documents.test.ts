@@ -1,7 +1,4 @@
-/**
- * Documents that are made to keep whoever reads them busy: each is read, or refused, in a time that grows no faster than
- * the document.
- */
+/** Hostile documents: each is read or refused in a time that grows no faster than its length. */
 import { describe, expect, test } from 'vitest';
 import { JsonReader } from '../../../../src/remote/rest/json-reader.ts';
 import { growthOf } from '../../../support/cpu-cost.ts';

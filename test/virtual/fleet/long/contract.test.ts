@@ -1,7 +1,4 @@
-/**
- * The simulated PostgreSQL does what a real one does: the same operations of src/fleet, by chance and by two agents,
- * have the same results on both.
- */
+/** The simulated PostgreSQL equals a real one: random operations of two agents have the same results on both. */
 import { expect, test } from 'vitest';
 import { FleetRegister } from '../../../../src/fleet/fleet-register.ts';
 import { rowsOfJobs, writeRows } from '../../../../src/fleet/handover.ts';

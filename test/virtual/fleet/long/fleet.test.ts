@@ -1,7 +1,4 @@
-/**
- * Half a minute of fleets in simulated time: real agents over one simulated PostgreSQL. `JOBTAIL_VIRTUAL_SEED` runs one
- * seed again.
- */
+/** Half a minute of simulated fleets: real agents, one PostgreSQL. `JOBTAIL_VIRTUAL_SEED` repeats a seed. */
 import { expect, test } from 'vitest';
 import type { JobId } from '../../../../src/job.ts';
 import { runFor } from '../../many.ts';
