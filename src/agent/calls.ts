@@ -94,9 +94,10 @@ export class Calls {
         this.#share.ended();
       }
     };
-    const isWanted = () => this.waiting > 0 && this.#share.pauseMs === 0;
+    const isWanted = () => this.waiting > 0;
+    const openSince = () => this.#share.openSince;
     const onChange = () => this.#pace();
-    this.#hanging = new HangingCalls({ clock: this.clock, shortCall: call, isWanted, onChange, onEnd });
+    this.#hanging = new HangingCalls({ clock: this.clock, shortCall: call, isWanted, openSince, onChange, onEnd });
   }
 
   /** Whether calls wait, none runs, and neither the share nor a pause of the server is the reason. */
@@ -110,8 +111,19 @@ export class Calls {
     return Object.values(this.#waitingIn).reduce((sum, count) => sum + count, 0);
   }
 
-  /** Runs one call in its turn; rejects with `aborted` if the signal fires before. */
-  async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+  /** Makes one call in its turn; rejects with `aborted` if the signal fires before. */
+  run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+    return this.occupy(lane, signal, () => this.make(lane, call));
+  }
+
+  /** Makes a call in an occupied slot: from now on, it may hang. */
+  async make<T>(lane: Lane, call: () => Promise<T>): Promise<T> {
+    const ended = this.#hanging?.begun(LANES[lane].isLong);
+    return await call().finally(ended);
+  }
+
+  /** Occupies a slot in its turn until `work` ends; rejects with `aborted` if the signal fires before. */
+  async occupy<T>(lane: Lane, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     if (signal.aborted) throw stopped();
     // One signal may abort many waiting calls. A running call ends by itself, and keeps its slot until then.
     setMaxListeners(0, signal);
@@ -130,7 +142,7 @@ export class Calls {
     const begin = () => {
       endWait();
       this.#turn = Math.max(this.#turn, turn);
-      return this.#make(isLong, signal, call);
+      return this.#hold(isLong, signal, work);
     };
     const options = { priority: -turn, signal: wait.signal };
     const enqueue = () => this.#queue.add(begin, options);
@@ -144,14 +156,13 @@ export class Calls {
     }
   }
 
-  async #make<T>(isLong: boolean, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+  async #hold<T>(isLong: boolean, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     this.#runningShort += Number(!isLong);
     this.#moved();
     this.#share.begun();
-    const ended = this.#hanging?.begun(isLong);
     try {
       this.#shared?.called();
-      return await call();
+      return await work();
     } catch (error) {
       if (error instanceof JobtailError && LOST.has(error.code)) this.#places.lost();
       if (signal.aborted && !(error instanceof JobtailError)) throw stopped();
@@ -159,7 +170,6 @@ export class Calls {
     } finally {
       this.#runningShort -= Number(!isLong);
       this.#moved();
-      ended?.();
       this.#share.ended();
     }
   }
@@ -226,7 +236,7 @@ export class CallSlot {
           taken();
         });
       // Once the slot is taken, its end is the end of the first call, and the poll receives that.
-      this.#calls.run(this.#lane, this.#signal, occupied).catch(failed);
+      this.#calls.occupy(this.#lane, this.#signal, occupied).catch(failed);
     });
   }
 
@@ -235,7 +245,7 @@ export class CallSlot {
     const release = this.#release;
     if (release === undefined) return await this.#calls.run(lane, signal, () => this.#serve(call));
     this.#release = undefined;
-    const made = this.#serve(call);
+    const made = this.#calls.make(this.#lane, () => this.#serve(call));
     release(made);
     return await made;
   }

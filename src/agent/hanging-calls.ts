@@ -14,6 +14,8 @@ interface HangingCallsOptions {
   readonly clock: Clock;
   readonly shortCall: ShortCall;
   readonly isWanted: () => boolean;
+  /** Since when calls can be sent, by the monotonic clock: one that waits for a sign-in or a pause does not hang. */
+  readonly openSince: () => number;
   readonly onChange: () => void;
   /** Called with the number of short calls, and whether the last one was answered. */
   readonly onEnd: (calls: number, isAnswered: boolean) => void;
@@ -85,12 +87,12 @@ export class HangingCalls {
   }
 
   #check(): void {
-    const { clock, isWanted } = this.#options;
+    const { clock, isWanted, openSince } = this.#options;
     const now = clock.monotonic();
     if (this.#stop !== undefined || now < this.#nextAt || this.hanging.count >= MAX_HANGING || !isWanted()) return;
-    const isUnanswered = ({ startedAt, hangs }: Running) =>
-      !hangs && now - Math.max(startedAt, this.#answeredAt) >= HANGS_AFTER_MS;
-    const suspects = [...this.#running].filter(isUnanswered);
+    const since = Math.max(this.#answeredAt, openSince());
+    const isUnanswered = ({ startedAt }: Running) => now - Math.max(startedAt, since) >= HANGS_AFTER_MS;
+    const suspects = [...this.#running].filter((one) => !one.hangs && isUnanswered(one));
     if (suspects.length > 0) void this.#resolve(suspects);
   }
 

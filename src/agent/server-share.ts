@@ -20,6 +20,8 @@ interface ServerShareOptions {
   readonly requestsPerMinute: number | null;
   /** The monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
+  /** Since when calls have a session; always if omitted. */
+  readonly signedInAt?: () => number;
 }
 
 const SHARE = 0.5;
@@ -74,6 +76,11 @@ export class ServerShare {
   /** Rest of a pause that the server requested; 0 if there is none. */
   get pauseMs(): number {
     return Math.max(0, this.#pausedUntil - this.#options.monotonic());
+  }
+
+  /** Since when calls can be sent: the end of the last pause or sign-in, which is later than now or infinite before. */
+  get openSince(): number {
+    return Math.max(this.#pausedUntil, this.#options.signedInAt?.() ?? this.#pausedUntil);
   }
 
   async pauseOver(clock: Clock, signal: AbortSignal): Promise<void> {

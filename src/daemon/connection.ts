@@ -83,6 +83,7 @@ export async function connect(
   const share = new ServerShare({
     requestsPerMinute: service.requestsPerMinute,
     monotonic: systemClock.monotonic,
+    signedInAt: () => session.signedInAt,
   });
   const onAnswer = (answer: AnswerTiming) => {
     const pauseMs = share.answered(answer);

@@ -1,7 +1,7 @@
 /** One call that hangs: the others find out whether the account is blocked, and make the server open a connection. */
 import { setMaxListeners } from 'node:events';
 import { expect, it } from 'vitest';
-import { Calls } from '../../src/agent/calls.ts';
+import { CallSlot, Calls } from '../../src/agent/calls.ts';
 import { HangingCalls } from '../../src/agent/hanging-calls.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
 import { JobtailError } from '../../src/errors.ts';
@@ -14,7 +14,9 @@ setMaxListeners(0, signal);
 /** A server whose first connection of an account is blocked; it opens another after so many calls, in `openMs`. */
 function startServer(callsOfConnection: number, openMs = 0) {
   const clock = new HeldClock();
-  const share = new ServerShare({ requestsPerMinute: null, monotonic: clock.monotonic });
+  const session = { signedInAt: 0 };
+  const { monotonic } = clock;
+  const share = new ServerShare({ requestsPerMinute: null, monotonic, signedInAt: () => session.signedInAt });
   const calls = new Calls({ concurrency: 1, share, clock });
   const server = { hanging: 0, answered: 0 };
   const serve = async (limitMs: number, stop: AbortSignal) => {
@@ -37,7 +39,7 @@ function startServer(callsOfConnection: number, openMs = 0) {
     (...end) => void ends.push(end),
   );
   const call = (lane: 'live' | 'patient') => calls.run(lane, signal, () => serve(60_000, signal));
-  return { clock, calls, server, kinds, ends, call };
+  return { clock, share, session, calls, server, kinds, ends, call };
 }
 
 it.each([
@@ -60,9 +62,9 @@ it.each([
 it('a call that hangs is found out although the answer of an earlier call came after it began', async () => {
   const clock = new HeldClock();
   const kinds: string[] = [];
-  const isWanted = () => true;
   const shortCall = async (kind: string) => void kinds.push(kind);
-  const hanging = new HangingCalls({ clock, shortCall, isWanted, onChange() {}, onEnd() {} });
+  const [isWanted, openSince] = [() => true, () => 0];
+  const hanging = new HangingCalls({ clock, shortCall, isWanted, openSince, onChange() {}, onEnd() {} });
   const ended = hanging.begun(true);
   await clock.pass(1_000);
   hanging.answered();
@@ -88,6 +90,36 @@ it('a server that answers nothing gets ten short calls, and no further ones for 
   expect(kinds).toHaveLength(10);
   expect(ends).toEqual([[10, false]]);
   await clock.passWhile(all);
+});
+
+it.each([
+  ['a sign-in', 0],
+  ['a sign-in, and for the end of a pause', 20_000],
+])('a call that waits for %s does not hang, and only counts from then on', async (_, retryAfterMs) => {
+  const { clock, share, session, kinds, call } = startServer(1);
+  session.signedInAt = Number.POSITIVE_INFINITY;
+  const calls = Promise.allSettled([call('live'), call('live')]);
+  share.answered({ status: 503, firstByteMs: 10, workMs: 1, retryAfterMs });
+  await clock.pass(14_000);
+  session.signedInAt = clock.monotonic();
+  await clock.pass(Math.max(0, retryAfterMs - 14_000) + 3_000);
+  expect(kinds).toEqual([]);
+  await clock.pass(3_000);
+  expect(kinds).toEqual(['listing']);
+  await clock.passWhile(calls);
+});
+
+it('a poll that still opens its mirrors does not hang, and only counts from its call on', async () => {
+  const { clock, calls, kinds, call } = startServer(0);
+  const slot = new CallSlot(calls, 'live', signal);
+  await slot.take();
+  const waiting = call('live');
+  await clock.pass(14_000);
+  expect(kinds).toEqual([]);
+  const sent = slot.run('begun', signal, () => sleep(clock, 14_000, signal));
+  await clock.pass(6_000);
+  expect(kinds).toEqual(['listing']);
+  await clock.passWhile(Promise.all([waiting, sent]));
 });
 
 it('a call that hangs while no other call waits is left alone', async () => {

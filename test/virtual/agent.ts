@@ -248,7 +248,7 @@ export class SimulatedAgent {
     const onOutcome = (outcome: 'ok' | ErrorCode) => clock === this.clock && this.health?.note(outcome);
     const { monotonic } = clock;
     const { requestsPerMinute, concurrency, timeoutMs, baseUrl } = config.service;
-    const share = new ServerShare({ requestsPerMinute, monotonic });
+    const share = new ServerShare({ requestsPerMinute, monotonic, signedInAt: () => session.signedInAt });
     const offend = (what: string) => service.offences.push(`at ${time.passedMs}: ${what}`);
     const intervals = inFleet ? undefined : config.poll;
     const isExplained = () => clock !== this.clock || isDiskSlow();

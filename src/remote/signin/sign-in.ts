@@ -49,6 +49,8 @@ export class SignIn implements Session {
   readonly #refusals: BackOff;
   #hasSucceeded = false;
   #grant: Grant | undefined;
+  /** Since when the grant is in force, by `nowMs`; infinite if there is none. */
+  signedInAt = Number.POSITIVE_INFINITY;
   #opening: Opening | undefined;
   /** Of the last sign-in: the next one waits for the end of its pause. */
   #failure: JobtailError | undefined;
@@ -80,7 +82,9 @@ export class SignIn implements Session {
 
   /** Drops `grant` if it is the current one: a late report about an older one, even with the same code, is ignored. */
   lost(grant: Grant): void {
-    if (this.#grant === grant) this.#grant = undefined;
+    if (this.#grant !== grant) return;
+    this.#grant = undefined;
+    this.signedInAt = Number.POSITIVE_INFINITY;
   }
 
   #begin(): Opening {
@@ -130,6 +134,7 @@ export class SignIn implements Session {
     }
     if (signal.aborted) throw stopped();
     this.#grant = grant;
+    this.signedInAt = this.#options.nowMs();
     this.#failure = undefined;
     this.#hasSucceeded = true;
     this.#backOff.reset();
