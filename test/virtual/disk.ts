@@ -67,6 +67,8 @@ export class SimulatedDisk {
   readonly #opened = new Map<number, string>();
   /** The bytes on the disk of files with others that are not flushed. */
   readonly #durable = new Map<string, Buffer>();
+  /** Where the zeros begin that a loss of power left at the end of files, until the agent changes the file. */
+  readonly #zeros = new Map<string, number>();
   #renamed: Renamed[] = [];
   #fails: { left: number; readonly code: string } | undefined;
   #ends: { left: number; readonly end: () => void } | undefined;
@@ -122,9 +124,17 @@ export class SimulatedDisk {
     this.flushMs = 0;
   }
 
-  /** Bytes of a file that a loss of power leaves. */
+  /** Bytes of a file that a loss of power leaves, or left. */
   durableLength(file: string): number {
-    return this.#durable.get(file)?.length ?? this.#real.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    const length = this.#durable.get(file)?.length ?? this.#real.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+    return Math.min(length, this.#zeros.get(file) ?? length);
+  }
+
+  /** The bytes of a file, but not zeros that a loss of power left at its end. */
+  withoutZeros(file: string): Buffer {
+    const bytes = this.#real.readFileSync(file);
+    const from = this.#zeros.get(file) ?? bytes.length;
+    return bytes.subarray(from).every((byte) => byte === 0) ? bytes.subarray(0, from) : bytes;
   }
 
   /** Closes what an ended process had open, and serves the next one. */
@@ -153,8 +163,10 @@ export class SimulatedDisk {
       const written = this.#real.readFileSync(file);
       const kept = chance.whole(durable.length, Math.max(durable.length, written.length));
       const grew = written.subarray(0, durable.length).equals(durable);
-      const left = chance.is(0.3) ? Buffer.from(written).fill(0, kept) : written.subarray(0, kept);
+      const isFilled = chance.is(0.3);
+      const left = isFilled ? Buffer.from(written).fill(0, kept) : written.subarray(0, kept);
       this.#real.writeFileSync(file, grew ? left : durable);
+      if (isFilled && grew) this.#zeros.set(file, kept);
     }
   }
 
@@ -224,6 +236,7 @@ export class SimulatedDisk {
     if (failed !== undefined && name === 'write' && !wasDead && this.broken === undefined) this.aside(() => make(0.5));
     if (failed !== undefined) throw failed;
     const made = this.aside(() => make(1));
+    if (writes) this.#zeros.delete(file);
     if (name === 'open') this.#opened.set(Number(made), file);
     if (name === 'close') this.#opened.delete(Number(at));
     if (name === 'datasync' || name === 'sync') this.#noteFlush(file);
