@@ -1,11 +1,19 @@
-/** The command of an argument list. */
+/** The command of an argument list, and its exit code. */
 import { EXIT } from '../errors.ts';
 import { COMPLETE, complete } from './completion.ts';
 import { pageOf, SHORT_HELP } from './help.ts';
+import { reportError } from './process.ts';
 import { programOf } from './program.ts';
 
-/** Runs the command of an argument list. Commander shows the whole help for `nosuch --help`, and without a command. */
+/** Sets the exit code; prints an error. */
 export async function execute(args: readonly string[]): Promise<void> {
+  await run(args).catch((error: unknown) => {
+    process.exitCode = reportError(error);
+  });
+}
+
+/** Commander shows the whole help for `nosuch --help`, and without a command. */
+async function run(args: readonly string[]): Promise<void> {
   const program = programOf();
   if (args[0] === COMPLETE) return await complete(program, args.slice(1));
   const end = args.includes('--') ? args.indexOf('--') : args.length;

@@ -1,18 +1,15 @@
 #!/usr/bin/env node
-/** Turns the arguments into a command, and an error into an exit code. */
+/** The start of each command: what must be before all else, and the version. */
 import '../system/no-debugger.ts';
-import '../system/small-heap.ts';
+import { versionOfProgram } from '../system/package-file.ts';
+import { leaveRemovedDirectory } from '../system/working-directory.ts';
+import { endWhenUnread } from './unread-output.ts';
 
-const { leaveRemovedDirectory } = await import('../system/directories.ts');
-const { execute } = await import('./execute.ts');
-const { endWhenUnread, reportError } = await import('./process.ts');
-
+const args = process.argv.slice(2);
 // The demo removes its files at its end; every other command may end at any time.
-if (process.argv[2] !== 'demo') endWhenUnread(process.argv.slice(2));
-
+if (args[0] !== 'demo') endWhenUnread(args);
 leaveRemovedDirectory();
-try {
-  await execute(process.argv.slice(2));
-} catch (error) {
-  process.exitCode = reportError(error);
-}
+
+// Without the code of the commands, which is more than half of a start.
+if (args.length === 1 && /^(-V|--version)$/.test(args[0] ?? '')) process.stdout.write(`${versionOfProgram()}\n`);
+else await (await import('./execute.ts')).execute(args);

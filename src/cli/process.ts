@@ -1,12 +1,10 @@
-/** The process of a command: signals, version, error output and exit code. */
+/** The process of a command: signals, error output and exit code. */
 import { setMaxListeners } from 'node:events';
-import fs from 'node:fs';
 import { CommanderError, InvalidArgumentError } from 'commander';
 import type { Log } from '../agent/ports.ts';
 import { asJobtailError, EXIT, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { logLine, printableLines } from '../printable.ts';
-import { packageFile } from '../system/package-file.ts';
 import { columnsOf, wrapToColumns } from './show/terminal.ts';
 
 let stoppedCode: number = EXIT.interrupted;
@@ -36,22 +34,6 @@ export async function untilStopped<T>(
     process.off('SIGTERM', stop);
     process.off('SIGINT', stop);
   }
-}
-
-export function versionOfProgram(): string {
-  return (JSON.parse(fs.readFileSync(packageFile('package.json'), 'utf8')) as { version: string }).version;
-}
-
-/** Ends the command when its output cannot be written. A reader that is gone is a success only with a result. */
-export function endWhenUnread([command = '']: readonly string[]): void {
-  // A message that cannot be written changes no exit code.
-  process.stderr.on('error', () => {});
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(process.exitCode ?? EXIT.unread);
-    const { message, policy } = asJobtailError(error);
-    process.stderr.write(`agent: the output cannot be written: ${printableLines(message)}\n`);
-    process.exit(['grep', 'errors'].includes(command) ? EXIT.usage : policy.exitCode);
-  });
 }
 
 /** Prints an error and its hint; returns the exit code. */

@@ -2,6 +2,7 @@
 import { Argument, Option } from 'commander';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { printableLines } from '../printable.ts';
+import { versionOfProgram } from '../system/package-file.ts';
 import { AgentCommand, CONFIG_HELP } from './agent-command.ts';
 import {
   contextArgument,
@@ -19,7 +20,7 @@ import {
 } from './arguments.ts';
 import { completionScript, SHELLS } from './completion.ts';
 import { documents, exitCodesHelp, FIRST_EXAMPLES, pageOf, plainError } from './help.ts';
-import { forEach, versionOfProgram } from './process.ts';
+import { forEach } from './process.ts';
 
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'];
 const PROTOCOLS = ['soap', 'rest'];

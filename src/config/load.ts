@@ -24,7 +24,7 @@ export async function loadConfig(path: string): Promise<Config> {
   if (yaml.value === null || yaml.value === undefined) {
     throw configError([`${file}: the file contains no configuration (it is empty, or all of it is comments)`]);
   }
-  const result = configSchema(dirname(file)).safeParse(yaml.value);
+  const result = configSchema(dirname(file)).safeParse(yaml.value, { jitless: true });
   if (result.success) return { file, ...result.data };
   const problems = problemsOf(result.error.issues, yaml.value).map(({ path: keys, of, text: message }) => ({
     position: yaml.positionOf(keys, of),

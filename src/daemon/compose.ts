@@ -1,4 +1,5 @@
 /** The composition root: connects the parts of the engine for one configuration. */
+import '../system/small-heap.ts';
 import { Calls, queuedJobService, queuedRemote, type SharedService } from '../agent/calls.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { Mirrors } from '../agent/live/mirror/mirror.ts';

@@ -1,5 +1,5 @@
 /** The single writer of a state directory. The kernel releases its lock, an SQLite transaction, with the process. */
-import { randomUUID } from 'node:crypto';
+
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -83,7 +83,7 @@ const isBusy = (error: unknown) => error instanceof Database.SqliteError && erro
 
 /** A file system without locks reports each file as locked by another process. @throws JobtailError store */
 function requireLocks(directory: string): void {
-  const file = path.join(directory, `lock-test-${randomUUID()}`);
+  const file = path.join(directory, `lock-test-${crypto.randomUUID()}`);
   let db: Database.Database | undefined;
   try {
     makePrivateDatabase(file);

@@ -2,7 +2,7 @@
  * The rows of a job in transit from one store to another, so that the next owner continues from them. A row is JSON of
  * the columns of its table; key columns identify it within its job.
  */
-import { randomUUID } from 'node:crypto';
+
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { JobTable, type Sql } from './sql.ts';
@@ -220,6 +220,6 @@ export class FleetLeases extends JobTable<{ readonly jobId: JobId; readonly atte
     const insert =
       'INSERT INTO fleet_member (one, state_id) VALUES (1, ?) ON CONFLICT DO UPDATE SET state_id = state_id';
     const returning = `${insert} RETURNING state_id AS stateId`;
-    return this.sql.sums<{ readonly stateId: string }>(returning, randomUUID()).stateId;
+    return this.sql.sums<{ readonly stateId: string }>(returning, crypto.randomUUID()).stateId;
   }
 }

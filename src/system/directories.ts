@@ -99,12 +99,3 @@ export function temporaryDirectory(prefix: string): string {
     return fs.mkdtempSync(path.join('/tmp', prefix));
   }
 }
-
-/** A removed working directory ends programs and threads at their start. */
-export function leaveRemovedDirectory(): void {
-  try {
-    process.cwd();
-  } catch {
-    process.chdir('/');
-  }
-}

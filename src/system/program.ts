@@ -2,7 +2,7 @@
  * Runs a program of this machine to its end: no shell, a process group of its own, and a limit. However the program
  * behaves, this ends: it is asked to, then killed with all it started, then given up.
  */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -101,6 +101,8 @@ export async function printedBy(
 }
 
 async function start({ command, args, env = plainEnvironment() }: ProgramOptions) {
+  // Few commands start a program.
+  const { spawn } = await import('node:child_process');
   try {
     // If this process is killed, the pipes break, and the program that writes to them ends.
     const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });

@@ -3,6 +3,7 @@ import { type Config, hasFleet } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import { viewSettingsOf } from '../../daemon/view-thread.ts';
 import type { JobId, TaskId } from '../../job.ts';
+import { versionOfProgram } from '../../system/package-file.ts';
 import { Findings } from '../check/findings.ts';
 import { checkAgent, checkConfigFile, checkDirectory, checkNotify, checkView } from '../check/machine.ts';
 import { checkNamespace, checkWay } from '../check/network.ts';
@@ -10,7 +11,7 @@ import { probe } from '../check/probe.ts';
 import { checkResultsWay } from '../check/results-way.ts';
 import { checkService } from '../check/service.ts';
 import { configurationAsOwner, type JsonOption } from '../configuration.ts';
-import { untilStopped, versionOfProgram } from '../process.ts';
+import { untilStopped } from '../process.ts';
 import { jsonReport } from '../show/json.ts';
 
 interface CheckOptions extends JsonOption {

@@ -8,8 +8,9 @@ import { openOwnStore } from '../../daemon/own-state.ts';
 import { createNotifier } from '../../daemon/systemd.ts';
 import { asJobtailError } from '../../errors.ts';
 import { Secrets } from '../../redact.ts';
+import { versionOfProgram } from '../../system/package-file.ts';
 import { type ConfigOption, configurationAsOwner, configurationOf } from '../configuration.ts';
-import { untilStopped, versionOfProgram } from '../process.ts';
+import { untilStopped } from '../process.ts';
 
 /** Unread log lines do not keep a stopped process alive longer. */
 const LAST_LINES_MS = 500;

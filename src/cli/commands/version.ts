@@ -5,7 +5,7 @@ import path from 'node:path';
 import { asJobtailError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 import { sqliteVersion } from '../../store/sql.ts';
-import { versionOfProgram } from '../process.ts';
+import { versionOfProgram } from '../../system/package-file.ts';
 import { jsonReport } from '../show/json.ts';
 
 const require = createRequire(import.meta.url);

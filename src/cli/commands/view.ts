@@ -11,12 +11,13 @@ import { openSharedStore } from '../../daemon/state.ts';
 import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-thread.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { lockHolder } from '../../store/lock.ts';
+import { versionOfProgram } from '../../system/package-file.ts';
 import { findView, linkTo, unprovenText } from '../../view/link.ts';
 import { type RunningView, serveView } from '../../view/serve.ts';
 import type { ViewSettings } from '../../view/settings.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
-import { untilStopped, versionOfProgram } from '../process.ts';
+import { untilStopped } from '../process.ts';
 
 export interface ViewOptions extends ConfigOption {
   readonly open: boolean;
