@@ -222,3 +222,28 @@ test('a stop on a slow disk opens no other mirror of a job with many', () =>
     await ended(world, agent.stop());
     expect(time.passedMs - before).toBeLessThan(3 * disk.flushMs);
   }));
+
+test('a kill while its last pass is given up leaves no result of a settled job in flux', async () => {
+  const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, stamp: null, stampProven: false };
+  const row = { jobId: JOB, name: RESULT, reason: null, bytes: null, sha256: null, live: null, ...times } as const;
+  const settles = (killedAt: number) =>
+    withJob(async (world) => {
+      const { service, disk, time } = world;
+      const operations = ['ListChangedFilesForJob'] as const;
+      service.faults.push({ code: 'malformed', operations, share: 1, until: Number.POSITIVE_INFINITY });
+      world.agent.store.results.saveAll([{ ...row, state: 'in-flux' }]);
+      service.job(JOB).end('Finished', time.wallMs);
+      disk.endAfter(killedAt - disk.calls, () => world.agent.kill());
+      while (disk.isDead || world.agent.store.jobs.get(JOB)?.state !== 'settled') {
+        await world.pass(5_000);
+        if (disk.isDead) await world.kill(true).then(() => world.start());
+      }
+      const { jobs, results } = world.agent.store;
+      expect([results.get(JOB, RESULT)?.state, jobs.get(JOB)?.error?.code]).toEqual(['failed', 'malformed']);
+      calls = disk.calls;
+    });
+  let calls = Number.POSITIVE_INFINITY;
+  await settles(calls);
+  const last = calls;
+  for (let before = 1; before < 12; before += 1) await settles(last - before);
+});
