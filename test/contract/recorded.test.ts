@@ -1,7 +1,4 @@
-/**
- * The simulated cluster against what real servers of five releases answered: status, media type, title, and the words and
- * the shape of the body are the recorded ones, names and numbers aside.
- */
+/** The simulated cluster answers as real servers of five releases did, names and numbers aside. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';

@@ -119,10 +119,7 @@ export class NotifyPlace {
     await between();
   }
 
-  /**
-   * Another process takes over; the one before does nothing any more. `transactions`: so many, and it is killed.
-   * `isSame`: the same process, with another configuration.
-   */
+  /** Another process takes over, killed after so many `transactions`. `isSame`: only its configuration is another. */
   start(transactions = Number.POSITIVE_INFINITY, underWay = new UnderWay(), isSame = false): Notifications {
     if (!isSame) this.#kill();
     let left = transactions;

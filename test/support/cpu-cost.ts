@@ -19,10 +19,7 @@ const LEAST_MS = 1;
 const GROWS = 8;
 const MAX_TIMES = 24;
 
-/**
- * How many times as long the work takes with eight times as much, `size` being the smaller one; measured again if it
- * looks like too much, for only what is so again and again is.
- */
+/** How much longer work of eight times the size takes; `size`: the smaller one. Too much is measured again. */
 export function growthOf(size: number, prepare: (size: number) => () => unknown): { times: number; isLinear: boolean } {
   let times = Number.POSITIVE_INFINITY;
   for (let again = 0; times >= MAX_TIMES && again < 4; again += 1) {

@@ -84,10 +84,7 @@ export class Place {
     return place;
   }
 
-  /**
-   * From now on the agent runs without the rights of root: if this is root, as another user, who gets the place. The
-   * test is skipped where that user cannot even read the program.
-   */
+  /** From now on the agent runs without the rights of root; skips the test where no other user can read the program. */
   giveUpRights({ skip }: Pick<TestContext, 'skip'>): void {
     if (process.getuid?.() !== 0) return;
     const { status } = spawnSync('test', ['-r', PROGRAM], { uid: NOBODY, gid: NOBODY });
@@ -197,10 +194,7 @@ export class Place {
     return program;
   }
 
-  /**
-   * What `agent status --json` would print, read in this process: to start the program again and again takes far longer.
-   * The state of another user is left to the program, which reads it as that user.
-   */
+  /** What `agent status --json` prints, read in this process, which is faster; by the program for another user. */
   async status(...jobId: readonly [] | readonly [string]): Promise<Status> {
     if (this.#user !== undefined) return JSON.parse((await this.agent('status', '--json', ...jobId)).stdout) as Status;
     const config = await loadConfig(this.configFile);

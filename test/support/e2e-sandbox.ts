@@ -1,7 +1,4 @@
-/**
- * The simulated cluster as a service of its own. It runs in the process of the test:
- * to start the program for each test takes far longer, and what `agent sandbox` does has tests of its own.
- */
+/** The simulated cluster in the process of the test, which is faster; `agent sandbox` has tests of its own. */
 import fs from 'node:fs';
 import type { SubmittedJob } from '../../simulator/cluster/cluster.ts';
 import type { JobSpec, TaskSpec } from '../../simulator/cluster/specs.ts';

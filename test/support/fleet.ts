@@ -1,7 +1,4 @@
-/**
- * A fleet: a PostgreSQL, a simulated cluster with jobs whose files only the test writes, and agents that share a directory
- * of mirrors. Everything is ended and removed with the test.
- */
+/** A fleet: a PostgreSQL, a simulated cluster, agents with one directory of mirrors; the end of the test removes it. */
 import fs from 'node:fs';
 import path from 'node:path';
 import type { TestContext } from 'vitest';

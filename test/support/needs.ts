@@ -1,7 +1,4 @@
-/**
- * What some tests need of the machine. Where something is missing, the tests that are given `needs(...)` as their
- * options are skipped, and run-reporter.ts says at the end of the run what would have to be installed.
- */
+/** What tests need of the machine: without it, `needs(...)` skips them, and run-reporter.ts names it. */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';

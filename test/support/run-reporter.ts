@@ -1,7 +1,4 @@
-/**
- * What a run prints: the files that fail, the files that are slow on a terminal's live display, and at the end the
- * skipped tests with their reasons and one plain line of counts.
- */
+/** Prints files that fail, on a terminal slow ones, then skipped tests with their reasons and a line of counts. */
 import type { SerializedError, TestCase, TestModule, TestRunEndReason } from 'vitest/node';
 import { DefaultReporter } from 'vitest/node';
 

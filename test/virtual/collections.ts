@@ -1,7 +1,4 @@
-/**
- * How much the long-lived objects of an agent remember: the lengths of all Maps, Sets and lists that its fields lead to,
- * private ones as well. What only a function has in its scope is not found.
- */
+/** How much long-lived objects remember: the lengths of all Maps, Sets and lists that their fields lead to. */
 import { Session } from 'node:inspector';
 
 /** By class and field, of all objects of a class together. */

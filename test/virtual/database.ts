@@ -1,7 +1,4 @@
-/**
- * The database of each state: the real SQLite in a real file. One connection uses it alone between the events of a run,
- * which spares the locks of each statement: these would be most of the work. Other processes take their turns.
- */
+/** The database of each state: real SQLite in a real file, which one connection locks between the events of a run. */
 import Database from 'better-sqlite3';
 import type { Patched } from './machine.ts';
 

@@ -1,7 +1,4 @@
-/**
- * What becomes true once nothing fails any more, and how long that may take. One part may stay broken: then it says so,
- * and the others become complete all the same.
- */
+/** What becomes true once all is healed but one part, within which time, and that the broken part says so. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';

@@ -1,7 +1,4 @@
-/**
- * The machine of a run in this process. While it is there, no timer but those of the injected clock can be set, and
- * what the event loop would do next is done in a fixed order.
- */
+/** The machine of a run in this process: no timer but those of the injected clock, all is done in a fixed order. */
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { promisify } from 'node:util';
 

@@ -1,7 +1,4 @@
-/**
- * Simulated time: one queue of everything that waits, of all processes and of the service. What is due next runs when
- * nothing else can, so that hours of waiting pass in milliseconds, and each run with a seed is the same.
- */
+/** Simulated time: one queue of all that waits. What is due next runs when nothing else can, in a fixed order. */
 import { Heap } from 'heap-js';
 import type { Clock } from '../../src/system/clock.ts';
 

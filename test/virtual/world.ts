@@ -1,7 +1,4 @@
-/**
- * The world of one run: a simulated cluster and service, a machine with its disk and clock, and the real agent on them.
- * The seed decides everything that happens in it.
- */
+/** One run: a simulated cluster, service, disk and clock, with the real agent on them. The seed decides all. */
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Config } from '../../src/config/config.ts';

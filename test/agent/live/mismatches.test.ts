@@ -1,7 +1,4 @@
-/**
- * What is found of a mirror that is not the beginning of its remote file is reported once, with its kind, offset and
- * generation, and kept with its reason.
- */
+/** A mismatch is reported once, with its kind, offset and generation, and kept with its reason. */
 import fs from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';

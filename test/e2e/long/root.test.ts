@@ -1,7 +1,4 @@
-/**
- * Commands that root says beside the agent of another user, whose state directory may be in the hands of somebody who
- * took over that user: nothing of root's is read into it, written, emptied or removed, and nothing waits for ever.
- */
+/** Commands of root on the state of another, perhaps hostile user: nothing of root is read, written or removed. */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * The state of an older program, recorded when that program was killed in the middle of its work, and taken up by this
- * one: no byte is read again, no generation is made up.
- */
+/** The state of an older program that was killed: this one reads no byte again, and makes up no generation. */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,7 +1,4 @@
-/**
- * The tables of a simulated PostgreSQL, with the rules of transactions that a fleet relies on: what is not committed
- * is seen by no other transaction, and a row that one of them changes or locks makes the others wait, or is skipped.
- */
+/** The tables of a simulated PostgreSQL, with the isolation and the locks of rows that a fleet relies on. */
 
 export type Row = Readonly<Record<string, unknown>>;
 export type TableName =

@@ -1,7 +1,4 @@
-/**
- * The world of a fleet: several machines, each with a real agent, that share jobs by a simulated PostgreSQL and one
- * directory of mirrors. The seed decides everything that happens in it.
- */
+/** Machines with a real agent each, on a simulated PostgreSQL and one directory of mirrors; the seed decides all. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { FleetClient } from '../../../src/fleet/client.ts';

@@ -1,7 +1,4 @@
-/**
- * What an agent remembers is bounded by the jobs and files that it follows, and is forgotten with them: after a second
- * round of jobs with faults, no collection of a long-lived object is longer than after the first one.
- */
+/** What an agent remembers is forgotten with its jobs: after a second round of them, no collection is longer. */
 import { expect, test } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
 import type { Lengths } from '../collections.ts';

@@ -1,7 +1,4 @@
-/**
- * A reload builds the engine anew. So some keys of each kind show that the running agent goes by the new values; runs by
- * chance reload any key at any moment.
- */
+/** Keys of each kind show that the running agent goes by their new values; runs by chance reload any key. */
 import fs, { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';

@@ -165,10 +165,7 @@ export class World {
     }
   }
 
-  /**
-   * Everything calm: against a service that holds still, every mirror becomes equal by ordinary polls alone. Where raw
-   * bytes are refused, it may stop, but then it says so.
-   */
+  /** A calm service: ordinary polls make every mirror equal; one that stops, raw bytes refused, has an error. */
   async checkProgress(): Promise<void> {
     this.#calm();
     // A file that failed by itself is asked for half an hour later at the latest.

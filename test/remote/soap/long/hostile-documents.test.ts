@@ -1,7 +1,4 @@
-/**
- * Documents that are made to keep whoever reads them busy: each is read, or refused, in a time that grows no faster than
- * the document, whatever it holds and wherever it holds it.
- */
+/** Documents made to keep a reader busy: read or refused in a time that grows no faster than their length. */
 import { describe, expect, test } from 'vitest';
 import type { Operation } from '../../../../src/operations.ts';
 import { Secrets } from '../../../../src/redact.ts';

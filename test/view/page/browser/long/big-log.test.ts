@@ -1,7 +1,4 @@
-/**
- * A log far larger than a page or a server could hold: opened at once, read at any place, searched and followed, in little
- * memory of both. JOBTAIL_VIEW_MIB says how large (256).
- */
+/** A log of JOBTAIL_VIEW_MIB (256): opened, read at any place, searched and followed, in little memory. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { requestOf, submitQuietJob } from '../../../../support/e2e-job.ts';
