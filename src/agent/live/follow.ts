@@ -36,8 +36,11 @@ export async function follow(file: LiveFile, context: FollowContext): Promise<Fo
 
 async function followText(file: LiveFile, context: FollowContext): Promise<FollowEnd> {
   const { parts } = context;
+  let part: Part | undefined;
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const part = await parts.at(await nextOffset(file));
+    const offset = await nextOffset(file);
+    // After a rewrite, the response that showed it serves the new generation, too.
+    if (part?.offset !== offset) part = await parts.at(offset);
     if (part === undefined) return 'absent';
     if (part.isBeginning) return await followLong(file, part, context);
     file.note({ relativePath: part.relativePath });
@@ -47,7 +50,7 @@ async function followText(file: LiveFile, context: FollowContext): Promise<Follo
     const facts = await compareText(file, first);
     let decision = decide(facts);
     if (decision.kind === 'undetermined' && decision.needs === 'raw-bytes') {
-      const end = await requestRawBytes(file, first, first.reading, context);
+      const end = await requestRawBytes(file, first, context);
       if (end !== undefined) return end;
       decision = decide({ ...facts, areRawBytesRefused: true });
     }
@@ -126,7 +129,7 @@ async function append(file: LiveFile, first: FirstResponse, shown: Match, contex
     const appended = await appendText(file, first, context);
     if (typeof appended === 'string') return appended;
     if (appended.reading.atEnd()) return 'current';
-    const end = await requestRawBytes(file, first, appended.reading, context, true);
+    const end = await requestRawBytes(file, first, context, true);
     if (end !== undefined) return end;
   }
   return await substitute(file, isOpen ? shown.at : file.length, {
@@ -136,18 +139,17 @@ async function append(file: LiveFile, first: FirstResponse, shown: Match, contex
   });
 }
 
-/** Requests raw bytes, as the text does not show what follows `reading`. Undefined if they are refused. */
+/** Requests raw bytes, as the text does not show what follows its cursor. Undefined if they are refused. */
 async function requestRawBytes(
   file: LiveFile,
   first: FirstResponse,
-  reading: Reading,
   context: FollowContext,
   mustGrow = false,
 ): Promise<FollowEnd | undefined> {
   const { decoding, rawBytes, isFinal } = context;
-  const rest = reading.fork(false);
-  // A character that the end of a growing file cuts arrives with the next bytes.
-  const isTail = (await rest.skipUncertain()) > 0 && rest.atEnd();
+  const rest = first.reading.fork(false);
+  // A character that the end of a growing file cuts arrives with the next bytes; the next poll has one that came later.
+  const isTail = ((await rest.skipUncertain()) > 0 || mustGrow) && rest.atEnd();
   if (isTail && !isFinal && !file.memory.symptoms.hasPersisted('tail', file.length)) return 'tail';
   const end = await compareRawBytes(file, context, first.part, mustGrow);
   if (end === 'current') file.memory.symptoms.clear('tail');

@@ -18,8 +18,8 @@ const QUIET_COMMIT_MS = 1_000;
 
 export class PollRun {
   readonly #job: JobParts;
-  /** Whether the last poll found a truncated or rewritten file, maybe from the archive of a deleted job. */
-  #isDifferent = false;
+  /** Whether the last poll found a truncated or rewritten file, maybe of the archive of a deleted job: never progress. */
+  #mayBeArchive = false;
   #hasFiles = false;
   #stallAfterMs: number | null = null;
   #isStalled = false;
@@ -37,12 +37,12 @@ export class PollRun {
   async run(): Promise<boolean> {
     const { jobId, context, stage, runs, due, pace, signal } = this.#job;
     const { clock, random } = context.deps;
-    if (this.#isDifferent && (await isDeleted(jobId, { ...context.pass, signal }))) return false;
+    if (this.#mayBeArchive && (await isDeleted(jobId, { ...context.pass, signal }))) return false;
     const { polled, startedAt, longestMs } = await this.#poll();
     await this.#note(polled);
     const ends = [...polled.ends.values()];
     const isAnswered = ends.length > 0;
-    this.#isDifferent = ends.includes('different');
+    this.#mayBeArchive = [...polled.ends].some(([name, end]) => end === 'different' && !name.endsWith('/progress'));
     if (!this.#hasFiles && ends.some((end) => end !== 'absent')) {
       this.#hasFiles = true;
       // The first results come with the first live files.

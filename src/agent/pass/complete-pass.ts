@@ -69,8 +69,10 @@ const UNFINISHED: Partial<Record<FollowEnd, string>> = {
 export async function completePass(polls: JobPolls, options: CompletePassOptions): Promise<PassSummary> {
   const { store } = options;
   const { jobId } = polls;
-  if (await isDeleted(jobId, options))
+  if (await isDeleted(jobId, options)) {
+    store.results.endUnfinished(jobId, 'the job was deleted before it was fetched');
     return summaryWithoutPass(jobId, store, 'the job was deleted before it was verified');
+  }
   let polled = await pollToEnd(polls, options);
   let { appended } = polled;
   let openEnds = await proveAll(jobId, polled.ends, options);

@@ -88,6 +88,34 @@ describe('text to bytes', () => {
     expect(remote.textBytes).toBeLessThan(text.length * 3.01);
   });
 
+  test('a file that grows at each request needs no raw bytes for characters that are cut', async () => {
+    const { remote, poll, mirror } = setUp(AS_TEXT);
+    const text = Buffer.from(`x${'日本語のログ '.repeat(5_000)}`);
+    let length = 3_000;
+    remote.files.set(NAME, text.subarray(0, length));
+    remote.onPartRequest = () => {
+      length += 1_700;
+      remote.files.set(NAME, text.subarray(0, length));
+    };
+    while (length < text.length) await poll();
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(text)).toBe(true);
+    expect(remote.rawBytes).toBe(0);
+  });
+
+  test('the response that confirms a rewrite is the first one of the new generation', async () => {
+    const { remote, poll, mirror } = setUp();
+    remote.files.set(NAME, Buffer.from('50 %'));
+    await poll();
+    remote.files.set(NAME, Buffer.from('75 %'));
+    expect(await poll()).toBe('different');
+    const { calls } = remote;
+    expect(await poll()).toBe('current');
+    expect(mirror().toString()).toBe('75 %');
+    // The second one looks for a mark.
+    expect(remote.calls - calls).toBe(2);
+  });
+
   test('bytes that are not UTF-8, a genuine U+FFFD and a byte-order mark come out exact', async () => {
     for (const bytes of [
       Buffer.from('a\xff\xfeb', 'latin1'),

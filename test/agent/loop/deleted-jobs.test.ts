@@ -60,15 +60,33 @@ async function follow(results = false, withoutFiles?: readonly string[]) {
 }
 
 it('a deleted job keeps its mirrors while the service returns older copies, before its state is listed', async () => {
-  const { clock, remote, tell, state, warnings, expectUnchanged } = await follow();
+  const { clock, remote, store, tell, state, warnings, expectUnchanged } = await follow(true);
+  const result = () => store.results.get(JOB, `/${keyText(STDOUT)}.txt`);
+  await clock.passUntil('a result', () => result() !== undefined);
+  store.results.saveAll(
+    [result()].flatMap((row) => (row ? [{ ...row, name: 'waits', state: 'listed' as const }] : [])),
+  );
   tell('Deleted');
   remote.files.set(keyText(STDOUT), Buffer.from(ARCHIVED));
   await clock.passUntil('its end', () => state() === 'settled', 2 * MINUTE_MS);
+  expect(store.results.counts(JOB)).toMatchObject({ queued: 0, failed: 1 });
   expectUnchanged();
   expect(warnings).toContainEqual(`job deleted, its files stay here jobId=${JOB}`);
   const { calls } = remote;
   await clock.pass(20 * MINUTE_MS);
   expect(remote.calls).toBe(calls);
+});
+
+it('a rewritten progress file makes no request about the job: no archive has one', async () => {
+  const { clock, remote, service, store } = await follow();
+  const progress = { ...STDOUT, file: 'progress' as const };
+  const generation = () => store.liveFiles.ofJob(JOB).find(({ file }) => file === 'progress')?.generation;
+  for (const [percent, number] of ['25 %', '50 %', '75 %'].entries()) {
+    remote.files.set(keyText(progress), Buffer.from(number));
+    await clock.passUntil('the new content', () => generation() === percent + 1);
+    await clock.pass(MINUTE_MS);
+  }
+  expect(service.questions).toBe(0);
 });
 
 it('a deleted job keeps them also when a command asks for a pass over the settled job', async () => {
