@@ -8,6 +8,9 @@
  */
 type SymptomKind = 'shorter' | 'different' | 'tail' | 'unclear' | 'stuck';
 
+/** What shows the bytes of a file. Text shows fewer: not those before its offset, nor those behind U+FFFD. */
+export type ShownBy = 'text' | 'raw bytes';
+
 /** How long a symptom must last, in ms; 0: until the next poll. scripts/check-documents.mjs checks these times. */
 export const PERSISTS_MS: Readonly<Record<SymptomKind, number>> = {
   shorter: 5_000,
@@ -24,6 +27,7 @@ interface Symptom {
   readonly length: number;
   /** The byte where it was seen. */
   readonly at: number;
+  readonly by: ShownBy;
 }
 
 /** The symptoms of one file. */
@@ -38,16 +42,22 @@ export class Symptoms {
   }
 
   /** Records a symptom. Returns whether an earlier poll saw it, long enough ago, and the mirror kept its length. */
-  hasPersisted(kind: SymptomKind, length: number, at = 0): boolean {
+  hasPersisted(kind: SymptomKind, length: number, at = 0, by: ShownBy = 'text'): boolean {
     const seen = this.#seen?.get(kind);
     if (seen?.length === length) return this.#now() - seen.since >= PERSISTS_MS[kind];
-    this.#seen = new Map([...(this.#seen ?? []), [kind, { since: this.#now(), length, at }]]);
+    this.#seen = new Map([...(this.#seen ?? []), [kind, { since: this.#now(), length, at, by }]]);
     return false;
   }
 
   /** Records that the file has all bytes before `at`. */
   noteLength(at: number): void {
     if ((this.#seen?.get('shorter')?.at ?? at) < at) this.clear('shorter');
+  }
+
+  /** Records that the file has the bytes of the mirror: text proves nothing against a difference of raw bytes. */
+  noteSame(by: ShownBy): void {
+    this.clear('shorter');
+    if (by === 'raw bytes' || this.#seen?.get('different')?.by === 'text') this.clear('different');
   }
 
   clear(...kinds: readonly SymptomKind[]): void {

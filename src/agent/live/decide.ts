@@ -25,13 +25,14 @@
  * A cut loses nothing: the remote file still has these bytes. So a cut waits for another poll only if the size may be
  * stale (8). A new generation always waits. `byte-order-mark.ts` has already added a mark that the server stripped.
  */
+import type { ShownBy } from './debounce.ts';
 import type { Match } from './match.ts';
 import type { Integrity } from './mirror/live-file.ts';
 
 /** What is known about a response and the mirror. */
 export interface Facts {
   readonly shown: Match;
-  readonly by: 'text' | 'raw bytes';
+  readonly by: ShownBy;
   /** The first byte to be compared that the text does not show; undefined if there is none. */
   readonly unshownFrom?: number | undefined;
   /** ASCII characters alone show the difference: known decoders or not, they mean the same. */

@@ -7,6 +7,7 @@ import { BEHIND_EVERY_END, type Part } from '../ports.ts';
 import { appendText } from './append/append.ts';
 import { substitute } from './append/inexact.ts';
 import type { RawBytes } from './append/raw-bytes.ts';
+import type { ShownBy } from './debounce.ts';
 import { type Decision, decide, type Facts } from './decide.ts';
 import { type Match, match } from './match.ts';
 import type { LiveFile } from './mirror/live-file.ts';
@@ -55,7 +56,7 @@ async function followText(file: LiveFile, context: FollowContext): Promise<Follo
       decision = decide({ ...facts, areRawBytesRefused: true });
     }
     if (decision.kind === 'unchanged' || decision.kind === 'grown') {
-      file.markCompared();
+      file.markCompared('text');
       if (file.row.inexact.length > 0 && context.isFinal) {
         const end = await compareRawBytes(file, context, first.part);
         if (end !== undefined) return end;
@@ -104,10 +105,10 @@ async function isAscii(at: number, file: LiveFile, reading: Reading): Promise<bo
 }
 
 /** Records a difference, so that the next poll confirms it, or that it is gone. */
-function factsOf(file: LiveFile, shown: Match, by: Facts['by']): Facts {
+function factsOf(file: LiveFile, shown: Match, by: ShownBy): Facts {
   const { symptoms } = file.memory;
   if (shown.kind === 'same') symptoms.noteLength(shown.at);
-  const isConfirmed = shown.kind !== 'same' && symptoms.hasPersisted(shown.kind, file.length, shown.at);
+  const isConfirmed = shown.kind !== 'same' && symptoms.hasPersisted(shown.kind, file.length, shown.at, by);
   return { shown, by, goesOn: false, isConfirmed, mirror: file };
 }
 

@@ -154,7 +154,7 @@ export class RawDownload {
       this.#isAccepted = true;
       if (this.#pieces.length > 0) await this.#file.mend(this.#pieces);
       // All of the mirror was compared, not only what follows the text's offset.
-      this.#file.markCompared();
+      this.#file.markCompared('raw bytes');
     }
     if (bytes.length > 0) await this.#file.append(bytes);
   }

@@ -6,6 +6,7 @@
  */
 import { type KeptMismatch, type Mismatch, type MismatchKind, withMismatch } from '../../../mismatch.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
+import type { ShownBy } from '../debounce.ts';
 import type { FileMemory } from '../memory.ts';
 import { beginGeneration } from './generations.ts';
 import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
@@ -81,7 +82,7 @@ export class LiveFile {
   }
 
   /** Records that the mirror is the beginning of the remote file, but for its inexact ranges. */
-  markCompared(): void {
+  markCompared(by: ShownBy): void {
     if (this.length < this.row.position) {
       const reason = `the mirror had ${this.length} of the ${this.row.position} bytes that were committed`;
       this.report({ kind: 'mirror-damaged', at: this.length, reason });
@@ -90,7 +91,7 @@ export class LiveFile {
     if (this.#changed) this.#set({ inexact: regionsBefore(this.row.inexact, this.undisputed) });
     this.#integrity = 'intact';
     this.#compared = this.length;
-    this.memory.symptoms.clear('shorter', 'different');
+    this.memory.symptoms.noteSame(by);
   }
 
   /** Records the paths of the file on the server. */

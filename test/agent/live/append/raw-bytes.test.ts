@@ -143,6 +143,22 @@ describe('raw bytes', () => {
     }
   });
 
+  test('show a rewrite that the text does not: before the overlap, or behind U+FFFD', async () => {
+    for (const [before, after] of [
+      ['\xaf\nA\n', 'A\nA\n\xaf\n'],
+      [`a${'x'.repeat(600)}`, `b${'x'.repeat(600)}\xff\n`],
+      ['A \xfe B\n', 'A \xff B\n\xff\n'],
+    ] as const) {
+      const { remote, poll, mirror } = setUp();
+      remote.prefix = '';
+      remote.files.set(NAME, Buffer.from(before, 'latin1'));
+      expect(await poll()).toBe('current');
+      remote.files.set(NAME, Buffer.from(after, 'latin1'));
+      for (let polls = 0; polls < 20 && mirror() !== after; polls++) await poll();
+      expect(mirror()).toBe(after);
+    }
+  });
+
   test('of two listed files that both fit are taken if they are equal, whichever is the file', async () => {
     const { remote, engine, poll, mirror } = setUp();
     remote.files.set(keyText(OTHER), BYTES);

@@ -112,7 +112,7 @@ describe('a promise that is taken back', () => {
     };
     await place.during(async (file) => {
       await file.cut(4, 'for the test');
-      file.markCompared();
+      file.markCompared('text');
     });
     expect(lengths[0]).toBe(8);
     expect([place.read(), place.committed.position]).toEqual(['prom', 4]);
