@@ -87,7 +87,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     decoding: new TextDecoding(store.capabilities),
-    rawBytes: new RawBytes(remote, store.capabilities, systemClock.monotonic),
+    rawBytes: new RawBytes(store.capabilities, systemClock.monotonic),
     longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: { files: Number.POSITIVE_INFINITY },
     now: Date.now,
@@ -105,7 +105,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsRequest): Pro
   const signal = new AbortController().signal;
   const round = async () => {
     texts.length += bytes;
-    await Promise.all(polls.map((each) => each.poll({ remote, isFinal: false, signal })));
+    await Promise.all(polls.map((each) => each.poll({ remote, whole: remote, isFinal: false, signal })));
   };
   // The first one makes the files.
   await round();

@@ -30,15 +30,17 @@ interface CallsOptions {
 /**
  * What a call is for. While calls of all lanes wait, each lane gets a share of 1 / cost of them: no lane waits for ever.
  * asked: a short call that a command waits for. begun: the next request of a poll, which has mirrors open. live: a poll.
- * wanted: a poll of a job that is over, a call of a complete pass that no command waits for, and each download of a pass.
- * raw: the whole file of a live file. patient: any other call that may take long, or whose job was slow before.
+ * raw: the whole file of a live file of a running job. wanted: a poll of a job that is over, a call of a complete pass that
+ * no command waits for, and each download of a pass. ending: the next request of such a poll. patient: any other call that
+ * may take long, or whose job was slow before.
  */
 const LANES = {
   asked: { cost: 0.5, isLong: false },
   begun: { cost: 1, isLong: false },
   live: { cost: 2, isLong: false },
+  raw: { cost: 2, isLong: true },
   wanted: { cost: 4, isLong: true },
-  raw: { cost: 8, isLong: true },
+  ending: { cost: 4, isLong: false },
   patient: { cost: 8, isLong: true },
 } as const;
 type Lane = keyof typeof LANES;
@@ -55,7 +57,7 @@ export class Calls {
   readonly #shared: SharedService | undefined;
   readonly #queue = new PQueue();
   readonly #longQueue = new PQueue();
-  readonly #waitingIn: Record<Lane, number> = { asked: 0, begun: 0, live: 0, wanted: 0, raw: 0, patient: 0 };
+  readonly #waitingIn: Record<Lane, number> = { asked: 0, begun: 0, live: 0, raw: 0, wanted: 0, ending: 0, patient: 0 };
   /** Grows with the costs of the calls that began. */
   #turn = 0;
   readonly #places: Places;
@@ -194,7 +196,8 @@ export class Calls {
     this.#reserved = { calls: Math.max(this.#runningShort, calls * 2 ** ((at - now) / HALF_LIFE_MS)), at: now };
     const reserved = Math.min(Math.ceil(places / 2), Math.max(1, Math.ceil(this.#reserved.calls)));
     const { count = 0, long = 0 } = this.#hanging?.hanging ?? {};
-    setConcurrency(this.#longQueue, Math.max(1, places - reserved) + long);
+    // With one place, a long call that waits in front of it would delay more urgent ones.
+    setConcurrency(this.#longQueue, places > 1 ? places - reserved + long : Number.POSITIVE_INFINITY);
     setConcurrency(this.#queue, places + count);
   }
 

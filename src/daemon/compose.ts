@@ -86,7 +86,7 @@ export function buildEngine(options: EngineOptions): Engine {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     decoding: new TextDecoding(store.capabilities),
-    rawBytes: new RawBytes(whole, store.capabilities, monotonic, directBytes),
+    rawBytes: new RawBytes(store.capabilities, monotonic, directBytes),
     longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: { files: Number.POSITIVE_INFINITY },
     now,

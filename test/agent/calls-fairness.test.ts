@@ -4,7 +4,7 @@ import { Calls } from '../../src/agent/calls.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
 import { HeldClock } from '../support/held-clock.ts';
 
-const LANES = ['asked', 'begun', 'live', 'wanted', 'raw', 'patient'] as const;
+const LANES = ['asked', 'begun', 'live', 'raw', 'wanted', 'ending', 'patient'] as const;
 const CALL_MS = 100;
 const MAX_CALLS_BEFORE = 60;
 

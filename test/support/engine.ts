@@ -46,7 +46,7 @@ export class Engine {
 
   constructor(options: EngineOptions) {
     this.#options = options;
-    const { directory, remote, now } = options;
+    const { directory, now } = options;
     const state = newState(path.join(directory, 'state'));
     const disk = options.disk ?? new ModelDisk();
     this.store = new Store({ directory: state, service: 'model', owner: true, now });
@@ -61,7 +61,7 @@ export class Engine {
       store: this.store,
       commit: (write, withinMs) => commits.commit(write, withinMs),
       decoding: new TextDecoding(this.store.capabilities),
-      rawBytes: new RawBytes(remote, this.store.capabilities, now, options.direct),
+      rawBytes: new RawBytes(this.store.capabilities, now, options.direct),
       longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
       batchLimit: { files: Number.POSITIVE_INFINITY },
       maxTogether: options.maxTogether,
@@ -90,7 +90,7 @@ export class Engine {
   }
 
   poll(isFinal = false, signal: AbortSignal = new AbortController().signal): Promise<Polled> {
-    return this.#polls.poll({ remote: this.#options.remote, isFinal, signal });
+    return this.#polls.poll({ remote: this.#options.remote, whole: this.#options.remote, isFinal, signal });
   }
 
   /** The complete pass; `clock` makes its pauses. */

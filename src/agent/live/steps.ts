@@ -1,5 +1,5 @@
 /** What the steps of one poll share. */
-import type { Content, FileParts, Part } from '../ports.ts';
+import type { Content, FileParts, Part, Remote } from '../ports.ts';
 import type { TextDecoding } from './text/decoding.ts';
 import type { Reading } from './text/reading.ts';
 
@@ -21,6 +21,8 @@ export const needsAnotherPoll = (end: FollowEnd): boolean => end === 'different'
 export interface PollMode {
   /** A complete pass (`sync`, the end of a job): raw bytes are fetched without waiting for quiet. */
   readonly isFinal: boolean;
+  /** Downloads whole files; its calls wait in the queue of the job. */
+  readonly whole: Remote;
   readonly signal: AbortSignal;
 }
 

@@ -62,6 +62,7 @@ export class Agent {
       ...options,
       patient: queuedRemote(options.remote, calls, 'patient'),
       ending: queuedRemote(options.remote, calls, 'wanted'),
+      whole: queuedRemote(options.remote, calls, 'raw'),
       served: new Set(),
       scheduler: new Scheduler(clock),
       failures: new Failures(log),
@@ -86,7 +87,7 @@ export class Agent {
     this.#forgetting = new Forgetting({ context: this.#context, retention: options.retention, release });
     calls.watchHanging(
       (kind, signal) => this.#callShortly(kind, signal),
-      (shortCalls, othersWork) => log.warn({ shortCalls, othersWork }, 'call hangs'),
+      (shortCalls, othersWork) => log[othersWork ? 'debug' : 'warn']({ shortCalls, othersWork }, 'call hangs'),
     );
   }
 

@@ -48,6 +48,8 @@ export interface AgentParts {
 export interface JobContext extends AgentParts {
   /** The service, for calls that may wait. */
   readonly patient: Remote;
+  /** The service, for whole live files of running jobs. */
+  readonly whole: Remote;
   /** The service, for passes that no command waits for. */
   readonly ending: Remote;
   /** Requests that a pass is to answer. */

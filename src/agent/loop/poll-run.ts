@@ -10,7 +10,7 @@ import { restOf, withJitter } from './pace.ts';
 
 /** Lanes of the first call of a poll, and of its next ones: a begun poll ends before others begin. */
 const RUNNING = ['live', 'begun'] as const;
-const OVER = ['wanted', 'live'] as const;
+const OVER = ['wanted', 'ending'] as const;
 const PATIENT = ['patient', 'patient'] as const;
 
 /** Maximum delay of the commit of a poll without news. */
@@ -91,7 +91,9 @@ export class PollRun {
     const { clock } = context.deps;
     // A slow or failing job must not delay the others, and jobs that are over must not delay running ones.
     const isPatient = pace.isSlow || runs.isFailing('poll');
-    const [first, next] = isPatient ? PATIENT : stage.current === 'over' ? OVER : RUNNING;
+    const isOver = stage.current === 'over';
+    const [first, next] = isPatient ? PATIENT : isOver ? OVER : RUNNING;
+    const whole = isPatient ? context.patient : isOver ? context.ending : context.whole;
     const slot = new CallSlot(calls, first, signal);
     const slotted = queuedRemote(remote, slot, next);
     let startedAt = clock.monotonic();
@@ -102,7 +104,9 @@ export class PollRun {
       if (!hasBegun) startedAt = clock.monotonic();
       hasBegun = true;
     };
-    const polled = await polls.poll({ remote: slotted, waitForTurn, isFinal: false, signal }).finally(() => slot.end());
+    const polled = await polls
+      .poll({ remote: slotted, whole, waitForTurn, isFinal: false, signal })
+      .finally(() => slot.end());
     return { polled, startedAt, longestMs: slot.longestMs };
   }
 

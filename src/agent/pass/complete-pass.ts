@@ -132,7 +132,7 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   let quiet = !isLast && rows.every(({ verified, position }) => verified === position) ? 1 : 0;
   for (let count = 0, growing = 0; count < maxPolls && growing < maxGrowing && quiet < 2; count++) {
     if (count > 0) await sleep(clock, pauseMs, signal);
-    const polled = await polls.poll({ remote, isFinal: true, signal });
+    const polled = await polls.poll({ remote, whole: remote, isFinal: true, signal });
     ({ ends, errors } = polled);
     const waits = [...ends.values()].some(needsAnotherPoll);
     quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;

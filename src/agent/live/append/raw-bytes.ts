@@ -30,14 +30,12 @@ const COMPARED_BYTES = 64 * 1024;
 export const SHIFT_CAPABILITY = 'task-shift';
 
 export class RawBytes {
-  readonly #remote: Remote;
   readonly #capabilities: CapabilityStore;
   readonly #now: () => number;
   readonly #direct: DirectBytes | null;
 
   /** `now`: monotonic clock, in milliseconds. */
-  constructor(remote: Remote, capabilities: CapabilityStore, now: () => number, direct: DirectBytes | null = null) {
-    this.#remote = remote;
+  constructor(capabilities: CapabilityStore, now: () => number, direct: DirectBytes | null = null) {
     this.#direct = direct;
     this.#capabilities = capabilities;
     this.#now = now;
@@ -109,7 +107,7 @@ export class RawBytes {
   /** The listed file that the text shows, and that begins with the mirror; of several, all must have the same bytes. */
   async #listed(file: LiveFile, tried: ReadonlySet<string>, pass: FileContext, shown: Shown | undefined) {
     const { jobId, relativePath } = file.row;
-    const listed = await listedFiles(this.#remote, jobId, pass.signal);
+    const listed = await listedFiles(pass.whole, jobId, pass.signal);
     const names = (await namesThatMayBe(listed, relativePath)).filter((name) => !tried.has(name));
     const fitting: string[] = [];
     const contents = new Set<string>();
@@ -137,7 +135,7 @@ export class RawBytes {
   ): Promise<RawDownload | undefined> {
     if (shown === undefined && !(await this.#isShownAtEnd(file, path, pass))) return undefined;
     const download = new RawDownload(file, path, { shown, isOtherwise: pass.decoding.server === 'other', mayAppend });
-    const isReceived = await this.#receive(file, path, download, pass.signal);
+    const isReceived = await this.#receive(file, path, download, pass);
     if (shown !== undefined) await this.#learn(file, download.evidence, shown, pass);
     return isReceived ? download : undefined;
   }
@@ -145,7 +143,7 @@ export class RawBytes {
   /** Whether the text near the end matches, for a file that is too long to be sent as text: a download finds its end. */
   async #isShownAtEnd(file: LiveFile, path: string, pass: FileContext): Promise<boolean> {
     const end = new RawEnd();
-    if (!(await this.#receive(file, path, end, pass.signal))) return false;
+    if (!(await this.#receive(file, path, end, pass))) return false;
     const { offset, bytes } = end.found();
     const part = await pass.parts.at(offset);
     if (part === undefined) return false;
@@ -172,12 +170,17 @@ export class RawBytes {
   }
 
   /** Downloads a file; returns whether it arrived completely and may be the live file. */
-  async #receive(file: LiveFile, path: string, download: RawDownload | RawEnd, signal: AbortSignal): Promise<boolean> {
+  async #receive(
+    file: LiveFile,
+    path: string,
+    download: RawDownload | RawEnd,
+    { whole, signal }: FileContext,
+  ): Promise<boolean> {
     let taken: Promise<void> = Promise.resolve();
     const sink = (bytes: Buffer) => (taken = download.take(bytes));
     const { jobId } = file.row;
     const tries = file.memory.raw;
-    const from = tries.isForDirect && this.#direct?.isOpen(jobId) ? this.#direct : this.#remote;
+    const from = tries.isForDirect && this.#direct?.isOpen(jobId) ? this.#direct : whole;
     try {
       await from.downloadFile(jobId, path, sink, signal);
       await download.end();
