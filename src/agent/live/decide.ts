@@ -83,9 +83,8 @@ export function decide(facts: Facts): Decision {
   if (isUncommitted) return cut; // 8
   if (isText && !isByAscii && !areRawBytesRefused) return undetermined(at, 'raw-bytes'); // 9
   const seen = isText ? '' : ', as its raw bytes show';
-  const how = integrity === 'unknown' ? `${seen}; the state of the mirror was lost` : seen;
-  if (isDifferent) return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${how}` }; // 10
-  return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${length}${how}` }; // 11
+  if (isDifferent) return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${seen}` }; // 10
+  return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${length}${seen}` }; // 11
 }
 
 const undetermined = (at: number, needs: Need): Decision => ({ kind: 'undetermined', at, needs });

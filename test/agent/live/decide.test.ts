@@ -114,7 +114,7 @@ const ROWS: readonly Row[] = [
     10,
     'differs after disputed bytes, and the state was lost',
     { shown: DIFFERENT, mirror: LOST, unshownFrom: 7, areRawBytesRefused, isConfirmed },
-    { kind: 'rewritten', at: 7, reason: reason(/; the state of the mirror was lost$/) },
+    { kind: 'rewritten', at: 7, reason: reason(/the mirror/) },
   ],
   [
     10,
@@ -132,7 +132,7 @@ const ROWS: readonly Row[] = [
     11,
     'ends after disputed bytes, and the state was lost',
     { shown: SHORTER, mirror: LOST, unshownFrom: 7, areRawBytesRefused, isConfirmed },
-    { kind: 'truncated', at: 7, reason: reason(/; the state of the mirror was lost$/) },
+    { kind: 'truncated', at: 7, reason: reason(/the mirror/) },
   ],
 ];
 
