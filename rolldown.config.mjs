@@ -41,15 +41,17 @@ const program = defineConfig({
     entryFileNames: '[name].js',
     // With a hash: an agent that still runs after an upgrade must not load parts of another version.
     chunkFileNames: 'chunks/[name]-[hash].js',
-    // Each file costs a millisecond of the start: one for every command, one for each that reads the state.
+    // Each file costs a millisecond of the start: one for all commands, one for each that reads the configuration
+    // or the state.
     codeSplitting: {
       groups: [
         {
           name: 'basics',
-          test: /src\/(?:[^/]*|cli\/unread-output|system\/(?:no-debugger|package-file|working-directory))\.ts$/,
+          test: /src\/(?:[^/]*|cli\/unread-output|system\/(?:no-debugger|package-file|regular-files|working-directory))\.ts$/,
         },
         { name: 'start', test: /src\/cli\/(?:execute|process)\.ts$/ },
-        { name: 'state', test: /src\/cli\/(?:configuration|followed-jobs)\.ts$/ },
+        { name: 'configuration', test: /src\/cli\/configuration\.ts$/ },
+        { name: 'state', test: /src\/cli\/followed-jobs\.ts$/ },
       ],
     },
     comments: false,

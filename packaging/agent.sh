@@ -1,6 +1,7 @@
 #!/bin/sh
 # The program with its own Node.js, from wherever the archive was unpacked, also through a symbolic link.
-here=$(dirname "$(readlink -f "$0")")
+here=$(readlink -f "$0")
+here=${here%/*}
 # No debugger at SIGUSR1. Without the second option, each process reserves 10 GB of addresses: too many where ulimit -v
 # limits them.
 exec "$here/../lib/node" --disable-sigusr1 --disable-wasm-trap-handler "$here/../lib/jobtail/dist/cli/main.js" "$@"

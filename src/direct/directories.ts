@@ -1,7 +1,7 @@
 /** The directories of a transfer, below one of the agent's own: complete, partial and growing files. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { inTheWay } from '../system/directories.ts';
+import { inTheWay } from '../system/regular-files.ts';
 
 /** Where rsync keeps partial files. No result can have this name, which is that of temporary files. */
 export const PARTIAL_DIRECTORY = '.jobtail-0000000000000000.partial';

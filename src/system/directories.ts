@@ -2,9 +2,9 @@
 import fs, { constants, type Stats } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { JobtailError } from '../errors.ts';
 import { type FileCalls, fileCalls } from './files.ts';
 import { runProgram } from './program.ts';
+import { inTheWay } from './regular-files.ts';
 
 /** Readable for the group, which may tail what is in them. */
 const DIRECTORY_MODE = 0o750;
@@ -45,12 +45,6 @@ export async function flushPath(file: string, onNetwork = true): Promise<void> {
   } finally {
     await opened.close();
   }
-}
-
-export function inTheWay(at: string, wanted: 'directory' | 'file' | 'socket'): JobtailError {
-  return new JobtailError('local-io', `${at} is not a ${wanted}, and is not followed or replaced`, {
-    hint: `move ${at} out of the way`,
-  });
 }
 
 /** So many are flushed with their whole file system: one commit of its journal costs less than one for each. */

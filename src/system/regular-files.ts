@@ -1,6 +1,6 @@
 /** Opens regular files: never through a link, and without waiting for the other end of a named pipe. */
 import fs, { constants } from 'node:fs';
-import { inTheWay } from './directories.ts';
+import { JobtailError } from '../errors.ts';
 
 const SAFE = constants.O_NOFOLLOW | constants.O_NONBLOCK;
 /** Flags for reading. */
@@ -33,4 +33,10 @@ export function openIfThere(file: string): number | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+export function inTheWay(at: string, wanted: 'directory' | 'file' | 'socket'): JobtailError {
+  return new JobtailError('local-io', `${at} is not a ${wanted}, and is not followed or replaced`, {
+    hint: `move ${at} out of the way`,
+  });
 }

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { asJobtailError } from '../errors.ts';
-import { inTheWay } from './directories.ts';
+import { inTheWay } from './regular-files.ts';
 
 export interface RemovedFiles {
   readonly files: number;

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
-import { inTheWay } from '../system/directories.ts';
+import { inTheWay } from '../system/regular-files.ts';
 import type { ViewSettings } from './settings.ts';
 import { endpointOf, type Hello, isSame, newNonce, proofOf, ticketFor } from './token.ts';
 

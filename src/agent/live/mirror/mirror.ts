@@ -11,8 +11,9 @@ import type { JobId, LiveFileKey } from '../../../job.ts';
 import type { KeptMismatch } from '../../../mismatch.ts';
 import { liveParts } from '../../../safe-names.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
-import { flushPath, inTheWay, makeDirectories } from '../../../system/directories.ts';
+import { flushPath, makeDirectories } from '../../../system/directories.ts';
 import { EXACT, type FileCalls, fileCalls, type Opener, type OpenFile, writeAll } from '../../../system/files.ts';
+import { inTheWay } from '../../../system/regular-files.ts';
 import { ALONE, type Ownership } from '../../ownership.ts';
 
 const CHECKSUM_STEP_BYTES = 1024 * 1024;
