@@ -41,10 +41,7 @@ export interface Part extends LiveFileKey {
   readonly content: Content;
   /** As the service named it; often the same for two tasks (docs/dev/servers.md 1.7). */
   readonly relativePath: string | null;
-  /**
-   * The content is only the beginning, for that was enough; the path is unknown then. Empty: the text is longer than
-   * the service can send, and the path comes from another response.
-   */
+  /** Only the beginning, which was enough, without a path. Empty: the text is longer than the service can send. */
   readonly isBeginning?: boolean;
 }
 
@@ -68,10 +65,7 @@ export interface Parts {
 /** Receives bytes in order. They are only good until its promise resolves: a sink that keeps them copies them. */
 export type Sink = (bytes: Buffer) => void | Promise<void>;
 
-/**
- * FileTransferMethodExt (docs/dev/soap.md 2.1), with the additions of some services (docs/dev/rest.md 3.7). The private
- * key and its passphrase are secrets: they stay in memory.
- */
+/** docs/dev/soap.md 2.1, rest.md 3.7. The private key and its passphrase are secrets: they stay in memory. */
 export interface TransferMethod {
   readonly serverHostname: string | null;
   readonly sharedBasepath: string | null;
@@ -103,10 +97,7 @@ export interface Listing extends ReadonlyArray<string> {
   readonly stamps?: ReadonlyMap<string, string>;
 }
 
-/**
- * The file-transfer service (docs/dev/soap.md 4.1). Every method settles, rejects only with a JobtailError, and ends
- * at once with code `aborted` when the signal fires.
- */
+/** docs/dev/soap.md 4.1. Each method settles, rejects only with a JobtailError, and with `aborted` by its signal. */
 export interface Remote {
   /** DownloadPartsOfJobFilesFromCluster; `wanted` names each live file at most once. The caller releases the parts. */
   readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts>;

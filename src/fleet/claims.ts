@@ -19,10 +19,7 @@ export type End = 'handed-over' | 'done';
 /** Maximum jobs released in one transaction. */
 const MAX_FREED = 100;
 
-/**
- * Condition on the last heartbeat, $1 by the agent $2: the database has it. After a restored backup it does not, and the
- * owners in it may be former ones.
- */
+/** Whether the database has the last heartbeat, $1 by the agent $2: after a restored backup, it does not. */
 const HAS_HEARTBEAT = `($1::timestamptz IS NULL OR EXISTS (SELECT 1 FROM {s}.agents AS own WHERE own.name = $2 AND own.seen_at >= $1::timestamptz))`;
 
 export class Claims {

@@ -1,6 +1,4 @@
-/**
- * The rows of the store, as the rest of the program sees them. Times are milliseconds since 1970, lengths are bytes.
- */
+/** The rows of the store. Times are milliseconds since 1970, lengths are bytes. */
 import type { ErrorCode } from '../errors.ts';
 import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';

@@ -193,9 +193,7 @@ export function pragma(db: Database.Database, name: string): unknown {
     .get();
 }
 
-/**
- * Opens a database file. @throws what better-sqlite3 throws; JobtailError local-io if its native part cannot be loaded
- */
+/** Opens a database file. @throws what better-sqlite3 throws; local-io if its native part cannot be loaded */
 export function openNative(file: string, options: Database.Options): Database.Database {
   try {
     return keepAlive(new Database(file, options));

@@ -2,10 +2,7 @@
  * Debounces the symptoms of live files. Network file systems show stale sizes for seconds (docs/dev/servers.md 1.6). So a
  * rewrite must be seen by two polls, and a truncation for some seconds, before the agent acts.
  */
-/**
- * shorter, different: as the comparison found the file (match.ts). tail: it ends inside a character. unclear: responses
- * contradict each other. stuck: polls leave work undone.
- */
+/** shorter, different: see match.ts. tail: it ends in a character. unclear: responses differ. stuck: no progress. */
 type SymptomKind = 'shorter' | 'different' | 'tail' | 'unclear' | 'stuck';
 
 /** What shows the bytes of a file. Text shows fewer: not those before its offset, nor those behind U+FFFD. */

@@ -215,10 +215,7 @@ export class LiveFile {
     this.#options.commit(this.#row);
   }
 
-  /**
-   * After a failed flush, the kernel may mark lost bytes as clean, and a second flush would prove nothing. So
-   * uncommitted bytes are removed, and requested again.
-   */
+  /** After a failed flush, lost bytes may be marked as clean: uncommitted ones are cut, and requested again. */
   async #flush(): Promise<void> {
     try {
       await this.#mirror.flush();

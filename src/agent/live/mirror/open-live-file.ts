@@ -1,6 +1,4 @@
-/**
- * Opens a live file: finishes an interrupted rotation, and detects changes, before anything is compared.
- */
+/** Opens a live file: finishes an interrupted rotation, and detects changes, before anything is compared. */
 import type { LiveFileRow } from '../../../store/rows.ts';
 import type { FileMemory } from '../memory.ts';
 import { finishRotation } from './generations.ts';
