@@ -157,8 +157,9 @@ const ACTS: Readonly<Record<Happening, Act>> = {
       receiver.state = 'takes';
     });
   },
-  standstill({ agent, time, chance }) {
-    agent.process.stoppedUntil = time.passedMs + chance.spread(1_000, 30 * MINUTE_MS);
+  standstill({ agent: { process }, time, chance }) {
+    // Another stop does not end an earlier one, whose timers wait until its end.
+    process.stoppedUntil = Math.max(process.stoppedUntil, time.passedMs + chance.spread(1_000, 30 * MINUTE_MS));
   },
   async verify(world) {
     const job = world.isUp ? world.chance.any(world.agent.store.jobs.all()) : undefined;
