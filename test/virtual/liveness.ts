@@ -159,15 +159,13 @@ export function lacking(world: Complete, broken?: Broken): Lack[] {
   const lacks = rows
     .filter(({ jobId }) => jobId !== broken?.jobId)
     .flatMap((row) => world.disk.aside(() => lacksOf(world, row)));
-  const requests = [...store.requests.open('pass'), ...store.requests.open('forget')].filter(
-    ({ jobId }) => jobId !== broken?.jobId,
-  );
-  return [
-    ...lacks,
-    ...requests.map(({ jobId, kind }) => live(`${kind} of ${jobId} is not answered`)),
-    ...lacksOfRule(world),
-    ...lacksOfOutbox(world, broken),
-  ];
+  return [...lacks, ...lacksOfRequests(world, broken), ...lacksOfRule(world), ...lacksOfOutbox(world, broken)];
+}
+
+function lacksOfRequests({ agent: { store } }: Complete, broken?: Broken): Lack[] {
+  const requests = [...store.requests.open('pass'), ...store.requests.open('forget')];
+  const others = requests.filter(({ jobId }) => jobId !== broken?.jobId);
+  return others.map(({ jobId, kind }) => live(`${kind} of ${jobId} is not answered`));
 }
 
 const live = (what: string): Lack => ({ what, boundMs: LIVE_BOUND_MS });
@@ -264,7 +262,6 @@ function lacksOfOutbox({ agent, receiver }: Complete, broken?: Broken): Lack[] {
   return waiting.length === 0 ? [] : [live(`${waiting.length} notifications wait`)];
 }
 
-/** A pass that a command asked for fails for the command alone: the next sync, in a quarter of an hour, says so. */
 const SAID_WITHIN_MS = 30 * MINUTE_MS;
 /** What was said once is said at this many of the next looks, one a minute. */
 const LOOKS = 20;
@@ -272,14 +269,18 @@ const MIN_SAID = 16;
 
 /** What is broken and was met says so, and goes on: in the row of its job, of one of its files, of a result, of a delivery. */
 export async function requireSaysSo(world: World, broken: Broken): Promise<void> {
+  // What the pass of a command meets, its answer says, and nothing else does until it is met again.
+  await becomesTrue(world, () => lacksOfRequests(world));
+  const before = broken.hits(world);
+  const isMet = () => broken.hits(world) > before;
   const end = world.time.passedMs + SAID_WITHIN_MS;
-  while (broken.hits(world) > 0 && !saysSo(world, broken)) {
+  while (isMet() && !saysSo(world, broken)) {
     if (world.time.passedMs > end) throw new Error(`nothing says that ${broken.what} (${broken.jobId})`);
     await world.pass(MINUTE_MS);
   }
   let said = 0;
   for (let look = 0; look < LOOKS; look += 1) {
-    if (broken.hits(world) === 0 || saysSo(world, broken)) said += 1;
+    if (!isMet() || saysSo(world, broken)) said += 1;
     await world.pass(MINUTE_MS);
   }
   if (said < MIN_SAID) throw new Error(`that ${broken.what} (${broken.jobId}) is said at ${said} of ${LOOKS} looks`);
