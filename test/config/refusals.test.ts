@@ -15,229 +15,111 @@ function withLine(sectionName: string, line: string): string {
   return lines.toSpliced(at + 1, 0, `  ${line}`).join('\n');
 }
 
-type Case = [sectionName: string, line: string, said: string];
+/** A section, a line of it, and what the refusal says. */
+const WRONG_VALUES = String.raw`
+  service | fileTransferUrl: 5 | service.fileTransferUrl: expected an address that starts with http:// or https://, without a password in it, found 5 (number)
+  service | fileTransferUrl: http://alice:hunter2@m/ | found "http://***@m/" (text)
+  service | namespace: "" | service.namespace: expected a text that is not empty, found "" (text)
+  service | soapVersion: "1.3" | service.soapVersion: expected "1.1" or "1.2", found "1.3" (text)
+  service | baseUrl: http://m/?x=1 | service.baseUrl: expected an address without a query (?...), found "http://m/?x=1" (text)
+  service | concurrency: 0 | service.concurrency: expected a whole number from 1 to 1000, found 0 (number)
+  service | requestsPerMinute: 99999999999999999999 | found 99999999999999999999 (number)
+  service | timeoutSeconds: 0 | service.timeoutSeconds: expected a number of seconds above 0, at most 86400, found 0 (number)
+  service | tls: yes | service.tls: expected a section (keys with their values), found "yes" (text)
+  service | tls: {caFile: 1} | service.tls.caFile: expected a path (written in full: ~ is not expanded), found 1 (number)
+  mirror | directory: "$HOME/m" | found "$HOME/m" (text)
+  mirror | directory: "~alice/m" | found "~alice/m" (text)
+  mirror | directory: "%h/m" | found "%h/m" (text)
+  service | contentEncoding: auto | service.contentEncoding: removed: text counts as UTF-8, and live files
+  watchMine | mostJobs: 5 | watchMine.mostJobs: renamed: write maxJobs
+  service | compression: on | service.compression: expected one of auto, off, found "on" (text)
+  auth | method: passwort | auth.method: expected one of openid, external-token, cloud-platform, password, session-code, api-key, found "passwort" (text)
+  auth | username: 12345 | auth.username: expected a text that is not empty, found 12345 (number)
+  auth | method: cloud-platform | auth.projectId: expected the id of the project, which the method cloud-platform sends, found nothing
+  auth | method: openid | auth.passwordFile: expected no such key with the method openid (its secret is one of tokenFile, tokenCommand, tokenCredential), found a text (not shown)
+  auth | method: openid | auth: expected exactly one of tokenFile, tokenCommand, tokenCredential for the method openid, found none of them
+  auth | passwordCommand: [pass] | auth: expected exactly one of passwordFile, passwordCommand, passwordCredential for the method password, found passwordFile and passwordCommand
+  auth | projectId: 7 | auth.projectId: expected no such key with the method password (only cloud-platform sends a project), found 7 (number)
+  auth | projectId: seven | auth.projectId: expected the id of a project: a whole number of at most 64 bits, found "seven" (text)
+  auth | passwordFile: 271828 | auth.passwordFile: expected a path (written in full: ~ is not expanded), found a number (not shown)
+  auth | passwordCommand: pass show hunter2 | auth.passwordCommand: expected a list of texts: the program and its arguments, without a shell, found a text (not shown)
+  auth | passwordCommand: [] | auth.passwordCommand: expected at least the name of a program, found an empty list
+  auth | path: a?b | auth.path: expected a path such as /service/UserAndLimitationManagement, found "a?b" (text)
+  auth | operation: "Sign In" | auth.operation: expected the name of an operation, found "Sign In" (text)
+  auth | sessionFaultPattern: "(" | auth.sessionFaultPattern: expected a regular expression that is quick for any text (no repetition inside of another one), found "(" (text)
+  auth | sessionFaultPattern: "(a+)+$" | auth.sessionFaultPattern: expected a regular expression that is quick for any text (no repetition inside of another one), found "(a+)+$" (text)
+  mirror | directory: "a\0b" | found "a\u0000b" (text)
+  poll | minIntervalSeconds: 61 | poll.maxIntervalSeconds: expected a number of seconds that is not below minIntervalSeconds (61), found 60
+  poll | overlapBytes: 0 | poll.overlapBytes: expected a number of bytes from 4 to 1048576, or a size such as "512 MiB", found 0 (number)
+  poll | overlapBytes: 2 MiB | found "2 MiB" (text)
+  results | enabled: "yes" | results.enabled: expected true or false, found "yes" (text)
+  results | include: "**" | results.include: expected a list of patterns such as ["**"], found "**" (text)
+  results | include: [] | results.include: expected at least one pattern (enabled: false turns results off), found an empty list
+  results | exclude: [1] | results.exclude[0]: expected a pattern such as *.dat (put it in quotes), found 1 (number)
+  results | exclude: ["**/a/**/b/**", "**/a/**/b/**/c"] | results.exclude[1]: expected a pattern with at most two ** before its end, found "**/a/**/b/**/c" (text)
+  results | maxFileBytes: 10 XB | results.maxFileBytes: expected a number of bytes from 1 to
+  results | shareRoots: [a] | results.shareRoots: expected paths of the server with paths of this machine
+  results | shareRoots: {/scratch: /} | results.shareRoots."/scratch": expected a directory with files of the cluster
+  results | shareRoots: {/scratch: /etc/../proc/self} | (it is within /proc, which no service may read)
+  results | shareRoots: {/scratch: /mnt/../etc} | (it is /etc, which no service may read), found /etc
+  results | shareRoots: {/scratch: /var/lib} | (it contains /var/lib/agent/state, which no service may read)
+  results | shareRoots: {/scratch: /var/lib/agent/state/x} | (it is within /var/lib/agent/state, which no
+  results | ssh: {hostKeys: never} | results.ssh.hostKeys: expected one of accept-new, strict
+  results | ssh: {pinnedKeys: [abc]} | results.ssh.pinnedKeys[0]: expected a public key such as
+  results | transfer: scp | results.transfer: expected one of soap, direct, auto, found "scp" (text)
+  watch | {job: 501} | watch: expected a list of jobs such as {job: 501, tasks: [9001]}, found a section
+  watch | - 501 | watch[0]: expected a section (keys with their values), found 501 (number)
+  watch | - {job: 9223372036854775808} | watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found 9223372036854775808 (number)
+  watch | - {tasks: [1]} | watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found nothing
+  fleet | name: anna | fleet: expected exactly one of url, urlFile, urlCredential, found none of them
+  fleet | url: postgresql://alice:hunter2@db/x | found "postgresql://***@db/x" (text)
+  fleet | url: "postgresql://db/x?password=hunter2" | fleet.url: expected an address such as postgresql://
+  fleet | url: postgresql://db/x?sslmode=yes | fleet.url: expected an address such as postgresql://
+  fleet | heartbeatSeconds: 5 | fleet.heartbeatSeconds: expected a whole number from 10 to 600, found 5 (number)
+  fleet | schema: Jobtail | fleet.schema: expected a name of at most 40 small letters, digits and underscores
+  fleet | name: a b | fleet.name: expected a name of at most 63 letters, digits, dots, dashes and underscores
+  errors | patterns: [] | errors.patterns: expected at least one pattern
+  errors | patterns: ["a("] | errors.patterns[0]: expected a regular expression that is quick for any text
+  errors | patterns: ['(a)\\1'] | errors.patterns[0]: expected a regular expression that is quick for any text
+  watchMine | 5 | watchMine: expected a section (keys with their values), found 5 (number)
+  watchMine | include: [] | watchMine.include: expected at least one pattern (watchMine: false follows none)
+  watchMine | true | service.jobsUrl: expected the address of JobManagementWs, because watchMine asks it which jobs there are, found nothing
+  stallAfterMinutes | 0 | stallAfterMinutes: expected a number of minutes above 0, at most 20160, found 0 (number)
+  notify | - {on: [failed]} | notify[0]: expected exactly one of command, url, mail, found none of them
+  notify | - {on: [failed], mail: a@example.org, command: [true]} | notify[0]: expected exactly one of command, url, mail, found command and mail
+  notify | - {on: [fails], mail: a@example.org} | notify[0].on[0]: expected one of finished, failed, canceled,
+  notify | - {on: [match], mail: a@example.org} | notify[0].match: expected a regular expression, for the event match
+  notify | - {on: [failed], match: x, mail: a@example.org} | notify[0].match: expected no such key without
+  notify | - {on: [failed], mail: "-oQ/tmp@x"} | notify[0].mail: expected a mail address
+  notify | - {on: 5, mail: a@example.org} | notify[0].on: expected a list of events (finished, failed, canceled,
+  notify | - {on: [failed], mail: a@x, secretFile: k} | notify[0].secretFile: expected no such key without url
+  notify | - {on: [failed], url: "ftp://example.org"} | notify[0].url: expected an address that starts with http
+  logging | level: loud | logging.level: expected one of silent, error, warn, info, debug, trace, found "loud" (text)
+  metrics | listen: 9464 | metrics.listen: expected an address and a port such as 127.0.0.1:9464, found 9464 (number)
+  view | publicUrl: https://gateway.example.org/?jobs | view.publicUrl: expected an address such as https://gateway.example.org/jobs/, without a query or a password, found "https://gateway.example.org/?jobs" (text)
+  view | token: x | view.token: expected no secret in this file
+`;
 
-const WRONG_VALUES: Case[] = [
-  // service
-  [
-    'service',
-    'fileTransferUrl: 5',
-    'service.fileTransferUrl: expected an address that starts with http:// or https://, without a password in it, found 5 (number)',
-  ],
-  ['service', 'fileTransferUrl: http://alice:hunter2@m/', 'found "http://***@m/" (text)'],
-  ['service', 'namespace: ""', 'service.namespace: expected a text that is not empty, found "" (text)'],
-  ['service', 'soapVersion: "1.3"', 'service.soapVersion: expected "1.1" or "1.2", found "1.3" (text)'],
-  [
-    'service',
-    'baseUrl: http://m/?x=1',
-    'service.baseUrl: expected an address without a query (?...), found "http://m/?x=1" (text)',
-  ],
-  ['service', 'concurrency: 0', 'service.concurrency: expected a whole number from 1 to 1000, found 0 (number)'],
-  ['service', 'requestsPerMinute: 99999999999999999999', 'found 99999999999999999999 (number)'],
-  [
-    'service',
-    'timeoutSeconds: 0',
-    'service.timeoutSeconds: expected a number of seconds above 0, at most 86400, found 0 (number)',
-  ],
-  ['service', 'tls: yes', 'service.tls: expected a section (keys with their values), found "yes" (text)'],
-  [
-    'service',
-    'tls: {caFile: 1}',
-    'service.tls.caFile: expected a path (written in full: ~ is not expanded), found 1 (number)',
-  ],
-  ...['$HOME/m', '~alice/m', '%h/m'].map((found): [string, string, string] => [
-    'mirror',
-    `directory: "${found}"`,
-    `found "${found}" (text)`,
-  ]),
-  ['service', 'contentEncoding: auto', 'service.contentEncoding: removed: text counts as UTF-8, and live files'],
-  ['watchMine', 'mostJobs: 5', 'watchMine.mostJobs: renamed: write maxJobs'],
-  ['service', 'compression: on', 'service.compression: expected one of auto, off, found "on" (text)'],
-  // auth
-  [
-    'auth',
-    'method: passwort',
-    'auth.method: expected one of openid, external-token, cloud-platform, password, session-code, api-key, found "passwort" (text)',
-  ],
-  ['auth', 'username: 12345', 'auth.username: expected a text that is not empty, found 12345 (number)'],
-  [
-    'auth',
-    'method: cloud-platform',
-    'auth.projectId: expected the id of the project, which the method cloud-platform sends, found nothing',
-  ],
-  [
-    'auth',
-    'method: openid',
-    'auth.passwordFile: expected no such key with the method openid (its secret is one of tokenFile, tokenCommand, tokenCredential), found a text (not shown)',
-  ],
-  [
-    'auth',
-    'method: openid',
-    'auth: expected exactly one of tokenFile, tokenCommand, tokenCredential for the method openid, found none of them',
-  ],
-  [
-    'auth',
-    'passwordCommand: [pass]',
-    'auth: expected exactly one of passwordFile, passwordCommand, passwordCredential for the method password, found passwordFile and passwordCommand',
-  ],
-  [
-    'auth',
-    'projectId: 7',
-    'auth.projectId: expected no such key with the method password (only cloud-platform sends a project), found 7 (number)',
-  ],
-  [
-    'auth',
-    'projectId: seven',
-    'auth.projectId: expected the id of a project: a whole number of at most 64 bits, found "seven" (text)',
-  ],
-  [
-    'auth',
-    'passwordFile: 271828',
-    'auth.passwordFile: expected a path (written in full: ~ is not expanded), found a number (not shown)',
-  ],
-  [
-    'auth',
-    'passwordCommand: pass show hunter2',
-    'auth.passwordCommand: expected a list of texts: the program and its arguments, without a shell, found a text (not shown)',
-  ],
-  ['auth', 'passwordCommand: []', 'auth.passwordCommand: expected at least the name of a program, found an empty list'],
-  ['auth', 'path: a?b', 'auth.path: expected a path such as /service/UserAndLimitationManagement, found "a?b" (text)'],
-  ['auth', 'operation: "Sign In"', 'auth.operation: expected the name of an operation, found "Sign In" (text)'],
-  ...['(', '(a+)+$'].map((pattern): [string, string, string] => [
-    'auth',
-    `sessionFaultPattern: "${pattern}"`,
-    `auth.sessionFaultPattern: expected a regular expression that is quick for any text (no repetition inside of another one), found "${pattern}" (text)`,
-  ]),
-  // the rest
-  ['mirror', 'directory: "a\\0b"', 'found "a\\\\u0000b" (text)'.replace('\\\\', '\\')],
-  [
-    'poll',
-    'minIntervalSeconds: 61',
-    'poll.maxIntervalSeconds: expected a number of seconds that is not below minIntervalSeconds (61), found 60',
-  ],
-  [
-    'poll',
-    'overlapBytes: 0',
-    'poll.overlapBytes: expected a number of bytes from 4 to 1048576, or a size such as "512 MiB", found 0 (number)',
-  ],
-  ['poll', 'overlapBytes: 2 MiB', 'found "2 MiB" (text)'],
-  ['results', 'enabled: "yes"', 'results.enabled: expected true or false, found "yes" (text)'],
-  ['results', 'include: "**"', 'results.include: expected a list of patterns such as ["**"], found "**" (text)'],
-  [
-    'results',
-    'include: []',
-    'results.include: expected at least one pattern (enabled: false turns results off), found an empty list',
-  ],
-  [
-    'results',
-    'exclude: [1]',
-    'results.exclude[0]: expected a pattern such as *.dat (put it in quotes), found 1 (number)',
-  ],
-  [
-    'results',
-    'exclude: ["**/a/**/b/**", "**/a/**/b/**/c"]',
-    'results.exclude[1]: expected a pattern with at most two ** before its end, found "**/a/**/b/**/c" (text)',
-  ],
-  ['results', 'maxFileBytes: 10 XB', 'results.maxFileBytes: expected a number of bytes from 1 to'],
-  ['results', 'shareRoots: [a]', 'results.shareRoots: expected paths of the server with paths of this machine'],
-  [
-    'results',
-    'shareRoots: {/scratch: /}',
-    'results.shareRoots."/scratch": expected a directory with files of the cluster',
-  ],
-  ['results', 'shareRoots: {/scratch: /etc/../proc/self}', '(it is within /proc, which no service may read)'],
-  ['results', 'shareRoots: {/scratch: /mnt/../etc}', '(it is /etc, which no service may read), found /etc'],
-  ['results', 'shareRoots: {/scratch: /var/lib}', '(it contains /var/lib/agent/state, which no service may read)'],
-  ['results', 'shareRoots: {/scratch: /var/lib/agent/state/x}', '(it is within /var/lib/agent/state, which no'],
-  ['results', 'ssh: {hostKeys: never}', 'results.ssh.hostKeys: expected one of accept-new, strict'],
-  ['results', 'ssh: {pinnedKeys: [abc]}', 'results.ssh.pinnedKeys[0]: expected a public key such as'],
-  ['results', 'transfer: scp', 'results.transfer: expected one of soap, direct, auto, found "scp" (text)'],
-  ['watch', '{job: 501}', 'watch: expected a list of jobs such as {job: 501, tasks: [9001]}, found a section'],
-  ['watch', '- 501', 'watch[0]: expected a section (keys with their values), found 501 (number)'],
-  [
-    'watch',
-    '- {job: 9223372036854775808}',
-    'watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found 9223372036854775808 (number)',
-  ],
-  [
-    'watch',
-    '- {tasks: [1]}',
-    'watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found nothing',
-  ],
-  ['fleet', 'name: anna', 'fleet: expected exactly one of url, urlFile, urlCredential, found none of them'],
-  ['fleet', 'url: postgresql://alice:hunter2@db/x', 'found "postgresql://***@db/x" (text)'],
-  ['fleet', 'url: "postgresql://db/x?password=hunter2"', 'fleet.url: expected an address such as postgresql://'],
-  ['fleet', 'url: postgresql://db/x?sslmode=yes', 'fleet.url: expected an address such as postgresql://'],
-  ['fleet', 'heartbeatSeconds: 5', 'fleet.heartbeatSeconds: expected a whole number from 10 to 600, found 5 (number)'],
-  ['fleet', 'schema: Jobtail', 'fleet.schema: expected a name of at most 40 small letters, digits and underscores'],
-  ['fleet', 'name: a b', 'fleet.name: expected a name of at most 63 letters, digits, dots, dashes and underscores'],
-  ['errors', 'patterns: []', 'errors.patterns: expected at least one pattern'],
-  ['errors', 'patterns: ["a("]', 'errors.patterns[0]: expected a regular expression that is quick for any text'],
-  ['errors', "patterns: ['(a)\\\\1']", 'errors.patterns[0]: expected a regular expression that is quick for any text'],
-  ['watchMine', '5', 'watchMine: expected a section (keys with their values), found 5 (number)'],
-  ['watchMine', 'include: []', 'watchMine.include: expected at least one pattern (watchMine: false follows none)'],
-  [
-    'watchMine',
-    'true',
-    'service.jobsUrl: expected the address of JobManagementWs, because watchMine asks it which jobs there are, found nothing',
-  ],
-  [
-    'stallAfterMinutes',
-    '0',
-    'stallAfterMinutes: expected a number of minutes above 0, at most 20160, found 0 (number)',
-  ],
-  ['notify', '- {on: [failed]}', 'notify[0]: expected exactly one of command, url, mail, found none of them'],
-  [
-    'notify',
-    '- {on: [failed], mail: a@example.org, command: [true]}',
-    'notify[0]: expected exactly one of command, url, mail, found command and mail',
-  ],
-  ['notify', '- {on: [fails], mail: a@example.org}', 'notify[0].on[0]: expected one of finished, failed, canceled,'],
-  [
-    'notify',
-    '- {on: [match], mail: a@example.org}',
-    'notify[0].match: expected a regular expression, for the event match',
-  ],
-  ['notify', '- {on: [failed], match: x, mail: a@example.org}', 'notify[0].match: expected no such key without'],
-  ['notify', '- {on: [failed], mail: "-oQ/tmp@x"}', 'notify[0].mail: expected a mail address'],
-  ['notify', '- {on: 5, mail: a@example.org}', 'notify[0].on: expected a list of events (finished, failed, canceled,'],
-  ['notify', '- {on: [failed], mail: a@x, secretFile: k}', 'notify[0].secretFile: expected no such key without url'],
-  ['notify', '- {on: [failed], url: "ftp://example.org"}', 'notify[0].url: expected an address that starts with http'],
-  [
-    'logging',
-    'level: loud',
-    'logging.level: expected one of silent, error, warn, info, debug, trace, found "loud" (text)',
-  ],
-  [
-    'metrics',
-    'listen: 9464',
-    'metrics.listen: expected an address and a port such as 127.0.0.1:9464, found 9464 (number)',
-  ],
-  [
-    'view',
-    'publicUrl: https://gateway.example.org/?jobs',
-    'view.publicUrl: expected an address such as https://gateway.example.org/jobs/, without a query or a password, found "https://gateway.example.org/?jobs" (text)',
-  ],
-  ['view', 'token: x', 'view.token: expected no secret in this file'],
-];
+const UNKNOWN_KEYS = String.raw`
+  service | fileTransferURL: x | service.fileTransferURL: unknown key, did you mean fileTransferUrl?
+  auth | pasword_file: x | auth.pasword_file: unknown key, did you mean passwordFile?
+  pol | minIntervalSeconds: 5 | pol: unknown key, did you mean poll?
+  colours | x: 5 | colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, errors, notify, stallAfterMinutes, retention, fleet, logging, metrics, view
+  watch | - {job: 1, task: [2]} | watch[0].task: unknown key, did you mean tasks?
+  mirror | __proto__: {directory: x} | mirror.__proto__: unknown key
+  mirror | constructor: x | mirror.constructor: unknown key
+  mirror | "a\e[31mb": x | mirror."a\u{001B}[31mb": unknown key
+`;
 
-const UNKNOWN_KEYS: Case[] = [
-  ['service', 'fileTransferURL: x', 'service.fileTransferURL: unknown key, did you mean fileTransferUrl?'],
-  ['auth', 'pasword_file: x', 'auth.pasword_file: unknown key, did you mean passwordFile?'],
-  ['pol', 'minIntervalSeconds: 5', 'pol: unknown key, did you mean poll?'],
-  [
-    'colours',
-    'x: 5',
-    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, errors, notify, stallAfterMinutes, retention, fleet, logging, metrics, view',
-  ],
-  ['watch', '- {job: 1, task: [2]}', 'watch[0].task: unknown key, did you mean tasks?'],
-  ['mirror', '__proto__: {directory: x}', 'mirror.__proto__: unknown key'],
-  ['mirror', 'constructor: x', 'mirror.constructor: unknown key'],
-  ['mirror', '"a\\e[31mb": x', 'mirror."a\\u{001B}[31mb": unknown key'],
-];
+function rowsOf(table: string): string[][] {
+  return table
+    .trim()
+    .split('\n')
+    .map((row) => row.trim().split(' | '));
+}
 
 describe('a wrong value', () => {
-  it.each(WRONG_VALUES)('%s: %s', async (sectionName, line, said) => {
+  it.each(rowsOf(WRONG_VALUES))('%s: %s', async (sectionName = '', line = '', said = '') => {
     const { code, message } = await refusal(withLine(sectionName, line));
     expect(code).toBe('config');
     expect(message).toContain(said);
@@ -247,7 +129,7 @@ describe('a wrong value', () => {
 });
 
 describe('an unknown key', () => {
-  it.each(UNKNOWN_KEYS)('%s: %s', async (sectionName, line, said) => {
+  it.each(rowsOf(UNKNOWN_KEYS))('%s: %s', async (sectionName = '', line = '', said = '') => {
     expect((await refusal(withLine(sectionName, line))).message).toContain(said);
   });
 });
