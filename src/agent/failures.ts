@@ -23,6 +23,7 @@ export class Failures {
   readonly #log: Log;
   readonly #ofAll: Failures;
   readonly #ongoing = new Map<string, Ongoing>();
+  #failuresOfService = 0;
 
   /** `ofAll`: logs failures of the whole service; omitted for that instance itself. */
   constructor(log: Log, ofAll?: Failures) {
@@ -35,13 +36,21 @@ export class Failures {
    * requested and that exceeds the maximum back-off. `isAlone`: logged for `scope` also if it is one of the service.
    */
   failed(scope: string, error: JobtailError, waitsUntil = 0, isAlone = false): void {
-    if (error.policy.isOfService && !isAlone) this.#ofAll.#write(SERVICE, error, waitsUntil);
-    else this.#write(scope, error, waitsUntil);
+    if (error.policy.isOfService && !isAlone) {
+      this.#ofAll.#failuresOfService += 1;
+      this.#ofAll.#write(SERVICE, error, waitsUntil);
+    } else this.#write(scope, error, waitsUntil);
   }
 
-  worked(scope: string): void {
+  /** The number of failures of the service so far, when a run begins. */
+  get ofService(): number {
+    return this.#ofAll.#failuresOfService;
+  }
+
+  /** Records a run that worked. If the service failed meanwhile, the run may have had its responses before. */
+  worked(scope: string, ofServiceBefore: number): void {
     this.cleared(scope);
-    this.#ofAll.cleared(SERVICE);
+    if (this.ofService === ofServiceBefore) this.#ofAll.cleared(SERVICE);
   }
 
   cleared(scope: string): void {

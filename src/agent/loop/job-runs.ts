@@ -56,8 +56,8 @@ export class JobRuns {
     return kind === 'poll' ? this.#scope : `${this.#scope} ${kind}`;
   }
 
-  worked(kind: DueRun): void {
-    this.failures.worked(this.scopeOf(kind));
+  worked(kind: DueRun, ofServiceBefore: number): void {
+    this.failures.worked(this.scopeOf(kind), ofServiceBefore);
   }
 
   /** Logs the most frequent reason of failed results when it changes: many files may share it. */

@@ -108,11 +108,12 @@ export class JobStates implements Scheduled {
     const { signal } = this.#options;
     const { deps, failures, events } = this.#context;
     this.#reports.length = 0;
+    const { ofService } = failures;
     try {
       await this.#refresh();
       this.#backOff.reset();
       this.#failing = undefined;
-      failures.worked(SCOPE);
+      failures.worked(SCOPE, ofService);
       events.onJobStates('ok');
     } catch (thrown) {
       if (signal.aborted) return;

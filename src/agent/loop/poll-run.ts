@@ -38,7 +38,7 @@ export class PollRun {
     const { jobId, context, stage, runs, due, pace, signal } = this.#job;
     const { clock, random } = context.deps;
     if (this.#mayBeArchive && (await isDeleted(jobId, { ...context.pass, signal }))) return false;
-    const { polled, startedAt, longestMs } = await this.#poll();
+    const { polled, startedAt, longestMs, ofService } = await this.#poll();
     await this.#note(polled);
     const ends = [...polled.ends.values()];
     const isAnswered = ends.length > 0;
@@ -48,7 +48,7 @@ export class PollRun {
       // The first results come with the first live files.
       due.plan('results', 0);
     }
-    if (isAnswered) runs.worked('poll');
+    if (isAnswered) runs.worked('poll', ofService);
 
     if (!stage.isFollowed) return true;
     if (polled.appended === 0) stage.polled(startedAt, isAnswered);
@@ -85,7 +85,7 @@ export class PollRun {
   }
 
   /** `longestMs`: how long its longest call took, without its time in the queue. */
-  async #poll(): Promise<{ readonly polled: Polled; readonly startedAt: number; readonly longestMs: number }> {
+  async #poll() {
     const { context, polls, runs, pace, stage, signal } = this.#job;
     const { calls, remote } = context;
     const { clock } = context.deps;
@@ -96,18 +96,17 @@ export class PollRun {
     const whole = isPatient ? context.patient : isOver ? context.ending : context.whole;
     const slot = new CallSlot(calls, first, signal);
     const slotted = queuedRemote(remote, slot, next);
-    let startedAt = clock.monotonic();
-    let hasBegun = false;
+    const begin = () => ({ startedAt: clock.monotonic(), ofService: runs.failures.ofService });
+    let begun: ReturnType<typeof begin> | undefined;
     const waitForTurn = async () => {
       slot.end();
       await slot.take();
-      if (!hasBegun) startedAt = clock.monotonic();
-      hasBegun = true;
+      begun ??= begin();
     };
     const polled = await polls
       .poll({ remote: slotted, whole, waitForTurn, isFinal: false, signal })
       .finally(() => slot.end());
-    return { polled, startedAt, longestMs: slot.longestMs };
+    return { polled, longestMs: slot.longestMs, ...(begun ?? begin()) };
   }
 
   /** Logs and stores the result of a poll; waits for the commit only if there was news. */
@@ -115,7 +114,7 @@ export class PollRun {
     const { jobId, context, runs } = this.#job;
     const { log } = context.deps;
     for (const [file, error] of errors) runs.failures.failed(`job ${jobId} ${file}`, error);
-    for (const file of ends.keys()) runs.failures.worked(`job ${jobId} ${file}`);
+    for (const file of ends.keys()) runs.failures.cleared(`job ${jobId} ${file}`);
     const grew = appended > 0;
     if (grew) log.debug({ jobId, bytes: appended }, 'grown');
     this.grew(appended);

@@ -14,8 +14,9 @@ export async function runResults(
   // A newer request may exclude results.
   if (store.jobs.get(jobId)?.results !== true || stage.current === 'deleted') return;
   const delayMs = results.isEarly(jobId) ? Math.min(2 * EARLY_MS, resultsIntervalMs) : resultsIntervalMs;
+  const { ofService } = runs.failures;
   const end = await results.sync(jobId, { remote: context.patient, isFinal: false, onListed, signal });
-  runs.worked('results');
+  runs.worked('results', ofService);
   if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
   runs.resultsSynced();
   if (stage.isFollowed) due.planAgain('results', withJitter(delayMs, random()));

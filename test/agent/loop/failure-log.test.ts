@@ -19,6 +19,10 @@ it('a long wait is said once for all jobs, and again when another one follows it
   failures.failed('job 1', busy);
   expect(said.splice(0)).toEqual([expect.stringContaining('"retryAt":"1970-01-01T02:00:01.000Z"')]);
 
-  failures.worked('job 1');
+  const { ofService } = failures;
+  failures.failed('job 2', busy);
+  failures.worked('job 1', ofService);
+  expect(said).toEqual([]);
+  failures.worked('job 1', failures.ofService);
   expect(said.splice(0)).toEqual([expect.stringContaining('operation recovered')]);
 });
