@@ -55,10 +55,11 @@ const at = (name: string) => path.join(path.dirname(file), name);
 const [staging, results] = [at('staging'), at('results')];
 for (const directory of [staging, results]) fs.mkdirSync(directory);
 const db = new Database(at('results.db'));
-db.pragma('journal_mode = WAL');
-db.pragma('synchronous = FULL');
+db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
 db.exec('CREATE TABLE results (name TEXT PRIMARY KEY, bytes INTEGER, sha256 TEXT) STRICT');
 const insert = db.prepare('INSERT INTO results VALUES (?, ?, ?)');
+// On Node.js 24, better-sqlite3 ends the process when the collector takes a statement.
+process.on('exit', () => [db, insert]);
 let unsaved: { readonly name: string; readonly bytes: number; readonly sha256: string }[] = [];
 const sum = { files: 0, bytes: 0, sha256: '' };
 
