@@ -16,8 +16,13 @@ export const FILE_MODE = 0o640;
 
 const ENTRIES_AT_ONCE = 512;
 
+/** Of this process: random bytes for each file take longer than its rename. */
+const PREFIX = randomBytes(5).toString('hex');
+let made = 0;
+
 export function partialPath(directory: string): string {
-  return path.join(directory, partialName(randomBytes(8).toString('hex')));
+  made = (made + 1) % 0x1000000;
+  return path.join(directory, partialName(PREFIX + made.toString(16).padStart(6, '0')));
 }
 
 /** Removes the temporary files and links that a kill left below `directory`; follows no link. */
