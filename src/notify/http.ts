@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import tls from 'node:tls';
 import type { Config } from '../config/config.ts';
-import { JobtailError } from '../errors.ts';
+import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import { HttpClient, type HttpRequest, type HttpTls } from '../remote/http/http-client.ts';
 import { proxyUserOf } from '../remote/http/proxy-user.ts';
 import { lookupByProgram } from '../system/names.ts';
@@ -17,6 +17,13 @@ export interface NotifyHttp {
 
 /** A body is only waited for where it may explain a refusal. */
 const LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 1_000, totalMs: 60_000 };
+
+/** Those of the client are for the service. */
+const HINTS: Partial<Record<ErrorCode, string>> = {
+  tls: 'check the host name in url, the clock of this machine, and notify[].caFile, which needs the root CA',
+  timeout: 'the receiver is slow or hangs: check it, and the network to it',
+  unreachable: 'check url and proxy of the rule, and the network',
+};
 
 /**
  * Uses the proxy of the rule, else that of the service, but not to this machine. Trusts the roots of Node.js, those of the
@@ -44,7 +51,10 @@ export function notifyHttp({
           ...(proxy === null ? {} : { proxy, ...user }),
         });
       clients.set(key, client);
-      return await client.request(request);
+      return await client.request(request).catch((thrown: unknown) => {
+        const { code, message, hint, retryAfterMs } = asJobtailError(thrown);
+        throw new JobtailError(code, message, { hint: HINTS[code] ?? hint, retryAfterMs });
+      });
     },
     close: async () => void (await Promise.all([...clients.values()].map((client) => client.close()))),
   };

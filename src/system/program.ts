@@ -194,8 +194,12 @@ function notStarted(command: string, code: string): JobtailError {
       hint: 'check its first line (#!): it names no program, or ends with CR (save the file with LF line ends)',
     });
   if (code === 'ENOENT') return new NotInstalled('local-io', `the program ${command} is not installed`);
-  return new JobtailError('local-io', `the program ${command} cannot be started (${code})`, {
-    hint: 'see that it may be run, and that there are not too many processes or open files (ulimit -u, ulimit -n)',
+  const isForbidden = code === 'EACCES';
+  const why = isForbidden ? `permission denied, ${code}` : code;
+  return new JobtailError('local-io', `the program ${command} cannot be started (${why})`, {
+    hint: isForbidden
+      ? `make it executable for the user of the agent (chmod +x), and see that it is a file`
+      : 'see that there are not too many processes or open files (ulimit -u, ulimit -n)',
   });
 }
 

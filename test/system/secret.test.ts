@@ -126,8 +126,8 @@ describe('a secret that a program prints', () => {
 
   it.each([
     ['is not there', () => ['/nowhere/program', SECRET], 'is not installed'],
-    ['is no program', () => [path('fine'), SECRET], 'cannot be started (EACCES)'],
-    ['is a directory', () => [path(''), SECRET], 'cannot be started (EACCES)'],
+    ['is no program', () => [path('fine'), SECRET], 'cannot be started (permission denied, EACCES)'],
+    ['is a directory', () => [path(''), SECRET], 'cannot be started (permission denied, EACCES)'],
     ['cannot be given its arguments', () => ['/bin/echo', `${SECRET}\0`], 'cannot be started (ERR_INVALID_ARG_VALUE)'],
   ])('is refused if the program %s', async (_what, words, said) => {
     const argv = words();

@@ -20,15 +20,20 @@ import { type Results, resultsDirectory } from '../results/results.ts';
 import { compareFile, type DownloadOptions, type Proof, proveFile, unproven } from './comparison.ts';
 import { proveMirrors } from './mirror-proofs.ts';
 
-/** A file and its proof; missing: there, and not here; irregular: a pipe, a socket or a device, which has no content. */
+/**
+ * A file and its proof. missing: there, and not here. irregular: a pipe, a socket or a device, without content. gone: here,
+ * and not there any more.
+ */
 export interface Verified {
   readonly name: string;
-  readonly proof: Proof | { readonly outcome: 'missing' | 'irregular'; readonly reason: string };
+  readonly proof: Proof | { readonly outcome: 'missing' | 'irregular' | 'gone'; readonly reason: string };
 }
 
 /** Whether the original could be deleted: every byte of it is here. */
 export const isHere = ({ proof }: Verified) =>
-  proof.outcome === 'irregular' || (proof.outcome === 'equal' && proof.bytes === proof.remoteBytes);
+  proof.outcome === 'irregular' ||
+  proof.outcome === 'gone' ||
+  (proof.outcome === 'equal' && proof.bytes === proof.remoteBytes);
 
 interface ProofOptions {
   readonly mirrorDirectory: string;
@@ -104,14 +109,16 @@ export async function* proofs(
       withoutFile.set(row.name, { outcome: 'missing', reason });
       continue;
     }
-    missing.delete(row.name);
+    const isListed = missing.delete(row.name);
     const placed = path.join(resultsDirectory(mirrorDirectory, jobId), ...found.parts);
     const mirror = row.live === null ? undefined : await mirrorBehind(placed, row.live, mirrorDirectory, jobId);
     // An empty mirror was compared with no listed file. One that equals several may equal only the start of this one.
     if (mirror !== undefined && sources.get(row.live) === row.name) continue;
     const byService = () =>
       row.hangs > 0 ? notForService(notBrought) : proveResult(mirror ?? placed, row.name, download);
-    const proof = direct.get(row.name) ?? (await byService());
+    const compared = direct.get(row.name) ?? (await byService());
+    const isGone = !isListed && compared.outcome === 'unproven';
+    const proof = isGone ? ({ outcome: 'gone', reason: 'the service lists it no more' } as const) : compared;
     known.add(row.name, proof);
     yield { name: printable(row.name), proof };
   }

@@ -94,12 +94,13 @@ async function verifyAsOwner(owned: OwnedStore, { config, jobId, ...options }: W
 
 function conclusionOf(verified: readonly Verified[]): string {
   if (verified.length === 0) return 'there is nothing to compare yet';
-  const regular = verified.filter(({ proof }) => proof.outcome !== 'irregular');
+  const isCompared = ({ proof }: Verified) => proof.outcome !== 'irregular' && proof.outcome !== 'gone';
+  const regular = verified.filter(isCompared);
   const here = regular.filter(isHere);
   const missing = regular.filter(({ proof }) => proof.outcome === 'missing');
   const bytes = here.reduce((sum, { proof }) => sum + (proof.outcome === 'equal' ? proof.bytes : 0), 0);
-  const irregular = verified.length - regular.length;
-  const others = irregular === 0 ? '' : `; without content: ${countOf(irregular, 'irregular file')}`;
+  const rest = verified.length - regular.length;
+  const others = rest === 0 ? '' : `; without content on the server: ${countOf(rest, 'file')}`;
   const files = countOf(regular.length, 'file');
   if (here.length === regular.length) return `all ${files} equal (${showBytes(bytes)})${others}`;
   const notHere = missing.length === 0 ? '' : `, ${missing.length} of them missing here`;
@@ -125,6 +126,8 @@ function lineOf({ name, proof }: Verified): string {
       return `UNPROVEN   ${name}: ${printable(proof.reason)}`;
     case 'irregular':
       return `IRREGULAR  ${name}: ${printable(proof.reason)}`;
+    case 'gone':
+      return `GONE       ${name}: ${printable(proof.reason)}; the copy stays`;
     case 'missing':
       return `MISSING    ${name}: ${printable(proof.reason)}`;
   }

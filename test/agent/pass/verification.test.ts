@@ -57,3 +57,11 @@ it('what the service failed to send is compared by SSH only, also where SSH does
   expect(await notEqual(place, [])).toEqual(['/11/large: only a transfer by SSH brings it, and none did: h is away']);
   expect(place.remote.downloads).toEqual([]);
 });
+
+it('a result that the service lists no more is gone, and not unproven', async () => {
+  const place = new ResultsPlace();
+  place.remote.set('/11/a', 'a');
+  await place.sync(true);
+  place.remote.files.clear();
+  expect(await notEqual(place, [])).toEqual(['/11/a: the service lists it no more']);
+});

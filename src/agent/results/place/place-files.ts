@@ -12,6 +12,7 @@ import type { Clock } from '../../../system/clock.ts';
 import { flushAll, makeDirectories } from '../../../system/directories.ts';
 import { type FileCalls, type FileDigest, type WritePiece, writeNewFile } from '../../../system/files.ts';
 import { inTheWay } from '../../../system/regular-files.ts';
+import { reasonOf } from '../download/by-direct.ts';
 import type { Ledger } from '../ledger.ts';
 import type { DueResult } from '../plan.ts';
 import type { LiveLinks } from './live-links.ts';
@@ -202,7 +203,7 @@ export class Placement {
       for (const { path: file, result } of files) {
         if (file !== undefined) await calls.remove(file);
         if (error.policy.ofOneFile === 'yes' && result !== undefined)
-          ledger.postponed(result.row, 'failed', error.message);
+          ledger.postponed(result.row, 'failed', reasonOf(error));
       }
       if (error.policy.ofOneFile !== 'yes') throw error;
       return false;

@@ -127,6 +127,7 @@ describe('a result that becomes a directory, or the reverse', () => {
     fs.writeFileSync(place.path('11', 'out'), 'of somebody else');
     place.remote.set('/11/out/a.dat', 'below it');
     expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
+    expect(place.row('/11/out/a.dat')?.reason).toMatch(/is not a directory, .* \(move .* out of the way\)$/);
     expect(place.read('11', 'out')).toBe('of somebody else');
   });
 });
