@@ -83,6 +83,8 @@ export function hintLines({ jobId, tasks }: JobReport): string[] {
   return tasks.hint === null ? [] : [pc.yellow(`  job ${jobId}: cannot find tasks: ${printable(tasks.hint)}`)];
 }
 
+/** What follows in the message of a refused sign-in (src/remote/signin/sign-in.ts). */
+export const NEXT_SIGN_IN = '; next sign-in in ';
 const LATE_MS = 5 * 60_000;
 
 export function agentLines({
@@ -100,7 +102,7 @@ export function agentLines({
     lines.push(`following all jobs of the user: ${countOf(following, 'job')} now${others}${next}`);
   }
   const error = jobService?.error ?? null;
-  if (error !== null && outage?.message.includes(error.message) !== true) {
+  if (error !== null && outage?.message.includes(error.message.split(NEXT_SIGN_IN)[0] ?? '') !== true) {
     lines.push(
       pc.red(`job states are not reported: ${printable(error.message)} (since ${showAge(Date.now() - error.since)})`),
     );

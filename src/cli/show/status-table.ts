@@ -5,10 +5,10 @@ import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { answeredAt } from '../../store/jobs.ts';
-import type { JobRow } from '../../store/rows.ts';
+import type { JobRow, StoredError } from '../../store/rows.ts';
 import type { FleetReport } from '../fleet/client.ts';
 import { pc } from './colours.ts';
-import { agentLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
+import { agentLines, hintLines, jobStateLines, NEXT_SIGN_IN, searchLines, showJobState } from './job-text.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { cutToColumns, fitted, pageText } from './terminal.ts';
 
@@ -16,7 +16,8 @@ const MAX_NAME_COLUMNS = 24;
 
 /** Fits one screen. */
 export function overview(all: ShownReport, columns: number, maxJobs = Number.POSITIVE_INFINITY): string {
-  const report = { ...all, jobs: [...all.jobs].sort(asNeeded).slice(0, maxJobs) };
+  const shown = withoutPromises(all);
+  const report = { ...shown, jobs: [...shown.jobs].sort(asNeeded).slice(0, maxJobs) };
   const lines = [...whoRuns(report, columns), ...agentLines(report)];
   if (report.jobs.length === 0)
     lines.push(...(report.watchMine === null ? ['no job is watched: agent watch JOB'] : []));
@@ -101,7 +102,8 @@ function failuresOf(job: JobReport, alike: readonly JobReport[]): string[] {
   return [...failureLines(`job ${job.jobId}, task ${file.taskId} ${file.file}: `, file.error), ...more];
 }
 
-export function detail(report: ShownReport, columns: number): string {
+export function detail(all: ShownReport, columns: number): string {
+  const report = withoutPromises(all);
   const lines = [...whoRuns(report, columns), ...agentLines(report)];
   for (const job of report.jobs) {
     const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(answeredAt(job))}`];
@@ -188,6 +190,23 @@ function failureLines(
 
 export type ShownReport = Omit<Report, 'jobs' | 'decoding'> &
   Partial<FleetPart & Pick<Report, 'decoding'>> & { readonly jobs: readonly OwnedJob[] };
+
+/** Without an agent, nothing is attempted again. */
+function withoutPromises(report: ShownReport): ShownReport {
+  const { agents, agent, jobService } = report;
+  if (agents !== undefined || agent.running) return report;
+  const still = <E extends StoredError | null>(error: E): E =>
+    error && { ...error, retryAt: 0, message: error.message.split(NEXT_SIGN_IN)[0] ?? '' };
+  const jobs = report.jobs.map((job) => ({
+    ...{ ...job, error: still(job.error), tasks: { ...job.tasks, nextSearchAt: null } },
+    files: job.files.map((file) => ({ ...file, error: still(file.error) })),
+  }));
+  return {
+    ...report,
+    jobs,
+    jobService: jobService && { ...jobService, nextRequestAt: null, error: still(jobService.error) },
+  };
+}
 
 function whoRuns(report: ShownReport, columns: number): string[] {
   const { agents, waitingJobs = 0 } = report;

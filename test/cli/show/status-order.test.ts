@@ -12,15 +12,8 @@ const FAILURE = { code: 'timeout', message: 'no answer', hint: null, since: 0 } 
 function jobOf(jobId: string, state: JobReport['state'], more: Partial<JobReport> = {}): JobReport {
   const counts = { listed: 3, synced: 1, linked: 0, inFlux: 0, queued: 0, failed: 2, refused: 2, leftOut: 0, bytes: 0 };
   const results = { ...counts, directory: '/r', lastSync: null, transferMethod: null, notSynced: [], reasons: [] };
-  const tasks = {
-    found: 0,
-    by: 'named',
-    searching: false,
-    searchedAt: null,
-    nextSearchAt: null,
-    hint: null,
-    reported: [],
-  };
+  const search = { found: 0, by: 'named', searching: false, searchedAt: null, nextSearchAt: null };
+  const tasks = { ...search, hint: null, reported: [] };
   const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
   return {
     ...{ jobId, state, error: null, source: 'command', name: null, jobState: null, ...times },
@@ -135,4 +128,20 @@ it('the last poll of a job is the last one that the service answered, as on the 
   };
   expect(lastPollOf(null)).toBe(lastPollOf({ ...FAILURE, code: 'malformed', since: minutes(9) }));
   expect(lastPollOf({ ...FAILURE, since: minutes(9) })).not.toBe(lastPollOf(null));
+});
+
+it('without an agent, no next attempt is promised; what the outage says is not repeated', () => {
+  const error = { ...FAILURE, message: 'refused; next sign-in in 9 s', retryAt: Date.now() + 60_000 };
+  const jobService = {
+    at: 0,
+    error,
+    nextRequestAt: Date.now() + 60_000,
+    waiting: 0,
+  } as unknown as Report['jobService'];
+  const report = { ...reportOf([jobOf('501', 'watched', { error })]), jobService };
+  expect(overview(report, 200)).toMatch(/next attempt in/);
+  const outage = { ...FAILURE, message: 'the service refuses: refused' };
+  expect(overview({ ...report, outage }, 200)).not.toContain('job states are not reported');
+  for (const page of [overview, detail])
+    expect(page({ ...report, agent: { running: false, pid: null } }, 200)).not.toMatch(/next /);
 });
