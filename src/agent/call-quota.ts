@@ -1,7 +1,4 @@
-/**
- * Spreads calls over the period of a server's limit, instead of a burst and a pause: by the rest of the period that a
- * response reports, or by how many calls the server answered between two refusals (429).
- */
+/** Spreads calls over the period of a limit: by the headers of a response, or by the calls between two 429. */
 interface Quota {
   /** Calls that the server allows until then. */
   readonly remaining: number;

@@ -20,10 +20,7 @@ export interface Reserve {
   require(bytes: number): Promise<void>;
 }
 
-/**
- * An offset after the end of any file (1 TiB): the response has the path and an empty text. ext4 has no offset beyond
- * 2^44, and a service that seeks there fails (docs/dev/servers.md 10.2).
- */
+/** After the end of any file (1 TiB): the text is empty. ext4 has no offset from 2^44 on (docs/dev/servers.md 10.2). */
 export const BEHIND_EVERY_END = 2 ** 40;
 
 export interface PartRequest extends LiveFileKey {

@@ -1,7 +1,4 @@
-/**
- * The parsed configuration: defaults filled in, absolute paths, durations in milliseconds. Names are those of the YAML
- * file, but durations end in `Ms` instead of `Seconds`, `Minutes` or `Days`.
- */
+/** The parsed configuration, with defaults, absolute paths, and durations in milliseconds (`...Ms`). */
 import type * as z from 'zod';
 import type { configSchema } from './schema.ts';
 

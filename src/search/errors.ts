@@ -86,10 +86,7 @@ export async function errorsIn({ files, patterns, onUnreadable, signal }: ErrorS
   return [...tasks.values()];
 }
 
-/**
- * The last state of the line that looks like an error. After a progress bar, which differs from task to task, it begins
- * with the error; of a long one, it is the part around the error.
- */
+/** The last state of the line that looks like an error: of a long one the part around it, without a progress bar. */
 function textOf({ bytes }: FoundLine, expression: RegExp): string {
   const line = Buffer.from(bytes, 'latin1').toString();
   const states = statesOf(line, MAX_TESTED_CHARACTERS);

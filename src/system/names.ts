@@ -1,7 +1,4 @@
-/**
- * Looks up names in a program of its own. A resolver that does not answer holds one of two threads of this process, for
- * as long as it waits: other names then wait for it, and so does the end of the process.
- */
+/** Looks up names in a program of its own: a resolver without an answer would hold one of two threads here. */
 import dns from 'node:dns';
 import net, { type LookupFunction } from 'node:net';
 import { NotInstalled, printedBy } from './program.ts';

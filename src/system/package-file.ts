@@ -2,10 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/**
- * The absolute path of `name`, which is relative to the directory of package.json; throws if there is no such file. Not
- * relative to the source that asks: the build puts many of them into one file.
- */
+/** The path of `name` below the directory of package.json; throws if it is missing. The build moves sources. */
 export function packageFile(name: string): string {
   let directory = import.meta.dirname;
   while (!fs.existsSync(path.join(directory, 'package.json'))) directory = path.dirname(directory);

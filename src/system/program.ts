@@ -1,7 +1,4 @@
-/**
- * Runs a program of this machine to its end: no shell, a process group of its own, and a limit. However the program
- * behaves, this ends: it is asked to, then killed with all it started, then given up.
- */
+/** Runs a program without a shell, in a process group, until its end or a limit: then it is stopped, or killed. */
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';

@@ -9,10 +9,7 @@ export interface RemovedFiles {
   readonly bytes: number;
 }
 
-/**
- * Removes `name` in `parent`. No link is followed: a link in the directory is removed itself, and a link in its place is an
- * error. What is gone already counts as removed. @throws JobtailError
- */
+/** Removes `name` in `parent`; follows no link. What is gone counts as removed. @throws JobtailError */
 export async function removeTree(parent: string, name: string): Promise<RemovedFiles> {
   const directory = path.join(parent, name);
   const removed = { files: 0, bytes: 0 };

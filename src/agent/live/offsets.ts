@@ -9,10 +9,7 @@ import type { LiveFile } from './mirror/live-file.ts';
 /** How far back a whole character is searched. Longer rows of marks or undecodable bytes are requested from within. */
 const REACH_BYTES = 128;
 
-/**
- * Where a poll requests a file from: at the overlap, so that the response shows whether the file was truncated or
- * rewritten. 0 unless the mirror is intact: then all of it is compared.
- */
+/** Where a poll starts: at the overlap, which shows a truncation or rewrite; at 0 unless the mirror is intact. */
 export async function nextOffset(file: LiveFile): Promise<number> {
   if (file.integrity !== 'intact') return 0;
   const overlapAt = Math.max(0, file.undisputed - file.overlapBytes);

@@ -20,10 +20,7 @@ import { type Results, resultsDirectory } from '../results/results.ts';
 import { compareFile, type DownloadOptions, type Proof, proveFile, unproven } from './comparison.ts';
 import { proveMirrors } from './mirror-proofs.ts';
 
-/**
- * A file and its proof. missing: there, and not here. irregular: a pipe, a socket or a device, without content. gone: here,
- * and not there any more.
- */
+/** missing: there, not here. irregular: a pipe, socket or device, without content. gone: here, not there any more. */
 export interface Verified {
   readonly name: string;
   readonly proof: Proof | { readonly outcome: 'missing' | 'irregular' | 'gone'; readonly reason: string };

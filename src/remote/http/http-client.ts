@@ -121,10 +121,7 @@ export class HttpClient implements HttpSender {
     this.#dispatcher = this.#newDispatcher(options);
   }
 
-  /**
-   * Sends a request and resolves with the response header, whatever the status. @throws JobtailError unreachable, tls,
-   * timeout, interrupted, aborted, malformed; config for a wrong URL
-   */
+  /** Resolves with the header, whatever the status. @throws JobtailError of the connection; config for a wrong URL */
   async request(request: HttpRequest): Promise<HttpAnswer> {
     const url = parseUrl(request.url);
     const target: Target = { host: url.hostname, port: url.port || (url.protocol === 'https:' ? '443' : '80') };

@@ -1,7 +1,4 @@
-/**
- * Writes envelopes with the `soap` package and the contract. The package sends and reads nothing. Arguments are checked
- * first: it does not escape all texts, and XML cannot contain some characters.
- */
+/** Writes envelopes with the `soap` package. Checks arguments first, as it does not escape all texts. */
 import type { WSDL } from 'soap/lib/wsdl/index.js';
 import type { Grant, PartRequest, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';

@@ -1,7 +1,4 @@
-/**
- * A file that was opened to be looked at. Bytes that are read belong to one version, or are not handed out. Windows of
- * it are cut at lines, so that a page never has to hold more than it shows.
- */
+/** An opened file: bytes of one version only, in windows that end at lines, so that a page holds what it shows. */
 import fs from 'node:fs';
 import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
 import type { LinesQuery } from '../contract/addresses.ts';

@@ -177,10 +177,7 @@ export interface FileState {
   readonly error: ShownError | null;
 }
 
-/**
- * A mirror grew, or a new generation began (another version: what the page has of it is a former one then). Fewer bytes
- * of the same version: what was behind them is taken back.
- */
+/** A mirror grew, or has another version; fewer bytes of one version: what was after them is taken back. */
 export interface FileLength {
   /** `501/9001/stdout`. */
   readonly file: string;

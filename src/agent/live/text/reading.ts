@@ -1,7 +1,4 @@
-/**
- * A cursor over decoded text that returns the bytes of the remote file. At its position, bytes are certain, or
- * uncertain: the server could not decode them, and the cursor returns none.
- */
+/** A cursor over decoded text: returns bytes, or none where the server could not decode them. */
 import { isAscii } from 'node:buffer';
 import { BYTE_ORDER_MARK, REPLACEMENT, widthOfLead } from '../../../bytes.ts';
 import type { Content } from '../../ports.ts';

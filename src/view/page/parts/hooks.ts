@@ -36,10 +36,7 @@ export function useVirtual(options: Options): Virtualizer<HTMLElement, HTMLEleme
 
 const RETRY_MS = 3_000;
 
-/**
- * The last answer, and why there is none to the present question. It is asked anew when one of `of` changes, and a while
- * after a failure; one request at a time.
- */
+/** The last answer, or why there is none. Requested anew, one at a time, when one of `of` changes, or it failed. */
 export function useAnswer<T>(ask: () => Promise<T>, of: readonly unknown[]) {
   const answer = useSignal<T | undefined>(undefined);
   const problem = useSignal<Error | undefined>(undefined);
