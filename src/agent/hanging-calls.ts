@@ -48,6 +48,10 @@ export class HangingCalls {
   #cancelTimer: (() => void) | undefined;
   /** Ends the short calls. */
   #stop: AbortController | undefined;
+  /** The calls that the short calls are for: with the last of them, these end. */
+  #suspects: readonly Running[] = [];
+  /** Short calls since the last answer that ended without a result; the next ones count on. */
+  #shortCalls = 0;
 
   constructor(options: HangingCallsOptions) {
     this.#options = options;
@@ -66,8 +70,8 @@ export class HangingCalls {
     this.#arm(HANGS_AFTER_MS);
     return () => {
       this.#running.delete(one);
+      if (!this.#suspects.some((suspect) => this.#running.has(suspect))) this.#stop?.abort();
       if (this.#running.size > 0) return;
-      this.#stop?.abort();
       this.#cancelTimer?.();
       this.#cancelTimer = undefined;
     };
@@ -76,6 +80,7 @@ export class HangingCalls {
   /** The server answered a call. */
   answered(): void {
     this.#answeredAt = this.#options.clock.monotonic();
+    this.#shortCalls = 0;
   }
 
   #arm(delayMs: number): void {
@@ -103,7 +108,8 @@ export class HangingCalls {
     const beganAt = clock.monotonic();
     // A poll asks for parts, any other long call for something else.
     const kind = suspects.some(({ isLong }) => !isLong) ? 'listing' : 'parts';
-    let calls = 0;
+    this.#suspects = suspects;
+    let calls = this.#shortCalls;
     const isAnswered = () => this.#answeredAt >= beganAt;
     while (!isAnswered() && !stop.signal.aborted && calls < MAX_SHORT_CALLS) {
       const nextMs = calls < MAX_HANGING - 1 ? NEXT_LIMIT_MS : LAST_LIMIT_MS;
@@ -115,6 +121,7 @@ export class HangingCalls {
       calls += 1;
     }
     this.#stop = undefined;
+    this.#shortCalls = stop.signal.aborted ? calls : 0;
     if (stop.signal.aborted) return;
     if (!isAnswered()) this.#nextAt = clock.monotonic() + PAUSE_MS;
     else for (const one of suspects) one.hangs = this.#running.has(one);

@@ -12,13 +12,13 @@ const { signal } = new AbortController();
 setMaxListeners(0, signal);
 
 /** A server whose first connection of an account is blocked; it opens another after so many calls, in `openMs`. */
-function startServer(callsOfConnection: number, openMs = 0) {
+function startServer(callsOfConnection: number, openMs = 0, limitMs = 60_000, concurrency = 1) {
   const clock = new HeldClock();
   const session = { signedInAt: 0 };
   const { monotonic } = clock;
   const share = new ServerShare({ requestsPerMinute: null, monotonic, signedInAt: () => session.signedInAt });
-  const calls = new Calls({ concurrency: 1, share, clock });
-  const server = { hanging: 0, answered: 0 };
+  const calls = new Calls({ concurrency, share, clock });
+  const server = { hanging: 0, answered: 0, shortCalls: 0, maxBeside: 0 };
   const serve = async (limitMs: number, stop: AbortSignal) => {
     if (server.hanging < callsOfConnection) {
       server.hanging += 1;
@@ -32,13 +32,20 @@ function startServer(callsOfConnection: number, openMs = 0) {
   const kinds: string[] = [];
   const ends: [number, boolean][] = [];
   calls.watchHanging(
-    (kind, stop) => {
+    async (kind, stop) => {
       kinds.push(kind);
-      return serve(60_000, stop);
+      server.shortCalls += 1;
+      await serve(60_000, stop).finally(() => {
+        server.shortCalls -= 1;
+      });
     },
     (...end) => void ends.push(end),
   );
-  const call = (lane: 'live' | 'patient') => calls.run(lane, signal, () => serve(60_000, signal));
+  const call = (lane: 'live' | 'patient') =>
+    calls.run(lane, signal, () => {
+      server.maxBeside = Math.max(server.maxBeside, server.shortCalls);
+      return serve(limitMs, signal);
+    });
   return { clock, share, session, calls, server, kinds, ends, call };
 }
 
@@ -83,14 +90,25 @@ it('when a poll hangs, another kind of call finds out', async () => {
   await clock.passWhile(poll);
 });
 
-it('a server that answers nothing gets ten short calls, and no further ones for five minutes', async () => {
-  const { clock, kinds, ends, call } = startServer(Number.POSITIVE_INFINITY);
-  const all = Promise.allSettled(Array.from({ length: 5 }, () => call('live')));
-  await clock.pass(4 * 60_000);
-  expect(kinds).toHaveLength(10);
-  expect(ends).toEqual([[10, false]]);
-  await clock.passWhile(all);
-});
+it.each([
+  [60_000, 1],
+  [10_000, 1],
+  [10_000, 2],
+])(
+  'a server that is silent for %s ms gets ten short calls, and no further ones for five minutes',
+  async (ms, places) => {
+    const { clock, server, kinds, ends, call } = startServer(Number.POSITIVE_INFINITY, 0, ms, places);
+    const first = call('live');
+    await clock.pass(5_000);
+    const all = Promise.allSettled([first, ...Array.from({ length: 60 }, () => call('live'))]);
+    await clock.pass(4 * 60_000);
+    // A short call ends with the last call that it is for.
+    expect(server.maxBeside).toBe(0);
+    expect(kinds).toHaveLength(10);
+    expect(ends).toEqual([[10, false]]);
+    await clock.passWhile(all);
+  },
+);
 
 it.each([
   ['a sign-in', 0],
