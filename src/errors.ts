@@ -186,11 +186,12 @@ function addressOf(error: NodeJS.ErrnoException & { readonly address?: string; r
 function localError(error: NodeJS.ErrnoException, code: string): JobtailError {
   const { path: file, syscall = 'call' } = error;
   // Node.js writes `ENOSPC: no space left on device, open '/x'`.
-  const words = /^E[A-Z0-9]+: ([^,]+)/.exec(error.message)?.[1] ?? code;
+  const where = file ?? addressOf(error);
+  const words = /\bE[A-Z0-9]+: ([^,]+)/.exec(error.message)?.[1]?.replace(` ${where}`, '') ?? code;
   const known = LOCAL_ERRORS[code];
-  const where = file ?? addressOf(error) ?? 'a local file';
-  return new JobtailError(known?.code ?? 'local-io', `${words}: ${where} (${syscall} ${code})`, {
+  const what = where === undefined ? words : `${words}: ${where}`;
+  return new JobtailError(known?.code ?? 'local-io', `${what} (${syscall} ${code})`, {
     cause: error,
-    hint: known?.hint(where) ?? 'check the disk, the mount and the path',
+    hint: known?.hint(where ?? 'the file') ?? 'check the disk, the mount and the path',
   });
 }

@@ -120,7 +120,7 @@ it('an address of the view that is in use is reported once, and served when it i
   await view.use({ settings, fleet: null });
   await until('another try', () => count('cannot listen for the view') >= 2);
   expect(said.filter(({ level }) => level === 'error')).toHaveLength(1);
-  expect(said[0]?.text).toContain('EADDRINUSE');
+  expect(said[0]?.text).toContain('address already in use: ');
   taken.close();
   await until('the view', () => count('view listening') === 1);
 });

@@ -204,11 +204,13 @@ async function keepFound(
     store.transaction(() => store.taskSearches.addTasks(search, taken.slice(start, start + AT_A_TIME)));
   }
   if (taken.length === 0) return 0;
-  log.info({ jobId, found: taken.length, by: foundBy, tasks: taken.slice(0, MAX_NAMED) }, 'tasks found');
+  log.info({ jobId, found: taken.length, by: foundBy, tasks: named(taken) }, 'tasks found');
   if (taken.length < fresh.length) log.warn({ jobId, ignored: fresh.length - taken.length }, 'too many tasks');
   onFound?.(taken.length, foundBy ?? 'probes');
   return taken.length;
 }
+
+const named = (tasks: readonly TaskId[]) => (tasks.length > MAX_NAMED ? [...tasks.slice(0, MAX_NAMED), '...'] : tasks);
 
 /** Stores the tasks that the job service names, unless the request names its own; returns how many are new. */
 export async function saveReported(

@@ -83,7 +83,9 @@ async function checkConnection(config: Config, { host, port, url }: Place): Prom
     });
     call.once('timeout', () => call.destroy(Object.assign(new Error('timed out'), { code: 'ETIMEDOUT' })));
     // What answers nothing to this request may answer a call.
-    call.once('error', (error) => (isOpen ? resolve(undefined) : reject(failureOf(error, { host, port }))));
+    call.once('error', (error) =>
+      isOpen ? resolve(undefined) : reject(describeFailure(error, { host, port: String(port) })),
+    );
     call.end();
   });
   return [...found, config.service.proxy === null ? clockOf(date) : note('its clock is not compared: it is the proxy')];
@@ -95,12 +97,6 @@ function certificateOf(socket: TLSSocket): Finding[] {
   const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
   if (days >= SOON_DAYS) return found;
   return [...found, warning(`the certificate ends on ${validTo}`, 'ask the operator of the service to renew it')];
-}
-
-function failureOf(error: NodeJS.ErrnoException, { host, port }: Pick<Place, 'host' | 'port'>): JobtailError {
-  if (!/wrong version number/i.test(error.message)) return describeFailure(error, { host, port: String(port) });
-  const message = `TLS connection to ${host}:${port} failed: it does not speak TLS (ERR_SSL_WRONG_VERSION_NUMBER)`;
-  return new JobtailError('tls', message, { hint: 'use http:// at this port, or the port of https://' });
 }
 
 /** By the `Date` header of any response. */

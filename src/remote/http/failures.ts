@@ -63,7 +63,12 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
   }
   if (INTERRUPTED.has(code)) {
     return new JobtailError('interrupted', `the connection to ${address} broke before the answer was complete`, {
-      hint: 'if the error persists: a firewall or proxy may cut it, or the service may require a client certificate',
+      hint: 'if it persists: the port may want https://, a firewall or proxy may cut it, or it may want a client certificate',
+    });
+  }
+  if (thrown instanceof Error && /wrong version number/i.test(thrown.message)) {
+    return new JobtailError('tls', `no secure connection to ${address}: it does not speak TLS (${code})`, {
+      hint: 'use http:// at this port, or the port of https://',
     });
   }
   if (CERTIFICATE.test(code)) {

@@ -60,7 +60,7 @@ it.concurrent('a command whose output is not read or not written does not end as
     ['errors --json -c $C', 2],
   ] as const)
     expect(await ends(`$A ${command} 2>&1 > /dev/full`)).toBe(
-      `agent: the output cannot be written: no space left on device: a local file (write ENOSPC)\nexit ${code}\n`,
+      `agent: the output cannot be written: no space left on device (write ENOSPC)\nexit ${code}\n`,
     );
   expect(await ends('$A jobs -c nothing.yaml 2> /dev/full')).toBe('exit 3\n');
 });
