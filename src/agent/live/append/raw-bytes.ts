@@ -187,10 +187,10 @@ export class RawBytes {
       return true;
     } catch (error) {
       if (error instanceof AnotherFile) return false;
-      const { policy, message } = asJobtailError(error);
+      const { policy, message, hint } = asJobtailError(error);
       if (policy.ofOneFile === 'perhaps' || policy.isDivisible) tries.isForDirect ||= !policy.isRefusal;
       if (!policy.isRefusal) throw error;
-      tries.reason = message;
+      tries.reason = hint === undefined ? message : `${message}: ${hint}`;
       return false;
     } finally {
       // A download that fails does not await its sink.

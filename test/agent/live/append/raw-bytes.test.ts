@@ -249,19 +249,21 @@ describe('raw bytes', () => {
   });
 
   test('that are refused twice are given up for now; a call that fails says nothing of them', async () => {
-    const { remote, poll, mirror } = setUp();
+    const { remote, engine, poll, mirror } = setUp();
     remote.downloadFile = async () => {
       throw new JobtailError('timeout', 'no answer');
     };
     for (let polls = 0; polls < 5; polls++) expect(await poll()).toBe('timeout');
     expect(mirror()).toBe('text ');
     remote.downloadFile = async () => {
-      throw new JobtailError('not-found', 'no such file');
+      throw new JobtailError('not-found', 'no such file', { hint: 'the job is not submitted' });
     };
     const ends: unknown[] = [];
     for (let polls = 0; polls < 12; polls++) ends.push(await poll());
     // A file that failed waits longer each time before it is asked for.
     expect(ends.filter((end) => end !== 'timeout')[0]).toBe('raw');
     expect(mirror()).toBe('text ?? and on\n');
+    const [range] = engine.store.liveFiles.ofJob(JOB)[0]?.inexact ?? [];
+    expect(range?.reason).toBe('no such file: the job is not submitted');
   });
 });
