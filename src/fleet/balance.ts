@@ -6,10 +6,7 @@ import type { Following, Membership } from './following.ts';
 import type { Readiness } from './readiness.ts';
 import { type FleetSummary, idsOf, type LeasedJob, type Taker } from './register.ts';
 
-/**
- * The share of each agent by its name. Shares are equal, up to each agent's maximum; the other agents share the rest. An
- * agent that has one job more than others keeps it: no job moves without need.
- */
+/** The share of each agent by its name: equal up to each one's maximum. No job moves without need. */
 export function sharesOf(
   jobs: number,
   agents: readonly Pick<Taker, 'name' | 'mostJobs' | 'jobs'>[],

@@ -1,7 +1,4 @@
-/**
- * Compares every mirror and result of a job with the raw bytes of the service, which may list less than there is. A
- * complete verification also compares with the list of the cluster itself.
- */
+/** Compares each mirror and result of a job with the raw bytes of the service, or also with the cluster's own list. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { asJobtailError, JobtailError } from '../../errors.ts';

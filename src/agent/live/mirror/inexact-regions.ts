@@ -1,7 +1,4 @@
-/**
- * Inexact ranges of a mirror: their length is right, but their bytes are substituted, because the server sends U+FFFD
- * and refuses raw downloads. They are in order and do not overlap.
- */
+/** Inexact ranges of a mirror, in order, without overlap: their length is right, their bytes are substituted. */
 import type { InexactRegion } from '../../../store/rows.ts';
 
 /** Replaces a substituted byte in comparisons: no byte of valid UTF-8, nor of a byte-order mark. */
