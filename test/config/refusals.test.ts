@@ -202,20 +202,7 @@ describe('the message', () => {
 });
 
 it('anything at all is a configuration or a JobtailError of the code config', async () => {
-  const sectionNames = [
-    'service',
-    'auth',
-    'mirror',
-    'state',
-    'poll',
-    'results',
-    'watch',
-    'watchMine',
-    'fleet',
-    'logging',
-    'metrics',
-    'view',
-  ];
+  const sectionNames = 'service auth mirror state poll results watch watchMine fleet logging metrics view'.split(' ');
   const keys = ['method', 'tls', 'job', 'tasks', 'files', 'directory', 'minIntervalSeconds', 'passwordCommand'];
   const { tree } = fc.letrec((tie) => ({
     tree: fc.oneof(

@@ -25,14 +25,19 @@ it('a look makes no tables and brings none up to date', needs('postgres'), async
   expect(await fleet.query('SELECT version FROM jobtail.version')).toEqual(before);
 });
 
-it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'), async () => {
+/** A fleet with a job, and a role that may only read. */
+async function withReader(password: string) {
   const fleet = await FleetParts.makeWithServer();
   const { commands } = await fleet.join('command');
   await commands.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
-  await fleet.query('CREATE ROLE reader LOGIN PASSWORD $$password$$');
+  await fleet.query(`CREATE ROLE reader LOGIN PASSWORD $$${password}$$`);
   await fleet.query('GRANT USAGE ON SCHEMA jobtail TO reader');
   await fleet.query('GRANT SELECT ON ALL TABLES IN SCHEMA jobtail TO reader');
-  const url = new URL(fleet.address.url);
+  return { fleet, url: new URL(fleet.address.url) };
+}
+
+it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'), async () => {
+  const { fleet, url } = await withReader('password');
   [url.username, url.password] = ['reader', 'password'];
   const client = await FleetClient.openReadOnly({ ...fleet.address, url: url.href });
   expect(await client.register.all()).toEqual([]);
@@ -43,15 +48,9 @@ it('a role with SELECT alone sees agents, jobs and commands', needs('postgres'),
 });
 
 it('a view goes on when the password of the database has changed', needs('postgres'), async () => {
-  const fleet = await FleetParts.makeWithServer();
-  const { commands } = await fleet.join('command');
-  await commands.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
-  await fleet.query('CREATE ROLE reader LOGIN PASSWORD $$first$$');
-  await fleet.query('GRANT USAGE ON SCHEMA jobtail TO reader');
-  await fleet.query('GRANT SELECT ON ALL TABLES IN SCHEMA jobtail TO reader');
+  const { fleet, url } = await withReader('first');
   const directory = temporaryDirectory();
   const urlFile = path.join(directory, 'url');
-  const url = new URL(fleet.address.url);
   const write = (password: string) => {
     [url.username, url.password] = ['reader', password];
     fs.writeFileSync(urlFile, url.href, { mode: 0o600 });

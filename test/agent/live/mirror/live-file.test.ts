@@ -5,6 +5,16 @@ import { integrityOf } from '../../../../src/agent/live/mirror/open-live-file.ts
 import { LivePlace, NEW_ROW } from '../../../support/live-place.ts';
 import { ModelDisk } from '../../../support/model-disk.ts';
 
+/** A mirror with committed bytes, whose next flush fails. */
+async function withFailingFlush() {
+  const place = new LivePlace();
+  const disk = new ModelDisk();
+  const openFile = disk.open.bind(disk);
+  await place.during((file) => file.append(Buffer.from('safe')), { openFile });
+  disk.flushFailures = 1;
+  return { place, disk, openFile };
+}
+
 describe('what is appended', () => {
   test('is flushed before it is committed', async () => {
     const place = new LivePlace();
@@ -40,11 +50,7 @@ describe('what is appended', () => {
   });
 
   test('is taken back if it cannot be flushed: the system may hold it for clean', async () => {
-    const place = new LivePlace();
-    const disk = new ModelDisk();
-    const openFile = disk.open.bind(disk);
-    await place.during((file) => file.append(Buffer.from('safe')), { openFile });
-    disk.flushFailures = 1;
+    const { place, disk, openFile } = await withFailingFlush();
     const failed = place.during((file) => file.append(Buffer.from(' lost')), { openFile });
     await expect(failed).rejects.toMatchObject({ code: 'local-io' });
     expect(place.read()).toBe('safe');
@@ -55,11 +61,7 @@ describe('what is appended', () => {
   });
 
   test('is taken back, too, if a flush in the background failed', async () => {
-    const place = new LivePlace();
-    const disk = new ModelDisk();
-    const openFile = disk.open.bind(disk);
-    await place.during((file) => file.append(Buffer.from('safe')), { openFile });
-    disk.flushFailures = 1;
+    const { place, disk, openFile } = await withFailingFlush();
     const piece = Buffer.alloc(1024 * 1024, 'x');
     const failed = place.during(
       async (file) => {
@@ -75,11 +77,7 @@ describe('what is appended', () => {
   });
 
   test('is not committed by the next flush if it could not even be taken back', async () => {
-    const place = new LivePlace();
-    const disk = new ModelDisk();
-    const openFile = disk.open.bind(disk);
-    await place.during((file) => file.append(Buffer.from('safe')), { openFile });
-    disk.flushFailures = 1;
+    const { place, disk, openFile } = await withFailingFlush();
     disk.beforeStep = async (step) => {
       if (step === 'truncate') throw new Error('no truncation either');
     };
