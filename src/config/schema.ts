@@ -110,8 +110,11 @@ function resultsSection(directory: string) {
   return section({
     enabled: trueOrFalse().prefault(true),
     intervalSeconds: duration('seconds', DAY_SECONDS).prefault(60),
-    include: globs().min(1, 'at least one pattern (enabled: false turns results off)').prefault(['**']),
-    exclude: globs().prefault([]),
+    include: globs(isOfPath)
+      .min(1, 'at least one pattern (enabled: false turns results off)')
+      .refine((patterns) => !patterns.every((pattern) => pattern.startsWith('!')), 'a pattern without ! before it')
+      .prefault(['**']),
+    exclude: globs(isOfPath).prefault([]),
     maxFileBytes: orNull(size(1, Number.MAX_SAFE_INTEGER)),
     transfer: oneOf(TRANSFER_WAYS).prefault('auto'),
     directAboveBytes: size(0, Number.MAX_SAFE_INTEGER).prefault(64 * 2 ** 20),
@@ -121,10 +124,19 @@ function resultsSection(directory: string) {
   }).transform(inMs);
 }
 
-function globs() {
-  const glob = text('a pattern such as *.dat (put it in quotes)').refine(isQuickPattern, {
-    error: 'a pattern with at most two ** before its end',
-  });
+/** Whether a path can match: none has such parts, and what begins with # is a comment. */
+function isOfPath(pattern: string): boolean {
+  const parts = pattern
+    .replace(/^!?\/?/, '')
+    .replace(/\/$/, '')
+    .split('/');
+  return !/^(?:#|\s*$)/.test(pattern) && !parts.some((part) => ['', '.', '..'].includes(part));
+}
+
+function globs(canMatch: (pattern: string) => boolean = () => true) {
+  const glob = text('a pattern such as *.dat (put it in quotes)')
+    .refine(isQuickPattern, { error: 'a pattern with at most two ** before its end' })
+    .refine(canMatch, { error: 'a pattern that a path can match (no empty part, no . or .., no # at its start)' });
   return listOf(glob, 'patterns such as ["**"]');
 }
 

@@ -57,6 +57,8 @@ const WRONG_VALUES = String.raw`
   results | include: [] | results.include: expected at least one pattern (enabled: false turns results off), found an empty list
   results | exclude: [1] | results.exclude[0]: expected a pattern such as *.dat (put it in quotes), found 1 (number)
   results | exclude: ["**/a/**/b/**", "**/a/**/b/**/c"] | results.exclude[1]: expected a pattern with at most two ** before its end, found "**/a/**/b/**/c" (text)
+  results | include: ["**", "/sub/../x"] | results.include[1]: expected a pattern that a path can match
+  results | include: ["!a"] | results.include: expected a pattern without ! before it
   results | maxFileBytes: 10 XB | results.maxFileBytes: expected a number of bytes from 1 to
   results | shareRoots: [a] | results.shareRoots: expected paths of the server with paths of this machine
   results | shareRoots: {/scratch: /} | results.shareRoots."/scratch": expected a directory with files of the cluster
