@@ -8,6 +8,8 @@ import { type MiddlewareFigures, type MiddlewareSetting, SESSION } from './middl
 import { OUR_NODE_ARGS, type Started, startProcess } from './processes.ts';
 import { NAMESPACE } from './service/job.ts';
 
+/** The option of packages (packaging/agent.sh). */
+const AS_PACKAGED = '--max-semi-space-size=2';
 const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
 
 /** The middleware, as a process of its own. */
@@ -105,7 +107,8 @@ export class AgentPlace {
   }
 
   start(nodeOptions: readonly string[] = []): Started {
-    return startProcess(process.execPath, [...OUR_NODE_ARGS, ...nodeOptions, AGENT, 'run', '-c', this.configFile]);
+    const options = [AS_PACKAGED, ...OUR_NODE_ARGS, ...nodeOptions];
+    return startProcess(process.execPath, [...options, AGENT, 'run', '-c', this.configFile]);
   }
 
   get configFile(): string {
