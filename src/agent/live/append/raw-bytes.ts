@@ -170,19 +170,14 @@ export class RawBytes {
   }
 
   /** Downloads a file; returns whether it arrived completely and may be the live file. */
-  async #receive(
-    file: LiveFile,
-    path: string,
-    download: RawDownload | RawEnd,
-    { whole, signal }: FileContext,
-  ): Promise<boolean> {
+  async #receive(file: LiveFile, path: string, download: RawDownload | RawEnd, pass: FileContext): Promise<boolean> {
     let taken: Promise<void> = Promise.resolve();
     const sink = (bytes: Buffer) => (taken = download.take(bytes));
     const { jobId } = file.row;
     const tries = file.memory.raw;
-    const from = tries.isForDirect && this.#direct?.isOpen(jobId) ? this.#direct : whole;
+    const from = tries.isForDirect && this.#direct?.isOpen(jobId) ? this.#direct : pass.whole;
     try {
-      await from.downloadFile(jobId, path, sink, signal);
+      await from.downloadFile(jobId, path, sink, pass.signal);
       await download.end();
       return true;
     } catch (error) {
