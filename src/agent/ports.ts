@@ -62,7 +62,7 @@ export interface Parts {
 /** Receives bytes in order. They are only good until its promise resolves: a sink that keeps them copies them. */
 export type Sink = (bytes: Buffer) => void | Promise<void>;
 
-/** docs/dev/soap.md 2.1, rest.md 3.7. The private key and its passphrase are secrets: they stay in memory. */
+/** FileTransferMethodExt (docs/dev/soap.md 2.1, rest.md 3.7). Private key and passphrase are secrets: never stored. */
 export interface TransferMethod {
   readonly serverHostname: string | null;
   readonly sharedBasepath: string | null;
@@ -94,7 +94,10 @@ export interface Listing extends ReadonlyArray<string> {
   readonly stamps?: ReadonlyMap<string, string>;
 }
 
-/** docs/dev/soap.md 4.1. Each method settles, rejects only with a JobtailError, and with `aborted` by its signal. */
+/**
+ * The file-transfer service (docs/dev/soap.md 4.1). Every method settles, rejects only with a JobtailError, and ends
+ * at once with code `aborted` when the signal fires.
+ */
 export interface Remote {
   /** DownloadPartsOfJobFilesFromCluster; `wanted` names each live file at most once. The caller releases the parts. */
   readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts>;
@@ -116,7 +119,7 @@ export interface Remote {
   divide?(jobId: JobId, wanted: readonly PartRequest[]): readonly (readonly PartRequest[])[];
 }
 
-/** The job service (docs/dev/soap.md 10). Each method rejects with a JobtailError only; signal: `aborted`. */
+/** The job service (docs/dev/soap.md 10), where there is one. Its methods settle as those of `Remote`. */
 export interface JobService {
   /** GetCurrentInfoForJob; rejects with `not-found` if there is none. */
   getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation>;

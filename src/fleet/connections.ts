@@ -23,7 +23,10 @@ export type Connections = Pick<Pool, 'query' | 'end'> & { connect(): Promise<Ses
 
 /** Limit for one response: the lease of a 10 s heartbeat must outlast two of them. */
 const QUERY_MS = 4_000;
-/** A process that stands still must not block takeovers, nor may objects of other roles in `public` be found. */
+/**
+ * The limit for idle transactions: a process that stands still must not block takeovers. The search path: objects that
+ * another role puts into `public` must never be found.
+ */
 const SESSION = '-c idle_in_transaction_session_timeout=5000 -c search_path=pg_catalog,pg_temp';
 
 /** @throws JobtailError config if the package is missing */

@@ -1,5 +1,4 @@
 /** The single writer of a state directory. The kernel releases its lock, an SQLite transaction, with the process. */
-
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

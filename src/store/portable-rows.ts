@@ -2,7 +2,6 @@
  * The rows of a job in transit from one store to another, so that the next owner continues from them. A row is JSON of
  * the columns of its table; key columns identify it within its job.
  */
-
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { JobTable, type Sql } from './sql.ts';

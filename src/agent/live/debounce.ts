@@ -1,4 +1,8 @@
-/** Debounces symptoms of live files: network file systems show stale sizes for seconds (docs/dev/servers.md 1.6). */
+/**
+ * Debounces the symptoms of live files. Network file systems show stale sizes for seconds (docs/dev/servers.md 1.6). So a
+ * rewrite must be seen by two polls, and a truncation for some seconds, before the agent acts.
+ */
+
 /** shorter, different: see match.ts. tail: it ends in a character. unclear: responses differ. stuck: no progress. */
 type SymptomKind = 'shorter' | 'different' | 'tail' | 'unclear' | 'stuck';
 

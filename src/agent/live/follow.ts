@@ -202,7 +202,10 @@ async function followLong(file: LiveFile, part: Part, context: FollowContext): P
   });
 }
 
-/** Compares the mirror with raw bytes, proven by `shown`. Undefined: not available now, or they do not extend it. */
+/**
+ * Compares the mirror with raw bytes, which the text `shown` proves, and appends or decides. Undefined if they are not
+ * available now, or do not extend the mirror although they must.
+ */
 async function compareRawBytes(
   file: LiveFile,
   context: FollowContext,

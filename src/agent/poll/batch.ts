@@ -1,4 +1,7 @@
-/** One call for many live files, divided when it fails: one file, or its length, may be why (docs/dev/servers.md). */
+/**
+ * One call for many live files, taken apart when it fails: one unreadable file can fail the call for all
+ * (docs/dev/servers.md 1.7), and some servers refuse a long request (docs/dev/servers.md 6.3).
+ */
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';

@@ -1,4 +1,7 @@
-/** The HTTP client: each call ends within its limits. Nothing is redirected, unpacked or proxied without request. */
+/**
+ * The HTTP client: every call ends within its limits, nothing is redirected, unpacked or proxied without request, and
+ * every failure is a JobtailError without URL, header or body.
+ */
 import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { JobtailError } from '../../errors.ts';
@@ -121,7 +124,10 @@ export class HttpClient implements HttpSender {
     this.#dispatcher = this.#newDispatcher(options);
   }
 
-  /** Resolves with the header, whatever the status. @throws JobtailError of the connection; config for a wrong URL */
+  /**
+   * Sends a request and resolves with the response header, whatever the status. @throws JobtailError unreachable, tls,
+   * timeout, interrupted, aborted, malformed; config for a wrong URL
+   */
   async request(request: HttpRequest): Promise<HttpAnswer> {
     const url = parseUrl(request.url);
     const target: Target = { host: url.hostname, port: url.port || (url.protocol === 'https:' ? '443' : '80') };

@@ -8,7 +8,10 @@ import { Reading } from '../text/reading.ts';
 
 const APPEND_BYTES = 1024 * 1024;
 
-/** Appends what follows the cursor of `first`, which is at the end; returns the response that is at the new end. */
+/**
+ * Appends what follows the cursor of `first`, which is at the end of the mirror. Returns the response whose cursor is
+ * at the new end: of the text, or before bytes that it does not show.
+ */
 export async function appendText(
   file: LiveFile,
   first: FirstResponse,
@@ -29,7 +32,10 @@ export async function appendText(
   return isAgreed ? second : 'unclear';
 }
 
-/** Appends what is certain in either of two responses; both cursors are at the end. False if they contradict. */
+/**
+ * Appends what is certain in either of two responses, as long as the other one shows it, too, or ends; both cursors are at
+ * the end of the mirror. False if they contradict each other.
+ */
 export async function appendBoth(file: LiveFile, earlier: Response, later: Response): Promise<boolean> {
   // A block has few bytes: they are gathered.
   const gathered = new GrowingBuffer();

@@ -12,7 +12,10 @@ import { beginGeneration } from './generations.ts';
 import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
 import type { LiveFileOptions, Mirror } from './mirror.ts';
 
-/** intact: as committed. modified: another process changed it. unknown: the state was lost; old bytes are rotated. */
+/**
+ * intact: the mirror is as committed. modified: another process changed it, so a mismatch is mended from the remote
+ * file. unknown: the state was lost, so either side may be right, and the old bytes are rotated.
+ */
 export type Integrity = 'intact' | 'modified' | 'unknown';
 
 export class LiveFile {
