@@ -90,14 +90,13 @@ export async function errorsIn({ files, patterns, onUnreadable, signal }: ErrorS
 function textOf({ bytes }: FoundLine, expression: RegExp): string {
   const line = Buffer.from(bytes, 'latin1').toString();
   const states = statesOf(line, MAX_TESTED_CHARACTERS);
-  const found = states.findLast((text) => expression.test(withoutColours(text))) ?? '';
-  const state = withoutColours(found);
+  const state = states.map(withoutColours).findLast((text) => expression.test(text)) ?? '';
   const at = state.search(expression);
   if (line.includes('\r') && states.length > 1) {
     const [word = ''] = /\w{0,40}$/.exec(state.slice(0, at)) ?? [];
     return partOf(state, at - word.length);
   }
-  return at < MAX_BEFORE ? partOf(found, 0) : `…${partOf(state, at - CHARACTERS_BEFORE)}`;
+  return at < MAX_BEFORE ? partOf(state, 0) : `…${partOf(state, at - CHARACTERS_BEFORE)}`;
 }
 
 const partOf = (text: string, at: number) => text.slice(at, at + MAX_CHARACTERS).trim();

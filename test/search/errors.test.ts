@@ -29,6 +29,12 @@ it('a pattern gets a long line in pieces of 4,096 characters', async () => {
   expect(await errorsOf(lineOf('diverged', 4_092), ['di[v]erged'])).toHaveLength(1);
 });
 
+it('a coloured error is one with the same error without colours', async () => {
+  const coloured = '\u001b[31mfatal\u001b[0m: no mesh\n';
+  const groups = groupsOf(await errorsOf({ '1/1/stdout': coloured, '1/2/stdout': 'fatal: no mesh\n' }));
+  expect(groups).toMatchObject([{ tasks: 2, first: { text: 'fatal: no mesh' } }]);
+});
+
 const ERRORS = [
   'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB',
   'make: *** [all] Error 2',
