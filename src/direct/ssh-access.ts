@@ -40,7 +40,8 @@ export interface SshConnection {
 
 export type SshRequest = DirectRequest & SshConnection;
 
-const CONNECT_SECONDS = 20;
+/** The first results of a job may wait for it. */
+const CONNECT_SECONDS = 6;
 const ALIVE_SECONDS = 15;
 const ANSWER_MS = 10_000;
 

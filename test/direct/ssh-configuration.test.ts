@@ -27,6 +27,8 @@ it.each([
     fs.readFileSync(config, 'utf8'),
   );
   expect(text).toMatch(/^ {2}GlobalKnownHostsFile \/dev\/null$/m);
+  // The first results may wait for it.
+  expect(text).toMatch(/^ {2}ConnectTimeout [1-6]$/m);
   expect(text).toMatch(file);
   expect(text).toContain(`StrictHostKeyChecking ${checking}\n`);
 });
