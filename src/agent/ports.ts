@@ -87,10 +87,7 @@ export interface CapabilityStore {
 }
 
 export interface Listing extends ReadonlyArray<string> {
-  /**
-   * By name, if the service reports it: when the file was changed. Only useful to detect a change since the last
-   * listing; a file that is rewritten at once may keep it (docs/dev/rest.md 3.3).
-   */
+  /** By name, if reported: when the file was changed. A rewrite may keep it (docs/dev/rest.md 3.3). */
   readonly stamps?: ReadonlyMap<string, string>;
 }
 

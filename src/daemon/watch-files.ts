@@ -17,10 +17,7 @@ export class FileWatch {
   #watcher: FSWatcher | undefined;
   #isChecking = false;
 
-  /**
-   * Watches these files, each with what is called at a change: absolute paths; neither a file nor its directory need be
-   * there yet. From now on no change is missed, also none of those that were watched before.
-   */
+  /** Watches absolute paths, which need not exist yet. From now on no change is missed, nor one of those before. */
   watch(reporterOf: ReadonlyMap<string, () => void>): void {
     this.#reporterOf = reporterOf;
     const files = [...reporterOf.keys()];

@@ -1,7 +1,4 @@
-/**
- * Commands from operators, configurations and the service for jobs; only the owner of a job executes them. A job without
- * an owner waits for one from its first open command on, and the next agent acquires it.
- */
+/** Commands for jobs: only the owner executes them. A command for a job without an owner brings it one. */
 import type { PassAnswer } from '../agent/pass/complete-pass.ts';
 import type { JobId } from '../job.ts';
 import { jsonOf } from '../store/sql.ts';

@@ -25,10 +25,7 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
   unreachable: 'check url and proxy of the rule, and the network',
 };
 
-/**
- * Uses the proxy of the rule, else that of the service, but not to this machine. Trusts the roots of Node.js, those of the
- * service (an address of the same site has the same CA), and those of the rule.
- */
+/** The proxy of the rule or the service, not for this machine; the roots of Node.js, of the service and of the rule. */
 export function notifyHttp({
   service,
 }: {

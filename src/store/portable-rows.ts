@@ -1,7 +1,4 @@
-/**
- * The rows of a job in transit from one store to another, so that the next owner continues from them. A row is JSON of
- * the columns of its table; key columns identify it within its job.
- */
+/** The rows of a job in transit to the next owner: JSON of the columns; key columns identify a row in its job. */
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { JobTable, type Sql } from './sql.ts';

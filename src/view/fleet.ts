@@ -1,7 +1,4 @@
-/**
- * Where the rows of a job are: in the store of this agent, or, of the jobs that other agents of its fleet follow, in a
- * copy of what the database of the fleet has. The copy is brought up to date while a page is open.
- */
+/** Where the rows of a job are: here, or in a copy of the database of the fleet while a page is open. */
 import { asJobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';

@@ -33,10 +33,7 @@ export function proveFile(
   return compareFile(file, (sink) => remote.downloadFile(jobId, name, sink, signal), untilDifferent);
 }
 
-/**
- * Compares a local file with what `bring` passes on. `untilDifferent`: it ends at the first difference. Rejects if
- * `bring` does, unless the service refuses the file, or if the local file cannot be read.
- */
+/** Compares a local file with what `bring` passes on. Rejects if `bring` does, unless the service refuses the file. */
 export async function compareFile(
   file: string,
   bring: (sink: Sink) => Promise<unknown>,

@@ -35,10 +35,7 @@ const MAX_ENTRIES = 10_000;
 /** Reads a response with parts. */
 type ReadTaken = (taken: Taken & { readonly lifted: Lifted }) => Promise<unknown>;
 
-/**
- * The parts for `wanted` in the response that `read` reads; `files`: by the type in the response. Releases contents of
- * entries that were not requested, and all of them if it throws.
- */
+/** The parts for `wanted`; `files`: by the type in the response. Releases all others, and all if it throws. */
 export async function readParts(
   wanted: readonly PartRequest[],
   files: ReadonlyMap<string, LiveFileName>,

@@ -8,10 +8,7 @@ import type { ShownError } from './addresses.ts';
 
 export type { JobTime as ReportedTime, ResultCounts };
 
-/**
- * The query of `api/events`. To look at something else, the page opens another stream and closes this one; a hidden
- * page closes its stream. Nothing is watched that no stream names.
- */
+/** The query of `api/events`: for something else, the page opens another stream. A hidden page closes its own. */
 export interface StreamTopics {
   /** `jobs=1`: all jobs, as `jobs`. */
   readonly jobs?: '1';

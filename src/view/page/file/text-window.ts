@@ -263,10 +263,7 @@ function count(bytes: Uint8Array, of: number): number {
 /** The maximum of heights of rows that are gone. */
 const MAX_REMOVED = 2_000;
 
-/**
- * Forgets the heights of rows that are gone. The virtual list keeps what it ever measured, by where rows begin: without
- * this, a file that grows for a day would fill the memory of the page.
- */
+/** Forgets heights of rows that are gone: the virtual list keeps all that it measured. */
 export function forgetSizes(
   sizes: Map<number | string | bigint, number>,
   { start, end, rows }: Pick<TextWindow, 'start' | 'end' | 'rows'>,

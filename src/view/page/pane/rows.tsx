@@ -164,10 +164,7 @@ function useTarget({ file, foldsTracebacks }: Opened, list: List, aim: Aim): voi
   );
 }
 
-/**
- * Fetches what will soon be seen. What is here gives up a quarter at its other end then: only if the reader is four
- * times farther from that one, so that the two ends are never fetched in turn.
- */
+/** Fetches what will soon be seen, and gives up a quarter at the other end if the reader is far from it. */
 function fetchSoon(file: OpenFile, list: List, element: HTMLElement | null): void {
   if (element === null || element.clientHeight === 0 || !file.isLoaded) return;
   const { window } = file;
