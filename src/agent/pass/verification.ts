@@ -7,7 +7,7 @@ import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { partsOf, resultPath } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
-import type { LiveFileRow } from '../../store/rows.ts';
+import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { READ } from '../../system/regular-files.ts';
 import type { ClusterList, Remote } from '../ports.ts';
@@ -108,10 +108,10 @@ export async function* proofs(
     const mirror = row.live === null ? undefined : await mirrorBehind(placed, row.live, mirrorDirectory, jobId);
     // An empty mirror was compared with no listed file. One that equals several may equal only the start of this one.
     if (mirror !== undefined && sources.get(row.live) === row.name) continue;
-    const byService = () =>
-      row.hangs > 0 ? notForService(notBrought) : proveResult(mirror ?? placed, row.name, download);
+    const local = mirror ?? placed;
+    const byService = () => (row.hangs > 0 ? notForService(notBrought) : proveResult(local, row.name, download));
     const compared = direct.get(row.name) ?? (await byService());
-    const isGone = !isListed && compared.outcome === 'unproven';
+    const isGone = !isListed && compared.outcome === 'unproven' && (await isAsFetched(local, row));
     const proof = isGone ? ({ outcome: 'gone', reason: 'the service lists it no more' } as const) : compared;
     known.add(row.name, proof);
     yield { name: printable(row.name), proof };
@@ -166,6 +166,11 @@ async function mirrorBehind(link: string, live: string, directory: string, jobId
   const mirror = path.join(path.resolve(directory), jobId, 'live', `${live}.log`);
   const text = await fs.readlink(link).catch(() => undefined);
   return text !== undefined && path.resolve(path.dirname(link), text) === mirror ? mirror : undefined;
+}
+
+async function isAsFetched(local: string, { bytes }: ResultRow): Promise<boolean> {
+  const stat = await fs.lstat(local).catch(() => undefined);
+  return stat?.isFile() === true && stat.size === bytes;
 }
 
 /** What the service failed to send before, and SSH brought. */

@@ -1,4 +1,5 @@
 /** A complete verification: what the cluster lists beside what the service lists. */
+import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { proofs } from '../../../src/agent/pass/verification.ts';
 import type { ClusterList } from '../../../src/agent/ports.ts';
@@ -64,4 +65,6 @@ it('a result that the service lists no more is gone, and not unproven', async ()
   await place.sync(true);
   place.remote.files.clear();
   expect(await notEqual(place, [])).toEqual(['/11/a: the service lists it no more']);
+  fs.rmSync(place.path('11', 'a'));
+  expect(await notEqual(place, [])).toEqual([`/11/a: ${place.path('11', 'a')} is missing`]);
 });
