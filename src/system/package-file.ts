@@ -5,7 +5,8 @@ import path from 'node:path';
 /** The path of `name` below the directory of package.json; throws if it is missing. The build moves sources. */
 export function packageFile(name: string): string {
   let directory = import.meta.dirname;
-  while (!fs.existsSync(path.join(directory, 'package.json'))) directory = path.dirname(directory);
+  while (!fs.existsSync(path.join(directory, 'package.json')) && directory !== path.dirname(directory))
+    directory = path.dirname(directory);
   const file = path.join(directory, name);
   fs.accessSync(file);
   return file;
