@@ -5,6 +5,9 @@ export const AUTH_METHODS = ['openid', 'external-token', 'cloud-platform', 'pass
 /** REST only: every call sends user name and password, without a sign-in (docs/dev/rest.md 4.1). */
 export const API_KEY = 'api-key';
 
+/** What follows the reason in the message of a refused sign-in. */
+export const NEXT_SIGN_IN = '; next sign-in in ';
+
 /** One of the sign-in operations; `session-code` takes an existing code. */
 export type AuthMethod = (typeof AUTH_METHODS)[number] | typeof API_KEY;
 

@@ -1,5 +1,6 @@
 /** Reports of the middleware about jobs, and the search for their tasks, for people. */
 
+import { NEXT_SIGN_IN } from '../../auth.ts';
 import { type JobInformation, type JobTime, phaseOf } from '../../job-information.ts';
 import { countOf, showAge, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -83,8 +84,6 @@ export function hintLines({ jobId, tasks }: JobReport): string[] {
   return tasks.hint === null ? [] : [pc.yellow(`  job ${jobId}: cannot find tasks: ${printable(tasks.hint)}`)];
 }
 
-/** What follows in the message of a refused sign-in (src/remote/signin/sign-in.ts). */
-export const NEXT_SIGN_IN = '; next sign-in in ';
 const LATE_MS = 5 * 60_000;
 
 export function agentLines({

@@ -1,5 +1,6 @@
 /** The pages of `agent status`: all jobs, one job, and the agents of a fleet. */
 
+import { NEXT_SIGN_IN } from '../../auth.ts';
 import { compareIds } from '../../job.ts';
 import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
@@ -8,7 +9,7 @@ import { answeredAt } from '../../store/jobs.ts';
 import type { JobRow, StoredError } from '../../store/rows.ts';
 import type { FleetReport } from '../fleet/client.ts';
 import { pc } from './colours.ts';
-import { agentLines, hintLines, jobStateLines, NEXT_SIGN_IN, searchLines, showJobState } from './job-text.ts';
+import { agentLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { cutToColumns, fitted, pageText } from './terminal.ts';
 

@@ -1,6 +1,6 @@
 /** The session of this agent's user: signs in on demand, once for all waiting calls, with pauses after failures. */
 import type { Grant, Session } from '../../agent/ports.ts';
-import { API_KEY, type AuthSettings, secretNameOf } from '../../auth.ts';
+import { API_KEY, type AuthSettings, NEXT_SIGN_IN, secretNameOf } from '../../auth.ts';
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
@@ -173,7 +173,7 @@ export class SignIn implements Session {
   #withNextTry(error: JobtailError): JobtailError {
     const seconds = Math.ceil(this.#remainingMs / 1000);
     if (seconds === 0) return error;
-    const next = this.#options.signsInAgain ? `; next sign-in in ${seconds} s, or when the secret changes` : '';
+    const next = this.#options.signsInAgain ? `${NEXT_SIGN_IN}${seconds} s, or when the secret changes` : '';
     return new JobtailError(error.code, `${error.message}${next}`, {
       hint: error.hint,
       retryAfterMs: error.retryAfterMs === undefined ? undefined : this.#remainingMs,
