@@ -1,4 +1,7 @@
-/** Who owns each job: the lease of the agent, and the fencing token of the job, are compared before each write. */
+/**
+ * Who owns each job. The lease is the agent's: its row in `agents`, which each heartbeat renews. Each job has a fencing
+ * token, `attempt`, which grows with each owner; both are compared before anything is written.
+ */
 import type { JobId } from '../job.ts';
 import type { Database } from './database.ts';
 import { idsOf, type LeasedJob, type Register, SILENT } from './register.ts';

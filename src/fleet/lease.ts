@@ -194,7 +194,10 @@ export class Heartbeat {
     this.#receive(await joined.register.report(member, report()));
   }
 
-  /** Whether this agent may acquire jobs. After a restored backup, it waits for a whole lease. */
+  /**
+   * Whether this agent may acquire jobs. In a restored database the owners are former ones: for a whole lease, until the
+   * present ones have reported or may no longer write, it acquires none of their jobs.
+   */
   get mayAcquire(): boolean {
     return this.#options.monotonic() >= this.#acquireFrom;
   }

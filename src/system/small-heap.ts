@@ -1,4 +1,7 @@
-/** Keeps the heap small, as files pass through in pieces. Imported before all that needs memory. */
+/**
+ * Keeps the heap small: files pass through in pieces. New objects never get more room than at the start, and the collector
+ * runs when the heap has grown by half. Imported before all that needs memory.
+ */
 import v8 from 'node:v8';
 
 v8.setFlagsFromString('--semi-space-growth-factor=1');

@@ -33,7 +33,10 @@ export function proveFile(
   return compareFile(file, (sink) => remote.downloadFile(jobId, name, sink, signal), untilDifferent);
 }
 
-/** Compares a local file with what `bring` passes on. Rejects if `bring` does, unless the service refuses the file. */
+/**
+ * Compares a local file with what `bring` passes on. `untilDifferent`: it ends at the first difference. Rejects if
+ * `bring` does, unless the service refuses the file, or if the local file cannot be read.
+ */
 export async function compareFile(
   file: string,
   bring: (sink: Sink) => Promise<unknown>,
