@@ -84,6 +84,9 @@ export function serviceSection(directory: string) {
     if (protocol === 'soap' && keys.namespace === undefined) report(A_TEXT, ['namespace']);
     if (protocol === 'rest' && keys.baseUrl === null)
       report('the address of the middleware, which starts with http:// or https://', ['baseUrl']);
+    const { path: below = DEFAULT_PATH } = keys;
+    if (protocol === 'rest' && below !== '' && keys.baseUrl?.endsWith(below))
+      report(`an address without ${below}, which service.path adds`, ['baseUrl']);
   });
   return checked.transform(({ protocol, concurrency: set, ...keys }) => {
     const { fileTransferUrl = '', namespace = '', jobsUrl = null, soapVersion: version = '1.2', ...both } = keys;

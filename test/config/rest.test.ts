@@ -66,9 +66,12 @@ auth: {username: alice, passwordFile: password, operation: Login}
     expect(message).toContain('no such key with the protocol rest (only soap has it)');
   });
 
-  it('refuses to have no address', async () => {
-    const { message } = await refusal(REST.replace(', baseUrl: https://m.example.org/', ''));
-    expect(message).toContain('service.baseUrl: expected the address of the middleware');
+  it.each([
+    ['', 'the address of the middleware'],
+    [', baseUrl: https://m.example.org/heappe/', 'an address without /heappe, which service.path adds'],
+  ])('refuses as the address: "%s"', async (address, said) => {
+    const { message } = await refusal(REST.replace(', baseUrl: https://m.example.org/', address));
+    expect(message).toContain(`service.baseUrl: expected ${said}`);
   });
 });
 
