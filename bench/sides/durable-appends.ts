@@ -46,7 +46,7 @@ class GrowingTexts implements Pick<Remote, 'readParts'> {
 
   async readParts(_job: string, wanted: readonly PartRequest[]): Promise<Parts> {
     const parts = wanted.map((request) => ({ ...request, relativePath: null, content: this.#from(request.offset) }));
-    return { parts, refused: 0, isCut: false };
+    return { parts, refused: 0 };
   }
 
   #from(offset: number): Content {

@@ -27,7 +27,7 @@ export interface PartRequest extends LiveFileKey {
   readonly offset: number;
   /**
    * The number of bytes after which the text may be cut; never if left out. A call for several files is cut only if all
-   * of them have this number. Then it brings none of the texts, because a response names a file after its text.
+   * of them have this number.
    */
   readonly enoughBytes?: number | undefined;
 }
@@ -38,7 +38,7 @@ export interface Part extends LiveFileKey {
   readonly content: Content;
   /** As the service named it; often the same for two tasks (docs/dev/servers.md 1.7). */
   readonly relativePath: string | null;
-  /** Only the beginning, which was enough, without a path. Empty: the text is longer than the service can send. */
+  /** Only the beginning, which was enough. Empty: the text is longer than the service can send. */
   readonly isBeginning?: boolean;
 }
 
@@ -55,8 +55,11 @@ export interface Parts {
   readonly parts: readonly Part[];
   /** Entries that were not requested, or with an offset that is neither the requested one nor nil or 0. */
   readonly refused: number;
-  /** Whether one of several texts was too long: request the files without an entry one by one. */
-  readonly isCut: boolean;
+  /**
+   * The beginning of a text that was cut: the call ended there. A response names a file after its text, so this is the
+   * text of one of the files without an entry. The caller releases it.
+   */
+  readonly beginning?: Content | undefined;
 }
 
 /** Receives bytes in order. They are only good until its promise resolves: a sink that keeps them copies them. */

@@ -54,21 +54,18 @@ export class ModelRemote implements Remote {
     });
     if (texts.some((text) => (text?.length ?? 0) > this.maxTextBytes))
       throw new JobtailError(this.tooLong, 'a problem');
-    if (wanted.length > 1 && texts.some((text) => (text?.length ?? 0) > enough)) {
-      this.textBytes += Math.min(enough, ...texts.map((text) => text?.length ?? 0).filter((length) => length > enough));
-      return { parts: [], refused: 0, isCut: true };
-    }
-    const parts = wanted.flatMap((request, index): Part[] => {
+    const parts: Part[] = [];
+    for (const [index, request] of [...wanted.entries()].reverse()) {
       const text = texts[index];
-      if (text === undefined) return [];
+      if (text === undefined) continue;
       const { taskId, file, offset } = request;
-      const isBeginning = text.length > enough;
-      const content = new MemoryContent(isBeginning ? text.subarray(0, characterStart(text, enough)) : text, this);
+      const isCut = text.length > enough;
+      const content = new MemoryContent(isCut ? text.subarray(0, characterStart(text, enough)) : text, this);
       this.textBytes += content.length;
-      if (isBeginning) return [{ taskId, file, offset, relativePath: null, content, isBeginning: true }];
-      return [{ taskId, file, offset, relativePath: `/${file}.txt`, content }];
-    });
-    return { parts: parts.reverse(), refused: 0, isCut: false };
+      if (isCut) return { parts, refused: 0, beginning: content };
+      parts.push({ taskId, file, offset, relativePath: `/${file}.txt`, content });
+    }
+    return { parts, refused: 0 };
   }
 
   /** The text of a file with these bytes, asked for from the offset on. */

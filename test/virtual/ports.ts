@@ -72,7 +72,7 @@ export class SimulatedPorts implements Remote, JobService {
         const content = new MemoryContent(text, this.#options.holder);
         return [{ taskId, file: name, offset, relativePath: `/${taskId}/${name}.txt`, content }];
       });
-      return { parts, refused: 0, isCut: false };
+      return { parts, refused: 0 };
     });
   }
 

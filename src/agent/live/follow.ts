@@ -3,7 +3,7 @@
  * with the mirror, decide (decide.ts), execute the decision. `nextOffset` in offsets.ts decides where a poll begins.
  */
 import { JobtailError } from '../../errors.ts';
-import { BEHIND_EVERY_END, type Part } from '../ports.ts';
+import type { Part } from '../ports.ts';
 import { appendText } from './append/append.ts';
 import { substitute } from './append/inexact.ts';
 import type { RawBytes } from './append/raw-bytes.ts';
@@ -186,14 +186,7 @@ async function identify(
 
 /** Follows a file whose text is long, or longer than the server can send: by its raw bytes. */
 async function followLong(file: LiveFile, part: Part, context: FollowContext): Promise<FollowEnd> {
-  const { content, relativePath } = part;
-  if (content.length === 0) file.note({ relativePath });
-  else if (file.row.relativePath === null) {
-    // A request after the end of the file returns its path without text.
-    const named = await context.parts.at(BEHIND_EVERY_END);
-    if (named === undefined) return 'absent';
-    file.note({ relativePath: named.relativePath });
-  }
+  file.note({ relativePath: part.relativePath });
   const shown = shownOf(part);
   const end = await compareRawBytes(file, context, shown, shown !== undefined);
   if (end !== undefined || shown !== undefined || !context.rawBytes.areRefused(file, true)) return end ?? 'raw';

@@ -2,10 +2,11 @@
  * One call for many live files, taken apart when it fails: one unreadable file can fail the call for all
  * (docs/dev/servers.md 1.7), and some servers refuse a long request (docs/dev/servers.md 6.3).
  */
+import { startsAlike } from '../../bytes.ts';
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
-import { BEHIND_EVERY_END, type Part, type PartRequest, type Remote } from '../ports.ts';
+import { BEHIND_EVERY_END, type Content, type Part, type PartRequest, type Remote } from '../ports.ts';
 
 /**
  * The responses of one round, by `keyText`: a part, an error of that file alone, or neither (the file does not exist).
@@ -53,19 +54,18 @@ export class BatchReader {
   async read(remote: Remote, { wanted, isFirstCall }: Round, signal: AbortSignal): Promise<Batch> {
     const batch: Batch = { parts: new Map(), errors: new Map(), refused: 0 };
     const readOnce = async (requests: readonly PartRequest[]) => {
-      const { parts, refused, isCut } = await remote.readParts(this.#jobId, requests, signal);
+      const { parts, refused, beginning } = await remote.readParts(this.#jobId, requests, signal);
       for (const part of parts) batch.parts.set(keyText(part), part);
       batch.refused += refused;
       call.isAnswered = true;
-      const missing = requests.filter((request) => !batch.parts.has(keyText(request)));
-      if (isCut) await this.#readSlices(call, missing, 1);
+      return beginning;
     };
     const sized: Call['sized'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
     const call: Call = { readOnce, sized, batch, isFirstCall, isAnswered: false };
     try {
       // Only if the service answers a short call, a text may be what it hangs on.
       if (this.#hasHung && isFirstCall)
-        for (const one of wanted.slice(0, 1)) await (await withoutText(call, one))?.content.release();
+        for (const { content } of await withoutText(call, wanted.slice(0, 1))) await content.release();
       this.#hasHung = false;
       await this.#readSlices(call, wanted);
       if (isFirstCall && !call.isAnswered) for (const error of batch.errors.values()) throw error;
@@ -94,37 +94,68 @@ export class BatchReader {
   }
 
   async #readDivided(call: Call, wanted: readonly PartRequest[]): Promise<void> {
-    const { errors } = call.batch;
+    const { parts, errors } = call.batch;
     try {
-      await call.readOnce(wanted);
+      const beginning = await call.readOnce(wanted);
+      if (beginning !== undefined) await this.#readCut(call, wanted, beginning);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       const hasHung = error.code === 'timeout';
       if (!error.policy.isDivisible && !(hasHung && call.isAnswered)) throw error;
       this.#hasHung ||= hasHung;
-      const [only, ...others] = wanted;
+      const left = wanted.filter((request) => !parts.has(keyText(request)));
+      const [only, ...others] = left;
       if (only === undefined) return;
       if (others.length === 0) {
         errors.set(keyText(only), error);
         // If the service answers without the text, only that is too long to be sent.
-        const part = call.isFirstCall ? await withoutText(call, only) : undefined;
-        if (part) call.batch.parts.set(keyText(only), { ...part, offset: only.offset, isBeginning: true });
+        const [part] = call.isFirstCall ? await withoutText(call, [only]) : [];
+        if (part) parts.set(keyText(only), { ...part, offset: only.offset, isBeginning: true });
         const isEnough = errors.size >= MAX_UNANSWERED || this.#poisoned.has(keyText(only));
         if (isEnough && call.isFirstCall && !call.isAnswered) throw error;
         return;
       }
       const errorsBefore = errors.size;
-      const size = Math.ceil(wanted.length / PARTS);
-      for (const slice of slicesOf(wanted, size)) await this.#readDivided(call, slice);
+      const size = Math.ceil(left.length / PARTS);
+      for (const slice of slicesOf(left, size)) await this.#readDivided(call, slice);
       // All parts succeeded.
       if (errors.size === errorsBefore && error.code === 'request-too-long')
         this.#limit.files = Math.min(this.#limit.files, size);
     }
   }
+
+  /**
+   * Finds the file of a text that was cut, without another call for that text. A service answers in an order of its own,
+   * so it is the first file that has a name now: if each other one comes whole, or begins otherwise.
+   */
+  async #readCut(call: Call, wanted: readonly PartRequest[], content: Content): Promise<void> {
+    const { parts, errors } = call.batch;
+    const missing = wanted.filter((request) => !parts.has(keyText(request)));
+    let isFound = false;
+    try {
+      const named = await withoutText(call, missing);
+      for (const part of named) await part.content.release();
+      const name = missing.length === 1 ? missing.map(keyText)[0] : named.map(keyText)[0];
+      const request = missing.find((one) => keyText(one) === name);
+      if (request === undefined) return await this.#readSlices(call, missing, 1);
+      const others = missing.filter((one) => one !== request);
+      await this.#readSlices(call, others);
+      for (const other of others.map(keyText))
+        if (errors.has(other) || (await beginsAlike(parts.get(other), content)))
+          return await this.#readSlices(call, [request]);
+      isFound = true;
+      const { taskId, file, offset } = request;
+      const relativePath = named[0]?.relativePath ?? null;
+      parts.set(keyText(request), { taskId, file, offset, relativePath, content, isBeginning: true });
+    } finally {
+      if (!isFound) await content.release();
+    }
+  }
 }
 
 interface Call {
-  readonly readOnce: (wanted: readonly PartRequest[]) => Promise<void>;
+  /** Resolves with the beginning of a text that was cut. */
+  readonly readOnce: (wanted: readonly PartRequest[]) => Promise<Content | undefined>;
   /** The requests in calls that the service takes. */
   readonly sized: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
   readonly batch: Batch;
@@ -133,17 +164,26 @@ interface Call {
   isAnswered: boolean;
 }
 
-/** The part of a file after its end; undefined if the service has none. */
-async function withoutText({ readOnce, batch }: Call, request: PartRequest): Promise<Part | undefined> {
+/** The parts of files after their ends, in the order of the response; a file that has none is left out. */
+async function withoutText({ readOnce, batch }: Call, wanted: readonly PartRequest[]): Promise<Part[]> {
   try {
-    await readOnce([{ ...request, offset: BEHIND_EVERY_END }]);
+    await (await readOnce(wanted.map((request) => ({ ...request, offset: BEHIND_EVERY_END }))))?.release();
   } catch (thrown) {
     if (!asJobtailError(thrown).policy.isDivisible) throw thrown;
   }
-  const name = keyText(request);
-  const part = batch.parts.get(name);
-  batch.parts.delete(name);
-  if (part?.content.length === 0) return part;
-  await part?.content.release();
-  return undefined;
+  const names = new Set(wanted.map(keyText));
+  const found = [...batch.parts.values()].filter((part) => names.has(keyText(part)));
+  const empty: Part[] = [];
+  for (const part of found) {
+    batch.parts.delete(keyText(part));
+    if (part.content.length === 0) empty.push(part);
+    else await part.content.release();
+  }
+  return empty;
+}
+
+/** Whether two texts may be of one file. */
+async function beginsAlike(part: Part | undefined, content: Content): Promise<boolean> {
+  if (part === undefined || part.content.length === 0) return false;
+  return startsAlike(await part.content.read(0, content.length), await content.read(0, content.length));
 }

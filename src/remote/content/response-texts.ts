@@ -42,7 +42,6 @@ export async function readParts(
   place: SpillPlace,
   read: ReadTaken,
 ): Promise<Parts> {
-  const [only, ...others] = wanted;
   const texts = new ResponseTexts(place, enoughOf(wanted));
   const entries: PartEntry[] = [];
   const onItem = (item: Value, text: number | undefined) => {
@@ -52,14 +51,8 @@ export async function readParts(
   };
   try {
     await read({ lifted: texts, onItem });
-    if (only === undefined || !texts.hasEnough) return await matchParts(entries, wanted);
-    // The response names a file after its text.
-    const { taskId, file, offset } = only;
-    const content = await texts.endEarly();
-    const part = { taskId, file, offset, content, relativePath: null, isBeginning: true };
-    if (others.length === 0) return { parts: [part], refused: 0, isCut: false };
-    await content.release();
-    return { parts: [], refused: 0, isCut: true };
+    const beginning = texts.hasEnough ? texts.endEarly() : undefined;
+    return { ...(await matchParts(entries, wanted)), beginning };
   } catch (error) {
     await texts.discard();
     throw error;
@@ -94,7 +87,7 @@ function enoughOf(wanted: readonly PartRequest[]): number | undefined {
   return Math.min(...wanted.map(({ enoughBytes = Number.POSITIVE_INFINITY }) => enoughBytes));
 }
 
-async function matchParts(entries: readonly PartEntry[], wanted: readonly PartRequest[]): Promise<Parts> {
+async function matchParts(entries: readonly PartEntry[], wanted: readonly PartRequest[]) {
   const missing = new Map(wanted.map((request) => [keyText(request), request]));
   const parts: Part[] = [];
   const refused: Content[] = [];
@@ -109,7 +102,7 @@ async function matchParts(entries: readonly PartEntry[], wanted: readonly PartRe
     parts.push({ taskId, file, offset, content: entry.content, relativePath: entry.relativePath });
   }
   await Promise.all(refused.map((content) => content.release()));
-  return { parts, refused: refused.length, isCut: false };
+  return { parts, refused: refused.length };
 }
 
 /** Servers repeat the offset, or leave it nil or 0 (docs/dev/servers.md 1.1). */
@@ -181,9 +174,8 @@ export class ResponseTexts implements Lifted {
     return this.#inside && this.#spilled.length + this.#tail.length >= this.#enoughBytes;
   }
 
-  /** The text under way; releases the earlier ones. The caller releases it. */
-  async endEarly(): Promise<Content> {
-    await this.discard();
+  /** The text under way. The caller releases it. */
+  endEarly(): Content {
     this.end();
     const text = this.#texts.at(-1);
     if (text === undefined) throw new JobtailError('internal', 'no text was begun');

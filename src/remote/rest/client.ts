@@ -1,5 +1,15 @@
 /** The five operations of the file-transfer service over REST, for all of its releases (docs/dev/rest.md). */
-import type { JobService, Listing, Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
+import type {
+  Content,
+  JobService,
+  Listing,
+  Part,
+  PartRequest,
+  Parts,
+  Remote,
+  Sink,
+  TransferMethod,
+} from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import type { JobInformation } from '../../job-information.ts';
@@ -61,16 +71,17 @@ export class RestRemote implements Remote {
   async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
     const parts: Part[] = [];
     let refused = 0;
-    let isCut = false;
+    let beginning: Content | undefined;
     try {
       for (const slice of this.divide(jobId, wanted)) {
         const read = await this.#readSlice(jobId, slice, signal);
         parts.push(...read.parts);
         refused += read.refused;
-        isCut ||= read.isCut;
+        ({ beginning } = read);
+        if (beginning !== undefined) break;
       }
       this.#decoded.learn(jobId, 'came');
-      return { parts, refused, isCut };
+      return { parts, refused, beginning };
     } catch (error) {
       for (const { content } of parts) await content.release();
       if (!(error instanceof JobtailError && error.code === 'fault')) throw error;

@@ -35,8 +35,14 @@ function setUp() {
       const before = remote.calls;
       try {
         const { parts, errors } = await from.read(remote, { wanted, isFirstCall }, new AbortController().signal);
-        for (const part of parts.values()) await part.content.release();
-        return { read: [...parts.keys()].sort(), failed: [...errors.keys()], calls: remote.calls - before };
+        const begun: string[] = [];
+        for (const { taskId, relativePath, content, isBeginning } of parts.values()) {
+          if (isBeginning && content.length > 0) begun.push(`${taskId}${relativePath} ${await content.read(0, 1)}`);
+          await content.release();
+        }
+        const calls = remote.calls - before;
+        const names = begun.length > 0 ? begun.sort() : undefined;
+        return { read: [...parts.keys()].sort(), failed: [...errors.keys()], begun: names, calls };
       } catch (error) {
         return { thrown: error instanceof JobtailError ? error.code : error, calls: remote.calls - before };
       } finally {
@@ -46,6 +52,8 @@ function setUp() {
   };
 }
 
+/** The same, if a thousand bytes of text are enough. */
+const CUT = WANTED.map((request) => ({ ...request, enoughBytes: 1_000 }));
 const ALL = WANTED.map(keyText);
 const without = (...names: string[]) => ALL.filter((name) => !names.includes(name));
 
@@ -99,6 +107,26 @@ describe('a call for many files', () => {
     const four = WANTED.slice(0, 4);
     expect(await read(undefined, four)).toMatchObject({ read: ['0/stdout', '2/stdout', '3/stdout'] });
     expect(failed).toEqual([4, 1]);
+  });
+
+  test.each([
+    ['one long text', { 3: 'a' }, 1 + 2],
+    ['two long texts', { 1: 'a', 5: 'b' }, 2 * 2 + 1],
+    ['long texts that begin alike', { 1: 'a', 5: 'a' }, 2 * 2 + 1 + 2],
+  ])('with %s requests none of them again, unless it is unclear whose it is', async (_, long, calls) => {
+    const { remote, read } = setUp();
+    for (const [task, letter] of Object.entries(long)) remote.files.set(`${task}/stdout`, Buffer.alloc(9_000, letter));
+    const begun = Object.entries(long).map(([task, letter]) => `${task}/stdout.txt ${letter}`);
+    expect(await read(undefined, CUT)).toEqual({ read: ALL, failed: [], begun, calls });
+  });
+
+  test('whose text was cut gives it to no file that was made meanwhile', async () => {
+    const { remote, read } = setUp();
+    remote.files.delete('7/stdout');
+    remote.files.set('3/stdout', Buffer.alloc(9_000, 'a'));
+    // The last file comes first.
+    remote.beforeCall = () => void (remote.calls === 1 && remote.files.set('7/stdout', Buffer.from('text')));
+    expect(await read(undefined, CUT)).toMatchObject({ read: ALL, begun: ['3/stdout.txt a'] });
   });
 
   test('is not taken apart when the service as a whole fails', async () => {

@@ -113,7 +113,7 @@ test('a directory that is not there is told', async () => {
   await held.close();
 });
 
-test('a text that is ended early is all that is left of its answer', async () => {
+test('a text that is ended early keeps those before it', async () => {
   const held = new ResponseTexts(spillTo(directory, 10), 50);
   held.begin();
   held.bytes(Buffer.alloc(100, 'x'));
@@ -123,8 +123,11 @@ test('a text that is ended early is all that is left of its answer', async () =>
   held.bytes(Buffer.from(`\ufffd${'y'.repeat(100)}`));
   await held.flush();
   expect(held.hasEnough).toBe(true);
-  const text = await held.endEarly();
+  const text = held.endEarly();
   await held.close();
+  const [first] = held.texts;
+  expect((await first?.read(0, first.length))?.toString()).toBe('x'.repeat(100));
+  await first?.release();
   expect((await text.read(0, text.length)).toString()).toBe(`\ufffd${'y'.repeat(100)}`);
   await text.release();
   expect(openFilesIn(directory)).toBe(0);
