@@ -120,7 +120,7 @@ describe('an event', () => {
     expect(JSON.stringify(place.store.outbox.all())).not.toContain('SECRET-PATH');
     place.start();
     isBroken = false;
-    await place.clock.passUntil('both', () => events().length === 2 && place.waiting.length === 0, 86_400_000);
+    await place.clock.passUntil('both', () => events().length === 2 && place.waiting.length === 0);
     expect(events().map(({ id }) => id)).toEqual(before);
     // Once for each process, not for each attempt.
     expect(place.warnings.length).toBeLessThanOrEqual(2);
@@ -222,7 +222,7 @@ describe('an event', () => {
     }
     await place.clock.passUntil('all', () => place.waiting.length === 21);
     isBroken = false;
-    await place.clock.passUntil('the end', () => place.waiting.length === 0, 86_400_000);
+    await place.clock.passUntil('the end', () => place.waiting.length === 0);
     expect(events().find(({ id }) => id === attempted?.id)).toMatchObject({ count: 1 });
     expect(events().reduce((sum, { count }) => sum + count, 0)).toBe(21);
   });

@@ -66,12 +66,12 @@ export class HeldClock implements Clock {
     return await promise;
   }
 
-  /** Moves on until `look` is true, for a real while at least: processes and connections do not wait for this clock. */
-  async passUntil(what: string, look: () => boolean, maxMs = 60 * 60_000): Promise<void> {
+  /** Moves on until `look` is true: for `maxMs`, or, without that, for a real while. Processes and connections do not wait for this clock. */
+  async passUntil(what: string, look: () => boolean, maxMs?: number): Promise<void> {
     const realEnd = performance.now() + REAL_MS;
-    for (const end = this.#passed + maxMs; !look(); await this.pass(1_000)) {
-      if (this.#passed < end || performance.now() < realEnd) continue;
-      throw new Error(`${maxMs / 1_000} s passed in vain for ${what}`);
+    for (const end = this.#passed + (maxMs ?? 0); !look(); await this.pass(1_000)) {
+      if (maxMs === undefined ? performance.now() < realEnd : this.#passed < end) continue;
+      throw new Error(`${maxMs === undefined ? 'a while' : `${maxMs / 1_000} s`} passed in vain for ${what}`);
     }
   }
 }

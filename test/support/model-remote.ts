@@ -30,6 +30,8 @@ export class ModelRemote implements Remote {
   maxRawBytes = Number.POSITIVE_INFINITY;
   /** Fails the next calls, one error each. */
   readonly failures: JobtailError[] = [];
+  /** The date of each listed file; empty if the service lists none. */
+  date = '';
   /** Runs before each call is answered; what it does to the files is seen by the call. */
   beforeCall: () => void | Promise<void> = () => {};
   /** Called with each request for a part, after `beforeCall`. */
@@ -76,7 +78,8 @@ export class ModelRemote implements Remote {
   async listChangedFiles(_jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
     await this.#begin(signal);
     if (!this.rawAccess) return [];
-    return [...this.files.keys()].map((name) => `/${this.prefix}${name}.txt`);
+    const names = [...this.files.keys()].map((name) => `/${this.prefix}${name}.txt`);
+    return this.date === '' ? names : Object.assign(names, { stamps: new Map(names.map((name) => [name, this.date])) });
   }
 
   async downloadFile(_jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {

@@ -13,7 +13,7 @@ export async function runResults(
   const { store, log, random } = context.deps;
   // A newer request may exclude results.
   if (store.jobs.get(jobId)?.results !== true || stage.current === 'deleted') return;
-  const delayMs = results.isEarly(jobId) ? Math.min(2 * EARLY_MS, resultsIntervalMs) : resultsIntervalMs;
+  const delayMs = results.isEarly(jobId) ? Math.min(1.25 * EARLY_MS, resultsIntervalMs) : resultsIntervalMs;
   const { ofService } = runs.failures;
   const end = await results.sync(jobId, { remote: context.patient, isFinal: false, onListed, signal });
   runs.worked('results', ofService);

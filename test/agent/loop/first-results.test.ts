@@ -1,6 +1,7 @@
 /** When the first results of a job come: with its first live files, soon without any, and at once when it ends. */
 import { it } from 'vitest';
 import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { sleep } from '../../../src/system/clock.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -9,10 +10,12 @@ import { ModelRemote } from '../../support/model-remote.ts';
 
 const MINUTE_MS = 60_000;
 
-/** A running job that writes a result, followed with the default configuration. */
+/** A running job that writes a result, followed with the default configuration on a busy server that lists dates. */
 async function follow(tasks: readonly TaskId[] | null, reported: readonly string[]) {
   const clock = new HeldClock();
   const remote = new ModelRemote();
+  remote.beforeCall = () => sleep(clock, 300);
+  remote.date = '2026-11-05T00:00:00Z';
   const jobService = new ModelJobService();
   const report = (state: string) => jobService.set(jobOf(JOB, state, { tasks: tasksOf(...reported) }));
   report('Running');
@@ -24,7 +27,8 @@ async function follow(tasks: readonly TaskId[] | null, reported: readonly string
   agent.refresh();
   const comes = (name: string, withinMs: number) =>
     clock.passUntil(name, () => store.results.get(JOB, `/${name}.txt`)?.state === 'synced', withinMs);
-  return { clock, remote, report, write, comes };
+  const hasLiveFile = () => store.liveFiles.ofJob(JOB).some(({ relativePath }) => relativePath !== null);
+  return { clock, report, write, comes, hasLiveFile };
 }
 
 it.each<[string, readonly TaskId[] | null, readonly string[]]>([
@@ -37,12 +41,13 @@ it.each<[string, readonly TaskId[] | null, readonly string[]]>([
 });
 
 it('the first results come with the first live files, however late those are, and more at once when the job ends', async () => {
-  const { clock, write, comes, report } = await follow([TASK as TaskId], [TASK]);
+  const { clock, write, comes, report, hasLiveFile } = await follow([TASK as TaskId], [TASK]);
   await comes('11/out/first', 10_000);
   await clock.pass(10 * MINUTE_MS);
   write(keyText(STDOUT));
   write('11/out/second');
-  await comes('11/out/second', 20_000);
+  await clock.passUntil('the live file', hasLiveFile, MINUTE_MS);
+  await comes('11/out/second', 5_000);
   await clock.pass(MINUTE_MS / 4);
   write('11/out/third');
   report('Finished');
