@@ -8,6 +8,9 @@ export const API_KEY = 'api-key';
 /** What follows the reason in the message of a refused sign-in. */
 export const NEXT_SIGN_IN = '; next sign-in in ';
 
+/** The reason alone: a command does not sign in again. */
+export const withoutNextSignIn = (message: string) => message.split(NEXT_SIGN_IN)[0] ?? '';
+
 /** One of the sign-in operations; `session-code` takes an existing code. */
 export type AuthMethod = (typeof AUTH_METHODS)[number] | typeof API_KEY;
 

@@ -1,5 +1,7 @@
 /** Requests to the running agent in its state, and its answers. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { withoutNextSignIn } from '../auth.ts';
 import type { Config } from '../config/config.ts';
 import { sharedStoreIfReadable } from '../daemon/state.ts';
 import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
@@ -43,7 +45,9 @@ interface Refused {
 export function resultOf<T extends object>(answer: T | Refused): T {
   if (!('error' in answer)) return answer;
   const { error, code = '', hint } = answer;
-  throw new JobtailError(code in ERROR_POLICIES ? (code as ErrorCode) : 'job-unknown', error, { hint });
+  throw new JobtailError(code in ERROR_POLICIES ? (code as ErrorCode) : 'job-unknown', withoutNextSignIn(error), {
+    hint,
+  });
 }
 
 interface AgentRequest {

@@ -4,7 +4,7 @@ import type { Log } from '../agent/ports.ts';
 import { saveReported, TaskSearch } from '../agent/tasks/task-search.ts';
 import { type Config, hasJobService } from '../config/config.ts';
 import { connect, type Services } from '../daemon/connection.ts';
-import { asJobtailError, JobtailError } from '../errors.ts';
+import { asJobtailError, EXIT, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import { LinkedAbort } from '../linked-abort.ts';
@@ -104,8 +104,9 @@ async function reportedTasks(jobId: JobId, { jobService, log, signal }: FindTask
     const job = await jobService?.getJob(jobId, signal);
     return job?.tasks.map(({ id }) => id) ?? [];
   } catch (thrown) {
-    const { code, message, hint } = asJobtailError(thrown);
-    if (code === 'aborted') throw thrown;
+    const { code, message, hint, policy } = asJobtailError(thrown);
+    // The file transfer has the same sign-in.
+    if (code === 'aborted' || policy.exitCode === EXIT.signIn) throw thrown;
     log.warn({ jobId, code, err: message, hint }, 'job service failed');
     return [];
   }

@@ -1,6 +1,6 @@
 /** Reports of the middleware about jobs, and the search for their tasks, for people. */
 
-import { NEXT_SIGN_IN } from '../../auth.ts';
+import { withoutNextSignIn } from '../../auth.ts';
 import { type JobInformation, type JobTime, phaseOf } from '../../job-information.ts';
 import { countOf, showAge, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -101,7 +101,7 @@ export function agentLines({
     lines.push(`following all jobs of the user: ${countOf(following, 'job')} now${others}${next}`);
   }
   const error = jobService?.error ?? null;
-  if (error !== null && outage?.message.includes(error.message.split(NEXT_SIGN_IN)[0] ?? '') !== true) {
+  if (error !== null && outage?.message.includes(withoutNextSignIn(error.message)) !== true) {
     lines.push(
       pc.red(`job states are not reported: ${printable(error.message)} (since ${showAge(Date.now() - error.since)})`),
     );

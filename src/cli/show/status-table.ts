@@ -1,6 +1,6 @@
 /** The pages of `agent status`: all jobs, one job, and the agents of a fleet. */
 
-import { NEXT_SIGN_IN } from '../../auth.ts';
+import { withoutNextSignIn } from '../../auth.ts';
 import { compareIds } from '../../job.ts';
 import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
@@ -197,7 +197,7 @@ function withoutPromises(report: ShownReport): ShownReport {
   const { agents, agent, jobService } = report;
   if (agents !== undefined || agent.running) return report;
   const still = <E extends StoredError | null>(error: E): E =>
-    error && { ...error, retryAt: 0, message: error.message.split(NEXT_SIGN_IN)[0] ?? '' };
+    error && { ...error, retryAt: 0, message: withoutNextSignIn(error.message) };
   const jobs = report.jobs.map((job) => ({
     ...{ ...job, error: still(job.error), tasks: { ...job.tasks, nextSearchAt: null } },
     files: job.files.map((file) => ({ ...file, error: still(file.error) })),
