@@ -35,6 +35,9 @@ const PARTS = 4;
 /** While the service answers nothing of a job, a poll ends after so many failed files, or one that failed before. */
 const MAX_UNANSWERED = 2;
 
+/** Texts that are the same for so long may be of one file. */
+const COMPARED_BYTES = 4 * 1024;
+
 const NONE: ReadonlySet<string> = new Set();
 
 export class BatchReader {
@@ -140,8 +143,9 @@ export class BatchReader {
       if (request === undefined) return await this.#readSlices(call, missing, 1);
       const others = missing.filter((one) => one !== request);
       await this.#readSlices(call, others);
+      const start = await content.read(0, COMPARED_BYTES);
       for (const other of others.map(keyText))
-        if (errors.has(other) || (await beginsAlike(parts.get(other), content)))
+        if (errors.has(other) || (await beginsAlike(parts.get(other), start)))
           return await this.#readSlices(call, [request]);
       isFound = true;
       const { taskId, file, offset } = request;
@@ -182,8 +186,7 @@ async function withoutText({ readOnce, batch }: Call, wanted: readonly PartReque
   return empty;
 }
 
-/** Whether two texts may be of one file. */
-async function beginsAlike(part: Part | undefined, content: Content): Promise<boolean> {
+async function beginsAlike(part: Part | undefined, start: Buffer): Promise<boolean> {
   if (part === undefined || part.content.length === 0) return false;
-  return startsAlike(await part.content.read(0, content.length), await content.read(0, content.length));
+  return startsAlike(await part.content.read(0, start.length), start);
 }
