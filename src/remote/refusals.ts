@@ -110,8 +110,8 @@ export const MEANING_OF_STATUS: Readonly<Record<number, Meaning>> = {
 const PASSES = /unable ?to ?create ?connection|connection ?pool ?exhausted/i;
 const PASSING: Meaning = { code: 'unavailable', hint: 'it is over by itself: the cluster could not be reached' };
 
-/** The title of a refusal by the service, with the status of a proxy (docs/dev/rest.md 4.3). */
-const OWN_REFUSAL = 'External Service Error';
+/** Refusals of one request, with the status of a proxy (docs/dev/rest.md 4.3). */
+const OWN_REFUSAL = /^External Service Error|^SSH Problem (?:No such file|Permission denied$)/;
 
 const FAULT: Meaning = {
   code: 'fault',
@@ -158,7 +158,7 @@ function isSessionLost(status: number, start: string, isSessionFault: (words: st
 function meaningOf({ operation, status, problem, urlKey }: Refused): Meaning {
   if (isTooLong(status, problem)) return TOO_LONG_FOR[operation] ?? TOO_LONG;
   if (status !== 429 && PASSES.test(startOf(problem))) return PASSING;
-  const known = problem.title === OWN_REFUSAL ? undefined : MEANING_OF_STATUS[status];
+  const known = OWN_REFUSAL.test(startOf(problem)) ? undefined : MEANING_OF_STATUS[status];
   if (known !== undefined) return known;
   if (problem.isOwn) return FAULT;
   const hints: Readonly<Record<number, string>> = {

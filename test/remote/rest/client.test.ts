@@ -190,10 +190,13 @@ describe('where an operation is', () => {
 
 describe('what the service itself refuses with the status of a proxy', () => {
   test.each([
-    ['External Service Error', 'fault'],
-    ['SSH Problem', 'unavailable'],
-  ])('%s', async (title, code) => {
-    const made = await place(() => ({ status: 502, body: { title, status: 502, detail: 'The limit was reached.' } }));
+    ['External Service Error', 'The limit was reached.', 'fault'],
+    ['SSH Problem', "No such file. Path: '/home/u/501/502'.", 'fault'],
+    ['SSH Problem', 'Permission denied', 'fault'],
+    ['SSH Problem', 'Permission denied (publickey).', 'unavailable'],
+    ['SSH Problem', 'An established connection was aborted by the server.', 'unavailable'],
+  ])('%s: %s', async (title, detail, code) => {
+    const made = await place(() => ({ status: 502, body: { title, status: 502, detail } }));
     await expect(made.remote.listChangedFiles(JOB, signal)).rejects.toMatchObject({ code });
   });
 });
