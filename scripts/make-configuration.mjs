@@ -19,25 +19,25 @@ fractions, and sizes text such as \`"512 MiB"\`. A value in *italics* is an exam
 const COMPUTED = ['service.path', 'service.concurrency', 'service.soapVersion', 'service.jobsUrl', 'auth.path'];
 const SECTIONS_OF_EXAMPLES = ['watch', 'notify'];
 
-/** Without the wrappers for defaults, null and preparation. */
-function inner(schema) {
-  const { type, innerType, in: first, out } = schema.def;
-  if (innerType !== undefined) return inner(innerType);
-  return type === 'pipe' ? inner(first.def.type === 'transform' ? out : first) : schema;
+/** Each key that has a value, as a path of names; of a list of sections, those of one entry. */
+function leaves(type, path = []) {
+  const { '[]': item, ...keys } = type.parts;
+  if (item !== undefined && Object.keys(item.parts).length > 0) return leaves(item, path);
+  const inner = Object.entries(keys);
+  if (inner.length > 0) return inner.flatMap(([key, value]) => leaves(value, [...path, key]));
+  return [{ name: path.join('.'), type }];
 }
 
-/** Each key that has a value, as a path of names; of a list of sections, those of one entry. */
-function leaves(schema, path = []) {
-  const { type, shape, element } = inner(schema).def;
-  if (type === 'object') return Object.entries(shape).flatMap(([key, value]) => leaves(value, [...path, key]));
-  if (type === 'array' && inner(element).def.type === 'object') return leaves(element, path);
-  return [{ name: path.join('.'), schema }];
+function read(type, found) {
+  const issues = [];
+  const value = type.read(found, issues);
+  return issues.length === 0 ? { value, issues } : { value: undefined, issues };
 }
 
 /** What an error names as expected in place of a value that no key takes. */
-function expectedOf(schema) {
-  const [issue] = [{}, 5].flatMap((wrong) => schema.safeParse(wrong).error?.issues ?? []);
-  return (issue?.message ?? '')
+function expectedOf(type) {
+  const [issue] = [{}, 5].flatMap((wrong) => read(type, wrong).issues);
+  return (issue?.expected ?? '')
     .replace(/^one of (.*)$/, (_, words) => `\`${words.replaceAll(', ', '`, `')}\``)
     .replace(' to 9007199254740991', ' on')
     .replace(' (written in full: ~ is not expanded)', '');
@@ -85,12 +85,12 @@ function readExample() {
 }
 
 /** The default as the example has it, which must be that of the schema; or the example in italics. */
-function defaultOf({ name, schema }, { value, isSet }) {
-  const [written, unset] = [schema.safeParse(parse(value)), schema.safeParse(undefined)];
-  if (!written.success) throw new Error(`config.example.yaml: ${name}: ${value} is refused`);
-  if (COMPUTED.includes(name) || (unset.data !== undefined && isDeepStrictEqual(written.data, unset.data)))
+function defaultOf({ name, type }, { value, isSet }) {
+  const [written, unset] = [read(type, parse(value)), read(type, undefined)];
+  if (written.issues.length > 0) throw new Error(`config.example.yaml: ${name}: ${value} is refused`);
+  if (COMPUTED.includes(name) || (unset.value !== undefined && isDeepStrictEqual(written.value, unset.value)))
     return `\`${value}\``;
-  if (unset.data !== undefined && !SECTIONS_OF_EXAMPLES.includes(name.split('.')[0]) && !isSet)
+  if (unset.value !== undefined && !SECTIONS_OF_EXAMPLES.includes(name.split('.')[0]) && !isSet)
     throw new Error(`config.example.yaml: ${name}: ${value} is not the default`);
   return `*\`${value}\`*`;
 }
@@ -111,6 +111,6 @@ for (const [name, shown] of keys) {
   const [top] = name.split('.');
   if (top !== section && intros.get(top) !== '') print(`**${top}**`, '', '', linked(intros.get(top)));
   section = top;
-  const expected = expectedOf(leaf.schema);
+  const expected = expectedOf(leaf.type);
   print(`\`${name}\``, defaultOf(leaf, shown), expected, withoutChoices(shown.comment, expected));
 }

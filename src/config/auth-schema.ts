@@ -2,6 +2,7 @@
 import vm from 'node:vm';
 import { API_KEY, AUTH_METHODS, type AuthSettings, SECRET_NAMES, type SecretName, secretNameOf } from '../auth.ts';
 import { parseLong } from '../job.ts';
+import { section } from './type.ts';
 import {
   command,
   credentialName,
@@ -11,7 +12,6 @@ import {
   orNull,
   path,
   requireOne,
-  section,
   slashed,
   text,
   withRule,

@@ -1,8 +1,8 @@
 /** The parsed configuration, with defaults, absolute paths, and durations in milliseconds (`...Ms`). */
-import type * as z from 'zod';
 import type { configSchema } from './schema.ts';
+import type { Output } from './type.ts';
 
-export type Config = DeepReadonly<z.output<ReturnType<typeof configSchema>>> & {
+export type Config = DeepReadonly<Output<ReturnType<typeof configSchema>>> & {
   readonly file: string;
 };
 

@@ -1,17 +1,16 @@
 /** Finds, reads and validates the configuration file and its TLS files, and reports errors. */
 import { isUtf8 } from 'node:buffer';
-import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { realpathSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { distance } from 'fastest-levenshtein';
-import type * as z from 'zod';
 import { JobtailError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { keptFile } from '../system/kept-files.ts';
 import { isOfRoot, isWritableByOthers } from '../system/owners.ts';
 import type { Config } from './config.ts';
 import { configSchema } from './schema.ts';
+import type { Issue } from './type.ts';
 import { type PlacedProblem, readYaml } from './yaml.ts';
 
 /** Rejects with one `config` error: a line `file:line:column: key: expected ..., found ...` for each problem. */
@@ -24,11 +23,12 @@ export async function loadConfig(path: string): Promise<Config> {
   if (yaml.value === null || yaml.value === undefined) {
     throw configError([`${file}: the file contains no configuration (it is empty, or all of it is comments)`]);
   }
-  const result = configSchema(dirname(file)).safeParse(yaml.value, { jitless: true });
-  if (result.success) return { file, ...result.data };
-  const problems = problemsOf(result.error.issues, yaml.value).map(({ path: keys, of, text: message }) => ({
-    position: yaml.positionOf(keys, of),
-    text: keys.length === 0 ? message : `${pathText(keys)}: ${message}`,
+  const issues: Issue[] = [];
+  const config = configSchema(dirname(file)).read(yaml.value, issues);
+  if (issues.length === 0) return { file, ...config };
+  const problems = issues.map((issue) => ({
+    position: yaml.positionOf(issue.path, issue.known === undefined ? 'value' : 'key'),
+    text: textOf(issue, yaml.value),
   }));
   throw configError(linesOf(file, problems));
 }
@@ -88,6 +88,7 @@ function whyUnreadable(error: NodeJS.ErrnoException): string {
 export async function loadTls(config: Config) {
   const { caFile, certFile, keyFile } = config.service.tls;
   const problems: string[] = [];
+  const { createPrivateKey, X509Certificate } = await import('node:crypto');
   const read = async (key: string, file: string | null, check: (pem: Buffer) => unknown) => {
     if (file === null) return undefined;
     const report = (text: string) => problems.push(`${config.file}: service.tls.${key}: ${file}: ${text}`);
@@ -99,6 +100,11 @@ export async function loadTls(config: Config) {
     }
     return pem;
   };
+  // Not in DER, which the check of a connection would not use.
+  const requireCertificates = (pem: Buffer) => {
+    if (!pem.includes('-----BEGIN ')) throw new Error('not PEM');
+    return new X509Certificate(pem);
+  };
   const ca = await read('caFile', caFile, requireCertificates);
   const cert = await read('certFile', certFile, requireCertificates);
   const key = await read('keyFile', keyFile, (pem) => createPrivateKey(pem));
@@ -109,12 +115,6 @@ export async function loadTls(config: Config) {
     );
   if (problems.length > 0) throw configError(problems, 'mend the section service.tls or the files it names');
   return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
-}
-
-/** Not in DER, which the check of a connection would not use. */
-function requireCertificates(pem: Buffer): void {
-  if (!pem.includes('-----BEGIN ')) throw new Error('not PEM');
-  new X509Certificate(pem);
 }
 
 const SYSTEM_FILE = '/etc/agent/config.yaml';
@@ -187,25 +187,14 @@ function foreignBecause(file: string, uid: number | undefined): string | undefin
   return undefined;
 }
 
-type Path = readonly PropertyKey[];
+type Path = Issue['path'];
 
-export interface Problem {
-  readonly path: Path;
-  readonly of: 'key' | 'value';
-  readonly text: string;
-}
-
-function problemsOf(issues: readonly z.core.$ZodIssue[], root: unknown): Problem[] {
-  return issues.flatMap((issue): Problem[] => {
-    if (issue.code === 'unrecognized_keys') {
-      // By the convention of `section`, the message is the list of the known keys.
-      const known = issue.message.split(', ');
-      return issue.keys.map((key) => ({ path: [...issue.path, key], of: 'key', text: unknownKey(key, known) }));
-    }
-    const given: unknown = issue.code === 'custom' ? issue.params?.['found'] : undefined;
-    const found = given === undefined ? describe(issue.path, root) : String(given);
-    return [{ path: issue.path, of: 'value', text: `expected ${issue.message}, found ${found}` }];
-  });
+function textOf({ path, expected, known, found }: Issue, root: unknown): string {
+  const text =
+    known === undefined
+      ? `expected ${expected}, found ${String(found ?? describe(path, root))}`
+      : unknownKey(String(path.at(-1)), known);
+  return path.length === 0 ? text : `${pathText(path)}: ${text}`;
 }
 
 /** For people: `watch[0].job`. */

@@ -1,6 +1,5 @@
 /** The schema of the configuration file, which config.example.yaml explains. Unknown keys are errors. */
 import { hostname } from 'node:os';
-import * as z from 'zod';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import { EVENT_TYPES } from '../notification.ts';
@@ -9,6 +8,7 @@ import { reasonAgainstRoot } from '../share-root.ts';
 import { authSection, isQuickExpression, QUICK_EXPRESSION } from './auth-schema.ts';
 import { guardedPathsOf } from './secrets.ts';
 import { serviceSection, signInOf } from './service-schema.ts';
+import { listOf, type Output, section } from './type.ts';
 import {
   command,
   credentialName,
@@ -17,7 +17,7 @@ import {
   httpUrl,
   id,
   inMs,
-  listOf,
+  isNotEmpty,
   oneOf,
   orEmpty,
   orNull,
@@ -25,7 +25,6 @@ import {
   pathPairs,
   placeToListen,
   requireOne,
-  section,
   size,
   text,
   trueOrFalse,
@@ -57,16 +56,16 @@ export function configSchema(directory: string) {
     state: orEmpty(section({ directory: path(directory).prefault('/var/lib/agent/state') })),
     poll: orEmpty(pollSection()),
     results: orEmpty(resultsSection(directory)),
-    watch: z.preprocess((found) => found ?? [], watchList()).prefault([]),
-    watchMine: z.preprocess(asSection, watchMineSection().nullable()).prefault(false),
+    watch: watchList().after((found) => found ?? []),
+    watchMine: watchMineSection().nullable().after(asSection),
     errors: orEmpty(section({ patterns: orNull(errorPatterns()) })),
-    notify: z.preprocess((found) => found ?? [], notifyList(directory)).prefault([]),
+    notify: notifyList(directory).after((found) => found ?? []),
     stallAfterMinutes: orNull(duration('minutes', SETTLE_MAX_MINUTES)),
     retention: orEmpty(retentionSection()),
     fleet: orNull(fleetSection(directory)),
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
     metrics: orEmpty(section({ listen: orNull(hostAndPort()) })),
-    view: z.preprocess(asSection, viewSection(directory).nullable()).prefault(false),
+    view: viewSection(directory).nullable().after(asSection),
   });
   return withRule(sections, ({ service, auth, watchMine }, report) => {
     const isSoap = service?.protocol === 'soap';
@@ -79,19 +78,16 @@ export function configSchema(directory: string) {
     }
     if (isSoap && watchMine && service.jobsUrl === null)
       report('the address of JobManagementWs, because watchMine asks it which jobs there are', ['service', 'jobsUrl']);
-  })
-    .superRefine((config, context) => {
-      // Missing keys are reported first.
-      if (context.issues.length > 0) return;
-      const guarded = guardedPathsOf(config);
-      for (const [there, root] of Object.entries(config.results.shareRoots)) {
-        const reason = reasonAgainstRoot(root, guarded);
-        if (reason === undefined) continue;
-        const message = `a directory with files of the cluster and nothing else (${reason})`;
-        context.addIssue({ code: 'custom', path: ['results', 'shareRoots', there], message, params: { found: root } });
-      }
-    })
-    .transform((config) => inMs({ ...config, auth: signInOf(config) }));
+  }).transform((config, issues) => {
+    const guarded = guardedPathsOf(config);
+    for (const [there, root] of Object.entries(config.results.shareRoots)) {
+      const reason = reasonAgainstRoot(root, guarded);
+      if (reason === undefined) continue;
+      const expected = `a directory with files of the cluster and nothing else (${reason})`;
+      issues.push({ path: ['results', 'shareRoots', there], expected, found: root });
+    }
+    return inMs({ ...config, auth: signInOf(config) });
+  });
 }
 
 function pollSection() {
@@ -111,7 +107,7 @@ function resultsSection(directory: string) {
     enabled: trueOrFalse().prefault(true),
     intervalSeconds: duration('seconds', DAY_SECONDS).prefault(60),
     include: globs(isOfPath)
-      .min(1, 'at least one pattern (enabled: false turns results off)')
+      .refine(isNotEmpty, 'at least one pattern (enabled: false turns results off)')
       .refine((patterns) => !patterns.every((pattern) => pattern.startsWith('!')), 'a pattern without ! before it')
       .prefault(['**']),
     exclude: globs(isOfPath).prefault([]),
@@ -135,8 +131,8 @@ function isOfPath(pattern: string): boolean {
 
 function globs(canMatch: (pattern: string) => boolean = () => true) {
   const glob = text('a pattern such as *.dat (put it in quotes)')
-    .refine(isQuickPattern, { error: 'a pattern with at most two ** before its end' })
-    .refine(canMatch, { error: 'a pattern that a path can match (no empty part, no . or .., no # at its start)' });
+    .refine(isQuickPattern, 'a pattern with at most two ** before its end')
+    .refine(canMatch, 'a pattern that a path can match (no empty part, no . or .., no # at its start)');
   return listOf(glob, 'patterns such as ["**"]');
 }
 
@@ -175,7 +171,7 @@ function retentionSection() {
 
 function watchMineSection() {
   return section({
-    include: globs().min(1, 'at least one pattern (watchMine: false follows none)').prefault(['**']),
+    include: globs().refine(isNotEmpty, 'at least one pattern (watchMine: false follows none)').prefault(['**']),
     exclude: globs().prefault([]),
     maxAgeDays: duration('days', MAX_AGE_DAYS).prefault(1),
     maxJobs: wholeNumber(1, 100_000).prefault(200),
@@ -198,7 +194,7 @@ function watchEntry() {
     job: id('a job id (1 or more)', parseJobId),
     tasks: orNull(listOf(id('a task id', parseTaskId), 'task ids').transform(eachOnce)),
     files: listOf(oneOf(LIVE_FILE_NAMES), `live files (${LIVE_FILE_NAMES.join(', ')})`)
-      .min(1, `at least one of ${LIVE_FILE_NAMES.join(', ')} (leave the key out for all of them)`)
+      .refine(isNotEmpty, `at least one of ${LIVE_FILE_NAMES.join(', ')} (leave the key out for all of them)`)
       .transform(eachOnce)
       .prefault([...LIVE_FILE_NAMES]),
     results: trueOrFalse().prefault(true),
@@ -218,8 +214,8 @@ function errorPatterns() {
   const expected = `${QUICK_EXPRESSION}, without back-references`;
   const pattern = text(expected, (found) => !/\\[1-9k]|\(\?<[^=!]/.test(found) && isQuickExpression(found, 'isu'));
   return listOf(pattern, 'regular expressions such as ["diverged", "\\\\bNaN\\\\b"]')
-    .min(1, 'at least one pattern (leave the key out for the usual ones)')
-    .max(MAX_ERROR_PATTERNS, `at most ${MAX_ERROR_PATTERNS} patterns`);
+    .refine(isNotEmpty, 'at least one pattern (leave the key out for the usual ones)')
+    .refine(({ length }) => length <= MAX_ERROR_PATTERNS, `at most ${MAX_ERROR_PATTERNS} patterns`);
 }
 
 const TARGETS = ['command', 'url', 'mail'] as const;
@@ -227,10 +223,10 @@ const TARGETS = ['command', 'url', 'mail'] as const;
 function notifyList(directory: string) {
   const rule = section({
     on: listOf(oneOf(EVENT_TYPES), `events (${EVENT_TYPES.join(', ')})`)
-      .min(1, 'at least one event')
+      .refine(isNotEmpty, 'at least one event')
       .transform(eachOnce),
-    jobs: globs().min(1, 'at least one pattern').prefault(['**']),
-    files: globs().min(1, 'at least one pattern').prefault(['**']),
+    jobs: globs().refine(isNotEmpty, 'at least one pattern').prefault(['**']),
+    files: globs().refine(isNotEmpty, 'at least one pattern').prefault(['**']),
     match: orNull(text(QUICK_EXPRESSION, isQuickExpression)),
     command: orNull(command(directory)),
     url: orNull(httpUrl()),
@@ -253,7 +249,7 @@ function notifyList(directory: string) {
   return listOf(checked, 'rules such as {on: [failed], command: [/usr/local/bin/page-me]}');
 }
 
-const isProxyOrNone = (found: string) => found === 'none' || httpUrl().safeParse(found).success;
+const isProxyOrNone = (found: string) => found === 'none' || httpUrl().accepts(found);
 
 const ONLY_WITH_URL = ['secretFile', 'proxy', 'caFile'] as const;
 
@@ -294,7 +290,7 @@ export function fleetSection(directory: string) {
   }).transform(({ heartbeatSeconds, ...others }) => ({ ...others, heartbeatMs: heartbeatSeconds * 1000 }));
 }
 
-export type FleetSettings = Readonly<z.output<ReturnType<typeof fleetSection>>>;
+export type FleetSettings = Readonly<Output<ReturnType<typeof fleetSection>>>;
 
 const TLS_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'] as const;
 
@@ -309,7 +305,7 @@ function isDatabaseUrl(text: string): boolean {
   if (/\s/.test(text) || !URL.canParse(text)) return false;
   const { protocol, password, searchParams, hash } = new URL(text);
   const mode = searchParams.get('sslmode');
-  const isKnownMode = mode === null || oneOf(TLS_MODES).safeParse(mode).success;
+  const isKnownMode = mode === null || oneOf(TLS_MODES).accepts(mode);
   return (
     /^postgres(?:ql)?:$/.test(protocol) &&
     password === '' &&

@@ -1,7 +1,7 @@
 /** The section `service`: the addresses of the service and its limits; some defaults depend on the protocol. */
-import * as z from 'zod';
 import type { AuthSettings } from '../auth.ts';
 import { DEFAULT_PATH, SIGN_IN_PATHS } from '../remote/rest/contract.ts';
+import { type Output, section, typeOf } from './type.ts';
 import {
   A_TEXT,
   AN_ADDRESS,
@@ -12,7 +12,6 @@ import {
   orEmpty,
   orNull,
   path,
-  section,
   slashed,
   text,
   wholeNumber,
@@ -56,9 +55,10 @@ export function serviceSection(directory: string) {
         .transform((url) => url.replace(/\/+$/, '')),
     ),
     /** For REST: between `baseUrl` and the operations; starts with a slash or is empty. */
-    path: z
-      .string(EXPECTED_PATH)
-      .regex(/^[^\s?#\p{Cc}]*$/u, EXPECTED_PATH)
+    path: typeOf(
+      (found): found is string => typeof found === 'string' && /^[^\s?#\p{Cc}]*$/u.test(found),
+      EXPECTED_PATH,
+    )
       .transform(slashed)
       .optional(),
     concurrency: wholeNumber(1, 1000).optional(),
@@ -102,10 +102,10 @@ export function serviceSection(directory: string) {
 /** `soapVersion: 1.2` without quotes is a number in YAML. */
 function soapVersion() {
   const expected = `"${SOAP_VERSIONS.join('" or "')}"`;
-  return z.union([z.string(), z.number()], expected).transform(String).pipe(z.enum(SOAP_VERSIONS, expected));
+  return oneOf(SOAP_VERSIONS, expected).after((found) => (typeof found === 'number' ? String(found) : found));
 }
 
-type Service = z.output<ReturnType<typeof serviceSection>>;
+type Service = Output<ReturnType<typeof serviceSection>>;
 
 export function signInOf({ service, auth }: { readonly service: Service; readonly auth: AuthSettings }): AuthSettings {
   if (service.protocol === 'soap') return { ...auth, path: auth.path ?? '/service/UserAndLimitationManagement' };

@@ -1,31 +1,22 @@
 /** Types of configuration values. The message of each issue is what src/config/load.ts expects. */
 import { isAbsolute, resolve } from 'node:path';
-import * as z from 'zod';
+import { type Issue, isSection, listOf, Type, typeOf } from './type.ts';
+
+const anything = new Type((found) => found);
 
 /** Converts a value; `read` returns undefined for an invalid one. */
-function readAs<Found, T>(schema: z.ZodType<Found>, expected: string, read: (found: Found) => T | undefined) {
-  return schema.transform((found, context): T => {
-    const result = read(found);
-    if (result !== undefined) return result;
-    context.issues.push({ code: 'custom', message: expected, input: found });
-    return z.NEVER;
+function readAs<Found, Value>(type: Type<Found>, expected: string, read: (found: Found) => Value | undefined) {
+  return type.transform((found, issues) => {
+    const value = read(found);
+    if (value === undefined) issues.push({ path: [], expected });
+    return value as Value;
   });
 }
 
-export const orNull = <Value extends z.ZodType>(inner: Value) => inner.nullable().prefault(null);
-
-/** A section with exactly these keys. The message of its unknown-keys issue is the list of the known ones. */
-export function section<Shape extends z.ZodRawShape>(shape: Shape) {
-  return z.strictObject(shape, {
-    error: (issue) =>
-      issue.code === 'unrecognized_keys' ? Object.keys(shape).join(', ') : 'a section (keys with their values)',
-  });
-}
+export const orNull = <Value>(inner: Type<Value>) => inner.nullable().prefault(null);
 
 /** A section that may be missing, or empty because all its keys are commented out. */
-export function orEmpty<Section extends z.ZodType>(inner: Section) {
-  return z.preprocess((found) => found ?? {}, inner).prefault({});
-}
+export const orEmpty = <Value>(inner: Type<Value>) => inner.after((found) => found ?? {});
 
 /** Renames durations, which are milliseconds after parsing. */
 export function inMs<Values extends object>(section: Values): InMs<Values> {
@@ -46,14 +37,14 @@ type InMs<Values> = {
 export type Report = (expected: string, path?: readonly PropertyKey[], found?: unknown) => void;
 
 /** A rule between keys. It gets the readable part, even after errors, so that all errors are reported at once. */
-export function withRule<Keys>(inner: z.ZodType<Keys>, check: (keys: Partial<Keys>, report: Report) => void) {
-  return inner.superRefine(
-    (keys, context) =>
-      check(keys, (message, path = [], found = undefined) =>
-        context.addIssue({ code: 'custom', path: [...path], message, params: { found } }),
-      ),
-    { when: ({ value }) => typeof value === 'object' && value !== null },
-  );
+export function withRule<Keys>(inner: Type<Keys>, check: (keys: Partial<Keys>, report: Report) => void): Type<Keys> {
+  const read = (from: unknown, issues: Issue[]) => {
+    const keys = inner.read(from, issues);
+    if (typeof keys === 'object' && keys !== null)
+      check(keys, (expected, path = [], found = undefined) => void issues.push({ path, expected, found }));
+    return keys;
+  };
+  return new Type(read, inner.parts);
 }
 
 export function requireOne(keys: readonly string[], given: readonly string[], report: Report, what = ''): void {
@@ -61,14 +52,17 @@ export function requireOne(keys: readonly string[], given: readonly string[], re
   report(`exactly one of ${keys.join(', ')}${what}`, [], given.length === 0 ? 'none of them' : given.join(' and '));
 }
 
-export function listOf<Item extends z.ZodType>(item: Item, what: string) {
-  return z.array(item, `a list of ${what}`);
-}
+const isString = (found: unknown): found is string => typeof found === 'string';
+const isNumber = (found: unknown): found is number => Number.isFinite(found);
+export const isNotEmpty = ({ length }: { readonly length: number }) => length > 0;
 
-export function wholeNumber(min: number, max: number) {
-  const expected = `a whole number from ${min} to ${max}`;
-  return z.int(expected).min(min, expected).max(max, expected);
-}
+export const wholeNumber = (min: number, max: number) => wholeFrom(min, max, `a whole number from ${min} to ${max}`);
+
+const wholeFrom = (min: number, max: number, expected: string) =>
+  typeOf(
+    (found): found is number => Number.isSafeInteger(found) && min <= Number(found) && Number(found) <= max,
+    expected,
+  );
 
 const UNIT_MS = { seconds: 1000, minutes: 60_000, days: 86_400_000 } as const;
 
@@ -76,28 +70,28 @@ const UNIT_MS = { seconds: 1000, minutes: 60_000, days: 86_400_000 } as const;
 export function duration(unit: keyof typeof UNIT_MS, max: number) {
   const expected = `a number of ${unit} above 0, at most ${max}`;
   const unitMs = UNIT_MS[unit];
-  const units = z
-    .number(expected)
-    .min(1 / unitMs, expected)
-    .max(max, expected);
+  const units = typeOf(isNumber, expected).refine((found) => found >= 1 / unitMs && found <= max, expected);
   return units.transform((found) => Math.round(found * unitMs));
 }
 
 export function size(min: number, max: number) {
   const expected = `a number of bytes from ${min} to ${max}, or a size such as "512 MiB"`;
-  const written = readAs(z.string(expected), expected, (found) => {
+  const whole = wholeFrom(min, max, expected);
+  return whole.after((found) => {
+    if (!isString(found)) return found;
     const [, digits, prefix, binary] = /^([0-9]+(?:\.[0-9]+)?) ?(?:(?:([kmgt])(i)?)?b)?$/i.exec(found) ?? [];
     const power = prefix === undefined ? 0 : 1 + 'kmgt'.indexOf(prefix.toLowerCase());
     const factor = (binary === undefined ? 1000 : 1024) ** power;
-    return digits === undefined ? undefined : Math.round(Number(digits) * factor);
+    return digits === undefined ? found : Math.round(Number(digits) * factor);
   });
-  return z.union([z.number(), written], expected).pipe(z.int(expected).min(min, expected).max(max, expected));
 }
 
-export const trueOrFalse = () => z.boolean('true or false');
+export const trueOrFalse = () => typeOf((found) => typeof found === 'boolean', 'true or false');
 
-export const oneOf = <const Values extends readonly string[]>(values: Values) =>
-  z.enum(values, `one of ${values.join(', ')}`);
+export const oneOf = <const Values extends readonly string[]>(
+  values: Values,
+  expected = `one of ${values.join(', ')}`,
+) => typeOf((found): found is Values[number] => values.includes(found as string), expected);
 
 const isText = (found: string) => found !== '' && !/\p{Cc}/u.test(found);
 
@@ -105,14 +99,14 @@ export const A_TEXT = 'a text that is not empty';
 
 /** One line, not empty. */
 export function text(expected = A_TEXT, accepts: (found: string) => boolean = () => true) {
-  return z.string(expected).refine((found) => isText(found) && accepts(found), expected);
+  return typeOf(isString, expected).refine((found) => isText(found) && accepts(found), expected);
 }
 
 export const credentialName = () => text('the name of a systemd credential', (found) => !/^\.{1,2}$|\//.test(found));
 
 export function id<Id extends string>(what: string, parse: (found: unknown) => Id | undefined) {
   const expected = `${what}: a whole number of at most 64 bits`;
-  return readAs(z.union([z.string(), z.number(), z.bigint()], expected), expected, parse);
+  return readAs(anything, expected, parse);
 }
 
 /** With one slash before it, and none at its end. */
@@ -129,19 +123,18 @@ export function path(directory: string) {
 /** Paths of this machine by absolute paths of another one. */
 export function pathPairs(directory: string) {
   const expected = 'paths of the server with paths of this machine, such as {/scratch: /mnt/scratch}';
-  const isFine = (pairs: Readonly<Record<string, string>>) =>
-    Object.entries(pairs).every(([there, here]) => there.startsWith('/') && isText(here));
-  return readAs(z.record(z.string(), z.unknown(), expected), expected, (found) => {
-    const pairs = z.record(z.string(), z.string()).safeParse(found).data;
-    if (pairs === undefined || !isFine(pairs)) return undefined;
-    return Object.fromEntries(Object.entries(pairs).map(([there, here]) => [there, resolve(directory, here)]));
+  const isFine = (pairs: object): pairs is Readonly<Record<string, string>> =>
+    Object.entries(pairs).every(([there, here]) => there.startsWith('/') && isString(here) && isText(here));
+  return readAs(anything, expected, (found) => {
+    if (!isSection(found) || !isFine(found)) return undefined;
+    return Object.fromEntries(Object.entries(found).map(([there, here]) => [there, resolve(directory, here)]));
   });
 }
 
 /** A list of words. A program with a slash is a path, others are searched in PATH. */
 export function command(directory: string) {
   const words = listOf(text('a text (put it in quotes)'), 'texts: the program and its arguments, without a shell');
-  return words.min(1, 'at least the name of a program').transform(([program = '', ...args]) => {
+  return words.refine(isNotEmpty, 'at least the name of a program').transform(([program = '', ...args]) => {
     const isRelativePath = program.includes('/') && !isAbsolute(program);
     return [isRelativePath ? resolve(directory, program) : program, ...args];
   });

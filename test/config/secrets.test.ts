@@ -1,10 +1,10 @@
 /** The secrets of a configuration: no key of the schema that holds or names one is missing. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import * as z from 'zod';
 import { configSchema } from '../../src/config/schema.ts';
 import { keepSecrets, secretFilesOf } from '../../src/config/secrets.ts';
-import { path as pathValue, section } from '../../src/config/values.ts';
+import { section, type Type } from '../../src/config/type.ts';
+import { path as pathValue } from '../../src/config/values.ts';
 import { Secrets } from '../../src/redact.ts';
 import { configDirectory, MINIMAL } from './files.ts';
 
@@ -16,22 +16,15 @@ const IS_SECRET =
 const NO_SECRET = new Set(['fleet.schema', 'results.ssh.hostKeys']);
 
 /** The names of all keys of a schema, whatever is around its sections. */
-function keysOf(schema: unknown, before = ''): string[] {
-  const { def } = schema as { def?: Record<string, unknown> };
-  if (def === undefined) return [];
-  if (def['type'] === 'object') {
-    return Object.entries(def['shape'] as object).flatMap(([key, inner]) => {
-      const name = before === '' ? key : `${before}.${key}`;
-      return [name, ...keysOf(inner, name)];
-    });
-  }
-  if (def['type'] === 'array') return keysOf(def['element'], `${before}[]`);
-  return [def['innerType'], def['in'], def['out']].flatMap((inner) =>
-    inner === undefined ? [] : keysOf(inner, before),
-  );
+function keysOf({ parts }: Type<unknown>, before = ''): string[] {
+  return Object.entries(parts).flatMap(([key, inner]) => {
+    if (key === '[]') return keysOf(inner, `${before}[]`);
+    const name = before === '' ? key : `${before}.${key}`;
+    return [name, ...keysOf(inner, name)];
+  });
 }
 
-const secretKeys = (schema: unknown) => {
+const secretKeys = (schema: Type<unknown>) => {
   const found = keysOf(schema).filter((key) => IS_SECRET.test(key) && !NO_SECRET.has(key));
   return [...new Set(found)].sort();
 };
@@ -51,7 +44,11 @@ it('every key of the schema that holds or names a secret is one that is handled'
 });
 
 it('a secret key that is added to the schema is found', () => {
-  const more = z.preprocess((found) => found, section({ mail: section({ passwordFile: pathValue('/').optional() }) }));
+  const more = section({
+    mail: section({ passwordFile: pathValue('/').optional() })
+      .nullable()
+      .after((found) => found),
+  });
   expect(secretKeys(more)).toEqual(['mail.passwordFile']);
 });
 
