@@ -1,5 +1,6 @@
 // Packages that load far more than the program uses of them: at each start and first call, and in the memory of a quiet
 // agent. Their modules are the same, only fewer.
+import { fileURLToPath } from 'node:url';
 
 /** By the end of the path of a module: what stands in its place. */
 const INSTEAD = {
@@ -17,6 +18,8 @@ const INSTEAD = {
 
 /** By the end of the path of a module: texts in it, which must be there, and what stands in their place. */
 const CHANGED = {
+  // For commands that are programs of their own; here, none is.
+  'commander/lib/command.js': { "const childProcess = require('node:child_process');": '' },
   // Made at the first text beyond ASCII: both read the tables of ICU, the expression for a tenth of a start.
   'string-width/index.js': {
     'const segmenter = new Intl.Segmenter();':
@@ -26,11 +29,19 @@ const CHANGED = {
   },
 };
 
-/** An `import` would read the getters of the module, and load `fetch` and WebSocket: a part of each start. */
-const HTTP = `
-    const http = process.getBuiltinModule('node:http');
-    export default http;
-    export const { STATUS_CODES, ServerResponse, createServer, get } = http;`;
+/**
+ * An `import` from Node.js reads all getters of a module, and loads what is behind them: `fs.promises`, `fetch`, WebCrypto.
+ * Each of these lines begins a start.
+ */
+const BUILT_IN = /^import (?:(?:\* as )?([\w$]+)(?:, )?)?(?:\{(.*)\})? from "(node:[\w/]+)";$/gm;
+const declarationOf = (_, whole, names, module) => {
+  const built = `process.getBuiltinModule("${module}")`;
+  const parts = names === undefined ? [] : [`{${names.replaceAll(' as ', ': ')}} = ${built}`];
+  return `const ${[...(whole === undefined ? [] : [`${whole} = ${built}`]), ...parts].join(', ')};`;
+};
+
+/** The modules of ECMAScript, of which only what is used is bundled. */
+const YAML = fileURLToPath(new URL('../node_modules/yaml/browser/dist/index.js', import.meta.url));
 
 const BEYOND_ASCII = /[^ -~\t\n]/g;
 const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
@@ -39,12 +50,12 @@ const nameOf = (id) => /[/\\]node_modules[/\\]([^/\\]+[/\\].*)$/.exec(id)?.[1].r
 /** A plugin of the bundler. */
 export const smallerPackages = {
   name: 'smaller-packages',
-  resolveId: (id, _, { kind }) => (id === 'node:http' && kind !== 'require-call' ? 'built-in-http' : null),
-  load: (id) => (id === 'built-in-http' ? HTTP : (INSTEAD[nameOf(id)] ?? null)),
+  resolveId: (id) => (id === 'yaml' ? YAML : null),
+  load: (id) => INSTEAD[nameOf(id)] ?? null,
   // One character beyond Latin-1 doubles the memory of a whole file, and the time to read it.
   generateBundle(_, bundle) {
     for (const file of Object.values(bundle))
-      if (file.type === 'chunk') file.code = file.code.replace(BEYOND_ASCII, escaped);
+      if (file.type === 'chunk') file.code = file.code.replace(BEYOND_ASCII, escaped).replace(BUILT_IN, declarationOf);
   },
   transform(code, id) {
     const changes = Object.entries(CHANGED[nameOf(id)] ?? {});

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { type AuthMethod, type SecretSource, secretNameOf } from '../auth.ts';
 import { asJobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
-import { Secret, secretFileOf } from '../system/secret.ts';
+import { secretFileOf } from '../system/secret-file.ts';
 
 /** The part of a configuration that has secrets. */
 interface SecretHolder {
@@ -91,6 +91,7 @@ interface KeepOptions {
 export async function keepSecrets(config: SecretHolder, secrets: Secrets, options: KeepOptions): Promise<string[]> {
   const { env, signal, withPrograms, onWarning } = options;
   const unread: string[] = [];
+  const { Secret } = await import('../system/secret.ts');
   for (const { name, source, piecesOf, isPem, warnsItself, isMadeByAgent } of secretsIn(config)) {
     if (typeof source !== 'string' && source.kind === 'command' && !withPrograms) continue;
     if (isMadeByAgent === true && typeof source !== 'string' && source.kind === 'file' && !fs.existsSync(source.path))

@@ -1,13 +1,13 @@
 /** Reads a configured secret each time that it is needed, and stores it nowhere. */
 import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import type { SecretSource } from '../auth.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import { safeText } from '../redact.ts';
 import { EXACT, stampOf } from './files.ts';
 import { keptFile } from './kept-files.ts';
 import { MAX_STDERR, printedBy } from './program.ts';
+import { secretFileOf } from './secret-file.ts';
 
 const MAX_BYTES = 64 * 1024;
 /** Shorter arguments are options such as `-p`; hiding them would make messages unreadable. */
@@ -101,13 +101,6 @@ export class Secret {
   #unavailable(what: string, hint: string): JobtailError {
     return new JobtailError('secret-unavailable', `${this.place} ${what}`, { hint });
   }
-}
-
-/** The file that a secret is read from; undefined for a program, and for a credential without systemd. */
-export function secretFileOf(source: SecretSource, env: SecretOptions['env']): string | undefined {
-  if (source.kind === 'file') return source.path;
-  const directory = env['CREDENTIALS_DIRECTORY'];
-  return source.kind === 'credential' && directory ? resolve(directory, source.name) : undefined;
 }
 
 function placeOf({ name, source }: SecretOptions): string {
