@@ -74,7 +74,7 @@ export class Type<Value> {
   }
 }
 
-/** The values of one type of JavaScript, or those that fulfil `is`. */
+/** Accepts the values for which `is` returns true. */
 export function typeOf<Value>(is: (found: unknown) => found is Value, expected: string): Type<Value> {
   return new Type((found, issues) => {
     if (!is(found)) issues.push({ path: [], expected });

@@ -1,4 +1,4 @@
-/** Where a secret lies, without the code that reads it: each command knows the files, few read one. */
+/** Where a secret lies, without the code that reads it: each command needs the paths, few read a secret. */
 import { resolve } from 'node:path';
 import type { SecretSource } from '../auth.ts';
 
