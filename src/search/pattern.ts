@@ -18,7 +18,9 @@ export class Window {
   /** Whether the last line goes on in the next window. */
   readonly isCut: boolean;
   #text: string | undefined;
+  #lower: string | undefined;
   #isAscii: boolean | undefined;
+  #hasRareCases: boolean | undefined;
 
   constructor(bytes: Buffer, isCut = false) {
     this.bytes = bytes;
@@ -30,6 +32,18 @@ export class Window {
     return this.#text;
   }
 
+  /** With small letters for those of ASCII; other bytes may differ. An expression that ignores case is three times as slow. */
+  get lower(): string {
+    this.#lower ??= this.text.toLowerCase();
+    return this.#lower;
+  }
+
+  /** Whether there are other cases of s and k than those of ASCII. */
+  get hasRareCases(): boolean {
+    this.#hasRareCases ??= RARE_CASES.some((bytes) => this.bytes.includes(bytes));
+    return this.#hasRareCases;
+  }
+
   /** Much faster than searching `text`, if the bytes do not occur. */
   has(bytes: Buffer): boolean {
     return this.#text !== undefined || this.bytes.includes(bytes);
@@ -38,6 +52,14 @@ export class Window {
   lineEnd(start: number): number {
     const newline = this.text.indexOf('\n', start);
     return newline < 0 ? this.bytes.length : newline + 1;
+  }
+
+  /** The number of lines in [start, end). */
+  linesIn(start: number, end: number): number {
+    const { text } = this;
+    let lines = 0;
+    for (let at = start; at < end; lines++) at = text.indexOf('\n', at) + 1 || end;
+    return lines;
   }
 
   /** Without the newline, one character for each byte. */
@@ -54,6 +76,7 @@ export class Window {
 }
 
 export const NEWLINE = 0x0a;
+const RARE_CASES = ['\u017f', '\u212a'].map((character) => Buffer.from(character));
 
 /** The offset of the first occurrence at or after `from`; -1 if there is none. */
 type Finder = (window: Window, from: number) => number;
@@ -68,6 +91,8 @@ export class LineMatcher {
   readonly #find: Finder | undefined;
   /** Whether each line with a text matches, without the expression. */
   readonly isText: boolean;
+  /** Whether other characters than those of ASCII may match letters of ASCII. */
+  readonly #hasRareCases: boolean;
   readonly #maxCharacters: number | undefined;
 
   /** @throws JobtailError usage, if the source is no regular expression */
@@ -83,13 +108,15 @@ export class LineMatcher {
         : ignoreCase
           ? anyCaseFinder(text)
           : finder(text);
-    this.isText = isWhole && !ignoreCase && !invert;
+    this.isText = isWhole && !invert;
+    this.#hasRareCases = ignoreCase && /[ks]/i.test(text);
   }
 
   /** Finds the next selected line at or after `from`, the start of a line. */
   next(window: Window, from: number): boolean {
     for (let at = from; at < window.bytes.length; at = this.end) {
-      const found = this.#find === undefined ? at : this.#find(window, at);
+      const find = this.#hasRareCases && window.hasRareCases ? undefined : this.#find;
+      const found = find === undefined ? at : find(window, at);
       if (found < 0) return false;
       this.start = at;
       this.end = window.lineEnd(at);
@@ -98,7 +125,7 @@ export class LineMatcher {
         this.start = window.text.lastIndexOf('\n', found) + 1;
         this.end = window.lineEnd(found);
       }
-      if (this.#find !== undefined && this.isText) return true;
+      if (find !== undefined && this.isText) return true;
       if (this.#isMatch(window.decodedLine(this.start, this.end)) !== this.#invert) return true;
     }
     return false;
@@ -133,11 +160,8 @@ function finder(text: string): Finder {
 }
 
 function anyCaseFinder(text: string): Finder {
-  const expression = new RegExp(text.replaceAll(/[^A-Za-z0-9]/g, '\\$&'), 'gi');
-  return (window, from) => {
-    expression.lastIndex = from;
-    return expression.test(window.text) ? expression.lastIndex - text.length : -1;
-  };
+  const lower = text.toLowerCase();
+  return (window, from) => window.lower.indexOf(lower, from);
 }
 
 /** A class, an escape sequence, a quantifier, or one character. */
@@ -151,7 +175,7 @@ function textInEachMatch(source: string, ignoreCase: boolean): { text: string; i
     if (part === '|' && depth === 0) return { text: '', isWhole: false };
     const text = depth === 0 ? textOf(part) : undefined;
     const last = texts.pop() ?? '';
-    if (text !== undefined && !(ignoreCase && hasOtherCases(text))) texts.push(last + text);
+    if (text !== undefined && !(ignoreCase && /\P{ASCII}/u.test(text))) texts.push(last + text);
     // These quantifiers make the character before optional.
     else texts.push(/^[*?{]/.test(part) ? [...last].slice(0, -1).join('') : last, '');
     if (part === '(') depth++;
@@ -166,6 +190,3 @@ function textOf(part: string): string | undefined {
   if (/^\\[^A-Za-z0-9]$/u.test(part)) return part.slice(1);
   return /^[\\[\](){}|*+?.^$\n]/.test(part) ? undefined : part;
 }
-
-/** Whether a character is not ASCII, or has a third case that is not (U+212A of k, U+017F of s). */
-const hasOtherCases = (character: string) => /[^\p{ASCII}]|[ksKS]/u.test(character);

@@ -155,7 +155,7 @@ class Selection {
       if (this.#after-- > 0) found.push(line);
       else if (this.#before.push(line) > before + 1) this.#before.shift();
     }
-    for (; at < to; at = window.lineEnd(at)) this.#number++;
+    this.#number += window.linesIn(at, to);
   }
 
   #line(window: Window, start: number, end: number, isSelected: boolean): FoundLine {

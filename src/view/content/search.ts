@@ -46,9 +46,14 @@ function textPattern({ text, matchCase }: PatternOptions): Pattern {
   const length = lengths.every(({ length: different }) => different === 1)
     ? lengths.reduce((sum, [each = 0]) => sum + each, 0)
     : undefined;
+  // To look for the bytes, or in small letters, is twice to ten times as fast as the expression.
+  const onlyWay = characters.every((ways) => ways.length === 1) ? Buffer.from(text) : undefined;
+  const small = onlyWay === undefined && /^\p{ASCII}*$/u.test(text) ? text.toLowerCase() : '';
   const find = (bytes: Buffer, from: number) => {
     const found: Match[] = [];
+    if (onlyWay !== undefined && !bytes.includes(onlyWay)) return found;
     const piece = bytes.toString('latin1');
+    if (small !== '' && !piece.toLowerCase().includes(small)) return found;
     expression.lastIndex = from;
     if (length !== undefined) while (expression.test(piece)) found.push([expression.lastIndex - length, length]);
     else for (const match of piece.matchAll(expression)) found.push([match.index, match[0].length]);
@@ -142,8 +147,12 @@ const OVERLAP_BYTES = 4096;
 /** Of what stands before a slice, for the beginning of a word: a character at least. */
 const BEFORE_BYTES = 7;
 
+/** Other requests wait for so long. */
+const TURN_MS = 5;
+
 /** All matches from `start` on, in order, each once. */
 export async function* searchForward(source: Source, pattern: Pattern, start: number): AsyncGenerator<Searched> {
+  let turnAt = performance.now();
   // None begins within another one.
   let from = start;
   for (let at = start; at < source.bytes; ) {
@@ -161,7 +170,9 @@ export async function* searchForward(source: Source, pattern: Pattern, start: nu
     }
     at = begin + sure;
     yield { matches, searched: at };
+    if (performance.now() - turnAt < TURN_MS) continue;
     await otherWork();
+    turnAt = performance.now();
   }
 }
 

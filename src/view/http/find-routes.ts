@@ -18,6 +18,7 @@ const MAX_HITS_OF_FILE = 20;
 const MAX_CHARACTERS = 400;
 const LIMIT_MS = 60_000;
 const MAX_GROUPS = 200;
+const THREADS = 2;
 
 export function addFind(app: ViewApp, parts: ViewParts): void {
   app.get('/api/find', (context) => {
@@ -68,13 +69,13 @@ async function* found(files: Files, source: string, signal: AbortSignal): AsyncG
   let filesDone = 0;
   let lines: { line: number; text: string }[] = [];
   try {
-    // In a thread of its own, also where there is little to search: an expression may never end.
+    // In threads of its own, also where there is little to search: an expression may never end.
     for await (const event of search({
       files,
       pattern: { source, ignoreCase: true },
       wanted: { what: 'lines', maxLines: MAX_HITS_OF_FILE, numbered: true },
       signal,
-      threads: 1,
+      threads: THREADS,
     })) {
       if (event.kind !== 'end') {
         lines.push(...event.lines.map(({ number, bytes }) => ({ line: number, text: textOf(bytes) })));

@@ -74,7 +74,7 @@ describe('against GNU grep', () => {
     before: fc.integer({ min: 0, max: 3 }),
     after: fc.integer({ min: 0, max: 3 }),
   });
-  const utf8 = ['é', 'É', '√'].map((character) => Buffer.from(character).toString('latin1'));
+  const utf8 = ['é', 'É', '√', 'ſ', '\u212a'].map((character) => Buffer.from(character).toString('latin1'));
 
   // In the locale C, each byte is a character, as each of these is that is not UTF-8.
   it.each([

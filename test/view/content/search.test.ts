@@ -54,6 +54,8 @@ describe('a search', () => {
       fc.asyncProperty(needles, nearEdges, lineLengths, async (needle, places, lineLength) => {
         const bytes = haystack(needle, places, lineLength);
         expect(await all(bytes, pattern(needle))).toEqual(plainly(bytes, needle));
+        const anyCase = pattern(needle.toUpperCase(), { matchCase: false });
+        expect(await all(bytes, anyCase)).toEqual(plainly(bytes, needle));
       }),
       numRuns(30),
     );
