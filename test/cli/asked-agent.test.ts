@@ -36,10 +36,11 @@ it('the running agent finds out whether a job exists', async () => {
   expect(service.questions).toBe(2);
 });
 
-it('a failure of the service reaches the command with its code and its hint', async () => {
+it('a failure of the service reaches the command with its code and its hint, and without another attempt', async () => {
   const { config, service } = await start();
-  service.failure = new JobtailError('sign-in-refused', 'the sign-in was refused', { hint: 'check the password' });
-  await expect(listJobs(config)).rejects.toMatchObject({ code: 'sign-in-refused', hint: 'check the password' });
+  const [message, hint] = ['the sign-in was refused', 'check the password'];
+  service.failure = new JobtailError('sign-in-refused', `${message}; next sign-in in 9 s`, { hint });
+  await expect(listJobs(config)).rejects.toMatchObject({ code: 'sign-in-refused', message, hint });
 });
 
 it('an answer for a command does not wait for downloads that have all places for long calls', async () => {

@@ -15,6 +15,7 @@ it('a refused first sign-in is a warning in the log and a line in status, until 
   await place.agent('watch', '501');
   const synced = await place.agent('sync', '501');
   expect([synced.code, synced.stderr.split('the sign-in was refused').length]).toEqual([5, 2]);
+  await place.agent('unwatch', '501', '--now');
   const agent = await place.run();
   await agent.logs('operation failed', { scope: 'the service', code: 'sign-in-refused', level: 'warn' });
   const shown = (await place.agent('status')).stdout;
@@ -25,7 +26,6 @@ it('a refused first sign-in is a warning in the log and a line in status, until 
   // The command itself does not sign in again.
   const jobs = await place.agent('verify', '501');
   expect(jobs.stderr).not.toContain('next sign-in');
-  await place.agent('unwatch', '501');
 
   fs.copyFileSync(sandbox.passwordFile, passwordFile);
   await agent.logs('signed in');
