@@ -29,7 +29,7 @@ const program = defineConfig({
   platform: 'node',
   // A native module (the other one, unix-dgram, is loaded by createRequire), one that is not installed (`debug` asks), and
   // one that need not be.
-  external: ['better-sqlite3', 'supports-color', 'pg'],
+  external: [/\.node$/, 'supports-color', 'pg'],
   transform: { target: 'node20.19' },
   // What a package does when it is loaded, it goes on doing.
   treeshake: { moduleSideEffects: [{ test: /./, sideEffects: true }] },

@@ -5,5 +5,5 @@ const parentURL = new URL('../.fleet/package.json', import.meta.url).href;
 
 registerHooks({
   resolve: (specifier, context, next) =>
-    next(specifier, specifier === 'better-sqlite3' ? { ...context, parentURL } : context),
+    next(specifier, specifier.startsWith('better-sqlite3') ? { ...context, parentURL } : context),
 });

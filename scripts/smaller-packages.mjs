@@ -18,6 +18,10 @@ const INSTEAD = {
 
 /** By the end of the path of a module: texts in it, which must be there, and what stands in their place. */
 const CHANGED = {
+  // Where it is built, without a search; its code is bundled.
+  'better-sqlite3/lib/database.js': {
+    "require('bindings')('better_sqlite3.node')": "require('better-sqlite3/build/Release/better_sqlite3.node')",
+  },
   // For commands that are programs of their own; here, none is.
   'commander/lib/command.js': { "const childProcess = require('node:child_process');": '' },
   // Made at the first text beyond ASCII: both read the tables of ICU, the expression for a tenth of a start.

@@ -37,7 +37,8 @@ export function programOf(): AgentCommand {
     .addHelpText('before', FIRST_EXAMPLES)
     .addHelpText(
       'after',
-      `${exitCodesHelp()}\n\nDocuments: agent help commands, configuration, troubleshooting, ...; man agent\n(${documents()})`,
+      () =>
+        `${exitCodesHelp()}\n\nDocuments: agent help commands, configuration, troubleshooting, ...; man agent\n(${documents()})`,
     )
     .helpCommand(false)
     .enablePositionalOptions()

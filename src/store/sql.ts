@@ -209,7 +209,7 @@ export function openNative(file: string, options: Database.Options): Database.Da
 
 /** It was not built, or for another release of Node.js or another system. */
 const isLoadFailure = (error: NodeJS.ErrnoException) =>
-  error.code === 'ERR_DLOPEN_FAILED' || /^Could not locate the bindings file/.test(error.message);
+  error.code === 'ERR_DLOPEN_FAILED' || error.code === 'MODULE_NOT_FOUND';
 
 /** The version of SQLite. @throws as `openNative` */
 export function sqliteVersion(): string {

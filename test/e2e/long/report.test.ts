@@ -34,7 +34,7 @@ async function reportOf(place: Place, args: readonly string[], env: Record<strin
 }
 
 it.concurrent.for([
-  ['was not built', 'MODULE_NOT_FOUND', 'Could not locate the bindings file'],
+  ['was not built', 'MODULE_NOT_FOUND', "Cannot find module 'better-sqlite3/build/Release/better_sqlite3.node'"],
   ['is of another Node.js', 'ERR_DLOPEN_FAILED', 'compiled against a different Node.js version'],
 ] as const)('a native module that %s', async ([, code, message], context) => {
   const place = Place.make(context);
