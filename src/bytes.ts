@@ -58,9 +58,11 @@ export function startsAlike(a: Buffer, b: Buffer): boolean {
   return commonLength(a, b) === Math.min(a.length, b.length);
 }
 
+const NOTHING = Buffer.alloc(0);
+
 /** Collects bytes in reused memory. */
 export class GrowingBuffer {
-  #bytes = Buffer.alloc(0);
+  #bytes = NOTHING;
   #length = 0;
 
   get length(): number {
@@ -85,6 +87,12 @@ export class GrowingBuffer {
 
   clear(): void {
     this.#length = 0;
+  }
+
+  /** Empties it, and gives its memory back. */
+  free(): void {
+    this.clear();
+    this.#bytes = NOTHING;
   }
 
   /** A copy; the buffer is empty afterwards. */

@@ -124,9 +124,13 @@ const byThread = {
   read: (fd: number, bytes: Buffer, offset: number, length: number, position: number) =>
     promisify(fs.read)(fd, bytes, offset, length, position),
   truncate: (fd: number, length: number) => promisify(fs.ftruncate)(fd, length),
-  datasync: (fd: number) => promisify(fs.fdatasync)(fd),
-  sync: (fd: number) => promisify(fs.fsync)(fd),
+  datasync: (fd: number) => ended((done) => fs.fdatasync(fd, done)),
+  sync: (fd: number) => ended((done) => fs.fsync(fd, done)),
 };
+
+/** As `promisify`, whose functions cost more than the call. */
+const ended = (call: (done: (error: Error | null) => void) => void) =>
+  new Promise<void>((resolve, reject) => call((error) => (error === null ? resolve() : reject(error))));
 
 /** For a call that fails where nothing stands there. */
 export function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
@@ -184,7 +188,7 @@ export async function writeNewFile(
   const begin = async (by: FileCalls) => {
     const target = await by.open(file, NEW, mode);
     opened = target;
-    for (const piece of start) await put(target, piece);
+    for (const piece of start.splice(0)) await put(target, piece);
     return target;
   };
   try {

@@ -41,6 +41,9 @@ const WHITE_SPACE = ['\t', '\n', '\r', ' '];
 /** Strings of this size stay in the processor's cache; ones above 128 KiB get their own pages. */
 const SLICE_BYTES = 32 * 1024;
 
+/** For all of them: what is decoded is valid until the next call. */
+let space = Buffer.alloc(0);
+
 /**
  * `write(text, 'base64')` is fast but lenient: it skips invalid characters, stops at a `=`, and accepts the URL-safe
  * alphabet. The number of decoded bytes shows all of that, except the two URL-safe characters.
@@ -48,14 +51,13 @@ const SLICE_BYTES = 32 * 1024;
 export class Base64Decoder {
   /** Characters of an incomplete group of four, without white space. */
   #carry = '';
-  #space = Buffer.alloc(0);
   #padded = false;
 
-  /** The bytes of the complete groups; valid until the next call. @throws JobtailError malformed */
+  /** The bytes of the complete groups; valid until the next call, of any decoder. @throws JobtailError malformed */
   push(piece: Buffer): Buffer {
     const max = Math.ceil((this.#carry.length + piece.length) / 4) * 3;
-    if (this.#space.length < max) this.#space = Buffer.allocUnsafeSlow(max);
-    const bytes = this.#space;
+    if (space.length < max) space = Buffer.allocUnsafeSlow(max);
+    const bytes = space;
     let length = 0;
     for (let at = 0; at < piece.length; at += SLICE_BYTES) {
       const text = this.#carry + piece.toString('latin1', at, at + SLICE_BYTES);

@@ -87,7 +87,10 @@ export class StreamedFile implements Lifted {
     this.#taken = this.#handOn(this.#handedOn.view());
     // The next await throws it.
     this.#taken.catch(() => undefined);
-    if (!this.#inside) await untilAborted(this.#taken, this.#signal, aborted);
+    if (this.#inside) return;
+    await untilAborted(this.#taken, this.#signal, aborted);
+    // What is old would keep them until the whole heap is collected.
+    for (const memory of [this.#gathered, this.#handedOn]) memory.free();
   }
 
   async #handOn(bytes: Buffer): Promise<void> {

@@ -1,10 +1,10 @@
 /** The end of a call by abort or time limit, and the body of a response: aborted when it makes no progress. */
 import { setMaxListeners } from 'node:events';
 import { performance } from 'node:perf_hooks';
-import type { Readable } from 'node:stream';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { JobtailError } from '../../errors.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
+import type { Exchange } from './exchange.ts';
 import { addressOf, describeFailure, type Target } from './failures.ts';
 
 /** The maximum delay of a timer; a longer one fires at once. */
@@ -42,33 +42,21 @@ interface BodyLimits {
   readonly measure?: ((bytes: number, waitedMs: number) => void) | undefined;
 }
 
-/** Maximum chunks that wait for the reader. */
-const MAX_WAITING = 4;
-
 /** A reader that never has to wait yields after this time. */
 const MAX_TURN_MS = 10;
 
-/** Counts only the wait for the server. Passes on chunks as they arrive: an iterator would copy them into one. */
+/** Counts only the wait for the server. */
 export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer> {
-  readonly #stream: Readable;
+  readonly #exchange: Exchange;
   readonly #limits: BodyLimits;
-  readonly #waiting: Buffer[] = [];
-  #wake = () => {};
   #turnMs = performance.now();
   #waitedMs = 0;
   #bytes = 0;
   #over = false;
 
-  constructor(stream: Readable, limits: BodyLimits) {
-    this.#stream = stream;
+  constructor(exchange: Exchange, limits: BodyLimits) {
+    this.#exchange = exchange;
     this.#limits = limits;
-    // The reader gets the error; an unread body must not end the process.
-    stream.on('error', () => {});
-    stream.on('data', (chunk: Buffer) => {
-      if (this.#waiting.push(chunk) === MAX_WAITING) stream.pause();
-      this.#wake();
-    });
-    stream.on('close', () => this.#wake());
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Buffer> {
@@ -101,7 +89,7 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
 
   async destroy(): Promise<void> {
     this.#settle();
-    this.#stream.destroy();
+    this.#exchange.stop(new JobtailError('aborted', 'the call was stopped'));
   }
 
   #settle(): void {
@@ -121,7 +109,7 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     const expired = () => stop.stop(timeoutError(target, `sent nothing new for ${idleMs} ms`));
     const timer = setTimeout(expired, Math.max(0, idleMs - this.#waitedMs));
     try {
-      const chunk = await this.#nextChunk();
+      const chunk = await this.#exchange.chunk();
       if (chunk === undefined) return undefined;
       const waitedMs = performance.now() - startedMs;
       measure?.(chunk.length, waitedMs);
@@ -132,20 +120,5 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     } finally {
       clearTimeout(timer);
     }
-  }
-  /** Undefined at the end. `events.on` would allocate 32 KiB for each response. */
-  async #nextChunk(): Promise<Buffer | undefined> {
-    const { target } = this.#limits;
-    const stream = this.#stream;
-    while (this.#waiting.length === 0) {
-      if (stream.errored) throw stream.errored;
-      if (stream.readableEnded) return undefined;
-      if (stream.closed) throw new JobtailError('interrupted', `the connection to ${addressOf(target)} was closed`);
-      stream.resume();
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    return this.#waiting.shift();
   }
 }

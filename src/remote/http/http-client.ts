@@ -8,7 +8,7 @@ import { JobtailError } from '../../errors.ts';
 import '../../system/network.ts';
 import { CallStop, LimitedBody, timeoutError } from './body.ts';
 import type { Compression } from './compression.ts';
-import { Exchange, RoundTrip } from './exchange.ts';
+import { Exchange, type ResponseHeader, RoundTrip } from './exchange.ts';
 import { addressOf, describeFailure, type Target } from './failures.ts';
 
 /** Longer pauses are cut to this: a server must not be able to stop the agent for good. */
@@ -103,7 +103,6 @@ interface Sending {
   readonly url: URL;
   readonly target: Target;
   readonly stop: CallStop;
-  readonly exchange: Exchange;
   readonly encoding: 'gzip' | 'identity';
 }
 
@@ -133,15 +132,13 @@ export class HttpClient implements HttpSender {
     const target: Target = { host: url.hostname, port: url.port || (url.protocol === 'https:' ? '443' : '80') };
     const limits = this.#limits;
     const stop = new CallStop(request.signal, request.totalMs ?? limits.totalMs, target);
-    const countOpened = () => this.#openedConnections;
     const encoding = this.#compression?.isWanted === true ? 'gzip' : 'identity';
     const sending = { url, target, stop, encoding } as const;
-    let exchange = new Exchange(countOpened);
-    let response: Dispatcher.ResponseData | undefined;
+    let exchange = this.#send(request, sending);
+    let response: ResponseHeader | undefined;
     while (response === undefined) {
       try {
-        stop.signal.throwIfAborted();
-        response = await this.#send(request, { ...sending, exchange });
+        response = await exchange.header();
       } catch (error) {
         const failure = describeFailure(error, target);
         // Each failure closes an open connection: in the end, a new one is used.
@@ -150,22 +147,23 @@ export class HttpClient implements HttpSender {
           stop.release();
           throw failure;
         }
-        exchange = new Exchange(countOpened);
+        exchange = this.#send(request, sending);
       }
     }
-    const header = (name: string) => headerOf(response.headers, name);
+    const { status, headers } = response;
+    const header = (name: string) => headerOf(headers, name);
     const answeredAt = answeredAtOf(header('date'));
     const retryAfterMs = retryAfterMsOf(header('retry-after'), answeredAt);
     const quota = quotaOf(header('x-rate-limit-remaining'), header('x-rate-limit-reset'), answeredAt);
     const { firstByteMs } = exchange;
     const workMs = Math.max(0, firstByteMs - this.#roundTrip.ms);
-    this.#onAnswer?.({ status: response.statusCode, firstByteMs, workMs, retryAfterMs, quota });
+    this.#onAnswer?.({ status, firstByteMs, workMs, retryAfterMs, quota });
     const measure = this.#compression?.measuring();
-    const wire = new LimitedBody(response.body, { stop, idleMs: limits.idleMs, target, measure });
+    const wire = new LimitedBody(exchange, { stop, idleMs: limits.idleMs, target, measure });
     const body = await this.#decoded(wire, header('content-encoding'), sending, request);
     const contentType = header('content-type');
     return {
-      status: response.statusCode,
+      status,
       contentType: mediaTypeOf(contentType),
       charset: charsetOf(contentType),
       retryAfterMs,
@@ -220,33 +218,21 @@ export class HttpClient implements HttpSender {
     });
   }
 
-  async #send(request: HttpRequest, sending: Sending): Promise<Dispatcher.ResponseData> {
-    const { url, target, stop, exchange, encoding } = sending;
+  #send(request: HttpRequest, { url, target, stop, encoding }: Sending): Exchange {
     const { headersMs = this.#limits.headersMs } = request;
-    let timer: NodeJS.Timeout | undefined;
-    // undici checks the signal only once it has a connection.
-    const stopped = new Promise<never>((_, reject) => {
-      stop.signal.addEventListener('abort', () => reject(stop.signal.reason), { once: true });
-    });
-    try {
-      const answered = this.#dispatcher.compose(exchange.observe).request({
-        origin: url.origin,
-        path: `${url.pathname}${url.search}`,
-        method: request.method,
-        headers: { 'accept-encoding': encoding, ...request.headers },
-        body: request.body ?? null,
-        signal: stop.signal,
-        headersTimeout: headersMs,
-        bodyTimeout: 0,
-        // Each provisional response (1xx) restarts the limit of the header, once in total.
-        onInfo: () => {
-          timer ??= setTimeout(() => stop.stop(timeoutError(target, 'did not start to respond in time')), headersMs);
-        },
-      });
-      return await Promise.race([answered, stopped]);
-    } finally {
-      clearTimeout(timer);
+    const onLate = () => stop.stop(timeoutError(target, 'did not start to respond in time'));
+    const exchange = new Exchange({ countOpened: () => this.#openedConnections, headersMs, onLate });
+    const { signal } = stop;
+    if (signal.aborted) exchange.stop(signal.reason);
+    else {
+      signal.addEventListener('abort', () => exchange.stop(signal.reason), { once: true });
+      const path = `${url.pathname}${url.search}`;
+      const headers = { 'accept-encoding': encoding, ...request.headers };
+      const { method, body = null } = request;
+      const limits = { headersTimeout: headersMs, bodyTimeout: 0 };
+      this.#dispatcher.dispatch({ origin: url.origin, path, method, headers, body, ...limits }, exchange);
     }
+    return exchange;
   }
 }
 

@@ -1,33 +1,37 @@
 /** The end of a body whose call is stopped, and the time that it waits. */
-import { PassThrough } from 'node:stream';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { CallStop, LimitedBody } from '../../../src/remote/http/body.ts';
+import { Exchange } from '../../../src/remote/http/exchange.ts';
 
-function bodyOf(stream: PassThrough) {
+function bodyOf() {
   const target = { host: '127.0.0.1', port: '9' };
   const stop = new CallStop(new AbortController().signal, 60_000, target);
-  return { body: new LimitedBody(stream, { stop, idleMs: 60_000, target }), stop };
+  const exchange = new Exchange({ countOpened: () => 1, headersMs: 60_000, onLate: () => {} });
+  const controller = { aborted: false, paused: false, reason: null, abort: vi.fn(), pause: () => {}, resume: () => {} };
+  exchange.onRequestStart(controller);
+  const write = (bytes: Buffer | string) => exchange.onResponseData(controller, Buffer.from(bytes));
+  return { body: new LimitedBody(exchange, { stop, idleMs: 60_000, target }), stop, exchange, write, ...controller };
 }
 
 it('a body whose call is stopped in the moment of its end does not look complete', async () => {
-  const stream = new PassThrough();
-  const { body, stop } = bodyOf(stream);
-  stream.on('end', () => stop.stop(new JobtailError('timeout', 'too late')));
-  stream.write('half');
+  const { body, stop, exchange, write } = bodyOf();
+  write('half');
   expect((await body.next()).value?.toString()).toBe('half');
   const last = body.next();
-  stream.end();
+  setImmediate(() => {
+    exchange.onResponseEnd();
+    stop.stop(new JobtailError('timeout', 'too late'));
+  });
   await expect(last).rejects.toMatchObject({ code: 'timeout' });
 });
 
 it('a body that is given up is received no further', async () => {
-  const stream = new PassThrough();
-  stream.write('begun');
-  const { body } = bodyOf(stream);
+  const { body, write, abort } = bodyOf();
+  write('begun');
   await body.next();
   await body.return();
-  expect(stream.destroyed).toBe(true);
+  expect(abort).toHaveBeenCalledOnce();
 });
 
 it('a body that makes progress is not ended by the time that it waited before', async () => {
@@ -35,10 +39,9 @@ it('a body that makes progress is not ended by the time that it waited before', 
   // Each piece comes within the limit of 60 s, all of them do not.
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 25_000));
   onTestFinished(() => clock.mockRestore());
-  const stream = new PassThrough();
-  const { body } = bodyOf(stream);
+  const { body, write } = bodyOf();
   for (let pieces = 0; pieces < 5; pieces += 1) {
-    setTimeout(() => stream.write(Buffer.alloc(1024)), 20);
+    setTimeout(() => write(Buffer.alloc(1024)), 20);
     expect((await body.next()).value).toHaveLength(1024);
   }
 });

@@ -124,17 +124,12 @@ describe('what is measured, in a time that the test sets', () => {
   test('is the time from the request to its answer, without that for the connection', () => {
     const at = clock();
     const opened = { count: 3 };
-    const exchange = new Exchange(() => opened.count);
-    let sent: import('undici').Dispatcher.DispatchHandler = {};
-    exchange.observe((_, given) => {
-      sent = given;
-      return true;
-    })(options, handler);
+    const exchange = new Exchange({ countOpened: () => opened.count, headersMs: 1_000, onLate: () => {} });
     at.ms += 450;
     opened.count += 1;
-    sent.onRequestStart?.(controller, {});
+    exchange.onRequestStart(controller);
     at.ms += 162;
-    sent.onResponseStart?.(controller, 200, {}, 'OK');
+    exchange.onResponseStart(controller, 200, {});
     expect(exchange.firstByteMs).toBe(162);
     expect(exchange.isOnOpenConnection).toBe(false);
   });
