@@ -2,7 +2,7 @@
  * The four sign-ins (docs/dev/soap.md 4.2): exact JSON bodies in, a session code out. Fault rules for `SignIn` apply.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import * as z from 'zod';
+import { type Issue, isString, section, typeOf } from '../../src/value-type.ts';
 import { delay, type Exchange, readBody, readMediaType, sendAnswer, spoil } from '../exchange.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
@@ -71,12 +71,14 @@ function checkHeaders(headers: IncomingHttpHeaders): void {
 
 /** An error of the request is a 400 with its description. */
 function readCredentials(body: Buffer, { secret, project }: SignInMethod) {
-  const schema = z.strictObject({
-    Credentials: z.strictObject({ Username: z.string(), [secret]: z.string() }),
-    ...(project && { ProjectId: z.number().refine(Number.isInteger, { error: 'expected an integer' }) }),
-  });
-  const { success, data, error } = schema.safeParse(parseJson(body));
-  if (!success) throw wrong(z.prettifyError(error));
+  const text = typeOf(isString, 'text');
+  const whole = typeOf((found): found is number => Number.isInteger(found), 'an integer');
+  const credentials = section({ Username: text, [secret]: text });
+  const type = section({ Credentials: credentials, ...(project && { ProjectId: whole }) });
+  const issues: Issue[] = [];
+  const data = type.read(parseJson(body), issues);
+  const words = issues.map(({ path, expected, known }) => `${path.join('.')}: ${known ? 'unknown' : expected}`);
+  if (words.length > 0) throw wrong(words.join('; '));
   const { Username: username = '', [secret]: shown = '' } = data.Credentials;
   return { username, secret: shown };
 }

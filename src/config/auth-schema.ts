@@ -2,20 +2,8 @@
 import vm from 'node:vm';
 import { API_KEY, AUTH_METHODS, type AuthSettings, SECRET_NAMES, type SecretName, secretNameOf } from '../auth.ts';
 import { parseLong } from '../job.ts';
-import { section } from './type.ts';
-import {
-  command,
-  credentialName,
-  duration,
-  id,
-  oneOf,
-  orNull,
-  path,
-  requireOne,
-  slashed,
-  text,
-  withRule,
-} from './values.ts';
+import { oneOf, section } from '../value-type.ts';
+import { command, credentialName, duration, id, orNull, path, requireOne, slashed, text, withRule } from './values.ts';
 
 const METHODS = [...AUTH_METHODS, API_KEY] as const;
 const SOURCES = ['File', 'Command', 'Credential'] as const;

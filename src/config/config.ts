@@ -1,6 +1,7 @@
 /** The parsed configuration, with defaults, absolute paths, and durations in milliseconds (`...Ms`). */
+
+import type { Output } from '../value-type.ts';
 import type { configSchema } from './schema.ts';
-import type { Output } from './type.ts';
 
 export type Config = DeepReadonly<Output<ReturnType<typeof configSchema>>> & {
   readonly file: string;

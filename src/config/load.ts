@@ -8,9 +8,9 @@ import { JobtailError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { keptFile } from '../system/kept-files.ts';
 import { isOfRoot, isWritableByOthers } from '../system/owners.ts';
+import type { Issue } from '../value-type.ts';
 import type { Config } from './config.ts';
 import { configSchema } from './schema.ts';
-import type { Issue } from './type.ts';
 import { type PlacedProblem, readYaml } from './yaml.ts';
 
 /** Rejects with one `config` error: a line `file:line:column: key: expected ..., found ...` for each problem. */

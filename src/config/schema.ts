@@ -5,10 +5,10 @@ import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import { EVENT_TYPES } from '../notification.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
 import { reasonAgainstRoot } from '../share-root.ts';
+import { isNotEmpty, listOf, type Output, oneOf, section } from '../value-type.ts';
 import { authSection, isQuickExpression, QUICK_EXPRESSION } from './auth-schema.ts';
 import { guardedPathsOf } from './secrets.ts';
 import { serviceSection, signInOf } from './service-schema.ts';
-import { listOf, type Output, section } from './type.ts';
 import {
   command,
   credentialName,
@@ -17,8 +17,6 @@ import {
   httpUrl,
   id,
   inMs,
-  isNotEmpty,
-  oneOf,
   orEmpty,
   orNull,
   path,
@@ -249,7 +247,7 @@ function notifyList(directory: string) {
   return listOf(checked, 'rules such as {on: [failed], command: [/usr/local/bin/page-me]}');
 }
 
-const isProxyOrNone = (found: string) => found === 'none' || httpUrl().accepts(found);
+const isProxyOrNone = (found: string) => found === 'none' || httpUrl().valid(found) !== undefined;
 
 const ONLY_WITH_URL = ['secretFile', 'proxy', 'caFile'] as const;
 
@@ -305,7 +303,7 @@ function isDatabaseUrl(text: string): boolean {
   if (/\s/.test(text) || !URL.canParse(text)) return false;
   const { protocol, password, searchParams, hash } = new URL(text);
   const mode = searchParams.get('sslmode');
-  const isKnownMode = mode === null || oneOf(TLS_MODES).accepts(mode);
+  const isKnownMode = mode === null || oneOf(TLS_MODES).valid(mode) !== undefined;
   return (
     /^postgres(?:ql)?:$/.test(protocol) &&
     password === '' &&

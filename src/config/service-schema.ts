@@ -1,14 +1,13 @@
 /** The section `service`: the addresses of the service and its limits; some defaults depend on the protocol. */
 import type { AuthSettings } from '../auth.ts';
 import { DEFAULT_PATH, SIGN_IN_PATHS } from '../remote/rest/contract.ts';
-import { type Output, section, typeOf } from './type.ts';
+import { type Output, oneOf, section, typeOf } from '../value-type.ts';
 import {
   A_TEXT,
   AN_ADDRESS,
   duration,
   httpUrl,
   inMs,
-  oneOf,
   orEmpty,
   orNull,
   path,

@@ -1,6 +1,6 @@
 /** Types of configuration values. The message of each issue is what src/config/load.ts expects. */
 import { isAbsolute, resolve } from 'node:path';
-import { type Issue, isSection, listOf, Type, typeOf } from './type.ts';
+import { type Issue, isNotEmpty, isSection, isString, listOf, Type, typeOf } from '../value-type.ts';
 
 const anything = new Type((found) => found);
 
@@ -52,9 +52,7 @@ export function requireOne(keys: readonly string[], given: readonly string[], re
   report(`exactly one of ${keys.join(', ')}${what}`, [], given.length === 0 ? 'none of them' : given.join(' and '));
 }
 
-const isString = (found: unknown): found is string => typeof found === 'string';
 const isNumber = (found: unknown): found is number => Number.isFinite(found);
-export const isNotEmpty = ({ length }: { readonly length: number }) => length > 0;
 
 export const wholeNumber = (min: number, max: number) => wholeFrom(min, max, `a whole number from ${min} to ${max}`);
 
@@ -87,11 +85,6 @@ export function size(min: number, max: number) {
 }
 
 export const trueOrFalse = () => typeOf((found) => typeof found === 'boolean', 'true or false');
-
-export const oneOf = <const Values extends readonly string[]>(
-  values: Values,
-  expected = `one of ${values.join(', ')}`,
-) => typeOf((found): found is Values[number] => values.includes(found as string), expected);
 
 const isText = (found: string) => found !== '' && !/\p{Cc}/u.test(found);
 

@@ -1,13 +1,13 @@
 /** Parses rows of the fleet's database. A malformed or unknown one is reported once, and ignored. */
-import * as z from 'zod';
 import { ERROR_POLICIES } from '../errors.ts';
-import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
+import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId, type TaskId } from '../job.ts';
 import { MISMATCH_KINDS } from '../mismatch.ts';
 import { EVENT_TYPES } from '../notification.ts';
 import { printable } from '../printable.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
 import { PORTABLE_KEYS, type PortableRow, type PortableTable } from '../store/portable-rows.ts';
 import type { WatchMineRow, WatchRequest } from '../store/rows.ts';
+import { isNotEmpty, isString, listOf, type Output, objectOf, oneOf, Type, typeOf } from '../value-type.ts';
 
 /**
  * watch: follow the job. unwatch: one last pass, then stop following. end: stop at once. sync: one pass. drop: no
@@ -34,82 +34,72 @@ const MAX_REPORTS = 1_000;
 const MAX_SHOWN = 100;
 export const NOT_STORED = 'this version cannot store it';
 
-const whole = z.int().min(0);
+const whole = typeOf((found): found is number => Number.isSafeInteger(found) && Number(found) >= 0);
+const text = typeOf(isString);
+const maybeText = text.nullable();
+const flag = typeOf((found) => typeof found === 'boolean');
 /** Paths are built from it, so only canonical decimal text is accepted. */
-const jobId = z.custom<JobId>((found) => typeof found === 'string' && parseJobId(found) === found);
-const taskId = z.string().refine((found) => parseTaskId(found) === found);
-const liveFile = z.enum(LIVE_FILE_NAMES);
-const maybeText = z.string().nullable();
-const glob = z.string().min(1).refine(isQuickPattern);
+const jobId = typeOf((found): found is JobId => typeof found === 'string' && parseJobId(found) === found);
+const taskId = typeOf((found): found is TaskId => typeof found === 'string' && parseTaskId(found) === found);
+const liveFile = oneOf(LIVE_FILE_NAMES);
+const globs = listOf(text.refine((found) => found !== '' && isQuickPattern(found)));
 
-const WATCH_REQUEST = z.object({
+const WATCH_REQUEST = objectOf({
   jobId,
-  tasks: z.array(taskId).nullable(),
-  files: z.array(liveFile).min(1),
-  results: z.boolean(),
+  tasks: listOf(taskId).nullable(),
+  files: listOf(liveFile).refine(isNotEmpty),
+  results: flag,
   settleAfterMs: whole.nullable(),
   stallAfterMs: whole.nullable().optional(),
-  source: z.enum(['config', 'command', 'mine']),
+  source: oneOf(['config', 'command', 'mine']),
 });
 
-const RULE = z.object({
-  ...{ source: z.literal('command'), since: whole },
-  ...{ include: z.array(glob).min(1), exclude: z.array(glob), maxAgeMs: whole, maxJobs: whole.min(1).max(100_000) },
+const RULE = objectOf({
+  ...{ source: oneOf(['command']), since: whole, maxAgeMs: whole },
+  ...{ include: globs.refine(isNotEmpty), exclude: globs },
+  maxJobs: whole.refine((jobs) => jobs >= 1 && jobs <= 100_000),
 });
 
 /** Only shown, never requested. Older agents have none. */
-const viewAddress = z
-  .string()
-  .max(200)
-  .regex(/^https?:\/\//)
-  .nullable()
-  .catch(null);
-const ABOUT = z.object({ host: z.string(), pid: whole, version: z.string(), view: viewAddress });
+const viewAddress = new Type((found) => (isString(found) && /^https?:\/\/.{0,192}$/.test(found) ? found : null));
+const ABOUT = objectOf({ host: text, pid: whole, version: text, view: viewAddress });
 
-const ERROR = z.object({
-  code: z.string().refine((code) => Object.hasOwn(ERROR_POLICIES, code)),
-  ...{ message: z.string(), hint: maybeText, since: whole, retryAt: whole.optional() },
+const ERROR = objectOf({
+  code: text.refine((code) => Object.hasOwn(ERROR_POLICIES, code)),
+  ...{ message: text, hint: maybeText, since: whole, retryAt: whole.optional() },
 });
 
-const time = z.object({ text: z.string(), ms: z.number().nullable() }).nullable();
-const INFORMATION = z.object({
+const time = objectOf({ text, ms: typeOf((found): found is number => Number.isFinite(found)).nullable() }).nullable();
+const INFORMATION = objectOf({
   ...{ id: jobId, name: maybeText, state: maybeText },
   ...{ creationTime: time, submitTime: time, startTime: time, endTime: time },
-  tasks: z.array(
-    z.object({
+  tasks: listOf(
+    objectOf({
       ...{ id: taskId, name: maybeText, state: maybeText },
       ...{ startTime: time, endTime: time, errorMessage: maybeText },
     }),
   ),
 });
 
-const EVENT = z.object({
-  ...{ id: z.guid(), type: z.enum(EVENT_TYPES), time: z.iso.datetime(), count: whole.min(1) },
-  ...{ jobId: jobId.optional(), jobName: z.string().optional(), taskId: taskId.optional(), file: liveFile.optional() },
-  ...{
-    generation: whole.optional(),
-    line: whole.optional(),
-    text: z.string().optional(),
-    reason: z.string().optional(),
-  },
-  jobs: z.array(jobId).optional(),
+const EVENT = objectOf({
+  id: text.refine((found) => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(found)),
+  time: text.refine((found) => /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(found) && !Number.isNaN(Date.parse(found))),
+  ...{ type: oneOf(EVENT_TYPES), count: whole.refine((count) => count >= 1) },
+  ...{ jobId: jobId.optional(), jobName: text.optional(), taskId: taskId.optional(), file: liveFile.optional() },
+  ...{ generation: whole.optional(), line: whole.optional(), text: text.optional(), reason: text.optional() },
+  jobs: listOf(jobId).optional(),
 });
 
 /** Columns with another type than text, whole number or null. */
-const COLUMNS: Readonly<Record<string, z.ZodType>> = {
+const COLUMNS: Readonly<Record<string, Type<unknown>>> = {
   task_id: taskId,
   file: liveFile,
-  copy_mark: z
-    .string()
-    .regex(/^\d{1,16}$/)
-    .nullable(),
-  inexact: jsonOf(z.array(z.object({ start: whole, length: whole }))),
+  copy_mark: text.refine((mark) => /^\d{1,16}$/.test(mark)).nullable(),
+  inexact: jsonOf(listOf(objectOf({ start: whole, length: whole }))),
   mismatches: jsonOf(
-    z.array(
-      z.object({ kind: z.enum(MISMATCH_KINDS), at: whole, reason: z.string(), generation: whole, seenAt: whole }),
-    ),
+    listOf(objectOf({ kind: oneOf(MISMATCH_KINDS), at: whole, reason: text, generation: whole, seenAt: whole })),
   ),
-  files: jsonOf(z.array(liveFile)),
+  files: jsonOf(listOf(liveFile)),
   information: jsonOf(INFORMATION),
   event: jsonOf(EVENT),
   error: jsonOf(ERROR).nullable(),
@@ -139,7 +129,7 @@ export class Border {
   }
 
   isJob(found: unknown): found is JobId {
-    return jobId.safeParse(found).success || this.#refuse('job', String(found), 'malformed id');
+    return jobId.valid(found) !== undefined || this.#refuse('job', String(found), 'malformed id');
   }
 
   rows<Found extends FoundRow>(found: readonly Found[]): (Found & PortableRow & { readonly row: string })[] {
@@ -155,27 +145,27 @@ export class Border {
   }
 
   command({ kind, body, jobId: job, commandId }: FoundCommand): { readonly body: WatchRequest | null } | undefined {
-    const command = body === null ? null : WATCH_REQUEST.safeParse(body).data;
+    const command = body === null ? null : WATCH_REQUEST.valid(body);
     const isSound = command !== undefined && (command?.jobId ?? job) === job && (kind !== 'watch' || command !== null);
     if (COMMAND_KINDS.includes(kind) && isSound) return { body: command as WatchRequest | null };
     this.#refuse(`command ${commandId} for job ${job}`, kind, 'malformed, or of an unknown kind');
     return undefined;
   }
 
-  about(found: unknown): z.infer<typeof ABOUT> {
-    return ABOUT.safeParse(found).data ?? { host: '', pid: 0, version: '', view: null };
+  about(found: unknown): Output<typeof ABOUT> {
+    return ABOUT.valid(found) ?? { host: '', pid: 0, version: '', view: null };
   }
 
   rule(found: unknown): WatchMineRow | undefined {
     if (found === undefined) return undefined;
-    const { data } = RULE.safeParse(found);
-    if (data === undefined) this.#refuse('rule', 'watch --mine', 'malformed');
-    return data;
+    const rule = RULE.valid(found);
+    if (rule === undefined) this.#refuse('rule', 'watch --mine', 'malformed');
+    return rule;
   }
 
   startTime(row: string): string | null {
     const information = objectIn(row)?.['information'];
-    return jsonOf(INFORMATION).safeParse(information).data?.startTime?.text ?? null;
+    return jsonOf(INFORMATION).valid(information)?.startTime?.text ?? null;
   }
 
   #row(one: FoundRow): { readonly jobId: JobId; readonly table: PortableTable; readonly row: string } | string {
@@ -185,10 +175,11 @@ export class Border {
     if (columns === undefined) return 'not an object';
     const values = PORTABLE_KEYS[table].map((name) => columns[name]);
     const isIts = columns['job_id'] === one.jobId && JSON.stringify(values) === JSON.stringify(parsed(key));
-    const id = jobId.safeParse(one.jobId).data;
+    const id = jobId.valid(one.jobId);
     if (!isIts || id === undefined) return 'its columns contradict its key';
     for (const [name, found] of Object.entries(columns)) {
-      const isSound = COLUMNS[name]?.safeParse(found).success ?? isUsual(found);
+      const type = COLUMNS[name];
+      const isSound = type === undefined ? isUsual(found) : type.valid(found) !== undefined;
       if (isSound) continue;
       if (name !== 'error') return `column ${name} is malformed`;
       // The value is for people only, and a newer agent has other codes.
@@ -208,11 +199,8 @@ export class Border {
 
 const isPortable = (table: string): table is PortableTable => Object.hasOwn(PORTABLE_KEYS, table);
 
-function jsonOf<T>(schema: z.ZodType<T>) {
-  return z
-    .string()
-    .transform((text) => parsed(text))
-    .pipe(schema as z.ZodType<T, unknown>);
+function jsonOf<Value>(type: Type<Value>): Type<Value> {
+  return type.after((found) => (isString(found) ? parsed(found) : undefined));
 }
 
 function objectIn(text: string): Record<string, unknown> | undefined {

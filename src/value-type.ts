@@ -1,5 +1,5 @@
 /**
- * What a value of the configuration must be: reads one, and reports at once all that is wrong in it. Each command reads the
+ * What a value from outside must be: reads one, and reports at once all that is wrong in it. Each command reads the
  * configuration, and a package for this took a third of its start.
  */
 
@@ -28,10 +28,11 @@ export class Type<Value> {
     this.parts = parts;
   }
 
-  accepts(found: unknown): boolean {
+  /** Undefined for a value that is not valid. */
+  valid(found: unknown): Value | undefined {
     const issues: Issue[] = [];
-    this.read(found, issues);
-    return issues.length === 0;
+    const value = this.read(found, issues);
+    return issues.length === 0 ? value : undefined;
   }
 
   /** Changes a valid value; it may add issues. */
@@ -44,7 +45,7 @@ export class Type<Value> {
   }
 
   /** Accepts fewer values. */
-  refine(isFine: (value: Value) => boolean, expected: string): Type<Value> {
+  refine(isFine: (value: Value) => boolean, expected = ''): Type<Value> {
     return this.transform((value, issues) => {
       if (!isFine(value)) issues.push({ path: [], expected });
       return value;
@@ -75,25 +76,29 @@ export class Type<Value> {
 }
 
 /** Accepts the values for which `is` returns true. */
-export function typeOf<Value>(is: (found: unknown) => found is Value, expected: string): Type<Value> {
+export function typeOf<Value>(is: (found: unknown) => found is Value, expected = ''): Type<Value> {
   return new Type((found, issues) => {
     if (!is(found)) issues.push({ path: [], expected });
     return found as Value;
   });
 }
 
+export const isString = (found: unknown): found is string => typeof found === 'string';
+export const isNotEmpty = ({ length }: { readonly length: number }) => length > 0;
 export const isSection = (found: unknown): found is Readonly<Record<string, unknown>> =>
   typeof found === 'object' && found !== null && !Array.isArray(found);
 
+export const oneOf = <const Values extends readonly string[]>(
+  values: Values,
+  expected = `one of ${values.join(', ')}`,
+) => typeOf((found): found is Values[number] => values.includes(found as string), expected);
+
 const A_SECTION = typeOf(isSection, 'a section (keys with their values)');
 
-/** A section with exactly these keys. */
-export function section<Shape extends Parts>(shape: Shape) {
-  const known = Object.keys(shape);
+/** The values of these keys; others are left out. */
+export function objectOf<Shape extends Parts>(shape: Shape) {
   const read = (found: Readonly<Record<string, unknown>>, issues: Issue[]) => {
-    const unknown = Object.keys(found).filter((key) => !known.includes(key));
-    issues.push(...unknown.map((key) => ({ path: [key], expected: '', known })));
-    const values = known.map((key) => [key, readPart(shape[key], key, found[key], issues)] as const);
+    const values = Object.entries(shape).map(([key, type]) => [key, readPart(type, key, found[key], issues)] as const);
     return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as {
       [Key in keyof Shape]: Output<Shape[Key]>;
     };
@@ -101,16 +106,28 @@ export function section<Shape extends Parts>(shape: Shape) {
   return new Type(A_SECTION.transform(read).read, shape);
 }
 
+/** A section with exactly these keys. */
+export function section<Shape extends Parts>(shape: Shape) {
+  const known = Object.keys(shape);
+  const { read } = objectOf(shape);
+  return new Type((found, issues) => {
+    const keys = isSection(found) ? Object.keys(found) : [];
+    const unknown = keys.filter((key) => !known.includes(key));
+    issues.push(...unknown.map((key) => ({ path: [key], expected: '', known })));
+    return read(found, issues);
+  }, shape);
+}
+
 /** A list of such items. */
-export function listOf<Item>(item: Type<Item>, what: string): Type<Item[]> {
+export function listOf<Item>(item: Type<Item>, what = ''): Type<Item[]> {
   const list = typeOf((found): found is unknown[] => Array.isArray(found), `a list of ${what}`);
   const read = (found: unknown[], issues: Issue[]) => found.map((one, at) => readPart(item, at, one, issues));
   return new Type(list.transform(read).read, { '[]': item });
 }
 
-function readPart<Value>(type: Type<Value> | undefined, key: PropertyKey, found: unknown, issues: Issue[]): Value {
+function readPart<Value>(type: Type<Value>, key: PropertyKey, found: unknown, issues: Issue[]): Value {
   const own: Issue[] = [];
-  const value = type?.read(found, own);
+  const value = type.read(found, own);
   issues.push(...own.map((issue) => ({ ...issue, path: [key, ...issue.path] })));
-  return value as Value;
+  return value;
 }
