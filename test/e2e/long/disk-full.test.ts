@@ -100,6 +100,7 @@ describe.concurrent('a full disk', () => {
     await until('the second start', () => second.log.some(({ code }) => code === 'disk-full'));
     expect(isPrefix(mirror, task.files.stdout)).toBe(true);
     disk.empty();
+    await second.logs('agent ready');
     await place.mirrored(job, 'stdout');
     expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0, stderr: '' });
     expect((await place.status()).jobs[0]?.files.map(({ generation }) => generation)).toEqual([1, 1, 1, 1]);

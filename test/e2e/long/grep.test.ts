@@ -143,10 +143,7 @@ describe('agent errors', () => {
     expect(agent('errors', '20', '21')).toEqual({
       status: 0,
       stderr: '',
-      lines: [
-        '3 tasks: FATAL: \\u{001B}[31mrank 1 failed (first: 20/1 stderr:2)',
-        '1 task: killed (first: 21/1 stdout:1)',
-      ],
+      lines: ['3 tasks: FATAL: rank 1 failed (first: 20/1 stderr:2)', '1 task: killed (first: 21/1 stdout:1)'],
     });
     const line = { file: 'stdout', line: 1, text: 'killed' };
     expect(JSON.parse(agent('errors', '--json', '21').lines.join('\n'))).toEqual({

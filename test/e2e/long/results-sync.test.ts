@@ -46,7 +46,7 @@ it('a name is refused and a place is taken: 1, and the others came', async (cont
   expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a');
   expect(fs.readFileSync(e2e.result('\u202Egnp.exe'), 'utf8')).toBe('shown backwards');
   const { stdout } = await e2e.place.agent('status', '501');
-  expect(stdout).toMatch(/1 failed: .*taken is a link, and is not followed or replaced \(\/11\/taken\)/);
+  expect(stdout).toMatch(/1 failed: .*taken is a link, and is not followed or replaced \(move .* \(\/11\/taken\)/);
   expect(stdout).toContain('1 refused: it has the part .. (/11/../../escape)');
   expect(stdout).not.toContain('\u202E');
   // Told once: the next pass says it no more.
