@@ -124,13 +124,9 @@ const byThread = {
   read: (fd: number, bytes: Buffer, offset: number, length: number, position: number) =>
     promisify(fs.read)(fd, bytes, offset, length, position),
   truncate: (fd: number, length: number) => promisify(fs.ftruncate)(fd, length),
-  datasync: (fd: number) => ended((done) => fs.fdatasync(fd, done)),
-  sync: (fd: number) => ended((done) => fs.fsync(fd, done)),
+  datasync: (fd: number) => promisify(fs.fdatasync)(fd),
+  sync: (fd: number) => promisify(fs.fsync)(fd),
 };
-
-/** As `promisify`, whose functions cost more than the call. */
-const ended = (call: (done: (error: Error | null) => void) => void) =>
-  new Promise<void>((resolve, reject) => call((error) => (error === null ? resolve() : reject(error))));
 
 /** For a call that fails where nothing stands there. */
 export function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
