@@ -1,8 +1,8 @@
 /** Finds, reads and validates the configuration file and its TLS files, and reports errors. */
 import { isUtf8 } from 'node:buffer';
-import { realpathSync, statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import fs, { realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { distance } from 'fastest-levenshtein';
 import { JobtailError } from '../errors.ts';
 import { printable } from '../printable.ts';
@@ -64,6 +64,9 @@ async function readText(file: string): Promise<string> {
 const ROOT_HINT = 'run the agent as the user of the file, or make root the owner of the file and its directories';
 /** Larger ones take a minute to read. */
 const MAX_BYTES = 1024 * 1024;
+
+/** Not by `fs.promises`, which takes longer to load than to read. */
+const readFile = promisify(fs.readFile);
 
 async function readOrKept(file: string): Promise<Buffer> {
   return keptFile(file) ?? (await readFile(file));
