@@ -34,6 +34,9 @@ const MAX_DELAY_MS = 10_000;
 /** The pause after a 429 or 503 without `Retry-After`; doubles while such responses follow each other. */
 export const FIRST_PAUSE_MS = 500;
 export const MAX_PAUSE_MS = 30_000;
+/** A call of so long did not keep the server busy if others were answered in less than `QUICK_MS` beside it. */
+const LONG_MS = 4_000;
+const QUICK_MS = 1_000;
 const PAUSES = { firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS };
 
 export class ServerShare {
@@ -45,6 +48,8 @@ export class ServerShare {
   #overloads = 0;
   #callsOnTheirWay = 0;
   #lastCostMs = 0;
+  /** When the server last answered within `QUICK_MS`. */
+  #quickAt = Number.NEGATIVE_INFINITY;
   readonly #quota = new CallQuota();
   #agents = 1;
   #onMove: (answer?: ServerAnswer) => void = () => {};
@@ -106,8 +111,10 @@ export class ServerShare {
   }
 
   #takeIn(answer: ServerAnswer): number | undefined {
-    const { status, workMs, retryAfterMs } = answer;
+    const { status, retryAfterMs } = answer;
     const now = this.#options.monotonic();
+    const workMs = answer.workMs >= LONG_MS && this.#quickAt > now - answer.workMs ? 0 : answer.workMs;
+    if (answer.workMs < QUICK_MS) this.#quickAt = now;
     const spacingMs = this.#quota.answered(now, answer) * this.#agents;
     if (this.#costOfRequestMs === undefined) {
       const maxDelayMs = Math.max(spacingMs, MAX_DELAY_MS);
