@@ -45,6 +45,41 @@ const LANES = {
 } as const;
 type Lane = keyof typeof LANES;
 
+export const MAX_QUEUED_POLLS = 200;
+
+/** Where the polls of a lane wait for a place in the queue: before they begin, they hold 2 KB each, and there 9. */
+export class Entrance {
+  #inside = 0;
+  readonly #waiting = new Map<AbortSignal, () => void>();
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** `signal`: that of the job, which has one poll at a time. */
+  enter(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.set(signal, resolve);
+      if (this.#inside < MAX_QUEUED_POLLS) this.admit(signal);
+    });
+  }
+
+  /** Lets a poll in that waits, in its turn or because it is stopped. */
+  admit(signal: AbortSignal): void {
+    const enter = this.#waiting.get(signal);
+    if (enter === undefined) return;
+    this.#waiting.delete(signal);
+    this.#inside += 1;
+    enter();
+  }
+
+  leave(): void {
+    this.#inside -= 1;
+    const [next] = this.#waiting.keys();
+    if (next !== undefined && this.#inside < MAX_QUEUED_POLLS) this.admit(next);
+  }
+}
+
 /** A queue that waits so much longer than the share requires, without a running call, is stuck. */
 const STALLED_MS = 60_000;
 
@@ -58,6 +93,7 @@ export class Calls {
   readonly #queue = new PQueue();
   readonly #longQueue = new PQueue();
   readonly #waitingIn: Record<Lane, number> = { asked: 0, begun: 0, live: 0, raw: 0, wanted: 0, ending: 0, patient: 0 };
+  readonly entrances = { live: new Entrance(), wanted: new Entrance(), patient: new Entrance() } as const;
   /** Grows with the costs of the calls that began. */
   #turn = 0;
   readonly #places: Places;
@@ -110,7 +146,9 @@ export class Calls {
   }
 
   get waiting(): number {
-    return Object.values(this.#waitingIn).reduce((sum, count) => sum + count, 0);
+    const { live, wanted, patient } = this.entrances;
+    const outside = live.waiting + wanted.waiting + patient.waiting;
+    return Object.values(this.#waitingIn).reduce((sum, count) => sum + count, outside);
   }
 
   /** Makes one call in its turn; rejects with `aborted` if the signal fires before. */

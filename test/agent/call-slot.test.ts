@@ -1,7 +1,7 @@
 /** The place of a poll among the calls: it is taken before anything is opened, used by its first call, and given back. */
 import { setMaxListeners } from 'node:events';
 import { expect, it } from 'vitest';
-import { CallSlot, Calls } from '../../src/agent/calls.ts';
+import { CallSlot, Calls, Entrance, MAX_QUEUED_POLLS } from '../../src/agent/calls.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { HeldClock } from '../support/held-clock.ts';
@@ -154,3 +154,18 @@ async function atATime(calls: Calls, clock: HeldClock, lane: 'live' | 'patient' 
   await clock.passWhile(Promise.all(held));
   return most;
 }
+
+it('polls wait before the queue while it is full; a stopped one does not, and gives no place to others', async () => {
+  const entrance = new Entrance();
+  const entered: number[] = [];
+  const jobs = Array.from({ length: MAX_QUEUED_POLLS + 3 }, () => new AbortController().signal);
+  const all = jobs.map((job, index) => entrance.enter(job).then(() => entered.push(index)));
+  expect(entrance.waiting).toBe(3);
+  entrance.admit(jobs[MAX_QUEUED_POLLS + 1] as AbortSignal);
+  entrance.leave();
+  expect(entrance.waiting).toBe(2);
+  entrance.leave();
+  entrance.leave();
+  await Promise.all(all);
+  expect(entered.slice(MAX_QUEUED_POLLS)).toEqual([1, 0, 2].map((index) => MAX_QUEUED_POLLS + index));
+});

@@ -145,6 +145,7 @@ export class FollowedJob {
   /** Cancels calls in flight; resolves when no run is left. */
   async stop(): Promise<void> {
     this.#stop.abort();
+    this.#poll.stop();
     this.#job.stage.stop();
     await this.#job.due.end();
   }
@@ -156,13 +157,15 @@ export class FollowedJob {
   async #run(kind: DueRun): Promise<void> {
     try {
       if (kind === 'pass') return await this.#runPass();
-      if (kind === 'poll') await this.#runPoll();
+      if (kind === 'poll') await this.#poll.enter().then(() => this.#runPoll());
       else if (kind === 'results') await runResults(this.#job, (names) => this.#search.listed(names));
       else await this.#search.run();
       await this.#clear(kind);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failed(kind, error);
+    } finally {
+      if (kind === 'poll') this.#poll.leave();
     }
   }
 

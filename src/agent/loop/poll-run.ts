@@ -1,7 +1,7 @@
 /** The polls of one followed job: when the next one is due, and what they show of the end of the job. */
 
 import type { JobRow } from '../../store/rows.ts';
-import { CallSlot, queuedRemote } from '../calls.ts';
+import { CallSlot, type Entrance, queuedRemote } from '../calls.ts';
 import { needsAnotherPoll } from '../live/steps.ts';
 import { isDeleted } from '../pass/deleted-jobs.ts';
 import type { Polled } from '../poll/poll.ts';
@@ -23,6 +23,8 @@ export class PollRun {
   #hasFiles = false;
   #stallAfterMs: number | null = null;
   #isStalled = false;
+  #lanes: typeof RUNNING | typeof OVER | typeof PATIENT = RUNNING;
+  #entrance: Entrance | undefined;
 
   constructor(job: JobParts) {
     this.#job = job;
@@ -31,6 +33,26 @@ export class PollRun {
   followed({ stallAfterMs, stalledAt }: JobRow): void {
     this.#stallAfterMs = stallAfterMs ?? this.#job.context.limits.stallAfterMs;
     this.#isStalled = stalledAt !== null;
+  }
+
+  /** Waits until the poll may begin: thousands of jobs may be due. */
+  enter(): Promise<void> {
+    const { context, pace, runs, stage, signal } = this.#job;
+    // A slow or failing job must not delay the others, and jobs that are over must not delay running ones.
+    const isPatient = pace.isSlow || runs.isFailing('poll');
+    this.#lanes = isPatient ? PATIENT : stage.current === 'over' ? OVER : RUNNING;
+    this.#entrance = context.calls.entrances[this.#lanes[0]];
+    return this.#entrance.enter(signal);
+  }
+
+  /** Lets a poll that waits begin: its job is stopped, so it ends at once. */
+  stop(): void {
+    this.#entrance?.admit(this.#job.signal);
+  }
+
+  leave(): void {
+    this.#entrance?.leave();
+    this.#entrance = undefined;
   }
 
   /** Polls once; returns false if the job turns out to be deleted. */
@@ -86,14 +108,11 @@ export class PollRun {
 
   /** `longestMs`: how long its longest call took, without its time in the queue. */
   async #poll() {
-    const { context, polls, runs, pace, stage, signal } = this.#job;
+    const { context, polls, runs, signal } = this.#job;
     const { calls, remote } = context;
     const { clock } = context.deps;
-    // A slow or failing job must not delay the others, and jobs that are over must not delay running ones.
-    const isPatient = pace.isSlow || runs.isFailing('poll');
-    const isOver = stage.current === 'over';
-    const [first, next] = isPatient ? PATIENT : isOver ? OVER : RUNNING;
-    const whole = isPatient ? context.patient : isOver ? context.ending : context.whole;
+    const [first, next] = this.#lanes;
+    const whole = first === 'patient' ? context.patient : first === 'wanted' ? context.ending : context.whole;
     const slot = new CallSlot(calls, first, signal);
     const slotted = queuedRemote(remote, slot, next);
     const begin = () => ({ startedAt: clock.monotonic(), ofService: runs.failures.ofService });
@@ -101,6 +120,7 @@ export class PollRun {
     const waitForTurn = async () => {
       slot.end();
       await slot.take();
+      this.leave();
       begun ??= begin();
     };
     const polled = await polls
