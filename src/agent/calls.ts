@@ -234,6 +234,7 @@ export class Calls {
     this.#reserved = { calls: Math.max(this.#runningShort, calls * 2 ** ((at - now) / HALF_LIFE_MS)), at: now };
     const reserved = Math.min(Math.ceil(places / 2), Math.max(1, Math.ceil(this.#reserved.calls)));
     const { count = 0, long = 0 } = this.#hanging?.hanging ?? {};
+    this.#share.hanging = count;
     // With one place, a long call that waits in front of it would delay more urgent ones.
     setConcurrency(this.#longQueue, places > 1 ? places - reserved + long : Number.POSITIVE_INFINITY);
     setConcurrency(this.#queue, places + count);

@@ -50,6 +50,8 @@ export class ServerShare {
   #lastCostMs = 0;
   /** When the server last answered within `QUICK_MS`. */
   #quickAt = Number.NEGATIVE_INFINITY;
+  /** Calls under way that count for nothing: they hang, and others work (hanging-calls.ts). */
+  hanging = 0;
   readonly #quota = new CallQuota();
   #agents = 1;
   #onMove: (answer?: ServerAnswer) => void = () => {};
@@ -74,7 +76,8 @@ export class ServerShare {
   }
 
   get opensAt(): number {
-    const reservedMs = this.#costOfRequestMs === undefined ? this.#callsOnTheirWay * this.#lastCostMs : 0;
+    const reservedMs =
+      this.#costOfRequestMs === undefined ? (this.#callsOnTheirWay - this.hanging) * this.#lastCostMs : 0;
     return Math.max(this.#pausedUntil, this.#settledAt + reservedMs);
   }
 

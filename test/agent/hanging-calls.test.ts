@@ -66,6 +66,15 @@ it.each([
   expect(await download).toBe('timeout');
 });
 
+it('a call that hangs counts for nothing while others are answered slowly', async () => {
+  const { clock, share, call } = startServer(1);
+  const download = call('patient').catch((error: JobtailError) => error.code);
+  await clock.passWhile(call('live'));
+  share.answered({ status: 200, firstByteMs: 2_000, workMs: 2_000, retryAfterMs: undefined });
+  expect(share.opensAt - clock.monotonic()).toBeLessThan(3_000);
+  await clock.passWhile(download);
+});
+
 it('a call that hangs is found out although the answer of an earlier call came after it began', async () => {
   const clock = new HeldClock();
   const kinds: string[] = [];
