@@ -18,7 +18,7 @@ const NODE = 'setInterval(() => {}, 1e6)';
 const SQLITE = `const { default: Database } = await import('better-sqlite3'); const db = new Database(process.argv[1]); db.pragma('journal_mode = WAL'); db.exec('CREATE TABLE t (a)'); ${NODE}`;
 
 /** What a daemon with a configuration, a log and a database loads; and with jobs, calls of the service. */
-const PARTS = `for (const name of ['yaml', 'zod', 'pino', 'commander', 'p-queue']) await import(name); ${SQLITE}`;
+const PARTS = `for (const name of ['yaml', 'valibot', 'pino', 'commander', 'p-queue']) await import(name); ${SQLITE}`;
 const CALLS = `const { request } = await import('undici'); setInterval(async () => { for (let job = 0; job < 10; job += 1) { const { body } = await request(process.argv[2] + '/FileTransferWs', { method: 'POST', body: '' }); await body.dump(); } }, 1000); await import('sax'); ${PARTS}`;
 
 async function settled(started: Started, quick: boolean): Promise<Figures> {

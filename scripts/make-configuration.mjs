@@ -3,6 +3,7 @@
 // file with what this prints.
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
+import * as v from 'valibot';
 import { parse } from 'yaml';
 import { configSchema } from '../src/config/schema.ts';
 
@@ -19,25 +20,24 @@ fractions, and sizes text such as \`"512 MiB"\`. A value in *italics* is an exam
 const COMPUTED = ['service.path', 'service.concurrency', 'service.soapVersion', 'service.jobsUrl', 'auth.path'];
 const SECTIONS_OF_EXAMPLES = ['watch', 'notify'];
 
-/** Each key that has a value, as a path of names; of a list of sections, those of one entry. */
-function leaves(type, path = []) {
-  const { '[]': item, ...keys } = type.parts;
-  if (item !== undefined && Object.keys(item.parts).length > 0) return leaves(item, path);
-  const inner = Object.entries(keys);
-  if (inner.length > 0) return inner.flatMap(([key, value]) => leaves(value, [...path, key]));
-  return [{ name: path.join('.'), type }];
+/** Without the wrappers for defaults, null, preparation and rules. */
+function inner(schema) {
+  const next = schema.wrapped ?? schema.pipe?.findLast(({ kind }) => kind === 'schema');
+  return next === undefined ? schema : inner(next);
 }
 
-function read(type, found) {
-  const issues = [];
-  const value = type.read(found, issues);
-  return issues.length === 0 ? { value, issues } : { value: undefined, issues };
+/** Each key that has a value, as a path of names; of a list of sections, those of one entry. */
+function leaves(schema, path = []) {
+  const { entries, item } = inner(schema);
+  if (entries !== undefined) return Object.entries(entries).flatMap(([key, value]) => leaves(value, [...path, key]));
+  if (item !== undefined && inner(item).entries !== undefined) return leaves(item, path);
+  return [{ name: path.join('.'), schema }];
 }
 
 /** What an error names as expected in place of a value that no key takes. */
-function expectedOf(type) {
-  const [issue] = [{}, 5].flatMap((wrong) => read(type, wrong).issues);
-  return (issue?.expected ?? '')
+function expectedOf(schema) {
+  const [issue] = [{}, 5].flatMap((wrong) => v.safeParse(schema, wrong).issues ?? []);
+  return (issue?.message ?? '')
     .replace(/^one of (.*)$/, (_, words) => `\`${words.replaceAll(', ', '`, `')}\``)
     .replace(' to 9007199254740991', ' on')
     .replace(' (written in full: ~ is not expanded)', '');
@@ -85,12 +85,12 @@ function readExample() {
 }
 
 /** The default as the example has it, which must be that of the schema; or the example in italics. */
-function defaultOf({ name, type }, { value, isSet }) {
-  const [written, unset] = [read(type, parse(value)), read(type, undefined)];
-  if (written.issues.length > 0) throw new Error(`config.example.yaml: ${name}: ${value} is refused`);
-  if (COMPUTED.includes(name) || (unset.value !== undefined && isDeepStrictEqual(written.value, unset.value)))
-    return `\`${value}\``;
-  if (unset.value !== undefined && !SECTIONS_OF_EXAMPLES.includes(name.split('.')[0]) && !isSet)
+function defaultOf({ name, schema }, { value, isSet }) {
+  const [written, unset] = [parse(value), undefined].map((found) => v.safeParse(schema, found));
+  if (!written.success) throw new Error(`config.example.yaml: ${name}: ${value} is refused`);
+  const hasDefault = unset.success && unset.output !== undefined;
+  if (COMPUTED.includes(name) || (hasDefault && isDeepStrictEqual(written.output, unset.output))) return `\`${value}\``;
+  if (hasDefault && !SECTIONS_OF_EXAMPLES.includes(name.split('.')[0]) && !isSet)
     throw new Error(`config.example.yaml: ${name}: ${value} is not the default`);
   return `*\`${value}\`*`;
 }
@@ -111,6 +111,6 @@ for (const [name, shown] of keys) {
   const [top] = name.split('.');
   if (top !== section && intros.get(top) !== '') print(`**${top}**`, '', '', linked(intros.get(top)));
   section = top;
-  const expected = expectedOf(leaf.type);
+  const expected = expectedOf(leaf.schema);
   print(`\`${name}\``, defaultOf(leaf, shown), expected, withoutChoices(shown.comment, expected));
 }

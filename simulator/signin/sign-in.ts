@@ -2,7 +2,7 @@
  * The four sign-ins (docs/dev/soap.md 4.2): exact JSON bodies in, a session code out. Fault rules for `SignIn` apply.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Issue, isString, section, typeOf } from '../../src/value-type.ts';
+import * as v from 'valibot';
 import { delay, type Exchange, readBody, readMediaType, sendAnswer, spoil } from '../exchange.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
@@ -71,15 +71,13 @@ function checkHeaders(headers: IncomingHttpHeaders): void {
 
 /** An error of the request is a 400 with its description. */
 function readCredentials(body: Buffer, { secret, project }: SignInMethod) {
-  const text = typeOf(isString, 'text');
-  const whole = typeOf((found): found is number => Number.isInteger(found), 'an integer');
-  const credentials = section({ Username: text, [secret]: text });
-  const type = section({ Credentials: credentials, ...(project && { ProjectId: whole }) });
-  const issues: Issue[] = [];
-  const data = type.read(parseJson(body), issues);
-  const words = issues.map(({ path, expected, known }) => `${path.join('.')}: ${known ? 'unknown' : expected}`);
-  if (words.length > 0) throw wrong(words.join('; '));
-  const { Username: username = '', [secret]: shown = '' } = data.Credentials;
+  type Texts = Readonly<Record<string, string>>;
+  const Credentials: v.GenericSchema<Texts> = v.strictObject({ Username: v.string(), [secret]: v.string() });
+  const ProjectId = v.pipe(v.number(), v.integer());
+  const schema = project ? v.strictObject({ Credentials, ProjectId }) : v.strictObject({ Credentials });
+  const { success, output, issues } = v.safeParse(schema, parseJson(body));
+  if (!success) throw wrong(v.summarize(issues));
+  const { ['Username']: username = '', [secret]: shown = '' } = output.Credentials;
   return { username, secret: shown };
 }
 

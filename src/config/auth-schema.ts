@@ -1,9 +1,23 @@
 /** The section `auth`: the sign-in, the source of its secret, and the pattern of a lost session. */
 import vm from 'node:vm';
+import * as v from 'valibot';
 import { API_KEY, AUTH_METHODS, type AuthSettings, SECRET_NAMES, type SecretName, secretNameOf } from '../auth.ts';
 import { parseLong } from '../job.ts';
-import { oneOf, section } from '../value-type.ts';
-import { command, credentialName, duration, id, orNull, path, requireOne, slashed, text, withRule } from './values.ts';
+import {
+  command,
+  credentialName,
+  duration,
+  id,
+  oneOf,
+  orNull,
+  path,
+  requireOne,
+  section,
+  slashed,
+  text,
+  transform,
+  withRule,
+} from './values.ts';
 
 const METHODS = [...AUTH_METHODS, API_KEY] as const;
 const SOURCES = ['File', 'Command', 'Credential'] as const;
@@ -13,18 +27,18 @@ const SECRET_KEYS = SECRET_NAMES.flatMap(keysOf);
 
 export function authSection(directory: string) {
   const urlPart = (expected: string) => text(expected, (found) => !/[\s?#]/.test(found));
-  const file = path(directory).optional();
-  const argv = command(directory).optional();
-  const credential = credentialName().optional();
+  const file = v.optional(path(directory));
+  const argv = v.optional(command(directory));
+  const credential = v.optional(credentialName());
   const written = section({
-    method: oneOf(METHODS).prefault('password'),
-    username: text().optional(),
-    projectId: id('the id of a project', parseLong).optional(),
+    method: v.optional(oneOf(METHODS), 'password'),
+    username: v.optional(text()),
+    projectId: v.optional(id('the id of a project', parseLong)),
     path: orNull(urlPart('a path such as /service/UserAndLimitationManagement')),
     operation: orNull(urlPart('the name of an operation')),
     sessionCodeField: orNull(text()),
     sessionFaultPattern: orNull(text(QUICK_EXPRESSION, isQuickExpression)),
-    commandTimeoutSeconds: duration('seconds', 3600).prefault(30),
+    commandTimeoutSeconds: v.optional(duration('seconds', 3600), 30),
     passwordFile: file,
     passwordCommand: argv,
     passwordCredential: credential,
@@ -51,7 +65,7 @@ export function authSection(directory: string) {
     const sources = given.filter((key) => fitting.includes(key));
     requireOne(fitting, sources, report, ` for the method ${method}`);
   });
-  return checked.transform((keys): AuthSettings => {
+  return transform(checked, (keys): AuthSettings => {
     const { method, username = '', projectId = '', sessionCodeField, sessionFaultPattern, operation } = keys;
     const name = secretNameOf(method);
     const [file, argv] = [keys[`${name}File`], keys[`${name}Command`]];

@@ -1,9 +1,8 @@
 /** The parsed configuration, with defaults, absolute paths, and durations in milliseconds (`...Ms`). */
-
-import type { Output } from '../value-type.ts';
+import type * as v from 'valibot';
 import type { configSchema } from './schema.ts';
 
-export type Config = DeepReadonly<Output<ReturnType<typeof configSchema>>> & {
+export type Config = DeepReadonly<v.InferOutput<ReturnType<typeof configSchema>>> & {
   readonly file: string;
 };
 

@@ -4,14 +4,14 @@ import fs, { realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { distance } from 'fastest-levenshtein';
+import * as v from 'valibot';
 import { JobtailError } from '../errors.ts';
 import { printable } from '../printable.ts';
 import { keptFile } from '../system/kept-files.ts';
 import { isOfRoot, isWritableByOthers } from '../system/owners.ts';
-import type { Issue } from '../value-type.ts';
 import type { Config } from './config.ts';
 import { configSchema } from './schema.ts';
-import { type PlacedProblem, readYaml } from './yaml.ts';
+import { type PlacedProblem, readYaml, type YamlText } from './yaml.ts';
 
 /** Rejects with one `config` error: a line `file:line:column: key: expected ..., found ...` for each problem. */
 export async function loadConfig(path: string): Promise<Config> {
@@ -23,13 +23,9 @@ export async function loadConfig(path: string): Promise<Config> {
   if (yaml.value === null || yaml.value === undefined) {
     throw configError([`${file}: the file contains no configuration (it is empty, or all of it is comments)`]);
   }
-  const issues: Issue[] = [];
-  const config = configSchema(dirname(file)).read(yaml.value, issues);
-  if (issues.length === 0) return { file, ...config };
-  const problems = issues.map((issue) => ({
-    position: yaml.positionOf(issue.path, issue.known === undefined ? 'value' : 'key'),
-    text: textOf(issue, yaml.value),
-  }));
+  const result = v.safeParse(configSchema(dirname(file)), yaml.value);
+  if (result.success) return { file, ...result.output };
+  const problems = result.issues.flatMap((issue) => problemsOf(issue, yaml));
   throw configError(linesOf(file, problems));
 }
 
@@ -190,14 +186,22 @@ function foreignBecause(file: string, uid: number | undefined): string | undefin
   return undefined;
 }
 
-type Path = Issue['path'];
+type Path = readonly PropertyKey[];
 
-function textOf({ path, expected, known, found }: Issue, root: unknown): string {
-  const text =
-    known === undefined
-      ? `expected ${expected}, found ${String(found ?? describe(path, root))}`
-      : unknownKey(String(path.at(-1)), known);
-  return path.length === 0 ? text : `${pathText(path)}: ${text}`;
+function problemsOf({ path: steps, type, message, input }: v.BaseIssue<unknown>, yaml: YamlText): PlacedProblem[] {
+  const path = (steps ?? []).map(({ key }) => key as PropertyKey);
+  if (type === 'strict_object') {
+    // Of a section, only the first unknown key is an issue; its message lists the known ones.
+    const known = message.split(', ');
+    const unknown = Object.keys(steps?.at(-1)?.input as object).filter((key) => !known.includes(key));
+    return unknown.map((key) => {
+      const at = [...path.slice(0, -1), key];
+      return { position: yaml.positionOf(at, 'key'), text: `${pathText(at)}: ${unknownKey(key, known)}` };
+    });
+  }
+  const found = (type.startsWith('raw_') ? input : undefined) ?? describe(path, yaml.value);
+  const text = `expected ${message}, found ${String(found)}`;
+  return [{ position: yaml.positionOf(path, 'value'), text: path.length === 0 ? text : `${pathText(path)}: ${text}` }];
 }
 
 /** For people: `watch[0].job`. */

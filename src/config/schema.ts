@@ -1,11 +1,11 @@
 /** The schema of the configuration file, which config.example.yaml explains. Unknown keys are errors. */
 import { hostname } from 'node:os';
+import * as v from 'valibot';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import { EVENT_TYPES } from '../notification.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
 import { reasonAgainstRoot } from '../share-root.ts';
-import { isNotEmpty, listOf, type Output, oneOf, section } from '../value-type.ts';
 import { authSection, isQuickExpression, QUICK_EXPRESSION } from './auth-schema.ts';
 import { guardedPathsOf } from './secrets.ts';
 import { serviceSection, signInOf } from './service-schema.ts';
@@ -17,14 +17,23 @@ import {
   httpUrl,
   id,
   inMs,
+  isNotEmpty,
+  issueOf,
+  listOf,
+  oneOf,
   orEmpty,
   orNull,
   path,
   pathPairs,
   placeToListen,
+  refine,
+  required,
   requireOne,
+  section,
   size,
+  type Type,
   text,
+  transform,
   trueOrFalse,
   wholeNumber,
   withRule,
@@ -42,30 +51,30 @@ const MAX_AGE_DAYS = 3_650;
 /** Relative paths start from `directory`. */
 export function configSchema(directory: string) {
   const sections = section({
-    service: serviceSection(directory),
-    auth: authSection(directory),
+    service: required(serviceSection(directory)),
+    auth: required(authSection(directory)),
     mirror: orEmpty(
       section({
-        directory: path(directory).prefault('/var/lib/agent/mirror'),
-        keepGenerations: wholeNumber(0, 1000).prefault(5),
-        minFreeBytes: size(0, Number.MAX_SAFE_INTEGER).prefault(100 * 2 ** 20),
+        directory: v.optional(path(directory), '/var/lib/agent/mirror'),
+        keepGenerations: v.optional(wholeNumber(0, 1000), 5),
+        minFreeBytes: v.optional(size(0, Number.MAX_SAFE_INTEGER), 100 * 2 ** 20),
       }),
     ),
-    state: orEmpty(section({ directory: path(directory).prefault('/var/lib/agent/state') })),
+    state: orEmpty(section({ directory: v.optional(path(directory), '/var/lib/agent/state') })),
     poll: orEmpty(pollSection()),
     results: orEmpty(resultsSection(directory)),
-    watch: watchList().after((found) => found ?? []),
-    watchMine: watchMineSection().nullable().after(asSection),
+    watch: v.nullish(watchList(), []),
+    watchMine: orFalse(watchMineSection()),
     errors: orEmpty(section({ patterns: orNull(errorPatterns()) })),
-    notify: notifyList(directory).after((found) => found ?? []),
+    notify: v.nullish(notifyList(directory), []),
     stallAfterMinutes: orNull(duration('minutes', SETTLE_MAX_MINUTES)),
     retention: orEmpty(retentionSection()),
     fleet: orNull(fleetSection(directory)),
-    logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
+    logging: orEmpty(section({ level: v.optional(oneOf(LOG_LEVELS), 'info') })),
     metrics: orEmpty(section({ listen: orNull(hostAndPort()) })),
-    view: viewSection(directory).nullable().after(asSection),
+    view: orFalse(viewSection(directory)),
   });
-  return withRule(sections, ({ service, auth, watchMine }, report) => {
+  const checked = withRule(sections, ({ service, auth, watchMine }, report) => {
     const isSoap = service?.protocol === 'soap';
     if (service?.baseUrl === null && (auth?.method ?? 'session-code') !== 'session-code')
       report('the address of the sign-in, which starts with http:// or https://', ['service', 'baseUrl']);
@@ -76,46 +85,51 @@ export function configSchema(directory: string) {
     }
     if (isSoap && watchMine && service.jobsUrl === null)
       report('the address of JobManagementWs, because watchMine asks it which jobs there are', ['service', 'jobsUrl']);
-  }).transform((config, issues) => {
-    const guarded = guardedPathsOf(config);
-    for (const [there, root] of Object.entries(config.results.shareRoots)) {
-      const reason = reasonAgainstRoot(root, guarded);
-      if (reason === undefined) continue;
-      const expected = `a directory with files of the cluster and nothing else (${reason})`;
-      issues.push({ path: ['results', 'shareRoots', there], expected, found: root });
-    }
-    return inMs({ ...config, auth: signInOf(config) });
   });
+  return v.pipe(
+    checked,
+    v.rawTransform(({ dataset: { value: config }, addIssue }) => {
+      const guarded = guardedPathsOf(config);
+      for (const [there, root] of Object.entries(config.results.shareRoots)) {
+        const reason = reasonAgainstRoot(root, guarded);
+        if (reason === undefined) continue;
+        const expected = `a directory with files of the cluster and nothing else (${reason})`;
+        addIssue(issueOf(expected, ['results', 'shareRoots', there], root));
+      }
+      return inMs({ ...config, auth: signInOf(config) });
+    }),
+  );
 }
 
 function pollSection() {
   const keys = section({
-    minIntervalSeconds: duration('seconds', DAY_SECONDS).prefault(2),
-    maxIntervalSeconds: duration('seconds', DAY_SECONDS).prefault(60),
-    overlapBytes: size(4, 2 ** 20).prefault(256),
+    minIntervalSeconds: v.optional(duration('seconds', DAY_SECONDS), 2),
+    maxIntervalSeconds: v.optional(duration('seconds', DAY_SECONDS), 60),
+    overlapBytes: v.optional(size(4, 2 ** 20), 256),
   });
-  return withRule(keys, ({ minIntervalSeconds: minMs = 0, maxIntervalSeconds: maxMs = minMs }, report) => {
+  const checked = withRule(keys, ({ minIntervalSeconds: minMs = 0, maxIntervalSeconds: maxMs = minMs }, report) => {
     const expected = `a number of seconds that is not below minIntervalSeconds (${minMs / 1000})`;
     if (minMs > maxMs) report(expected, ['maxIntervalSeconds'], maxMs / 1000);
-  }).transform(inMs);
+  });
+  return transform(checked, inMs);
 }
 
 function resultsSection(directory: string) {
-  return section({
-    enabled: trueOrFalse().prefault(true),
-    intervalSeconds: duration('seconds', DAY_SECONDS).prefault(60),
-    include: globs(isOfPath)
-      .refine(isNotEmpty, 'at least one pattern (enabled: false turns results off)')
-      .refine((patterns) => !patterns.every((pattern) => pattern.startsWith('!')), 'a pattern without ! before it')
-      .prefault(['**']),
-    exclude: globs(isOfPath).prefault([]),
+  const some = refine(globs(isOfPath), isNotEmpty, 'at least one pattern (enabled: false turns results off)');
+  const isPositive = (patterns: string[]) => !patterns.every((pattern) => pattern.startsWith('!'));
+  const keys = section({
+    enabled: v.optional(trueOrFalse(), true),
+    intervalSeconds: v.optional(duration('seconds', DAY_SECONDS), 60),
+    include: v.optional(refine(some, isPositive, 'a pattern without ! before it'), ['**']),
+    exclude: v.optional(globs(isOfPath), []),
     maxFileBytes: orNull(size(1, Number.MAX_SAFE_INTEGER)),
-    transfer: oneOf(TRANSFER_WAYS).prefault('auto'),
-    directAboveBytes: size(0, Number.MAX_SAFE_INTEGER).prefault(64 * 2 ** 20),
+    transfer: v.optional(oneOf(TRANSFER_WAYS), 'auto'),
+    directAboveBytes: v.optional(size(0, Number.MAX_SAFE_INTEGER), 64 * 2 ** 20),
     bandwidthLimit: orNull(size(1024, Number.MAX_SAFE_INTEGER)),
-    shareRoots: pathPairs(directory).prefault({}),
+    shareRoots: v.optional(pathPairs(directory), {}),
     ssh: orEmpty(sshSection(directory)),
-  }).transform(inMs);
+  });
+  return transform(keys, inMs);
 }
 
 /** Whether a path can match: none has such parts, and what begins with # is a comment. */
@@ -128,10 +142,10 @@ function isOfPath(pattern: string): boolean {
 }
 
 function globs(canMatch: (pattern: string) => boolean = () => true) {
-  const glob = text('a pattern such as *.dat (put it in quotes)')
-    .refine(isQuickPattern, 'a pattern with at most two ** before its end')
-    .refine(canMatch, 'a pattern that a path can match (no empty part, no . or .., no # at its start)');
-  return listOf(glob, 'patterns such as ["**"]');
+  const written = text('a pattern such as *.dat (put it in quotes)');
+  const quick = refine(written, isQuickPattern, 'a pattern with at most two ** before its end');
+  const expected = 'a pattern that a path can match (no empty part, no . or .., no # at its start)';
+  return listOf(refine(quick, canMatch, expected), 'patterns such as ["**"]');
 }
 
 function sshSection(directory: string) {
@@ -139,41 +153,44 @@ function sshSection(directory: string) {
     /^(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ AAAA[A-Za-z0-9+/]+={0,2}(?: |$)/.test(found),
   );
   return section({
-    hostKeys: oneOf(HOST_KEY_CHECKS).prefault('accept-new'),
+    hostKeys: v.optional(oneOf(HOST_KEY_CHECKS), 'accept-new'),
     /** Null: a file in the state directory. */
     knownHostsFile: orNull(path(directory)),
-    pinnedKeys: listOf(key, 'public keys such as ["ssh-ed25519 AAAA..."]').prefault([]),
+    pinnedKeys: v.optional(listOf(key, 'public keys such as ["ssh-ed25519 AAAA..."]'), []),
   });
 }
 
-/** `true` is the rule with its defaults. */
-const asSection = (found: unknown) => (found === true ? {} : found === false || found === undefined ? null : found);
+/** `true` is the section with its defaults. */
+const asSection = transform(v.unknown(), (found) => (found === true ? {} : found === false ? null : found));
+const orFalse = <Value>(inner: Type<Value>) => orNull(v.pipe(asSection, v.nullable(inner)));
 
 const PUBLIC_URL = 'an address such as https://gateway.example.org/jobs/, without a query or a password';
 
 function viewSection(directory: string) {
   return section({
-    listen: placeToListen(directory).prefault('127.0.0.1:9470'),
+    listen: v.optional(placeToListen(directory), '127.0.0.1:9470'),
     /** Null: a file in the state directory. */
     tokenFile: orNull(path(directory)),
-    publicUrl: orNull(httpUrl(PUBLIC_URL).refine((url) => !url.includes('?'), PUBLIC_URL)),
+    publicUrl: orNull(refine(httpUrl(PUBLIC_URL), (url) => !url.includes('?'), PUBLIC_URL)),
   });
 }
 
 function retentionSection() {
-  return section({
+  const keys = section({
     settledDays: orNull(duration('days', MAX_AGE_DAYS)),
-    deleteFiles: trueOrFalse().prefault(false),
-  }).transform(inMs);
+    deleteFiles: v.optional(trueOrFalse(), false),
+  });
+  return transform(keys, inMs);
 }
 
 function watchMineSection() {
-  return section({
-    include: globs().refine(isNotEmpty, 'at least one pattern (watchMine: false follows none)').prefault(['**']),
-    exclude: globs().prefault([]),
-    maxAgeDays: duration('days', MAX_AGE_DAYS).prefault(1),
-    maxJobs: wholeNumber(1, 100_000).prefault(200),
-  }).transform(inMs);
+  const keys = section({
+    include: v.optional(refine(globs(), isNotEmpty, 'at least one pattern (watchMine: false follows none)'), ['**']),
+    exclude: v.optional(globs(), []),
+    maxAgeDays: v.optional(duration('days', MAX_AGE_DAYS), 1),
+    maxJobs: v.optional(wholeNumber(1, 100_000), 200),
+  });
+  return transform(keys, inMs);
 }
 
 function watchList() {
@@ -188,21 +205,22 @@ function watchList() {
 }
 
 function watchEntry() {
+  const names = LIVE_FILE_NAMES.join(', ');
+  const files = listOf(oneOf(LIVE_FILE_NAMES), `live files (${names})`);
+  const some = refine(files, isNotEmpty, `at least one of ${names} (leave the key out for all of them)`);
   const keys = section({
-    job: id('a job id (1 or more)', parseJobId),
-    tasks: orNull(listOf(id('a task id', parseTaskId), 'task ids').transform(eachOnce)),
-    files: listOf(oneOf(LIVE_FILE_NAMES), `live files (${LIVE_FILE_NAMES.join(', ')})`)
-      .refine(isNotEmpty, `at least one of ${LIVE_FILE_NAMES.join(', ')} (leave the key out for all of them)`)
-      .transform(eachOnce)
-      .prefault([...LIVE_FILE_NAMES]),
-    results: trueOrFalse().prefault(true),
+    job: required(id('a job id (1 or more)', parseJobId)),
+    tasks: orNull(eachOnce(listOf(id('a task id', parseTaskId), 'task ids'))),
+    files: v.optional(eachOnce(some), LIVE_FILE_NAMES),
+    results: v.optional(trueOrFalse(), true),
     settleAfterMinutes: orNull(duration('minutes', SETTLE_MAX_MINUTES)),
   });
   const expected =
     'at least one task id, because with "results: false" there is nothing else to follow (leave the key out for all tasks)';
-  return withRule(keys, ({ tasks, results }, report) => {
+  const checked = withRule(keys, ({ tasks, results }, report) => {
     if (tasks?.length === 0 && results === false) report(expected, ['tasks']);
-  }).transform(inMs);
+  });
+  return transform(checked, inMs);
 }
 
 const MAX_ERROR_PATTERNS = 100;
@@ -211,20 +229,20 @@ const MAX_ERROR_PATTERNS = 100;
 function errorPatterns() {
   const expected = `${QUICK_EXPRESSION}, without back-references`;
   const pattern = text(expected, (found) => !/\\[1-9k]|\(\?<[^=!]/.test(found) && isQuickExpression(found, 'isu'));
-  return listOf(pattern, 'regular expressions such as ["diverged", "\\\\bNaN\\\\b"]')
-    .refine(isNotEmpty, 'at least one pattern (leave the key out for the usual ones)')
-    .refine(({ length }) => length <= MAX_ERROR_PATTERNS, `at most ${MAX_ERROR_PATTERNS} patterns`);
+  const patterns = listOf(pattern, 'regular expressions such as ["diverged", "\\\\bNaN\\\\b"]');
+  const some = refine(patterns, isNotEmpty, 'at least one pattern (leave the key out for the usual ones)');
+  return refine(some, ({ length }) => length <= MAX_ERROR_PATTERNS, `at most ${MAX_ERROR_PATTERNS} patterns`);
 }
 
 const TARGETS = ['command', 'url', 'mail'] as const;
 
 function notifyList(directory: string) {
+  const events = listOf(oneOf(EVENT_TYPES), `events (${EVENT_TYPES.join(', ')})`);
+  const names = v.optional(refine(globs(), isNotEmpty, 'at least one pattern'), ['**']);
   const rule = section({
-    on: listOf(oneOf(EVENT_TYPES), `events (${EVENT_TYPES.join(', ')})`)
-      .refine(isNotEmpty, 'at least one event')
-      .transform(eachOnce),
-    jobs: globs().refine(isNotEmpty, 'at least one pattern').prefault(['**']),
-    files: globs().refine(isNotEmpty, 'at least one pattern').prefault(['**']),
+    on: required(eachOnce(refine(events, isNotEmpty, 'at least one event'))),
+    jobs: names,
+    files: names,
     match: orNull(text(QUICK_EXPRESSION, isQuickExpression)),
     command: orNull(command(directory)),
     url: orNull(httpUrl()),
@@ -247,11 +265,11 @@ function notifyList(directory: string) {
   return listOf(checked, 'rules such as {on: [failed], command: [/usr/local/bin/page-me]}');
 }
 
-const isProxyOrNone = (found: string) => found === 'none' || httpUrl().valid(found) !== undefined;
+const isProxyOrNone = (found: string) => found === 'none' || v.is(httpUrl(), found);
 
 const ONLY_WITH_URL = ['secretFile', 'proxy', 'caFile'] as const;
 
-const eachOnce = <Item>(items: readonly Item[]): Item[] => [...new Set(items)];
+const eachOnce = <Item>(list: Type<Item[]>) => transform(list, (items) => [...new Set(items)]);
 
 const URL_KEYS = ['url', 'urlFile', 'urlCredential'] as const;
 /** Two queries that reach their time limits must fit into a lease. */
@@ -267,28 +285,31 @@ const nameOfHost = () =>
     .slice(0, 63) || 'agent';
 
 export function fleetSection(directory: string) {
+  const schemaName = text(`a name of at most ${MAX_SCHEMA_CHARACTERS} small letters, digits and underscores`, (found) =>
+    new RegExp(`^[a-z_][a-z0-9_]{0,${MAX_SCHEMA_CHARACTERS - 1}}$`).test(found),
+  );
   const keys = section({
     url: orNull(databaseUrl()),
     urlFile: orNull(path(directory)),
     urlCredential: orNull(credentialName()),
-    name: orNull(text(EXPECTED_NAME, (found) => /^[\w.-]{1,63}$/.test(found))).transform(
-      (name) => name ?? nameOfHost(),
+    name: v.nullish(
+      text(EXPECTED_NAME, (found) => /^[\w.-]{1,63}$/.test(found)),
+      nameOfHost,
     ),
-    maxJobs: wholeNumber(1, 100_000).prefault(2000),
-    heartbeatSeconds: wholeNumber(MIN_HEARTBEAT_SECONDS, MAX_HEARTBEAT_SECONDS).prefault(15),
-    schema: text(`a name of at most ${MAX_SCHEMA_CHARACTERS} small letters, digits and underscores`, (found) =>
-      new RegExp(`^[a-z_][a-z0-9_]{0,${MAX_SCHEMA_CHARACTERS - 1}}$`).test(found),
-    ).prefault('jobtail'),
-    drainOnStop: trueOrFalse().prefault(false),
-    separateMirrors: trueOrFalse().prefault(false),
+    maxJobs: v.optional(wholeNumber(1, 100_000), 2000),
+    heartbeatSeconds: v.optional(wholeNumber(MIN_HEARTBEAT_SECONDS, MAX_HEARTBEAT_SECONDS), 15),
+    schema: v.optional(schemaName, 'jobtail'),
+    drainOnStop: v.optional(trueOrFalse(), false),
+    separateMirrors: v.optional(trueOrFalse(), false),
   });
-  return withRule(keys, (found, report) => {
+  const checked = withRule(keys, (found, report) => {
     const given = URL_KEYS.filter((key) => found[key] !== null);
     requireOne(URL_KEYS, given, report);
-  }).transform(({ heartbeatSeconds, ...others }) => ({ ...others, heartbeatMs: heartbeatSeconds * 1000 }));
+  });
+  return transform(checked, ({ heartbeatSeconds, ...others }) => ({ ...others, heartbeatMs: heartbeatSeconds * 1000 }));
 }
 
-export type FleetSettings = Readonly<Output<ReturnType<typeof fleetSection>>>;
+export type FleetSettings = Readonly<v.InferOutput<ReturnType<typeof fleetSection>>>;
 
 const TLS_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'] as const;
 
@@ -303,7 +324,7 @@ function isDatabaseUrl(text: string): boolean {
   if (/\s/.test(text) || !URL.canParse(text)) return false;
   const { protocol, password, searchParams, hash } = new URL(text);
   const mode = searchParams.get('sslmode');
-  const isKnownMode = mode === null || oneOf(TLS_MODES).valid(mode) !== undefined;
+  const isKnownMode = mode === null || v.is(oneOf(TLS_MODES), mode);
   return (
     /^postgres(?:ql)?:$/.test(protocol) &&
     password === '' &&

@@ -1,18 +1,22 @@
 /** The section `service`: the addresses of the service and its limits; some defaults depend on the protocol. */
+import * as v from 'valibot';
 import type { AuthSettings } from '../auth.ts';
 import { DEFAULT_PATH, SIGN_IN_PATHS } from '../remote/rest/contract.ts';
-import { type Output, oneOf, section, typeOf } from '../value-type.ts';
 import {
   A_TEXT,
   AN_ADDRESS,
   duration,
   httpUrl,
   inMs,
+  oneOf,
   orEmpty,
   orNull,
   path,
+  refine,
+  section,
   slashed,
   text,
+  transform,
   wholeNumber,
   withRule,
 } from './values.ts';
@@ -28,7 +32,7 @@ const MAX_CONCURRENCY = { soap: 17, rest: 1 } as const;
 
 const ONLY_OF = { soap: ['fileTransferUrl', 'namespace', 'jobsUrl', 'soapVersion'], rest: ['path'] } as const;
 
-const EXPECTED_PATH = 'a path such as /heappe';
+const PATH = 'a path such as /heappe';
 
 export function serviceSection(directory: string) {
   const file = () => orNull(path(directory));
@@ -38,38 +42,30 @@ export function serviceSection(directory: string) {
     if (certFile === null && typeof keyFile === 'string') report(expected, ['certFile']);
     if (keyFile === null && typeof certFile === 'string') report(expected, ['keyFile']);
   });
+  const withoutQuery = refine(httpUrl(), (url) => !url.includes('?'), 'an address without a query (?...)');
   const written = section({
-    protocol: oneOf(PROTOCOLS).prefault('soap'),
+    protocol: v.optional(oneOf(PROTOCOLS), 'soap'),
     /** {file_transfer_url} of docs/dev/soap.md. */
-    fileTransferUrl: httpUrl().optional(),
+    fileTransferUrl: v.optional(httpUrl()),
     /** {service_namespace} of docs/dev/soap.md. */
-    namespace: text().optional(),
+    namespace: v.optional(text()),
     /** {jobs_url} of docs/dev/soap.md; null if there is no such service. */
-    jobsUrl: httpUrl().nullable().optional(),
-    soapVersion: soapVersion().optional(),
+    jobsUrl: v.nullish(httpUrl()),
+    soapVersion: v.optional(soapVersion()),
     /** {base_url} of the sign-in, and of REST, without a slash at its end. */
-    baseUrl: orNull(
-      httpUrl()
-        .refine((url) => !url.includes('?'), 'an address without a query (?...)')
-        .transform((url) => url.replace(/\/+$/, '')),
-    ),
+    baseUrl: orNull(transform(withoutQuery, (url) => url.replace(/\/+$/, ''))),
     /** For REST: between `baseUrl` and the operations; starts with a slash or is empty. */
-    path: typeOf(
-      (found): found is string => typeof found === 'string' && /^[^\s?#\p{Cc}]*$/u.test(found),
-      EXPECTED_PATH,
-    )
-      .transform(slashed)
-      .optional(),
-    concurrency: wholeNumber(1, 1000).optional(),
+    path: v.optional(transform(v.pipe(v.string(PATH), v.regex(/^[^\s?#\p{Cc}]*$/u, PATH)), slashed)),
+    concurrency: v.optional(wholeNumber(1, 1000)),
     /** Null: the measured share of the server. */
     requestsPerMinute: orNull(wholeNumber(1, 1_000_000)),
     /** Of one call without progress. */
-    timeoutSeconds: duration('seconds', DAY_SECONDS).prefault(60),
+    timeoutSeconds: v.optional(duration('seconds', DAY_SECONDS), 60),
     tls: orEmpty(tls),
     proxy: orNull(httpUrl()),
     /** `user:password`, on one line. */
     proxyUserFile: orNull(path(directory)),
-    compression: oneOf(['auto', 'off']).prefault('auto'),
+    compression: v.optional(oneOf(['auto', 'off']), 'auto'),
   });
   const checked = withRule(written, (keys, report) => {
     if (keys.proxy === null && typeof keys.proxyUserFile === 'string')
@@ -87,7 +83,7 @@ export function serviceSection(directory: string) {
     if (protocol === 'rest' && below !== '' && keys.baseUrl?.endsWith(below))
       report(`an address without ${below}, which service.path adds`, ['baseUrl']);
   });
-  return checked.transform(({ protocol, concurrency: set, ...keys }) => {
+  return transform(checked, ({ protocol, concurrency: set, ...keys }) => {
     const { fileTransferUrl = '', namespace = '', jobsUrl = null, soapVersion: version = '1.2', ...both } = keys;
     const { path: restPath = DEFAULT_PATH, baseUrl, ...others } = both;
     const concurrency = set ?? CONCURRENCY[protocol];
@@ -101,10 +97,11 @@ export function serviceSection(directory: string) {
 /** `soapVersion: 1.2` without quotes is a number in YAML. */
 function soapVersion() {
   const expected = `"${SOAP_VERSIONS.join('" or "')}"`;
-  return oneOf(SOAP_VERSIONS, expected).after((found) => (typeof found === 'number' ? String(found) : found));
+  const quoted = transform(v.unknown(), (found) => (typeof found === 'number' ? String(found) : found));
+  return v.pipe(quoted, v.picklist(SOAP_VERSIONS, expected));
 }
 
-type Service = Output<ReturnType<typeof serviceSection>>;
+type Service = v.InferOutput<ReturnType<typeof serviceSection>>;
 
 export function signInOf({ service, auth }: { readonly service: Service; readonly auth: AuthSettings }): AuthSettings {
   if (service.protocol === 'soap') return { ...auth, path: auth.path ?? '/service/UserAndLimitationManagement' };

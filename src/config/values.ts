@@ -1,22 +1,38 @@
 /** Types of configuration values. The message of each issue is what src/config/load.ts expects. */
 import { isAbsolute, resolve } from 'node:path';
-import { type Issue, isNotEmpty, isSection, isString, listOf, Type, typeOf } from '../value-type.ts';
+import * as v from 'valibot';
 
-const anything = new Type((found) => found);
+/** What is read as such a value. */
+export type Type<Value> = v.GenericSchema<unknown, Value>;
+
+const isSection = (found: unknown): found is Readonly<Record<string, unknown>> =>
+  typeof found === 'object' && found !== null && !Array.isArray(found);
+
+/** A section with exactly these keys; the message of an unknown one lists them. */
+export const section = <Shape extends v.ObjectEntries>(shape: Shape) =>
+  v.pipe(v.unknown(), v.check(isSection, A_SECTION), v.strictObject(shape, Object.keys(shape).join(', ')));
+const A_SECTION = 'a section (keys with their values)';
+
+/** Accepts fewer values. */
+export const refine = <Value>(inner: Type<Value>, isFine: (value: Value) => boolean, expected: string) =>
+  v.config(v.pipe(inner, v.check(isFine, expected)), { abortPipeEarly: true });
+
+/** Changes a valid value. */
+export const transform = <Found, Value>(inner: Type<Found>, change: (found: Found) => Value) =>
+  v.pipe(inner, v.transform(change));
 
 /** Converts a value; `read` returns undefined for an invalid one. */
-function readAs<Found, Value>(type: Type<Found>, expected: string, read: (found: Found) => Value | undefined) {
-  return type.transform((found, issues) => {
-    const value = read(found);
-    if (value === undefined) issues.push({ path: [], expected });
-    return value as Value;
-  });
-}
+const readAs = <Found, Value>(inner: Type<Found>, expected: string, read: (found: Found) => Value | undefined) =>
+  v.pipe(inner, v.transform(read), v.custom<Value>(isGiven, expected));
+const isGiven = (value: unknown) => value !== undefined;
 
-export const orNull = <Value>(inner: Type<Value>) => inner.nullable().prefault(null);
+/** A missing one gets its own message. */
+export const required = <Value>(inner: Type<Value>) => v.optional(inner, null);
+
+export const orNull = <Value>(inner: Type<Value>) => v.nullish(inner, null);
 
 /** A section that may be missing, or empty because all its keys are commented out. */
-export const orEmpty = <Value>(inner: Type<Value>) => inner.after((found) => found ?? {});
+export const orEmpty = <Value>(inner: Type<Value>) => v.nullish(inner, {});
 
 /** Renames durations, which are milliseconds after parsing. */
 export function inMs<Values extends object>(section: Values): InMs<Values> {
@@ -37,14 +53,16 @@ type InMs<Values> = {
 export type Report = (expected: string, path?: readonly PropertyKey[], found?: unknown) => void;
 
 /** A rule between keys. It gets the readable part, even after errors, so that all errors are reported at once. */
-export function withRule<Keys>(inner: Type<Keys>, check: (keys: Partial<Keys>, report: Report) => void): Type<Keys> {
-  const read = (from: unknown, issues: Issue[]) => {
-    const keys = inner.read(from, issues);
-    if (typeof keys === 'object' && keys !== null)
-      check(keys, (expected, path = [], found = undefined) => void issues.push({ path, expected, found }));
-    return keys;
-  };
-  return new Type(read, inner.parts);
+export function withRule<Keys>(inner: Type<Keys>, check: (keys: Partial<Keys>, report: Report) => void) {
+  const rule = v.rawCheck<Keys>(({ dataset: { value }, addIssue }) => {
+    if (typeof value === 'object' && value !== null) check(value, (...problem) => addIssue(issueOf(...problem)));
+  });
+  return v.pipe(inner, rule);
+}
+
+export function issueOf(...[message, path = [], input]: Parameters<Report>) {
+  const items = path.map((key) => ({ type: 'unknown', origin: 'value', input, key, value: input }) as const);
+  return { message, input, path: items as [v.UnknownPathItem] };
 }
 
 export function requireOne(keys: readonly string[], given: readonly string[], report: Report, what = ''): void {
@@ -52,15 +70,10 @@ export function requireOne(keys: readonly string[], given: readonly string[], re
   report(`exactly one of ${keys.join(', ')}${what}`, [], given.length === 0 ? 'none of them' : given.join(' and '));
 }
 
-const isNumber = (found: unknown): found is number => Number.isFinite(found);
+export const isNotEmpty = ({ length }: { readonly length: number }) => length > 0;
 
-export const wholeNumber = (min: number, max: number) => wholeFrom(min, max, `a whole number from ${min} to ${max}`);
-
-const wholeFrom = (min: number, max: number, expected: string) =>
-  typeOf(
-    (found): found is number => Number.isSafeInteger(found) && min <= Number(found) && Number(found) <= max,
-    expected,
-  );
+export const wholeNumber = (min: number, max: number, expected = `a whole number from ${min} to ${max}`) =>
+  v.pipe(v.number(expected), v.safeInteger(expected), v.minValue(min, expected), v.maxValue(max, expected));
 
 const UNIT_MS = { seconds: 1000, minutes: 60_000, days: 86_400_000 } as const;
 
@@ -68,38 +81,43 @@ const UNIT_MS = { seconds: 1000, minutes: 60_000, days: 86_400_000 } as const;
 export function duration(unit: keyof typeof UNIT_MS, max: number) {
   const expected = `a number of ${unit} above 0, at most ${max}`;
   const unitMs = UNIT_MS[unit];
-  const units = typeOf(isNumber, expected).refine((found) => found >= 1 / unitMs && found <= max, expected);
-  return units.transform((found) => Math.round(found * unitMs));
+  const units = v.pipe(v.number(expected), v.minValue(1 / unitMs, expected), v.maxValue(max, expected));
+  return transform(units, (found) => Math.round(found * unitMs));
 }
 
 export function size(min: number, max: number) {
   const expected = `a number of bytes from ${min} to ${max}, or a size such as "512 MiB"`;
-  const whole = wholeFrom(min, max, expected);
-  return whole.after((found) => {
-    if (!isString(found)) return found;
-    const [, digits, prefix, binary] = /^([0-9]+(?:\.[0-9]+)?) ?(?:(?:([kmgt])(i)?)?b)?$/i.exec(found) ?? [];
-    const power = prefix === undefined ? 0 : 1 + 'kmgt'.indexOf(prefix.toLowerCase());
-    const factor = (binary === undefined ? 1000 : 1024) ** power;
-    return digits === undefined ? found : Math.round(Number(digits) * factor);
-  });
+  return v.pipe(v.unknown(), v.transform(bytesIn), wholeNumber(min, max, expected));
 }
 
-export const trueOrFalse = () => typeOf((found) => typeof found === 'boolean', 'true or false');
+function bytesIn(found: unknown): unknown {
+  if (typeof found !== 'string') return found;
+  const [, digits, prefix, binary] = /^([0-9]+(?:\.[0-9]+)?) ?(?:(?:([kmgt])(i)?)?b)?$/i.exec(found) ?? [];
+  const power = prefix === undefined ? 0 : 1 + 'kmgt'.indexOf(prefix.toLowerCase());
+  const factor = (binary === undefined ? 1000 : 1024) ** power;
+  return digits === undefined ? found : Math.round(Number(digits) * factor);
+}
+
+export const listOf = <Item>(item: Type<Item>, what: string) => v.array(item, `a list of ${what}`);
+
+export const trueOrFalse = () => v.boolean('true or false');
+
+export const oneOf = <const Values extends readonly string[]>(values: Values) =>
+  v.picklist(values, `one of ${values.join(', ')}`);
 
 const isText = (found: string) => found !== '' && !/\p{Cc}/u.test(found);
 
 export const A_TEXT = 'a text that is not empty';
 
 /** One line, not empty. */
-export function text(expected = A_TEXT, accepts: (found: string) => boolean = () => true) {
-  return typeOf(isString, expected).refine((found) => isText(found) && accepts(found), expected);
-}
+export const text = (expected = A_TEXT, accepts: (found: string) => boolean = () => true) =>
+  refine(v.string(expected), (found) => isText(found) && accepts(found), expected);
 
 export const credentialName = () => text('the name of a systemd credential', (found) => !/^\.{1,2}$|\//.test(found));
 
 export function id<Id extends string>(what: string, parse: (found: unknown) => Id | undefined) {
   const expected = `${what}: a whole number of at most 64 bits`;
-  return readAs(anything, expected, parse);
+  return readAs(v.unknown(), expected, parse);
 }
 
 /** With one slash before it, and none at its end. */
@@ -108,17 +126,17 @@ export const slashed = (part: string) => `/${part}`.replaceAll(/\/{2,}/g, '/').r
 export function path(directory: string) {
   const expected = 'a path (written in full: ~ is not expanded)';
   const isPlain = (found: string) => !/^~[a-z_]|^%[a-z]\/|^\$\w|\$\{/i.test(found);
-  return text(expected, (found) => !/^~(\/|$)/.test(found))
-    .refine(isPlain, 'a path (written in full: variables and names of users are not expanded)')
-    .transform((found) => resolve(directory, found));
+  const inFull = text(expected, (found) => !/^~(\/|$)/.test(found));
+  const plain = refine(inFull, isPlain, 'a path (written in full: variables and names of users are not expanded)');
+  return transform(plain, (found) => resolve(directory, found));
 }
 
 /** Paths of this machine by absolute paths of another one. */
 export function pathPairs(directory: string) {
   const expected = 'paths of the server with paths of this machine, such as {/scratch: /mnt/scratch}';
   const isFine = (pairs: object): pairs is Readonly<Record<string, string>> =>
-    Object.entries(pairs).every(([there, here]) => there.startsWith('/') && isString(here) && isText(here));
-  return readAs(anything, expected, (found) => {
+    Object.entries(pairs).every(([there, here]) => there.startsWith('/') && typeof here === 'string' && isText(here));
+  return readAs(v.unknown(), expected, (found) => {
     if (!isSection(found) || !isFine(found)) return undefined;
     return Object.fromEntries(Object.entries(found).map(([there, here]) => [there, resolve(directory, here)]));
   });
@@ -127,7 +145,7 @@ export function pathPairs(directory: string) {
 /** A list of words. A program with a slash is a path, others are searched in PATH. */
 export function command(directory: string) {
   const words = listOf(text('a text (put it in quotes)'), 'texts: the program and its arguments, without a shell');
-  return words.refine(isNotEmpty, 'at least the name of a program').transform(([program = '', ...args]) => {
+  return transform(refine(words, isNotEmpty, 'at least the name of a program'), ([program = '', ...args]) => {
     const isRelativePath = program.includes('/') && !isAbsolute(program);
     return [isRelativePath ? resolve(directory, program) : program, ...args];
   });

@@ -21,7 +21,7 @@ export interface PlacedProblem {
   readonly text: string;
 }
 
-interface YamlText {
+export interface YamlText {
   /** Whole numbers beyond 2^53 are bigint, so that 64-bit ids are exact. Undefined after syntax errors. */
   readonly value: unknown;
   readonly problems: readonly PlacedProblem[];

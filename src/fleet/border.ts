@@ -1,4 +1,5 @@
 /** Parses rows of the fleet's database. A malformed or unknown one is reported once, and ignored. */
+import * as v from 'valibot';
 import { ERROR_POLICIES } from '../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId, type TaskId } from '../job.ts';
 import { MISMATCH_KINDS } from '../mismatch.ts';
@@ -7,7 +8,6 @@ import { printable } from '../printable.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
 import { PORTABLE_KEYS, type PortableRow, type PortableTable } from '../store/portable-rows.ts';
 import type { WatchMineRow, WatchRequest } from '../store/rows.ts';
-import { isNotEmpty, isString, listOf, type Output, objectOf, oneOf, Type, typeOf } from '../value-type.ts';
 
 /**
  * watch: follow the job. unwatch: one last pass, then stop following. end: stop at once. sync: one pass. drop: no
@@ -34,75 +34,72 @@ const MAX_REPORTS = 1_000;
 const MAX_SHOWN = 100;
 export const NOT_STORED = 'this version cannot store it';
 
-const whole = typeOf((found): found is number => Number.isSafeInteger(found) && Number(found) >= 0);
-const text = typeOf(isString);
-const maybeText = text.nullable();
-const flag = typeOf((found) => typeof found === 'boolean');
+const text = v.string();
+const maybeText = v.nullable(text);
+const whole = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 /** Paths are built from it, so only canonical decimal text is accepted. */
-const jobId = typeOf((found): found is JobId => typeof found === 'string' && parseJobId(found) === found);
-const taskId = typeOf((found): found is TaskId => typeof found === 'string' && parseTaskId(found) === found);
-const liveFile = oneOf(LIVE_FILE_NAMES);
-const globs = listOf(text.refine((found) => found !== '' && isQuickPattern(found)));
+const jobId = v.custom<JobId>((found) => typeof found === 'string' && parseJobId(found) === found);
+const taskId = v.custom<TaskId>((found) => typeof found === 'string' && parseTaskId(found) === found);
+const liveFile = v.picklist(LIVE_FILE_NAMES);
+const globs = v.array(v.pipe(text, v.nonEmpty(), v.check(isQuickPattern)));
 
-const WATCH_REQUEST = objectOf({
+const WATCH_REQUEST = v.object({
   jobId,
-  tasks: listOf(taskId).nullable(),
-  files: listOf(liveFile).refine(isNotEmpty),
-  results: flag,
-  settleAfterMs: whole.nullable(),
-  stallAfterMs: whole.nullable().optional(),
-  source: oneOf(['config', 'command', 'mine']),
+  tasks: v.nullable(v.array(taskId)),
+  files: v.pipe(v.array(liveFile), v.nonEmpty()),
+  results: v.boolean(),
+  settleAfterMs: v.nullable(whole),
+  stallAfterMs: v.nullish(whole),
+  source: v.picklist(['config', 'command', 'mine']),
 });
 
-const RULE = objectOf({
-  ...{ source: oneOf(['command']), since: whole, maxAgeMs: whole },
-  ...{ include: globs.refine(isNotEmpty), exclude: globs },
-  maxJobs: whole.refine((jobs) => jobs >= 1 && jobs <= 100_000),
+const RULE = v.object({
+  ...{ source: v.literal('command'), since: whole, maxAgeMs: whole },
+  ...{ include: v.pipe(globs, v.nonEmpty()), exclude: globs },
+  maxJobs: v.pipe(whole, v.minValue(1), v.maxValue(100_000)),
 });
 
 /** Only shown, never requested. Older agents have none. */
-const viewAddress = new Type((found) => (isString(found) && /^https?:\/\/.{0,192}$/.test(found) ? found : null));
-const ABOUT = objectOf({ host: text, pid: whole, version: text, view: viewAddress });
+const viewAddress = v.fallback(v.nullable(v.pipe(text, v.maxLength(200), v.regex(/^https?:\/\//))), null);
+const ABOUT = v.object({ host: text, pid: whole, version: text, view: viewAddress });
 
-const ERROR = objectOf({
-  code: text.refine((code) => Object.hasOwn(ERROR_POLICIES, code)),
-  ...{ message: text, hint: maybeText, since: whole, retryAt: whole.optional() },
+const ERROR = v.object({
+  code: v.picklist(Object.keys(ERROR_POLICIES)),
+  ...{ message: text, hint: maybeText, since: whole, retryAt: v.optional(whole) },
 });
 
-const time = objectOf({ text, ms: typeOf((found): found is number => Number.isFinite(found)).nullable() }).nullable();
-const INFORMATION = objectOf({
+const time = v.nullable(v.object({ text, ms: v.nullable(v.pipe(v.number(), v.finite())) }));
+const INFORMATION = v.object({
   ...{ id: jobId, name: maybeText, state: maybeText },
   ...{ creationTime: time, submitTime: time, startTime: time, endTime: time },
-  tasks: listOf(
-    objectOf({
+  tasks: v.array(
+    v.object({
       ...{ id: taskId, name: maybeText, state: maybeText },
       ...{ startTime: time, endTime: time, errorMessage: maybeText },
     }),
   ),
 });
 
-const EVENT = objectOf({
-  id: text.refine((found) => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(found)),
-  time: text.refine((found) => /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(found) && !Number.isNaN(Date.parse(found))),
-  ...{ type: oneOf(EVENT_TYPES), count: whole.refine((count) => count >= 1) },
-  ...{ jobId: jobId.optional(), jobName: text.optional(), taskId: taskId.optional(), file: liveFile.optional() },
-  ...{ generation: whole.optional(), line: whole.optional(), text: text.optional(), reason: text.optional() },
-  jobs: listOf(jobId).optional(),
+const EVENT = v.object({
+  ...{ id: v.pipe(text, v.uuid()), time: v.pipe(text, v.isoTimestamp(), v.endsWith('Z')) },
+  ...{ type: v.picklist(EVENT_TYPES), count: v.pipe(whole, v.minValue(1)) },
+  ...v.partial(v.object({ jobId, jobName: text, taskId, file: liveFile, jobs: v.array(jobId) })).entries,
+  ...v.partial(v.object({ generation: whole, line: whole, text, reason: text })).entries,
 });
 
 /** Columns with another type than text, whole number or null. */
-const COLUMNS: Readonly<Record<string, Type<unknown>>> = {
+const COLUMNS: Readonly<Record<string, v.GenericSchema>> = {
   task_id: taskId,
   file: liveFile,
-  copy_mark: text.refine((mark) => /^\d{1,16}$/.test(mark)).nullable(),
-  inexact: jsonOf(listOf(objectOf({ start: whole, length: whole }))),
+  copy_mark: v.nullable(v.pipe(text, v.regex(/^\d{1,16}$/))),
+  inexact: jsonOf(v.array(v.object({ start: whole, length: whole }))),
   mismatches: jsonOf(
-    listOf(objectOf({ kind: oneOf(MISMATCH_KINDS), at: whole, reason: text, generation: whole, seenAt: whole })),
+    v.array(v.object({ kind: v.picklist(MISMATCH_KINDS), at: whole, reason: text, generation: whole, seenAt: whole })),
   ),
-  files: jsonOf(listOf(liveFile)),
+  files: jsonOf(v.array(liveFile)),
   information: jsonOf(INFORMATION),
   event: jsonOf(EVENT),
-  error: jsonOf(ERROR).nullable(),
+  error: v.nullable(jsonOf(ERROR)),
 };
 const isUsual = (found: unknown) =>
   found === null || typeof found === 'string' || (Number.isSafeInteger(found) && Number(found) >= 0);
@@ -129,7 +126,7 @@ export class Border {
   }
 
   isJob(found: unknown): found is JobId {
-    return jobId.valid(found) !== undefined || this.#refuse('job', String(found), 'malformed id');
+    return v.is(jobId, found) || this.#refuse('job', String(found), 'malformed id');
   }
 
   rows<Found extends FoundRow>(found: readonly Found[]): (Found & PortableRow & { readonly row: string })[] {
@@ -145,27 +142,27 @@ export class Border {
   }
 
   command({ kind, body, jobId: job, commandId }: FoundCommand): { readonly body: WatchRequest | null } | undefined {
-    const command = body === null ? null : WATCH_REQUEST.valid(body);
+    const command = body === null ? null : dataOf(WATCH_REQUEST, body);
     const isSound = command !== undefined && (command?.jobId ?? job) === job && (kind !== 'watch' || command !== null);
     if (COMMAND_KINDS.includes(kind) && isSound) return { body: command as WatchRequest | null };
     this.#refuse(`command ${commandId} for job ${job}`, kind, 'malformed, or of an unknown kind');
     return undefined;
   }
 
-  about(found: unknown): Output<typeof ABOUT> {
-    return ABOUT.valid(found) ?? { host: '', pid: 0, version: '', view: null };
+  about(found: unknown): v.InferOutput<typeof ABOUT> {
+    return dataOf(ABOUT, found) ?? { host: '', pid: 0, version: '', view: null };
   }
 
   rule(found: unknown): WatchMineRow | undefined {
     if (found === undefined) return undefined;
-    const rule = RULE.valid(found);
-    if (rule === undefined) this.#refuse('rule', 'watch --mine', 'malformed');
-    return rule;
+    const data = dataOf(RULE, found);
+    if (data === undefined) this.#refuse('rule', 'watch --mine', 'malformed');
+    return data;
   }
 
   startTime(row: string): string | null {
     const information = objectIn(row)?.['information'];
-    return jsonOf(INFORMATION).valid(information)?.startTime?.text ?? null;
+    return dataOf(jsonOf(INFORMATION), information)?.startTime?.text ?? null;
   }
 
   #row(one: FoundRow): { readonly jobId: JobId; readonly table: PortableTable; readonly row: string } | string {
@@ -175,11 +172,11 @@ export class Border {
     if (columns === undefined) return 'not an object';
     const values = PORTABLE_KEYS[table].map((name) => columns[name]);
     const isIts = columns['job_id'] === one.jobId && JSON.stringify(values) === JSON.stringify(parsed(key));
-    const id = jobId.valid(one.jobId);
+    const id = dataOf(jobId, one.jobId);
     if (!isIts || id === undefined) return 'its columns contradict its key';
     for (const [name, found] of Object.entries(columns)) {
-      const type = COLUMNS[name];
-      const isSound = type === undefined ? isUsual(found) : type.valid(found) !== undefined;
+      const column = COLUMNS[name];
+      const isSound = column === undefined ? isUsual(found) : v.is(column, found);
       if (isSound) continue;
       if (name !== 'error') return `column ${name} is malformed`;
       // The value is for people only, and a newer agent has other codes.
@@ -199,8 +196,13 @@ export class Border {
 
 const isPortable = (table: string): table is PortableTable => Object.hasOwn(PORTABLE_KEYS, table);
 
-function jsonOf<Value>(type: Type<Value>): Type<Value> {
-  return type.after((found) => (isString(found) ? parsed(found) : undefined));
+function jsonOf<T>(schema: v.GenericSchema<unknown, T>) {
+  return v.pipe(v.string(), v.transform(parsed), schema);
+}
+
+function dataOf<T>(schema: v.GenericSchema<unknown, T>, found: unknown): T | undefined {
+  const { success, output } = v.safeParse(schema, found);
+  return success ? output : undefined;
 }
 
 function objectIn(text: string): Record<string, unknown> | undefined {

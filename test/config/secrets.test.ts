@@ -1,11 +1,11 @@
 /** The secrets of a configuration: no key of the schema that holds or names one is missing. */
 import fs from 'node:fs';
+import * as v from 'valibot';
 import { expect, it } from 'vitest';
 import { configSchema } from '../../src/config/schema.ts';
 import { keepSecrets, secretFilesOf } from '../../src/config/secrets.ts';
-import { path as pathValue } from '../../src/config/values.ts';
+import { orNull, path as pathValue, section } from '../../src/config/values.ts';
 import { Secrets } from '../../src/redact.ts';
-import { section, type Type } from '../../src/value-type.ts';
 import { configDirectory, MINIMAL } from './files.ts';
 
 const { path, load, refusal } = configDirectory();
@@ -16,15 +16,17 @@ const IS_SECRET =
 const NO_SECRET = new Set(['fleet.schema', 'results.ssh.hostKeys']);
 
 /** The names of all keys of a schema, whatever is around its sections. */
-function keysOf({ parts }: Type<unknown>, before = ''): string[] {
-  return Object.entries(parts).flatMap(([key, inner]) => {
-    if (key === '[]') return keysOf(inner, `${before}[]`);
+function keysOf(schema: unknown, before = ''): string[] {
+  const { pipe = [], wrapped, item, entries = {} } = schema as Record<string, object | undefined>;
+  const inner = [...Object.values(pipe), ...(wrapped ? [wrapped] : [])].flatMap((part) => keysOf(part, before));
+  const own = Object.entries(entries).flatMap(([key, value]) => {
     const name = before === '' ? key : `${before}.${key}`;
-    return [name, ...keysOf(inner, name)];
+    return [name, ...keysOf(value, name)];
   });
+  return [...inner, ...own, ...(item === undefined ? [] : keysOf(item, `${before}[]`))];
 }
 
-const secretKeys = (schema: Type<unknown>) => {
+const secretKeys = (schema: unknown) => {
   const found = keysOf(schema).filter((key) => IS_SECRET.test(key) && !NO_SECRET.has(key));
   return [...new Set(found)].sort();
 };
@@ -44,11 +46,7 @@ it('every key of the schema that holds or names a secret is one that is handled'
 });
 
 it('a secret key that is added to the schema is found', () => {
-  const more = section({
-    mail: section({ passwordFile: pathValue('/').optional() })
-      .nullable()
-      .after((found) => found),
-  });
+  const more = section({ mail: orNull(section({ passwordFile: v.optional(pathValue('/')) })) });
   expect(secretKeys(more)).toEqual(['mail.passwordFile']);
 });
 

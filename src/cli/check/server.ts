@@ -1,22 +1,22 @@
 /** `agent check`: health and release of the server, and how it reports jobs and tasks. */
 import { performance } from 'node:perf_hooks';
+import * as v from 'valibot';
 import type { CapabilityStore, JobService } from '../../agent/ports.ts';
 import type { Config } from '../../config/config.ts';
 import { wayTo } from '../../daemon/connection.ts';
 import { countOf } from '../../numbers.ts';
 import { RestCapabilities } from '../../remote/rest/capabilities.ts';
 import { systemClock } from '../../system/clock.ts';
-import { isSection, isString, objectOf, typeOf } from '../../value-type.ts';
 import { answerOf, jobsUrlBeside, jsonOf } from './description.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 const MAX_SHOWN = 60;
 
-const PART = objectOf({ IsHealthy: typeOf((found) => typeof found === 'boolean') });
-const HEALTH = objectOf({
-  IsHealthy: typeOf((found) => typeof found === 'boolean'),
-  Version: typeOf(isString).nullable().optional(),
-  Component: typeOf(isSection).nullable().optional(),
+const UNHEALTHY = v.object({ IsHealthy: v.literal(false) });
+const HEALTH = v.object({
+  IsHealthy: v.boolean(),
+  Version: v.nullish(v.string()),
+  Component: v.nullish(v.record(v.string(), v.unknown())),
 });
 
 /** Releases before V6.0 have no such page. */
@@ -25,12 +25,12 @@ export async function healthOf(config: Config, signal: AbortSignal): Promise<Fin
   if (service.protocol !== 'rest') return [];
   const address = `${service.baseUrl}${service.path}/Health`;
   const answer = await answerOf(address, signal, await wayTo(config));
-  const health = HEALTH.valid(answer && jsonOf(answer.text));
-  if (health === undefined) return [note('not reported by this server (V6.0 and later have a page for it)')];
-  const version = (health.Version ?? '').slice(0, MAX_SHOWN);
+  const { success, output } = v.safeParse(HEALTH, answer && jsonOf(answer.text));
+  if (!success) return [note('not reported by this server (V6.0 and later have a page for it)')];
+  const version = (output.Version ?? '').slice(0, MAX_SHOWN);
   const shown = version === '' ? [] : [note(`version set by its operator: ${JSON.stringify(version)} (not used)`)];
-  if (health.IsHealthy) return [ok('the server reports that it is healthy'), ...shown];
-  const parts = Object.entries(health.Component ?? {}).filter(([, part]) => PART.valid(part)?.IsHealthy === false);
+  if (output.IsHealthy) return [ok('the server reports that it is healthy'), ...shown];
+  const parts = Object.entries(output.Component ?? {}).filter(([, part]) => v.is(UNHEALTHY, part));
   const names = parts.map(([name]) => name.slice(0, MAX_SHOWN)).join(', ');
   const what = names === '' ? '' : `: ${names}`;
   return [warning(`the server reports that it is not healthy${what}`, 'ask its operator'), ...shown];
