@@ -80,7 +80,7 @@ export function serviceSection(directory: string) {
     if (protocol === 'rest' && keys.baseUrl === null)
       report('the address of the middleware, which starts with http:// or https://', ['baseUrl']);
     const { path: below = DEFAULT_PATH } = keys;
-    if (protocol === 'rest' && below !== '' && keys.baseUrl?.endsWith(below))
+    if (protocol === 'rest' && below !== '' && typeof keys.baseUrl === 'string' && keys.baseUrl.endsWith(below))
       report(`an address without ${below}, which service.path adds`, ['baseUrl']);
   });
   return transform(checked, ({ protocol, concurrency: set, ...keys }) => {

@@ -68,6 +68,7 @@ auth: {username: alice, passwordFile: password, operation: Login}
 
   it.each([
     ['', 'the address of the middleware'],
+    [', baseUrl: 5', 'an address that starts with http'],
     [', baseUrl: https://m.example.org/heappe/', 'an address without /heappe, which service.path adds'],
   ])('refuses as the address: "%s"', async (address, said) => {
     const { message } = await refusal(REST.replace(', baseUrl: https://m.example.org/', address));
