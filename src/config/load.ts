@@ -1,8 +1,7 @@
 /** Finds, reads and validates the configuration file and its TLS files, and reports errors. */
 import { isUtf8 } from 'node:buffer';
-import fs, { realpathSync, statSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { distance } from 'fastest-levenshtein';
 import * as v from 'valibot';
 import { JobtailError } from '../errors.ts';
@@ -61,11 +60,8 @@ const ROOT_HINT = 'run the agent as the user of the file, or make root the owner
 /** Larger ones take a minute to read. */
 const MAX_BYTES = 1024 * 1024;
 
-/** Not by `fs.promises`, which takes longer to load than to read. */
-const readFile = promisify(fs.readFile);
-
 async function readOrKept(file: string): Promise<Buffer> {
-  return keptFile(file) ?? (await readFile(file));
+  return keptFile(file) ?? readFileSync(file);
 }
 
 function whyUnreadable(error: NodeJS.ErrnoException): string {
