@@ -214,7 +214,7 @@ export class FollowedJob {
     } catch (thrown) {
       context.failures.failed(STATE, asJobtailError(thrown));
     }
-    if (kind === 'pass' || this.isFollowed) due.plan(kind, delayMs);
+    if (kind === 'pass' || this.isFollowed) due.plan(kind, Math.min(delayMs, stage.overdueInMs));
   }
 
   /** Ends a deleted job: no more requests, and its mirrors stay. */

@@ -141,6 +141,13 @@ export class JobStage {
     return since !== undefined && this.#clock.monotonic() - since >= FAILING_MS;
   }
 
+  /** Milliseconds until that is so; infinite if nothing delays the end, and afterwards. */
+  get overdueInMs(): number {
+    const since = this.#delayedSince;
+    if (since === undefined || this.isOverdue) return Number.POSITIVE_INFINITY;
+    return since + FAILING_MS - this.#clock.monotonic();
+  }
+
   /** Milliseconds until a poll may settle the job; 0 or less from then on. */
   get settlesInMs(): number {
     if (!this.isFollowed) return Number.POSITIVE_INFINITY;

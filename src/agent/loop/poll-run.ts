@@ -81,10 +81,9 @@ export class PollRun {
       due.plan('pass', waitMs);
       if (waitMs === 0) return true;
     }
-    const nextMs =
-      stage.isSettled || !isAnswered
-        ? intervalMs
-        : Math.min(intervalMs, Math.max(context.limits.intervals.minIntervalMs, stage.settlesInMs));
+    const { minIntervalMs } = context.limits.intervals;
+    const endsInMs = stage.isSettled ? stage.overdueInMs : stage.settlesInMs;
+    const nextMs = isAnswered ? Math.min(intervalMs, Math.max(minIntervalMs, endsInMs)) : intervalMs;
     due.planAgain('poll', restOf(nextMs, clock.monotonic() - startedAt));
     return true;
   }
