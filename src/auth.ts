@@ -1,4 +1,5 @@
 /** The sign-in method and the source of its secret (docs/dev/soap.md 4.2); never the secret itself. */
+import { resolve } from 'node:path';
 
 export const AUTH_METHODS = ['openid', 'external-token', 'cloud-platform', 'password', 'session-code'] as const;
 
@@ -21,6 +22,16 @@ export type SecretSource =
   | { readonly kind: 'command'; readonly argv: readonly string[]; readonly timeoutMs: number }
   /** A systemd credential: a file of this name in `$CREDENTIALS_DIRECTORY`. */
   | { readonly kind: 'credential'; readonly name: string };
+
+/** The file that a secret is read from; undefined for a program, and for a credential without systemd. */
+export function secretFileOf(
+  source: SecretSource,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  if (source.kind === 'file') return source.path;
+  const directory = env['CREDENTIALS_DIRECTORY'];
+  return source.kind === 'credential' && directory ? resolve(directory, source.name) : undefined;
+}
 
 interface CommonSettings {
   readonly secret: SecretSource;

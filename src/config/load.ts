@@ -60,6 +60,7 @@ const ROOT_HINT = 'run the agent as the user of the file, or make root the owner
 /** Larger ones take a minute to read. */
 const MAX_BYTES = 1024 * 1024;
 
+/** At once: a thread takes longer, and its module longer to load. */
 async function readOrKept(file: string): Promise<Buffer> {
   return keptFile(file) ?? readFileSync(file);
 }

@@ -1,10 +1,9 @@
 /** The secrets of a configuration, in one list: for redaction, reports, warnings, and the refusal of shares. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { type AuthMethod, type SecretSource, secretNameOf } from '../auth.ts';
+import { type AuthMethod, type SecretSource, secretFileOf, secretNameOf } from '../auth.ts';
 import { asJobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
-import { secretFileOf } from '../system/secret-file.ts';
 
 /** The part of a configuration that has secrets. */
 interface SecretHolder {

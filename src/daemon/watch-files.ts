@@ -5,9 +5,9 @@
  */
 import fs from 'node:fs';
 import { type FSWatcher, watch } from 'chokidar';
+import { secretFileOf } from '../auth.ts';
 import type { Config } from '../config/config.ts';
 import { EXACT, stampOf } from '../system/files.ts';
-import { secretFileOf } from '../system/secret-file.ts';
 
 export class FileWatch {
   /** What was seen of each file. */

@@ -1,13 +1,12 @@
 /** Reads a configured secret each time that it is needed, and stores it nowhere. */
 import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import type { SecretSource } from '../auth.ts';
+import { type SecretSource, secretFileOf } from '../auth.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import { safeText } from '../redact.ts';
 import { EXACT, stampOf } from './files.ts';
 import { keptFile } from './kept-files.ts';
 import { MAX_STDERR, printedBy } from './program.ts';
-import { secretFileOf } from './secret-file.ts';
 
 const MAX_BYTES = 64 * 1024;
 /** Shorter arguments are options such as `-p`; hiding them would make messages unreadable. */
