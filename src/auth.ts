@@ -1,5 +1,4 @@
 /** The sign-in method and the source of its secret (docs/dev/soap.md 4.2); never the secret itself. */
-import { resolve } from 'node:path';
 
 export const AUTH_METHODS = ['openid', 'external-token', 'cloud-platform', 'password', 'session-code'] as const;
 
@@ -30,7 +29,7 @@ export function secretFileOf(
 ): string | undefined {
   if (source.kind === 'file') return source.path;
   const directory = env['CREDENTIALS_DIRECTORY'];
-  return source.kind === 'credential' && directory ? resolve(directory, source.name) : undefined;
+  return source.kind === 'credential' && directory ? `${directory}/${source.name}` : undefined;
 }
 
 interface CommonSettings {
