@@ -98,6 +98,13 @@ it.each([true, false])(
   },
 );
 
+it('a job with a live file that is refused for ever settles after these 15 minutes, too', async () => {
+  const remote = new FailingRemote();
+  remote.poisoned.add(keyText({ ...STDOUT, file: 'stderr' }));
+  const { clock, job } = await follow(remote, false);
+  await clock.passUntil('its end', () => job()?.state === 'settled', 16.25 * MINUTE_MS);
+});
+
 it('a job without live files does not settle while the service is away, and settles when it is back', async () => {
   const remote = new FailingRemote();
   remote.isDown = true;
