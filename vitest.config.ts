@@ -82,7 +82,7 @@ class LongFirst extends BaseSequencer {
 
 const isLong = (file: string) => /e2e-until|child_process|runFor/.test(fs.readFileSync(file, 'utf8'));
 
-/** A source as scripts/mutants.mjs changed it. */
+/** A source with a planted mistake. */
 const MUTANT = JSON.parse(process.env['JOBTAIL_MUTANT'] ?? '{}') as { readonly file?: string; readonly text?: string };
 const planting = {
   ...{ name: 'mutant', enforce: 'pre' },

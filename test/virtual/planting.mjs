@@ -1,5 +1,5 @@
 // Runs the sources with a planted mistake: `node --import ./test/virtual/planting.mjs FILE`, with JOBTAIL_MUTANT the file
-// and its text (scripts/mutants.mjs). The product has no hook for it.
+// and its text. The product has no hook for it.
 import { register } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
