@@ -1,6 +1,6 @@
 /** The pause after a failure: doubles up to a maximum, with jitter so that many agents do not return together. */
 
-interface BackOffOptions {
+export interface BackOffOptions {
   readonly firstMs: number;
   readonly maxMs: number;
   /** The monotonic clock. */
