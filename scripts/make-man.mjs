@@ -72,7 +72,7 @@ const lines = [
   ...EXIT_CODES.flatMap(([code, meaning]) => ['.TP', `.B ${code}`, plain(meaning)]),
   '.SH FILES',
   ...item(
-    './config.yaml, $XDG_CONFIG_HOME/jobtail/config.yaml, /etc/agent/config.yaml',
+    '$XDG_CONFIG_HOME/jobtail/config.yaml, /etc/agent/config.yaml',
     'the configuration, if neither \\-c nor $AGENT_CONFIG names one; the first of these that exists',
   ),
   ...item('/var/lib/agent/state', 'the state, unless state.directory says otherwise'),

@@ -16,7 +16,6 @@ const PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const TASK = fileURLToPath(new URL('../dist/simulator/demo/demo-task.js', import.meta.url));
 /** So long the jobs write before the pictures are taken, so that their curves have points. */
 const SECONDS = 200;
-/** Named in each command: root takes none from the working directory. */
 const CONFIG = 'config.yaml';
 const place = mkdtempSync(path.join(tmpdir(), 'screenshots-'));
 const started = [];

@@ -72,6 +72,9 @@ export const liveParts = (jobId: JobId, { taskId, file }: LiveFileKey): string[]
 
 export const resultsParts = (jobId: JobId): string[] => [whole(jobId), 'results'];
 
+/** The job whose directory of live files or results a path is in, wherever the mirrors are. */
+export const jobAbove = (path: string): string | undefined => /\/(\d{1,19})\/(?:live|results)\//.exec(path)?.[1];
+
 /** The last line of defence: an id from outside that was not parsed never leads out of the mirror directory. */
 function whole(id: string): string {
   if (parseLong(id) !== id) throw new Error(`not an id: ${JSON.stringify(id)}`);

@@ -39,13 +39,13 @@ async function serve(options: SandboxCommandOptions, signal: AbortSignal): Promi
   );
   try {
     process.stdout.write(describeSandbox(running, protocol));
-    process.stdout.write('\n# Kept as config.yaml, this is all that an agent needs: agent run\n');
+    process.stdout.write('\n# Kept as config.yaml, this is all that an agent needs: agent run -c config.yaml\n');
     if (options.job === true) {
       const job = await running.submitJob(
         demoJob({ seconds: options.seconds, names: demoNames(protocol, habits.release) }),
       );
       process.stdout.write(
-        `# Job ${job.jobId} runs for ${showAge(options.seconds * 1_000)}: agent watch ${job.jobId}\n`,
+        `# Job ${job.jobId} runs for ${showAge(options.seconds * 1_000)}: agent watch ${job.jobId} -c config.yaml\n`,
       );
     }
     if (!signal.aborted) await once(signal, 'abort');

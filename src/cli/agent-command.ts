@@ -4,7 +4,7 @@ import { LIVE_FILE_NAMES } from '../job.ts';
 import { collect, fileArgument, jobArgument, taskArgument } from './arguments.ts';
 
 export const CONFIG_HELP =
-  'the configuration (default: $AGENT_CONFIG, ./config.yaml, ~/.config/jobtail/config.yaml, /etc/agent/config.yaml)';
+  'the configuration (default: $AGENT_CONFIG, ~/.config/jobtail/config.yaml, /etc/agent/config.yaml)';
 
 type Parse = (text: string) => unknown;
 

@@ -7,7 +7,6 @@ import type { Config } from '../config/config.ts';
 import { findConfig, loadConfig } from '../config/load.ts';
 import { filesOf } from '../config/secrets.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
-import { printable } from '../printable.ts';
 import { keepFile } from '../system/kept-files.ts';
 import { type Step, stepsTo } from '../system/owners.ts';
 
@@ -25,8 +24,7 @@ export function configurationOf(options: ConfigOption): Promise<Config> {
 }
 
 export function configFileOf({ config }: ConfigOption): string {
-  const onIgnored = (message: string) => void process.stderr.write(`agent: ${printable(message)}\n`);
-  return findConfig({ explicit: config, env: process.env, cwd: process.cwd(), onIgnored });
+  return findConfig({ explicit: config, env: process.env, cwd: process.cwd() });
 }
 
 /** The configuration for commands beside the agent; from then on they run as its owner, or as the owner of its state. */

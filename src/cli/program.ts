@@ -284,8 +284,8 @@ function addSetup(program: AgentCommand): void {
     .action(async (options) => (await import('./commands/check.ts')).check(options));
 
   program
-    .without('init', 'ask for the required settings, write config.yaml, and test it')
-    .option('-o, --output <file>', 'the file to write (default: a terminal asks; else, and for root, ./config.yaml)')
+    .without('init', 'ask for the required settings, write the configuration, and test it')
+    .option('-o, --output <file>', 'the file to write (default: ~/.config/jobtail/config.yaml)')
     .option('--url <url>', 'address of the middleware, or of its file-transfer service')
     .choice('--protocol <name>', 'protocol of the middleware (default: detected)', PROTOCOLS)
     .option('--namespace <uri>', 'XML namespace of the operations, for SOAP')

@@ -6,8 +6,9 @@ import { distance } from 'fastest-levenshtein';
 import * as v from 'valibot';
 import { JobtailError } from '../errors.ts';
 import { printable } from '../printable.ts';
+import { jobAbove } from '../safe-names.ts';
 import { keptFile } from '../system/kept-files.ts';
-import { isOfRoot, isWritableByOthers } from '../system/owners.ts';
+import { isOfRoot } from '../system/owners.ts';
 import type { Config } from './config.ts';
 import { configSchema } from './schema.ts';
 import { type PlacedProblem, readYaml, type YamlText } from './yaml.ts';
@@ -42,6 +43,11 @@ function configError(lines: readonly string[], hint = 'config.example.yaml expla
 
 async function readText(file: string): Promise<string> {
   // It names programs, and this process runs them.
+  const jobId = jobAbove(file) ?? jobAbove(realOf(file));
+  if (jobId !== undefined) {
+    const reason = `it is in a directory of job ${jobId}, whose files the job and the service name and write`;
+    throw configError([`${file}: this file is no configuration: ${reason}`], 'copy it elsewhere if you trust it');
+  }
   if (process.geteuid?.() === 0 && !isOfRoot(file)) {
     throw configError(
       [`${file}: other users than root can change this file, and root would run its programs`],
@@ -59,6 +65,15 @@ async function readText(file: string): Promise<string> {
 const ROOT_HINT = 'run the agent as the user of the file, or make root the owner of the file and its directories';
 /** Larger ones take a minute to read. */
 const MAX_BYTES = 1024 * 1024;
+
+/** Itself, if it cannot be followed: its reader reports that. */
+function realOf(file: string): string {
+  try {
+    return realpathSync(file);
+  } catch {
+    return file;
+  }
+}
 
 /** At once: a thread takes longer, and its module longer to load. */
 async function readOrKept(file: string): Promise<Buffer> {
@@ -117,44 +132,43 @@ const SYSTEM_FILE = '/etc/agent/config.yaml';
 
 export interface ConfigSearch {
   readonly explicit: string | undefined;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: Environment;
   readonly cwd: string;
   readonly systemFile?: string;
-  readonly uid?: number | undefined;
-  /** Called with the reason why `config.yaml` of the working directory is not used. */
-  readonly onIgnored: (message: string) => void;
 }
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The absolute path of the configuration file: that of `-c`, else of `$AGENT_CONFIG`, else `config.yaml` in `cwd`, else
- * that of the user, else `systemFile`. A configuration names commands to run and files to read. So the file of the
- * working directory and that of the user are used only if no other user can have written them; root uses only that of
- * the system. @throws JobtailError config, if there is none
+ * The absolute path of the configuration file: that of `-c`, else of `$AGENT_CONFIG`, else that of the user, else
+ * `systemFile`. Not `config.yaml` of the working directory: it names programs to run, and may be a result of a job.
+ * @throws JobtailError config, if there is none
  */
-export function findConfig(search: ConfigSearch): string {
-  const { explicit, env, cwd, systemFile = SYSTEM_FILE, uid = process.geteuid?.(), onIgnored } = search;
+export function findConfig({ explicit, env, cwd, systemFile = SYSTEM_FILE }: ConfigSearch): string {
   const named = explicit ?? (env['AGENT_CONFIG'] || undefined);
   if (named !== undefined) return resolve(cwd, named);
-  const own = [resolve(cwd, 'config.yaml'), ...userConfigs(env)];
-  const usual = own.filter((file) => {
-    const reason = mayExist(file) ? foreignBecause(file, uid) : undefined;
-    if (reason !== undefined) onIgnored(`${file} is ignored: ${reason}; to use it, name it with -c`);
-    return reason === undefined;
-  });
-  usual.push(systemFile);
+  const usual = [userConfig(env) ?? [], systemFile].flat();
   const found = usual.find(mayExist);
   if (found !== undefined) return found;
-  throw new JobtailError(
-    'config',
-    `there is no configuration file: no -c, no $AGENT_CONFIG, and nothing at ${usual.join(', ')}`,
-    { hint: 'run agent init, which asks for the settings and writes one, or name yours with -c FILE' },
-  );
+  const where = usual.join(', ');
+  throw new JobtailError('config', `there is no configuration file: no -c, no $AGENT_CONFIG, and nothing at ${where}`, {
+    hint: mayExist(resolve(cwd, 'config.yaml'))
+      ? './config.yaml is used only by name: add -c config.yaml, or set $AGENT_CONFIG to its path'
+      : 'run agent init, which asks for the settings and writes one, or name yours with -c FILE',
+  });
 }
 
-/** `$XDG_CONFIG_HOME/jobtail/config.yaml`; empty without a home. */
-export function userConfigs({ XDG_CONFIG_HOME = '', HOME = '' }: ConfigSearch['env']): string[] {
-  const base = isAbsolute(XDG_CONFIG_HOME) ? XDG_CONFIG_HOME : isAbsolute(HOME) ? join(HOME, '.config') : undefined;
-  return base === undefined ? [] : [join(base, 'jobtail', 'config.yaml')];
+/** A directory of the user for files of a kind, as `$XDG_CONFIG_HOME`; undefined without a home. */
+export function userDirectory(env: Environment, variable: string, usual: string): string | undefined {
+  const { [variable]: named = '', HOME: home = '' } = env;
+  if (isAbsolute(named)) return named;
+  return isAbsolute(home) ? join(home, usual) : undefined;
+}
+
+/** Undefined without a home. */
+export function userConfig(env: Environment): string | undefined {
+  const base = userDirectory(env, 'XDG_CONFIG_HOME', '.config');
+  return base && join(base, 'jobtail', 'config.yaml');
 }
 
 /** A file that cannot be read gets its own error message later. */
@@ -164,23 +178,6 @@ function mayExist(path: string): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== 'ENOTDIR';
   }
-}
-
-/** Why another user may have written `file`, which may be a link; undefined if only the caller can have. */
-function foreignBecause(file: string, uid: number | undefined): string | undefined {
-  if (uid === undefined) return undefined;
-  if (uid === 0) return 'root takes no configuration from the working directory or the home of a user';
-  try {
-    const real = realpathSync(file);
-    for (const place of new Set([dirname(file), dirname(real), real])) {
-      const stats = statSync(place);
-      if (stats.uid !== uid) return `${place} belongs to another user (uid ${stats.uid})`;
-      if (isWritableByOthers(stats)) return `other users can write ${place}`;
-    }
-  } catch (error) {
-    return `its owner cannot be determined (${(error as NodeJS.ErrnoException).code})`;
-  }
-  return undefined;
 }
 
 type Path = readonly PropertyKey[];

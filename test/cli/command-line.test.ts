@@ -64,9 +64,9 @@ it('an invalid argument is quoted once, after the name of its option', () => {
 });
 
 /** What a command line prints, with its exit code. */
-function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+function run(args: readonly string[], env: Readonly<Record<string, string>> = {}, cwd = temporaryDirectory()) {
   const inherited = { PATH: process.env['PATH'] ?? '', NO_COLOR: '1' };
-  const options = { encoding: 'utf8', cwd: temporaryDirectory(), env: { ...inherited, ...env } } as const;
+  const options = { encoding: 'utf8', cwd, env: { ...inherited, ...env } } as const;
   const { stdout, stderr, status } = spawnSync(`${ROOT}bin/jobtail`, args, options);
   return { stdout, stderr, status };
 }
@@ -107,7 +107,22 @@ describe('the command line', () => {
       expect(run(args).stderr).toContain('/none.yaml: there is no such file');
     const { status, stderr } = run(['status'], { XDG_CONFIG_HOME: home });
     expect(status).toBe(3);
-    if (process.geteuid?.() !== 0) expect(stderr).toContain(`${home}/jobtail/config.yaml`);
+    expect(stderr).toContain(`${home}/jobtail/config.yaml`);
+  });
+
+  it('runs no program of a result that is called config.yaml, in its directory and by name', () => {
+    const results = `${temporaryDirectory()}/mirror/501/results/503`;
+    fs.mkdirSync(results, { recursive: true });
+    const auth = `{username: a, passwordCommand: [touch, ${results}/ran]}`;
+    const service = '{protocol: rest, baseUrl: "http://127.0.0.1:9"}';
+    fs.writeFileSync(`${results}/config.yaml`, `service: ${service}\nauth: ${auth}\nstate: {directory: state}\n`);
+    const found = run(['jobs'], {}, results);
+    expect(found).toMatchObject({ status: 3, stdout: '' });
+    expect(found.stderr).toContain('./config.yaml is used only by name: add -c config.yaml');
+    const named = run(['jobs', '-c', 'config.yaml'], {}, results);
+    expect(named).toMatchObject({ status: 3, stdout: '' });
+    expect(named.stderr).toContain('this file is no configuration: it is in a directory of job 501');
+    expect(fs.readdirSync(results)).toEqual(['config.yaml']);
   });
 });
 

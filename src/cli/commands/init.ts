@@ -1,8 +1,9 @@
 /** `agent init`: asks for the settings, writes the configuration, and tests it. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { loadConfig, userConfigs } from '../../config/load.ts';
+import { loadConfig, userConfig } from '../../config/load.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
+import { configFileOf } from '../configuration.ts';
 import { type Answers, answersOf, askerOf, type InitFlags } from '../init/answers.ts';
 import { configText } from '../init/config-text.ts';
 import { untilStopped } from '../process.ts';
@@ -18,7 +19,7 @@ const MAX_ATTEMPTS = 3;
 const SERVICE_DIRECTORY = '/etc/agent';
 
 export async function init(options: InitOptions): Promise<void> {
-  const file = path.resolve(options.output ?? (await untilStopped((signal) => usualPlace(options, signal))));
+  const file = path.resolve(options.output ?? usualPlace(options));
   if (fs.existsSync(file) && !options.force) {
     throw new JobtailError('usage', `${file} is there already`, { hint: 'name another with --output, or use --force' });
   }
@@ -38,13 +39,10 @@ export async function init(options: InitOptions): Promise<void> {
   if (process.exitCode === undefined || process.exitCode === EXIT.ok) process.stdout.write(nextStep(file, options));
 }
 
-/** The directory of the user lets each terminal find the configuration; asked only on a terminal. */
-async function usualPlace(options: InitOptions, signal: AbortSignal): Promise<string> {
-  if (options.service) return path.join(SERVICE_DIRECTORY, 'config.yaml');
-  const [own] = process.geteuid?.() === 0 ? [] : userConfigs(process.env);
-  if (own === undefined || !process.stdin.isTTY) return 'config.yaml';
-  const text = 'Write the configuration to (./config.yaml is found only in this directory)';
-  return await askerOf(signal)('--output', { text, suggestion: own });
+function usualPlace({ service }: InitOptions): string {
+  const file = service ? path.join(SERVICE_DIRECTORY, 'config.yaml') : userConfig(process.env);
+  if (file !== undefined) return file;
+  throw new JobtailError('usage', '$HOME is not set', { hint: 'name the file to write with --output FILE' });
 }
 
 /** A refused password can be entered again, three times. */
@@ -64,8 +62,7 @@ async function checkUntilSignedIn(file: string, { secret }: Answers): Promise<vo
 
 function nextStep(file: string, { service }: InitOptions): string {
   if (service) return '\nnext: systemctl enable --now agent, then agent jobs\n';
-  const isFound = file === path.resolve('config.yaml') || userConfigs(process.env).includes(file);
-  const given = isFound && process.geteuid?.() !== 0 ? '' : ` -c ${file}`;
+  const given = file === configFileOf({}) ? '' : ` -c ${file}`;
   return `\nnext: agent jobs${given}, then agent watch JOB --foreground${given}, or agent run${given} as a daemon\n`;
 }
 
@@ -80,9 +77,6 @@ async function write(file: string, { sections, secret }: Answers, options: InitO
   // Validates the answers.
   await loadConfig(file);
   process.stdout.write(`${file}: the configuration\n`);
-  if (process.geteuid?.() === 0 && !options.service) {
-    process.stdout.write(`root takes no configuration from the working directory: add -c ${file} to each command\n`);
-  }
 }
 
 function replaceFile(file: string, text: string, mode: number, { force }: InitOptions): void {

@@ -4,7 +4,7 @@ import readline from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { API_KEY, AUTH_METHODS, type AuthMethod, secretNameOf } from '../../auth.ts';
-import { userConfigs } from '../../config/load.ts';
+import { userConfig, userDirectory } from '../../config/load.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { parseLong } from '../../job.ts';
 import { printable } from '../../printable.ts';
@@ -43,12 +43,11 @@ export interface Answers {
 /** Beside the configuration, unless that is in the directory for configurations. */
 function directoriesFor(file: string, { service }: InitFlags) {
   if (service) return { mirror: '/srv/agent', state: '/var/lib/agent/state' };
-  if (!userConfigs(process.env).includes(file)) return { mirror: './mirror', state: './state' };
-  const { HOME = '', XDG_DATA_HOME = '', XDG_STATE_HOME = '' } = process.env;
-  return {
-    mirror: path.join(XDG_DATA_HOME || path.join(HOME, '.local', 'share'), 'jobtail', 'mirror'),
-    state: path.join(XDG_STATE_HOME || path.join(HOME, '.local', 'state'), 'jobtail'),
-  };
+  const data = userDirectory(process.env, 'XDG_DATA_HOME', '.local/share');
+  const state = userDirectory(process.env, 'XDG_STATE_HOME', '.local/state');
+  if (file !== userConfig(process.env) || data === undefined || state === undefined)
+    return { mirror: './mirror', state: './state' };
+  return { mirror: path.join(data, 'jobtail', 'mirror'), state: path.join(state, 'jobtail') };
 }
 
 /** @throws JobtailError usage where a flag is missing and there is no terminal, aborted without an answer */

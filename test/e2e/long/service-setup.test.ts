@@ -118,7 +118,7 @@ describe('agent init', () => {
   it.concurrent('asks on a terminal, and never shows the password', needs('script'), async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
-    const terminal = new Terminal(['init'], { context, cwd: place.directory });
+    const terminal = new Terminal(['init'], { context, cwd: place.directory, env: { HOME: place.directory } });
     const answer = async (question: string, text: string) => {
       await terminal.shows(question);
       terminal.type(`${text}\r`);
@@ -137,12 +137,12 @@ describe('agent init', () => {
     expect(await terminal.ended).toBe(0);
     await terminal.shows(/✓.* sign-in/);
     expect(`${terminal.text} ${terminal.screen}`).not.toContain(sandbox.secrets.password);
-    const password = path.join(place.directory, 'password');
+    const password = path.join(place.directory, '.config', 'jobtail', 'password');
     expect(fs.readFileSync(password, 'utf8')).toBe(`${sandbox.secrets.password}\n`);
     expect(fs.statSync(password).mode & 0o777).toBe(0o600);
-    // What it wrote works, and is found here by everybody but root.
-    const named = process.geteuid?.() === 0 ? ['-c', 'config.yaml'] : [];
-    const checked = await new Program(['check', ...named], { cwd: place.directory }).ended;
+    // What it wrote works, and is found from everywhere.
+    const checked = await new Program(['check'], { cwd: '/', env: { ...process.env, HOME: place.directory } }).ended;
     expect(checked).toMatchObject({ code: 0 });
+    expect(fs.readdirSync(place.directory).sort()).toEqual(['.config', '.local', 'cluster']);
   });
 });
