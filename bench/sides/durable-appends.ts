@@ -13,7 +13,7 @@ import { Mirrors } from '../../src/agent/live/mirror/mirror.ts';
 import { TextDecoding } from '../../src/agent/live/text/decoding.ts';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/poll/file-poll.ts';
 import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
-import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.ts';
+import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports/server.ts';
 import { parseJobId, parseTaskId } from '../../src/job.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';

@@ -9,7 +9,7 @@ import { type ErrorCode, JobtailError } from '../errors.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { HangingCalls, type ShortCall } from './hanging-calls.ts';
 import { Places } from './places.ts';
-import type { JobService, Remote } from './ports.ts';
+import type { JobService, Remote } from './ports/server.ts';
 import type { ServerShare } from './server-share.ts';
 
 /** The agents of a fleet, which share the service. */

@@ -1,6 +1,6 @@
 /** The log of failures: each is logged when it begins and when it is over. */
 import type { ErrorCode, JobtailError } from '../errors.ts';
-import type { Log } from './ports.ts';
+import type { Log } from './ports/host.ts';
 
 const SERVICE = 'the service';
 export const STATE = 'the state';

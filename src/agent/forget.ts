@@ -5,7 +5,7 @@ import { printable } from '../printable.ts';
 import type { JobRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type RemovedFiles, removeTree } from '../system/remove-tree.ts';
-import type { Log } from './ports.ts';
+import type { Log } from './ports/host.ts';
 import { unprovenIn } from './unproven.ts';
 
 export interface ForgetOptions {

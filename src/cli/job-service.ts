@@ -1,6 +1,6 @@
 /** The job service, and the search for the tasks of one job, for one command. */
 
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import { saveReported, TaskSearch } from '../agent/tasks/task-search.ts';
 import { type Config, hasJobService } from '../config/config.ts';
 import { connect, type Services } from '../daemon/connection.ts';

@@ -1,7 +1,7 @@
 /** The process of a command: signals, error output and exit code. */
 import { setMaxListeners } from 'node:events';
 import { CommanderError, InvalidArgumentError } from 'commander';
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import { asJobtailError, EXIT, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { logLine, printableLines } from '../printable.ts';

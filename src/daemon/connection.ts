@@ -1,6 +1,7 @@
 /** The connection to the service for one configuration: HTTP, the sign-in, and the service client. */
 import type { EventEmitter } from 'node:events';
-import type { CapabilityStore, JobService, Log, Remote, Session } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
+import type { CapabilityStore, JobService, Remote, Session } from '../agent/ports/server.ts';
 import type { DownloadKind } from '../agent/results/place/place-files.ts';
 import { ServerShare } from '../agent/server-share.ts';
 import { matchesInTime } from '../config/auth-schema.ts';

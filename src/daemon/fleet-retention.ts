@@ -1,6 +1,6 @@
 /** Removes jobs from a fleet: their rows from its database, and their files if this machine has their directory. */
 import { OldJobs, removeJobFiles } from '../agent/forget.ts';
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import type { FleetConfig } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';

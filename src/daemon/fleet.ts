@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import type { FleetConfig } from '../config/config.ts';
 import type { FleetSettings } from '../config/schema.ts';
 import { asJobtailError } from '../errors.ts';

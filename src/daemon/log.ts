@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { type LoggerOptions, pino, stdTimeFunctions } from 'pino';
 import sonic from 'sonic-boom';
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import { logLine, printableLines } from '../printable.ts';
 import type { Secrets } from '../redact.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
 import type { AgentHealth } from './health.ts';

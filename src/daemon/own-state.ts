@@ -1,7 +1,7 @@
 /** The directories of a configuration and the state in them, for the owner of the state. */
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { Secrets } from '../redact.ts';

@@ -1,5 +1,5 @@
 /** Reads the configuration of a running agent again, after a change of its file or on SIGHUP. */
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import { changesOf } from '../config/changes.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';

@@ -1,7 +1,9 @@
 /** The transfer grants, which survive a change of the configuration, and the loop that releases unused ones. */
 import os from 'node:os';
 import path from 'node:path';
-import type { DirectTransfer, Log, Remote } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
+import type { Remote } from '../agent/ports/server.ts';
+import type { DirectTransfer } from '../agent/ports/transfer.ts';
 import { DirectResults } from '../agent/results/download/by-direct.ts';
 import { Leases } from '../agent/results/download/leases.ts';
 import type { Config } from '../config/config.ts';

@@ -1,6 +1,6 @@
 /** The view in its own thread, which is started again with back-off; the agent continues. */
 import { Worker } from 'node:worker_threads';
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import { BackOff } from '../back-off.ts';
 import { type Config, hasJobService, serviceAddress } from '../config/config.ts';
 import { packageFile } from '../system/package-file.ts';

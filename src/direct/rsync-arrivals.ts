@@ -10,7 +10,7 @@ import { lstatSync, type Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DirectArrival, DirectFile, DirectRequest } from '../agent/ports.ts';
+import type { DirectArrival, DirectFile, DirectRequest } from '../agent/ports/transfer.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { inSlices } from '../slices.ts';
 import type { FileDigest } from '../system/files.ts';

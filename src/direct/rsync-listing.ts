@@ -1,6 +1,6 @@
 /** What rsync lists on the other side: single files that it skipped, and all files of a job. */
 import path from 'node:path';
-import type { ClusterList, Irregular } from '../agent/ports.ts';
+import type { ClusterList, Irregular } from '../agent/ports/transfer.ts';
 import { JobtailError } from '../errors.ts';
 import { type ProgramEnd, printedBy } from '../system/program.ts';
 import { causeOf, connectionFailure, unreachable } from './failures.ts';

@@ -5,7 +5,7 @@
  */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { DirectFile } from '../agent/ports.ts';
+import type { DirectFile } from '../agent/ports/transfer.ts';
 import { JobtailError } from '../errors.ts';
 import { type ProgramEnd, runProgram } from '../system/program.ts';
 import {

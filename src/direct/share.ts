@@ -14,7 +14,7 @@ import type {
   DirectRequest,
   DirectTransfer,
   Irregular,
-} from '../agent/ports.ts';
+} from '../agent/ports/transfer.ts';
 import { JobtailError } from '../errors.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
 import { systemClock, Throttle } from '../system/clock.ts';

@@ -4,7 +4,8 @@
  * quote would be a line of the configuration.
  */
 import path from 'node:path';
-import type { DirectRequest, TransferMethod } from '../agent/ports.ts';
+import type { TransferMethod } from '../agent/ports/server.ts';
+import type { DirectRequest } from '../agent/ports/transfer.ts';
 import { JobtailError } from '../errors.ts';
 import { NotInstalled, printedBy, runProgram } from '../system/program.ts';
 import { unacceptable } from './failures.ts';

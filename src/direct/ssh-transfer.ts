@@ -2,7 +2,7 @@
  * SftpScp: files over SSH with the temporary key of the method (docs/dev/soap.md 2.2), by rsync, which resumes and sends
  * only changes. Many sites allow it by a forced command, and have no SFTP (docs/dev/servers.md 5.3).
  */
-import type { DirectRequest, DirectTransfer } from '../agent/ports.ts';
+import type { DirectRequest, DirectTransfer } from '../agent/ports/transfer.ts';
 import { JobtailError } from '../errors.ts';
 import { prepareDirectory } from './directories.ts';
 import type { PrivateDirectory } from './private-directory.ts';

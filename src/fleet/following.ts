@@ -1,6 +1,6 @@
 /** Reports to the agent which jobs it must follow, and which ones another agent owns or may own. */
 import type { Follower } from '../agent/ownership.ts';
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import { asJobtailError, type JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { WatchRequest } from '../store/rows.ts';

@@ -1,5 +1,5 @@
 /** Joins an agent to its fleet: opens the database, and brings the agent's own jobs. */
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
 import { Claims } from './claims.ts';

@@ -1,6 +1,6 @@
 /** Whether this agent can follow jobs. If not: none; after a growing pause one, until that job succeeds. */
 import fs from 'node:fs';
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import { nominalPause } from '../back-off.ts';
 import { ERROR_POLICIES, type JobtailError } from '../errors.ts';
 import { showAge } from '../numbers.ts';

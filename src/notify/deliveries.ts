@@ -1,5 +1,5 @@
 /** Delivers the outbox: one delivery at a time for each rule, with back-off; many are combined. */
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import { nominalPause } from '../back-off.ts';
 import { asJobtailError } from '../errors.ts';
 import type { DeliveryRow } from '../store/outbox.ts';

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
-import type { Log } from '../agent/ports.ts';
+import type { Log } from '../agent/ports/host.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';

@@ -1,6 +1,6 @@
 /** The session, the requests, and a report of each, for all calls of the service by either protocol. */
 import { performance } from 'node:perf_hooks';
-import type { Grant, Session } from '../agent/ports.ts';
+import type { Grant, Session } from '../agent/ports/server.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
 import type { HttpClient } from './http/http-client.ts';

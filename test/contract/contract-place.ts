@@ -1,6 +1,6 @@
 /** Where a test of the contract stands: one server that serves one job, and the client under test. */
 import { expect } from 'vitest';
-import type { Grant, Part, Remote } from '../../src/agent/ports.ts';
+import type { Grant, Part, Remote } from '../../src/agent/ports/server.ts';
 import type { JobId } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';

@@ -1,7 +1,7 @@
 /** The contract of faults, of sessions, and of calls at the same time. */
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import type { Remote } from '../../src/agent/ports.ts';
+import type { Remote } from '../../src/agent/ports/server.ts';
 import { failureOf } from '../support/failure.ts';
 import { jobId as jobIdOf, taskId as taskIdOf } from '../support/wire-remote.ts';
 import { download, type Place, readPart, type Serve, signal } from './contract-place.ts';

@@ -1,6 +1,6 @@
 /** The contract of DownloadPartsOfJobFilesFromCluster. */
 import { expect, test } from 'vitest';
-import type { PartRequest } from '../../src/agent/ports.ts';
+import type { PartRequest } from '../../src/agent/ports/server.ts';
 import { LIVE_FILE_NAMES, type LiveFileName } from '../../src/job.ts';
 import { taskId as taskIdOf } from '../support/wire-remote.ts';
 import { type Place, readPart, type Serve, signal } from './contract-place.ts';

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Grant, TransferMethod } from '../../src/agent/ports.ts';
+import type { Grant, TransferMethod } from '../../src/agent/ports/server.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
 import { FILE_TYPE_OF, wsdlOf } from '../../src/remote/soap/contract.ts';

@@ -6,7 +6,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { PartRequest } from '../../src/agent/ports.ts';
+import type { PartRequest } from '../../src/agent/ports/server.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type Connection, connect } from '../../src/daemon/connection.ts';
 import type { LiveFileName } from '../../src/job.ts';

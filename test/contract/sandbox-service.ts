@@ -6,7 +6,7 @@ import type { SandboxHabits } from '../../simulator/habits.ts';
 import type { ReleaseName } from '../../simulator/rest/releases.ts';
 import { Sandbox } from '../../simulator/sandbox.ts';
 import type { RecordedCall } from '../../simulator/traffic.ts';
-import type { Grant } from '../../src/agent/ports.ts';
+import type { Grant } from '../../src/agent/ports/server.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import { type ContractService, type Dialect, SERVED_HABITS, type ServedJob, type UnderstoodCall } from './service.ts';
 

@@ -1,7 +1,7 @@
 /** What the contract wants of a server: that it serves one job, and tells what it understood of each request. */
 
 import type { SandboxHabits } from '../../simulator/habits.ts';
-import type { Grant } from '../../src/agent/ports.ts';
+import type { Grant } from '../../src/agent/ports/server.ts';
 import type { LiveFileName } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
 

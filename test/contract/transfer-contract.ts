@@ -1,7 +1,7 @@
 /** The contract of GetFileTransferMethod and EndFileTransfer. */
 import { createPrivateKey } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { TransferMethod } from '../../src/agent/ports.ts';
+import type { TransferMethod } from '../../src/agent/ports/server.ts';
 import { failureOf } from '../support/failure.ts';
 import { type Place, type Serve, signal } from './contract-place.ts';
 import { type Dialect, JOB_ENDS } from './service.ts';

@@ -1,6 +1,6 @@
 /** The loop that releases temporary keys. */
 import { expect, test, vi } from 'vitest';
-import type { Remote, TransferMethod } from '../../src/agent/ports.ts';
+import type { Remote, TransferMethod } from '../../src/agent/ports/server.ts';
 import { Transfers } from '../../src/daemon/transfers.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';

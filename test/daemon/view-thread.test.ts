@@ -6,7 +6,7 @@ import net from 'node:net';
 import path from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Log } from '../../src/agent/ports.ts';
+import type { Log } from '../../src/agent/ports/host.ts';
 import { ViewThread } from '../../src/daemon/view-thread.ts';
 import { logLine } from '../../src/printable.ts';
 import { Store } from '../../src/store/store.ts';

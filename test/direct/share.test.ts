@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { TransferMethod } from '../../src/agent/ports.ts';
+import type { TransferMethod } from '../../src/agent/ports/server.ts';
 import { shareTransfer } from '../../src/direct/share.ts';
 import { TransferPlace } from './transfers.ts';
 

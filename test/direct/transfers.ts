@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
+import type { TransferMethod } from '../../src/agent/ports/server.ts';
 import type {
   DirectArrival,
   DirectFile,
   DirectRequest,
   DirectTransfer,
   Irregular,
-  TransferMethod,
-} from '../../src/agent/ports.ts';
+} from '../../src/agent/ports/transfer.ts';
 import { diskDirectory, temporaryDirectory } from '../support/temp-directory.ts';
 
 export interface NamedFile extends DirectFile {

@@ -3,7 +3,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { JobService, Log, Remote } from '../../src/agent/ports.ts';
+import type { Log } from '../../src/agent/ports/host.ts';
+import type { JobService, Remote } from '../../src/agent/ports/server.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine } from '../../src/daemon/compose.ts';
 import { openOwnStore } from '../../src/daemon/own-state.ts';

@@ -1,5 +1,5 @@
 /** Answers requests from bytes in memory, by the real decoding. */
-import type { Content, FileParts } from '../../src/agent/ports.ts';
+import type { Content, FileParts } from '../../src/agent/ports/server.ts';
 import { type DecodeBytesOptions, decodeBytes } from './decode-bytes.ts';
 import { STDOUT } from './engine.ts';
 import { MemoryContent } from './memory-content.ts';

@@ -6,7 +6,7 @@ import { connectTo, query } from '../../bench/fleet-query.ts';
 import { findDatabasePrograms } from '../../simulator/database/programs.ts';
 import { TemporaryDatabase } from '../../simulator/database/temporary-database.ts';
 import type { Follower } from '../../src/agent/ownership.ts';
-import type { Log } from '../../src/agent/ports.ts';
+import type { Log } from '../../src/agent/ports/host.ts';
 import { type Joined, openFleet } from '../../src/fleet/joined.ts';
 import { FleetMember } from '../../src/fleet/member.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';

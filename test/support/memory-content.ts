@@ -1,4 +1,4 @@
-import type { Content } from '../../src/agent/ports.ts';
+import type { Content } from '../../src/agent/ports/server.ts';
 
 /** Counts the contents that were not given back. */
 export interface Holder {

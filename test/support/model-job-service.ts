@@ -1,5 +1,5 @@
 /** A service that tells of jobs, in memory. */
-import type { JobService } from '../../src/agent/ports.ts';
+import type { JobService } from '../../src/agent/ports/server.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../src/job-information.ts';

@@ -1,5 +1,5 @@
 /** A service in memory with the real decoding: what the sandbox sends, without the network. */
-import type { Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports.ts';
+import type { Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports/server.ts';
 import { characterStart } from '../../src/bytes.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText } from '../../src/job.ts';

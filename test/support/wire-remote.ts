@@ -1,6 +1,6 @@
 /** A remote for the tests of the wire, with what it did written down. */
 import { tmpdir } from 'node:os';
-import type { Grant, Session } from '../../src/agent/ports.ts';
+import type { Grant, Session } from '../../src/agent/ports/server.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { SpillPlace } from '../../src/remote/content/response-texts.ts';

@@ -1,6 +1,6 @@
 /** How a call fares with a broken answer, over any protocol. */
 import { expect } from 'vitest';
-import type { Remote } from '../../src/agent/ports.ts';
+import type { Remote } from '../../src/agent/ports/server.ts';
 import { JobtailError } from '../../src/errors.ts';
 import type { HttpLimits } from '../../src/remote/http/http-client.ts';
 import { slowness, watchTurns } from './turns.ts';

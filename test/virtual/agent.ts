@@ -2,7 +2,8 @@
 
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Log, Remote } from '../../src/agent/ports.ts';
+import type { Log } from '../../src/agent/ports/host.ts';
+import type { Remote } from '../../src/agent/ports/server.ts';
 import { ServerShare } from '../../src/agent/server-share.ts';
 import { type Config, hasFleet } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';

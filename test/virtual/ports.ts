@@ -1,5 +1,14 @@
 /** The ports of the agent over the simulated service, with the real session calls between them. */
-import type { JobService, Listing, Part, PartRequest, Parts, Remote, Session, Sink } from '../../src/agent/ports.ts';
+import type {
+  JobService,
+  Listing,
+  Part,
+  PartRequest,
+  Parts,
+  Remote,
+  Session,
+  Sink,
+} from '../../src/agent/ports/server.ts';
 import { type ErrorCode, JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { JobInformation } from '../../src/job-information.ts';

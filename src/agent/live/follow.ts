@@ -3,7 +3,7 @@
  * with the mirror, decide (decide.ts), execute the decision. `nextOffset` in offsets.ts decides where a poll begins.
  */
 import { JobtailError } from '../../errors.ts';
-import type { Part } from '../ports.ts';
+import type { Part } from '../ports/server.ts';
 import { appendText } from './append/append.ts';
 import { substitute } from './append/inexact.ts';
 import type { RawBytes } from './append/raw-bytes.ts';

@@ -1,5 +1,5 @@
 /** What the steps of one poll share. */
-import type { Content, FileParts, Part, Remote } from '../ports.ts';
+import type { Content, FileParts, Part, Remote } from '../ports/server.ts';
 import type { TextDecoding } from './text/decoding.ts';
 import type { Reading } from './text/reading.ts';
 

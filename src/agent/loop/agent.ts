@@ -9,7 +9,7 @@ import { Failures, STATE } from '../failures.ts';
 import type { Retention } from '../forget.ts';
 import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
 import { verifyJob } from '../pass/verification.ts';
-import { BEHIND_EVERY_END, type JobService } from '../ports.ts';
+import { BEHIND_EVERY_END, type JobService } from '../ports/server.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
 import { FollowedJob, type JobOwner } from './followed-job.ts';
 import { Forgetting } from './forgetting.ts';

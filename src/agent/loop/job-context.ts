@@ -6,7 +6,8 @@ import type { Calls } from '../calls.ts';
 import type { Failures } from '../failures.ts';
 import type { PassContext } from '../pass/complete-pass.ts';
 import type { PollContext } from '../poll/poll.ts';
-import type { JobService, Log, Remote } from '../ports.ts';
+import type { Log } from '../ports/host.ts';
+import type { JobService, Remote } from '../ports/server.ts';
 import type { IntervalLimits } from './pace.ts';
 import type { Scheduler } from './scheduler.ts';
 

@@ -8,7 +8,7 @@ import type { StoredError } from '../../store/rows.ts';
 import { STATE } from '../failures.ts';
 import type { JobRegister } from '../ownership.ts';
 import { storedErrorFrom } from '../poll/poll.ts';
-import type { JobService } from '../ports.ts';
+import type { JobService } from '../ports/server.ts';
 import { saveReported } from '../tasks/task-search.ts';
 import { byNeed, takeMine } from './configured-jobs.ts';
 import type { FollowedJob } from './followed-job.ts';

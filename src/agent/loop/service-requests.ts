@@ -4,7 +4,7 @@ import type { JobId } from '../../job.ts';
 import type { ServiceRequestRow } from '../../store/rows.ts';
 import { STATE } from '../failures.ts';
 import type { Verification } from '../pass/verification.ts';
-import type { JobService } from '../ports.ts';
+import type { JobService } from '../ports/server.ts';
 import type { JobContext } from './job-context.ts';
 
 export interface Refusal {

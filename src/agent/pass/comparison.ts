@@ -4,7 +4,7 @@ import { commonLength } from '../../bytes.ts';
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { READ } from '../../system/regular-files.ts';
-import type { Remote, Sink } from '../ports.ts';
+import type { Remote, Sink } from '../ports/server.ts';
 
 /**
  * equal: the local file equals the start of the remote file, or all of it if `bytes` is `remoteBytes`. different: `at` is

@@ -12,7 +12,7 @@ import { type Clock, sleep } from '../../system/clock.ts';
 import { listedFiles } from '../live/append/raw-bytes.ts';
 import { type FollowEnd, needsAnotherPoll } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
-import type { JobService, Remote } from '../ports.ts';
+import type { JobService, Remote } from '../ports/server.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
 import { isDeleted } from './deleted-jobs.ts';
 import { type LiveProof, proveMirrors } from './mirror-proofs.ts';

@@ -4,7 +4,7 @@ import type { JobId } from '../../job.ts';
 import type { JobInformation } from '../../job-information.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
-import type { JobService } from '../ports.ts';
+import type { JobService } from '../ports/server.ts';
 
 /** The job state of a deleted job. */
 export const DELETED = 'Deleted';

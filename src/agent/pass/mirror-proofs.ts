@@ -5,7 +5,7 @@ import { partsOf } from '../../safe-names.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import { likelyPaths, namesThatMayBe, SHIFT_CAPABILITY, shiftOf } from '../live/append/raw-bytes.ts';
 import { mirrorPath } from '../live/mirror/mirror.ts';
-import type { CapabilityStore } from '../ports.ts';
+import type { CapabilityStore } from '../ports/server.ts';
 import { type DownloadOptions, type Proof, proveFile, unproven } from './comparison.ts';
 
 export interface LiveProof {

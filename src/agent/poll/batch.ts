@@ -6,7 +6,7 @@ import { startsAlike } from '../../bytes.ts';
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
-import { BEHIND_EVERY_END, type Content, type Part, type PartRequest, type Remote } from '../ports.ts';
+import { BEHIND_EVERY_END, type Content, type Part, type PartRequest, type Remote } from '../ports/server.ts';
 
 /**
  * The responses of one round, by `keyText`: a part, an error of that file alone, or neither (the file does not exist).

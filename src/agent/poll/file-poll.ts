@@ -12,7 +12,7 @@ import type { LiveFileOptions } from '../live/mirror/mirror.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { FollowEnd, PollMode } from '../live/steps.ts';
 import type { TextDecoding } from '../live/text/decoding.ts';
-import type { Part } from '../ports.ts';
+import type { Part } from '../ports/server.ts';
 import type { FileWaits } from './loader.ts';
 
 export interface FilePollContext {

@@ -1,6 +1,6 @@
 /** Gathers what the live files of a poll wait for: one call carries it all when each active file waits. */
 import { JobtailError } from '../../errors.ts';
-import type { PartRequest } from '../ports.ts';
+import type { PartRequest } from '../ports/server.ts';
 import type { Batch } from './batch.ts';
 
 /** What a file waits for. Both reject with `aborted` if the poll fails meanwhile. */

@@ -10,7 +10,7 @@ import type { LiveFileRow, StoredError } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { FileMemory } from '../live/memory.ts';
 import type { FollowEnd, PollMode } from '../live/steps.ts';
-import type { Remote } from '../ports.ts';
+import type { Remote } from '../ports/server.ts';
 import { type BatchLimit, BatchReader } from './batch.ts';
 import { FilePoll, type FilePollContext } from './file-poll.ts';
 import { followAll } from './loader.ts';

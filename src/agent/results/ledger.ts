@@ -9,7 +9,7 @@ import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { flushAll } from '../../system/directories.ts';
 import type { FileDigest } from '../../system/files.ts';
-import type { Irregular } from '../ports.ts';
+import type { Irregular } from '../ports/transfer.ts';
 
 /** Maximum rows of one transaction; so many waiting rows are saved at once. */
 const MANY_ROWS = 500;

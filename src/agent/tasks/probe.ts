@@ -8,7 +8,7 @@
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../job.ts';
 import { inSlices } from '../../slices.ts';
-import { BEHIND_EVERY_END, type CapabilityStore, type Remote } from '../ports.ts';
+import { BEHIND_EVERY_END, type CapabilityStore, type Remote } from '../ports/server.ts';
 
 /** Names of stored capabilities: maximum ids in one call; how the server answers ids of other jobs. */
 const ENTRIES_CAPABILITY = 'probe-entries';

@@ -9,7 +9,8 @@ import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId
 import type { FoundBy, TaskSearchRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
-import type { CapabilityStore, Log, Remote } from '../ports.ts';
+import type { Log } from '../ports/host.ts';
+import type { CapabilityStore, Remote } from '../ports/server.ts';
 import {
   type Clues,
   candidatesOf,

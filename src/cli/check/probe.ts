@@ -3,7 +3,7 @@
  * that no recorded server gave (docs/dev/rest.md 8). The report contains no secret, name or content.
  */
 import { likelyPaths } from '../../agent/live/append/raw-bytes.ts';
-import type { Part, Remote, Session } from '../../agent/ports.ts';
+import type { Part, Remote, Session } from '../../agent/ports/server.ts';
 import type { Config } from '../../config/config.ts';
 import { connect, passingCapabilities, type Services, wayTo } from '../../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';

@@ -1,7 +1,7 @@
 /** `agent check`: health and release of the server, and how it reports jobs and tasks. */
 import { performance } from 'node:perf_hooks';
 import * as v from 'valibot';
-import type { CapabilityStore, JobService } from '../../agent/ports.ts';
+import type { CapabilityStore, JobService } from '../../agent/ports/server.ts';
 import type { Config } from '../../config/config.ts';
 import { wayTo } from '../../daemon/connection.ts';
 import { countOf } from '../../numbers.ts';

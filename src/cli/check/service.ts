@@ -3,7 +3,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import type { JobService, Remote, Session } from '../../agent/ports.ts';
+import type { JobService, Remote, Session } from '../../agent/ports/server.ts';
 import type { Config } from '../../config/config.ts';
 import { connect, passingCapabilities } from '../../daemon/connection.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';

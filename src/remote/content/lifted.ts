@@ -1,5 +1,5 @@
 /** Receivers of the bulky texts of a response: the interface, and a file. */
-import type { Sink } from '../../agent/ports.ts';
+import type { Sink } from '../../agent/ports/server.ts';
 import { GrowingBuffer } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
 import { untilAborted } from '../../in-turn.ts';

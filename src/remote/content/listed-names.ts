@@ -1,5 +1,5 @@
 /** The names of a listing, in the forms of both protocols (docs/dev/rest.md 3.3), with the dates of the latest one. */
-import type { Listing } from '../../agent/ports.ts';
+import type { Listing } from '../../agent/ports/server.ts';
 import { JobtailError } from '../../errors.ts';
 import { fieldsOf, textOf, type Value } from './values.ts';
 

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Content, Part, PartRequest, Parts, Reserve } from '../../agent/ports.ts';
+import type { Reserve } from '../../agent/ports/host.ts';
+import type { Content, Part, PartRequest, Parts } from '../../agent/ports/server.ts';
 import { GrowingBuffer } from '../../bytes.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { keyText, type LiveFileName, parseTaskId, type TaskId } from '../../job.ts';

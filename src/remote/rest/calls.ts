@@ -1,5 +1,5 @@
 /** Calls of a REST service in a session. Addresses are never logged: with GET they contain the session code. */
-import type { Grant } from '../../agent/ports.ts';
+import type { Grant } from '../../agent/ports/server.ts';
 import { JobtailError } from '../../errors.ts';
 import { type ResponseFormat, type ServiceCall, sendCall } from '../content/read-response.ts';
 import { isTooLong, type Problem, problemOf, refusalOf, startOf } from '../refusals.ts';

@@ -2,7 +2,7 @@
  * The capabilities of a REST server, detected by its responses: no operation returns its release (docs/dev/rest.md). They
  * are stored across restarts, and detected again when they stop being true: a server may be upgraded at any time.
  */
-import type { CapabilityStore } from '../../agent/ports.ts';
+import type { CapabilityStore } from '../../agent/ports/server.ts';
 import type { Operation } from '../../operations.ts';
 import { ADDRESSES, type Address } from './contract.ts';
 

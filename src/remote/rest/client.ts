@@ -9,7 +9,7 @@ import type {
   Remote,
   Sink,
   TransferMethod,
-} from '../../agent/ports.ts';
+} from '../../agent/ports/server.ts';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import type { JobInformation } from '../../job-information.ts';

@@ -2,7 +2,7 @@
  * Clusters behind FirecREST send files as text, with U+FFFD in place of bytes that are not UTF-8 (docs/dev/rest.md 5.2). No
  * response shows this, but such a server also refuses parts of the job's live files.
  */
-import type { Sink } from '../../agent/ports.ts';
+import type { Sink } from '../../agent/ports/server.ts';
 import { REPLACEMENT } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';

@@ -1,5 +1,5 @@
 /** The requests, written as JSON here: ids have 64 bits. Those for parts are divided (docs/dev/rest.md 2). */
-import type { PartRequest, TransferMethod } from '../../agent/ports.ts';
+import type { PartRequest, TransferMethod } from '../../agent/ports/server.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { CREDENTIALS, FILE_TYPES, PROTOCOLS, REQUEST, TRANSFER_METHOD } from './contract.ts';

@@ -3,7 +3,7 @@
  * docs/dev/servers.md 3.1 lists what servers send: a JSON string, plain text, an object, or a word that requests the token
  * in a header.
  */
-import type { Grant } from '../../agent/ports.ts';
+import type { Grant } from '../../agent/ports/server.ts';
 import type { OperationSettings } from '../../auth.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';

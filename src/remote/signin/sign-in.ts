@@ -1,5 +1,5 @@
 /** The session of this agent's user: signs in on demand, once for all waiting calls, with pauses after failures. */
-import type { Grant, Session } from '../../agent/ports.ts';
+import type { Grant, Session } from '../../agent/ports/server.ts';
 import { API_KEY, type AuthSettings, NEXT_SIGN_IN, secretNameOf } from '../../auth.ts';
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';

@@ -1,5 +1,5 @@
 /** Calls of one SOAP service in a session. Bulky texts go to their receivers while the response arrives. */
-import type { Grant } from '../../agent/ports.ts';
+import type { Grant } from '../../agent/ports/server.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import { type ResponseFormat, type ServiceCall, sendCall } from '../content/read-response.ts';

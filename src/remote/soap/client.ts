@@ -1,5 +1,13 @@
 /** The five operations of the file-transfer service (docs/dev/soap.md 4.1) over SOAP 1.1 or 1.2. */
-import type { JobService, Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
+import type {
+  JobService,
+  Listing,
+  PartRequest,
+  Parts,
+  Remote,
+  Sink,
+  TransferMethod,
+} from '../../agent/ports/server.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import type { JobInformation } from '../../job-information.ts';
 import { JobRecords, MAX_JOBS_BYTES } from '../content/job-records.ts';

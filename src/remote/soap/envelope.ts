@@ -1,6 +1,6 @@
 /** Writes envelopes with the `soap` package. Checks arguments first, as it does not escape all texts. */
 import type { WSDL } from 'soap/lib/wsdl/index.js';
-import type { Grant, PartRequest, TransferMethod } from '../../agent/ports.ts';
+import type { Grant, PartRequest, TransferMethod } from '../../agent/ports/server.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import { actionOf, type ContractOptions, FILE_TYPE_OF, SOAP_NAMESPACES, type SoapVersion, wsdlOf } from './contract.ts';

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { proofs } from '../../../src/agent/pass/verification.ts';
-import type { ClusterList } from '../../../src/agent/ports.ts';
+import type { ClusterList } from '../../../src/agent/ports/transfer.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../results/place.ts';
 

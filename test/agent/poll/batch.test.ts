@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BatchReader } from '../../../src/agent/poll/batch.ts';
-import type { PartRequest, Parts } from '../../../src/agent/ports.ts';
+import type { PartRequest, Parts } from '../../../src/agent/ports/server.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
 import { JOB } from '../../support/engine.ts';

@@ -2,18 +2,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { Listing, Parts, Remote, Sink, TransferMethod } from '../../../src/agent/ports/server.ts';
 import type {
   DirectArrival,
   DirectFile,
   DirectRequest,
   DirectTransfer,
   Irregular,
-  Listing,
-  Parts,
-  Remote,
-  Sink,
-  TransferMethod,
-} from '../../../src/agent/ports.ts';
+} from '../../../src/agent/ports/transfer.ts';
 import { DirectResults } from '../../../src/agent/results/download/by-direct.ts';
 import { Leases } from '../../../src/agent/results/download/leases.ts';
 import { Results, type ResultsEnd, type ResultsOptions, resultsDirectory } from '../../../src/agent/results/results.ts';

@@ -1,6 +1,6 @@
 /** The search for tasks by the file-transfer service alone: how many calls it takes, and what is learned by it. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { PartRequest, Parts } from '../../../src/agent/ports.ts';
+import type { PartRequest, Parts } from '../../../src/agent/ports/server.ts';
 import { TaskSearch } from '../../../src/agent/tasks/task-search.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';

@@ -1,6 +1,6 @@
 /** The contract against a server that shares no code with ours, and what only this one can be reported to answer. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Grant, TransferMethod } from '../../../src/agent/ports.ts';
+import type { Grant, TransferMethod } from '../../../src/agent/ports/server.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { SERVICES, wsdlOf } from '../../../src/remote/soap/contract.ts';
 import { failureOf } from '../../support/failure.ts';

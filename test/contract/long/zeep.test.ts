@@ -1,7 +1,7 @@
 /** A client that is not ours against the sandbox: all operations over both versions of SOAP. */
 import { createPrivateKey } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Grant } from '../../../src/agent/ports.ts';
+import type { Grant } from '../../../src/agent/ports/server.ts';
 import type { Operation } from '../../../src/operations.ts';
 import { needs } from '../../support/needs.ts';
 import { ZeepClient, type ZeepOutcome } from '../python.ts';

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createKeyPair } from '../../../simulator/cluster/key-pair.ts';
-import type { TransferMethod } from '../../../src/agent/ports.ts';
+import type { TransferMethod } from '../../../src/agent/ports/server.ts';
 import { GROWING_DIRECTORY } from '../../../src/direct/directories.ts';
 import { PrivateDirectory } from '../../../src/direct/private-directory.ts';
 import { until } from '../../support/e2e-until.ts';

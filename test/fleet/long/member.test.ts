@@ -1,7 +1,7 @@
 /** One agent of a fleet by itself: what it takes, finishes and says. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { Remote } from '../../../src/agent/ports.ts';
+import type { Remote } from '../../../src/agent/ports/server.ts';
 import { Leases } from '../../../src/agent/results/download/leases.ts';
 import { commandLog } from '../../../src/cli/process.ts';
 import { JobtailError } from '../../../src/errors.ts';

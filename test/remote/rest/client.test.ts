@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { PartRequest } from '../../../src/agent/ports.ts';
+import type { PartRequest } from '../../../src/agent/ports/server.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { Secrets } from '../../../src/redact.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';

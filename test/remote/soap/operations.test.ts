@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { AnotherFile } from '../../../src/agent/live/append/raw-download.ts';
-import type { Grant, PartRequest } from '../../../src/agent/ports.ts';
+import type { Grant, PartRequest } from '../../../src/agent/ports/server.ts';
 import type { SoapRemoteOptions } from '../../../src/remote/soap/client.ts';
 import { failureOf } from '../../support/failure.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';

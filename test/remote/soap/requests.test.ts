@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import type { Grant } from '../../../src/agent/ports.ts';
+import type { Grant } from '../../../src/agent/ports/server.ts';
 import type { SoapRemote } from '../../../src/remote/soap/client.ts';
 import { createRemote, GivenSession, JOB, SESSION_CODE, TASK } from '../../support/wire-remote.ts';
 import { closedAtEnd, startTcpServer } from '../../support/wire-server.ts';

@@ -5,7 +5,7 @@
  * waits for raw bytes, or for other text.
  */
 import { BYTE_ORDER_MARK, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
-import type { FileParts } from '../../ports.ts';
+import type { FileParts } from '../../ports/server.ts';
 import { match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { startsCharacter } from '../offsets.ts';

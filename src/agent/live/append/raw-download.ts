@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { BYTE_ORDER_MARK, commonLength, GrowingBuffer, standsAt, startsAlike } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
-import type { Content } from '../../ports.ts';
+import type { Content } from '../../ports/server.ts';
 import { type Difference, match } from '../match.ts';
 import { maskRegions, overlaps } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';

@@ -5,7 +5,7 @@
  */
 import { StringDecoder } from 'node:string_decoder';
 import { BYTE_ORDER_MARK, REPLACEMENT, standsAt, startsAlike } from '../../../bytes.ts';
-import type { Content, FileParts } from '../../ports.ts';
+import type { Content, FileParts } from '../../ports/server.ts';
 import { WITHIN_BLOCK_BYTES } from '../match.ts';
 import { withMark } from './reading.ts';
 

@@ -2,7 +2,7 @@
  * How a server makes text of bytes. Two decoders are known (docs/dev/servers.md 1.2, 1.4); both decode UTF-8. Until raw bytes
  * prove it, and of a server that decodes otherwise, only the ASCII characters of a text count.
  */
-import type { CapabilityStore } from '../../ports.ts';
+import type { CapabilityStore } from '../../ports/server.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 
 export type ServerDecoding = 'unknown' | 'utf-8' | 'other';

@@ -1,7 +1,7 @@
 /** A cursor over decoded text: returns bytes, or none where the server could not decode them. */
 import { isAscii } from 'node:buffer';
 import { BYTE_ORDER_MARK, REPLACEMENT, widthOfLead } from '../../../bytes.ts';
-import type { Content } from '../../ports.ts';
+import type { Content } from '../../ports/server.ts';
 
 /** Bytes of text that are read at a time. */
 const WINDOW_BYTES = 64 * 1024;

@@ -8,15 +8,9 @@ import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { ResultRow } from '../../../store/rows.ts';
 import type { Clock } from '../../../system/clock.ts';
-import type {
-  ClusterList,
-  DirectArrival,
-  DirectFile,
-  DirectFiles,
-  DirectTransfer,
-  Remote,
-  Reserve,
-} from '../../ports.ts';
+import type { Reserve } from '../../ports/host.ts';
+import type { Remote } from '../../ports/server.ts';
+import type { ClusterList, DirectArrival, DirectFile, DirectFiles, DirectTransfer } from '../../ports/transfer.ts';
 import type { Leases } from './leases.ts';
 
 interface DirectOptions {

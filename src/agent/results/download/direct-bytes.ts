@@ -4,7 +4,9 @@ import { JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { resultPath } from '../../../safe-names.ts';
 import { READ } from '../../../system/regular-files.ts';
-import type { DirectBytes, Remote, Reserve, Sink } from '../../ports.ts';
+import type { Reserve } from '../../ports/host.ts';
+import type { Remote, Sink } from '../../ports/server.ts';
+import type { DirectBytes } from '../../ports/transfer.ts';
 import type { DirectResults } from './by-direct.ts';
 
 const PIECE_BYTES = 1024 * 1024;

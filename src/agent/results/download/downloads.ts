@@ -4,7 +4,7 @@ import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { Throttle } from '../../../system/clock.ts';
 import type { DiskReserve } from '../../../system/files.ts';
-import type { Remote } from '../../ports.ts';
+import type { Remote } from '../../ports/server.ts';
 import { type Ledger, type Progress, silence } from '../ledger.ts';
 import type { Placement } from '../place/place-files.ts';
 import type { Arrived } from '../place/temporary-files.ts';

@@ -11,7 +11,8 @@ import type { JobId } from '../../../job.ts';
 import type { LeaseRow } from '../../../store/rows.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Clock } from '../../../system/clock.ts';
-import type { Log, Remote, TransferMethod } from '../../ports.ts';
+import type { Log } from '../../ports/host.ts';
+import type { Remote, TransferMethod } from '../../ports/server.ts';
 
 interface LeasesOptions {
   readonly store: Store;

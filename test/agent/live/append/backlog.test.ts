@@ -1,7 +1,7 @@
 /** A long backlog of which the service could not decode all: its raw bytes are taken once, while they arrive. */
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { DirectBytes } from '../../../../src/agent/ports.ts';
+import type { DirectBytes } from '../../../../src/agent/ports/transfer.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import { Engine, JOB, STDOUT } from '../../../support/engine.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { regionsBefore } from '../../../../src/agent/live/mirror/inexact-regions.ts';
 import { DECODING_CAPABILITY } from '../../../../src/agent/live/text/decoding.ts';
 import type { Polled } from '../../../../src/agent/poll/poll.ts';
-import type { PartRequest } from '../../../../src/agent/ports.ts';
+import type { PartRequest } from '../../../../src/agent/ports/server.ts';
 import { asJobtailError, JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import type { InexactRegion, LiveFileRow } from '../../../../src/store/rows.ts';
