@@ -4,10 +4,17 @@ import { connect, type Socket } from 'node:net';
 import { listen, type WireServer } from './wire-server.ts';
 
 /** A proxy that writes down what it was asked for, and answers all of it with `status` if that is not 200. */
-export async function startProxy(asked: string[], status: number): Promise<WireServer> {
+export async function startProxy(
+  asked: string[],
+  status: number,
+  headers: Record<string, string> = {},
+): Promise<WireServer> {
+  const lines = Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
   const server = createServer((request, response) => {
     asked.push(lineOf(request));
-    if (status !== 200) return response.writeHead(status).end();
+    if (status !== 200) return response.writeHead(status, headers).end();
     const onward = httpRequest(request.url ?? '', { method: request.method, headers: request.headers }, (got) => {
       response.writeHead(got.statusCode ?? 0, got.headers);
       got.pipe(response);
@@ -16,7 +23,7 @@ export async function startProxy(asked: string[], status: number): Promise<WireS
   });
   server.on('connect', (request, socket: Socket) => {
     asked.push(lineOf(request));
-    if (status !== 200) return socket.end(`HTTP/1.1 ${status} No\r\n\r\n`);
+    if (status !== 200) return socket.end(`HTTP/1.1 ${status} No\r\n${lines}\r\n`);
     const [host, port] = (request.url ?? '').split(':');
     const onward = connect(Number(port), host, () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
     onward.on('error', () => socket.destroy());

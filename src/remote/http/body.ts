@@ -5,7 +5,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import { JobtailError } from '../../errors.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
 import type { Exchange } from './exchange.ts';
-import { addressOf, describeFailure, type Target } from './failures.ts';
+import { describeFailure, type Target, timeoutError } from './failures.ts';
 
 /** The maximum delay of a timer; a longer one fires at once. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
@@ -24,12 +24,6 @@ export class CallStop extends LinkedAbort {
     this.release();
     this.abort(reason);
   }
-}
-
-export function timeoutError(target: Target, what: string): JobtailError {
-  return new JobtailError('timeout', `${addressOf(target)} ${what}`, {
-    hint: 'the service or the way to it is slow; raise service.timeoutSeconds if it always needs longer',
-  });
 }
 
 /** Less than this within the idle limit is no progress, so a server cannot keep a call open byte by byte. */

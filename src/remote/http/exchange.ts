@@ -1,18 +1,18 @@
-/** One request to a server and its response, as undici hands them over; and the round trip to a server. */
+/** One request to a server and its response, as undici hands them over, within limits of its own. */
 import type { IncomingHttpHeaders } from 'node:http';
-import { Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import type { buildConnector, Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
-type Interceptor = Dispatcher.DispatcherComposeInterceptor;
 
 interface ExchangeOptions {
   readonly countOpened: () => number;
-  /** Maximum time from the first provisional response (1xx) to the header: each restarts the limit of undici. */
+  /** From the start to the sent request, whatever undici does until then. */
+  readonly connectMs: number;
+  /** From the sent request to the header; provisional responses (1xx) do not extend it. */
   readonly headersMs: number;
-  readonly onLate: () => void;
+  readonly onLate: (isSent: boolean) => void;
 }
 
 export interface ResponseHeader {
@@ -32,7 +32,7 @@ export class Exchange implements Handler {
   readonly #openedBefore: number;
   #controller: Controller | undefined;
   #sentAt = Number.NaN;
-  #lateTimer: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #header: ResponseHeader | undefined;
   readonly #waiting: Buffer[] = [];
   #isComplete = false;
@@ -42,6 +42,7 @@ export class Exchange implements Handler {
   constructor(options: ExchangeOptions) {
     this.#options = options;
     this.#openedBefore = options.countOpened();
+    this.#limit(options.connectMs, false);
   }
 
   /** @throws what undici reports, or the reason of `stop` */
@@ -68,15 +69,12 @@ export class Exchange implements Handler {
     this.#sentAt = performance.now();
     this.isOnOpenConnection = this.#options.countOpened() === this.#openedBefore;
     if (this.#failure !== undefined) controller.abort(this.#failure.error as Error);
+    else this.#limit(this.#options.headersMs, true);
   }
 
   onResponseStart(_: Controller, status: number, headers: IncomingHttpHeaders): void {
-    const { headersMs, onLate } = this.#options;
-    if (status < 200) {
-      this.#lateTimer ??= setTimeout(onLate, headersMs);
-      return;
-    }
-    clearTimeout(this.#lateTimer);
+    if (status < 200) return;
+    clearTimeout(this.#timer);
     this.firstByteMs = performance.now() - this.#sentAt;
     this.#header = { status, headers };
     this.#wake();
@@ -97,7 +95,7 @@ export class Exchange implements Handler {
   }
 
   #fail(error: unknown): void {
-    clearTimeout(this.#lateTimer);
+    clearTimeout(this.#timer);
     this.#failure ??= { error };
     this.#end();
   }
@@ -108,6 +106,11 @@ export class Exchange implements Handler {
     this.#wake();
   }
 
+  #limit(ms: number, isSent: boolean): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#options.onLate(isSent), ms);
+  }
+
   async #change(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure.error;
     const changed = new Promise<void>((resolve) => {
@@ -116,53 +119,4 @@ export class Exchange implements Handler {
     this.#controller?.resume();
     await changed;
   }
-}
-
-/** Connections that the round trip is taken from: the minimum counts, because delays only add. */
-const MAX_MEASUREMENTS = 4;
-
-export class RoundTrip {
-  #measurements: number[] = [];
-
-  get ms(): number {
-    return this.#measurements.length === 0 ? 0 : Math.min(...this.#measurements);
-  }
-
-  /** Measures the TCP handshakes of `connector`. */
-  measuring(connector: buildConnector.connector): buildConnector.connector {
-    return (options, callback) => {
-      let startedAt = performance.now();
-      const socket: unknown = connector(options, callback);
-      if (!(socket instanceof Socket)) return;
-      // After the name is resolved.
-      socket.once('lookup', () => {
-        startedAt = performance.now();
-      });
-      socket.once('connect', () => this.#add(performance.now() - startedAt));
-    };
-  }
-
-  /** Measures tunnels: a proxy answers when it is connected to the server. */
-  readonly observeTunnel: Interceptor = (dispatch) => (options, handler) => {
-    let sentAt = performance.now();
-    callBefore(handler, 'onRequestStart', () => {
-      sentAt = performance.now();
-    });
-    callBefore(handler, 'onRequestUpgrade', () => this.#add(performance.now() - sentAt));
-    return dispatch(options, handler);
-  };
-
-  #add(ms: number): void {
-    this.#measurements = [...this.#measurements.slice(1 - MAX_MEASUREMENTS), ms];
-  }
-}
-
-/** Lets a method of a handler, which is that of one request, call `first` before all else. */
-function callBefore(handler: Handler, name: keyof Handler, first: () => void): void {
-  const method = handler[name] as ((...all: unknown[]) => unknown) | undefined;
-  const both = (...all: unknown[]) => {
-    first();
-    return method?.apply(handler, all);
-  };
-  Object.assign(handler, { [name]: both });
 }

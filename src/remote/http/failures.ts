@@ -6,11 +6,28 @@ import { safeText } from '../../redact.ts';
 export interface Target {
   readonly host: string;
   readonly port: string;
+  /** Host and port of the proxy on the way to it. */
+  readonly by?: string;
+  /** Whether it is the proxy itself. */
+  readonly isProxy?: boolean;
 }
 
-export function addressOf(target: Target): string {
-  return `${target.host}:${target.port}`;
+/** A gateway may add many cookies and long policies to each response; the default of undici is 16 KiB. */
+export const MAX_HEADER_BYTES = 64 * 1024;
+
+export function addressOf({ host, port, by, isProxy = false }: Target): string {
+  return `${isProxy ? 'the proxy ' : ''}${host}:${port}${by === undefined ? '' : ` through the proxy ${by}`}`;
 }
+
+const SLOW = 'the service or the way to it is slow; raise service.timeoutSeconds if it always needs longer';
+const NOT_CONNECTED = 'check the address in the configuration, the network and the firewall';
+
+export const timeoutError = (target: Target, what: string, hint = SLOW) =>
+  new JobtailError('timeout', `${addressOf(target)} ${what}`, { hint });
+
+/** It did not become possible to send a request. */
+export const notConnected = (target: Target) =>
+  timeoutError(target, 'did not accept a connection in time', NOT_CONNECTED);
 
 const UNREACHABLE: Readonly<Record<string, string>> = {
   ENOTFOUND: 'there is no such host',
@@ -34,11 +51,47 @@ const INTERRUPTED = new Set([
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
 ]);
 
-/** Texts of OpenSSL for an untrusted certificate, besides those that begin with CERT_ or ERR_. */
-const CERTIFICATE =
+/** Codes of OpenSSL for an untrusted certificate, and for a handshake that failed. */
+const TLS =
   /^(CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_(CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH_|EPROTO$)/;
 
 const ROOT_CA_HINT = 'put the root CA into service.tls.caFile, too: an intermediate CA alone is not enough';
+const CERTIFICATE_HINT = 'check the host name in the address, the clock of this machine, and the files of service.tls';
+
+/** What the words of OpenSSL mean; `reason` in place of them. */
+const HANDSHAKES: readonly { readonly codes: RegExp; readonly reason?: string; readonly hint: string }[] = [
+  { codes: /^UNABLE_TO_GET_ISSUER_CERT$/, hint: ROOT_CA_HINT },
+  {
+    codes: /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/,
+    reason: 'it does not speak TLS',
+    hint: 'use http:// at this port, or the port of https://',
+  },
+  {
+    codes: /NO_APPLICATION_PROTOCOL/,
+    reason: 'it speaks HTTP/2 alone, and the agent HTTP/1.1',
+    hint: 'ask the operator of the server to allow HTTP/1.1, too',
+  },
+  {
+    codes: /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/,
+    reason: 'it has no version of TLS from 1.2 on',
+    hint: 'ask the operator of the server to switch on TLS 1.2',
+  },
+  {
+    codes: /CERTIFICATE_REQUIRED|ALERT_BAD_CERTIFICATE/,
+    reason: 'it wants a client certificate',
+    hint: 'set service.tls.certFile and service.tls.keyFile to one that the server accepts',
+  },
+  {
+    codes: /HANDSHAKE_FAILURE/,
+    reason: 'it refused the handshake, as without a client certificate that it wants, or without a cipher in common',
+    hint: 'set service.tls.certFile and service.tls.keyFile if it wants a certificate; else ask its operator',
+  },
+  {
+    codes: /UNRECOGNIZED_NAME/,
+    reason: 'it serves no such host name',
+    hint: 'use the host name of the server in the address, not an alias or a number',
+  },
+];
 
 /** The JobtailError for a failure of undici. Without `cause`: it may contain raw bytes, even a session code. */
 export function describeFailure(thrown: unknown, target: Target): JobtailError {
@@ -51,14 +104,13 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
       hint: 'check the address in the configuration, the network and the service',
     });
   }
-  if (code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') {
-    return new JobtailError('timeout', `${address} did not accept a connection in time`, {
-      hint: 'check the address in the configuration, the network and the firewall',
-    });
-  }
-  if (code === 'UND_ERR_HEADERS_TIMEOUT') {
-    return new JobtailError('timeout', `${address} did not start to respond in time`, {
-      hint: 'the service is slow or hangs; raise service.timeoutSeconds if it always needs longer',
+  if (code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') return notConnected(target);
+  if (TLS.test(code)) return describeTls(thrown, code, address);
+  const isHttp = !(thrown instanceof errors.HTTPParserError || code.startsWith('HPE_'));
+  if (target.isProxy === true && (INTERRUPTED.has(code) || !isHttp)) {
+    const what = isHttp ? 'closed the connection before it answered' : 'does not answer with HTTP';
+    return new JobtailError('unreachable', `${address} ${what}`, {
+      hint: `${CHECK_PROXY}: it may not open tunnels (CONNECT) to this server`,
     });
   }
   if (INTERRUPTED.has(code)) {
@@ -66,43 +118,59 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
       hint: 'if it persists: the port may want https://, a firewall or proxy may cut it, or it may want a client certificate',
     });
   }
-  if (thrown instanceof Error && /wrong version number/i.test(thrown.message)) {
-    return new JobtailError('tls', `no secure connection to ${address}: it does not speak TLS (${code})`, {
-      hint: 'use http:// at this port, or the port of https://',
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') {
+    const what = `the answer of ${address} has more than ${MAX_HEADER_BYTES / 1024} KiB of headers`;
+    return new JobtailError('malformed', what, {
+      hint: 'let the gateway in front of the service send fewer cookies and shorter policies',
     });
   }
-  if (CERTIFICATE.test(code)) {
-    // Names in a certificate come from the server.
-    const reason = safeText(thrown instanceof Error ? thrown.message : '', []);
-    return new JobtailError('tls', `no secure connection to ${address}: ${reason} (${code})`, {
-      hint:
-        code === 'UNABLE_TO_GET_ISSUER_CERT'
-          ? ROOT_CA_HINT
-          : 'check the host name in the address, the clock of this machine, and the files of service.tls',
-    });
-  }
-  if (code === 'UND_ERR_HEADERS_OVERFLOW' || thrown instanceof errors.HTTPParserError) {
-    return new JobtailError('malformed', `the answer of ${address} is not proper HTTP`, {
+  if (!isHttp) {
+    return new JobtailError('malformed', `the answer of ${address} is not proper HTTP/1.1`, {
       hint: 'the address may belong to another kind of service',
     });
   }
   return describeRest(thrown, code, address);
 }
 
+const CHECK_PROXY = 'check the address of the proxy in the configuration, and ask those who run it';
+
+function describeTls(thrown: unknown, code: string, address: string): JobtailError {
+  const message = thrown instanceof Error ? thrown.message : '';
+  const words = code === 'EPROTO' ? message.toUpperCase().replaceAll(' ', '_') : code;
+  const known = HANDSHAKES.find(({ codes }) => codes.test(words));
+  // Names in a certificate come from the server.
+  const reason = known?.reason ?? safeText(message, []);
+  return new JobtailError('tls', `no secure connection to ${address}: ${reason} (${code})`, {
+    hint: known?.hint ?? CERTIFICATE_HINT,
+  });
+}
+
+/** A proxy wants a sign-in (407), or does not open a tunnel to the server. */
+export function proxyRefusal(target: Target, status: number, schemes: readonly string[] | string = []): JobtailError {
+  const { host, port, by } = target;
+  const offered = [schemes].flat().map((scheme) => /^[\w-]*/.exec(scheme.trim())?.[0] ?? '');
+  const others = offered.some((scheme) => /^basic$/i.test(scheme)) ? '' : offered.join(', ');
+  if (status === 407) {
+    const hint =
+      others === ''
+        ? 'write user:password into the file that service.proxyUserFile names'
+        : `the agent signs in by Basic alone, and the proxy offers ${others}: ask those who run it for Basic`;
+    return new JobtailError('unreachable', `the proxy ${by} wants a sign-in to reach ${host}:${port} (status 407)`, {
+      hint,
+    });
+  }
+  const what = `the proxy ${by} refused to connect to ${host}:${port} (status ${status})`;
+  const isUnusualPort = status === 403 && port !== '443';
+  return new JobtailError('unreachable', what, {
+    hint: isUnusualPort
+      ? `most proxies open tunnels to port 443 alone: ask those who run it to allow port ${port}`
+      : CHECK_PROXY,
+  });
+}
+
 function describeRest(thrown: unknown, code: string, address: string): JobtailError {
-  if (code === 'UND_ERR_ABORTED' || code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') {
-    // undici also reports a refused tunnel as an abort.
-    const refused = thrown instanceof Error ? /^Proxy response \((\d{1,3})\)/.exec(thrown.message) : null;
-    if (refused === null) return new JobtailError('aborted', 'the call was stopped');
-    return new JobtailError('unreachable', `the proxy refused to connect to ${address} (status ${refused[1]})`, {
-      hint: 'check service.proxy',
-    });
-  }
-  if (thrown instanceof errors.InvalidArgumentError && thrown.message.startsWith('Proxy Authentication')) {
-    return new JobtailError('unreachable', `the proxy wants a sign-in to reach ${address} (status 407)`, {
-      hint: 'check service.proxy, and write user:password into the file that service.proxyUserFile names',
-    });
-  }
+  if (code === 'UND_ERR_ABORTED' || code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED' || code === 'ABORT_ERR')
+    return new JobtailError('aborted', 'the call was stopped');
   // The parser of HTTP is WebAssembly, for which Node.js reserves 10 GB of addresses.
   if (thrown instanceof Error && thrown.message.startsWith('WebAssembly')) {
     return new JobtailError('local-io', `no call to ${address}: this process may not reserve enough virtual memory`, {
@@ -122,7 +190,6 @@ function wordsOf(thrown: unknown): string {
 function codeOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return '';
   const code = (thrown as NodeJS.ErrnoException).code;
-  if (code === 'UND_ERR_PRX_TLS' && thrown.cause !== undefined) return codeOf(thrown.cause);
   if (typeof code === 'string') return code;
   return thrown instanceof AggregateError ? codeOf(thrown.errors.at(-1)) : '';
 }

@@ -3,13 +3,24 @@
  * every failure is a JobtailError without URL, header or body.
  */
 import type { LookupFunction } from 'node:net';
-import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { Agent, type Dispatcher, Pool } from 'undici';
 import { JobtailError } from '../../errors.ts';
 import '../../system/network.ts';
-import { CallStop, LimitedBody, timeoutError } from './body.ts';
+import { CallStop, LimitedBody } from './body.ts';
 import type { Compression } from './compression.ts';
-import { Exchange, type ResponseHeader, RoundTrip } from './exchange.ts';
-import { addressOf, describeFailure, type Target } from './failures.ts';
+import { Exchange, type ResponseHeader } from './exchange.ts';
+import {
+  addressOf,
+  describeFailure,
+  MAX_HEADER_BYTES,
+  notConnected,
+  proxyRefusal,
+  type Target,
+  timeoutError,
+} from './failures.ts';
+import { connectorOf, type HttpWay, RoundTrip, routeOf, targetOf } from './ways.ts';
+
+export type { HttpTls, HttpWay } from './ways.ts';
 
 /** Longer pauses are cut to this: a server must not be able to stop the agent for good. */
 export const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
@@ -19,29 +30,13 @@ const KEEP_ALIVE_MS = 75_000;
 const MAX_KEEP_ALIVE_MS = 90_000;
 
 export interface HttpLimits {
-  /** Name resolution, TCP and TLS. */
+  /** From the start of a request until it is sent: name resolution, TCP, the tunnel of a proxy, TLS. */
   readonly connectMs: number;
   /** From the sent request to the end of the response header. */
   readonly headersMs: number;
   /** Without progress in the body: less than a KiB counts as none. */
   readonly idleMs: number;
   readonly totalMs: number;
-}
-
-/** PEM material. `ca` replaces the roots of the system. Host names are always checked. */
-export interface HttpTls {
-  readonly ca?: Buffer | string | string[];
-  readonly cert?: Buffer | string;
-  readonly key?: Buffer | string;
-}
-
-/** How a server is reached. */
-export interface HttpWay {
-  readonly tls?: HttpTls;
-  /** `http://host:port`; proxy variables of the environment are not read. */
-  readonly proxy?: string;
-  /** `user:password`. A secret. */
-  readonly proxyUser?: string;
 }
 
 export interface HttpClientOptions extends HttpWay {
@@ -108,6 +103,7 @@ interface Sending {
 
 /** Connections are kept alive between calls. Redirects are responses like any other. */
 export class HttpClient implements HttpSender {
+  readonly #way: HttpWay;
   readonly #dispatcher: Dispatcher;
   readonly #limits: HttpLimits;
   readonly #roundTrip = new RoundTrip();
@@ -120,6 +116,7 @@ export class HttpClient implements HttpSender {
     this.#limits = options.limits;
     this.#compression = options.compression;
     this.#onAnswer = options.onAnswer;
+    this.#way = options;
     this.#dispatcher = this.#newDispatcher(options);
   }
 
@@ -129,7 +126,7 @@ export class HttpClient implements HttpSender {
    */
   async request(request: HttpRequest): Promise<HttpAnswer> {
     const url = parseUrl(request.url);
-    const target: Target = { host: url.hostname, port: url.port || (url.protocol === 'https:' ? '443' : '80') };
+    const target = targetOf(url, this.#way.proxy);
     const limits = this.#limits;
     const stop = new CallStop(request.signal, request.totalMs ?? limits.totalMs, target);
     const encoding = this.#compression?.isWanted === true ? 'gzip' : 'identity';
@@ -151,6 +148,10 @@ export class HttpClient implements HttpSender {
       }
     }
     const { status, headers } = response;
+    if (status === 407 && this.#way.proxy !== undefined) {
+      stop.stop(proxyRefusal(target, status, headers['proxy-authenticate']));
+      throw stop.signal.reason;
+    }
     const header = (name: string) => headerOf(headers, name);
     const answeredAt = answeredAtOf(header('date'));
     const retryAfterMs = retryAfterMsOf(header('retry-after'), answeredAt);
@@ -195,42 +196,34 @@ export class HttpClient implements HttpSender {
     await this.#dispatcher.destroy(closed);
   }
 
-  #newDispatcher({ limits, tls, proxy, proxyUser, lookup }: HttpClientOptions): Dispatcher {
-    const names = lookup === undefined ? {} : { lookup: lookup(this.#closed.signal) };
-    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED would otherwise disable the checks.
-    const ways = { ...names, timeout: limits.connectMs, rejectUnauthorized: true };
-    const connect = { ...tls, ...ways };
-    const factory = (origin: string | URL, options: object) =>
-      new Pool(origin, options).on('connect', () => {
-        this.#openedConnections += 1;
-      });
-    const pool = { keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: MAX_KEEP_ALIVE_MS, factory };
-    if (proxy === undefined) return new Agent({ ...pool, connect: this.#roundTrip.measuring(buildConnector(connect)) });
-    return new ProxyAgent({
-      ...pool,
-      uri: parseUrl(proxy).origin,
-      ...(proxyUser !== undefined && { token: `Basic ${Buffer.from(proxyUser).toString('base64')}` }),
-      proxyTunnel: false,
-      requestTls: connect,
-      proxyTls: ways,
-      clientFactory: (origin, options) =>
-        new Pool(origin, { ...options, headersTimeout: limits.connectMs }).compose(this.#roundTrip.observeTunnel),
+  #newDispatcher({ limits: { connectMs }, lookup, ...way }: HttpClientOptions): Dispatcher {
+    const closed = this.#closed.signal;
+    return new Agent({
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: MAX_KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      connect: connectorOf(way, { connectMs, lookup: lookup?.(closed), closed, roundTrip: this.#roundTrip }),
+      factory: (origin: string | URL, options: object) =>
+        new Pool(origin, options).on('connect', () => {
+          this.#openedConnections += 1;
+        }),
     });
   }
 
   #send(request: HttpRequest, { url, target, stop, encoding }: Sending): Exchange {
     const { headersMs = this.#limits.headersMs } = request;
-    const onLate = () => stop.stop(timeoutError(target, 'did not start to respond in time'));
-    const exchange = new Exchange({ countOpened: () => this.#openedConnections, headersMs, onLate });
+    const { connectMs } = this.#limits;
+    const late = () => timeoutError(target, 'did not start to respond in time');
+    const onLate = (isSent: boolean) => stop.stop(isSent ? late() : notConnected(target));
+    const exchange = new Exchange({ countOpened: () => this.#openedConnections, connectMs, headersMs, onLate });
     const { signal } = stop;
     if (signal.aborted) exchange.stop(signal.reason);
     else {
       signal.addEventListener('abort', () => exchange.stop(signal.reason), { once: true });
-      const path = `${url.pathname}${url.search}`;
-      const headers = { 'accept-encoding': encoding, ...request.headers };
+      const { origin, path, headers: ofProxy } = routeOf(url, this.#way);
+      const headers = { 'accept-encoding': encoding, ...request.headers, ...ofProxy };
       const { method, body = null } = request;
-      const limits = { headersTimeout: headersMs, bodyTimeout: 0 };
-      this.#dispatcher.dispatch({ origin: url.origin, path, method, headers, body, ...limits }, exchange);
+      this.#dispatcher.dispatch({ origin, path, method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, exchange);
     }
     return exchange;
   }

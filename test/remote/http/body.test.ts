@@ -7,7 +7,7 @@ import { Exchange } from '../../../src/remote/http/exchange.ts';
 function bodyOf() {
   const target = { host: '127.0.0.1', port: '9' };
   const stop = new CallStop(new AbortController().signal, 60_000, target);
-  const exchange = new Exchange({ countOpened: () => 1, headersMs: 60_000, onLate: () => {} });
+  const exchange = new Exchange({ countOpened: () => 1, connectMs: 60_000, headersMs: 60_000, onLate: () => {} });
   const controller = { aborted: false, paused: false, reason: null, abort: vi.fn(), pause: () => {}, resume: () => {} };
   exchange.onRequestStart(controller);
   const write = (bytes: Buffer | string) => exchange.onResponseData(controller, Buffer.from(bytes));

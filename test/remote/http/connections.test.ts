@@ -1,8 +1,9 @@
 /** Connections that stay open between requests: how long, what happens when the server closed one, what they measure. */
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { Exchange, RoundTrip } from '../../../src/remote/http/exchange.ts';
+import { Exchange } from '../../../src/remote/http/exchange.ts';
 import { HttpClient, readBody } from '../../../src/remote/http/http-client.ts';
+import { RoundTrip } from '../../../src/remote/http/ways.ts';
 import { closedAtEnd, startTcpServer, type WireServer } from '../../support/wire-server.ts';
 
 afterEach(() => {
@@ -117,14 +118,17 @@ describe('what is measured, in a time that the test sets', () => {
     vi.spyOn(performance, 'now').mockImplementation(() => at.ms);
     return at;
   }
-  const handler = {};
-  const options = { path: '/', method: 'POST' } as const;
   const controller = {} as Parameters<NonNullable<import('undici').Dispatcher.DispatchHandler['onRequestStart']>>[0];
 
   test('is the time from the request to its answer, without that for the connection', () => {
     const at = clock();
     const opened = { count: 3 };
-    const exchange = new Exchange({ countOpened: () => opened.count, headersMs: 1_000, onLate: () => {} });
+    const exchange = new Exchange({
+      countOpened: () => opened.count,
+      connectMs: 1_000,
+      headersMs: 1_000,
+      onLate: () => {},
+    });
     at.ms += 450;
     opened.count += 1;
     exchange.onRequestStart(controller);
@@ -163,18 +167,5 @@ describe('what is measured, in a time that the test sets', () => {
     expect(roundTrip.ms, 'a delay on the way makes a single one slower').toBe(150);
     for (let times = 0; times < 4; times++) await open(0, 400);
     expect(roundTrip.ms, 'the way has changed').toBe(400);
-  });
-
-  test('is the round trip to the server that a proxy tells of by its answer', () => {
-    const at = clock();
-    const roundTrip = new RoundTrip();
-    roundTrip.observeTunnel((_, given) => {
-      at.ms += 80;
-      given.onRequestStart?.(controller, {});
-      at.ms += 170;
-      given.onRequestUpgrade?.(controller, 200, {}, {} as never);
-      return true;
-    })(options, handler);
-    expect(roundTrip.ms).toBe(170);
   });
 });

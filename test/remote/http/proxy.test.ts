@@ -1,13 +1,22 @@
-import { expect, test } from 'vitest';
-import { HttpClient, readBody } from '../../../src/remote/http/http-client.ts';
+import { createServer as createHttpsServer } from 'node:https';
+import { connect, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { HttpClient, type HttpWay, readBody } from '../../../src/remote/http/http-client.ts';
+import { needs } from '../../support/needs.ts';
+import { directoryOfFile } from '../../support/temp-directory.ts';
+import { type Certificates, makeCertificates } from '../../support/wire-certificates.ts';
+import { BAD_PEERS, type BadPeer } from '../../support/wire-peers.ts';
 import { startProxy } from '../../support/wire-proxy.ts';
-import { answer, closedAtEnd, startHttpServer } from '../../support/wire-server.ts';
+import { answer, closedAtEnd, listen, startHttpServer, startTcpServer } from '../../support/wire-server.ts';
 
-const proxyThat = async (asked: string[], status: number) => closedAtEnd(await startProxy(asked, status));
+const proxyThat = async (asked: string[], status: number, headers: Record<string, string> = {}) =>
+  closedAtEnd(await startProxy(asked, status, headers));
 
-async function fetchFrom(url: string, proxy?: string): Promise<string> {
-  const limits = { connectMs: 5000, headersMs: 5000, idleMs: 5000, totalMs: 10_000 };
-  const client = closedAtEnd(new HttpClient({ limits, ...(proxy === undefined ? {} : { proxy }) }));
+const LIMITS = { connectMs: 5000, headersMs: 5000, idleMs: 5000, totalMs: 10_000 };
+
+async function fetchFrom(url: string, way: HttpWay = {}, limits = LIMITS): Promise<string> {
+  const client = closedAtEnd(new HttpClient({ limits, ...way }));
   const got = await client.request({ method: 'GET', url, headers: {}, signal: new AbortController().signal });
   return `${got.status} ${await readBody(got, 1000)}`;
 }
@@ -18,7 +27,7 @@ const startTarget = async () =>
 test('a configured proxy is used', async () => {
   const asked: string[] = [];
   const [proxy, target] = [await proxyThat(asked, 200), await startTarget()];
-  expect(await fetchFrom(target.url, `http://127.0.0.1:${proxy.port}`)).toBe('200 hello');
+  expect(await fetchFrom(target.url, { proxy: `http://127.0.0.1:${proxy.port}` })).toBe('200 hello');
   expect(asked).toEqual([`GET ${target.url}`]);
 });
 
@@ -34,21 +43,108 @@ test('a proxy of the environment is not used', async () => {
   expect(asked).toEqual([]);
 });
 
-test('a proxy that wants a sign-in is named as the failure', async () => {
-  const [proxy, target] = [await proxyThat([], 407), await startTarget()];
-  const address = `http://127.0.0.1:${proxy.port}`;
-  await expect(fetchFrom(target.url, address)).rejects.toMatchObject({
-    code: 'unreachable',
-    message: `the proxy wants a sign-in to reach 127.0.0.1:${target.port} (status 407)`,
-  });
-  await expect(fetchFrom(target.url.replace('http:', 'https:'), address)).rejects.toMatchObject({
-    code: 'unreachable',
-    message: `the proxy refused to connect to 127.0.0.1:${target.port} (status 407)`,
+describe('a proxy that refuses is named, with what helps:', () => {
+  const basic = { 'proxy-authenticate': 'Basic realm="proxy"' };
+  const cases = [
+    ['https:', 407, basic, 'wants a sign-in to reach', 'service.proxyUserFile'],
+    ['http:', 407, basic, 'wants a sign-in to reach', 'service.proxyUserFile'],
+    ['https:', 407, { 'proxy-authenticate': 'NTLM' }, 'wants a sign-in to reach', 'the proxy offers NTLM'],
+    ['http:', 407, { 'proxy-authenticate': 'Negotiate' }, 'wants a sign-in to reach', 'the proxy offers Negotiate'],
+    ['https:', 403, {}, 'refused to connect to', 'port 443 alone'],
+    ['https:', 503, {}, 'refused to connect to', 'those who run it'],
+  ] as const;
+  test.each(cases)('%s %i %j', async (scheme, status, headers, what, help) => {
+    const [proxy, target] = [await proxyThat([], status, headers), await startTarget()];
+    const url = target.url.replace('http:', scheme);
+    await expect(fetchFrom(url, { proxy: `http://127.0.0.1:${proxy.port}` })).rejects.toMatchObject({
+      code: 'unreachable',
+      message: `the proxy 127.0.0.1:${proxy.port} ${what} 127.0.0.1:${target.port} (status ${status})`,
+      hint: expect.stringContaining(help),
+    });
   });
 });
 
-test('a proxy that is not there makes the server unreachable', async () => {
+test('a proxy that is not there is what cannot be reached', async () => {
   const [proxy, target] = [await proxyThat([], 200), await startTarget()];
   await proxy.close();
-  await expect(fetchFrom(target.url, `http://127.0.0.1:${proxy.port}`)).rejects.toMatchObject({ code: 'unreachable' });
+  for (const url of [target.url, target.url.replace('http:', 'https:')])
+    await expect(fetchFrom(url, { proxy: `http://127.0.0.1:${proxy.port}` })).rejects.toMatchObject({
+      code: 'unreachable',
+      message: `the proxy 127.0.0.1:${proxy.port} cannot be reached: connection refused (ECONNREFUSED)`,
+    });
+});
+
+describe('a peer that', () => {
+  /** What a client reports, by what the peer does; `silent` ends by a limit. */
+  const CODES: Readonly<Record<BadPeer, readonly string[]>> = {
+    'closes at once': ['unreachable', 'interrupted'],
+    'closes after the request': ['unreachable', 'interrupted'],
+    resets: ['unreachable', 'interrupted'],
+    'is silent': ['timeout'],
+    'answers half a header': ['unreachable', 'interrupted', 'tls'],
+    'answers garbage': ['unreachable', 'malformed', 'tls'],
+  };
+  const limits = { connectMs: 300, headersMs: 300, idleMs: 300, totalMs: 10_000 };
+  const peers = Object.entries(BAD_PEERS) as [BadPeer, (socket: Socket) => void][];
+
+  for (const scheme of ['http:', 'https:'])
+    test.each(peers)(`%s as a proxy of an ${scheme} service gets one connection, and is named`, async (name, peer) => {
+      const [proxy, target] = [closedAtEnd(await startTcpServer(peer)), await startTarget()];
+      const call = fetchFrom(target.url.replace('http:', scheme), { proxy: `http://127.0.0.1:${proxy.port}` }, limits);
+      await expect(call).rejects.toMatchObject({
+        code: expect.toSatisfy((code: string) => CODES[name].includes(code)),
+        message: expect.stringContaining(`the proxy 127.0.0.1:${proxy.port}`),
+      });
+      expect(proxy.connections()).toBe(1);
+    });
+
+  for (const scheme of ['http:', 'https:'])
+    test.each(peers)(`%s as an ${scheme} service gets one connection`, async (name, peer) => {
+      const server = closedAtEnd(await startTcpServer(peer));
+      await expect(fetchFrom(server.url.replace('http:', scheme), {}, limits)).rejects.toMatchObject({
+        code: expect.toSatisfy((code: string) => CODES[name].includes(code)),
+      });
+      expect(server.connections()).toBe(1);
+    });
+});
+
+describe('a proxy of https://', needs('openssl'), () => {
+  const directory = directoryOfFile();
+  let certificates: Certificates;
+  beforeAll(() => {
+    certificates = makeCertificates(directory);
+  });
+
+  /** Passes decrypted bytes on to the plain proxy at `port`. */
+  async function overTls(port: number) {
+    const { key, cert } = certificates.server;
+    const server = createTlsServer({ key, cert }, (socket) => {
+      const onward = connect(port, '127.0.0.1').on('error', () => socket.destroy());
+      socket.on('error', () => onward.destroy());
+      socket.pipe(onward).pipe(socket);
+    });
+    server.on('tlsClientError', () => undefined);
+    return closedAtEnd(await listen(server as unknown as Server, 'connection', 'https'));
+  }
+
+  test('may have the private CA of the service', async () => {
+    const asked: string[] = [];
+    const proxy = await overTls((await proxyThat(asked, 200)).port);
+    const plain = await startTarget();
+    const secure = createHttpsServer(certificates.server, (_, response) => response.end('secret'));
+    const target = closedAtEnd(await listen(secure, 'connection', 'https'));
+    const way = { proxy: `https://127.0.0.1:${proxy.port}`, tls: { ca: certificates.ca } };
+    expect(await fetchFrom(plain.url, way)).toBe('200 hello');
+    expect(await fetchFrom(target.url, way)).toBe('200 secret');
+    expect(asked).toEqual([`GET ${plain.url}`, `CONNECT 127.0.0.1:${target.port}`]);
+  });
+
+  test('with a CA that is not trusted is named as what is not trusted', async () => {
+    const [proxy, target] = [await overTls((await proxyThat([], 200)).port), await startTarget()];
+    for (const url of [target.url, target.url.replace('http:', 'https:')])
+      await expect(fetchFrom(url, { proxy: `https://127.0.0.1:${proxy.port}` })).rejects.toMatchObject({
+        code: 'tls',
+        message: expect.stringContaining(`no secure connection to the proxy 127.0.0.1:${proxy.port}: unable to verify`),
+      });
+  });
 });
