@@ -1,10 +1,13 @@
 /** The composition root: connects the parts of the engine for one configuration. */
 import '../system/small-heap.ts';
 import { Calls, queuedJobService, queuedRemote, type SharedService } from '../agent/calls.ts';
+import { Failures } from '../agent/failures.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { Mirrors } from '../agent/live/mirror/mirror.ts';
 import { TextDecoding } from '../agent/live/text/decoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
+import type { AgentContext } from '../agent/loop/agent-context.ts';
+import { Scheduler } from '../agent/loop/scheduler.ts';
 import { ALONE, type JobRegister, type Ownership } from '../agent/ownership.ts';
 import type { PassContext } from '../agent/pass/complete-pass.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/poll/file-poll.ts';
@@ -83,7 +86,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const reserve = new DiskReserve(mirror.directory, mirror.minFreeBytes, fileCalls(onNetwork));
   const resultsOf = (jobId: JobId) => resultsDirectory(mirror.directory, jobId);
   const directBytes = direct && new DirectLiveFiles({ direct, remote: whole, reserve, resultsOf });
-  const context: PollContext = {
+  const pollContext: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     decoding: new TextDecoding(store.capabilities),
@@ -142,19 +145,30 @@ export function buildEngine(options: EngineOptions): Engine {
     mirrorDirectory: mirror.directory,
     pauseMs: poll.minIntervalMs,
   };
-  const agent = new Agent({
-    deps: { store, clock, log, random },
+  const context: AgentContext = {
+    ...pass,
+    log,
+    random,
     limits: { intervals: poll, resultsIntervalMs: results.intervalMs, stallAfterMs: config.stallAfterMs },
     events: {
       onAppended: (bytes) => observer?.emit('appended', bytes),
       onTasksFound: (tasks, by) => observer?.emit('tasksFound', tasks, by),
       onJobStates: (outcome) => observer?.emit('jobStatesRead', outcome),
     },
+    poll: pollContext,
     calls,
-    remote,
-    jobService,
-    poll: context,
-    pass,
+    bare: { remote, jobService },
+    waiting: {
+      patient: queuedRemote(remote, calls, 'patient'),
+      raw: queuedRemote(remote, calls, 'raw'),
+      wanted: queuedRemote(remote, calls, 'wanted'),
+    },
+    scheduler: new Scheduler(clock),
+    failures: new Failures(log),
+    served: new Set(),
+  };
+  const agent = new Agent({
+    context,
     resultsOfMine: results.enabled,
     commits,
     hide: (text) => transfers.secrets.hide(text),
@@ -167,7 +181,7 @@ export function buildEngine(options: EngineOptions): Engine {
   return {
     agent,
     callsWaiting: () => calls.waiting,
-    polls: (jobId) => new JobPolls(jobId, context),
+    polls: (jobId) => new JobPolls(jobId, pollContext),
     pass,
   };
 }

@@ -4,22 +4,22 @@ import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import type { JobRow, WatchMineRule, WatchRequest } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
-import { queuedJobService, queuedRemote } from '../calls.ts';
-import { Failures, STATE } from '../failures.ts';
+import { queuedJobService } from '../calls.ts';
+import { STATE } from '../failures.ts';
 import type { Retention } from '../forget.ts';
 import { type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
 import { verifyJob } from '../pass/verification.ts';
 import { BEHIND_EVERY_END, type JobService } from '../ports/server.ts';
+import type { AgentContext } from './agent-context.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
 import { FollowedJob, type JobOwner } from './followed-job.ts';
 import { Forgetting } from './forgetting.ts';
-import type { AgentParts, JobContext } from './job-context.ts';
 import { JobStates } from './job-states.ts';
 import { jobsWithRequests } from './pass-run.ts';
-import { Scheduler } from './scheduler.ts';
 import { ServiceRequests } from './service-requests.ts';
 
-interface AgentOptions extends AgentParts {
+interface AgentOptions {
+  readonly context: AgentContext;
   /** Whether results are fetched of jobs that are followed by the rule for all jobs of the user. */
   readonly resultsOfMine: boolean;
   readonly commits: Commits;
@@ -41,7 +41,7 @@ const NO_SERVICE = 'set service.jobsUrl to the address of JobManagementWs';
 
 export class Agent {
   readonly #options: AgentOptions;
-  readonly #context: JobContext;
+  readonly #context: AgentContext;
   readonly #owner: JobOwner;
   readonly #stop = new AbortController();
   readonly #jobs = new Map<JobId, FollowedJob>();
@@ -55,18 +55,9 @@ export class Agent {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    const { deps, calls, pass } = options;
-    const { clock, log } = deps;
-    const { jobService, remote, results } = pass;
-    this.#context = {
-      ...options,
-      patient: queuedRemote(options.remote, calls, 'patient'),
-      ending: queuedRemote(options.remote, calls, 'wanted'),
-      whole: queuedRemote(options.remote, calls, 'raw'),
-      served: new Set(),
-      scheduler: new Scheduler(clock),
-      failures: new Failures(log),
-    };
+    const { context } = options;
+    this.#context = context;
+    const { jobService, remote, results, calls, log } = context;
     this.#owner = {
       onFollowed: () => this.#jobStates?.soon(),
       onOver: (job) => {
@@ -77,14 +68,14 @@ export class Agent {
     this.#jobStates = jobService === null ? undefined : this.#newJobStates(jobService);
     const { hide } = options;
     this.#serviceRequests = new ServiceRequests(this.#context, {
-      jobService: options.jobService && queuedJobService(options.jobService, calls, 'asked'),
-      verify: (jobId, isComplete, signal) => verifyJob(jobId, { ...pass, hide, isComplete, signal }),
+      jobService: context.bare.jobService && queuedJobService(context.bare.jobService, calls, 'asked'),
+      verify: (jobId, isComplete, signal) => verifyJob(jobId, { ...context, hide, isComplete, signal }),
     });
     const release = async (jobId: JobId) => {
       await this.release(jobId);
       await results.endTransfer(jobId, { remote, signal: this.#stop.signal });
     };
-    this.#forgetting = new Forgetting({ context: this.#context, retention: options.retention, release });
+    this.#forgetting = new Forgetting({ context, retention: options.retention, release });
     calls.watchHanging(
       (kind, signal) => this.#callShortly(kind, signal),
       (shortCalls, othersWork) => log[othersWork ? 'debug' : 'warn']({ shortCalls, othersWork }, 'call hangs'),
@@ -93,18 +84,17 @@ export class Agent {
 
   /** `configured`: null in a fleet. `mine`: the rule for all jobs of the user. */
   start(configured: readonly WatchRequest[] | null, mine: WatchMineRule | null = null): void {
-    const { deps, only } = this.#options;
-    if (configured !== null) takeConfigured(configured, deps);
-    if (only === undefined) takeRule(mine, deps);
+    if (configured !== null) takeConfigured(configured, this.#context);
+    if (this.#options.only === undefined) takeRule(mine, this.#context);
     // A settled job may have been started again.
-    if (deps.store.jobs.settled().size > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
+    if (this.#context.store.jobs.settled().size > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
     this.refresh();
     this.#forgetting.start();
   }
 
   /** Reads what other processes changed in the store; the timer finds changes without a notification. */
   refresh(): void {
-    const { deps, limits, failures } = this.#context;
+    const { clock, limits, failures } = this.#context;
     try {
       this.#readStore();
       failures.cleared(STATE);
@@ -113,7 +103,7 @@ export class Agent {
     }
     this.#cancelRefresh();
     if (this.#stop.signal.aborted) return;
-    this.#cancelRefresh = deps.clock.timer(limits.intervals.maxIntervalMs, () => this.refresh());
+    this.#cancelRefresh = clock.timer(limits.intervals.maxIntervalMs, () => this.refresh());
   }
 
   /** Logs a failure of the first sign-in, and requests the jobs until the service answers, also if none is followed. */
@@ -132,7 +122,7 @@ export class Agent {
   /** Calls back at least every `everyMs` while the scheduler and the queue of calls advance. */
   onTurn(everyMs: number, callback: () => void): void {
     this.#context.scheduler.onTurn(everyMs, () => {
-      if (!this.#options.calls.stalled) callback();
+      if (!this.#context.calls.stalled) callback();
     });
   }
 
@@ -148,19 +138,18 @@ export class Agent {
   }
 
   take(jobIds: readonly JobId[]): void {
-    const { store } = this.#options.deps;
+    const { store } = this.#context;
     this.#update(jobIds.flatMap((jobId) => store.jobs.get(jobId) ?? []));
     this.refresh();
   }
 
   /** Stops following a job that another agent owns, or may own soon; resolves when everything appended is committed. */
   async release(jobId: JobId): Promise<void> {
-    const { commits, pass } = this.#options;
     const job = this.#jobs.get(jobId);
     this.#jobs.delete(jobId);
     await job?.stop();
-    commits.flush();
-    pass.results.forgetJob(jobId);
+    this.#options.commits.flush();
+    this.#context.results.forgetJob(jobId);
   }
 
   get jobs(): number {
@@ -168,7 +157,7 @@ export class Agent {
   }
 
   #readStore(): void {
-    const { store } = this.#options.deps;
+    const { store } = this.#context;
     const changed = store.jobs.changedSince(this.#revision);
     this.#update(changed);
     this.#revision = changed.at(-1)?.revision ?? this.#revision;
@@ -186,7 +175,7 @@ export class Agent {
 
   /** Jobs that may still run come first: their first polls do not wait for those of jobs that are over. */
   #update(changed: readonly JobRow[]): void {
-    const { store } = this.#options.deps;
+    const { store } = this.#context;
     const states = store.jobInformation.states(changed.length > 1 ? changed.map(({ jobId }) => jobId) : []);
     const over = new Set(changed.filter(({ jobId }) => phaseOf(states.get(jobId) ?? null) === 'over'));
     const stepMs = Math.min(STEP_MS, SPREAD_MS / changed.length);
@@ -201,7 +190,7 @@ export class Agent {
 
   /** Applies a new rule for jobs of the user; without a job service, none can apply. */
   #updateRule(): void {
-    const { store, log } = this.#options.deps;
+    const { store, log } = this.#context;
     const rule = store.watchMine.inForce();
     const key = JSON.stringify(rule);
     if (key === this.#rule) return;
@@ -216,7 +205,8 @@ export class Agent {
   }
 
   #newJobStates(service: JobService): JobStates {
-    const { deps, register = new StoreRegister(deps.store, deps.clock), resultsOfMine, only } = this.#options;
+    const { store, clock } = this.#context;
+    const { register = new StoreRegister(store, clock), resultsOfMine, only } = this.#options;
     return new JobStates({
       ...{ context: this.#context, service, register, resultsOfMine, only },
       followed: () => [...this.#jobs.values()].filter((job) => job.isFollowed),
@@ -227,9 +217,10 @@ export class Agent {
 
   /** Requests the end of one live file, or else the listing of a job. */
   async #callShortly(kind: 'parts' | 'listing', signal: AbortSignal): Promise<void> {
-    const { remote, deps } = this.#options;
+    const { bare, store } = this.#context;
+    const { remote } = bare;
     const jobs = [...this.#jobs.values()].filter(({ isFollowed }) => isFollowed);
-    const filesOf = ({ jobId }: FollowedJob) => deps.store.liveFiles.ofJob(jobId);
+    const filesOf = ({ jobId }: FollowedJob) => store.liveFiles.ofJob(jobId);
     const job = jobs.find((one) => filesOf(one).length > 0) ?? jobs[0];
     if (job === undefined) return;
     const wanted = filesOf(job).slice(0, 1);

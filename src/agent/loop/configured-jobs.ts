@@ -6,10 +6,12 @@ import type { WatchMineRow, WatchMineRule, WatchRequest } from '../../store/rows
 import type { Store } from '../../store/store.ts';
 import type { JobRegister } from '../ownership.ts';
 import { patterned } from '../patterns.ts';
-import type { Deps } from './job-context.ts';
+import type { AgentContext } from './agent-context.ts';
+
+type State = Pick<AgentContext, 'store' | 'clock' | 'log'>;
 
 /** Copies the jobs of the configuration into the store, and ends those that it no longer names. */
-export function takeConfigured(configured: readonly WatchRequest[], { store, clock, log }: Deps): void {
+export function takeConfigured(configured: readonly WatchRequest[], { store, clock, log }: State): void {
   const wanted = new Set(configured.map((request) => request.jobId));
   store.transaction(() => {
     for (const request of configured) {
@@ -27,7 +29,7 @@ export function takeConfigured(configured: readonly WatchRequest[], { store, clo
 }
 
 /** Stores or removes the rule of the configuration; an unchanged rule keeps its start time. */
-export function takeRule(rule: WatchMineRule | null, { store, clock }: Deps): void {
+export function takeRule(rule: WatchMineRule | null, { store, clock }: State): void {
   store.transaction(() => {
     const before = store.watchMine.of('config');
     if (rule === null) store.watchMine.remove('config');
@@ -36,7 +38,7 @@ export function takeRule(rule: WatchMineRule | null, { store, clock }: Deps): vo
 }
 
 interface MineOptions {
-  readonly deps: Deps;
+  readonly context: State;
   readonly register: JobRegister;
   readonly resultsOfMine: boolean;
 }
@@ -44,9 +46,9 @@ interface MineOptions {
 /** Takes jobs up to the maximum of the rule. Returns how many it took, and how many wait. */
 export async function takeMine(
   listed: readonly JobInformation[],
-  { deps, register, resultsOfMine: results }: MineOptions,
+  { context, register, resultsOfMine: results }: MineOptions,
 ): Promise<{ readonly taken: number; readonly waiting: number }> {
-  const { store, clock, log } = deps;
+  const { store, clock, log } = context;
   const rule = store.watchMine.inForce();
   if (rule === undefined) return { taken: 0, waiting: 0 };
   const known = await register.known();

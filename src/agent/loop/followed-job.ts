@@ -8,15 +8,15 @@ import type { JobRow } from '../../store/rows.ts';
 import { STATE } from '../failures.ts';
 import { DELETED, saveDeleted } from '../pass/deleted-jobs.ts';
 import { JobPolls } from '../poll/poll.ts';
-import type { JobContext } from './job-context.ts';
-import type { JobParts } from './job-runs.ts';
-import { JobRuns } from './job-runs.ts';
+import type { AgentContext } from './agent-context.ts';
+import { type DueRun, DueRuns } from './due-runs.ts';
 import { JobStage } from './job-stage.ts';
+import type { OneJob } from './one-job.ts';
 import { Pace } from './pace.ts';
 import { PassRun } from './pass-run.ts';
 import { PollRun } from './poll-run.ts';
 import { runResults } from './results-run.ts';
-import { type DueRun, DueRuns } from './scheduler.ts';
+import { RunFailures } from './run-failures.ts';
 import { SearchRun } from './search-run.ts';
 
 export interface JobOwner {
@@ -33,7 +33,7 @@ export class FollowedJob {
   readonly jobId: JobId;
   /** The text of the last report, if it is stored and the job was not requested since. */
   storedReport: string | undefined;
-  readonly #job: JobParts;
+  readonly #job: OneJob;
   readonly #owner: JobOwner;
   readonly #poll: PollRun;
   readonly #search: SearchRun;
@@ -41,9 +41,8 @@ export class FollowedJob {
   readonly #stop = new AbortController();
   #jobState: string | null = null;
 
-  constructor(jobId: JobId, context: JobContext, owner: JobOwner) {
-    const { deps, limits, poll, scheduler } = context;
-    const { clock } = deps;
+  constructor(jobId: JobId, context: AgentContext, owner: JobOwner) {
+    const { clock, limits, poll, scheduler } = context;
     this.jobId = jobId;
     this.#owner = owner;
     this.#job = {
@@ -53,7 +52,7 @@ export class FollowedJob {
       stage: new JobStage(clock),
       pace: new Pace(limits.intervals),
       due: new DueRuns({ clock, scheduler, run: (kind) => this.#run(kind), onIdle: () => this.#idle() }),
-      runs: new JobRuns(jobId, context),
+      failures: new RunFailures(jobId, context),
       signal: this.#stop.signal,
     };
     this.#poll = new PollRun(this.#job);
@@ -70,12 +69,12 @@ export class FollowedJob {
   follow(job: JobRow, delayMs: number): void {
     const { stage, due, context } = this.#job;
     if (stage.current === 'stopped') return;
-    const { store, log } = context.deps;
+    const { store, log } = context;
     const { jobId, source } = job;
     this.storedReport = undefined;
     due.plan('poll', delayMs);
     this.#owner.onFollowed();
-    const before = context.pass.jobService === null ? undefined : store.jobInformation.get(jobId);
+    const before = context.jobService === null ? undefined : store.jobInformation.get(jobId);
     this.#poll.followed(job);
     if (!stage.follow(job, before)) {
       this.#search.plan(delayMs);
@@ -110,11 +109,11 @@ export class FollowedJob {
     if (!this.isFollowed) return;
     this.#search.reported(tasks.length > 0);
     if (jobState !== this.#jobState)
-      context.deps.log.info({ jobId, jobState: printable(jobState ?? 'none') }, 'job state changed');
+      context.log.info({ jobId, jobState: printable(jobState ?? 'none') }, 'job state changed');
     this.#jobState = jobState;
     if (jobState === DELETED) {
       // Saved before the last pass: a settled job is not reported again.
-      if (stage.current !== 'deleted') saveDeleted(information, context.deps);
+      if (stage.current !== 'deleted') saveDeleted(information, context);
       this.#endDeleted();
       return;
     }
@@ -139,7 +138,7 @@ export class FollowedJob {
   }
 
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
-    for (const kind of this.#job.runs.mended(isMended)) this.#job.due.plan(kind, 0);
+    for (const kind of this.#job.failures.mended(isMended)) this.#job.due.plan(kind, 0);
   }
 
   /** Cancels calls in flight; resolves when no run is left. */
@@ -170,9 +169,9 @@ export class FollowedJob {
   }
 
   async #clear(kind: DueRun): Promise<void> {
-    const { runs } = this.#job;
-    runs.failures.cleared(runs.scopeOf(kind));
-    if (runs.isFailing(kind)) await runs.succeeded([kind], { grew: false });
+    const { failures } = this.#job;
+    failures.logged.cleared(failures.scopeOf(kind));
+    if (failures.isFailing(kind)) await failures.succeeded([kind], { grew: false });
   }
 
   async #runPoll(): Promise<void> {
@@ -203,13 +202,13 @@ export class FollowedJob {
   }
 
   #failed(kind: DueRun, error: JobtailError): void {
-    const { stage, runs, due, context } = this.#job;
+    const { stage, failures, due, context } = this.#job;
     // The polls go on beside failures of the others, which delay the end for a limited time.
     if (kind === 'poll' || kind === 'search') stage.endQuiet();
     else if (kind === 'pass') stage.delayed();
-    const delayMs = runs.failed(kind, error);
+    const delayMs = failures.failed(kind, error);
     try {
-      const job = context.deps.store.jobs.get(this.jobId);
+      const job = context.store.jobs.get(this.jobId);
       if (kind === 'pass' && job?.state === 'watched') this.#resume(job);
     } catch (thrown) {
       context.failures.failed(STATE, asJobtailError(thrown));
@@ -222,7 +221,7 @@ export class FollowedJob {
     const { stage, due, context } = this.#job;
     const before = stage.report(DELETED);
     if (stage.current === before) return;
-    context.deps.log.warn({ jobId: this.jobId }, 'job deleted, its files stay here');
+    context.log.warn({ jobId: this.jobId }, 'job deleted, its files stay here');
     due.cancel();
     due.plan('pass', 0);
   }

@@ -5,12 +5,12 @@ import type { RequestRow } from '../../store/rows.ts';
 import type { RemovedFiles } from '../../system/remove-tree.ts';
 import { STATE } from '../failures.ts';
 import { forgetJob, isOver, OldJobs, type Retention } from '../forget.ts';
-import type { JobContext } from './job-context.ts';
+import type { AgentContext } from './agent-context.ts';
 
 export type ForgetAnswer = RemovedFiles | { readonly error: string; readonly code: string; readonly hint?: string };
 
 interface ForgettingOptions {
-  readonly context: JobContext;
+  readonly context: AgentContext;
   readonly retention: Retention;
   /** Ends all work on a job, and its temporary keys. */
   readonly release: (jobId: JobId) => Promise<void>;
@@ -31,7 +31,7 @@ export class Forgetting {
   /** Removes old jobs, now and every hour. */
   start(): void {
     const { context, retention } = this.#options;
-    const { store, clock, log } = context.deps;
+    const { store, clock, log } = context;
     if (retention.settledMs === null) return;
     this.#cancel = clock.timer(INTERVAL_MS, () => this.start());
     try {
@@ -44,7 +44,7 @@ export class Forgetting {
 
   /** Executes the requests of commands for the jobs of this agent. */
   serve(isMine: (jobId: JobId) => boolean): void {
-    for (const request of this.#options.context.deps.store.requests.open('forget')) {
+    for (const request of this.#options.context.store.requests.open('forget')) {
       if (isMine(request.jobId)) this.#begin(request.jobId, () => this.#execute(request));
     }
   }
@@ -57,11 +57,11 @@ export class Forgetting {
 
   #begin(jobId: JobId, work: () => Promise<void>): void {
     if (this.#underWay.has(jobId)) return;
-    const { failures, deps } = this.#options.context;
+    const { failures, log } = this.#options.context;
     const failed = (thrown: unknown) => {
       const error = asJobtailError(thrown);
       if (error.code === 'store') failures.failed(STATE, error);
-      else deps.log.warn({ jobId, reason: error.message }, 'old job not removed');
+      else log.warn({ jobId, reason: error.message }, 'old job not removed');
     };
     const done = work()
       .catch(failed)
@@ -70,7 +70,7 @@ export class Forgetting {
   }
 
   async #execute({ requestId, jobId, kind }: RequestRow): Promise<void> {
-    const { requests } = this.#options.context.deps.store;
+    const { requests } = this.#options.context.store;
     const answer = (text: ForgetAnswer) => requests.answer(requestId, JSON.stringify(text));
     await this.#forget(jobId, kind === 'forget-files', answer).catch((thrown: unknown) => {
       const { message, code, hint } = asJobtailError(thrown);
@@ -84,8 +84,8 @@ export class Forgetting {
     onForgotten: (removed: RemovedFiles) => void = () => {},
   ): Promise<void> {
     const { context, release } = this.#options;
-    const { store, clock, log } = context.deps;
-    const { mirrorDirectory } = context.pass;
+    const { store, clock, log } = context;
+    const { mirrorDirectory } = context;
     const job = store.jobs.get(jobId);
     if (job !== undefined && isOver(job)) await release(jobId);
     const removed = await forgetJob(store, jobId, { mirrorDirectory, deleteFiles, now: clock.now, onForgotten });

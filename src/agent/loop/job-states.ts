@@ -10,14 +10,14 @@ import type { JobRegister } from '../ownership.ts';
 import { storedErrorFrom } from '../poll/poll.ts';
 import type { JobService } from '../ports/server.ts';
 import { saveReported } from '../tasks/task-search.ts';
+import type { AgentContext } from './agent-context.ts';
 import { byNeed, takeMine } from './configured-jobs.ts';
 import type { FollowedJob } from './followed-job.ts';
-import type { JobContext } from './job-context.ts';
 import { withJitter } from './pace.ts';
 import type { Scheduled } from './scheduler.ts';
 
 interface JobStatesOptions {
-  readonly context: JobContext;
+  readonly context: AgentContext;
   /** Its calls wait in the queue. */
   readonly service: JobService;
   readonly register: JobRegister;
@@ -44,7 +44,7 @@ const STORED_AGAIN_MS = 5 * 60_000;
 
 export class JobStates implements Scheduled {
   readonly #options: JobStatesOptions;
-  readonly #context: JobContext;
+  readonly #context: AgentContext;
   readonly #backOff: BackOff;
   #dueAt = Number.POSITIVE_INFINITY;
   #listedAt = Number.NEGATIVE_INFINITY;
@@ -58,7 +58,7 @@ export class JobStates implements Scheduled {
   #turn = 0;
 
   constructor(options: JobStatesOptions) {
-    const { clock, random } = options.context.deps;
+    const { clock, random } = options.context;
     this.#options = options;
     this.#context = options.context;
     const nowMs = () => clock.monotonic();
@@ -100,13 +100,13 @@ export class JobStates implements Scheduled {
   }
 
   #due(delayMs: number): void {
-    this.#dueAt = Math.min(this.#dueAt, this.#context.deps.clock.monotonic() + delayMs);
+    this.#dueAt = Math.min(this.#dueAt, this.#context.clock.monotonic() + delayMs);
     this.#context.scheduler.arrange(this);
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#options;
-    const { deps, failures, events } = this.#context;
+    const { random, failures, events } = this.#context;
     this.#reports.length = 0;
     const { ofService } = failures;
     try {
@@ -120,16 +120,14 @@ export class JobStates implements Scheduled {
       this.#failed(asJobtailError(thrown));
       events.onJobStates('failed');
     }
-    const delayMs =
-      this.#failing === undefined ? withJitter(this.#intervalMs, deps.random()) : this.#backOff.remainingMs;
+    const delayMs = this.#failing === undefined ? withJitter(this.#intervalMs, random()) : this.#backOff.remainingMs;
     this.#due(delayMs);
     await this.#note(delayMs);
   }
 
   async #refresh(): Promise<void> {
     const { service, only, signal, register, resultsOfMine, followed, onNewJobs } = this.#options;
-    const { deps, poll } = this.#context;
-    const { clock } = deps;
+    const { clock, poll } = this.#context;
     if (clock.monotonic() - this.#storedAgainAt >= STORED_AGAIN_MS) this.#storeAgain();
     const listed = only === undefined ? byNeed(await service.listJobs(signal)) : [];
     this.#listed = listed.length;
@@ -146,7 +144,8 @@ export class JobStates implements Scheduled {
       else if (settled.has(id) && runsAgain(information, settled.get(id) ?? null)) resumed.push(information);
     }
     await this.#askFor([...unlisted.values()]);
-    const mine = only === undefined ? await takeMine(listed, { deps, register, resultsOfMine }) : NONE_TAKEN;
+    const mine =
+      only === undefined ? await takeMine(listed, { context: this.#context, register, resultsOfMine }) : NONE_TAKEN;
     this.#waiting = mine.waiting;
     if (mine.taken > 0) {
       onNewJobs();
@@ -187,18 +186,18 @@ export class JobStates implements Scheduled {
     job.storedReport = text;
     this.#reports.push(information);
     const ids = tasks.map(({ id }) => id);
-    const { deps, events } = this.#context;
-    job.reported(information, await saveReported(jobId, ids, { ...deps, onFound: events.onTasksFound }));
+    const { events } = this.#context;
+    job.reported(information, await saveReported(jobId, ids, { ...this.#context, onFound: events.onTasksFound }));
   }
 
   /** Has all reports stored again, changed or not. */
   #storeAgain(): void {
-    this.#storedAgainAt = this.#context.deps.clock.monotonic();
+    this.#storedAgainAt = this.#context.clock.monotonic();
     for (const job of this.#options.followed()) job.storedReport = undefined;
   }
 
   #keep(reports: readonly JobInformation[]): void {
-    const { store, clock } = this.#context.deps;
+    const { store, clock } = this.#context;
     const reportedAt = clock.now();
     for (const information of reports) {
       const { id: jobId, state } = information;
@@ -211,11 +210,11 @@ export class JobStates implements Scheduled {
   }
 
   #failed(error: JobtailError): void {
-    const { failures, deps } = this.#context;
+    const { failures, clock } = this.#context;
     this.#storeAgain();
     this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
-    const stored = storedErrorFrom(error, this.#failing?.stored ?? null, deps.clock.now());
+    const stored = storedErrorFrom(error, this.#failing?.stored ?? null, clock.now());
     if (stored !== null) this.#failing = { error, stored };
     failures.failed(error.code === 'store' ? STATE : SCOPE, error);
     if (this.#backOff.failures < LASTING_FAILURES) return;
@@ -223,12 +222,12 @@ export class JobStates implements Scheduled {
   }
 
   get #intervalMs(): number {
-    const isIdle = this.#options.followed().length === 0 && this.#context.deps.store.watchMine.inForce() === undefined;
+    const isIdle = this.#options.followed().length === 0 && this.#context.store.watchMine.inForce() === undefined;
     return isIdle ? IDLE_INTERVAL_MS : INTERVAL_MS;
   }
 
   async #note(delayMs: number): Promise<void> {
-    const { clock, store } = this.#context.deps;
+    const { clock, store } = this.#context;
     const requestedAt = clock.now();
     const failures = this.#backOff.failures;
     const error = this.#failing?.stored ?? null;

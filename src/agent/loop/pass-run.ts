@@ -4,10 +4,10 @@ import { type JobId, keyText } from '../../job.ts';
 import type { JobRow, RequestRow, WatchState } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { completePass, type PassAnswer, type PassSummary, summaryWithoutPass } from '../pass/complete-pass.ts';
-import type { JobContext } from './job-context.ts';
-import type { JobParts } from './job-runs.ts';
+import type { AgentContext } from './agent-context.ts';
+import { DUE_RUNS } from './due-runs.ts';
+import type { OneJob } from './one-job.ts';
 import type { PollRun } from './poll-run.ts';
-import { DUE_RUNS } from './scheduler.ts';
 
 interface PassEnd {
   readonly job: JobRow;
@@ -22,8 +22,7 @@ const answer = ({ requests }: Store, { requestId }: RequestRow, text: PassAnswer
   requests.answer(requestId, JSON.stringify(text));
 
 /** Jobs with requests for a pass that no pass serves. A request for an unknown job is answered with an error. */
-export function jobsWithRequests({ deps, served }: JobContext): Set<JobId> {
-  const { store, clock } = deps;
+export function jobsWithRequests({ store, clock, served }: AgentContext): Set<JobId> {
   const jobs = new Set<JobId>();
   for (const request of store.requests.open('pass')) {
     const { requestId, jobId } = request;
@@ -36,19 +35,18 @@ export function jobsWithRequests({ deps, served }: JobContext): Set<JobId> {
 }
 
 export class PassRun {
-  readonly #job: JobParts;
+  readonly #job: OneJob;
   readonly #poll: PollRun;
 
-  constructor(job: JobParts, poll: PollRun) {
+  constructor(job: OneJob, poll: PollRun) {
     this.#job = job;
     this.#poll = poll;
   }
 
   /** Answers all requests from before it began. Undefined for an unknown job; rejects if it must be retried. */
   async run(): Promise<PassEnd | undefined> {
-    const { jobId, context, polls, runs, signal } = this.#job;
-    const { pass, served } = context;
-    const { store } = context.deps;
+    const { jobId, context, polls, failures, signal } = this.#job;
+    const { store, served } = context;
     const job = store.jobs.get(jobId);
     if (job === undefined) return undefined;
     const requests = store.requests.open('pass').filter((request) => request.jobId === jobId);
@@ -57,8 +55,8 @@ export class PassRun {
     for (const { requestId } of requests) served.add(requestId);
     try {
       // If no command waits for it, a pass must not delay running jobs.
-      const remote = requests.length > 0 || job.state === 'ending' ? pass.remote : context.ending;
-      const summary = await completePass(polls, { ...pass, remote, isLast, signal });
+      const remote = requests.length > 0 || job.state === 'ending' ? context.remote : context.waiting.wanted;
+      const summary = await completePass(polls, { ...context, remote, isLast, signal });
       await this.#passed(summary.appended);
       const state = await this.#conclude(job, summary, settles && summary.appended === 0 && this.#poll.isSettling);
       for (const request of requests) answer(store, request, { summary });
@@ -72,7 +70,7 @@ export class PassRun {
       const end = { job, again: false };
       if (!isLast) {
         // The command has its answer, and does not retry.
-        runs.failures.failed(runs.scopeOf('pass'), failure, 0, true);
+        failures.logged.failed(failures.scopeOf('pass'), failure, 0, true);
         return { ...end, state: job.state };
       }
       if (!settles || !this.#isGivenUp(failure)) throw failure;
@@ -80,7 +78,7 @@ export class PassRun {
       store.results.endUnfinished(jobId, message);
       const state = await this.#conclude(job, summaryWithoutPass(jobId, store, message), true);
       if (state !== 'settled') throw failure;
-      runs.givenUp('pass', failure);
+      failures.givenUp('pass', failure);
       return { ...end, state };
     } finally {
       for (const { requestId } of requests) served.delete(requestId);
@@ -88,16 +86,16 @@ export class PassRun {
   }
 
   async #passed(appended: number): Promise<void> {
-    const { runs } = this.#job;
+    const { failures } = this.#job;
     this.#poll.grew(appended);
-    for (const kind of DUE_RUNS) runs.failures.cleared(runs.scopeOf(kind));
-    await runs.succeeded(DUE_RUNS, { grew: appended > 0 });
+    for (const kind of DUE_RUNS) failures.logged.cleared(failures.scopeOf(kind));
+    await failures.succeeded(DUE_RUNS, { grew: appended > 0 });
   }
 
   async #conclude(job: JobRow, { verified, openEnds }: PassSummary, settled: boolean): Promise<WatchState> {
     const { jobId, context, signal } = this.#job;
-    const { store, log } = context.deps;
-    const { results, remote } = context.pass;
+    const { store, log } = context;
+    const { results, remote } = context;
     // A command may have changed the state meanwhile, which takes precedence.
     const current = store.jobs.get(jobId)?.state ?? job.state;
     const ended = job.state === 'ending' && current === 'ending';
@@ -114,6 +112,6 @@ export class PassRun {
     const { jobId, context, stage } = this.#job;
     if (!stage.isOverdue || (policy.exitCode !== EXIT.service && policy.exitCode !== EXIT.notFound)) return false;
     // The polls of live files work, so the service answers.
-    return !policy.isOfService || context.deps.store.liveFiles.ofJob(jobId).length > 0;
+    return !policy.isOfService || context.store.liveFiles.ofJob(jobId).length > 0;
   }
 }

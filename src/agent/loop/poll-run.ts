@@ -5,7 +5,7 @@ import { CallSlot, type Entrance, queuedRemote } from '../calls.ts';
 import { needsAnotherPoll } from '../live/steps.ts';
 import { isDeleted } from '../pass/deleted-jobs.ts';
 import type { Polled } from '../poll/poll.ts';
-import type { JobParts } from './job-runs.ts';
+import type { OneJob } from './one-job.ts';
 import { restOf, withJitter } from './pace.ts';
 
 /** Lanes of the first call of a poll, and of its next ones: a begun poll ends before others begin. */
@@ -17,7 +17,7 @@ const PATIENT = ['patient', 'patient'] as const;
 const QUIET_COMMIT_MS = 1_000;
 
 export class PollRun {
-  readonly #job: JobParts;
+  readonly #job: OneJob;
   /** Whether the last poll found a truncated or rewritten file, maybe of the archive of a deleted job: never progress. */
   #mayBeArchive = false;
   #hasFiles = false;
@@ -26,7 +26,7 @@ export class PollRun {
   #lanes: typeof RUNNING | typeof OVER | typeof PATIENT = RUNNING;
   #entrance: Entrance | undefined;
 
-  constructor(job: JobParts) {
+  constructor(job: OneJob) {
     this.#job = job;
   }
 
@@ -37,9 +37,9 @@ export class PollRun {
 
   /** Waits until the poll may begin: thousands of jobs may be due. */
   enter(): Promise<void> {
-    const { context, pace, runs, stage, signal } = this.#job;
+    const { context, pace, failures, stage, signal } = this.#job;
     // A slow or failing job must not delay the others, and jobs that are over must not delay running ones.
-    const isPatient = pace.isSlow || runs.isFailing('poll');
+    const isPatient = pace.isSlow || failures.isFailing('poll');
     this.#lanes = isPatient ? PATIENT : stage.current === 'over' ? OVER : RUNNING;
     this.#entrance = context.calls.entrances[this.#lanes[0]];
     return this.#entrance.enter(signal);
@@ -57,9 +57,9 @@ export class PollRun {
 
   /** Polls once; returns false if the job turns out to be deleted. */
   async run(): Promise<boolean> {
-    const { jobId, context, stage, runs, due, pace, signal } = this.#job;
-    const { clock, random } = context.deps;
-    if (this.#mayBeArchive && (await isDeleted(jobId, { ...context.pass, signal }))) return false;
+    const { jobId, context, stage, failures, due, pace, signal } = this.#job;
+    const { clock, random } = context;
+    if (this.#mayBeArchive && (await isDeleted(jobId, { ...context, signal }))) return false;
     const { polled, startedAt, longestMs, ofService } = await this.#poll();
     await this.#note(polled);
     const ends = [...polled.ends.values()];
@@ -70,14 +70,14 @@ export class PollRun {
       // The first results come with the first live files.
       due.plan('results', 0);
     }
-    if (isAnswered) runs.worked('poll', ofService);
+    if (isAnswered) failures.worked('poll', ofService);
 
     if (!stage.isFollowed) return true;
     if (polled.appended === 0) stage.polled(startedAt, isAnswered);
     const hasNews = polled.appended > 0 || ends.some(needsAnotherPoll);
     const intervalMs = withJitter(pace.polled(hasNews, longestMs), random());
     if (this.isSettling) {
-      const waitMs = runs.remainingMs('pass');
+      const waitMs = failures.remainingMs('pass');
       due.plan('pass', waitMs);
       if (waitMs === 0) return true;
     }
@@ -89,13 +89,13 @@ export class PollRun {
   }
 
   get isSettling(): boolean {
-    const { jobId, context, stage, runs } = this.#job;
+    const { jobId, context, stage, failures } = this.#job;
     return stage.isSettling(() => {
-      const { liveFiles, results, jobs } = context.deps.store;
+      const { liveFiles, results, jobs } = context.store;
       if (liveFiles.ofJob(jobId).some(({ error }) => error !== null)) return true;
       if (jobs.get(jobId)?.results !== true) return false;
       const { failed, refused } = results.counts(jobId);
-      return failed > refused || runs.isFailing('results');
+      return failed > refused || failures.isFailing('results');
     });
   }
 
@@ -107,14 +107,13 @@ export class PollRun {
 
   /** `longestMs`: how long its longest call took, without its time in the queue. */
   async #poll() {
-    const { context, polls, runs, signal } = this.#job;
-    const { calls, remote } = context;
-    const { clock } = context.deps;
+    const { context, polls, failures, signal } = this.#job;
+    const { calls, clock, bare, waiting } = context;
     const [first, next] = this.#lanes;
-    const whole = first === 'patient' ? context.patient : first === 'wanted' ? context.ending : context.whole;
+    const whole = waiting[first === 'live' ? 'raw' : first];
     const slot = new CallSlot(calls, first, signal);
-    const slotted = queuedRemote(remote, slot, next);
-    const begin = () => ({ startedAt: clock.monotonic(), ofService: runs.failures.ofService });
+    const slotted = queuedRemote(bare.remote, slot, next);
+    const begin = () => ({ startedAt: clock.monotonic(), ofService: failures.logged.ofService });
     let begun: ReturnType<typeof begin> | undefined;
     const waitForTurn = async () => {
       slot.end();
@@ -130,18 +129,18 @@ export class PollRun {
 
   /** Logs and stores the result of a poll; waits for the commit only if there was news. */
   async #note({ appended, refused, errors, ends }: Polled): Promise<void> {
-    const { jobId, context, runs } = this.#job;
-    const { log } = context.deps;
-    for (const [file, error] of errors) runs.failures.failed(`job ${jobId} ${file}`, error);
-    for (const file of ends.keys()) runs.failures.cleared(`job ${jobId} ${file}`);
+    const { jobId, context, failures } = this.#job;
+    const { log } = context;
+    for (const [file, error] of errors) failures.logged.failed(`job ${jobId} ${file}`, error);
+    for (const file of ends.keys()) failures.logged.cleared(`job ${jobId} ${file}`);
     const grew = appended > 0;
     if (grew) log.debug({ jobId, bytes: appended }, 'grown');
     this.grew(appended);
     if (refused > 0) log.warn({ jobId, refused }, 'unrequested entries ignored');
-    const failed = runs.isFailing('poll');
+    const failed = failures.isFailing('poll');
     const stalledMs = this.#noteStall();
-    if (grew || refused > 0 || failed) await runs.succeeded(['poll'], { grew, refused, stalledMs });
-    else runs.inBackground(runs.succeeded(['poll'], { grew, withinMs: QUIET_COMMIT_MS, stalledMs }));
+    if (grew || refused > 0 || failed) await failures.succeeded(['poll'], { grew, refused, stalledMs });
+    else failures.inBackground(failures.succeeded(['poll'], { grew, withinMs: QUIET_COMMIT_MS, stalledMs }));
   }
 
   /** Milliseconds of running without growth, if the job is stalled. */
@@ -149,7 +148,7 @@ export class PollRun {
     const { jobId, context, stage } = this.#job;
     const stalledMs = stage.stalledMs(this.#stallAfterMs);
     if (stalledMs !== null && !this.#isStalled)
-      context.deps.log.warn({ jobId, quietMs: Math.round(stalledMs) }, 'job stalled');
+      context.log.warn({ jobId, quietMs: Math.round(stalledMs) }, 'job stalled');
     this.#isStalled = stalledMs !== null;
     return stalledMs;
   }

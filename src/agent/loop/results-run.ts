@@ -1,23 +1,23 @@
 /** The syncs of results of one followed job. */
 import { EARLY_MS } from '../results/results.ts';
-import type { JobParts } from './job-runs.ts';
+import type { OneJob } from './one-job.ts';
 import { withJitter } from './pace.ts';
 
 /** Syncs once, and plans the next sync. `onListed` receives the listed names. */
 export async function runResults(
-  { jobId, context, stage, runs, due, signal }: JobParts,
+  { jobId, context, stage, failures, due, signal }: OneJob,
   onListed: (names: readonly string[]) => Promise<void>,
 ): Promise<void> {
-  const { results } = context.pass;
+  const { results } = context;
   const { resultsIntervalMs } = context.limits;
-  const { store, log, random } = context.deps;
+  const { store, log, random } = context;
   // A newer request may exclude results.
   if (store.jobs.get(jobId)?.results !== true || stage.current === 'deleted') return;
   const delayMs = results.isEarly(jobId) ? Math.min(1.25 * EARLY_MS, resultsIntervalMs) : resultsIntervalMs;
-  const { ofService } = runs.failures;
-  const end = await results.sync(jobId, { remote: context.patient, isFinal: false, onListed, signal });
-  runs.worked('results', ofService);
+  const { ofService } = failures.logged;
+  const end = await results.sync(jobId, { remote: context.waiting.patient, isFinal: false, onListed, signal });
+  failures.worked('results', ofService);
   if (end.changed + end.failed > 0) log.info({ jobId, ...end }, 'results synced');
-  runs.resultsSynced();
+  failures.resultsSynced();
   if (stage.isFollowed) due.planAgain('results', withJitter(delayMs, random()));
 }

@@ -1,24 +1,24 @@
 /** The searches for the tasks of one followed job, while the job service names none. */
 import { TaskSearch } from '../tasks/task-search.ts';
-import type { JobParts } from './job-runs.ts';
+import type { OneJob } from './one-job.ts';
 import { withJitter } from './pace.ts';
 
 export class SearchRun {
-  readonly #job: JobParts;
+  readonly #job: OneJob;
   readonly #search: TaskSearch;
   /** Whether probes search for tasks, because no job service names them. */
   #isNeeded: boolean;
 
-  constructor(job: JobParts) {
+  constructor(job: OneJob) {
     const { jobId, context } = job;
-    const { pass, poll, deps, events } = context;
+    const { jobService, poll, store, events } = context;
     this.#job = job;
-    const hasJobService = pass.jobService !== null;
+    const hasJobService = jobService !== null;
     this.#search = new TaskSearch(jobId, {
-      ...deps,
-      capabilities: deps.store.capabilities,
+      ...context,
+      capabilities: store.capabilities,
       batchLimit: poll.batchLimit,
-      remote: context.patient,
+      remote: context.waiting.patient,
       hasJobService,
       onFound: events.onTasksFound,
     });
@@ -27,7 +27,7 @@ export class SearchRun {
 
   plan(delayMs: number): void {
     const { jobId, context, due } = this.#job;
-    const isSearched = context.deps.store.taskSearches.get(jobId) !== undefined;
+    const isSearched = context.store.taskSearches.get(jobId) !== undefined;
     if (this.#isNeeded && isSearched) due.plan('search', delayMs);
   }
 
@@ -46,7 +46,7 @@ export class SearchRun {
   /** Searches for tasks; polls found ones at once. */
   async run(): Promise<void> {
     const { jobId, context, stage, due, signal } = this.#job;
-    const { store, clock, random } = context.deps;
+    const { store, clock, random } = context;
     const startedAt = clock.monotonic();
     const { found, nextMs } = await this.#search.probe(store.jobs.get(jobId)?.results === true, signal);
     if (!stage.isFollowed) return;
@@ -57,6 +57,6 @@ export class SearchRun {
 
   get #hasNoTask(): boolean {
     const { jobId, context } = this.#job;
-    return context.deps.store.taskSearches.knownTasks(jobId).length === 0;
+    return context.store.taskSearches.knownTasks(jobId).length === 0;
   }
 }

@@ -5,7 +5,7 @@ import type { ServiceRequestRow } from '../../store/rows.ts';
 import { STATE } from '../failures.ts';
 import type { Verification } from '../pass/verification.ts';
 import type { JobService } from '../ports/server.ts';
-import type { JobContext } from './job-context.ts';
+import type { AgentContext } from './agent-context.ts';
 
 export interface Refusal {
   readonly error: string;
@@ -22,18 +22,18 @@ interface ServiceCalls {
 }
 
 export class ServiceRequests {
-  readonly #context: JobContext;
+  readonly #context: AgentContext;
   readonly #calls: ServiceCalls;
   readonly #serving = new Map<number, { readonly stop: AbortController; readonly done: Promise<void> }>();
 
-  constructor(context: JobContext, calls: ServiceCalls) {
+  constructor(context: AgentContext, calls: ServiceCalls) {
     this.#context = context;
     this.#calls = calls;
   }
 
   /** Serves the open requests of the store, and stops those whose command was interrupted. */
   serve(): void {
-    const { store, clock } = this.#context.deps;
+    const { store, clock } = this.#context;
     for (const [requestId, { stop }] of this.#serving) if (store.requests.get(requestId) === undefined) stop.abort();
     const requests = store.requests.open('service').filter(({ requestId }) => !this.#serving.has(requestId));
     if (requests.length === 0) return;
@@ -56,7 +56,7 @@ export class ServiceRequests {
   }
 
   async #answer(request: ServiceRequestRow, signal: AbortSignal): Promise<void> {
-    const { requests } = this.#context.deps.store;
+    const { requests } = this.#context.store;
     const { requestId } = request;
     const refused = (thrown: unknown): Refusal | undefined => {
       const { code, message, hint } = asJobtailError(thrown);

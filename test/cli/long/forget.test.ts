@@ -197,7 +197,7 @@ describe('beside a running agent', () => {
     expect(store.jobs.get('501' as JobId)).toBeUndefined();
     expect(store.jobs.known()).toEqual(new Set(['501']));
     const request = { jobId: '501' as JobId, tasks: null, files: LIVE_FILE_NAMES, results: true, settleAfterMs: null };
-    takeConfigured([{ ...request, source: 'config' }], { store, log: SILENT, clock: systemClock, random: Math.random });
+    takeConfigured([{ ...request, source: 'config' }], { store, log: SILENT, clock: systemClock });
     expect(store.jobs.all()).toEqual([]);
   });
 

@@ -3,23 +3,9 @@ import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { Failures, STATE } from '../failures.ts';
-import { type JobPolls, storedErrorFrom } from '../poll/poll.ts';
-import type { JobContext } from './job-context.ts';
-import type { JobStage } from './job-stage.ts';
-import type { Pace } from './pace.ts';
-import { DUE_RUNS, type DueRun, type DueRuns } from './scheduler.ts';
-
-/** One followed job, for its runs. */
-export interface JobParts {
-  readonly jobId: JobId;
-  readonly context: JobContext;
-  readonly polls: JobPolls;
-  readonly stage: JobStage;
-  readonly pace: Pace;
-  readonly due: DueRuns;
-  readonly runs: JobRuns;
-  readonly signal: AbortSignal;
-}
+import { storedErrorFrom } from '../poll/poll.ts';
+import type { AgentContext } from './agent-context.ts';
+import { DUE_RUNS, type DueRun } from './due-runs.ts';
 
 interface Failing {
   /** By the wall clock; undefined if it is not retried. */
@@ -37,19 +23,19 @@ interface RunEnd {
   readonly stalledMs?: number | null;
 }
 
-export class JobRuns {
-  readonly failures: Failures;
+export class RunFailures {
+  readonly logged: Failures;
   readonly #jobId: JobId;
   readonly #scope: string;
-  readonly #context: JobContext;
+  readonly #context: AgentContext;
   readonly #failing = new Map<DueRun, Failing>();
   #resultsFailedBy: string | undefined;
 
-  constructor(jobId: JobId, context: JobContext) {
+  constructor(jobId: JobId, context: AgentContext) {
     this.#jobId = jobId;
     this.#scope = `job ${jobId}`;
     this.#context = context;
-    this.failures = new Failures(context.deps.log, context.failures);
+    this.logged = new Failures(context.log, context.failures);
   }
 
   scopeOf(kind: DueRun): string {
@@ -57,12 +43,12 @@ export class JobRuns {
   }
 
   worked(kind: DueRun, ofServiceBefore: number): void {
-    this.failures.worked(this.scopeOf(kind), ofServiceBefore);
+    this.logged.worked(this.scopeOf(kind), ofServiceBefore);
   }
 
   /** Logs the most frequent reason of failed results when it changes: many files may share it. */
   resultsSynced(): void {
-    const { store, log } = this.#context.deps;
+    const { store, log } = this.#context;
     const first = store.results.reasons(this.#jobId).find(({ state }) => state === 'failed');
     if (first !== undefined && first.reason !== this.#resultsFailedBy)
       log.warn({ jobId: this.#jobId, files: first.files, reason: first.reason, file: first.name }, 'results failed');
@@ -80,7 +66,7 @@ export class JobRuns {
 
   /** Records a failure. Returns the delay of the retry, in milliseconds. */
   failed(kind: DueRun, error: JobtailError): number {
-    const { clock, log } = this.#context.deps;
+    const { clock, log } = this.#context;
     const { retryAfterMs = 0 } = error;
     if (error.code === 'internal') log.debug({ jobId: this.#jobId, stack: error.stack }, 'stack of an internal error');
     const backOff = this.#failing.get(kind)?.backOff ?? this.#newBackOff();
@@ -120,7 +106,7 @@ export class JobRuns {
   }
 
   #newBackOff(): BackOff {
-    const { clock, random } = this.#context.deps;
+    const { clock, random } = this.#context;
     const { minIntervalMs, maxIntervalMs: maxMs } = this.#context.limits.intervals;
     return new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: clock.monotonic, random });
   }
@@ -128,13 +114,13 @@ export class JobRuns {
   /** A pass fails beside polls that work, so its failure is one of the job, not of the service. */
   #record(kind: DueRun, failing: Failing, waitsUntil?: number): void {
     this.#failing.set(kind, failing);
-    this.failures.failed(this.scopeOf(kind), failing.error, waitsUntil, kind === 'pass');
+    this.logged.failed(this.scopeOf(kind), failing.error, waitsUntil, kind === 'pass');
     this.inBackground(this.#note({ grew: false }));
   }
 
   #note({ grew, refused = 0, withinMs, stalledMs }: RunEnd): Promise<void> {
     const jobId = this.#jobId;
-    const { clock, store } = this.#context.deps;
+    const { clock, store } = this.#context;
     const { commit } = this.#context.poll;
     const polledAt = clock.now();
     const [first] = DUE_RUNS.flatMap((kind) => this.#failing.get(kind) ?? []);

@@ -1,0 +1,117 @@
+/**
+ * The runs of one job that are due or under way. A job has one run of a kind at a time. A complete pass runs alone: it
+ * waits for the other runs of its job, and they do not start beside it.
+ */
+import type { Clock } from '../../system/clock.ts';
+import { gathered } from './pace.ts';
+import type { Scheduled, Scheduler } from './scheduler.ts';
+
+/** poll: the live files. results: a sync of the results. search: for the tasks of the job. pass: the complete pass. */
+export const DUE_RUNS = ['poll', 'results', 'search', 'pass'] as const;
+export type DueRun = (typeof DUE_RUNS)[number];
+
+interface DueRunsOptions {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  readonly run: (kind: DueRun) => Promise<void>;
+  /** Called when no run is under way or due. */
+  readonly onIdle: () => void;
+}
+
+/** The runs that a run waits for. Results wait for a poll, so that a slow job occupies one call, not two. */
+const AFTER: Readonly<Record<DueRun, readonly DueRun[]>> = {
+  poll: [],
+  results: ['poll'],
+  search: [],
+  pass: ['poll', 'results', 'search'],
+};
+
+interface Running {
+  /** Whether it no longer waits for others. */
+  hasBegun: boolean;
+  /** Whether it became due again since it began. */
+  isDueAgain: boolean;
+  ended: Promise<void>;
+}
+
+export class DueRuns implements Scheduled {
+  readonly #options: DueRunsOptions;
+  /** By the monotonic clock. */
+  readonly #dueAt = new Map<DueRun, number>();
+  readonly #running = new Map<DueRun, Running>();
+  #isOver = false;
+
+  constructor(options: DueRunsOptions) {
+    this.#options = options;
+  }
+
+  get nextDue(): number {
+    return Math.min(...this.#dueAt.values());
+  }
+
+  /** Makes a run due after `delayMs`, or earlier if that was requested. */
+  plan(kind: DueRun, delayMs: number): void {
+    this.#dueBy(kind, this.#options.clock.monotonic() + delayMs);
+  }
+
+  /** The same for a recurring run; it starts together with others of about the same delay. */
+  planAgain(kind: DueRun, delayMs: number): void {
+    this.#dueBy(kind, gathered(this.#options.clock.monotonic() + delayMs, delayMs));
+  }
+
+  /** Cancels due runs; running ones continue. */
+  cancel(): void {
+    this.#dueAt.clear();
+    for (const running of this.#running.values()) running.isDueAgain = false;
+  }
+
+  /** Cancels due runs; resolves when running ones have ended. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    this.cancel();
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+  }
+
+  has(kind: DueRun): boolean {
+    return this.#dueAt.has(kind) || this.#running.has(kind);
+  }
+
+  get areIdle(): boolean {
+    return this.#dueAt.size + this.#running.size === 0;
+  }
+
+  startDue(now: number): void {
+    for (const kind of DUE_RUNS.toReversed()) {
+      if ((this.#dueAt.get(kind) ?? Number.POSITIVE_INFINITY) > now) continue;
+      this.#dueAt.delete(kind);
+      const same = this.#running.get(kind);
+      // A run that still waits for others does this work, too.
+      if (same !== undefined) same.isDueAgain ||= same.hasBegun;
+      // A run that is due during a pass is dropped; the end of the pass plans the next one.
+      else if (!this.#running.has('pass')) this.#start(kind);
+    }
+  }
+
+  #dueBy(kind: DueRun, dueAt: number): void {
+    if (this.#isOver) return;
+    this.#dueAt.set(kind, Math.min(this.#dueAt.get(kind) ?? dueAt, dueAt));
+    this.#options.scheduler.arrange(this);
+  }
+
+  #start(kind: DueRun): void {
+    const { run, onIdle } = this.#options;
+    const others = AFTER[kind].flatMap((other) => this.#running.get(other)?.ended ?? []);
+    const running: Running = { hasBegun: false, isDueAgain: false, ended: Promise.resolve() };
+    this.#running.set(kind, running);
+    running.ended = Promise.all(others)
+      .then(() => {
+        running.hasBegun = true;
+        return run(kind);
+      })
+      .finally(() => {
+        this.#running.delete(kind);
+        if (running.isDueAgain) this.plan(kind, 0);
+        if (this.areIdle) onIdle();
+      });
+  }
+}
