@@ -125,7 +125,11 @@ interface JobtailErrorOptions {
   readonly hint?: string | undefined;
   /** The pause that the server requests (`Retry-After`). */
   readonly retryAfterMs?: number | undefined;
+  readonly inPlace?: NoFile | undefined;
 }
+
+/** What the server reports in the place of a requested file: a path that leads nowhere, or a file without the right to read. */
+export type NoFile = 'a directory' | 'nothing' | 'unreadable';
 
 /** The message names what happened, and to what; the hint is an instruction. */
 export class JobtailError extends Error {
@@ -133,12 +137,15 @@ export class JobtailError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
   readonly retryAfterMs: number | undefined;
+  /** Of a refused file: what is in its place, if the server reports that. */
+  readonly inPlace: NoFile | undefined;
 
   constructor(code: ErrorCode, message: string, options: JobtailErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.hint = options.hint;
     this.retryAfterMs = options.retryAfterMs;
+    this.inPlace = options.inPlace;
   }
 
   get policy(): ErrorPolicy {

@@ -23,7 +23,7 @@ export function unprovenOf(
     return why === undefined ? [] : [`task ${taskId} ${file}: ${why}`];
   });
   const counts = [
-    [results.failed, 'not fetched, or refused by name'],
+    [results.failed, 'not fetched, or refused'],
     [results.inFlux, 'changed while it was fetched'],
     [results.queued, 'not fetched yet'],
   ] as const;

@@ -1,6 +1,6 @@
 /** What a refusal means: one table for faults of SOAP, problem documents of REST, and pages of proxies. */
 import { STATUS_CODES } from 'node:http';
-import { type ErrorCode, JobtailError } from '../errors.ts';
+import { type ErrorCode, JobtailError, type NoFile } from '../errors.ts';
 import type { Operation } from '../operations.ts';
 import type { HttpStatus } from './http/http-client.ts';
 import type { ServiceCallsOptions } from './session-calls.ts';
@@ -113,6 +113,19 @@ const PASSING: Meaning = { code: 'unavailable', hint: 'it is over by itself: the
 /** Refusals of one request, with the status of a proxy (docs/dev/rest.md 4.3). */
 const OWN_REFUSAL = /^External Service Error|^SSH Problem (?:No such file|Permission denied$)/;
 
+/** The words of the SFTP server for a file, whole or at the end of those of the service (docs/dev/rest.md 3.5). */
+const NO_FILES: Readonly<Record<NoFile, RegExp>> = {
+  'a directory': /Exception message: 'Failure'\.$/,
+  nothing: /(?:^|: '?)No such file\. Path: '.*'\.(?:'\.)?$/s,
+  unreadable: /Exception message: 'Permission denied'\.$/,
+};
+
+function inPlaceOf({ operation, problem }: Refused): NoFile | undefined {
+  if (operation !== 'DownloadFileFromCluster' || !problem.isOwn) return undefined;
+  const kinds = Object.keys(NO_FILES) as NoFile[];
+  return kinds.find((kind) => NO_FILES[kind].test(problem.words));
+}
+
 const FAULT: Meaning = {
   code: 'fault',
   hint: 'these are the words of the service itself: check the job id, and whether the job belongs to auth.username',
@@ -147,7 +160,7 @@ export function refusalOf(refused: Refused, { secrets, isSessionFault }: Service
   const { code, hint } = isSessionLost(status, startOf(problem), isSessionFault) ? LOST : meaningOf(refused);
   const detail = secrets.safeText(title === '' || title === words ? words : `${title}: ${words}`, MAX_WORDS);
   const message = `the service answered ${operation} with ${how}${detail === '' ? '' : `: ${detail}`}`;
-  return new JobtailError(code, message, { hint, retryAfterMs });
+  return new JobtailError(code, message, { hint, retryAfterMs, inPlace: inPlaceOf(refused) });
 }
 
 function isSessionLost(status: number, start: string, isSessionFault: (words: string) => boolean): boolean {

@@ -81,7 +81,8 @@ export interface InexactRegion {
 
 /**
  * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: changed between two fetches. linked:
- * a link to the mirror of a live file. failed, left-out, refused (unsafe name): see `reason`.
+ * a link to the mirror of a live file. failed: may still come. refused: never comes (unsafe name, no right to read it).
+ * left-out: no result (excluded, too large, no file). Of these, see `reason`.
  */
 export type ResultState = 'listed' | 'synced' | 'in-flux' | 'linked' | 'failed' | 'refused' | 'left-out';
 
@@ -113,7 +114,7 @@ export interface ResultRow extends ResultName, ResultStamp {
   readonly intervalMs: number;
 }
 
-/** Counts of the results of a job. `synced` includes links; `failed` includes refused names. */
+/** Counts of the results of a job. `synced` includes links; `failed` includes what is refused, and never comes. */
 export interface ResultCounts {
   readonly listed: number;
   readonly synced: number;

@@ -16,7 +16,7 @@ it.each<[string, ResultState, WatchState, string | null, number, string[]]>([
   ['whose results are here', 'synced', 'settled', 'Finished', 0, []],
   ['that failed', 'synced', 'settled', 'Failed', 10, []],
   ['with a result in flux', 'in-flux', 'settled', 'Finished', 1, ['1 result: changed while it was fetched']],
-  ['with a failed result', 'failed', 'settled', 'Finished', 1, ['1 result: not fetched, or refused by name']],
+  ['with a failed result', 'failed', 'settled', 'Finished', 1, ['1 result: not fetched, or refused']],
   ['that was unwatched', 'synced', 'ended', 'Finished', 1, [NOT_FOLLOWED]],
   ['that was unwatched, without a state', 'synced', 'ended', null, 1, [NOT_FOLLOWED, NOT_REPORTED]],
   ['without a state', 'synced', 'settled', null, 1, [NOT_REPORTED]],

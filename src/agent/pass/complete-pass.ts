@@ -91,10 +91,14 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   return { appended, liveFiles, verified: liveFiles - openEnds.length, openEnds, results };
 }
 
-/** In the last pass, a result that is not what it was at its last fetch is fetched again: the same content proves it. */
+/**
+ * In the last pass, a result that is not what it was at its last fetch is fetched again: the same content proves it.
+ * What was not there when it was requested is requested after another listing.
+ */
 async function syncResults(jobId: JobId, { store, results, remote, isLast, signal }: CompletePassOptions) {
   const end = await results.sync(jobId, { remote, isFinal: true, signal });
-  if (!isLast || store.results.counts(jobId).inFlux === 0) return end;
+  const { inFlux, queued } = store.results.counts(jobId);
+  if (queued === 0 && (!isLast || inFlux === 0)) return end;
   const again = await results.sync(jobId, { remote, isFinal: true, onlyInFlux: true, signal });
   const sum = (of: 'fetched' | 'changed' | 'failed' | 'bytes' | 'tookMs') => end[of] + again[of];
   return {

@@ -1,5 +1,6 @@
 /** The ledger of one sync: rows, saved in groups after their directories are flushed; dates; progress. */
 import path from 'node:path';
+import type { NoFile } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { inSlices, slicesOf } from '../../slices.ts';
@@ -110,20 +111,37 @@ export class Ledger {
     this.#postpone({ ...row, state: 'failed' }, `${why}, and a transfer by SSH did not bring it${advice}`);
   }
 
-  /** Records what the host shows to be no regular file; a pipe has no content to keep, a link may get one. */
+  /** Records what is no file. The service is not asked again for what it hangs on; a link may lead to a file later. */
   irregular(row: ResultRow, kind: Irregular): void {
-    const isLink = kind.startsWith('a link') || kind === 'a directory';
-    const state = isLink ? 'failed' : 'left-out';
-    this.#postpone({ ...row, state, hangs: Math.max(1, row.hangs) }, `it is ${kind}`);
+    const hangs = isPath(kind) ? row.hangs : Math.max(1, row.hangs);
+    this.#postpone({ ...row, state: 'left-out', hangs }, `${IRREGULAR}${kind}`);
+  }
+
+  /**
+   * Records a refusal that reports what is there. A file that was removed since it was listed is refused in the words of
+   * a link that leads nowhere, so these words count if the next listing still has the name.
+   */
+  noFile(row: ResultRow, inPlace: NoFile): void {
+    if (inPlace === 'unreadable') this.#postpone({ ...row, state: 'refused' }, UNREADABLE);
+    else if (isIrregular(row) || row.reason === GONE) this.irregular(row, LINKS[inPlace]);
+    else {
+      this.#options.progress.done('left-out');
+      const state = row.fetchedAt === null ? 'listed' : 'in-flux';
+      this.add({ ...row, state, reason: GONE, dueAt: this.#options.clock.now() });
+    }
   }
 
   stillLeftOut(row: ResultRow): void {
     this.#postpone({ ...row, state: 'left-out' }, row.reason ?? '');
   }
 
-  #postpone(row: ResultRow & { readonly state: 'failed' | 'left-out' }, reason: string, afterMs?: number): void {
+  #postpone(
+    row: ResultRow & { readonly state: 'failed' | 'refused' | 'left-out' },
+    reason: string,
+    afterMs?: number,
+  ): void {
     const intervalMs = afterMs ?? longer(row.intervalMs);
-    this.#options.progress.done(row.state);
+    this.#options.progress.done(row.state === 'failed' ? 'failed' : 'left-out');
     this.add({ ...row, reason: printable(reason), intervalMs, dueAt: this.#options.clock.now() + intervalMs });
   }
 
@@ -170,8 +188,20 @@ export class Ledger {
   }
 }
 
-/** Whether a row is of a pipe, a socket or a device: it has no content to keep. */
-export const isIrregular = ({ state, hangs }: ResultRow) => state === 'left-out' && hangs > 0;
+const IRREGULAR = 'it is ';
+const LINKS = { 'a directory': 'a link to a directory', nothing: 'a link to a missing file' } as const;
+const GONE = 'no file was there when it was requested: requested again after the next listing';
+const UNREADABLE = 'the account on the cluster has no right to read it';
+
+/** Whether a row is of a pipe, a device, a directory or a link that leads to no file: there is no content to keep. */
+export const isIrregular = ({ state, reason }: ResultRow) =>
+  state === 'left-out' && reason?.startsWith(IRREGULAR) === true;
+
+/** Whether the service may be asked again, because it only refuses it: by its path, there may be a file later. */
+const isPath = (kind: string) => kind.startsWith('a link') || kind === 'a directory';
+
+/** Whether the row is of a file that the cluster refuses to read, not of a refused name. */
+export const isUnreadable = ({ state, reason }: ResultRow) => state === 'refused' && reason === UNREADABLE;
 
 const longer = (intervalMs: number) => Math.min(MAX_INTERVAL_MS, intervalMs * 2);
 

@@ -5,7 +5,7 @@ import { partsOf, resultPath } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { FileCalls } from '../../system/files.ts';
 import { type Patterns, patterned } from '../patterns.ts';
-import type { Ledger } from './ledger.ts';
+import { isUnreadable, type Ledger } from './ledger.ts';
 
 export interface Skipped {
   readonly kind: 'left-out' | 'refused';
@@ -128,6 +128,7 @@ export class SkippedNames {
 
   /** Takes a row of the ledger; returns false if it is not that of a skipped name. */
   takeFormer(row: ResultRow): boolean {
+    if (isUnreadable(row)) return false;
     if (row.state !== 'refused' && row.reason !== NOT_INCLUDED.reason && row.reason !== EXCLUDED.reason) return false;
     this.#former.set(row.name, row);
     return true;

@@ -4,7 +4,7 @@ import { keyText } from '../../job.ts';
 import { partsOf } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
-import { type Ledger, NO_STAMP, type Stamps } from './ledger.ts';
+import { isIrregular, type Ledger, NO_STAMP, type Stamps } from './ledger.ts';
 import { type Judge, type Refusals, SkippedNames } from './listing.ts';
 import type { LiveLinks } from './place/live-links.ts';
 
@@ -201,6 +201,6 @@ function waitsForProof(live: readonly LiveFileRow[]): string {
 function isDue(row: ResultRow, now: number, isFinal: boolean): boolean {
   // A date beyond one interval means that the clock was set back.
   if (row.dueAt <= now || row.dueAt > now + row.intervalMs) return true;
-  // A file excluded by a pattern is no result; this one was too large.
-  return isFinal && row.state !== 'left-out';
+  // A file excluded by a pattern is no result; this one was too large. A link may lead to a file by now.
+  return isFinal && (row.state !== 'left-out' || isIrregular(row));
 }

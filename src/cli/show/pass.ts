@@ -56,7 +56,7 @@ export function summaryText(jobId: JobId, summary: PassSummary): string {
     const { fetched, changed, failed, refused, leftOut, bytes, tookMs } = results;
     const other = [
       [failed, 'failed'],
-      [refused, 'refused by name'],
+      [refused, 'refused'],
       [leftOut, 'left out'],
     ].flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
     const why = other.length === 0 ? '' : `; ${other.join(', ')} (reasons: agent status ${jobId})`;

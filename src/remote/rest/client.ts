@@ -103,7 +103,7 @@ export class RestRemote implements Remote {
 
   async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, headersMs?: number): Promise<number> {
     this.#requireAskable(path);
-    let first: unknown;
+    let refused: JobtailError | undefined;
     for (const form of this.#capabilities.pathForms) {
       try {
         return await this.#download({ jobId, path: pathBy(form, jobId, path), form, sink, signal, headersMs });
@@ -111,10 +111,11 @@ export class RestRemote implements Remote {
         // Only the response shows which form a release accepts.
         if (!(error instanceof JobtailError && error.policy.isRefusal)) throw error;
         this.#requireAskable(path);
-        first ??= error;
+        // A path of the wrong form leads to nothing.
+        if (refused === undefined || refused.inPlace === 'nothing') refused = error;
       }
     }
-    throw first;
+    throw refused;
   }
 
   #requireAskable(path: string): void {

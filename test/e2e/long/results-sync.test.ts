@@ -42,7 +42,7 @@ it('a name is refused and a place is taken: 1, and the others came', async (cont
   expect(synced.stderr).toMatch(
     /^agent: results refused jobId=501 count=1 .*\/11\/..\/..\/escape: it has the part \.\./m,
   );
-  expect(synced.stdout).toContain('; 1 failed, 1 refused by name (reasons: agent status 501)');
+  expect(synced.stdout).toContain('; 1 failed, 1 refused (reasons: agent status 501)');
   expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a');
   expect(fs.readFileSync(e2e.result('\u202Egnp.exe'), 'utf8')).toBe('shown backwards');
   const { stdout } = await e2e.place.agent('status', '501');

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PartRequest } from '../../../src/agent/ports/server.ts';
+import type { JobtailError } from '../../../src/errors.ts';
 import { LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { Secrets } from '../../../src/redact.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
@@ -198,6 +199,35 @@ describe('what the service itself refuses with the status of a proxy', () => {
   ])('%s: %s', async (title, detail, code) => {
     const made = await place(() => ({ status: 502, body: { title, status: 502, detail } }));
     await expect(made.remote.listChangedFiles(JOB, signal)).rejects.toMatchObject({ code });
+  });
+});
+
+describe('a file that is refused', () => {
+  const PATH = (words: string) => `Requested path '5/5/x' was not found. Exception message: '${words}'.`;
+  test.each([
+    ['V5.0 and later', { title: 'Invalid Request', detail: PATH('Failure') }, 'a directory'],
+    ['V5.0 and later', { title: 'Invalid Request', detail: PATH("No such file. Path: '/home/u/5/5/x'.") }, 'nothing'],
+    ['V5.0 and later', { title: 'Invalid Request', detail: PATH('Permission denied') }, 'unreadable'],
+    ['V4.3', { title: 'External Problem', detail: PATH("No such file. Path: '/home/u/5/5/x'.") }, 'nothing'],
+    ['V3.1', "No such file. Path: '/home/u/5/5/x'.", 'nothing'],
+    ['V3.1', "Exception of type 'InternalMiddlewareException' was thrown.", undefined],
+    ['any', { title: 'Invalid Request', detail: PATH('Client not connected') }, undefined],
+    ['a hostile name', { detail: `Requested path 'x Exception message: 'Failure'.' was not found.` }, undefined],
+  ])('%s: %j is %s', async (_, body, inPlace) => {
+    const made = await place(() => ({ status: 400, body }));
+    const error = await made.remote.downloadFile(JOB, '/5/x', () => {}, signal).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'fault' });
+    expect((error as JobtailError).inPlace).toBe(inPlace);
+  });
+
+  test('by a path of the wrong form is what the right form shows', async () => {
+    let calls = 0;
+    const made = await place(() => ({
+      status: 400,
+      body: PATH(++calls === 1 ? "No such file. Path: '/x'." : 'Permission denied'),
+    }));
+    const error = await made.remote.downloadFile(JOB, '/5/x', () => {}, signal).catch((thrown: unknown) => thrown);
+    expect([calls, (error as JobtailError).inPlace]).toEqual([2, 'unreadable']);
   });
 });
 

@@ -5,7 +5,7 @@ import { LinkedAbort } from '../../../linked-abort.ts';
 import type { Throttle } from '../../../system/clock.ts';
 import type { DiskReserve } from '../../../system/files.ts';
 import type { Remote } from '../../ports/server.ts';
-import { type Ledger, type Progress, silence } from '../ledger.ts';
+import { isIrregular, type Ledger, type Progress, silence } from '../ledger.ts';
 import type { Placement } from '../place/place-files.ts';
 import type { Arrived } from '../place/temporary-files.ts';
 import type { DueResult } from '../plan.ts';
@@ -207,7 +207,10 @@ export class Downloads {
       }
       // This file only waited behind the one on which the service hangs.
       if (isBehind || (!hasHung && !this.#isOfOneFile(error))) throw error;
-      if (hasHung) ledger.hung(row, silentMs);
+      if (error.inPlace !== undefined) ledger.noFile(row, error.inPlace);
+      // SSH has shown it; not every release reports that.
+      else if (isIrregular(row) && error.policy.isRefusal) ledger.stillLeftOut(row);
+      else if (hasHung) ledger.hung(row, silentMs);
       else ledger.postponed(row, 'failed', error.message);
     }
     await ledger.keepUp();

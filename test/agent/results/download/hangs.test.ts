@@ -1,6 +1,6 @@
 /** Results on which the service hangs: named pipes, and files that it reads for longer than a request may take. */
 import { describe, expect, it } from 'vitest';
-import { JobtailError } from '../../../../src/errors.ts';
+import { JobtailError, type NoFile } from '../../../../src/errors.ts';
 import { directBy, JOB, ModelTransfer, ResultsPlace } from '../place.ts';
 
 const MINUTE_MS = 60_000;
@@ -161,29 +161,86 @@ describe('a file that the service answers with an error', () => {
 
 describe('what SSH shows to be no regular file', () => {
   it.each([
-    ['a named pipe', 'left-out'],
-    ['a link to a missing file', 'failed'],
-  ] as const)('%s is %s, and is never requested from the service', async (kind, state) => {
+    ['a named pipe', 'never'],
+    ['a link to a missing file', 'in complete passes'],
+    ['a directory', 'in complete passes'],
+  ] as const)('%s is left out, and without SSH is requested from the service %s', async (kind, when) => {
     const place = placeWithPipe();
     const transfer = new ModelTransfer(place);
     transfer.irregular.set('/11/pipe', kind);
     place.restarted(directBy(place, transfer, 'direct'));
-    expect(await place.sync()).toMatchObject({ fetched: 2, failed: state === 'failed' ? 1 : 0 });
-    expect(place.row('/11/pipe')).toMatchObject({ state, reason: `it is ${kind}` });
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 0 });
+    expect(place.row('/11/pipe')).toMatchObject({ state: 'left-out', reason: `it is ${kind}` });
     expect(await requestsOf(place, 10)).toEqual([]);
     expect(await requestsOf(place, 2, true)).toEqual([]);
-    // Not without SSH either, unless it may have become a file.
-    if (state === 'left-out') {
-      place.remote.method = null;
-      place.restarted({ ...directBy(place, transfer, 'auto') });
-      place.remote.method = null;
-      expect(await requestsOf(place, 300)).toEqual([]);
-    }
+    place.restarted(directBy(place, transfer, 'auto'));
+    place.remote.method = null;
+    // Some releases refuse it without a word about what it is.
+    place.remote.files.set('/11/pipe', new JobtailError('fault', 'Exception of type X was thrown.'));
+    expect(await requestsOf(place, 2, true)).toEqual(when === 'never' ? [] : [1, 2]);
+    expect(place.row('/11/pipe')).toMatchObject({ state: 'left-out', reason: `it is ${kind}` });
     transfer.irregular.clear();
     transfer.contents.set('/11/pipe', 'a file by now');
+    if (when !== 'never') place.remote.set('/11/pipe', 'a file by now');
     place.restarted(directBy(place, transfer, 'auto'));
     place.now += HOUR_MS;
     await place.sync();
     expect(place.row('/11/pipe')).toMatchObject({ state: 'synced' });
+  });
+});
+
+describe('what the words of the service show to be no file', () => {
+  const refusal = (inPlace: NoFile) => new JobtailError('fault', 'the service answered', { inPlace });
+
+  it.each([
+    ['a directory', 'it is a link to a directory'],
+    ['nothing', 'it is a link to a missing file'],
+  ] as const)(
+    '%s: left out when the next listing has it, too, and a file when it becomes one',
+    async (inPlace, reason) => {
+      const place = new ResultsPlace();
+      place.remote.files.set('/11/a', refusal(inPlace));
+      expect(await place.sync()).toMatchObject({ failed: 0 });
+      expect(place.row('/11/a')).toMatchObject({ state: 'listed', reason: expect.stringContaining('next listing') });
+      expect(await place.sync()).toMatchObject({ failed: 0, leftOut: 1 });
+      expect(place.row('/11/a')).toMatchObject({ state: 'left-out', reason });
+      expect(place.store.results.counts(JOB)).toMatchObject({ failed: 0, queued: 0, leftOut: 1 });
+      place.remote.set('/11/a', 'a file by now');
+      await place.sync(true);
+      expect(place.row('/11/a')).toMatchObject({ state: 'synced', reason: null });
+    },
+  );
+
+  it('nothing, because it was removed after the listing: it is forgotten, or its copy stays as it was', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/old', 'old');
+    await place.sync();
+    for (const name of ['/11/old', '/11/new']) place.remote.files.set(name, refusal('nothing'));
+    await place.sync(true);
+    expect(place.row('/11/old')).toMatchObject({ state: 'in-flux' });
+    expect(place.row('/11/new')).toMatchObject({ state: 'listed' });
+    place.remote.files.clear();
+    place.remote.set('/11/other', 'other');
+    await place.sync(true);
+    expect(place.row('/11/old')).toMatchObject({ state: 'synced', reason: null });
+    expect(place.row('/11/new')).toBeUndefined();
+  });
+
+  it('unreadable: refused, which may not delay the end of its job, and fetched when it is readable', async () => {
+    const place = new ResultsPlace();
+    place.remote.files.set('/11/a', refusal('unreadable'));
+    expect(await place.sync()).toMatchObject({ failed: 0, refused: 1 });
+    expect(place.row('/11/a')).toMatchObject({
+      state: 'refused',
+      reason: 'the account on the cluster has no right to read it',
+    });
+    expect(place.store.results.counts(JOB)).toMatchObject({ failed: 1, refused: 1 });
+    place.remote.downloads.length = 0;
+    await place.sync();
+    // Not due yet: no request in each sync.
+    expect(place.remote.downloads).toEqual([]);
+    place.remote.set('/11/a', 'readable');
+    await place.sync(true);
+    expect(place.row('/11/a')).toMatchObject({ state: 'synced', reason: null });
   });
 });
