@@ -58,6 +58,8 @@ const DATE_TIME = /^-?\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(\d+))?(Z|[+-]\d\d:\d\
 
 /** No zone of the earth is further behind. */
 const FURTHEST_ZONE_MS = 12 * 60 * 60_000;
+/** A release may leave out the fraction. */
+const SECOND_MS = 1_000;
 
 /** A time from the text of an `xs:dateTime`. */
 export function jobTimeOf(text: string): JobTime {
@@ -67,10 +69,27 @@ export function jobTimeOf(text: string): JobTime {
 }
 
 /** The latest moment that a time can mean, in milliseconds since 1970; undefined if it is none. */
-export function latestMsOf({ text, ms }: JobTime): number | undefined {
-  if (ms !== null) return ms;
-  const found = DATE_TIME.test(text) ? Date.parse(`${inMilliseconds(text)}Z`) : Number.NaN;
-  return Number.isFinite(found) ? found + FURTHEST_ZONE_MS : undefined;
+export function latestMsOf(time: JobTime): number | undefined {
+  const utc = utcOf(time);
+  return utc === undefined || time.ms !== null ? utc : utc + FURTHEST_ZONE_MS;
+}
+
+/**
+ * Whether a start time belongs to another run than the one before: another moment, not another spelling of it. If only one
+ * of them has its zone, they may be the same moment in any zone.
+ */
+export function isOtherRun(start: JobTime | null, before: JobTime | null): boolean {
+  if (start === null || before === null || start.text === before.text) return false;
+  const [one, other] = [utcOf(start), utcOf(before)];
+  if (one === undefined || other === undefined) return true;
+  const isZoneLost = (start.ms === null) !== (before.ms === null);
+  return Math.abs(one - other) >= (isZoneLost ? 2 * FURTHEST_ZONE_MS : SECOND_MS);
+}
+
+/** A time without a zone as if it were in UTC; undefined if the text is no time. */
+function utcOf({ text, ms }: JobTime): number | undefined {
+  const found = ms ?? (DATE_TIME.test(text) ? Date.parse(`${inMilliseconds(text)}Z`) : Number.NaN);
+  return Number.isFinite(found) ? found : undefined;
 }
 
 /** JavaScript reads three digits behind the second. */

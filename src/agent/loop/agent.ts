@@ -12,7 +12,7 @@ import { verifyJob } from '../pass/verification.ts';
 import { BEHIND_EVERY_END, type JobService } from '../ports/server.ts';
 import type { AgentContext } from './agent-context.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
-import { FollowedJob, type JobOwner } from './followed-job.ts';
+import { FollowedJob } from './followed-job.ts';
 import { Forgetting } from './forgetting.ts';
 import { JobStates } from './job-states.ts';
 import { jobsWithRequests } from './pass-run.ts';
@@ -42,7 +42,6 @@ const NO_SERVICE = 'set service.jobsUrl to the address of JobManagementWs';
 export class Agent {
   readonly #options: AgentOptions;
   readonly #context: AgentContext;
-  readonly #owner: JobOwner;
   readonly #stop = new AbortController();
   readonly #jobs = new Map<JobId, FollowedJob>();
   readonly #jobStates: JobStates | undefined;
@@ -58,13 +57,6 @@ export class Agent {
     const { context } = options;
     this.#context = context;
     const { jobService, remote, results, calls, log } = context;
-    this.#owner = {
-      onFollowed: () => this.#jobStates?.soon(),
-      onOver: (job) => {
-        if (this.#jobs.get(job.jobId) === job) this.#jobs.delete(job.jobId);
-        results.forgetJob(job.jobId);
-      },
-    };
     this.#jobStates = jobService === null ? undefined : this.#newJobStates(jobService);
     const { hide } = options;
     this.#serviceRequests = new ServiceRequests(this.#context, {
@@ -162,7 +154,8 @@ export class Agent {
     this.#update(changed);
     this.#revision = changed.at(-1)?.revision ?? this.#revision;
     // After the changes: leaving a job cancels its runs, but a requested pass runs anyway.
-    for (const jobId of jobsWithRequests(this.#context)) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
+    for (const jobId of jobsWithRequests(this.#context))
+      if (this.#isMine(jobId)) this.#jobOf(jobId).due.plan('pass', 0);
     this.#updateRule();
     this.#serviceRequests.serve();
     this.#forgetting.serve((jobId) => this.#isMine(jobId));
@@ -182,9 +175,9 @@ export class Agent {
     for (const [index, job] of [...changed.filter((job) => !over.has(job)), ...over].entries()) {
       const { jobId, state } = job;
       if (!this.#isMine(jobId)) continue;
-      if (state === 'watched') this.#jobOf(jobId).follow(job, index * stepMs);
-      else if (state === 'ending') this.#jobOf(jobId).startPass(false);
-      else this.#jobs.get(jobId)?.leave();
+      const isWorked = state === 'watched' || state === 'ending';
+      (isWorked ? this.#jobOf(jobId) : this.#jobs.get(jobId))?.changed(job, index * stepMs);
+      if (state === 'watched') this.#jobStates?.soon();
     }
   }
 
@@ -231,7 +224,12 @@ export class Agent {
   }
 
   #jobOf(jobId: JobId): FollowedJob {
-    const job = this.#jobs.get(jobId) ?? new FollowedJob(jobId, this.#context, this.#owner);
+    const before = this.#jobs.get(jobId);
+    if (before !== undefined) return before;
+    const job: FollowedJob = new FollowedJob(jobId, this.#context, () => {
+      if (this.#jobs.get(jobId) === job) this.#jobs.delete(jobId);
+      this.#context.results.forgetJob(jobId);
+    });
     this.#jobs.set(jobId, job);
     return job;
   }

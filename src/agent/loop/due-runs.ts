@@ -2,6 +2,7 @@
  * The runs of one job that are due or under way. A job has one run of a kind at a time. A complete pass runs alone: it
  * waits for the other runs of its job, and they do not start beside it.
  */
+import { LinkedAbort } from '../../linked-abort.ts';
 import type { Clock } from '../../system/clock.ts';
 import { gathered } from './pace.ts';
 import type { Scheduled, Scheduler } from './scheduler.ts';
@@ -13,9 +14,11 @@ export type DueRun = (typeof DUE_RUNS)[number];
 interface DueRunsOptions {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  readonly run: (kind: DueRun) => Promise<void>;
+  readonly run: (kind: DueRun, signal: AbortSignal) => Promise<void>;
   /** Called when no run is under way or due. */
   readonly onIdle: () => void;
+  /** Fires when the job is stopped. */
+  readonly signal: AbortSignal;
 }
 
 /** The runs that a run waits for. Results wait for a poll, so that a slow job occupies one call, not two. */
@@ -26,11 +29,14 @@ const AFTER: Readonly<Record<DueRun, readonly DueRun[]>> = {
   pass: ['poll', 'results', 'search'],
 };
 
+/** What is due at the same time starts in this order: each after those that it waits for, a pass instead of all. */
+const IN_ORDER: readonly DueRun[] = ['pass', 'poll', 'results', 'search'];
+
 interface Running {
-  /** Whether it no longer waits for others. */
-  hasBegun: boolean;
   /** Whether it became due again since it began. */
   isDueAgain: boolean;
+  /** Once it has begun. */
+  stop: LinkedAbort | undefined;
   ended: Promise<void>;
 }
 
@@ -60,9 +66,18 @@ export class DueRuns implements Scheduled {
   }
 
   /** Cancels due runs; running ones continue. */
-  cancel(): void {
-    this.#dueAt.clear();
-    for (const running of this.#running.values()) running.isDueAgain = false;
+  cancel(kinds: readonly DueRun[] = DUE_RUNS): void {
+    for (const kind of kinds) {
+      this.#dueAt.delete(kind);
+      const running = this.#running.get(kind);
+      if (running !== undefined) running.isDueAgain = false;
+    }
+  }
+
+  /** Cancels due runs, and stops running ones. */
+  endAll(): void {
+    this.cancel();
+    for (const { stop } of this.#running.values()) stop?.abort();
   }
 
   /** Cancels due runs; resolves when running ones have ended. */
@@ -81,12 +96,12 @@ export class DueRuns implements Scheduled {
   }
 
   startDue(now: number): void {
-    for (const kind of DUE_RUNS.toReversed()) {
+    for (const kind of IN_ORDER) {
       if ((this.#dueAt.get(kind) ?? Number.POSITIVE_INFINITY) > now) continue;
       this.#dueAt.delete(kind);
       const same = this.#running.get(kind);
       // A run that still waits for others does this work, too.
-      if (same !== undefined) same.isDueAgain ||= same.hasBegun;
+      if (same !== undefined) same.isDueAgain ||= same.stop !== undefined;
       // A run that is due during a pass is dropped; the end of the pass plans the next one.
       else if (!this.#running.has('pass')) this.#start(kind);
     }
@@ -99,16 +114,17 @@ export class DueRuns implements Scheduled {
   }
 
   #start(kind: DueRun): void {
-    const { run, onIdle } = this.#options;
+    const { run, onIdle, signal } = this.#options;
     const others = AFTER[kind].flatMap((other) => this.#running.get(other)?.ended ?? []);
-    const running: Running = { hasBegun: false, isDueAgain: false, ended: Promise.resolve() };
+    const running: Running = { stop: undefined, isDueAgain: false, ended: Promise.resolve() };
     this.#running.set(kind, running);
     running.ended = Promise.all(others)
       .then(() => {
-        running.hasBegun = true;
-        return run(kind);
+        running.stop = new LinkedAbort(signal);
+        return run(kind, running.stop.signal);
       })
       .finally(() => {
+        running.stop?.release();
         this.#running.delete(kind);
         if (running.isDueAgain) this.plan(kind, 0);
         if (this.areIdle) onIdle();

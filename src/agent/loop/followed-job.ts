@@ -1,4 +1,4 @@
-/** One followed job: its stage, and its runs, which are due, end or fail. */
+/** One followed job: its life, and its runs, which are due, end or fail. */
 import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -6,223 +6,215 @@ import type { JobInformation } from '../../job-information.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import { STATE } from '../failures.ts';
-import { DELETED, saveDeleted } from '../pass/deleted-jobs.ts';
+import { saveDeleted } from '../pass/deleted-jobs.ts';
 import { JobPolls } from '../poll/poll.ts';
 import type { AgentContext } from './agent-context.ts';
 import { type DueRun, DueRuns } from './due-runs.ts';
-import { JobStage } from './job-stage.ts';
-import type { OneJob } from './one-job.ts';
+import {
+  afterPoll,
+  happened,
+  isFollowed,
+  type JobEvent,
+  type Life,
+  lastReported,
+  NOT_FOLLOWED,
+  quietBefore,
+  reportEvent,
+  retryInMs,
+  rowOf,
+  WORK,
+} from './job-life.ts';
+import type { Delays, OneJob } from './one-job.ts';
 import { Pace } from './pace.ts';
 import { PassRun } from './pass-run.ts';
 import { PollRun } from './poll-run.ts';
 import { runResults } from './results-run.ts';
 import { RunFailures } from './run-failures.ts';
 import { SearchRun } from './search-run.ts';
-
-export interface JobOwner {
-  /** Called when a job is followed, or followed with another request. */
-  readonly onFollowed: () => void;
-  /** Called when the job is not followed and has no run. */
-  readonly onOver: (job: FollowedJob) => void;
-}
+import { Stall } from './stall.ts';
 
 /** Maximum time that a search waits for the listing of a sync. */
 const LISTING_MS = 30_000;
 
-export class FollowedJob {
+export class FollowedJob implements OneJob {
   readonly jobId: JobId;
+  readonly context: AgentContext;
+  readonly polls: JobPolls;
+  readonly pace: Pace;
+  readonly due: DueRuns;
+  readonly failures: RunFailures;
+  readonly stall: Stall;
   /** The text of the last report, if it is stored and the job was not requested since. */
   storedReport: string | undefined;
-  readonly #job: OneJob;
-  readonly #owner: JobOwner;
+  readonly #onOver: () => void;
   readonly #poll: PollRun;
   readonly #search: SearchRun;
   readonly #pass: PassRun;
   readonly #stop = new AbortController();
-  #jobState: string | null = null;
+  #life: Life = NOT_FOLLOWED;
+  /** The last report. */
+  #last: JobInformation | undefined;
 
-  constructor(jobId: JobId, context: AgentContext, owner: JobOwner) {
+  /** `onOver`: called when the job is not followed and has no run. */
+  constructor(jobId: JobId, context: AgentContext, onOver: () => void) {
     const { clock, limits, poll, scheduler } = context;
+    const { signal } = this.#stop;
     this.jobId = jobId;
-    this.#owner = owner;
-    this.#job = {
-      jobId,
-      context,
-      polls: new JobPolls(jobId, poll),
-      stage: new JobStage(clock),
-      pace: new Pace(limits.intervals),
-      due: new DueRuns({ clock, scheduler, run: (kind) => this.#run(kind), onIdle: () => this.#idle() }),
-      failures: new RunFailures(jobId, context),
-      signal: this.#stop.signal,
-    };
-    this.#poll = new PollRun(this.#job);
-    this.#search = new SearchRun(this.#job);
-    this.#pass = new PassRun(this.#job, this.#poll);
-    // Every call in flight adds a listener.
-    setMaxListeners(0, this.#stop.signal);
+    this.context = context;
+    this.#onOver = onOver;
+    this.polls = new JobPolls(jobId, poll);
+    this.pace = new Pace(limits.intervals);
+    const run = (kind: DueRun, stop: AbortSignal) => this.#run(kind, stop);
+    this.due = new DueRuns({ clock, scheduler, run, onIdle: () => this.#idle(), signal });
+    this.failures = new RunFailures(jobId, context);
+    this.stall = new Stall(context);
+    this.#poll = new PollRun(this);
+    this.#search = new SearchRun(this);
+    this.#pass = new PassRun(this);
+  }
+
+  get life(): Life {
+    return this.#life;
   }
 
   get isFollowed(): boolean {
-    return this.#job.stage.isFollowed;
+    return isFollowed(this.#life) && !this.#stop.signal.aborted;
   }
 
-  follow(job: JobRow, delayMs: number): void {
-    const { stage, due, context } = this.#job;
-    if (stage.current === 'stopped') return;
-    const { store, log } = context;
-    const { jobId, source } = job;
+  happened(event: JobEvent, delays: Delays = {}): void {
+    const before = this.#life.stage;
+    const { due = [], endsRuns = false } = rowOf(before, event);
+    this.#life = happened(this.#life, event, this.context.clock.monotonic());
+    if (endsRuns) this.due.endAll();
+    for (const kind of due) this.#plan(kind, delays[kind] ?? 0);
+    if (!isFollowed(this.#life)) this.due.cancel(WORK);
+    if (this.#life.stage === 'over' && before !== 'over') this.pace.quicken();
+    if (event === 'reported deleted' && this.#life.stage !== before)
+      this.context.log.warn({ jobId: this.jobId }, 'job deleted, its files stay here');
+    if (this.due.areIdle) this.#idle();
+  }
+
+  wasQuiet(beganAt: number, isAnswered: boolean): void {
+    this.#life = afterPoll(this.#life, { beganAt, isAnswered }, this.context.clock.monotonic());
+  }
+
+  /** Follows the row of the job, which a command, the configuration or a rule changed. */
+  changed(job: JobRow, delayMs: number): void {
     this.storedReport = undefined;
-    due.plan('poll', delayMs);
-    this.#owner.onFollowed();
-    const before = context.jobService === null ? undefined : store.jobInformation.get(jobId);
-    this.#poll.followed(job);
-    if (!stage.follow(job, before)) {
-      this.#search.plan(delayMs);
-      if (job.results && !due.has('results')) due.plan('results', delayMs);
-      return;
-    }
-    this.#jobState = before?.information.state ?? null;
-    this.#search.plan(job.results ? LISTING_MS : delayMs);
-    log.info({ jobId, source }, 'job followed');
-    if (!job.results) return;
+    this.#follow(job, { poll: delayMs, search: delayMs, results: delayMs });
+  }
+
+  /** `delays`: of a job that is followed already. */
+  #follow(job: JobRow, delays: Delays): void {
+    if (this.#stop.signal.aborted) return;
+    this.stall.watched(job);
+    this.#life = { ...this.#life, settleAfterMs: job.settleAfterMs };
+    if (job.state !== 'watched') this.happened(job.state === 'ending' ? 'unwatched' : 'unwatched at once');
+    else if (isFollowed(this.#life)) this.happened('watched', delays);
+    else this.#begin(job, delays.poll ?? 0);
+  }
+
+  #begin(job: JobRow, delayMs: number): void {
+    const { store, clock, log, jobService, limits } = this.context;
+    const { jobId, source, results } = job;
     // The first poll proves which listed files are live files.
-    const { minIntervalMs } = context.limits.intervals;
-    due.plan('results', store.liveFiles.ofJob(jobId).length > 0 ? minIntervalMs : 0);
+    const resultsMs = store.liveFiles.ofJob(jobId).length > 0 ? limits.intervals.minIntervalMs : 0;
+    this.happened('watched', { poll: delayMs, search: results ? LISTING_MS : delayMs, results: resultsMs });
+    const last = jobService === null ? undefined : store.jobInformation.get(jobId);
+    const event = lastReported(last);
+    if (event !== undefined) this.happened(event);
+    const quietMs = Math.max(0, clock.now() - quietBefore(this.#life, job, last));
+    this.#life = { ...this.#life, quietSince: clock.monotonic() - quietMs };
+    this.stall.followed(job, last);
+    this.#last = last?.information;
+    log.info({ jobId, source }, 'job followed');
   }
 
-  /** The middleware refuses to report the job. */
-  refused(): void {
-    this.#job.stage.refused();
-    this.unreported();
-  }
-
-  /** The middleware is not available. */
-  unreported(): void {
-    if (this.isFollowed) this.#search.reported(undefined);
+  /** The middleware refuses to report the job, or is not available. */
+  unreported(event: 'report refused' | 'not reported'): void {
+    if (!this.isFollowed) return;
+    this.happened(event);
+    this.#search.reported(undefined);
   }
 
   /** Applies a report of the middleware; `newTasks` of its tasks are new. */
   reported(information: JobInformation, newTasks: number): void {
-    const { stage, pace, due, context } = this.#job;
-    const { jobId } = this;
-    const { state: jobState, tasks } = information;
     if (!this.isFollowed) return;
+    const { state, tasks } = information;
+    const { jobId, context } = this;
     this.#search.reported(tasks.length > 0);
-    if (jobState !== this.#jobState)
-      context.log.info({ jobId, jobState: printable(jobState ?? 'none') }, 'job state changed');
-    this.#jobState = jobState;
-    if (jobState === DELETED) {
-      // Saved before the last pass: a settled job is not reported again.
-      if (stage.current !== 'deleted') saveDeleted(information, context);
-      this.#endDeleted();
-      return;
-    }
-    const before = stage.report(jobState);
-    const isNewlyOver = stage.current === 'over' && before !== 'over';
-    if (isNewlyOver) pace.quicken();
-    if (isNewlyOver || newTasks > 0) due.plan('poll', 0);
-    if (isNewlyOver) due.plan('results', 0);
-  }
-
-  /** A requested pass is not merged with one that began before. */
-  startPass(isAsked: boolean): void {
-    const { due } = this.#job;
-    if (isAsked || !due.has('pass')) due.plan('pass', 0);
-  }
-
-  leave(): void {
-    const { stage, due } = this.#job;
-    stage.leave();
-    due.cancel();
-    if (due.areIdle) this.#idle();
+    if (state !== (this.#last?.state ?? null))
+      context.log.info({ jobId, jobState: printable(state ?? 'none') }, 'job state changed');
+    const event = reportEvent(information, this.#last?.startTime ?? null);
+    this.#last = information;
+    this.stall.reported(state);
+    // Saved before the last pass: a settled job is not reported again.
+    if (event === 'reported deleted' && this.#life.stage !== 'deleted') saveDeleted(information, context);
+    this.happened(event);
+    if (newTasks > 0) this.#plan('poll', 0);
   }
 
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
-    for (const kind of this.#job.failures.mended(isMended)) this.#job.due.plan(kind, 0);
+    for (const kind of this.failures.mended(isMended)) this.due.plan(kind, 0);
   }
 
   /** Cancels calls in flight; resolves when no run is left. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#poll.stop();
-    this.#job.stage.stop();
-    await this.#job.due.end();
+    await this.due.end();
   }
 
   #idle(): void {
-    if (!this.isFollowed) this.#owner.onOver(this);
+    if (!this.isFollowed) this.#onOver();
   }
 
-  async #run(kind: DueRun): Promise<void> {
+  #plan(kind: DueRun, delayMs: number): void {
+    if (kind === 'search') this.#search.plan(delayMs);
+    else this.due.plan(kind, delayMs);
+  }
+
+  /** A run is entered, admitted and left here; the others that it waits for have ended. */
+  async #run(kind: DueRun, signal: AbortSignal): Promise<void> {
+    const { failures } = this;
+    // Every call in flight adds a listener.
+    setMaxListeners(0, signal);
     try {
-      if (kind === 'pass') return await this.#runPass();
-      if (kind === 'poll') await this.#poll.enter().then(() => this.#runPoll());
-      else if (kind === 'results') await runResults(this.#job, (names) => this.#search.listed(names));
-      else await this.#search.run();
-      await this.#clear(kind);
+      if (kind !== 'pass' && !this.isFollowed) return;
+      if (kind === 'poll') await this.#poll.run(signal);
+      else if (kind === 'results') await runResults(this, (names) => this.#search.listed(names), signal);
+      else if (kind === 'search') await this.#search.run(signal);
+      else {
+        await this.#pass.run(signal);
+        this.#resume();
+        return;
+      }
+      failures.logged.cleared(failures.scopeOf(kind));
+      if (failures.isFailing(kind)) await failures.succeeded([kind], { grew: false });
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failed(kind, error);
-    } finally {
-      if (kind === 'poll') this.#poll.leave();
+      if (error.code !== 'aborted' || !signal.aborted) this.#failed(kind, error);
     }
   }
 
-  async #clear(kind: DueRun): Promise<void> {
-    const { failures } = this.#job;
-    failures.logged.cleared(failures.scopeOf(kind));
-    if (failures.isFailing(kind)) await failures.succeeded([kind], { grew: false });
-  }
-
-  async #runPoll(): Promise<void> {
-    const { stage, due } = this.#job;
-    if (!this.isFollowed) return;
-    if (stage.current === 'deleted') due.plan('pass', 0);
-    else if (!(await this.#poll.run())) this.#endDeleted();
-  }
-
-  async #runPass(): Promise<void> {
-    const end = await this.#pass.run();
-    if (end === undefined) return;
-    if (end.state === 'watched') this.#resume(end.job);
-    else this.leave();
-    if (end.again) this.#job.due.plan('pass', 0);
-  }
-
-  #resume(job: JobRow): void {
-    const { due, context } = this.#job;
-    const { intervals, resultsIntervalMs } = context.limits;
-    if (!this.isFollowed) {
-      this.follow(job, intervals.minIntervalMs);
-      return;
-    }
-    due.plan('poll', intervals.minIntervalMs);
-    this.#search.plan(LISTING_MS);
-    if (job.results) due.plan('results', Math.max(intervals.minIntervalMs, resultsIntervalMs));
+  /** After a pass: what became due beside it was dropped, and a command may have changed the row of the job meanwhile. */
+  #resume(): void {
+    const { store, limits } = this.context;
+    const { minIntervalMs } = limits.intervals;
+    const job = store.jobs.get(this.jobId);
+    const results = Math.max(minIntervalMs, limits.resultsIntervalMs);
+    if (job !== undefined) this.#follow(job, { poll: minIntervalMs, search: LISTING_MS, results });
   }
 
   #failed(kind: DueRun, error: JobtailError): void {
-    const { stage, failures, due, context } = this.#job;
-    // The polls go on beside failures of the others, which delay the end for a limited time.
-    if (kind === 'poll' || kind === 'search') stage.endQuiet();
-    else if (kind === 'pass') stage.delayed();
+    const { context, failures, due } = this;
+    if (kind !== 'pass') this.happened(kind === 'poll' ? 'poll failed' : 'listing refused');
     const delayMs = failures.failed(kind, error);
     try {
-      const job = context.store.jobs.get(this.jobId);
-      if (kind === 'pass' && job?.state === 'watched') this.#resume(job);
+      if (kind === 'pass') this.#resume();
     } catch (thrown) {
       context.failures.failed(STATE, asJobtailError(thrown));
     }
-    if (kind === 'pass' || this.isFollowed) due.plan(kind, Math.min(delayMs, stage.overdueInMs));
-  }
-
-  /** Ends a deleted job: no more requests, and its mirrors stay. */
-  #endDeleted(): void {
-    const { stage, due, context } = this.#job;
-    const before = stage.report(DELETED);
-    if (stage.current === before) return;
-    context.log.warn({ jobId: this.jobId }, 'job deleted, its files stay here');
-    due.cancel();
-    due.plan('pass', 0);
+    if (kind !== 'pass' && !this.isFollowed) return;
+    due.plan(kind, retryInMs(this.#life, context.clock.monotonic(), delayMs));
   }
 }

@@ -173,7 +173,7 @@ export class JobStates implements Scheduled {
       } catch (thrown) {
         const { policy, code } = asJobtailError(thrown);
         if (!policy.isRefusal && code !== 'session-lost') throw thrown;
-        job.refused();
+        job.unreported('report refused');
       }
     }
   }
@@ -218,7 +218,7 @@ export class JobStates implements Scheduled {
     if (stored !== null) this.#failing = { error, stored };
     failures.failed(error.code === 'store' ? STATE : SCOPE, error);
     if (this.#backOff.failures < LASTING_FAILURES) return;
-    for (const job of this.#options.followed()) job.unreported();
+    for (const job of this.#options.followed()) job.unreported('not reported');
   }
 
   get #intervalMs(): number {

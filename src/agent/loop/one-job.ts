@@ -2,18 +2,37 @@
 import type { JobId } from '../../job.ts';
 import type { JobPolls } from '../poll/poll.ts';
 import type { AgentContext } from './agent-context.ts';
-import type { DueRuns } from './due-runs.ts';
-import type { JobStage } from './job-stage.ts';
+import type { DueRun, DueRuns } from './due-runs.ts';
+import type { JobEvent, Life } from './job-life.ts';
 import type { Pace } from './pace.ts';
 import type { RunFailures } from './run-failures.ts';
+import type { Stall } from './stall.ts';
+
+/** In milliseconds; at once if omitted. */
+export type Delays = Readonly<Partial<Record<DueRun, number>>>;
 
 export interface OneJob {
   readonly jobId: JobId;
   readonly context: AgentContext;
   readonly polls: JobPolls;
-  readonly stage: JobStage;
+  readonly life: Life;
+  readonly stall: Stall;
+  /** Applies the table: what becomes due starts after its delay. */
+  happened(event: JobEvent, delays?: Delays): void;
+  /** Records a poll or search that worked and brought nothing. */
+  wasQuiet(beganAt: number, isAnswered: boolean): void;
   readonly pace: Pace;
   readonly due: DueRuns;
   readonly failures: RunFailures;
-  readonly signal: AbortSignal;
 }
+
+/** Whether a request fails that may succeed later: of a live file, of a result, of the listing. */
+export const mayStillCome =
+  ({ jobId, context, failures }: OneJob) =>
+  (): boolean => {
+    const { liveFiles, results, jobs } = context.store;
+    if (liveFiles.ofJob(jobId).some(({ error }) => error !== null) || failures.isFailing('search')) return true;
+    if (jobs.get(jobId)?.results !== true) return false;
+    const { failed, refused } = results.counts(jobId);
+    return failed > refused || failures.isFailing('results');
+  };

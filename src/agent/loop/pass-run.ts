@@ -1,20 +1,13 @@
 /** The complete passes of one followed job: those that end it, which are retried, and those that commands request. */
-import { asJobtailError, EXIT, type JobtailError } from '../../errors.ts';
+import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
-import type { JobRow, RequestRow, WatchState } from '../../store/rows.ts';
+import type { JobRow, RequestRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { completePass, type PassAnswer, type PassSummary, summaryWithoutPass } from '../pass/complete-pass.ts';
 import type { AgentContext } from './agent-context.ts';
 import { DUE_RUNS } from './due-runs.ts';
-import type { OneJob } from './one-job.ts';
-import type { PollRun } from './poll-run.ts';
-
-interface PassEnd {
-  readonly job: JobRow;
-  readonly state: WatchState;
-  /** Whether another pass is needed: requested meanwhile, or because the job must end. */
-  readonly again: boolean;
-}
+import { endOf, isGivenUp, type JobEvent, passFailure, rowOf } from './job-life.ts';
+import { mayStillCome, type OneJob } from './one-job.ts';
 
 const ANSWERS_MS = 24 * 60 * 60_000;
 
@@ -36,82 +29,92 @@ export function jobsWithRequests({ store, clock, served }: AgentContext): Set<Jo
 
 export class PassRun {
   readonly #job: OneJob;
-  readonly #poll: PollRun;
 
-  constructor(job: OneJob, poll: PollRun) {
+  constructor(job: OneJob) {
     this.#job = job;
-    this.#poll = poll;
   }
 
-  /** Answers all requests from before it began. Undefined for an unknown job; rejects if it must be retried. */
-  async run(): Promise<PassEnd | undefined> {
-    const { jobId, context, polls, failures, signal } = this.#job;
+  /** Answers all requests from before it began. Rejects if it must be retried. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { jobId, context, polls, failures, due } = this.#job;
     const { store, served } = context;
     const job = store.jobs.get(jobId);
-    if (job === undefined) return undefined;
+    if (job === undefined) return;
     const requests = store.requests.open('pass').filter((request) => request.jobId === jobId);
-    const settles = this.#poll.isSettling;
-    const isLast = settles || job.state === 'ending';
+    const isLast = this.#isLast;
     for (const { requestId } of requests) served.add(requestId);
     try {
       // If no command waits for it, a pass must not delay running jobs.
       const remote = requests.length > 0 || job.state === 'ending' ? context.remote : context.waiting.wanted;
       const summary = await completePass(polls, { ...context, remote, isLast, signal });
       await this.#passed(summary.appended);
-      const state = await this.#conclude(job, summary, settles && summary.appended === 0 && this.#poll.isSettling);
+      const equal = isLast && this.#isLast ? 'pass equal' : undefined;
+      await this.#conclude(job, summary, summary.appended > 0 ? 'pass unequal' : equal, signal);
       for (const request of requests) answer(store, request, { summary });
-      const more = store.requests.open('pass').some((request) => request.jobId === jobId);
-      return { job, state, again: more || state === 'ending' };
     } catch (thrown) {
       const failure = asJobtailError(thrown);
       if (signal.aborted) throw failure;
       const { message, code, hint } = failure;
       for (const request of requests) answer(store, request, { error: message, code, hint });
-      const end = { job, again: false };
-      if (!isLast) {
-        // The command has its answer, and does not retry.
-        failures.logged.failed(failures.scopeOf('pass'), failure, 0, true);
-        return { ...end, state: job.state };
-      }
-      if (!settles || !this.#isGivenUp(failure)) throw failure;
-      // Before the state: a kill in between leaves no settled job with a result in flux.
-      store.results.endUnfinished(jobId, message);
-      const state = await this.#conclude(job, summaryWithoutPass(jobId, store, message), true);
-      if (state !== 'settled') throw failure;
-      failures.givenUp('pass', failure);
-      return { ...end, state };
+      if (isLast) await this.#failed(job, failure, signal);
+      // The command has its answer, and does not retry.
+      else failures.logged.failed(failures.scopeOf('pass'), failure, 0, true);
     } finally {
       for (const { requestId } of requests) served.delete(requestId);
     }
+    if (store.requests.open('pass').some((request) => request.jobId === jobId)) due.plan('pass', 0);
+  }
+
+  get #isLast(): boolean {
+    const { life, context } = this.#job;
+    return life.stage === 'ending' || endOf(life, context.clock.monotonic(), mayStillCome(this.#job)) === 'end due';
   }
 
   async #passed(appended: number): Promise<void> {
-    const { failures } = this.#job;
-    this.#poll.grew(appended);
+    const { failures, stall, context } = this.#job;
+    if (appended > 0) {
+      stall.grew();
+      context.events.onAppended(appended);
+    }
     for (const kind of DUE_RUNS) failures.logged.cleared(failures.scopeOf(kind));
     await failures.succeeded(DUE_RUNS, { grew: appended > 0 });
   }
 
-  async #conclude(job: JobRow, { verified, openEnds }: PassSummary, settled: boolean): Promise<WatchState> {
-    const { jobId, context, signal } = this.#job;
-    const { store, log } = context;
-    const { results, remote } = context;
-    // A command may have changed the state meanwhile, which takes precedence.
-    const current = store.jobs.get(jobId)?.state ?? job.state;
-    const ended = job.state === 'ending' && current === 'ending';
-    const state = ended ? 'ended' : settled && current === 'watched' ? 'settled' : current;
-    store.jobs.setState(jobId, state);
+  /** Rejects with the failure if the pass must be retried. */
+  async #failed(job: JobRow, failure: JobtailError, signal: AbortSignal): Promise<void> {
+    const { jobId, context, failures } = this.#job;
+    const { store, clock } = context;
+    this.#job.happened(passFailure(this.#job.life, failure));
+    if (!isGivenUp(this.#job.life, clock.monotonic())) throw failure;
+    // Before the state: a kill in between leaves no settled job with a result in flux.
+    store.results.endUnfinished(jobId, failure.message);
+    const summary = summaryWithoutPass(jobId, store, failure.message);
+    if (!(await this.#conclude(job, summary, 'given up', signal))) throw failure;
+    failures.givenUp('pass', failure);
+  }
+
+  /** `job`: its row when the pass began; what a command changed meanwhile takes precedence. Returns whether it ended. */
+  async #conclude(
+    job: JobRow,
+    { verified, openEnds }: PassSummary,
+    event: JobEvent | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { jobId, context, life } = this.#job;
+    const { store, log, results, remote } = context;
+    const { next } = event === undefined ? {} : rowOf(life.stage, event);
+    const isEnd = next === 'settled' || next === 'ended';
+    const { state, isUnchanged } = store.transaction(() => {
+      const now = store.jobs.get(jobId);
+      // A request to watch it that came during the pass may name other files.
+      const isUnchanged = now?.state === job.state && (next === 'ended' || now.revision === job.revision);
+      if (isEnd && isUnchanged) store.jobs.setState(jobId, next);
+      return { state: store.jobs.get(jobId)?.state, isUnchanged };
+    });
+    if (event !== undefined && (!isEnd || isUnchanged)) this.#job.happened(event);
     if (state !== 'watched') await results.endTransfer(jobId, { remote, signal });
     const open = openEnds.map((end) => `${keyText(end)}: ${end.reason}`);
     log[open.length > 0 ? 'warn' : 'info']({ jobId, state, verified, openEnds: open }, 'complete pass ended');
-    return state;
-  }
-
-  /** Whether the service answers, and the pass has failed for too long. A full disk or an outage is waited for. */
-  #isGivenUp({ policy }: JobtailError): boolean {
-    const { jobId, context, stage } = this.#job;
-    if (!stage.isOverdue || (policy.exitCode !== EXIT.service && policy.exitCode !== EXIT.notFound)) return false;
-    // The polls of live files work, so the service answers.
-    return !policy.isOfService || context.store.liveFiles.ofJob(jobId).length > 0;
+    return isEnd && isUnchanged;
   }
 }

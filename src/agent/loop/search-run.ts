@@ -1,5 +1,6 @@
 /** The searches for the tasks of one followed job, while the job service names none. */
 import { TaskSearch } from '../tasks/task-search.ts';
+import { isFollowed } from './job-life.ts';
 import type { OneJob } from './one-job.ts';
 import { withJitter } from './pace.ts';
 
@@ -44,13 +45,13 @@ export class SearchRun {
   }
 
   /** Searches for tasks; polls found ones at once. */
-  async run(): Promise<void> {
-    const { jobId, context, stage, due, signal } = this.#job;
+  async run(signal: AbortSignal): Promise<void> {
+    const { jobId, context, due } = this.#job;
     const { store, clock, random } = context;
     const startedAt = clock.monotonic();
     const { found, nextMs } = await this.#search.probe(store.jobs.get(jobId)?.results === true, signal);
-    if (!stage.isFollowed) return;
-    stage.polled(startedAt, true);
+    if (!isFollowed(this.#job.life)) return;
+    this.#job.wasQuiet(startedAt, true);
     if (found > 0) due.plan('poll', 0);
     if (nextMs !== null && this.#isNeeded) due.planAgain('search', withJitter(nextMs, random()));
   }

@@ -1,91 +1,60 @@
 /** A wall clock that is set back or forth: what is due and what is quiet goes by one that does not jump. */
 import { describe, expect, it } from 'vitest';
-import { JobStage } from '../../../src/agent/loop/job-stage.ts';
-import type { JobId } from '../../../src/job.ts';
-import type { JobRow } from '../../../src/store/rows.ts';
-import type { Clock } from '../../../src/system/clock.ts';
+import { keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { startAgent } from '../../support/composed-agent.ts';
+import { JOB, STDOUT, TASK } from '../../support/engine.ts';
+import { HeldClock } from '../../support/held-clock.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
 import { ResultsPlace } from '../results/place.ts';
 
 const MINUTE_MS = 60_000;
 const YEAR_MS = 365 * 24 * 60 * MINUTE_MS;
-const WALL = Date.UTC(2026, 0, 1);
 
-/** A job that wants to settle after an hour, and the time that passes for it. */
-function followed(times: Pick<JobRow, 'grownAt' | 'watchedAt'>) {
-  let [wall, passed] = [WALL, 0];
-  const clock: Clock = { now: () => wall + passed, monotonic: () => passed, timer: () => () => {} };
-  const row: JobRow = {
-    jobId: '501' as JobId,
-    source: 'config',
-    state: 'watched',
-    results: false,
-    settleAfterMs: 60 * MINUTE_MS,
-    stallAfterMs: null,
-    stalledAt: null,
-    polledAt: null,
-    refused: 0,
-    failures: 0,
-    error: null,
-    revision: 1,
-    ...times,
-  };
-  const job = new JobStage(clock);
-  job.follow(row, undefined);
-  return {
-    job,
-    pass: (ms: number) => {
-      passed += ms;
-      for (let polls = 0; polls < 2; polls += 1) job.polled(passed, true);
-    },
-    jump: (ms: number) => {
-      wall += ms;
-    },
-  };
+/** Follows a job that is to settle after an hour without news; it reports nothing. */
+async function follow() {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const { agent, store, restart } = await startAgent(remote, { clock, sections: 'results: {enabled: false}\n' });
+  const order = { jobId: JOB, tasks: [TASK as TaskId], files: LIVE_FILE_NAMES, results: false } as const;
+  store.transaction(() =>
+    store.jobs.watch({ ...order, settleAfterMs: 60 * MINUTE_MS, source: 'command' }, clock.now()),
+  );
+  agent.refresh();
+  await clock.passUntil('the first bytes', () => store.jobs.get(JOB)?.grownAt != null);
+  const state = () => store.jobs.get(JOB)?.state;
+  return { clock, state, restart };
 }
 
 describe('a job that settles after an hour without news', () => {
-  it('does not do so before the service was asked for it', () => {
-    const { job } = followed({ watchedAt: WALL - YEAR_MS, grownAt: null });
-    for (let polls = 0; polls < 5; polls += 1) job.polled(0, false);
-    expect(job.isSettled).toBe(false);
-    for (let polls = 0; polls < 2; polls += 1) job.polled(0, true);
-    expect(job.isSettled).toBe(true);
-  });
-
   it.each([
     ['forth', YEAR_MS],
     ['back', -YEAR_MS],
-  ])('does so after that hour, though the clock is set %s', (_, ms) => {
-    const { job, pass, jump } = followed({ watchedAt: WALL, grownAt: WALL });
-    pass(30 * MINUTE_MS);
-    jump(ms);
-    expect(job.isSettled).toBe(false);
-    pass(29 * MINUTE_MS);
-    expect(job.isSettled).toBe(false);
-    pass(MINUTE_MS);
-    expect(job.isSettled).toBe(true);
+  ])('does so after that hour, though the clock is set %s', async (_, ms) => {
+    const { clock, state } = await follow();
+    await clock.pass(30 * MINUTE_MS);
+    clock.stepWall(ms);
+    await clock.pass(29 * MINUTE_MS);
+    expect(state()).toBe('watched');
+    await clock.passUntil('its end', () => state() === 'settled', 3 * MINUTE_MS);
   });
 
-  it('was quiet before a restart, too; but not for less than nothing, and not before it was watched', () => {
-    const quiet = followed({ watchedAt: WALL - YEAR_MS, grownAt: WALL - 50 * MINUTE_MS });
-    expect(quiet.job.isSettled).toBe(false);
-    quiet.pass(10 * MINUTE_MS);
-    expect(quiet.job.isSettled).toBe(true);
-    const later = followed({ watchedAt: WALL - YEAR_MS, grownAt: WALL + YEAR_MS });
-    later.pass(60 * MINUTE_MS);
-    expect(later.job.isSettled).toBe(true);
-    const again = followed({ watchedAt: WALL, grownAt: WALL - YEAR_MS });
-    expect(again.job.isSettled).toBe(false);
+  it('was quiet before a restart, too', async () => {
+    const { clock, state, restart } = await follow();
+    await clock.pass(50 * MINUTE_MS);
+    await restart();
+    await clock.pass(5 * MINUTE_MS);
+    expect(state()).toBe('watched');
+    await clock.passUntil('its end', () => state() === 'settled', 7 * MINUTE_MS);
   });
 
-  it('begins anew when it grows, or when a visit fails', () => {
-    const { job, pass } = followed({ watchedAt: WALL, grownAt: null });
-    pass(59 * MINUTE_MS);
-    job.endQuiet();
-    pass(59 * MINUTE_MS);
-    expect(job.isSettled).toBe(false);
-    pass(MINUTE_MS);
-    expect(job.isSettled).toBe(true);
+  it('was not quiet for less than nothing, if the clock was set back before a restart', async () => {
+    const { clock, state, restart } = await follow();
+    clock.stepWall(-YEAR_MS);
+    await restart();
+    await clock.pass(59 * MINUTE_MS);
+    expect(state()).toBe('watched');
+    await clock.passUntil('its end', () => state() === 'settled', 3 * MINUTE_MS);
   });
 });
 

@@ -77,6 +77,30 @@ it('a deleted job keeps its mirrors while the service returns older copies, befo
   expect(remote.calls).toBe(calls);
 });
 
+it.each(['a sync', 'its last pass'])('a deletion ends the results that %s is fetching', async (run) => {
+  const { clock, remote, store, tell, state } = await follow(true);
+  for (let result = 0; result < 100; result += 1) remote.files.set(`result-${result}`, Buffer.from('x'));
+  const download = remote.downloadFile.bind(remote);
+  let [begun, requests] = [false, 0];
+  remote.downloadFile = async (...call) => {
+    requests += 1;
+    if (begun || !call[1].includes('result')) return await download(...call);
+    // The first one is on its way while the job is deleted, and the others wait.
+    begun = true;
+    tell('Deleted');
+    return await new Promise((_, reject) => {
+      call[3].addEventListener('abort', () => reject(new JobtailError('aborted', 'it was stopped')));
+    });
+  };
+  if (run === 'its last pass') tell('Finished');
+  await clock.passUntil('a download', () => begun, 10 * MINUTE_MS);
+  await clock.passUntil('the report', () => store.jobInformation.get(JOB)?.information.state === 'Deleted', MINUTE_MS);
+  await clock.passUntil('its end', () => state() === 'settled', 2_000);
+  const asked = requests;
+  await clock.pass(20 * MINUTE_MS);
+  expect(requests).toBe(asked);
+});
+
 it('a rewritten progress file makes no request about the job: no archive has one', async () => {
   const { clock, remote, service, store } = await follow();
   const progress = { ...STDOUT, file: 'progress' as const };

@@ -34,7 +34,13 @@ it('a run that is requested begins by its time', async () => {
         // In the same turn as a request, now and then.
         due.planAgain(kind, INTERVAL_MS);
       };
-      const due = new DueRuns({ clock, scheduler: new Scheduler(clock), run, onIdle: () => {} });
+      const due = new DueRuns({
+        clock,
+        scheduler: new Scheduler(clock),
+        run,
+        onIdle: () => {},
+        signal: new AbortController().signal,
+      });
       const wanted: { readonly kind: DueRun; readonly before: number; readonly byMs: number }[] = [];
       for (const { afterMs, kind, delayMs } of requests) {
         clock.timer(afterMs, () => {
@@ -60,7 +66,13 @@ it('a pass begins when the poll of its job that runs has ended', async () => {
     await new Promise<void>((resolve) => void clock.timer(RUN_MS, resolve));
     steps.push(`${kind} ends`);
   };
-  const due = new DueRuns({ clock, scheduler: new Scheduler(clock), run, onIdle: () => {} });
+  const due = new DueRuns({
+    clock,
+    scheduler: new Scheduler(clock),
+    run,
+    onIdle: () => {},
+    signal: new AbortController().signal,
+  });
   due.plan('poll', 0);
   due.plan('pass', RUN_MS / 2);
   await clock.pass(3 * RUN_MS);

@@ -86,7 +86,8 @@ it.each([true, false])(
     const times = { listedAt: 1, fetchedAt: 1, dueAt: 1, intervalMs: 1, hangs: 0, stamp: null, stampProven: false };
     const old = { jobId: JOB, reason: null, bytes: 1, sha256: 'x', live: null, ...times };
     if (results) store.results.saveAll([{ ...old, name: '/11/grew', state: 'in-flux' }]);
-    await clock.passUntil('its end', () => job()?.state === 'settled', 16.25 * MINUTE_MS);
+    // Three passes are refused before it is given up.
+    await clock.passUntil('its end', () => job()?.state === 'settled', 17 * MINUTE_MS);
     // Nothing of it is in flux, and nothing that was fetched before counts as the last state.
     const reason = remote.failure.message;
     expect(unprovenIn(store, JOB)).toContain(`no last pass: ${reason}`);
@@ -103,6 +104,62 @@ it('a job with a live file that is refused for ever settles after these 15 minut
   remote.poisoned.add(keyText({ ...STDOUT, file: 'stderr' }));
   const { clock, job } = await follow(remote, false);
   await clock.passUntil('its end', () => job()?.state === 'settled', 16.25 * MINUTE_MS);
+});
+
+it('an outage does not start these 15 minutes anew', async () => {
+  const remote = new FailingRemote();
+  remote.poisoned.add(keyText({ ...STDOUT, file: 'stderr' }));
+  const { clock, job } = await follow(remote, false);
+  const outage = () => {
+    throw new JobtailError('unavailable', 'status 502');
+  };
+  for (let each = 0; each < 4; each++) {
+    await clock.pass(3 * MINUTE_MS);
+    remote.beforeCall = outage;
+    await clock.pass(MINUTE_MS);
+    remote.beforeCall = () => {};
+  }
+  await clock.passUntil('its end', () => job()?.state === 'settled', 3 * MINUTE_MS);
+});
+
+it.each(['unreachable', 'timeout', 'unavailable'] as const)(
+  'a last pass after these 15 minutes is not given up by an outage that hits it: %s',
+  async (code) => {
+    const remote = new FailingRemote();
+    remote.poisoned.add(keyText({ ...STDOUT, file: 'stderr' }));
+    const { clock, job } = await follow(remote, false);
+    let isOver = false;
+    const list = remote.listChangedFiles.bind(remote);
+    remote.listChangedFiles = async (...call) => {
+      // The first call of the pass, after its polls.
+      if (!isOver && clock.monotonic() > 10 * MINUTE_MS)
+        remote.beforeCall = () => {
+          throw new JobtailError(code, 'an outage');
+        };
+      return await list(...call);
+    };
+    await clock.passUntil('the outage', () => job()?.error?.message === 'an outage', 17 * MINUTE_MS);
+    await clock.pass(20 * MINUTE_MS);
+    expect(job()).toMatchObject({ state: 'watched', error: { message: 'an outage' } });
+    isOver = true;
+    remote.beforeCall = () => {};
+    await clock.passUntil('its end', () => job()?.state === 'settled', 3 * MINUTE_MS);
+    expect(job()?.error).toBe(null);
+  },
+);
+
+it('an unwatched job whose last pass is refused for a quarter of an hour is ended, and shows why', async () => {
+  const remote = new FailingRemote();
+  const { clock, job, store, agent } = await follow(remote, false);
+  await clock.passUntil('the first bytes', () => job()?.grownAt != null);
+  remote.failing = 'listings';
+  remote.failure = new JobtailError('http-status', 'status 500');
+  store.transaction(() => store.jobs.unwatch(JOB, 'ending'));
+  agent.refresh();
+  await clock.pass(14 * MINUTE_MS);
+  expect(job()?.state).toBe('ending');
+  await clock.passUntil('its end', () => job()?.state === 'ended', 3 * MINUTE_MS);
+  expect(job()?.error).toMatchObject({ code: 'http-status' });
 });
 
 it('a job without live files does not settle while the service is away, and settles when it is back', async () => {

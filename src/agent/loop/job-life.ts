@@ -1,0 +1,241 @@
+/**
+ * The life of a job in this agent: what each event leads to in each stage. Only `NEXT` changes the stage of a job, so every
+ * end of a job is in this file.
+ *
+ *   stage           the job is                                                              in the state as
+ *   -----------------------------------------------------------------------------------------------------------
+ *   unclear         followed; its job state is not known                                    watched
+ *   active          followed; reported as not over                                          watched
+ *   stored          followed; reported as over before this start, maybe in an earlier run   watched
+ *   over            followed; reported as over: its files may be flushed late               watched
+ *   deleted         at its end: its files stay as they are                                  watched
+ *   ending          unwatched: its last pass runs, or is retried                            ending
+ *   settled, ended  not followed: a pass runs only if a command requests it                 settled, ended
+ *
+ *   row  event                                    leads to   why
+ *   -----------------------------------------------------------------------------------------------------------
+ *   0    any that changes nothing in its stage
+ *   1    watched: command, configuration, rule    unclear    it is followed from now on: polled, searched, synced
+ *   2    watched again                                       the request may be another one
+ *   3    restart, or watched: last reported active  active   it is followed where the last report left it
+ *   4    restart, or watched: last reported over  stored     it may have been started again since
+ *   5    restart, or watched: deleted             deleted    its pass needs no call
+ *   6    reported as active                       active     bytes will come; a settled job runs again
+ *   7    reported as over; in another run         over       the last bytes are fetched, late ones are waited for
+ *   8    reported as over, as it is stored        over       the stored report is still true
+ *   9    reported without a known state           unclear    it proves nothing
+ *   10   reported or found as deleted             deleted    all work ends: older copies must not replace its files
+ *   11   report refused                           over       the stored report is the last one
+ *   12   poll failed                                         it may have missed bytes: the quiet time starts anew
+ *   13   quiet poll                                          counts for the end
+ *   14   growth; pass unequal                                more bytes may come: all times start anew
+ *   15   end delayed                                         what fails may still come: the end waits for `FAILING_MS`
+ *   16   end due                                             the last pass runs
+ *   17   pass equal                               settled    nothing more came
+ *   18   pass equal or unequal                    ended      the last pass of an unwatched job is done
+ *   19   pass refused                                        the service answers, but not this: as row 15, and counted
+ *   20   pass failed                                         an outage, or this machine: retried as long as it takes
+ *   21   given up                                 settled    `REFUSED_PASSES` were refused, and `FAILING_MS` are over
+ *   22   given up                                 ended      the same
+ *   23   unwatched                                ending     its last pass runs
+ *   24   unwatched at once                        ended      all work ends
+ *
+ * Times are milliseconds of the monotonic clock, and are passed in. What fails and may still come (a file, a listing, a
+ * pass) delays the end once: neither a failed poll nor an outage starts that time anew.
+ */
+import { EXIT, type JobtailError } from '../../errors.ts';
+import { isOtherRun, type JobInformation, type JobTime, phaseOf } from '../../job-information.ts';
+import type { JobInformationRow, JobRow } from '../../store/rows.ts';
+import { DELETED } from '../pass/deleted-jobs.ts';
+import type { DueRun } from './due-runs.ts';
+
+export type Stage = 'unclear' | 'active' | 'stored' | 'over' | 'deleted' | 'ending' | 'settled' | 'ended';
+
+export interface Life {
+  readonly stage: Stage;
+  /** A job whose state is not known ends after so much quiet time; null: never. */
+  readonly settleAfterMs: number | null;
+  readonly reportedAt: number;
+  /** Start of the time in which no poll failed or brought bytes, and the job was over if it is. */
+  readonly quietSince: number;
+  /** Polls and searches that began in that time. */
+  readonly quietPolls: number;
+  /** Whether a poll or search was answered since the last pass that failed. */
+  readonly isAnswered: boolean;
+  /** Start of the time in which only failures delay the end. */
+  readonly delayedSince: number | null;
+  readonly refusedPasses: number;
+}
+
+export const NOT_FOLLOWED: Life = {
+  ...{ stage: 'ended', settleAfterMs: null, reportedAt: 0, quietSince: 0, quietPolls: 0 },
+  ...{ isAnswered: false, delayedSince: null, refusedPasses: 0 },
+};
+
+const TIMES = {
+  same: () => ({}),
+  reported: (_: Life, now: number) => ({ reportedAt: now }),
+  'quiet poll': ({ quietPolls }: Life) => ({ quietPolls: quietPolls + 1 }),
+  'quiet anew': (_: Life, now: number) => ({ quietSince: now, quietPolls: 0 }),
+  'all anew': (_: Life, now: number) => ({ quietSince: now, quietPolls: 0, delayedSince: null, refusedPasses: 0 }),
+  delayed: ({ delayedSince }: Life, now: number) => ({ delayedSince: delayedSince ?? now }),
+  refused: ({ delayedSince, refusedPasses }: Life, now: number) => {
+    return { delayedSince: delayedSince ?? now, refusedPasses: refusedPasses + 1, isAnswered: false };
+  },
+  failed: () => ({ isAnswered: false }),
+} as const satisfies Record<string, (life: Life, now: number) => Partial<Life>>;
+
+interface Row {
+  /** The same stage if omitted. */
+  readonly next?: Stage;
+  readonly times?: keyof typeof TIMES;
+  readonly due?: readonly DueRun[];
+  /** Whether runs that are due or under way end at once. */
+  readonly endsRuns?: true;
+}
+
+/** The runs of a followed job. */
+export const WORK = ['poll', 'search', 'results'] as const;
+
+const ROWS = {
+  0: {},
+  1: { next: 'unclear', times: 'all anew', due: WORK },
+  2: { due: WORK },
+  3: { next: 'active', times: 'reported' },
+  4: { next: 'stored' },
+  5: { next: 'deleted', due: ['pass'], endsRuns: true },
+  6: { next: 'active', times: 'reported' },
+  7: { next: 'over', times: 'all anew', due: ['poll', 'results'] },
+  8: { next: 'over' },
+  9: { next: 'unclear' },
+  10: { next: 'deleted', due: ['pass'], endsRuns: true },
+  11: { next: 'over' },
+  12: { times: 'quiet anew' },
+  13: { times: 'quiet poll' },
+  14: { times: 'all anew' },
+  15: { times: 'delayed' },
+  16: { due: ['pass'] },
+  17: { next: 'settled' },
+  18: { next: 'ended' },
+  19: { times: 'refused' },
+  20: { times: 'failed' },
+  21: { next: 'settled' },
+  22: { next: 'ended' },
+  23: { next: 'ending', due: ['pass'] },
+  24: { next: 'ended', endsRuns: true },
+} as const satisfies Readonly<Record<number, Row>>;
+
+type RowNumber = keyof typeof ROWS;
+
+const NEXT = {
+  watched: { unclear: 2, active: 2, stored: 2, over: 2, deleted: 2, ending: 1, settled: 1, ended: 1 },
+  'last reported active': { unclear: 3, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'last reported over': { unclear: 4, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'last reported deleted': { unclear: 5, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'reported active': { unclear: 6, active: 6, stored: 6, over: 6, deleted: 0, ending: 0, settled: 6, ended: 0 },
+  'reported over': { unclear: 7, active: 7, stored: 8, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'reported over anew': { unclear: 7, active: 7, stored: 7, over: 7, deleted: 0, ending: 0, settled: 7, ended: 0 },
+  'reported unclear': { unclear: 0, active: 9, stored: 9, over: 9, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'reported deleted': { unclear: 10, active: 10, stored: 10, over: 10, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'report refused': { unclear: 0, active: 0, stored: 11, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'not reported': { unclear: 0, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'listing refused': { unclear: 0, active: 0, stored: 0, over: 0, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'poll failed': { unclear: 12, active: 12, stored: 12, over: 12, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'quiet poll': { unclear: 13, active: 13, stored: 13, over: 13, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  growth: { unclear: 14, active: 14, stored: 14, over: 14, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'end delayed': { unclear: 15, active: 15, stored: 0, over: 15, deleted: 0, ending: 0, settled: 0, ended: 0 },
+  'end due': { unclear: 16, active: 16, stored: 0, over: 16, deleted: 16, ending: 0, settled: 0, ended: 0 },
+  'pass equal': { unclear: 17, active: 17, stored: 0, over: 17, deleted: 17, ending: 18, settled: 0, ended: 0 },
+  'pass unequal': { unclear: 14, active: 14, stored: 14, over: 14, deleted: 0, ending: 18, settled: 0, ended: 0 },
+  'pass refused': { unclear: 19, active: 19, stored: 19, over: 19, deleted: 19, ending: 19, settled: 0, ended: 0 },
+  'pass failed': { unclear: 20, active: 20, stored: 20, over: 20, deleted: 20, ending: 20, settled: 0, ended: 0 },
+  'given up': { unclear: 21, active: 21, stored: 0, over: 21, deleted: 21, ending: 22, settled: 0, ended: 0 },
+  unwatched: { unclear: 23, active: 23, stored: 23, over: 23, deleted: 23, ending: 0, settled: 23, ended: 23 },
+  'unwatched at once': { unclear: 24, active: 24, stored: 24, over: 24, deleted: 24, ending: 24, settled: 0, ended: 0 },
+} as const satisfies Readonly<Record<string, Readonly<Record<Stage, RowNumber>>>>;
+
+export type JobEvent = keyof typeof NEXT;
+
+export const rowOf = (stage: Stage, event: JobEvent): Row => ROWS[NEXT[event][stage]];
+
+export function happened(life: Life, event: JobEvent, now: number): Life {
+  const { next = life.stage, times = 'same' } = rowOf(life.stage, event);
+  return { ...life, ...TIMES[times](life, now), stage: next };
+}
+
+export const isFollowed = ({ stage }: Life) => stage !== 'ending' && stage !== 'settled' && stage !== 'ended';
+
+/** The quiet time of a newly followed job, also before this start. By the wall clock, once: it may be set at any time. */
+export function quietBefore(life: Life, { grownAt, watchedAt }: JobRow, last: JobInformationRow | undefined): number {
+  return Math.max(grownAt ?? 0, watchedAt, life.stage === 'stored' ? (last?.since ?? 0) : 0);
+}
+
+/** How the last report before it is followed reads now. */
+export function lastReported(last: JobInformationRow | undefined): JobEvent | undefined {
+  const state = last?.information.state ?? null;
+  const phase = state === DELETED ? 'deleted' : phaseOf(state);
+  return phase && `last reported ${phase}`;
+}
+
+/** `startedBefore`: the start time that was reported before, if one was. */
+export function reportEvent({ state, startTime }: JobInformation, startedBefore: JobTime | null): JobEvent {
+  if (state === DELETED) return 'reported deleted';
+  const phase = phaseOf(state);
+  if (phase === 'over' && isOtherRun(startTime, startedBefore)) return 'reported over anew';
+  return `reported ${phase ?? 'unclear'}`;
+}
+
+/** What a poll or search that worked shows. `isAnswered`: a job that is over may have no file to ask for. */
+export function afterPoll(
+  life: Life,
+  poll: { readonly beganAt: number; readonly isAnswered: boolean },
+  now: number,
+): Life {
+  const { beganAt, isAnswered } = poll;
+  const answered = { ...life, isAnswered: life.isAnswered || isAnswered };
+  const counts = beganAt >= life.quietSince && (isAnswered || life.stage === 'over');
+  return counts ? happened(answered, 'quiet poll', now) : answered;
+}
+
+/** Files are flushed after the job state is final (docs/dev/servers.md 10.3). */
+const FLUSH_MS = 60_000;
+const FLUSH_POLLS = 2;
+/** How long files, listings or last passes that fail delay the end of their job: there may be bytes that are not here. */
+const FAILING_MS = 15 * 60_000;
+const REFUSED_PASSES = 3;
+/** Maximum age of a reported job state. */
+const REPORTED_MS = 10 * 60_000;
+
+/** Milliseconds until the quiet time is long enough for the end; 0 or less from then on. */
+export function quietInMs({ stage, settleAfterMs, reportedAt, quietSince }: Life, now: number): number {
+  if (stage === 'deleted') return 0;
+  if (stage === 'over') return FLUSH_MS - (now - quietSince);
+  const isUnclear = stage === 'unclear' || (stage === 'active' && now - reportedAt >= REPORTED_MS);
+  return isUnclear && settleAfterMs !== null ? settleAfterMs - (now - quietSince) : Number.POSITIVE_INFINITY;
+}
+
+/** Milliseconds until failures have delayed the end for as long as they may; infinite while nothing delays it. */
+export const overdueInMs = ({ delayedSince }: Life, now: number) =>
+  delayedSince === null ? Number.POSITIVE_INFINITY : delayedSince + FAILING_MS - now;
+
+/** The delay of a retry: when the end is delayed no longer, failing runs are tried once more. */
+export function retryInMs(life: Life, now: number, delayMs: number): number {
+  const inMs = overdueInMs(life, now);
+  return inMs > 0 ? Math.min(delayMs, inMs) : delayMs;
+}
+
+/** What the polls show of the end. `mayStillCome`: whether a request fails that may succeed later. */
+export function endOf(life: Life, now: number, mayStillCome: () => boolean): 'end due' | 'end delayed' | undefined {
+  if (life.stage === 'deleted') return 'end due';
+  if (quietInMs(life, now) > 0 || life.quietPolls < FLUSH_POLLS) return undefined;
+  return overdueInMs(life, now) <= 0 || !mayStillCome() ? 'end due' : 'end delayed';
+}
+
+/** An answer of the service refuses a pass; so does a timeout if polls were answered since the last one. */
+export function passFailure({ isAnswered }: Life, { code, policy }: JobtailError): 'pass refused' | 'pass failed' {
+  const isAnswer = !policy.isOfService && (policy.exitCode === EXIT.service || policy.exitCode === EXIT.notFound);
+  return isAnswer || (code === 'timeout' && isAnswered) ? 'pass refused' : 'pass failed';
+}
+
+export const isGivenUp = (life: Life, now: number) =>
+  overdueInMs(life, now) <= 0 && life.refusedPasses >= REFUSED_PASSES;
