@@ -17,8 +17,13 @@ export type AuthMethod = (typeof AUTH_METHODS)[number] | typeof API_KEY;
 /** Read again at every sign-in. */
 export type SecretSource =
   | { readonly kind: 'file'; readonly path: string }
-  /** `argv[0]` is the program; no shell. It has `timeoutMs` to print the secret. */
-  | { readonly kind: 'command'; readonly argv: readonly string[]; readonly timeoutMs: number }
+  /** `argv[0]` is the program; no shell. It has `timeoutMs` to print the secret, and gets the variables in `environment`. */
+  | {
+      readonly kind: 'command';
+      readonly argv: readonly string[];
+      readonly timeoutMs: number;
+      readonly environment?: readonly string[];
+    }
   /** A systemd credential: a file of this name in `$CREDENTIALS_DIRECTORY`. */
   | { readonly kind: 'credential'; readonly name: string };
 

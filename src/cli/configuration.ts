@@ -3,6 +3,7 @@
  * of the state, in the same process and for good: no capability and no saved user id of root is left.
  */
 import fs from 'node:fs';
+import os from 'node:os';
 import type { Config } from '../config/config.ts';
 import { findConfig, loadConfig } from '../config/load.ts';
 import { filesOf } from '../config/secrets.ts';
@@ -82,10 +83,21 @@ function become({ uid, gid }: Owner): void {
     takeGroupsOf(uid, gid);
     process.setgid?.(gid);
     process.setuid?.(uid);
+    Object.assign(process.env, homeOf(uid));
   } catch (thrown) {
     throw new JobtailError('permission', `cannot become the user ${uid}: ${asJobtailError(thrown).message}`, {
       hint: 'run the command as that user',
     });
+  }
+}
+
+/** For programs that it runs from now on: root's home and name would lead them to files of root. */
+function homeOf(uid: number): Record<string, string> {
+  try {
+    const { homedir, username } = os.userInfo();
+    return { HOME: homedir, USER: username, LOGNAME: username };
+  } catch {
+    return { HOME: '/', USER: String(uid), LOGNAME: String(uid) };
   }
 }
 

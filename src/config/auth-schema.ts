@@ -16,6 +16,7 @@ import {
   slashed,
   text,
   transform,
+  variableNames,
   withRule,
 } from './values.ts';
 
@@ -39,6 +40,7 @@ export function authSection(directory: string) {
     sessionCodeField: orNull(text()),
     sessionFaultPattern: orNull(text(QUICK_EXPRESSION, isQuickExpression)),
     commandTimeoutSeconds: v.optional(duration('seconds', 3600), 30),
+    commandEnvironment: variableNames(),
     passwordFile: file,
     passwordCommand: argv,
     passwordCredential: credential,
@@ -69,7 +71,8 @@ export function authSection(directory: string) {
     const { method, username = '', projectId = '', sessionCodeField, sessionFaultPattern, operation } = keys;
     const name = secretNameOf(method);
     const [file, argv] = [keys[`${name}File`], keys[`${name}Command`]];
-    const program = argv && ({ kind: 'command', argv, timeoutMs: keys.commandTimeoutSeconds } as const);
+    const { commandTimeoutSeconds: timeoutMs, commandEnvironment: environment } = keys;
+    const program = argv && ({ kind: 'command', argv, timeoutMs, ...(environment && { environment }) } as const);
     const credential = { kind: 'credential', name: keys[`${name}Credential`] ?? '' } as const;
     const secret = file === undefined ? (program ?? credential) : ({ kind: 'file', path: file } as const);
     const rest = {

@@ -65,5 +65,19 @@ export function warnOfPlainHttp(
   for (const origin of plainHooks(config)) warn('notifications', plainHookText(origin));
 }
 
+/** Whether all rows of a fleet go through a network in plain text. */
+export function isPlainDatabase(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { hostname, searchParams } = new URL(url);
+  const mode = searchParams.get('sslmode') ?? process.env['PGSSLMODE'] ?? 'disable';
+  const host = searchParams.get('host') ?? decodeURIComponent(hostname);
+  const isElsewhere = host !== '' && !host.startsWith('/') && !isHere(host);
+  return isElsewhere && mode === 'disable' && searchParams.get('ssl') === null;
+}
+
+export const PLAIN_DATABASE =
+  'the connection to the database is not encrypted: password and job data are readable on the network';
+export const PLAIN_DATABASE_HINT = 'set sslmode=verify-full';
+
 const isHere = (hostname: string) =>
   hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);

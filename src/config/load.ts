@@ -211,7 +211,9 @@ function pathText(path: Path): string {
 
 const SECRET_WORDS =
   /^(pass|pas+wor[dt]|passwd|pwd|passphrase|(access|bearer)?tokens?|secrets?|sessioncodes?|credentials?)$/;
-const SECRET_PATHS = /^auth$|(^|\.)auth\.(password|token|sessionCode)(File|Command|Credential)|passw|secret/i;
+/** Addresses of webhooks and words of commands may be secrets. */
+const SECRET_PATHS =
+  /^auth$|^(?:notify|fleet)\b|^service\.proxy|(^|\.)auth\.(password|token|sessionCode)(File|Command|Credential)|passw|secret/i;
 
 /** Keys that are gone, and what replaces them. */
 const REMOVED: ReadonlyMap<string, string> = new Map([
@@ -280,5 +282,5 @@ function quoted(text: string): string {
 function keyText(key: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_-]*$/.test(key)) return cut(key, 40);
   const secret = /^["']?[A-Za-z_-]*(pass|token|secret|code|credential)[A-Za-z_-]*/i.exec(key);
-  return secret === null ? `"${printable(cut(key, 40))}"` : `"${secret[0]}..."`;
+  return secret === null ? `"${printable(cut(key.replace(/:.*/s, ':...'), 40))}"` : `"${secret[0]}..."`;
 }

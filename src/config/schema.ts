@@ -35,6 +35,7 @@ import {
   text,
   transform,
   trueOrFalse,
+  variableNames,
   wholeNumber,
   withRule,
 } from './values.ts';
@@ -245,6 +246,7 @@ function notifyList(directory: string) {
     files: names,
     match: orNull(text(QUICK_EXPRESSION, isQuickExpression)),
     command: orNull(command(directory)),
+    commandEnvironment: variableNames(),
     url: orNull(httpUrl()),
     secretFile: orNull(path(directory)),
     /** Null: that of the service, but none to this machine. */
@@ -259,6 +261,8 @@ function notifyList(directory: string) {
     const wantsLines = Array.isArray(keys.on) && keys.on.includes('match');
     if (wantsLines && keys.match === null) report('a regular expression, for the event match', ['match'], 'nothing');
     if (!wantsLines && keys.match != null) report('no such key without the event match', ['match']);
+    if (keys.commandEnvironment !== undefined && keys.command == null)
+      report('no such key without command', ['commandEnvironment']);
     for (const key of ONLY_WITH_URL)
       if (keys[key] != null && keys.url == null) report('no such key without url', [key]);
   });

@@ -151,6 +151,12 @@ export function command(directory: string) {
   });
 }
 
+/** Variables of the agent's own environment that a program gets, too. */
+export function variableNames() {
+  const name = text('the name of a variable', (found) => /^[A-Za-z_]\w*$/.test(found));
+  return v.optional(listOf(name, 'names of variables such as [GNUPGHOME]'));
+}
+
 export const AN_ADDRESS = 'an address that starts with http:// or https://, without a password in it';
 
 /** Kept as written. Credentials are refused: they would be secrets in the file. */

@@ -4,7 +4,7 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Log } from '../agent/ports/host.ts';
-import type { FleetConfig } from '../config/config.ts';
+import { type FleetConfig, isPlainDatabase, PLAIN_DATABASE, PLAIN_DATABASE_HINT } from '../config/config.ts';
 import type { FleetSettings } from '../config/schema.ts';
 import { asJobtailError } from '../errors.ts';
 import type { FleetClient } from '../fleet/client.ts';
@@ -54,6 +54,10 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<FleetMember>
   const { config, version, store, transfers, secrets, log, clock = systemClock } = options;
   const { directory } = config.mirror;
   const address = options.address ?? (await fleetAddress(config.fleet, log, secrets));
+  if (isPlainDatabase(address.url)) {
+    const fields = { scope: 'the fleet', code: 'config', err: PLAIN_DATABASE, hint: PLAIN_DATABASE_HINT };
+    log.warn(fields, 'connection not encrypted');
+  }
   const { FleetMember } = await import('../fleet/member.ts');
   const member = new FleetMember({
     ...{ ...address, settings: config.fleet, store, log, clock },

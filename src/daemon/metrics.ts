@@ -96,6 +96,9 @@ export class Metrics {
     // These metrics cost time continuously, so they start with the first request.
     if (!this.#withDefaults) {
       collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
+      // Gauges with names of counters, which promtool refuses; the gauges without `_total` have the same numbers by type.
+      for (const kind of ['handles', 'requests', 'resources'])
+        this.#registry.removeSingleMetric(`nodejs_active_${kind}_total`);
       this.#withDefaults = true;
     }
     this.#totals = this.#options.store.totals.read();

@@ -30,7 +30,8 @@ export function createNotifier({ env, pid, onProblem }: NotifierOptions): Notifi
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
   if (path === undefined || path === '') return SILENT;
   if (!path.startsWith('/')) {
-    onProblem(`NOTIFY_SOCKET is not a path: ${path}`);
+    // unix-dgram writes the address as a C string, and that of an abstract socket begins with a NUL.
+    onProblem(`NOTIFY_SOCKET is an abstract socket (${path}), which cannot be used: set Type=exec in the unit`);
     return SILENT;
   }
   let socket: DatagramSocket;

@@ -6,7 +6,7 @@ import type { NotifyEvent } from '../notification.ts';
 import { printable } from '../printable.ts';
 import { type Secrets, safeText } from '../redact.ts';
 import { readBeginning } from '../remote/http/http-client.ts';
-import { runProgram } from '../system/program.ts';
+import { environmentWith, runProgram } from '../system/program.ts';
 import { Secret } from '../system/secret.ts';
 import type { NotifyHttp } from './http.ts';
 import type { Rule } from './rules.ts';
@@ -33,23 +33,28 @@ export async function send(
   options: SendersOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { command, url, mail } = rule.settings;
+  const { command, commandEnvironment, url, mail } = rule.settings;
   const json = Buffer.from(`${JSON.stringify(event)}\n`);
-  if (command !== null) await run(command[0] ?? '', command.slice(1), json, options.secrets, signal);
+  const given = { input: json, environment: commandEnvironment, secrets: options.secrets, signal };
+  if (command !== null) await run(command[0] ?? '', command.slice(1), given);
   else if (url !== null) await post(rule, url, event, options, signal);
   else await sendMail(mail ?? '', event, options.secrets, signal);
+}
+
+interface Given {
+  readonly input: Buffer;
+  readonly environment?: readonly string[] | undefined;
+  readonly secrets: Secrets;
+  readonly signal: AbortSignal;
 }
 
 async function run(
   command: string,
   args: readonly string[],
-  input: Buffer,
-  secrets: Secrets,
-  signal: AbortSignal,
+  { input, environment, secrets, signal }: Given,
 ): Promise<void> {
   const limit = { totalMs: LIMIT_MS };
-  // As of every program that the configuration names: notify-send needs the bus of the session.
-  const ended = await runProgram({ command, args, env: process.env, input, limit, signal });
+  const ended = await runProgram({ command, args, env: environmentWith(environment), input, limit, signal });
   const { code, killedBy, stderr } = ended;
   if (code === 0) return;
   const how = killedBy === null ? `exit code ${code}` : `killed by ${killedBy}`;
@@ -101,7 +106,7 @@ async function sendMail(address: string, event: NotifyEvent, secrets: Secrets, s
     throw new JobtailError('local-io', `there is no ${SENDMAIL[0]}`, {
       hint: 'install a mail server, or use command or url',
     });
-  await run(program, ['-i', '--', address], Buffer.from(mailText(address, event)), secrets, signal);
+  await run(program, ['-i', '--', address], { input: Buffer.from(mailText(address, event)), secrets, signal });
 }
 
 /** Headers contain only digits of a job, words of this program, and the digits of an id. */

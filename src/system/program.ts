@@ -171,6 +171,14 @@ function signalGroup({ pid }: ChildProcessWithoutNullStreams, signal: NodeJS.Sig
   }
 }
 
+const USUAL = /^(?:PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/;
+
+/** For a program of the configuration: who runs it, in which language, and the variables that the configuration names. */
+export function environmentWith(names: readonly string[] = []): NodeJS.ProcessEnv {
+  const given = Object.entries(process.env).filter(([name]) => USUAL.test(name) || names.includes(name));
+  return Object.fromEntries(given);
+}
+
 function plainEnvironment(): NodeJS.ProcessEnv {
   const { PATH, HOME } = process.env;
   return { ...(PATH === undefined ? {} : { PATH }), ...(HOME === undefined ? {} : { HOME }), LC_ALL: 'C' };

@@ -6,7 +6,7 @@ import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import { safeText } from '../redact.ts';
 import { EXACT, stampOf } from './files.ts';
 import { keptFile } from './kept-files.ts';
-import { MAX_STDERR, printedBy } from './program.ts';
+import { environmentWith, MAX_STDERR, printedBy } from './program.ts';
 
 const MAX_BYTES = 64 * 1024;
 /** Shorter arguments are options such as `-p`; hiding them would make messages unreadable. */
@@ -64,7 +64,9 @@ export class Secret {
     if (kept !== undefined) return kept;
     // Without O_NONBLOCK, opening a named pipe would block.
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
-      throw this.#unavailable(`cannot be read (${error.code})`, 'check the path and its rights');
+      const isForbidden = error.code === 'EACCES' || error.code === 'EPERM';
+      const hint = `make it readable for the user ${process.geteuid?.()} (chown, chmod 600), who runs this`;
+      throw this.#unavailable(`cannot be read (${error.code})`, isForbidden ? hint : 'check the path');
     });
     try {
       const stats = await handle.stat();
@@ -125,17 +127,19 @@ const HINTS: Partial<Record<ErrorCode, string>> = {
 
 /** The output of a program such as `pass show NAME`. Errors name the program, never its arguments or output. */
 async function printedSecret(
-  { argv, timeoutMs }: Extract<SecretSource, { kind: 'command' }>,
+  { argv, timeoutMs, environment }: Extract<SecretSource, { kind: 'command' }>,
   signal: AbortSignal,
 ): Promise<Buffer> {
   const [command = '', ...args] = argv;
-  const options = { command, args, env: process.env, limit: { totalMs: timeoutMs }, maxBytes: MAX_BYTES, signal };
-  const end = await printedBy(options).catch((thrown: unknown) => {
-    const { code, message } = asJobtailError(thrown);
-    if (code === 'aborted') throw new JobtailError('aborted', 'the sign-in was stopped');
-    const hint = HINTS[code] ?? 'check the command in the section auth';
-    throw new JobtailError('secret-unavailable', message, { hint });
-  });
+  const limits = { limit: { totalMs: timeoutMs }, maxBytes: MAX_BYTES, signal };
+  const end = await printedBy({ command, args, env: environmentWith(environment), ...limits }).catch(
+    (thrown: unknown) => {
+      const { code, message } = asJobtailError(thrown);
+      if (code === 'aborted') throw new JobtailError('aborted', 'the sign-in was stopped');
+      const hint = HINTS[code] ?? 'check the command in the section auth';
+      throw new JobtailError('secret-unavailable', message, { hint });
+    },
+  );
   if (end.code === 0) return end.printed;
   const hidden = args.filter((arg) => arg.length >= MIN_HIDDEN_ARGUMENT);
   const lines = end.printed.toString().match(/[^\r\n]+/g) ?? [];

@@ -22,6 +22,12 @@ it('the configuration loads, keeps to the volumes of the image, and serves its h
   expect(config.fleet?.urlFile).toBe('/run/secrets/database-url');
 });
 
+it('the image has an init that reaps what programs leave: Node.js as process 1 reaps its own children alone', () => {
+  const [, entry = '[]'] = /^ENTRYPOINT (\[.*\])$/m.exec(image) ?? [];
+  expect(JSON.parse(entry)).toEqual(['/usr/bin/tini', '--', '/usr/bin/agent']);
+  expect(image).toMatch(/apt-get install .* tini\b/);
+});
+
 it('the Compose file runs the agents with a read-only root, and names only what it defines', async () => {
   const { services, secrets, volumes } = parse(read('compose.yaml'), { merge: true });
   for (const name of ['agent-1', 'agent-2']) {

@@ -302,6 +302,29 @@ function billionLaughs(): string {
   return `a0: &a0 [x]\n${lines.join('\n')}\n`;
 }
 
+describe('of what may be a secret, a message shows the kind alone', () => {
+  const SECRET = 'T0001/B0001/SECRETx8Yq2LmN0pQ';
+  it.each([
+    ['an address of a webhook without https://', `notify: [{url: "hooks.example.com/${SECRET}", on: [failed]}]`],
+    ['a command that is a text', `notify: [{command: "curl -H ${SECRET}", on: [failed]}]`],
+    ['a word of a command that is none', `notify: [{command: [curl, "${SECRET}\\n"], on: [failed]}]`],
+    ['a name of an event', `notify: [{url: "https://h.example.com/", on: ["${SECRET}"]}]`],
+    ['a rule that is a text', `notify: ["https://h.example.com/${SECRET}"]`],
+    ['a section that is a text', `notify: "https://h.example.com/${SECRET}"`],
+    ['a number', 'notify: [{command: 12345678}]'],
+    ['a blank that is missing', `notify: [{url:https://h.example.com/${SECRET}: x, on: 5}]`],
+    ['the proxy of a rule', `notify: [{url: "https://h.example.com/", proxy: "u:${SECRET}@p:1", on: [failed]}]`],
+    ['the proxy of the service', `service: {proxy: "u:${SECRET}@p:3128"}`],
+    ['the address of the database', `fleet: {url: "postgresql://u:${SECRET}@db"}`],
+    ['a fleet that is a text', `fleet: "postgresql://u:${SECRET}@db"`],
+    ['a name in the fleet', `fleet: {name: "${SECRET} "}`],
+  ])('%s', async (_what, yaml) => {
+    const { message } = await refusal(yaml);
+    expect(message).not.toMatch(/SECRETx8|T0001|12345678/);
+    expect(message).toContain('(not shown)');
+  });
+});
+
 it('a configuration of more than 1 MiB is refused before it is read as YAML', async () => {
   expect((await refusal(`${MINIMAL}# ${'x'.repeat(1024 * 1024)}\n`)).message).toContain('larger than 1048576 bytes');
 });

@@ -74,10 +74,10 @@ const WRONG_VALUES = String.raw`
   watch | - {job: 9223372036854775808} | watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found 9223372036854775808 (number)
   watch | - {tasks: [1]} | watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found nothing
   fleet | name: anna | fleet: expected exactly one of url, urlFile, urlCredential, found none of them
-  fleet | url: postgresql://alice:hunter2@db/x | found "postgresql://***@db/x" (text)
+  fleet | url: postgresql://alice:hunter2@db/x | without a password in it, found a text (not shown)
   fleet | url: "postgresql://db/x?password=hunter2" | fleet.url: expected an address such as postgresql://
   fleet | url: postgresql://db/x?sslmode=yes | fleet.url: expected an address such as postgresql://
-  fleet | heartbeatSeconds: 5 | fleet.heartbeatSeconds: expected a whole number from 10 to 600, found 5 (number)
+  fleet | heartbeatSeconds: 5 | fleet.heartbeatSeconds: expected a whole number from 10 to 600, found a number (not shown)
   fleet | schema: Jobtail | fleet.schema: expected a name of at most 40 small letters, digits and underscores
   fleet | name: a b | fleet.name: expected a name of at most 63 letters, digits, dots, dashes and underscores
   errors | patterns: [] | errors.patterns: expected at least one pattern

@@ -64,6 +64,10 @@ describe('the metrics', () => {
       expect(Number(seriesValue(text, series)), series).toBe(value);
     expect(text).toContain('nodejs_eventloop_lag_p99_seconds');
     expect(text).toContain('process_resident_memory_bytes');
+    // promtool refuses another type under such a name.
+    const types = [...text.matchAll(/^# TYPE (\S+_total) (\S+)$/gm)];
+    expect(types.filter(([, , type]) => type !== 'counter').map(([, name]) => name)).toEqual([]);
+    expect(types.length).toBeGreaterThan(3);
   });
 
   it('forget a state that no job is in any more', async () => {

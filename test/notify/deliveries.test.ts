@@ -80,14 +80,16 @@ describe('an event', () => {
     });
   });
 
-  it('is passed to a program on its standard input with the environment of the agent, and nothing of it is an argument', async () => {
+  it('is passed to a program on its standard input with the variables that the rule names, and nothing of it is an argument', async () => {
     vi.stubEnv('JOBTAIL_TEST', '1');
+    vi.stubEnv('JOBTAIL_SECRET', '1');
     onTestFinished(() => void vi.unstubAllEnvs());
     const file = path.join(temporaryDirectory(), 'events');
     const place = placeWith(
       ruleOf({
         on: ['started'],
-        command: ['sh', '-c', 'cat >> "$0"; [ $# = 1 ] && [ "$JOBTAIL_TEST" = 1 ]', file, '$HOME;`x`'],
+        command: ['sh', '-c', 'cat >> "$0"; [ "$#$JOBTAIL_TEST$JOBTAIL_SECRET" = 11 ]', file, '$HOME;`x`'],
+        commandEnvironment: ['JOBTAIL_TEST', 'JOBTAIL_UNSET'],
       }),
     );
     place.start();

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { SecretSource } from '../../src/auth.ts';
 import { Secret, type SecretOptions } from '../../src/system/secret.ts';
 import { secretDirectory } from '../remote/signin/files.ts';
@@ -18,6 +18,18 @@ const fileSecret = (file: string) => secretOf({ kind: 'file', path: file });
 /** The output of a script in a file, so that its words are no arguments. */
 const scriptSecret = async (script: string, timeoutMs = 30_000) =>
   secretOf({ kind: 'command', argv: ['/bin/sh', await write('script', script)], timeoutMs });
+
+it('a program gets the usual variables of the agent and those that are named, and no other', async () => {
+  const usual = { PATH: process.env['PATH'], HOME: '/h', USER: 'u', LANG: 'C.UTF-8', LC_TIME: 'C', TZ: 'UTC' };
+  const others = { NAMED: 'n', PGPASSWORD: 'p', VAULT_TOKEN: 't', LD_PRELOAD_: 'l', XPATH: 'x', PATH2: 'x' };
+  for (const [name, value] of Object.entries({ ...usual, ...others })) vi.stubEnv(name, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const argv = [process.execPath, '-e', 'console.log(JSON.stringify(process.env))'];
+  const source = { kind: 'command', argv, timeoutMs: 30_000, environment: ['NAMED'] } as const;
+  const given = JSON.parse(await secretOf(source).read(NEVER)) as Record<string, string>;
+  expect(given).toMatchObject({ ...usual, NAMED: 'n' });
+  expect(Object.keys(given).filter((name) => name in others)).toEqual(['NAMED']);
+});
 
 describe('a secret in a file', () => {
   it.each([

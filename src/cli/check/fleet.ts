@@ -1,6 +1,6 @@
 /** `agent check`: the database of the fleet. Changes nothing. */
 import fs from 'node:fs';
-import type { FleetConfig } from '../../config/config.ts';
+import { type FleetConfig, PLAIN_DATABASE, PLAIN_DATABASE_HINT } from '../../config/config.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
 import { JobtailError } from '../../errors.ts';
 import { countOf, showAge } from '../../numbers.ts';
@@ -30,12 +30,7 @@ export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
   }
   if (!server.hasTables) found.push(note('no tables yet: the first agent creates them'));
   if (!server.isEncrypted && !server.isHere) {
-    found.push(
-      warning(
-        'the connection is not encrypted: password and job data are readable on the network',
-        'set sslmode=verify-full',
-      ),
-    );
+    found.push(warning(PLAIN_DATABASE, PLAIN_DATABASE_HINT));
   }
   if (Math.abs(server.aheadMs) > FAR_MS) {
     const far = `its clock is ${showAge(Math.abs(server.aheadMs))} ${server.aheadMs > 0 ? 'ahead of' : 'behind'} this one`;

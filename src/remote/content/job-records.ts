@@ -80,7 +80,8 @@ export class JobRecords {
   #text(fields: Fields, name: string): string | null {
     const [text] = [fields.get(name)].flat();
     if (typeof text !== 'string' || text.trim() === '' || this.#characters >= MAX_CHARACTERS) return null;
-    const kept = text.slice(0, MAX_TEXT_CHARACTERS).trim().toWellFormed();
+    // A copy: a slice would keep the whole text.
+    const kept = Buffer.from(text.slice(0, MAX_TEXT_CHARACTERS).trim()).toString();
     this.#characters += kept.length + CHARACTERS_PER_TEXT;
     return kept;
   }

@@ -163,7 +163,7 @@ export class Placement {
       return false;
     }
     try {
-      await calls.chmod(file, FILE_MODE);
+      await calls.chmod(file, FILE_MODE & ~process.umask());
     } catch (error) {
       passUnsupported(error);
     }

@@ -11,7 +11,7 @@ export interface Arrived {
   readonly digest: FileDigest;
 }
 
-/** Readable for the group, as the mirrors are. */
+/** Readable for the group, as the mirrors are, unless the umask forbids it. */
 export const FILE_MODE = 0o640;
 
 const ENTRIES_AT_ONCE = 512;
