@@ -6,7 +6,8 @@ import { type ProgramEnd, printedBy } from '../system/program.ts';
 import { causeOf, connectionFailure, unreachable } from './failures.ts';
 import { HOST_ALIAS, type SshConnection } from './ssh-access.ts';
 
-export const SOME_FAILED = [23, 24];
+const VANISHED = 24;
+export const SOME_FAILED = [23, VANISHED];
 const TIMED_OUT = 30;
 const NO_CONNECTION = 255;
 const MAX_LISTING_BYTES = 64 * 1024 * 1024;
@@ -70,7 +71,8 @@ export function readListing(text: string): Listing {
 /** All files below the base path. Rejects if rsync is refused or could not read everything, or if its list is unclear. */
 export async function listByRsync(connection: SshConnection): Promise<ClusterList> {
   const { listed, unreadLines, ...end } = await listing(connection, { options: ['--recursive'] });
-  if (end.code !== 0) {
+  // A file that is removed meanwhile is left out.
+  if (end.code !== 0 && end.code !== VANISHED) {
     const { host } = connection.access;
     const message = `rsync lists not all files of the job on ${host}: ${causeOf(end.stderr)}`;
     throw failureOf(end, connection) ?? new JobtailError('unexpected-answer', message);

@@ -74,16 +74,33 @@ export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
   };
 }
 
+/** A file that is removed meanwhile is left out. Names are bytes: one that is not UTF-8 has U+FFFD in its place. */
 async function listBelow(base: string, signal: AbortSignal): Promise<ClusterList> {
   const files: { readonly name: string; readonly bytes: number }[] = [];
   let links = 0;
-  for (const entry of await fs.readdir(base, { withFileTypes: true, recursive: true })) {
-    if (signal.aborted) throw new JobtailError('aborted', 'the list was stopped');
-    const file = path.join(entry.parentPath, entry.name);
-    if (entry.isSymbolicLink()) links += 1;
-    else if (entry.isFile()) files.push({ name: path.relative(base, file), bytes: (await fs.lstat(file)).size });
+  const directories = [{ directory: Buffer.from(base), name: '' }];
+  for (let next = directories.pop(); next !== undefined; next = directories.pop()) {
+    const { directory, name: prefix } = next;
+    const reading = fs.readdir(directory, { withFileTypes: true, encoding: 'buffer' });
+    const entries = prefix === '' ? await reading : ((await unlessGone(reading)) ?? []);
+    for (const entry of entries) {
+      if (signal.aborted) throw new JobtailError('aborted', 'the list was stopped');
+      const file = Buffer.concat([directory, Buffer.from('/'), entry.name]);
+      const name = `${prefix}${entry.name.toString()}`;
+      if (entry.isSymbolicLink()) links += 1;
+      else if (entry.isDirectory()) directories.push({ directory: file, name: `${name}/` });
+      const stat = entry.isFile() ? await unlessGone(fs.lstat(file)) : undefined;
+      if (stat?.isFile()) files.push({ name, bytes: stat.size });
+    }
   }
   return { files, links };
+}
+
+async function unlessGone<Found>(looking: Promise<Found>): Promise<Found | undefined> {
+  return await looking.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
+    throw error;
+  });
 }
 
 interface Root {

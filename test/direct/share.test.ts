@@ -180,3 +180,46 @@ it('a mounted share lists all regular files of a job with their sizes, and follo
     links: 1,
   });
 });
+
+describe('the list of a mounted share', () => {
+  function rootWith(files: number): { readonly root: string; readonly task: string } {
+    const place = new TransferPlace();
+    const root = path.join(place.directory, 'cluster');
+    const task = path.join(root, '501/9001');
+    fs.mkdirSync(path.join(task, 'deep'), { recursive: true });
+    fs.writeFileSync(path.join(task, 'out.dat'), 'a result');
+    for (let file = 0; file < files; file++) fs.writeFileSync(path.join(task, 'deep', `tmp${file}`), '');
+    return { root, task };
+  }
+
+  const list = (root: string, signal = new AbortController().signal) =>
+    shareTransfer({ roots: { '/scratch': root }, guarded: [] }).list({ method: methodOf('/scratch/501'), signal });
+
+  it('has a name that is not UTF-8, which is no name here', async () => {
+    const { root, task } = rootWith(0);
+    const latin1 = Buffer.concat([Buffer.from(`${task}/gr`), Buffer.from([0xf6, 0xdf]), Buffer.from('e.txt')]);
+    fs.writeFileSync(latin1, 'x');
+    const { files } = await list(root);
+    expect(files.map(({ name }) => name).sort()).toEqual(['9001/gr\uFFFD\uFFFDe.txt', '9001/out.dat']);
+  });
+
+  it('leaves out what is removed while it is made: files, and a directory', async () => {
+    const { root, task } = rootWith(300);
+    const lstat = vi.spyOn(fs.promises, 'lstat');
+    lstat.mockImplementationOnce(async (file) => {
+      lstat.mockRestore();
+      fs.rmSync(path.join(task, 'deep'), { recursive: true });
+      return await fs.promises.lstat(file);
+    });
+    const { files } = await list(root);
+    expect(files).toContainEqual({ name: '9001/out.dat', bytes: 8 });
+    expect(files.length).toBeLessThan(300);
+  });
+
+  it('ends when its signal fires', async () => {
+    const { root } = rootWith(3);
+    const stop = new AbortController();
+    stop.abort();
+    await expect(list(root, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
+  });
+});
