@@ -5,6 +5,7 @@
  * ended. The interface leaves one gap: if the agent is killed after the server made the key and before the public key
  * is stored, no process can name the key, and it expires after a day.
  */
+import { BackOffs, eachAlone, type Failed } from '../../../each-alone.ts';
 import { asJobtailError, JobtailError } from '../../../errors.ts';
 import { InTurn } from '../../../in-turn.ts';
 import type { JobId } from '../../../job.ts';
@@ -29,7 +30,10 @@ interface Lease {
   way: string | null;
 }
 
-const HOUR_MS = 60 * 60_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** After so many failures in a row, the service is the cause. */
+const MAX_FAILURES = 3;
 /** A key is not used for longer: it ends after about a day, and a transfer takes time. */
 const RENEWED_AFTER_MS = 20 * HOUR_MS;
 /** At a stop, these calls get this time: a lost response leaves a key behind. */
@@ -42,6 +46,8 @@ export class Leases {
   readonly #requests = new InTurn<JobId>();
   /** Jobs whose grant is in use although they may not be followed, with the number of users. */
   readonly #inUse = new Map<JobId, number>();
+  /** Grants that could not be released, each with a pause of its own. */
+  readonly #failing: BackOffs<number>;
   /** Called when a grant was made, which is to be released later. */
   onOpen: () => void = () => {};
   /** Called before a key is used: in a fleet, the next owner releases the key after a kill. */
@@ -50,7 +56,9 @@ export class Leases {
   /** For the owner of the store only: pending requests in it belong to an ended process. */
   constructor(options: LeasesOptions) {
     this.#options = options;
-    const { store, log } = options;
+    const { store, log, clock } = options;
+    const pauses = { firstMs: MINUTE_MS, maxMs: HOUR_MS, nowMs: () => clock.monotonic(), random: () => 1 };
+    this.#failing = new BackOffs(pauses);
     const lost = store.transaction(() =>
       store.leases.loseAsked('the agent was killed while it requested a key: if there is one, it expires after a day'),
     );
@@ -82,7 +90,8 @@ export class Leases {
 
   async #take(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<Lease | null> {
     const { store, clock } = this.#options;
-    await this.end(jobId, remote, signal);
+    // An old grant that cannot be released ends by itself.
+    await this.#endAll((row) => row.jobId === jobId && this.#failing.isDue(row.leaseId), remote, signal);
     await this.#at('lease:ask');
     const leaseId = store.transaction(() => store.leases.ask(jobId, clock.now()));
     await this.#at('lease:asked');
@@ -119,17 +128,22 @@ export class Leases {
     }
   }
 
-  /** Releases the open grants of a job; rejects if the service cannot be reached. */
+  /** Releases the open grants of a job; rejects with the first failure, after all others were tried. */
   async end(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<void> {
-    await this.#endAll((row) => row.jobId === jobId, remote, signal);
+    const [failed] = await this.#endAll((row) => row.jobId === jobId, remote, signal);
+    if (failed !== undefined) throw failed.error;
   }
 
-  /** Releases everything at a stop: the private keys end with the process. */
+  /** Releases everything at a stop: the private keys end with the process. Rejects as `end`. */
   async endAll(remote: Remote, signal: AbortSignal): Promise<void> {
-    await this.#endAll(() => true, remote, signal);
+    const [failed] = await this.#endAll(() => true, remote, signal);
+    if (failed !== undefined) throw failed.error;
   }
 
-  /** Releases the grants of earlier processes, of ended jobs, and expired ones. Returns whether there was a grant. */
+  /**
+   * Releases the grants of earlier processes, of ended jobs, and expired ones; one that fails is tried again after its
+   * own pause. Returns whether there was a grant.
+   */
   async endUnused(remote: Remote, signal: AbortSignal): Promise<boolean> {
     const { store, clock } = this.#options;
     const isUsed = ({ leaseId, jobId, openedAt }: LeaseRow) => {
@@ -138,7 +152,9 @@ export class Leases {
       const isNeeded = state === 'watched' || state === 'ending' || this.#inUse.has(jobId);
       return this.#leases.get(jobId)?.leaseId === leaseId && isNeeded && !isOld;
     };
-    return this.#endAll((row) => !isUsed(row), remote, signal);
+    const hasOpen = store.leases.allOpen().length > 0;
+    await this.#endAll((row) => !isUsed(row) && this.#failing.isDue(row.leaseId), remote, signal);
+    return hasOpen;
   }
 
   async #ask(leaseId: number, jobId: JobId, remote: Remote, signal: AbortSignal): Promise<TransferMethod | null> {
@@ -161,21 +177,44 @@ export class Leases {
     }
   }
 
-  async #endAll(wanted: (row: LeaseRow) => boolean, remote: Remote, signal: AbortSignal): Promise<boolean> {
-    const { store, clock, log } = this.#options;
-    const open = store.leases.allOpen();
-    for (const row of open.filter(wanted)) {
-      await this.#at('lease:end');
-      const refused = await this.#endOne(row, remote, signal);
-      await this.#at('lease:ending');
-      store.transaction(() => store.leases.end(row.leaseId, clock.now(), refused));
-      if (this.#leases.get(row.jobId)?.leaseId === row.leaseId) this.#leases.delete(row.jobId);
-      if (refused !== null) {
-        log.warn({ jobId: row.jobId, err: refused }, 'EndFileTransfer refused');
+  /** Releases each grant by itself; returns those that failed. Logs the first failure of each. */
+  async #endAll(
+    wanted: (row: LeaseRow) => boolean,
+    remote: Remote,
+    signal: AbortSignal,
+  ): Promise<readonly Failed<LeaseRow>[]> {
+    const { store, log } = this.#options;
+    let failuresInARow = 0;
+    const failed = await eachAlone(store.leases.allOpen().filter(wanted), async (row) => {
+      // The others wait for the next time, and come before those that failed now.
+      if (failuresInARow >= MAX_FAILURES) return;
+      try {
+        await this.#end(row, remote, signal);
+        failuresInARow = 0;
+      } catch (thrown) {
+        const { ofOneFile } = asJobtailError(thrown).policy;
+        failuresInARow = ofOneFile === 'no' ? MAX_FAILURES : failuresInARow + 1;
+        throw thrown;
       }
-      await this.#at('lease:ended');
+    });
+    for (const { thing, error } of failed) {
+      const { jobId, leaseId } = thing;
+      if (signal.aborted || this.#failing.failed(leaseId, error) > 1) continue;
+      log.warn({ jobId, code: error.code, err: error.message }, 'cannot revoke a temporary key yet');
     }
-    return open.length > 0;
+    return failed;
+  }
+
+  async #end(row: LeaseRow, remote: Remote, signal: AbortSignal): Promise<void> {
+    const { store, clock, log } = this.#options;
+    await this.#at('lease:end');
+    const refused = await this.#endOne(row, remote, signal);
+    await this.#at('lease:ending');
+    store.transaction(() => store.leases.end(row.leaseId, clock.now(), refused));
+    this.#failing.worked(row.leaseId);
+    if (this.#leases.get(row.jobId)?.leaseId === row.leaseId) this.#leases.delete(row.jobId);
+    if (refused !== null) log.warn({ jobId: row.jobId, err: refused }, 'EndFileTransfer refused');
+    await this.#at('lease:ended');
   }
 
   /** The method as it was granted, if the service requires that; otherwise from the store. */

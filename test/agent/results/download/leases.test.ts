@@ -257,6 +257,66 @@ describe('a lease', () => {
   });
 });
 
+describe('a key that cannot be revoked', () => {
+  /** Fails for one job. */
+  class OneFails extends KeyServer {
+    fails = true;
+    readonly tried: JobId[] = [];
+    override async endTransfer(jobId: JobId, method: TransferMethod): Promise<void> {
+      this.tried.push(jobId);
+      if (this.fails && jobId === JOB) throw new JobtailError('http-status', 'the service answers with status 500');
+      await super.endTransfer(jobId, method);
+    }
+  }
+
+  async function withKeys() {
+    const place = new LeasePlace();
+    const server = new OneFails();
+    for (const jobId of [JOB, OTHER]) await place.leases.take(jobId, server, signal);
+    place.store.transaction(() => {
+      for (const jobId of [JOB, OTHER]) place.store.jobs.setState(jobId, 'settled');
+    });
+    return { place, server };
+  }
+
+  it('keeps no other from being revoked, and is tried again after a pause of its own, logged once', async () => {
+    const { place, server } = await withKeys();
+    for (let minute = 0; minute < 180; minute++) {
+      await place.leases.endUnused(server, signal);
+      place.now += 60_000;
+    }
+    expect(server.open.size).toBe(1);
+    expect(server.tried.filter((jobId) => jobId === OTHER)).toHaveLength(1);
+    expect(server.tried.length).toBeLessThan(12);
+    expect(place.said).toEqual(['cannot revoke a temporary key yet']);
+    server.fails = false;
+    place.now += HOUR_MS;
+    await place.leases.endUnused(server, signal);
+    expect(server.open.size).toBe(0);
+  });
+
+  it('keeps no other from being revoked at a stop, which names its failure', async () => {
+    const { place, server } = await withKeys();
+    await expect(place.leases.endAll(server, signal)).rejects.toMatchObject({ code: 'http-status' });
+    expect(server.open.size).toBe(1);
+  });
+
+  it('does not keep its own job from the next key', async () => {
+    const { place, server } = await withKeys();
+    place.now += 21 * HOUR_MS;
+    expect(await place.leases.take(JOB, server, signal)).not.toBeNull();
+    expect(server.made).toBe(3);
+  });
+
+  it('ends the round if the service cannot be reached: it is not called for each key', async () => {
+    const { place, server } = await withKeys();
+    server.failure = new JobtailError('unreachable', 'connection refused');
+    server.fails = false;
+    await place.leases.endUnused(server, signal);
+    expect(server.tried).toEqual([JOB]);
+  });
+});
+
 describe('killed', () => {
   const STEPS = ['lease:ask', 'lease:asked', 'lease:open', 'lease:end', 'lease:ending', 'lease:ended'];
 
@@ -267,7 +327,8 @@ describe('killed', () => {
       await place.leases.take(JOB, place.server, signal);
       await place.leases.end(JOB, place.server, signal);
     };
-    await expect(work()).rejects.toBeInstanceOf(Killed);
+    const killed = await work().catch((error: Error) => error.cause ?? error);
+    expect(killed).toBeInstanceOf(Killed);
     place.restart();
     await place.leases.endUnused(place.server, signal);
     expect(place.server.open.size).toBe(0);
